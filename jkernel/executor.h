@@ -1,0 +1,139 @@
+/* What the protocol needs from a language, and what it gives back.
+ *
+ * The server (jkernel/server) speaks the Jupyter messaging protocol and knows no language; an executor
+ * (jkernel/pyexec for CPython, tests/support/fake_executor.c for tests) runs code and knows no sockets. This
+ * header is all they share.
+ *
+ * Life of a request: the io thread receives it, verifies it and queues it; the main thread, woken through
+ * jk_server_request_fd(), calls jk_server_dispatch(); the server publishes `status: busy` and calls the
+ * executor's handle(); the executor publishes outputs and ends with jk_request_reply(), now or later; the
+ * server sends the reply and publishes `status: idle`. Everything published goes through one ordered queue, so
+ * the order seen by clients is the order of the calls.
+ *
+ * Strings: every `jk_bytes` is borrowed for the call unless said otherwise, and JSON text is UTF-8.
+ * Threads: each function says who may call it. None of them needs or takes Python's GIL.
+ *
+ * Source: Jupyter messaging protocol 5.4 (jupyter_client, "Messaging in Jupyter"). */
+#ifndef JK_EXECUTOR_H
+#define JK_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct jk_server jk_server;
+typedef struct jk_request jk_request;
+/* The header of the request that an output belongs to: immutable, reference-counted, as received. */
+typedef struct jk_parent jk_parent;
+
+typedef struct jk_bytes {
+    const void *data;
+    size_t size;
+} jk_bytes;
+
+typedef enum jk_stream { JK_STDOUT, JK_STDERR } jk_stream;
+
+typedef struct jk_executor {
+    void *self;
+    /* The content of kernel_info_reply (a JSON object without "status"). Any thread, at any time after
+     * jk_server_open(); the text stays valid until jk_server_close(). */
+    const char *(*kernel_info)(void *self);
+    /* Perform one request. Main thread. Ends, now or later, in exactly one jk_request_reply(). The request is
+     * the executor's until then. */
+    void (*handle)(void *self, jk_request *request);
+    /* Break what is running. Any thread; never blocks, never waits for the language. */
+    void (*interrupt)(void *self);
+    /* Ask the main loop to end. Any thread; never blocks. */
+    void (*shutdown)(void *self, bool restart);
+} jk_executor;
+
+/* --- The server's life: called by the main thread ------------------------------------------------------- */
+
+/* Read the connection file, bind the sockets, start the io, control and heartbeat threads. kernel_info and
+ * heartbeats are answered from here on. On failure returns NULL and writes one line of what to do into
+ * `problem`. The executor struct is borrowed until jk_server_close(). */
+jk_server *jk_server_open(const char *connection_file, const jk_executor *executor, char *problem,
+                          size_t problem_size);
+
+/* Redirect file descriptors 1 and 2 into the server, so that text written by C code and by child processes
+ * reaches the running cell. Returns 0, or -1 with errno. Undone by jk_server_close(). */
+int jk_server_capture_stdio(jk_server *server);
+
+/* Tell clients that the kernel has started: publishes the one `status: starting`. */
+void jk_server_started(jk_server *server);
+
+/* Flush what is queued (bounded by 1 s), stop the threads, close the sockets, restore the descriptors. */
+void jk_server_close(jk_server *server);
+
+/* A descriptor that polls readable while requests wait to be dispatched, or the executor must look again. */
+int jk_server_request_fd(const jk_server *server);
+
+/* Clear the descriptor and hand the next request to the executor's handle(). Returns false when there was
+ * none. While an execute_request is unfinished (a cell that awaits), further ones stay queued and other
+ * requests overtake them. Main thread. */
+bool jk_server_dispatch(jk_server *server);
+
+/* Make jk_server_request_fd() readable: for the executor's own shutdown and interrupt. Any thread,
+ * async-signal-safe. */
+void jk_server_wake(jk_server *server);
+
+/* --- One request: main thread unless said otherwise ----------------------------------------------------- */
+
+const char *jk_request_type(const jk_request *request); /* "execute_request", ... */
+jk_bytes jk_request_header(const jk_request *request);  /* the four JSON frames, as received */
+jk_bytes jk_request_parent_header(const jk_request *request);
+jk_bytes jk_request_metadata(const jk_request *request);
+jk_bytes jk_request_content(const jk_request *request);
+size_t jk_request_buffer_count(const jk_request *request);
+jk_bytes jk_request_buffer(const jk_request *request, size_t index);
+jk_parent *jk_request_parent(const jk_request *request); /* borrowed from the request */
+
+/* Reply flags. */
+#define JK_REPLY_ABORT_QUEUED 1u /* a failed cell: abort the execute_requests that were already queued */
+#define JK_REPLY_NONE         2u /* this type has no reply (comm_open, comm_msg, comm_close): only `idle` */
+
+/* Send the reply (its type follows from the request's) and publish `idle`; consumes the request. `metadata`
+ * may be empty, meaning {}. Aborting: the io thread first takes what is already in the socket; each aborted
+ * request is answered {"status":"aborted","execution_count":n} between busy and idle, with n as given by
+ * jk_server_set_execution_count(). Any thread. */
+void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, unsigned flags);
+
+/* The counter that aborted replies carry. Any thread. */
+void jk_server_set_execution_count(jk_server *server, long count);
+
+/* --- Output: any thread --------------------------------------------------------------------------------- */
+
+jk_parent *jk_parent_retain(jk_parent *parent); /* NULL-safe */
+void jk_parent_release(jk_parent *parent);      /* NULL-safe */
+jk_bytes jk_parent_header(const jk_parent *parent);
+
+/* The cell that is executing now, retained; NULL between cells. */
+jk_parent *jk_server_current_cell(jk_server *server);
+
+/* Publish a message on iopub: `content` and `metadata` are JSON objects (metadata may be empty = {}); buffers
+ * are copied. `parent` NULL means no parent ({}). Blocks the caller while the queue is over its limit, at most
+ * 10 s; never drops. Returns 0, or -1 after the server was closed or in a forked child. */
+int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_bytes content, jk_bytes metadata,
+               const jk_bytes *buffers, size_t nbuffers);
+
+/* Append text (UTF-8, any length) to a stream of a cell. Consecutive text of the same parent and stream is
+ * coalesced: the first chunk leaves at once, later ones within 30 ms. Text pending on the captured descriptors
+ * is taken first, so that Python's and C's output keep their order. `parent` NULL means the running cell, else
+ * the last one. In a forked child the text goes to descriptor 1 or 2 instead. */
+int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
+
+/* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Returns 0, or -1
+ * on timeout. */
+int jk_server_flush(jk_server *server, int timeout_ms);
+
+/* --- Input: main thread --------------------------------------------------------------------------------- */
+
+/* Ask the client that sent `request` for a line (input_request). Stale answers are discarded first. Returns 0. */
+int jk_input_ask(jk_server *server, const jk_request *request, jk_bytes content);
+
+#define JK_INPUT_TIMEOUT 1 /* nothing yet: look for signals, then call again */
+#define JK_INPUT_CLOSED  2 /* the server is shutting down */
+/* Wait at most `timeout_ms` for the answer. Returns 0 and the content of input_reply in a malloc'ed, NUL-ended
+ * `*content` (*taken* by the caller), or a JK_INPUT_ value. Returns early when a signal arrives. */
+int jk_input_wait(jk_server *server, int timeout_ms, char **content, size_t *size);
+
+#endif

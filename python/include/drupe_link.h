@@ -1,0 +1,41 @@
+/* The link between the Jupyter kernel and the device engine: the only thing they share.
+ *
+ * The kernel (jkernel/pyexec) publishes one drupe_link in the capsule DRUPE_LINK_CAPSULE; the engine's
+ * extension (engine/python) looks for it when it is imported and works without it when there is no kernel.
+ * Frozen: fields are only ever added at the end; `size` tells how many there are. Every function may be called
+ * from any thread and without the GIL unless said otherwise, and none of them blocks on Python. */
+#ifndef DRUPE_LINK_H
+#define DRUPE_LINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DRUPE_LINK_CAPSULE "drupe._jkernel.link"
+#define DRUPE_LINK_VERSION 1u
+
+typedef struct drupe_link {
+    uint32_t size;    /* sizeof(drupe_link) of the kernel that made it */
+    uint32_t version; /* DRUPE_LINK_VERSION; a change of meaning raises it, an added field does not */
+
+    /* The cell the calling thread works for, as a new reference; NULL outside of a cell. */
+    void *(*cell_retain)(void);
+    /* Drop a reference. NULL is allowed. */
+    void (*cell_release)(void *cell);
+
+    /* Publish a message of `msg_type` with a JSON object as content to the front-end, as an output of `cell`
+     * (borrowed), also after that cell has ended. Returns 0, or -1 when the kernel is going down. */
+    int (*publish)(void *cell, const char *msg_type, const char *content, size_t size);
+
+    /* Register `check`, called on the interpreter's main thread with the GIL held after the code of each cell
+     * and before its reply. Returning -1 with a Python exception set fails the cell with that exception. One
+     * check may be registered; NULL removes it. */
+    void (*set_cell_check)(int (*check)(void *user), void *user);
+
+    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return nonzero to
+     * take the fault over (the thread is then parked), 0 to leave it to the crash report. Must be
+     * async-signal-safe. One claim may be registered; NULL removes it. The field itself is NULL in a kernel that
+     * installs no fatal-signal handler. */
+    void (*set_fault_claim)(int (*claim)(int signal, void *siginfo, void *ucontext));
+} drupe_link;
+
+#endif
