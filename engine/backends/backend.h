@@ -1,0 +1,154 @@
+/* The vtable that a device backend fills in, and the services it may call.
+ *
+ * Division of labour: core allocates objects, validates arguments, counts references, orders and holds
+ * submissions, spreads failures, pools memory and serialises calls on one queue and one kernel; everything
+ * else may be concurrent. A backend talks to its driver and validates nothing.
+ *
+ * Rules for every entry: return DRUPE_OK or a status left by drupe_error_set*(); never abort or print; each
+ * *_close runs exactly once per *_open, also after a failed open, on whatever the open left in the zeroed
+ * state; no entry is called before load() succeeded. NULL is allowed for entries marked (opt).
+ *
+ * Native state: core allocates `size.x` zeroed bytes behind each object; drupe_native(object) is their
+ * address. Handles reach objects through the public accessors (drupe_queue_device() and so on). */
+#ifndef DRUPE_BACKEND_H
+#define DRUPE_BACKEND_H
+
+#include "drupe/memory.h"
+#include "drupe/program.h"
+#include "drupe/queue.h"
+#include <stdatomic.h>
+
+#define DRUPE_BACKEND_ABI 1u
+
+typedef struct drupe_backend drupe_backend;
+
+/* What every engine object begins with. */
+typedef struct drupe_object {
+    _Atomic(uint32_t) references;
+    uint32_t kind; /* core's business */
+    const drupe_backend *backend;
+    void *native; /* size.x bytes, aligned to 16 */
+} drupe_object;
+
+static inline void *drupe_native(const void *object)
+{
+    return ((const drupe_object *)object)->native;
+}
+
+/* A submission as the backend sees it: nothing in it needs holding. */
+typedef struct drupe_submit {
+    drupe_queue *queue;
+    drupe_event *const
+        *waits; /* borrowed; events of this context, opened by this backend, maybe done by now */
+    size_t nwaits;
+    drupe_event *event; /* to be opened by this call; NULL if nobody will look */
+} drupe_submit;
+
+struct drupe_backend {
+    uint32_t abi;
+    const char *name;
+    struct {
+        size_t device, context, queue, event, program, kernel;
+    } size;
+
+    /* --- library --- */
+    /* A cheap look, without opening the vendor library: can there be devices of this type at all? (opt: yes)
+     */
+    bool (*likely)(drupe_device_type type);
+    /* Open the vendor library; DRUPE_E_UNAVAILABLE with what to install if it is absent. */
+    drupe_status (*load)(void **state);
+    void (*unload)(void *state);
+
+    /* --- root devices --- */
+    drupe_status (*device_count)(void *state, uint32_t *count);
+    drupe_status (*device_open)(void *state, uint32_t index, drupe_device *device);
+    void (*device_close)(drupe_device *device);
+    drupe_device_type (*device_type)(drupe_device *device);
+    /* Any key of device_info.def; strings NUL-ended; DRUPE_E_UNSUPPORTED when it means nothing here. */
+    drupe_status (*device_info)(drupe_device *device, drupe_info key, void *value, size_t size,
+                                size_t *needed);
+    /* (opt) `subs` are allocated by core with the parent set, `count` of them; fill their native state. */
+    drupe_status (*device_split)(drupe_device *device, const drupe_partition *partition,
+                                 drupe_device *const *subs, size_t count);
+
+    /* --- contexts --- */
+    drupe_status (*context_open)(drupe_context *context);
+    void (*context_close)(drupe_context *context);
+
+    /* --- queues --- */
+    drupe_status (*queue_open)(drupe_queue *queue, uint32_t flags);
+    void (*queue_close)(drupe_queue *queue); /* after queue_wait() */
+    /* (opt) Push submitted work to the hardware without waiting. */
+    drupe_status (*queue_flush)(drupe_queue *queue);
+    /* All work submitted so far; DRUPE_E_TIMEOUT. A failure of work without an event is returned here once.
+     */
+    drupe_status (*queue_wait)(drupe_queue *queue, uint64_t timeout_ns);
+
+    /* --- events --- */
+    void (*event_close)(drupe_event *event);
+    /* Poll, never block. FAILED leaves the reason in the calling thread's error. */
+    drupe_status (*event_state)(drupe_event *event, drupe_event_state *state);
+    /* Until complete or failed (both DRUPE_OK); DRUPE_E_TIMEOUT. */
+    drupe_status (*event_wait)(drupe_event *event, uint64_t timeout_ns);
+    drupe_status (*event_times)(drupe_event *event, drupe_times *times);
+    /* (opt) Have drupe_core_notify() called once the event is complete or failed. */
+    drupe_status (*event_notify)(drupe_event *event);
+
+    /* --- memory --- */
+    drupe_status (*mem_alloc)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, size_t size,
+                              size_t align, void **pointer);
+    void (*mem_free)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
+
+    /* --- programs --- */
+    /* Always fill the log when there is one (malloc'ed text, taken by core). */
+    drupe_status (*program_open)(drupe_program *program, const drupe_source *source, char **log);
+    void (*program_close)(drupe_program *program);
+    /* (opt) Names separated by ';', malloc'ed, taken by core. */
+    drupe_status (*program_names)(drupe_program *program, char **names);
+    drupe_status (*kernel_open)(drupe_kernel *kernel, const char *name);
+    void (*kernel_close)(drupe_kernel *kernel);
+    drupe_status (*kernel_number)(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
+    drupe_status (*kernel_arg)(drupe_kernel *kernel, size_t index, drupe_arg_info *info); /* (opt) */
+
+    /* --- submissions --- */
+    /* Arguments travel with the call and are copied before it returns: no sticky state in the kernel object.
+     */
+    drupe_status (*submit_kernel)(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
+                                  const drupe_arg *args, size_t nargs);
+    drupe_status (*submit_copy)(const drupe_submit *s, void *dst, const void *src, size_t bytes);
+    drupe_status (*submit_fill)(const drupe_submit *s, void *dst, const void *pattern, size_t pattern_size,
+                                size_t bytes);
+    drupe_status (*submit_barrier)(const drupe_submit *s);
+    /* (opt) Run fn on a thread of the backend; without it core holds the queue and runs fn on a thread of its
+     * own. */
+    drupe_status (*submit_host)(const drupe_submit *s, drupe_host_fn fn, void *user);
+};
+
+/* The backends built into this library, in order of preference; ends with NULL. Defined in registry.c, so
+ * that core names no backend. */
+extern const drupe_backend *const drupe_backends[];
+
+/* --- Services of core ----------------------------------------------------------------------------------- */
+
+/* Tell the waiter that `event` may have finished. Any thread of a driver; takes no lock that core holds while
+ * it calls a backend. */
+void drupe_core_notify(drupe_event *event);
+
+/* --- What the `host` backend and the kernels room share ------------------------------------------------- */
+
+/* A built-in kernel in CPU form. Work-items [begin, end) of `size`, each of which handles one contiguous
+ * chunk; `args[i]` points to argument i as it was submitted (for a POINTER argument, to the pointer). */
+typedef void (*drupe_builtin_fn)(size_t begin, size_t end, size_t size, const void *const *args);
+
+typedef struct drupe_builtin {
+    const char *name;
+    uint32_t nargs;
+    drupe_builtin_fn fn;
+} drupe_builtin;
+
+/* The kernel of that name in the best variant for this processor, or NULL. Implemented by engine/kernels. */
+const drupe_builtin *drupe_builtin_find(const char *name);
+/* "baseline", "avx2", "avx512", "sve" ...: the variant in use, for device info and tests. */
+const char *drupe_builtin_variant(void);
+
+#endif

@@ -1,0 +1,157 @@
+/* Strided arrays on a device, and the operations on them.
+ *
+ * An array is a view: an allocation, an offset, a shape and strides (in elements), and the queue its work
+ * goes to. Work is queued and nothing waits except drupe_array_to_host(). Since queues are in-order and all
+ * operands of one operation share one queue, no events are needed.
+ *
+ * Source of the promotion rules: Python array API standard 2025.12, "Type Promotion Rules", with Python
+ * scalars as weakly typed operands.
+ *
+ * Threads: an array descriptor is the caller's to serialise; the functions may be called from any thread. */
+#ifndef DRUPE_ARRAY_H
+#define DRUPE_ARRAY_H
+
+#include "drupe/memory.h"
+
+#define DRUPE_MAX_DIMS 16
+
+/* In order of promotion within a kind; generated tables index by these values. */
+typedef enum drupe_dtype {
+    DRUPE_BOOL, /* one byte, 0 or 1 */
+    DRUPE_INT32,
+    DRUPE_INT64,
+    DRUPE_FLOAT32,
+    DRUPE_FLOAT64,
+    DRUPE_DTYPE_COUNT,
+    DRUPE_DTYPE_NONE = -1
+} drupe_dtype;
+
+DRUPE_API size_t drupe_dtype_size(drupe_dtype dtype);
+DRUPE_API const char *drupe_dtype_name(drupe_dtype dtype); /* "bool", "int32", ...; static */
+DRUPE_API drupe_dtype drupe_dtype_find(const char *name);  /* by name or NumPy type string "<f4"; NONE */
+/* The common type of two; never fails among the types above. */
+DRUPE_API drupe_dtype drupe_dtype_promote(drupe_dtype a, drupe_dtype b);
+
+/* Zeroed = empty: drupe_array_clear() of a zeroed or cleared array does nothing. */
+typedef struct drupe_array {
+    drupe_memory *memory; /* retained */
+    drupe_queue *queue;   /* retained */
+    drupe_dtype dtype;
+    int ndim;
+    size_t offset; /* elements from the allocation's start to element [0, ..., 0] */
+    size_t size;   /* product of shape */
+    size_t shape[DRUPE_MAX_DIMS];
+    ptrdiff_t strides[DRUPE_MAX_DIMS]; /* elements, may be 0 or negative */
+} drupe_array;
+
+/* A Python scalar: weakly typed. */
+typedef struct drupe_scalar {
+    enum { DRUPE_SCALAR_KIND_BOOL, DRUPE_SCALAR_KIND_INT, DRUPE_SCALAR_KIND_FLOAT } kind;
+    int64_t i; /* BOOL and INT */
+    double f;  /* FLOAT */
+} drupe_scalar;
+
+/* One operand: an array (borrowed), or a scalar when array is NULL. */
+typedef struct drupe_operand {
+    const drupe_array *array;
+    drupe_scalar scalar;
+} drupe_operand;
+
+/* --- Making -------------------------------------------------------------------------------------------- */
+
+/* A new C-contiguous array with undefined content. `array` must be empty. */
+DRUPE_API drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                                         const size_t *shape, drupe_array *array) DRUPE_MUST_CHECK;
+/* A view of existing memory; strides NULL = C order. Every element is checked to lie inside. */
+DRUPE_API drupe_status drupe_array_over(drupe_memory *memory, drupe_queue *queue, drupe_dtype dtype, int ndim,
+                                        const size_t *shape, const ptrdiff_t *strides, size_t offset,
+                                        drupe_array *array) DRUPE_MUST_CHECK;
+/* Another view of the same elements. `copy` must be empty. */
+DRUPE_API void drupe_array_view(const drupe_array *array, drupe_array *copy);
+DRUPE_API void drupe_array_clear(drupe_array *array);
+
+DRUPE_API bool drupe_array_contiguous(const drupe_array *array); /* in C order */
+/* The address of element [0, ..., 0]. */
+DRUPE_API void *drupe_array_pointer(const drupe_array *array);
+
+/* --- Views: all in place on a view made by drupe_array_view(); none touches elements ----------------------
+ */
+
+/* One axis: [start : start + count*step : step], already clipped by the caller; `drop` removes the axis. */
+typedef struct drupe_slice {
+    ptrdiff_t start, step;
+    size_t count;
+    bool drop;
+} drupe_slice;
+/* One entry per axis. */
+DRUPE_API drupe_status drupe_array_slice(drupe_array *array, const drupe_slice *slices) DRUPE_MUST_CHECK;
+DRUPE_API drupe_status drupe_array_insert_axis(drupe_array *array, int axis) DRUPE_MUST_CHECK;
+/* axes NULL = reversed. */
+DRUPE_API drupe_status drupe_array_permute(drupe_array *array, const int *axes) DRUPE_MUST_CHECK;
+/* DRUPE_E_INVALID when the sizes differ, DRUPE_E_UNSUPPORTED when a copy would be needed. */
+DRUPE_API drupe_status drupe_array_reshape(drupe_array *array, int ndim,
+                                           const size_t *shape) DRUPE_MUST_CHECK;
+DRUPE_API drupe_status drupe_array_broadcast(drupe_array *array, int ndim,
+                                             const size_t *shape) DRUPE_MUST_CHECK;
+/* The common shape of several; DRUPE_E_INVALID names the two that clash. */
+DRUPE_API drupe_status drupe_shape_broadcast(const drupe_array *const *arrays, size_t count, int *ndim,
+                                             size_t shape[DRUPE_MAX_DIMS]) DRUPE_MUST_CHECK;
+
+/* --- Operations ---------------------------------------------------------------------------------------- */
+
+/* Operations are numbered by the generated table; see drupe/ops.def. */
+typedef enum drupe_op {
+#define DRUPE_OP(id, name, kind, arity, doc) DRUPE_OP_##id,
+#include "drupe/ops.def"
+#undef DRUPE_OP
+    DRUPE_OP_COUNT
+} drupe_op;
+
+typedef enum drupe_op_kind { DRUPE_OP_ELEMENTWISE, DRUPE_OP_REDUCTION } drupe_op_kind;
+
+DRUPE_API const char *drupe_op_name(drupe_op op);
+DRUPE_API drupe_op_kind drupe_op_kind_of(drupe_op op);
+DRUPE_API int drupe_op_arity(drupe_op op);
+/* The result type, or NONE with the thread's error set when the operation does not take these types. Scalars
+ * are weak. */
+DRUPE_API drupe_dtype drupe_op_result(drupe_op op, const drupe_operand *in, size_t nin);
+
+/* Element-wise, with broadcasting and promotion; at least one operand is an array, and all arrays share one
+ * queue (else DRUPE_E_PLACEMENT, whose text advises to_device). `out` empty: allocated with the strongest
+ * kind of the inputs (device over shared over host). `out` given: its shape must be the broadcast shape and
+ * the result type must cast to its type by kind (the in-place rule); it may be one of the inputs. An output
+ * that overlaps an input otherwise is handled through a copy. */
+DRUPE_API drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin,
+                                         drupe_array *out) DRUPE_MUST_CHECK;
+
+/* Reduce the axes whose bits are set in `axes`; `dtype` NONE = the rule of the operation (sum of bool and
+ * int32 gives int64). `out` must be empty. An empty reduction gives the identity. */
+DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
+                                          drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
+
+/* dst[...] = src, broadcast to dst's shape and cast to its type (any type to any type). Arrays of one queue,
+ * or of different queues, contexts and backends (then copied through). */
+DRUPE_API drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src) DRUPE_MUST_CHECK;
+
+/* dst[i] = start + i*step for a one-dimensional dst: integers exactly in int64, floats as start + i*step in
+ * double and rounded once. */
+DRUPE_API drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start,
+                                            drupe_scalar step) DRUPE_MUST_CHECK;
+
+/* a @ b by the array API's rules for 1-D and 2-D operands (stacks of matrices are DRUPE_E_UNSUPPORTED in this
+ * release). `out` must be empty. */
+DRUPE_API drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b,
+                                          drupe_array *out) DRUPE_MUST_CHECK;
+
+/* --- Host and device ----------------------------------------------------------------------------------- */
+
+/* Queue a copy of `size` C-contiguous elements of dst's type from host memory, which must stay valid until
+ * the work is done: `keep` (taken, may have a NULL release) is dropped then. */
+DRUPE_API drupe_status drupe_array_from_host(const drupe_array *dst, const void *host,
+                                             const drupe_keep *keep) DRUPE_MUST_CHECK;
+/* Queue the copy to host memory (C-contiguous) and give the event to wait for; `host` must stay valid until
+ * then. A strided array is made contiguous on the device first. */
+DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host,
+                                           drupe_event **event) DRUPE_MUST_CHECK;
+
+#endif

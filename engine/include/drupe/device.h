@@ -1,0 +1,131 @@
+/* Devices: what a machine has, how to choose, how to divide.
+ *
+ * The library is one per process and opens itself on first use. A backend's vendor library is opened when one
+ * of its devices is first asked for; the built-in `host` device is always there and needs none.
+ *
+ * Threads: all functions may be called from any thread. */
+#ifndef DRUPE_DEVICE_H
+#define DRUPE_DEVICE_H
+
+#include "drupe/status.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct drupe_device drupe_device;
+typedef struct drupe_context drupe_context;
+
+typedef enum drupe_device_type {
+    DRUPE_DEVICE_CPU,
+    DRUPE_DEVICE_GPU,
+    DRUPE_DEVICE_ACCELERATOR,
+    DRUPE_DEVICE_CUSTOM
+} drupe_device_type;
+
+typedef enum drupe_usm_support {
+    DRUPE_USM_NONE,    /* allocation answers DRUPE_E_UNSUPPORTED */
+    DRUPE_USM_NATIVE,  /* the driver's own */
+    DRUPE_USM_EMULATED /* made from another kind, slower than native */
+} drupe_usm_support;
+
+typedef enum drupe_info {
+#define DRUPE_INFO(key, type, name, doc) DRUPE_INFO_##key,
+#include "drupe/device_info.def"
+#undef DRUPE_INFO
+    DRUPE_INFO_COUNT
+} drupe_info;
+
+typedef enum drupe_info_type { DRUPE_INFO_STRING, DRUPE_INFO_U64, DRUPE_INFO_U64X3 } drupe_info_type;
+
+typedef enum drupe_partition_kind { DRUPE_SPLIT_EQUALLY = 1, DRUPE_SPLIT_COUNTS = 2 } drupe_partition_kind;
+
+typedef struct drupe_partition {
+    drupe_partition_kind kind;
+    size_t count; /* EQUALLY: 1, with units[0] compute units per sub-device. COUNTS: length of units */
+    const uint32_t *units; /* borrowed */
+} drupe_partition;
+
+/* --- Finding ------------------------------------------------------------------------------------------- */
+
+/* All root devices that match `filter` (NULL or "" = all), best backend first, each retained. At most
+ * `capacity` are written; `*count` is the number there are.
+ *
+ * A filter is a comma-separated list of alternatives `backend:type:number`, each part optional and at least
+ * one present: "opencl:cpu:0", "cpu", "host", "opencl", "gpu,cpu", "1". The number counts among the devices
+ * that match the other parts. Upper and lower case are the same. A word that is neither a known backend nor a
+ * known type is DRUPE_E_INVALID; a well-formed filter without a match gives *count 0. */
+DRUPE_API drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_t capacity,
+                                         size_t *count) DRUPE_MUST_CHECK;
+
+/* The best device for `filter`: its first alternative that matches; among several matches the one with the
+ * highest drupe_device_score(). NULL = the default device (the best GPU, else `host`). Retained; the same
+ * root device is always the same object. DRUPE_E_NOT_FOUND names what there is. */
+DRUPE_API drupe_status drupe_device_select(const char *filter, drupe_device **device) DRUPE_MUST_CHECK;
+
+DRUPE_API drupe_device *drupe_device_retain(drupe_device *device); /* NULL-safe */
+DRUPE_API void drupe_device_release(drupe_device *device);         /* NULL-safe */
+
+/* --- Asking -------------------------------------------------------------------------------------------- */
+
+DRUPE_API const char *drupe_device_backend(const drupe_device *device); /* "host", "opencl"; static */
+DRUPE_API drupe_device_type drupe_device_kind(const drupe_device *device);
+DRUPE_API const char *drupe_device_type_name(drupe_device_type type); /* "cpu", ...; static */
+
+/* The filter that selects this root device again, such as "opencl:cpu:0"; for a sub-device its root's filter
+ * with the path of indices, "host:cpu:0.1". Borrowed from the device. */
+DRUPE_API const char *drupe_device_filter(const drupe_device *device);
+
+/* Higher is better: GPU 1000, accelerator 800, CPU 500, custom 100; +50 for `host`. */
+DRUPE_API int drupe_device_score(const drupe_device *device);
+
+DRUPE_API drupe_info_type drupe_info_type_of(drupe_info key);
+DRUPE_API const char *drupe_info_name(drupe_info key); /* the Python name; static */
+
+/* One property. `value` receives at most `size` bytes (a string is cut and always NUL-ended); `*needed`,
+ * which may be NULL, the full size. Answers are cached: after the first call no driver is asked. */
+DRUPE_API drupe_status drupe_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
+                                         size_t *needed) DRUPE_MUST_CHECK;
+
+/* A U64 property, or `fallback` where it means nothing. */
+DRUPE_API uint64_t drupe_device_number(drupe_device *device, drupe_info key, uint64_t fallback);
+
+/* --- Dividing ------------------------------------------------------------------------------------------ */
+
+/* Divide a device into sub-devices, each retained. DRUPE_E_UNSUPPORTED when it is indivisible,
+ * DRUPE_E_OUT_OF_RANGE when the units asked for are not there; the text says how many there are. */
+DRUPE_API drupe_status drupe_device_split(drupe_device *device, const drupe_partition *partition,
+                                          drupe_device **subs, size_t capacity,
+                                          size_t *count) DRUPE_MUST_CHECK;
+DRUPE_API drupe_device *drupe_device_parent(const drupe_device *device); /* borrowed; NULL for a root */
+DRUPE_API drupe_device *drupe_device_root(drupe_device *device);         /* borrowed; itself for a root */
+
+/* --- Contexts ------------------------------------------------------------------------------------------ */
+
+/* A context owns memory and programs for its devices, which must be of one platform. Retained. */
+DRUPE_API drupe_status drupe_context_open(drupe_device *const *devices, size_t count,
+                                          drupe_context **context) DRUPE_MUST_CHECK;
+/* The context that is made once per root device and serves its sub-devices too. Retained. */
+DRUPE_API drupe_status drupe_device_context(drupe_device *device, drupe_context **context) DRUPE_MUST_CHECK;
+DRUPE_API drupe_context *drupe_context_retain(drupe_context *context); /* NULL-safe */
+DRUPE_API void drupe_context_release(drupe_context *context);          /* NULL-safe */
+DRUPE_API size_t drupe_context_device_count(const drupe_context *context);
+DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_t index); /* borrowed */
+
+/* --- The library --------------------------------------------------------------------------------------- */
+
+/* What the embedding program tells the engine; see python/include/drupe_link.h for the kernel's. Borrowed
+ * until replaced; NULL functions are skipped. Called on the thread that submits. */
+typedef struct drupe_observer {
+    void *(*cell_retain)(void);       /* the cell the calling thread works for, retained, or NULL */
+    void (*cell_release)(void *cell); /* NULL-safe */
+} drupe_observer;
+DRUPE_API void drupe_library_observe(const drupe_observer *observer);
+
+/* Wait for all queues (at most `timeout_ns`), free pools, close the backends. Objects still held by the
+ * caller keep the parts they need alive. Returns the number of objects still referenced: a leak count for
+ * tests. The next call of any function opens the library again. */
+DRUPE_API size_t drupe_library_close(uint64_t timeout_ns);
+
+/* The engine's version, "0.1.0". */
+DRUPE_API const char *drupe_version(void);
+
+#endif

@@ -1,0 +1,15 @@
+/* The device engine's public interface: everything at once.
+ *
+ * Reading order: status.h (errors and ownership words), device.h (what there is), queue.h (how work is
+ * ordered and fails), memory.h (USM), program.h (kernels), array.h (arrays on top of all that). */
+#ifndef DRUPE_DRUPE_H
+#define DRUPE_DRUPE_H
+
+#include "drupe/array.h"
+#include "drupe/device.h"
+#include "drupe/memory.h"
+#include "drupe/program.h"
+#include "drupe/queue.h"
+#include "drupe/status.h"
+
+#endif

@@ -1,0 +1,164 @@
+/* Queues, events and submissions.
+ *
+ * Ordering. A queue is in-order: a submission starts after everything submitted to it earlier has finished.
+ * Different queues are independent unless a submission names events to wait for. A wait may only name an
+ * event of work that was already submitted. Waits inside one context are the driver's; a submission that
+ * waits for another context's or backend's event, or stands behind such a one, is held by the engine until
+ * that event is done, and everything behind it on its queue is held with it.
+ *
+ * Failure. An event keeps its own error. A submission whose wait failed, or which stands behind a failed one
+ * on its queue, does not run and fails with DRUPE_E_DEPENDENCY, naming the first cause. A queue remembers its
+ * first error until it has been reported: by drupe_queue_wait(), by drupe_event_wait() on the event that
+ * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost.
+ *
+ * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is retained until
+ * it has finished. The references are dropped only inside drupe_submit_*(), drupe_queue_collect() and
+ * drupe_queue_release(), on the calling thread: never on a driver's or the engine's own thread. The engine's
+ * threads never call back into the caller.
+ *
+ * Threads: all functions may be called from any thread; calls on one queue are serialised inside. */
+#ifndef DRUPE_QUEUE_H
+#define DRUPE_QUEUE_H
+
+#include "drupe/device.h"
+
+typedef struct drupe_queue drupe_queue;
+typedef struct drupe_event drupe_event;
+typedef struct drupe_kernel drupe_kernel;
+
+enum drupe_queue_flags {
+    DRUPE_QUEUE_DEFAULT = 0,      /* in-order */
+    DRUPE_QUEUE_PROFILING = 1u,   /* its events carry times */
+    DRUPE_QUEUE_OUT_OF_ORDER = 2u /* DRUPE_E_UNSUPPORTED in this release */
+};
+
+#define DRUPE_FOREVER UINT64_MAX
+
+/* --- Queues -------------------------------------------------------------------------------------------- */
+
+/* A new queue on `device`, a member of `context` or a sub-device of one. Retained. */
+DRUPE_API drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint32_t flags,
+                                        drupe_queue **queue) DRUPE_MUST_CHECK;
+/* The one default queue of a device in its default context: equal devices give the same object. Retained. */
+DRUPE_API drupe_status drupe_device_queue(drupe_device *device, drupe_queue **queue) DRUPE_MUST_CHECK;
+DRUPE_API drupe_queue *drupe_queue_retain(drupe_queue *queue); /* NULL-safe */
+/* NULL-safe. The last release waits for what is in flight. */
+DRUPE_API void drupe_queue_release(drupe_queue *queue);
+DRUPE_API drupe_device *drupe_queue_device(const drupe_queue *queue);   /* borrowed */
+DRUPE_API drupe_context *drupe_queue_context(const drupe_queue *queue); /* borrowed */
+DRUPE_API uint32_t drupe_queue_flags_of(const drupe_queue *queue);
+
+/* Wait for everything submitted so far. Returns the queue's first unreported error and thereby reports it;
+ * DRUPE_E_TIMEOUT when the time is over. */
+DRUPE_API drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns) DRUPE_MUST_CHECK;
+/* Drop the references of what has finished. Never blocks on the device. */
+DRUPE_API void drupe_queue_collect(drupe_queue *queue);
+/* Submissions that have not finished, as far as is known without asking the driver; for tests and displays.
+ */
+DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
+
+/* --- Events -------------------------------------------------------------------------------------------- */
+
+typedef enum drupe_event_state {
+    DRUPE_EVENT_QUEUED,    /* held by the engine, or not yet taken up by the device */
+    DRUPE_EVENT_SUBMITTED, /* handed to the device */
+    DRUPE_EVENT_RUNNING,
+    DRUPE_EVENT_COMPLETE,
+    DRUPE_EVENT_FAILED
+} drupe_event_state;
+
+/* Nanoseconds of CLOCK_MONOTONIC where the backend can tell (host), else of the device's clock; only
+ * differences between times of one device mean something. */
+typedef struct drupe_times {
+    uint64_t queued, submitted, started, ended;
+} drupe_times;
+
+DRUPE_API drupe_event *drupe_event_retain(drupe_event *event);      /* NULL-safe */
+DRUPE_API void drupe_event_release(drupe_event *event);             /* NULL-safe */
+DRUPE_API drupe_queue *drupe_event_queue(const drupe_event *event); /* borrowed */
+/* Never blocks. */
+DRUPE_API drupe_event_state drupe_event_state_of(drupe_event *event);
+/* Wait until it is complete. Returns its error if it failed (and reports it), DRUPE_E_TIMEOUT when the time
+ * is over. */
+DRUPE_API drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns) DRUPE_MUST_CHECK;
+/* Why it failed; NULL unless its state is FAILED. Borrowed from the event. */
+DRUPE_API const drupe_error *drupe_event_error(drupe_event *event);
+/* The four times of a finished event of a profiling queue; DRUPE_E_UNSUPPORTED on other queues and where the
+ * device has none, DRUPE_E_BUSY while it is not finished. */
+DRUPE_API drupe_status drupe_event_times(drupe_event *event, drupe_times *times) DRUPE_MUST_CHECK;
+
+/* --- Submitting ---------------------------------------------------------------------------------------- */
+
+/* Something to keep alive until the work is done: release(object) is called once, see Keep-alive above. */
+typedef struct drupe_keep {
+    void *object;
+    void (*release)(void *object);
+} drupe_keep;
+
+typedef struct drupe_submission {
+    drupe_queue *queue;
+    drupe_event *const *waits; /* borrowed; NULL entries are skipped */
+    size_t nwaits;
+    const drupe_keep *keeps; /* each object is taken, also when the call fails */
+    size_t nkeeps;
+    const char *label; /* borrowed: what to call it in messages; NULL = the kernel's name, "copy", ... */
+} drupe_submission;
+
+/* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend
+ * chooses. */
+typedef struct drupe_range {
+    uint32_t dims; /* 1 to 3 */
+    size_t global[3], local[3], offset[3];
+} drupe_range;
+
+typedef enum drupe_arg_kind {
+    DRUPE_ARG_POINTER, /* value points to a `void *` into USM, or to NULL */
+    DRUPE_ARG_VALUE,   /* `size` bytes at `value`, copied */
+    DRUPE_ARG_LOCAL    /* `size` bytes of local memory */
+} drupe_arg_kind;
+
+typedef struct drupe_arg {
+    drupe_arg_kind kind;
+    size_t size;
+    const void *value;
+} drupe_arg;
+
+/* All of these check their arguments, queue the work and return at once. `event` may be NULL (cheaper); else
+ * it receives a retained event. Pointers are checked against the engine's allocations: a range that crosses
+ * the end of one is DRUPE_E_OUT_OF_RANGE, USM of another context is DRUPE_E_INVALID for kernels. */
+
+DRUPE_API drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel,
+                                           const drupe_range *range, const drupe_arg *args, size_t nargs,
+                                           drupe_event **event) DRUPE_MUST_CHECK;
+/* Between any two of: USM of this context, USM of another context or backend (staged through the host), host
+ * memory (which must stay valid until done: use `keeps`). The ranges must not overlap. */
+DRUPE_API drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
+                                         drupe_event **event) DRUPE_MUST_CHECK;
+/* Repeat a pattern of 1, 2, 4, 8 or 16 bytes, copied, over `bytes`, a multiple of its size. */
+DRUPE_API drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void *pattern,
+                                         size_t pattern_size, size_t bytes,
+                                         drupe_event **event) DRUPE_MUST_CHECK;
+/* An event for "everything before this, and the waits". */
+DRUPE_API drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event) DRUPE_MUST_CHECK;
+/* Run fn(user) on a thread of the engine when its turn comes; not run when a wait failed. A result other than
+ * DRUPE_OK fails the event with the error that fn left on its thread. fn must not wait for this queue. */
+typedef drupe_status (*drupe_host_fn)(void *user);
+DRUPE_API drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user,
+                                         drupe_event **event) DRUPE_MUST_CHECK;
+
+/* --- Errors nobody waited for -------------------------------------------------------------------------- */
+
+typedef struct drupe_failure {
+    drupe_error error;
+    char label[64];      /* kernel name or "copy", "fill", ... */
+    char device[64];     /* filter string of the device */
+    uint64_t submission; /* process-wide number of the submission */
+    void *cell;          /* the observer's cell that submitted it; *taken* by the caller; may be NULL */
+} drupe_failure;
+
+/* Look at what has finished on all queues, and take the oldest failure that was not reported yet. Returns
+ * false when there is none. Never blocks on the device. Dependents of a reported cause are not reported
+ * again. */
+DRUPE_API bool drupe_failure_take(drupe_failure *failure);
+
+#endif
