@@ -1,0 +1,108 @@
+/* What every room of the engine may use: text, maps, threads, time, vendor libraries, signal dispositions.
+ * Knows nothing of devices. The error detail of status.h is implemented here too (status.c).
+ *
+ * Threads: functions without a word about it are the caller's to serialise per object. */
+#ifndef DRUPE_BASE_BASE_H
+#define DRUPE_BASE_BASE_H
+
+#include "drupe/status.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DRUPE_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* --- text.c: a string that grows ------------------------------------------------------------------------ */
+
+/* Zeroed = empty. An append that finds no memory makes the text `failed`; what was there stays, later appends
+ * do nothing, so that a chain of appends needs one check at its end. */
+typedef struct drupe_text {
+    char *data; /* NUL-ended, or NULL while nothing was appended */
+    size_t length, capacity;
+    bool failed;
+} drupe_text;
+
+void drupe_text_printf(drupe_text *text, const char *format, ...) DRUPE_PRINTF(2, 3);
+void drupe_text_append(drupe_text *text, const char *bytes, size_t size);
+/* Never NULL; borrowed until the next change. */
+const char *drupe_text_get(const drupe_text *text);
+/* DRUPE_OK, or DRUPE_E_NO_MEMORY once it failed. */
+drupe_status drupe_text_check(const drupe_text *text) DRUPE_MUST_CHECK;
+/* The string, *taken* by the caller (free()), or NULL if it is empty or failed; the text is empty then. */
+char *drupe_text_take(drupe_text *text);
+void drupe_text_clear(drupe_text *text);
+
+/* --- map.c: a hash map from byte strings to pointers ---------------------------------------------------- */
+
+/* Zeroed = empty. Keys are copied; values are borrowed and never NULL. */
+typedef struct drupe_map {
+    struct drupe_map_entry *entries; /* `capacity` of them, a power of two; open addressing */
+    size_t count, capacity;
+} drupe_map;
+
+/* The value, or NULL. */
+void *drupe_map_get(const drupe_map *map, const void *key, size_t size);
+/* Set or replace; `*old`, which may be NULL, receives the value replaced or NULL. */
+drupe_status drupe_map_put(drupe_map *map, const void *key, size_t size, void *value,
+                           void **old) DRUPE_MUST_CHECK;
+/* The value removed, or NULL. */
+void *drupe_map_remove(drupe_map *map, const void *key, size_t size);
+/* Walk in no particular order: start with *cursor = 0; the next value, or NULL at the end. `*key` and
+ * `*size`, which may be NULL, receive its key, borrowed. The map must not change meanwhile. */
+void *drupe_map_next(const drupe_map *map, size_t *cursor, const void **key, size_t *size);
+/* Forget all keys; values are the caller's. */
+void drupe_map_clear(drupe_map *map);
+
+/* --- thread.c: time, locks, threads ----------------------------------------------------------------------
+ */
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t drupe_now_ns(void);
+/* The time `timeout_ns` from now; UINT64_MAX stays UINT64_MAX and means never. */
+uint64_t drupe_deadline(uint64_t timeout_ns);
+
+/* A condition variable that measures CLOCK_MONOTONIC. */
+drupe_status drupe_cond_init(pthread_cond_t *cond) DRUPE_MUST_CHECK;
+/* Wait for a signal until `deadline`; false when the deadline has passed. May wake for no reason. */
+bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
+
+/* Start a joinable thread that blocks all signals but those its own mistakes raise (SIGSEGV, SIGBUS, SIGILL,
+ * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters. */
+drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user,
+                                const char *name) DRUPE_MUST_CHECK;
+/* Tell the processor that this is a waiting loop. */
+static inline void drupe_cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* --- dl.c: vendor libraries ------------------------------------------------------------------------------
+ */
+
+typedef struct drupe_dl_symbol {
+    const char *name;
+    size_t offset; /* of the function pointer in the caller's table: offsetof(table, member) */
+    bool optional; /* absent: the pointer stays NULL, which is no error */
+} drupe_dl_symbol;
+
+/* Open the first of `names` (NULL-ended) that can be opened and fill `table`. DRUPE_E_UNAVAILABLE names the
+ * library, the linker's reason or the missing symbol, and `advice`: what to install ("install the package
+ * ocl-icd-libopencl1"). `*handle` is NULL on failure. Thread-safe. */
+drupe_status drupe_dl_open(const char *const *names, const char *advice, const drupe_dl_symbol *symbols,
+                           size_t count, void *table, void **handle) DRUPE_MUST_CHECK;
+void drupe_dl_close(void *handle); /* NULL-safe */
+
+/* --- signals.c: keep the process's signal dispositions ---------------------------------------------------
+ */
+
+/* Some drivers install handlers when they are loaded and again with every build. Calls that may do so stand
+ * between a save and a restore: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGPIPE get back the handlers
+ * they had when the outermost save was made. Pairs may nest and overlap between threads. Thread-safe. */
+void drupe_signals_save(void);
+void drupe_signals_restore(void);
+
+#endif

@@ -1,0 +1,45 @@
+/* Vendor libraries are never linked: they are opened by name when one of their devices is asked for. */
+#include "base/base.h"
+#include <dlfcn.h>
+#include <string.h>
+
+drupe_status drupe_dl_open(const char *const *names, const char *advice, const drupe_dl_symbol *symbols,
+                           size_t count, void *table, void **handle)
+{
+    *handle = NULL;
+    void *library = NULL;
+    const char *opened = NULL;
+    drupe_text reasons = {0};
+    for (size_t i = 0; names[i] && !library; i++) {
+        opened = names[i];
+        library = dlopen(opened, RTLD_NOW | RTLD_LOCAL);
+        if (library) break;
+        const char *reason = dlerror();
+        drupe_text_printf(&reasons, "%s%s", i ? "; " : "", reason ? reason : opened);
+    }
+    if (!library) {
+        drupe_error_set(DRUPE_E_UNAVAILABLE, "Cannot open the library %s (%s): %s.", names[0],
+                        drupe_text_get(&reasons), advice);
+        drupe_text_clear(&reasons);
+        return DRUPE_E_UNAVAILABLE;
+    }
+    drupe_text_clear(&reasons);
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (!symbol && !symbols[i].optional) {
+            drupe_error_set(DRUPE_E_UNAVAILABLE, "The library %s has no function %s, it is too old: %s.",
+                            opened, symbols[i].name, advice);
+            dlclose(library);
+            return DRUPE_E_UNAVAILABLE;
+        }
+        /* ISO C has no conversion between object and function pointers; POSIX promises the same bits. */
+        memcpy((char *)table + symbols[i].offset, &symbol, sizeof symbol);
+    }
+    *handle = library;
+    return DRUPE_OK;
+}
+
+void drupe_dl_close(void *handle)
+{
+    if (handle) dlclose(handle);
+}

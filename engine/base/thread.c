@@ -1,0 +1,63 @@
+/* Time, condition variables with monotonic deadlines, threads that leave signals to the main thread. */
+#include "base/base.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000u
+
+uint64_t drupe_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t drupe_deadline(uint64_t timeout_ns)
+{
+    uint64_t now = drupe_now_ns();
+    return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+}
+
+drupe_status drupe_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    int error = pthread_condattr_init(&attributes);
+    if (!error) {
+        error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        if (!error) error = pthread_cond_init(cond, &attributes);
+        pthread_condattr_destroy(&attributes);
+    }
+    if (!error) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "Cannot make a condition variable: %s.", strerror(error));
+}
+
+bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline)
+{
+    /* Far deadlines would overflow time_t's useful range on some C libraries. */
+    if (deadline > INT64_MAX) {
+        pthread_cond_wait(cond, mutex);
+        return true;
+    }
+    struct timespec until = {.tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = (long)(deadline % NS_PER_S)};
+    return pthread_cond_timedwait(cond, mutex, &until) != ETIMEDOUT;
+}
+
+drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user, const char *name)
+{
+    static const int synchronous[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(synchronous); i++) sigdelset(&blocked, synchronous[i]);
+    /* The new thread inherits the mask, so that no signal finds it unprepared. */
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    int error = pthread_create(thread, NULL, run, user);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) {
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "Cannot start the thread '%s': %s.", name, strerror(error));
+    }
+    pthread_setname_np(*thread, name);
+    return DRUPE_OK;
+}
