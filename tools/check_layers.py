@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Fail when a C file includes a header that its room may not use (tools/layers.ini).
+
+Also fails for a source file over 600 lines, and for Python modules of the package that import a native module
+outside of the places made for it."""
+import configparser
+import pathlib
+import re
+import sys
+
+STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|errno|fcntl|float|inttypes|limits|locale|malloc|math|poll|"
+                      r"pthread|sched|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|"
+                      r"stdnoreturn|string|strings|time|unistd|sys/[a-z]+|linux/[a-z]+|netinet/[a-z]+|"
+                      r"arpa/[a-z]+)\.h$")
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+LONGEST = 600
+SOURCES = ("*.c", "*.h", "*.py", "*.cl", "*.js", "*.def", "*.toml")
+
+
+def rooms_of(root):
+    config = configparser.ConfigParser()
+    config.read(root / "tools/layers.ini")
+    return {name: (set(config[name].get("may", "").split()) | {name}, config[name].get("system", "").split())
+            for name in config.sections()}
+
+
+def room_of(path, rooms):
+    """The room with the longest name that holds the path, or None."""
+    inside = [room for room in rooms if path.startswith(room + "/")]
+    return max(inside, key=len, default=None)
+
+
+def target_of(name, including, headers):
+    """The project's header that an include names, as a path from the root, or None for an outside header."""
+    for candidate in (f"{including.rpartition('/')[0]}/{name}", name, f"engine/{name}", f"engine/include/{name}",
+                      f"jkernel/{name}", f"python/include/{name}"):
+        if candidate in headers:
+            return candidate
+    return None
+
+
+def check_file(path, text, rooms, headers):
+    room = room_of(path, rooms)
+    if room is None:
+        return
+    may, system = rooms[room]
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        name = match.group(2)
+        target = target_of(name, path, headers)
+        if target is not None:
+            if room_of(target, rooms) not in may:
+                yield f"{path}:{number}: {room} may not include {room_of(target, rooms)} ({name})"
+        elif match.group(1) == "<" and not STANDARD.match(name) and not any(name.startswith(s) for s in system):
+            yield f"{path}:{number}: {room} may not include <{name}>"
+
+
+def main(root):
+    rooms = rooms_of(root)
+    folders = ("engine", "jkernel", "python", "tests", "tools")
+    files = sorted(path for folder in folders for pattern in SOURCES for path in (root / folder).rglob(pattern))
+    headers = {p.relative_to(root).as_posix() for p in files if p.suffix in (".h", ".def")}
+    problems = []
+    for path in files:
+        relative = path.relative_to(root).as_posix()
+        text = path.read_text(errors="replace")
+        if path.suffix in (".c", ".h"):
+            problems += check_file(relative, text, rooms, headers)
+        length = text.count("\n")
+        if length > LONGEST:
+            problems.append(f"{relative}: {length} lines; {LONGEST} is the limit: more than one job?")
+    print("\n".join(problems) or f"layers: {len(files)} files in order")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(__file__).resolve().parent.parent))

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Everything that ./dev lint checks: layers, headers, function lengths, generated files, formatting, clang-tidy."""
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ("engine", "jkernel", "python", "tests")
+LONGEST_FUNCTION = 60
+
+
+def sources(*suffixes):
+    return sorted(p for folder in FOLDERS for suffix in suffixes for p in (ROOT / folder).rglob(f"*{suffix}"))
+
+
+def step(title, problems):
+    text = "\n".join(problems)
+    print(f"{'FAIL' if problems else 'ok  '}  {title}" + (f"\n{text}" if text else ""), flush=True)
+    return not problems
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True)
+    return [] if done.returncode == 0 else [done.stdout + done.stderr]
+
+
+def long_functions():
+    """C functions whose braces span more than the limit; the style puts both braces in column 0."""
+    for path in sources(".c"):
+        start = None
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if line == "{":
+                start = number
+            elif line == "}" and start is not None:
+                if number - start - 1 > LONGEST_FUNCTION:
+                    yield f"{path.relative_to(ROOT)}:{start}: a function of {number - start - 1} lines"
+                start = None
+
+
+def tool(name):
+    """The pinned tool beside this interpreter: another version would format differently."""
+    return pathlib.Path(sys.executable).parent / name
+
+
+def format_problems():
+    files = sources(".c", ".h")
+    return run(tool("clang-format"), "--dry-run", "-Werror", "--style=file", *files) if files else []
+
+
+def tidy_problems(build):
+    problems = run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DDRUPE_TESTS=ON", "-DCMAKE_BUILD_TYPE=Debug",
+                   f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    if problems:
+        return problems
+    problems = run("cmake", "--build", build)  # generated headers must exist
+    if problems:
+        return problems
+    database = (build / "compile_commands.json").read_text()
+    files = [p for p in sources(".c") if str(p) in database]
+
+    # The wheel has no compiler headers of its own; gcc's serve.
+    headers = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True).stdout.strip()
+
+    def tidy(path):
+        done = subprocess.run([tool("clang-tidy"), "-p", str(build), "--quiet", f"--extra-arg=-isystem{headers}",
+                               str(path)], cwd=ROOT, capture_output=True, text=True)
+        return re.sub(r"(?m)^\d+ warnings? .*\n?", "", done.stdout) if done.returncode else ""
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [text for text in pool.map(tidy, files) if text]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/lint")
+    parser.add_argument("--quick", action="store_true", help="only what needs neither clang tool")
+    options = parser.parse_args()
+    good = [
+        step("layers", run(sys.executable, "tools/check_layers.py")),
+        step("public headers", run(sys.executable, "tools/check_headers.py")),
+        step("functions under 60 lines", list(long_functions())),
+        step("generated files", run(sys.executable, "engine/kernels/gen.py", "--check")),
+    ]
+    if not options.quick:
+        good.append(step("clang-format", format_problems()))
+        good.append(step("clang-tidy", tidy_problems(options.build.resolve())))
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
