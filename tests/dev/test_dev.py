@@ -1,0 +1,105 @@
+"""The developer command itself: what a new user types first."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def dev(*arguments, **environment):
+    return subprocess.run([ROOT / "dev", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=600,
+                          env={**os.environ, **environment})
+
+
+def notebook(path, *sources):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    cells[-1].metadata["tags"] = ["summary"]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
+def run_notebook(path, out):
+    return subprocess.run([sys.executable, ROOT / "tools/run_notebook.py", path, "--out", out], capture_output=True,
+                          text=True, timeout=120)
+
+
+def test_the_tour_runs():
+    done = dev("run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "default device:" in done.stdout and "solve:" in done.stdout
+    assert "./dev lab" in done.stdout
+    executed = nbformat.read(ROOT / "build/01-tour.ipynb", as_version=4)
+    code = [cell for cell in executed.cells if cell.cell_type == "code"]
+    assert len(code) >= 12
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs) >= 2
+    assert (ROOT / "build/01-tour.html").stat().st_size > 100_000
+
+
+def test_a_failing_cell_ends_the_run_with_its_traceback(tmp_path):
+    notebook(tmp_path / "bad.ipynb", "print('fine')", "1/0", "print('never')")
+    done = run_notebook(tmp_path / "bad.ipynb", tmp_path / "out")
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr and "1/0" in done.stderr
+    assert "\x1b" not in done.stderr
+    executed = nbformat.read(tmp_path / "out/bad.ipynb", as_version=4)
+    assert executed.cells[0].outputs[0].text == "fine\n"
+    assert not executed.cells[2].outputs
+
+
+def test_an_asynchronous_failure_does_not_pass(tmp_path):
+    """Work that fails on the device after its cell's last line must not let the run exit 0."""
+    notebook(tmp_path / "late.ipynb",
+             "import drupe._engine as e\n"
+             "q = drupe.Queue('host') if 'drupe' in globals() else __import__('drupe').Queue('host')\n"
+             "e._submit_failing(q)", "print('after')")
+    done = run_notebook(tmp_path / "late.ipynb", tmp_path / "out")
+    assert done.returncode == 1, done.stdout
+    assert "failing" in done.stderr
+
+
+def test_a_kernel_that_dies_is_reported(tmp_path):
+    notebook(tmp_path / "dead.ipynb", "import os; os._exit(3)")
+    done = run_notebook(tmp_path / "dead.ipynb", tmp_path / "out")
+    assert done.returncode == 1 and "kernel died" in done.stderr
+
+
+def test_the_summary_is_repeated(tmp_path):
+    notebook(tmp_path / "good.ipynb", "x = 1", "print('found', x)")
+    done = run_notebook(tmp_path / "good.ipynb", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "[ 1/2]" in done.stdout and "\nfound 1\n" in done.stdout
+
+
+def test_help_lists_every_command():
+    text = dev("help").stdout
+    for command in ("run", "test", "lab", "console", "lint", "bench", "setup", "clean", "help"):
+        assert f"\n  {command}" in text
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("bench", "nonsense")])
+def test_an_unknown_word_is_refused(arguments):
+    done = dev(*arguments)
+    assert done.returncode == 2 and "nonsense" in done.stderr
+
+
+def test_missing_packages_without_root_print_the_line_to_type(tmp_path):
+    """With nothing installed and no way to become root: one apt-get line and exit status 2."""
+    for name, body in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": "exit 1"}.items():
+        tool = tmp_path / name
+        tool.write_text(f"#!/bin/sh\n{body}\n")
+        tool.chmod(0o755)
+    done = dev("run", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 2
+    lines = [line for line in done.stderr.splitlines() if "apt-get install" in line]
+    assert len(lines) == 1 and "libzmq3-dev" in lines[0] and "pocl-opencl-icd" in lines[0]
+
+
+def test_the_package_line_of_the_readme_is_the_one_dev_installs():
+    dev_text = (ROOT / "dev").read_text()
+    names = dev_text.split("PACKAGES_RUN=(")[1].split(")")[0].split()
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in names if name not in readme] == []
