@@ -1,0 +1,139 @@
+/* The process's one kernel: the executor table that the server calls, and who may still use the server.
+ *
+ * Everything here runs without the GIL and mostly on the server's threads, so it is plain atomics. `users`
+ * counts the threads inside a server function; closing swaps the pointer out first and then waits for them.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jkernel/pyexec/pyexec.h"
+
+static struct {
+    _Atomic(jk_server *) server;
+    atomic_int users;
+    atomic_int shutdown; /* as jk_kernel_shutdown_state() */
+    jk_request *parked;  /* main thread only */
+    pthread_t main_thread;
+    char info[2048];
+} kernel;
+
+static const char *executor_kernel_info(void *self)
+{
+    (void)self;
+    return kernel.info;
+}
+
+static void executor_handle(void *self, jk_request *request)
+{
+    (void)self;
+    kernel.parked = request;
+}
+
+/* As the leader of a process group (launchers make the kernel one) the signal goes to the whole group, so
+ * that a child in the foreground stops too; the main thread is the one the system prefers for it. */
+static void executor_interrupt(void *self)
+{
+    (void)self;
+    if (getpgrp() == getpid()) {
+        kill(0, SIGINT);
+    } else {
+        pthread_kill(kernel.main_thread, SIGINT);
+    }
+}
+
+static void executor_shutdown(void *self, bool restart)
+{
+    (void)self;
+    atomic_store(&kernel.shutdown, restart ? 2 : 1);
+    pthread_kill(kernel.main_thread, SIGINT); /* a running cell makes way; harmless when idle */
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        jk_server_wake(server);
+        jk_kernel_leave();
+    }
+}
+
+static const jk_executor executor = {
+    .self = NULL,
+    .kernel_info = executor_kernel_info,
+    .handle = executor_handle,
+    .interrupt = executor_interrupt,
+    .shutdown = executor_shutdown,
+};
+
+static void kernel_describe(void)
+{
+    int length = (int)strcspn(PY_VERSION, "+ ");
+    snprintf(kernel.info, sizeof kernel.info,
+             "{\"protocol_version\":\"5.4\",\"implementation\":\"drupe\",\"implementation_version\":\"%s\","
+             "\"language_info\":{\"name\":\"python\",\"version\":\"%.*s\",\"mimetype\":\"text/x-python\","
+             "\"codemirror_mode\":{\"name\":\"ipython\",\"version\":3},\"pygments_lexer\":\"ipython3\","
+             "\"nbconvert_exporter\":\"python\",\"file_extension\":\".py\"},"
+             "\"banner\":\"Drupe %s: Python %.*s with devices\",\"help_links\":["
+             "{\"text\":\"Python Reference\",\"url\":\"https://docs.python.org/%d.%d\"},"
+             "{\"text\":\"IPython Reference\",\"url\":\"https://ipython.readthedocs.io/en/stable/\"},"
+             "{\"text\":\"NumPy Reference\",\"url\":\"https://numpy.org/doc/stable/reference/\"}],"
+             "\"supported_features\":[]}",
+             DRUPE_VERSION, length, PY_VERSION, DRUPE_VERSION, length, PY_VERSION, PY_MAJOR_VERSION,
+             PY_MINOR_VERSION);
+}
+
+int jk_kernel_open(const char *connection_file, char *problem, size_t problem_size)
+{
+    if (atomic_load(&kernel.server)) {
+        snprintf(problem, problem_size, "the kernel is open already: a process holds one");
+        return -1;
+    }
+    kernel_describe();
+    kernel.main_thread = pthread_self();
+    atomic_store(&kernel.shutdown, 0);
+    jk_server *server = jk_server_open(connection_file, &executor, problem, problem_size);
+    if (!server) return -1;
+    atomic_store(&kernel.server, server);
+    return 0;
+}
+
+void jk_kernel_close(void)
+{
+    jk_server *server = atomic_exchange(&kernel.server, NULL);
+    if (!server) return;
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < 1000 && atomic_load(&kernel.users) > 0; i++) nanosleep(&pause, NULL);
+    /* Someone stuck inside: its memory must stay, and the process is about to end. */
+    if (atomic_load(&kernel.users) == 0) jk_server_close(server);
+}
+
+jk_server *jk_kernel_enter(void)
+{
+    atomic_fetch_add(&kernel.users, 1);
+    jk_server *server = atomic_load(&kernel.server);
+    if (!server) atomic_fetch_sub(&kernel.users, 1);
+    return server;
+}
+
+void jk_kernel_leave(void)
+{
+    atomic_fetch_sub(&kernel.users, 1);
+}
+
+jk_request *jk_kernel_take_request(void)
+{
+    jk_request *request = kernel.parked;
+    kernel.parked = NULL;
+    return request;
+}
+
+int jk_kernel_shutdown_state(void)
+{
+    return atomic_load(&kernel.shutdown);
+}
+
+int jk_kernel_on_main_thread(void)
+{
+    return pthread_equal(pthread_self(), kernel.main_thread) != 0;
+}

@@ -1,0 +1,100 @@
+/* drupe_link for the engine: cells, publishing and the cell check.
+ *
+ * A thread that holds the GIL belongs to the cell in its context variable (a task or a thread that outlived
+ * its cell keeps it); a C thread of a driver belongs to the cell that runs. The functions carry no context
+ * argument, hence the file's own variables. */
+#include <pthread.h>
+#include <string.h>
+
+#include "drupe_link.h"
+#include "jkernel/pyexec/pyexec.h"
+
+static PyObject *link_cell_var;
+static PyTypeObject *link_parent_type;
+static pthread_mutex_t link_mutex = PTHREAD_MUTEX_INITIALIZER;
+static int (*link_check)(void *user);
+static void *link_check_user;
+
+static jk_parent *cell_of_python_thread(void)
+{
+    if (!Py_IsInitialized() || !PyGILState_Check() || !link_cell_var) return NULL;
+    jk_parent_object *object = jk_parent_object_current(link_cell_var, link_parent_type);
+    if (!object) return NULL;
+    jk_parent *parent = jk_parent_retain(object->parent);
+    Py_DECREF(object);
+    return parent;
+}
+
+static void *cell_retain(void)
+{
+    jk_parent *parent = cell_of_python_thread();
+    if (parent) return parent;
+    jk_server *server = jk_kernel_enter();
+    if (!server) return NULL;
+    parent = jk_server_current_cell(server);
+    jk_kernel_leave();
+    return parent;
+}
+
+static void cell_release(void *cell)
+{
+    jk_parent_release(cell);
+}
+
+static int publish(void *cell, const char *msg_type, const char *content, size_t size)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return -1;
+    jk_bytes body = {content, size};
+    jk_bytes none = {NULL, 0};
+    int result = jk_publish(server, cell, msg_type, body, none, NULL, 0);
+    jk_kernel_leave();
+    return result;
+}
+
+static void set_cell_check(int (*check)(void *user), void *user)
+{
+    pthread_mutex_lock(&link_mutex);
+    link_check = check;
+    link_check_user = user;
+    pthread_mutex_unlock(&link_mutex);
+}
+
+static drupe_link link_table = {
+    .size = sizeof(drupe_link),
+    .version = DRUPE_LINK_VERSION,
+    .cell_retain = cell_retain,
+    .cell_release = cell_release,
+    .publish = publish,
+    .set_cell_check = set_cell_check,
+    .set_fault_claim = NULL,
+};
+
+PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)
+{
+    PyObject *capsule = PyCapsule_New(&link_table, DRUPE_LINK_CAPSULE, NULL);
+    if (!capsule) return NULL;
+    Py_XSETREF(link_cell_var, Py_NewRef(cell_var));
+    Py_XSETREF(link_parent_type, (PyTypeObject *)Py_NewRef((PyObject *)parent_type));
+    return capsule;
+}
+
+void jk_link_clear(void)
+{
+    set_cell_check(NULL, NULL);
+    Py_CLEAR(link_cell_var);
+    Py_CLEAR(link_parent_type);
+}
+
+int jk_link_run_check(void)
+{
+    pthread_mutex_lock(&link_mutex);
+    int (*check)(void *user) = link_check;
+    void *user = link_check_user;
+    pthread_mutex_unlock(&link_mutex);
+    if (!check || check(user) == 0) return 0;
+    if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_SystemError, "the device engine reported a failed cell without saying why");
+    }
+    return -1;
+}

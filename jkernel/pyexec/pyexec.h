@@ -1,0 +1,115 @@
+/* The CPython executor (executor.h) and the Python types of the module `_jkernel`.
+ *
+ * The division of labour: C holds what must not depend on Python's mood (the server's life, signals, the
+ * stream fast path, the link to the engine); the package drupe.kernel does what IPython does. A request is
+ * not called back into Python: handle() parks it, and Server.dispatch() returns it as an object.
+ *
+ * There is one kernel per process, so its state (kernel.c) is process-wide; the Python types live in the
+ * module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception set.
+ */
+#ifndef JK_PYEXEC_H
+#define JK_PYEXEC_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "jkernel/executor.h"
+
+/* --- The one kernel of the process (kernel.c): no GIL needed ---------------------------------------------
+ */
+
+/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. Returns 0,
+ * or -1 with one line of what to do in `problem`. */
+int jk_kernel_open(const char *connection_file, char *problem, size_t problem_size);
+
+/* Refuse new users, wait for those inside (1 s at most), close the server. Does nothing when it is not open.
+ */
+void jk_kernel_close(void);
+
+/* The open server, or NULL. Every non-NULL answer is paired with jk_kernel_leave(), which keeps
+ * jk_kernel_close() from freeing the server under a thread that is inside one of its functions. */
+jk_server *jk_kernel_enter(void);
+void jk_kernel_leave(void);
+
+/* The request that the last jk_server_dispatch() handed over (*taken* by the caller), or NULL. Main thread.
+ */
+jk_request *jk_kernel_take_request(void);
+
+/* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
+int jk_kernel_shutdown_state(void);
+
+/* True on the thread that opened the kernel. */
+int jk_kernel_on_main_thread(void);
+
+/* --- Signals (signals.c) ---------------------------------------------------------------------------------
+ */
+
+/* Ignore SIGINT: from the binding of the sockets until Python's handler stands. */
+void jk_sigint_ignore(void);
+/* Remember the handler of SIGINT that is installed now as ours. */
+void jk_sigint_remember(void);
+/* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
+int jk_sigint_reassert(void);
+
+/* --- The link (link.c) -----------------------------------------------------------------------------------
+ */
+
+/* A new capsule DRUPE_LINK_CAPSULE; `cell_var` holds the Parent (of `parent_type`) that a Python thread works
+ * for. Both are retained until jk_link_clear(). */
+PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type);
+/* Forget the variable and the check: the module goes away. */
+void jk_link_clear(void);
+/* Run the registered cell check, if any. Main thread. Returns 0, or -1 with the exception it raised. */
+int jk_link_run_check(void);
+
+/* --- Module state and types ------------------------------------------------------------------------------
+ */
+
+typedef struct jk_state {
+    PyTypeObject *server_type;
+    PyTypeObject *request_type;
+    PyTypeObject *parent_type;
+    PyTypeObject *stream_type;
+    PyObject *cell_var; /* ContextVar: the Parent whose cell this thread or task works for */
+} jk_state;
+
+/* Module slots, called by jkernel/main/module.c. */
+int jk_state_exec(PyObject *module);
+int jk_state_traverse(PyObject *module, visitproc visit, void *arg);
+int jk_state_clear(PyObject *module);
+void jk_state_free(void *module);
+
+/* A function in a slot table: CPython keeps both kinds of pointer in one `void *`, which ISO C does not know.
+ */
+#define JK_SLOT(function) (__extension__(void *)(function))
+
+/* A Parent: the cell (or other request) that outputs belong to. */
+typedef struct jk_parent_object {
+    PyObject ob_base;
+    jk_parent *parent; /* retained, may be NULL: no parent */
+    PyObject *message; /* whatever Python keeps with it; None at first */
+    char silent;       /* outputs for it are discarded */
+} jk_parent_object;
+
+/* A new Parent around `parent` (borrowed; retained by the object). */
+PyObject *jk_parent_object_new(jk_state *state, jk_parent *parent);
+/* The Parent of the calling thread or task as a new reference, or NULL *without* an exception. `type` is the
+ * Parent type: anything else that was put into the variable is ignored. */
+jk_parent_object *jk_parent_object_current(PyObject *cell_var, PyTypeObject *type);
+
+/* A new Request that owns `request` (*taken*, also on failure). */
+PyObject *jk_request_object_new(jk_state *state, jk_request *request);
+/* The request inside, borrowed, or NULL with ValueError when it was replied to already. */
+jk_request *jk_request_object_get(PyObject *object);
+
+/* Type specifications, made into types by jk_state_exec(). */
+extern PyType_Spec jk_server_spec;
+extern PyType_Spec jk_request_spec;
+extern PyType_Spec jk_parent_spec;
+extern PyType_Spec jk_stream_spec;
+
+/* From this many bytes on, text is handed over without the GIL. Below, releasing it would cost a writer a
+ * whole switch interval whenever another thread computes. */
+#define JK_GIL_RELEASE_SIZE (64 * 1024)
+
+#endif

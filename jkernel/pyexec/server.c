@@ -1,0 +1,302 @@
+/* Server: the kernel's sockets as Python sees them. One per process; close() is final. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jkernel/pyexec/pyexec.h"
+
+/* The wait for input wakes this often to look for signals. */
+#define INPUT_SLICE_MS 50
+#define FLUSH_LIMIT_MS 1000
+
+static jk_server *server_enter(void)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) PyErr_SetString(PyExc_RuntimeError, "the kernel is closed");
+    return server;
+}
+
+static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *path = NULL;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Server() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "O&:Server", PyUnicode_FSConverter, &path)) return NULL;
+    PyObject *object = type->tp_alloc(type, 0);
+    if (!object) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    char problem[512] = "";
+    jk_sigint_ignore();
+    int failed = jk_kernel_open(PyBytes_AS_STRING(path), problem, sizeof problem);
+    Py_DECREF(path);
+    if (failed) {
+        Py_DECREF(object);
+        PyErr_SetString(PyExc_RuntimeError, problem);
+        return NULL;
+    }
+    return object;
+}
+
+static void server_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *server_close(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS jk_kernel_close();
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+static PyObject *server_capture(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = server_enter();
+    if (!server) return NULL;
+    int failed = jk_server_capture_stdio(server);
+    jk_kernel_leave();
+    return failed ? PyErr_SetFromErrno(PyExc_OSError) : Py_NewRef(Py_None);
+}
+
+static PyObject *server_started(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = server_enter();
+    if (!server) return NULL;
+    jk_server_started(server);
+    jk_kernel_leave();
+    Py_RETURN_NONE;
+}
+
+static PyObject *server_fileno(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = server_enter();
+    if (!server) return NULL;
+    int fd = jk_server_request_fd(server);
+    jk_kernel_leave();
+    return PyLong_FromLong(fd);
+}
+
+/* The server answers some requests by itself (aborted cells), hence the loop. */
+static PyObject *server_dispatch(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    jk_state *state = PyType_GetModuleState(Py_TYPE(object));
+    jk_server *server = state ? server_enter() : NULL;
+    if (!server) return NULL;
+    jk_request *request = NULL;
+    while (!request && jk_server_dispatch(server)) request = jk_kernel_take_request();
+    jk_kernel_leave();
+    return request ? jk_request_object_new(state, request) : Py_NewRef(Py_None);
+}
+
+static PyObject *server_flush(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = jk_kernel_enter();
+    if (!server) Py_RETURN_FALSE;
+    int failed;
+    Py_BEGIN_ALLOW_THREADS failed = jk_server_flush(server, FLUSH_LIMIT_MS);
+    Py_END_ALLOW_THREADS jk_kernel_leave();
+    return PyBool_FromLong(!failed);
+}
+
+static PyObject *server_wake(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        jk_server_wake(server);
+        jk_kernel_leave();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *server_set_execution_count(PyObject *object, PyObject *value)
+{
+    (void)object;
+    long count = PyLong_AsLong(value);
+    if (count == -1 && PyErr_Occurred()) return NULL;
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        jk_server_set_execution_count(server, count);
+        jk_kernel_leave();
+    }
+    Py_RETURN_NONE;
+}
+
+/* --- Publishing --------------------------------------------------------------------------------------------
+ */
+
+typedef struct buffer_list {
+    Py_ssize_t count; /* filled so far */
+    Py_buffer *views;
+    jk_bytes *bytes;
+} buffer_list;
+
+static void buffers_release(buffer_list *list)
+{
+    for (Py_ssize_t i = 0; i < list->count; i++) PyBuffer_Release(&list->views[i]);
+    PyMem_Free(list->views);
+    PyMem_Free(list->bytes);
+    *list = (buffer_list){0};
+}
+
+static int buffers_acquire(PyObject *source, buffer_list *list)
+{
+    PyObject *tuple = PySequence_Tuple(source);
+    if (!tuple) return -1;
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    list->views = PyMem_Calloc((size_t)count + 1, sizeof *list->views);
+    list->bytes = PyMem_Calloc((size_t)count + 1, sizeof *list->bytes);
+    int failed = !list->views || !list->bytes;
+    if (failed) PyErr_NoMemory();
+    for (Py_ssize_t i = 0; !failed && i < count; i++) {
+        failed = PyObject_GetBuffer(PyTuple_GET_ITEM(tuple, i), &list->views[i], PyBUF_SIMPLE) < 0;
+        if (failed) break;
+        list->bytes[i] = (jk_bytes){list->views[i].buf, (size_t)list->views[i].len};
+        list->count = i + 1;
+    }
+    Py_DECREF(tuple); /* the views keep the exporters alive */
+    if (failed) buffers_release(list);
+    return failed ? -1 : 0;
+}
+
+static PyObject *server_publish(PyObject *object, PyObject *args)
+{
+    jk_state *state = PyType_GetModuleState(Py_TYPE(object));
+    const char *type = NULL, *content = NULL, *metadata = NULL;
+    Py_ssize_t content_size = 0, metadata_size = 0;
+    PyObject *parent = NULL, *buffers = NULL;
+    if (!state) return NULL;
+    if (!PyArg_ParseTuple(args, "Osy#|y#O:publish", &parent, &type, &content, &content_size, &metadata,
+                          &metadata_size, &buffers)) {
+        return NULL;
+    }
+    if (parent != Py_None && !Py_IS_TYPE(parent, state->parent_type)) {
+        PyErr_SetString(PyExc_TypeError, "publish() needs a Parent or None first");
+        return NULL;
+    }
+    jk_parent_object *cell = parent == Py_None ? NULL : (jk_parent_object *)parent;
+    if (cell && cell->silent) Py_RETURN_FALSE;
+    buffer_list list = {0};
+    if (buffers && buffers != Py_None && buffers_acquire(buffers, &list) < 0) return NULL;
+    jk_server *server = jk_kernel_enter();
+    int failed = 1;
+    if (server) {
+        Py_BEGIN_ALLOW_THREADS failed =
+            jk_publish(server, cell ? cell->parent : NULL, type, (jk_bytes){content, (size_t)content_size},
+                       (jk_bytes){metadata, (size_t)metadata_size}, list.bytes, (size_t)list.count);
+        Py_END_ALLOW_THREADS jk_kernel_leave();
+    }
+    buffers_release(&list);
+    return PyBool_FromLong(!failed);
+}
+
+/* --- Input -------------------------------------------------------------------------------------------------
+ */
+
+static PyObject *input_loop(jk_server *server)
+{
+    for (;;) {
+        char *text = NULL;
+        size_t size = 0;
+        int status;
+        Py_BEGIN_ALLOW_THREADS status = jk_input_wait(server, INPUT_SLICE_MS, &text, &size);
+        Py_END_ALLOW_THREADS if (status == 0)
+        {
+            PyObject *content = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
+            free(text);
+            return content;
+        }
+        if (PyErr_CheckSignals() < 0) return NULL;
+        if (status == JK_INPUT_CLOSED || jk_kernel_shutdown_state()) {
+            PyErr_SetString(PyExc_EOFError, "the kernel is shutting down");
+            return NULL;
+        }
+    }
+}
+
+static PyObject *server_input(PyObject *object, PyObject *args)
+{
+    jk_state *state = PyType_GetModuleState(Py_TYPE(object));
+    PyObject *request_object = NULL;
+    const char *content = NULL;
+    Py_ssize_t size = 0;
+    if (!state) return NULL;
+    if (!PyArg_ParseTuple(args, "O!y#:input", state->request_type, &request_object, &content, &size))
+        return NULL;
+    jk_request *request = jk_request_object_get(request_object);
+    if (!request) return NULL;
+    if (!jk_kernel_on_main_thread()) {
+        PyErr_SetString(PyExc_RuntimeError, "only the main thread can ask the front-end for input");
+        return NULL;
+    }
+    jk_server *server = server_enter();
+    if (!server) return NULL;
+    PyObject *answer = NULL;
+    if (jk_input_ask(server, request, (jk_bytes){content, (size_t)size}) != 0) {
+        PyErr_SetString(PyExc_EOFError, "the front-end cannot be asked for input");
+    } else {
+        answer = input_loop(server);
+    }
+    jk_kernel_leave();
+    return answer;
+}
+
+static PyObject *server_shutdown(PyObject *object, void *closure)
+{
+    (void)object;
+    (void)closure;
+    return PyLong_FromLong(jk_kernel_shutdown_state());
+}
+
+static PyMethodDef server_methods[] = {
+    {"capture", server_capture, METH_NOARGS, "Redirect descriptors 1 and 2 into the running cell."},
+    {"started", server_started, METH_NOARGS, "Publish the one status `starting`."},
+    {"fileno", server_fileno, METH_NOARGS, "A descriptor that is readable while requests wait."},
+    {"dispatch", server_dispatch, METH_NOARGS, "The next Request, or None."},
+    {"flush", server_flush, METH_NOARGS, "Wait until what was published is on its way."},
+    {"wake", server_wake, METH_NOARGS, "Make the descriptor readable."},
+    {"set_execution_count", server_set_execution_count, METH_O, "The counter that aborted replies carry."},
+    {"publish", server_publish, METH_VARARGS,
+     "publish(parent, type, content, metadata=b'', buffers=None)\n--\n\nSend a message on iopub."},
+    {"input", server_input, METH_VARARGS,
+     "input(request, content)\n--\n\nAsk the client and wait; the content of its answer."},
+    {"close", server_close, METH_NOARGS, "Flush, stop the threads, restore the descriptors."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef server_getset[] = {
+    {"shutdown", server_shutdown, NULL, "0, or 1 when the kernel must end, 2 for a restart.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot server_slots[] = {
+    {Py_tp_doc, "Server(connection_file)\n--\n\nBind the sockets and answer from C."},
+    {Py_tp_new, JK_SLOT(server_new)},
+    {Py_tp_dealloc, JK_SLOT(server_dealloc)},
+    {Py_tp_methods, server_methods},
+    {Py_tp_getset, server_getset},
+    {0, NULL},
+};
+
+PyType_Spec jk_server_spec = {
+    .name = "drupe._jkernel.Server",
+    .basicsize = sizeof(PyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = server_slots,
+};

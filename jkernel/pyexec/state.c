@@ -1,0 +1,116 @@
+/* The module's state, its types and its functions. */
+#include <stdio.h>
+
+#include "jkernel/pyexec/pyexec.h"
+
+static PyObject *py_run_cell_check(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return jk_link_run_check() < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *py_flush_stdio(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS fflush(stdout);
+    fflush(stderr);
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+static PyObject *py_line_buffer_stdio(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_sigint_remember(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    jk_sigint_remember();
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_sigint_reassert(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(jk_sigint_reassert());
+}
+
+static PyMethodDef functions[] = {
+    {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
+    {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
+    {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
+    {"sigint_remember", py_sigint_remember, METH_NOARGS, "Take the present SIGINT handler as the kernel's."},
+    {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Put it back; whether something had taken it."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type && PyModule_AddType(module, type) < 0) Py_CLEAR(type);
+    return type;
+}
+
+static int add_types(PyObject *module, jk_state *state)
+{
+    state->server_type = add_type(module, &jk_server_spec);
+    if (!state->server_type) return -1;
+    state->request_type = add_type(module, &jk_request_spec);
+    if (!state->request_type) return -1;
+    state->parent_type = add_type(module, &jk_parent_spec);
+    if (!state->parent_type) return -1;
+    state->stream_type = add_type(module, &jk_stream_spec);
+    return state->stream_type ? 0 : -1;
+}
+
+int jk_state_exec(PyObject *module)
+{
+    jk_state *state = PyModule_GetState(module);
+    if (add_types(module, state) < 0 || PyModule_AddFunctions(module, functions) < 0) return -1;
+    state->cell_var = PyContextVar_New("drupe_cell", NULL);
+    if (!state->cell_var || PyModule_AddObjectRef(module, "cell", state->cell_var) < 0) return -1;
+    PyObject *link = jk_link_capsule(state->cell_var, state->parent_type);
+    if (!link) return -1;
+    int failed = PyModule_AddObjectRef(module, "link", link);
+    Py_DECREF(link);
+    if (failed || PyModule_AddIntConstant(module, "REPLY_ABORT_QUEUED", JK_REPLY_ABORT_QUEUED) < 0 ||
+        PyModule_AddIntConstant(module, "REPLY_NONE", JK_REPLY_NONE) < 0) {
+        return -1;
+    }
+    return PyModule_AddStringConstant(module, "__version__", DRUPE_VERSION);
+}
+
+int jk_state_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    jk_state *state = PyModule_GetState(module);
+    Py_VISIT(state->server_type);
+    Py_VISIT(state->request_type);
+    Py_VISIT(state->parent_type);
+    Py_VISIT(state->stream_type);
+    Py_VISIT(state->cell_var);
+    return 0;
+}
+
+int jk_state_clear(PyObject *module)
+{
+    jk_state *state = PyModule_GetState(module);
+    jk_link_clear();
+    Py_CLEAR(state->server_type);
+    Py_CLEAR(state->request_type);
+    Py_CLEAR(state->parent_type);
+    Py_CLEAR(state->stream_type);
+    Py_CLEAR(state->cell_var);
+    return 0;
+}
+
+void jk_state_free(void *module)
+{
+    jk_state_clear(module);
+}

@@ -1,0 +1,135 @@
+/* Stream: the fast path under sys.stdout and sys.stderr. drupe.kernel.streams wraps it into a file object.
+ *
+ * print() calls write() for every piece, so a write is one lookup in the context and one append to the
+ * server's queue. Text pending in C's stdout goes out first: a printf() before a print() stays before it. */
+#include <stdio.h>
+#include <stdio_ext.h>
+
+#include "jkernel/pyexec/pyexec.h"
+
+typedef struct stream_object {
+    PyObject ob_base;
+    PyObject *cell_var;
+    PyTypeObject *parent_type;
+    jk_stream which;
+} stream_object;
+
+static void stream_send(stream_object *self, const char *text, size_t size)
+{
+    jk_parent_object *cell = jk_parent_object_current(self->cell_var, self->parent_type);
+    jk_server *server = cell && cell->silent ? NULL : jk_kernel_enter();
+    if (server) {
+        jk_parent *parent = cell ? cell->parent : NULL;
+        if (__fpending(stdout) > 0) fflush(stdout);
+        if (size < JK_GIL_RELEASE_SIZE) {
+            jk_stream_write(server, parent, self->which, text, size);
+        } else {
+            Py_BEGIN_ALLOW_THREADS jk_stream_write(server, parent, self->which, text, size);
+            Py_END_ALLOW_THREADS
+        }
+        jk_kernel_leave();
+    }
+    Py_XDECREF(cell);
+}
+
+static PyObject *stream_write(PyObject *object, PyObject *text)
+{
+    if (!PyUnicode_Check(text)) {
+        return PyErr_Format(PyExc_TypeError, "write() argument must be str, not %s", Py_TYPE(text)->tp_name);
+    }
+    Py_ssize_t size = 0;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size);
+    PyObject *escaped = NULL;
+    if (!utf8) { /* lone surrogates: shown as \udcxx */
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) return NULL;
+        PyErr_Clear();
+        escaped = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
+        if (!escaped) return NULL;
+        utf8 = PyBytes_AS_STRING(escaped);
+        size = PyBytes_GET_SIZE(escaped);
+    }
+    if (size > 0) stream_send((stream_object *)object, utf8, (size_t)size);
+    Py_XDECREF(escaped);
+    return PyLong_FromSsize_t(PyUnicode_GET_LENGTH(text));
+}
+
+static PyObject *stream_write_bytes(PyObject *object, PyObject *data)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
+    Py_ssize_t size = view.len;
+    PyObject *text = PyUnicode_DecodeUTF8(view.buf, size, "replace");
+    PyBuffer_Release(&view);
+    if (!text) return NULL;
+    PyObject *written = stream_write(object, text);
+    Py_DECREF(text);
+    if (!written) return NULL;
+    Py_DECREF(written);
+    return PyLong_FromSsize_t(size);
+}
+
+static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    int fd = 0;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Stream() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "i:Stream", &fd)) return NULL;
+    if (fd != 1 && fd != 2) {
+        PyErr_SetString(PyExc_ValueError, "a Stream stands for descriptor 1 or 2");
+        return NULL;
+    }
+    jk_state *state = PyType_GetModuleState(type);
+    if (!state) return NULL;
+    PyObject *object = type->tp_alloc(type, 0);
+    if (!object) return NULL;
+    stream_object *self = (stream_object *)object;
+    self->cell_var = Py_NewRef(state->cell_var);
+    self->parent_type = (PyTypeObject *)Py_NewRef((PyObject *)state->parent_type);
+    self->which = fd == 1 ? JK_STDOUT : JK_STDERR;
+    return object;
+}
+
+static int stream_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    stream_object *self = (stream_object *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->cell_var);
+    Py_VISIT(self->parent_type);
+    return 0;
+}
+
+/* No tp_clear: what it refers to is in no cycle through it, and write() must keep working to the end. */
+static void stream_dealloc(PyObject *object)
+{
+    stream_object *self = (stream_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    Py_XDECREF(self->cell_var);
+    Py_XDECREF((PyObject *)self->parent_type);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef stream_methods[] = {
+    {"write", stream_write, METH_O, "write(text, /)\n--\n\nSend text to the cell that the caller works for."},
+    {"write_bytes", stream_write_bytes, METH_O, "write_bytes(data, /)\n--\n\nThe same for UTF-8 bytes."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot stream_slots[] = {
+    {Py_tp_doc, "Stream(fd)\n--\n\nText on its way to the front-end: fd 1 is stdout, 2 is stderr."},
+    {Py_tp_new, JK_SLOT(stream_new)},
+    {Py_tp_traverse, JK_SLOT(stream_traverse)},
+    {Py_tp_dealloc, JK_SLOT(stream_dealloc)},
+    {Py_tp_methods, stream_methods},
+    {0, NULL},
+};
+
+PyType_Spec jk_stream_spec = {
+    .name = "drupe._jkernel.Stream",
+    .basicsize = sizeof(stream_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = stream_slots,
+};
