@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "jkernel/pyexec/pyexec.h"
 
@@ -34,16 +33,11 @@ static void executor_handle(void *self, jk_request *request)
     kernel.parked = request;
 }
 
-/* As the leader of a process group (launchers make the kernel one) the signal goes to the whole group, so
- * that a child in the foreground stops too; the main thread is the one the system prefers for it. */
+/* The server signals the child processes itself. */
 static void executor_interrupt(void *self)
 {
     (void)self;
-    if (getpgrp() == getpid()) {
-        kill(0, SIGINT);
-    } else {
-        pthread_kill(kernel.main_thread, SIGINT);
-    }
+    pthread_kill(kernel.main_thread, SIGINT);
 }
 
 static void executor_shutdown(void *self, bool restart)

@@ -1,0 +1,69 @@
+"""python -m drupe: start the kernel, or install its kernelspec. Imports next to nothing before the sockets answer."""
+import sys
+
+USAGE = """\
+usage: python -m drupe -f CONNECTION_FILE
+       python -m drupe install [--user | --sys-prefix | --prefix PATH] [--name NAME]
+       python -m drupe --version
+
+Drupe is a Jupyter kernel. JupyterLab and other clients start it with -f; `install` makes them find it:
+  --user         for your user (the default)
+  --sys-prefix   in this Python environment
+  --prefix PATH  under PATH/share/jupyter
+  --name NAME    under another name than drupe"""
+
+
+def fail(message, code=1):
+    """One clear line on the terminal."""
+    sys.stderr.write("drupe: %s\n" % message)
+    return code
+
+
+def connection_file(argv):
+    """The path after -f, or None when `argv` asks for something else."""
+    for flag in ("-f", "--connection-file"):
+        if argv[:1] == [flag] and len(argv) == 2:
+            return argv[1]
+    if len(argv) == 1 and argv[0].startswith("--connection-file="):
+        return argv[0].partition("=")[2]
+    return None
+
+
+def start(path):
+    try:
+        from drupe import _jkernel
+    except ImportError as error:
+        return fail("the kernel's extension cannot be loaded: %s" % error)
+    try:
+        server = _jkernel.Server(path)
+    except RuntimeError as error:
+        return fail(error)
+    server.started()
+    from drupe.kernel import app
+
+    return app.run(server)
+
+
+def main(argv):
+    path = connection_file(argv)
+    if path is not None:
+        return start(path)
+    if argv == ["--version"]:
+        from drupe import _jkernel
+
+        print("drupe", _jkernel.__version__)
+        return 0
+    if argv[:1] == ["install"]:
+        from drupe.kernel import spec
+
+        return spec.main(argv[1:])
+    if not argv or argv in (["-h"], ["--help"]):
+        print(USAGE)
+        return 0
+    if argv[0] in ("-f", "--connection-file"):
+        return fail("-f needs one connection file and nothing else", 2)
+    return fail("unknown arguments %s; python -m drupe explains itself" % " ".join(argv), 2)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

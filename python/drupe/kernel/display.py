@@ -1,0 +1,81 @@
+"""Results and rich output: execute_result, display_data, update_display_data, clear_output."""
+import threading
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+
+from drupe import _jkernel
+
+from . import jsontext
+
+
+def publish(server, msg_type, content, parent=None):
+    """Publish for `parent`, by default the cell that the caller works for. False when the kernel is closing."""
+    if parent is None:
+        parent = _jkernel.cell.get(None)
+    return server.publish(parent, msg_type, jsontext.dumps(content))
+
+
+class KernelDisplayHook(DisplayHook):
+    """Turns the value of a cell's last expression into execute_result."""
+
+    server = None
+    count = None  # of the cell that runs: the same in execute_input, execute_result and the reply
+
+    @property
+    def prompt_count(self):
+        return self.shell.execution_count if self.count is None else self.count
+
+    def write_output_prompt(self):
+        """The front-end draws the prompt."""
+
+    def write_format_data(self, format_dict, md_dict=None):
+        content = {"execution_count": self.prompt_count, "data": format_dict, "metadata": md_dict or {}}
+        publish(self.server, "execute_result", content)
+
+    def finish_displayhook(self):
+        self._is_active = False
+
+
+class KernelDisplayPublisher(DisplayPublisher):
+    """Publishes display() as messages; hooks registered by a thread see and may swallow its messages first."""
+
+    server = None
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._local = threading.local()
+
+    @property
+    def _hooks(self):
+        return self._local.__dict__.setdefault("hooks", [])
+
+    def register_hook(self, hook):
+        """Pass each message of this thread, {"msg_type", "content"}, through `hook`, which returns it or None."""
+        self._hooks.append(hook)
+
+    def unregister_hook(self, hook):
+        if hook not in self._hooks:
+            return False
+        self._hooks.remove(hook)
+        return True
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **unused):
+        metadata = {} if metadata is None else metadata
+        transient = {} if transient is None else transient
+        self._validate_data(data, metadata)
+        if update and "display_id" not in transient:
+            raise ValueError("an update needs the display_id of what it updates")
+        content = {"data": data, "metadata": metadata, "transient": transient}
+        self._send("update_display_data" if update else "display_data", content)
+
+    def clear_output(self, wait=False):
+        self._send("clear_output", {"wait": bool(wait)})
+
+    def _send(self, msg_type, content):
+        message = {"msg_type": msg_type, "content": content, "header": {"msg_type": msg_type}}
+        for hook in self._hooks:
+            message = hook(message)
+            if message is None:
+                return
+        publish(self.server, msg_type, message["content"])

@@ -1,0 +1,233 @@
+"""execute_request: one cell from its code to its reply.
+
+A plain cell runs to its end here. A cell that awaits becomes a task of the kernel's loop; the server holds back
+further cells until it has replied. All cells share one context, so a context variable set in a cell is seen by the
+next; tasks and threads get copies and keep the cell that started them.
+"""
+import asyncio
+import datetime
+import os
+import sys
+import types
+
+from drupe import _jkernel
+
+from . import display, jsontext
+from .interrupt import interruptible, shielded
+from .shell import error_text
+
+
+class Cell:
+    """One execute_request: what was asked, and what came of it."""
+
+    def __init__(self, request):
+        self.request = request
+        content = jsontext.loads(request.content)
+        metadata = jsontext.loads(request.metadata)
+        self.code = content["code"]
+        if not isinstance(self.code, str):
+            raise TypeError("execute_request needs its code as text")
+        self.silent = bool(content.get("silent", False))
+        self.store_history = bool(content.get("store_history", True)) and not self.silent
+        self.user_expressions = content.get("user_expressions") or {}
+        self.allow_stdin = bool(content.get("allow_stdin", False))
+        self.stop_on_error = bool(content.get("stop_on_error", True))
+        self.id = metadata.get("cellId")
+        self.started = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        self.count = 0
+        self.coroutine = None
+        self.asynchronous = False
+        self.result = None  # IPython's ExecutionResult
+        self.error = None  # the exception that failed the cell
+
+    def content(self):
+        """The failed cell's part of the reply."""
+        return {"status": "error", "ename": type(self.error).__name__, "evalue": error_text(self.error)}
+
+
+class Executor:
+    """Runs cells, one at a time."""
+
+    def __init__(self, server, shell, interrupts, stdin, loop, context):
+        self._server = server
+        self._shell = shell
+        self._interrupts = interrupts
+        self._stdin = stdin
+        self._loop = loop
+        self._context = context
+        self._task = None
+        self._cancelled = False
+        self._pid = os.getpid()
+
+    @shielded
+    def execute(self, request):
+        """Run the cell of `request` and reply, now or when it has awaited. Called in the cells' context."""
+        cell = Cell(request)
+        self._begin(cell)
+        self._guard(cell, self._start)
+        if cell.asynchronous:
+            self._task = self._loop.create_task(self._run_task(cell), context=self._context)
+            self._interrupts.awaiting = self._cancel
+        else:
+            self._finish(cell)
+
+    def abandon(self):
+        """The kernel ends: break the cell that awaits. Returns its task, or None."""
+        self._cancel()
+        return self._task
+
+    def _begin(self, cell):
+        self._interrupts.reassert()
+        cell.request.parent.silent = cell.silent
+        _jkernel.cell.set(cell.request.parent)
+        cell.count = self._shell.execution_count
+        self._shell.displayhook.count = cell.count
+        self._shell.last_traceback = None
+        self._stdin.request = cell.request if cell.allow_stdin else None
+        if not cell.silent:
+            content = {"code": cell.code, "execution_count": cell.count}
+            display.publish(self._server, "execute_input", content)
+
+    def _guard(self, cell, function):
+        """Run a part of the cell that Ctrl-C may break; whatever escapes fails the cell and is shown in it."""
+        try:
+            return interruptible(function, cell)
+        except BaseException as error:
+            self._fail(cell, error)
+
+    def _fail(self, cell, error):
+        cell.error = cell.error or error
+        try:
+            self._shell.showtraceback((type(error), error, error.__traceback__))
+        except BaseException as second:
+            text = "%s: %s" % (type(second).__name__, error_text(second))
+            content = {"ename": type(error).__name__, "evalue": error_text(error), "traceback": [text]}
+            display.publish(self._server, "error", content)
+
+    # --- running the code ---
+
+    def _start(self, cell):
+        """Run a plain cell; make the coroutine of one that awaits."""
+        self._interrupts.raise_pending()
+        shell, problem = self._shell, None
+        try:
+            code = shell.transform_cell(cell.code)
+        except Exception:
+            code, problem = cell.code, sys.exc_info()
+        coroutine = shell.run_cell_async(
+            cell.code,
+            store_history=cell.store_history,
+            silent=cell.silent,
+            transformed_cell=code,
+            preprocessing_exc_tuple=problem,
+            cell_id=cell.id,
+        )
+        if ("await" in code or "async" in code) and shell.should_run_async(
+            cell.code, transformed_cell=code, preprocessing_exc_tuple=problem
+        ):
+            cell.coroutine, cell.asynchronous = coroutine, True
+        else:
+            cell.result = _drive(coroutine)
+
+    @shielded
+    async def _run_task(self, cell):
+        try:
+            cell.result = await self._await(cell.coroutine)
+        except BaseException as error:
+            self._fail(cell, error)
+        self._interrupts.awaiting = self._task = None
+        self._cancelled = False
+        self._finish(cell)
+
+    @shielded
+    @types.coroutine  # inside: it replaces the code object
+    def _await(self, coroutine):
+        """Pass the cell's awaits on to the loop. The cancellation by Ctrl-C reaches the cell as KeyboardInterrupt."""
+        step, argument = coroutine.send, None
+        while True:
+            try:
+                future = interruptible(step, argument)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                argument = yield future
+                step = coroutine.send
+            except asyncio.CancelledError as error:
+                step, argument = coroutine.throw, error
+                if self._cancelled:
+                    self._cancelled = False
+                    asyncio.current_task().uncancel()
+                    argument = KeyboardInterrupt()
+            except BaseException as error:
+                step, argument = coroutine.throw, error
+
+    def _cancel(self):
+        """Ctrl-C while the cell awaits."""
+        if self._task is not None and not self._task.done():
+            self._cancelled = True
+            self._task.cancel()
+
+    # --- after the code ---
+
+    @shielded
+    def _finish(self, cell):
+        if os.getpid() != self._pid:
+            os._exit(0)  # a forked child came to the cell's end: it is no kernel
+        self._guard(cell, self._after)
+        self._guard(cell, _run_cell_check)
+        _jkernel.flush_stdio()
+        if cell.error is None:
+            cell.error = self._error_of_result(cell)
+        content = self._reply_content(cell)
+        self._shell.displayhook.count = None
+        self._stdin.request = None
+        self._interrupts.pending = False
+        self._interrupts.reassert()
+        self._server.set_execution_count(self._shell.execution_count)
+        abort = cell.error is not None and cell.stop_on_error and not cell.silent
+        flags = _jkernel.REPLY_ABORT_QUEUED if abort else 0
+        metadata = {"started": cell.started, "status": content["status"]}
+        cell.request.reply(jsontext.dumps(content), jsontext.dumps(metadata), flags)
+
+    def _after(self, cell):
+        """What IPython's own run_cell() does after the code, and figures wait for."""
+        self._shell.events.trigger("post_execute")
+        if not cell.silent:
+            self._shell.events.trigger("post_run_cell", cell.result)
+
+    def _error_of_result(self, cell):
+        if cell.result is None:
+            return None
+        return cell.result.error_before_exec or cell.result.error_in_exec
+
+    def _reply_content(self, cell):
+        shell = self._shell
+        if cell.error is None:
+            content = {"status": "ok", "user_expressions": self._guard(cell, self._user_expressions)}
+        if cell.error is not None:
+            content = cell.content()
+            content["traceback"] = shell.last_traceback or []
+            content["user_expressions"] = {}
+        content["execution_count"] = cell.count
+        content["payload"] = shell.payload_manager.read_payload()
+        shell.payload_manager.clear_payload()
+        return content
+
+    def _user_expressions(self, cell):
+        if not isinstance(cell.user_expressions, dict):
+            raise TypeError("user_expressions must be an object of expressions")
+        return self._shell.user_expressions(cell.user_expressions) if cell.user_expressions else {}
+
+
+def _drive(coroutine):
+    """Run a coroutine that awaits nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    coroutine.close()
+    raise RuntimeError("this cell awaits where it cannot: switch %autoawait on")
+
+
+def _run_cell_check(cell):
+    _jkernel.run_cell_check()

@@ -1,0 +1,102 @@
+"""Ctrl-C: which SIGINT becomes a KeyboardInterrupt, and where.
+
+The handler stands for the life of the kernel and decides by what is on the stack, not by a flag: a flag that is set
+before a `try` and cleared in its `finally` always leaves an instant in which the exception escapes. A frame of
+`interruptible` on the stack means that its caller catches; a frame of a `shielded` function nearer than that means
+bookkeeping, which must not be broken. Innermost wins.
+"""
+import asyncio
+import signal
+import sys
+
+from drupe import _jkernel
+
+_COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
+_handle_code = asyncio.Handle._run.__code__
+_shielded_codes = set()
+
+
+def shielded(function):
+    """Mark bookkeeping: an interrupt that arrives in it waits for the next `interruptible` call of the cell."""
+    _shielded_codes.add(function.__code__)
+    return function
+
+
+def interruptible(function, *args):
+    """Call `function` so that Ctrl-C raises KeyboardInterrupt in it. The caller must catch it."""
+    return function(*args)
+
+
+_interruptible_code = interruptible.__code__
+
+
+class Interrupts:
+    """The kernel's SIGINT handler and what it knows about the cell."""
+
+    def __init__(self, loop):
+        self._loop = loop
+        self.awaiting = None  # cancels the cell that awaits, or None
+        self.pending = False  # arrived while the next cell was being set up
+
+    def install(self):
+        signal.signal(signal.SIGINT, self._on_signal)
+        _jkernel.sigint_remember()
+
+    def reassert(self):
+        """Take SIGINT back from drivers' compilers and from handlers that a cell left behind."""
+        if signal.getsignal(signal.SIGINT) != self._on_signal:
+            signal.signal(signal.SIGINT, self._on_signal)
+        _jkernel.sigint_reassert()
+
+    def raise_pending(self):
+        """Called inside `interruptible` when the cell's code is about to start."""
+        if self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+
+    def _on_signal(self, number, frame):
+        inner = None
+        while frame is not None:
+            code = frame.f_code
+            if code is _interruptible_code:
+                raise KeyboardInterrupt
+            if code in _shielded_codes:
+                self.pending = True
+                return
+            if code is _handle_code:
+                self._on_signal_in_loop(inner)
+                return
+            inner, frame = frame, frame.f_back
+        self._cancel()
+
+    def _on_signal_in_loop(self, inner):
+        """The loop runs a task or callback. asyncio's own callbacks must not break: they carry other tasks' wake-ups."""
+        self._cancel()
+        if inner is None:
+            return
+        of_user = inner.f_code.co_flags & _COROUTINE or not inner.f_globals.get("__name__", "").startswith("asyncio")
+        if of_user:
+            raise KeyboardInterrupt
+
+    def _cancel(self):
+        if self.awaiting is not None:
+            self._loop.call_soon_threadsafe(self.awaiting)
+
+
+def run_forever(loop):
+    """loop.run_forever() that an interrupted task does not end."""
+    while True:
+        try:
+            loop.run_forever()
+            return
+        except KeyboardInterrupt:
+            continue
+        except SystemExit as error:
+            sys.stderr.write("a task asked to exit (%s); the kernel goes on\n" % error)
+
+
+def run_until_complete(loop, coroutine):
+    """The same for the last coroutine of the loop."""
+    task = loop.create_task(coroutine)
+    task.add_done_callback(lambda _: loop.stop())
+    run_forever(loop)

@@ -1,0 +1,80 @@
+"""JSON text of messages: encoding never fails a reply, and what it yields is valid JSON in valid UTF-8.
+
+The C encoder does the usual case; what it refuses (odd keys, NaN, cycles) goes through `clean` first.
+"""
+import base64
+import datetime
+import json
+import numbers
+
+_MAX_DEPTH = 100
+
+
+def default(value):
+    """A JSON value for an object that JSON does not know."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    return _text(value)
+
+
+def _text(value):
+    try:
+        return str(value)
+    except Exception as error:
+        return "<%s: %s in __str__>" % (type(value).__name__, type(error).__name__)
+
+
+def clean(value, depth=0):
+    """A copy of `value` in which JSON has nothing to refuse; not-a-number and infinities become text."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return number if number - number == 0 else repr(number)
+    if depth >= _MAX_DEPTH:
+        return "..."
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _text(key): clean(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [clean(item, depth + 1) for item in value]
+    return clean(default(value), depth + 1)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default).encode
+
+
+def dumps(value):
+    """JSON as UTF-8 bytes."""
+    try:
+        text = _encode(value)
+    except (TypeError, ValueError, RecursionError):
+        text = _encode(clean(value))
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return well_formed(text).encode("utf-8")
+
+
+def loads(data):
+    """What a client sent; an object, whatever it was."""
+    value = json.loads(data) if data else {}
+    return value if isinstance(value, dict) else {}
+
+
+def well_formed(text):
+    """`text` with every lone surrogate replaced by U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

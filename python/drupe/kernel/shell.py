@@ -1,0 +1,145 @@
+"""The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
+import os
+
+from IPython.core import page
+from IPython.core.application import BaseIPythonApplication
+from IPython.core.autocall import ZMQExitAutocall
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.shellapp import InteractiveShellApp
+from IPython.utils.process import system
+from traitlets import Any, CBool, Instance, Type, default
+
+from . import display
+
+_ENVIRONMENT = {
+    "TERM": "xterm-color",
+    "CLICOLOR": "1",
+    "FORCE_COLOR": "1",
+    "CLICOLOR_FORCE": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+}
+
+
+class ZMQInteractiveShell(InteractiveShell):
+    """Output, tracebacks and payloads go to the front-end."""
+
+    displayhook_class = Type(display.KernelDisplayHook)
+    display_pub_class = Type(display.KernelDisplayPublisher)
+    kernel = Any()
+    server = Any()
+    readline_use = CBool(False)
+    autoindent = CBool(False)
+    exiter = Instance(ZMQExitAutocall)
+    keepkernel_on_exit = None
+    last_traceback = None  # the lines of the last error that was shown in this cell
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.displayhook.server = self.display_pub.server = self.server
+        if "IPKernelApp" not in self.config:
+            self.config.IPKernelApp.tqdm = "older tqdm looks for this key"
+
+    @default("exiter")
+    def _default_exiter(self):
+        return ZMQExitAutocall(self)
+
+    @default("banner1")
+    def _default_banner1(self):
+        return ""
+
+    def init_environment(self):
+        os.environ.update(_ENVIRONMENT)
+
+    def init_virtualenv(self):
+        """The kernelspec chose the interpreter; nothing to repair."""
+
+    def init_hooks(self):
+        super().init_hooks()
+        self.set_hook("show_in_pager", page.as_hook(self._page), 99)
+
+    def init_data_pub(self):
+        """There is no data publisher."""
+
+    def _page(self, text, start=0, screen_lines=0, pager_cmd=None):
+        data = text if isinstance(text, dict) else {"text/plain": text}
+        self.payload_manager.write_payload({"source": "page", "data": data, "start": max(0, start)})
+
+    def set_next_input(self, text, replace=False):
+        payload = {"source": "set_next_input", "text": text, "replace": replace}
+        self.payload_manager.write_payload(payload, single=False)
+
+    def ask_exit(self):
+        payload = {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
+        self.payload_manager.write_payload(payload)
+
+    def _showtraceback(self, etype, evalue, stb):
+        self.last_traceback = list(stb)
+        content = {"ename": etype.__name__, "evalue": error_text(evalue), "traceback": self.last_traceback}
+        display.publish(self.server, "error", content)
+
+    def _tee(self, channel):
+        """Output is not kept in the history manager: the front-end keeps it, and a long-running cell must not grow."""
+        return _Nothing()
+
+    def enable_gui(self, gui=None):
+        if gui not in (None, "inline", "asyncio"):
+            raise UsageError(
+                "Drupe has no %r event loop: use %%matplotlib inline, or run the program in a terminal" % gui
+            )
+
+    def system_piped(self, cmd):
+        if cmd.rstrip().endswith("&"):
+            raise OSError("a cell cannot start background commands with &: use subprocess.Popen")
+        self.user_ns["_exit_code"] = system(self.var_expand(cmd, depth=1))
+
+    system = system_piped
+
+    def get_parent(self):
+        return self.kernel.get_parent()
+
+
+class _Nothing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        return False
+
+
+def error_text(error):
+    """str() of an exception, whose own __str__ may fail."""
+    try:
+        return str(error)
+    except Exception as second:
+        return "<%s in __str__ of %s>" % (type(second).__name__, type(error).__name__)
+
+
+class KernelApp(BaseIPythonApplication, InteractiveShellApp):
+    """Reads the user's IPython profile: configuration files, extensions, startup files. Shares the configuration file
+    of ipykernel, ipython_kernel_config.py."""
+
+    name = "ipython-kernel"
+    server = Any()
+    kernel = Any()
+    shell = Instance(InteractiveShell, allow_none=True)
+    classes = [ZMQInteractiveShell]
+
+    def init_crash_handler(self):
+        """A crash of the shell is a reply, not a file."""
+
+    def exit(self, exit_status=0):
+        """Bad configuration must not end the kernel."""
+
+    def initialize(self, argv=None):
+        super().initialize([])
+        self.init_path()
+        self.shell = ZMQInteractiveShell.instance(
+            parent=self, profile_dir=self.profile_dir, server=self.server, kernel=self.kernel
+        )
+        self.shell.configurables.append(self)
+        os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+        self.init_gui_pylab()
+        self.init_extensions()
+        self.init_code()

@@ -1,0 +1,56 @@
+"""python -m drupe install: write the kernelspec where Jupyter looks for it."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent / "kernelspec"
+
+
+def _user_folder():
+    if os.environ.get("JUPYTER_DATA_DIR"):
+        return pathlib.Path(os.environ["JUPYTER_DATA_DIR"])
+    home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
+    return pathlib.Path(home) / "jupyter"
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(prog="python -m drupe install", description="Make Jupyter find the kernel.")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--user", action="store_true", help="for your user (the default)")
+    place.add_argument("--sys-prefix", action="store_true", help="in this Python environment")
+    place.add_argument("--prefix", metavar="PATH", help="under PATH/share/jupyter")
+    parser.add_argument("--name", default="drupe", help="the kernelspec's name (default: drupe)")
+    return parser.parse_args(arguments)
+
+
+def install(folder):
+    """Write the kernelspec into `folder`, for the interpreter that runs now."""
+    spec = json.loads((SOURCE / "kernel.json").read_text(encoding="utf-8"))
+    spec["argv"][0] = sys.executable
+    folder.mkdir(parents=True, exist_ok=True)
+    for logo in SOURCE.glob("logo-*"):
+        shutil.copyfile(logo, folder / logo.name)
+    (folder / "kernel.json").write_text(json.dumps(spec, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments):
+    options = _parse(arguments)
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", options.name):
+        sys.stderr.write("drupe: a kernelspec's name is made of letters, digits, '.', '_' and '-'\n")
+        return 2
+    if options.sys_prefix or options.prefix:
+        root = pathlib.Path(options.prefix or sys.prefix) / "share" / "jupyter"
+    else:
+        root = _user_folder()
+    folder = root / "kernels" / options.name
+    try:
+        install(folder)
+    except OSError as error:
+        sys.stderr.write("drupe: cannot write the kernelspec: %s\n" % error)
+        return 1
+    print("installed the kernelspec %s in %s" % (options.name, folder))
+    return 0

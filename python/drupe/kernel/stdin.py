@@ -1,0 +1,43 @@
+"""input() and getpass.getpass() through the front-end.
+
+Both are replaced once, for the life of the kernel: its own standard input is closed, so the originals are of no use
+to anybody, and a program that puts in its own `input` keeps it beyond the cell, as anywhere else.
+"""
+import builtins
+import getpass
+import threading
+
+from IPython.core.error import StdinNotImplementedError
+
+from . import jsontext
+
+
+class Stdin:
+    """Asks the client of the cell that runs now."""
+
+    def __init__(self, server):
+        self._server = server
+        self.request = None  # the execute_request whose client may be asked, or None
+
+    def install(self):
+        builtins.input = self.input
+        getpass.getpass = self.getpass
+
+    def input(self, prompt="", /):
+        """Read a line from the front-end."""
+        return self._ask(str(prompt), False)
+
+    def getpass(self, prompt="Password: ", stream=None, *, echo_char=None):
+        """Read a line from the front-end, which hides what is typed."""
+        return self._ask(str(prompt), True)
+
+    def _ask(self, prompt, password):
+        if self.request is None:
+            raise StdinNotImplementedError("this front-end does not answer input(): it did not allow stdin for the cell")
+        if threading.current_thread() is not threading.main_thread():
+            raise StdinNotImplementedError("input() works in the main thread only: ask before starting the thread")
+        content = self._server.input(self.request, jsontext.dumps({"prompt": prompt, "password": password}))
+        value = jsontext.loads(content).get("value", "")
+        if value == "\x04":
+            raise EOFError
+        return value if isinstance(value, str) else str(value)

@@ -1,0 +1,121 @@
+"""sys.stdout and sys.stderr of the kernel: text files whose write() is C (_jkernel.Stream)."""
+import io
+import sys
+import time
+
+from drupe import _jkernel
+
+_FLUSH_PAUSE = 0.03  # seconds
+
+
+class BinaryStream(io.BufferedIOBase):
+    """`sys.stdout.buffer`: bytes are taken as UTF-8; a character cut in two by writes waits for its rest."""
+
+    def __init__(self, text):
+        self._text = text
+        self._rest = b""
+
+    @property
+    def raw(self):
+        return self
+
+    @property
+    def name(self):
+        return self._text.name
+
+    def write(self, data):
+        size = memoryview(data).nbytes
+        whole = self._rest + bytes(data)
+        cut = len(whole) - _unfinished(whole)
+        self._rest = whole[cut:]
+        if cut:
+            self._text._core.write_bytes(whole[:cut])
+        return size
+
+    def flush(self):
+        if self._rest:
+            rest, self._rest = self._rest, b""
+            self._text._core.write_bytes(rest)
+        self._text.flush()
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self._text.fileno()
+
+    def isatty(self):
+        return False
+
+    def close(self):
+        pass
+
+
+def _unfinished(data):
+    """How many bytes at the end begin a UTF-8 character without ending it."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte < 0x80:
+            return 0
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if back < length else 0
+    return 0
+
+
+class OutStream(io.TextIOBase):
+    """A text file that writes into the cell which the caller works for. Closing it does nothing."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+    mode = "w"
+    line_buffering = True
+    write_through = True
+
+    def __init__(self, name, fd, server):
+        self.name = name
+        self._fd = fd
+        self._server = server
+        self._core = _jkernel.Stream(fd)
+        self._flushed = 0.0
+        self.buffer = BinaryStream(self)
+        self.write = self._core.write  # print() calls C without a Python frame between
+
+    def flush(self):
+        """See the text off. More often than every 30 ms this changes nothing: the text leaves by then anyway, and
+        clients drop what comes as too many messages."""
+        _jkernel.flush_stdio()
+        now = time.monotonic()
+        if now - self._flushed >= _FLUSH_PAUSE:
+            self._flushed = now
+            self._server.flush()
+
+    def writelines(self, lines):
+        for line in lines:
+            self.write(line)
+
+    def writable(self):
+        return True
+
+    def isatty(self):
+        return False
+
+    def fileno(self):
+        """The captured descriptor: a subprocess given this file writes into the cell too."""
+        return self._fd
+
+    def reconfigure(self, **options):
+        """Accepted for programs that ask every text file for UTF-8; nothing changes."""
+
+    def close(self):
+        pass
+
+
+def install(server):
+    """Put both streams in place of the interpreter's; the originals stay reachable as sys.__stdout__."""
+    for file in (sys.__stdout__, sys.__stderr__):
+        if file is not None:
+            file.reconfigure(line_buffering=True)
+    _jkernel.line_buffer_stdio()
+    sys.stdout = OutStream("<stdout>", 1, server)
+    sys.stderr = OutStream("<stderr>", 2, server)

@@ -1,0 +1,56 @@
+"""Kernels for the tests: installed drupe, its own kernelspec folder, its own IPython profile."""
+import json
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import support
+
+
+@pytest.fixture(scope="session")
+def spec_folder(tmp_path_factory):
+    """A folder with the kernelspec `drupe` for the interpreter that runs the tests."""
+    root = tmp_path_factory.mktemp("kernels")
+    spec = {
+        "argv": [sys.executable, "-m", "drupe", "-f", "{connection_file}"],
+        "display_name": "Python 3 (Drupe)",
+        "language": "python",
+        "interrupt_mode": "message",
+        "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))},
+    }
+    (root / "drupe").mkdir()
+    (root / "drupe" / "kernel.json").write_text(json.dumps(spec))
+    return root
+
+
+@pytest.fixture
+def fresh(spec_folder):
+    """A kernel of the test's own."""
+    kernel = support.Kernel(spec_folder)
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture(scope="module")
+def shared(spec_folder):
+    kernel = support.Kernel(spec_folder)
+    yield kernel
+    kernel.close()
+
+
+@pytest.fixture
+def kernel(shared):
+    """The module's kernel, which a test must leave alive."""
+    shared.poll(0)
+    shared.log.clear()
+    yield shared
+    assert shared.manager.is_alive(), "the kernel died in this test"
+
+
+@pytest.fixture
+def raw(kernel):
+    client = support.Raw(kernel.manager)
+    yield client
+    client.close()

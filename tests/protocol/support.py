@@ -1,0 +1,208 @@
+"""A client for the tests: starts a kernel, keeps every iopub message, waits with deadlines."""
+import contextlib
+import os
+import signal
+import time
+
+import zmq
+from jupyter_client import KernelManager
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.session import Session
+
+TIMEOUT = 20.0
+
+
+def wait_until(condition, timeout=TIMEOUT, what="the condition"):
+    """Poll until `condition()` is true; returns its value."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError("waited %g s in vain for %s" % (timeout, what))
+        time.sleep(0.01)
+
+
+class Run:
+    """What one execute_request brought."""
+
+    def __init__(self, msg_id, reply, messages):
+        self.id = msg_id
+        self.message = reply
+        self.reply = reply["content"]
+        self.messages = messages
+
+    @property
+    def status(self):
+        return self.reply["status"]
+
+    @property
+    def types(self):
+        return [message["msg_type"] for message in self.messages]
+
+    def of(self, msg_type):
+        return [message["content"] for message in self.messages if message["msg_type"] == msg_type]
+
+    def text(self, name="stdout"):
+        return "".join(content["text"] for content in self.of("stream") if content["name"] == name)
+
+    @property
+    def result(self):
+        (content,) = self.of("execute_result")
+        return content["data"]["text/plain"]
+
+
+class Kernel:
+    """A kernel and one client connected to it."""
+
+    def __init__(self, spec_folder, environment=None):
+        specs = KernelSpecManager(kernel_dirs=[str(spec_folder)], ensure_native_kernel=False)
+        self.manager = KernelManager(kernel_name="drupe", kernel_spec_manager=specs)
+        self.manager.start_kernel(env={**os.environ, **(environment or {})})
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=TIMEOUT)
+        self.log = []  # every iopub message, in order
+
+    @property
+    def pid(self):
+        return self.manager.provisioner.process.pid
+
+    def close(self):
+        self.client.stop_channels()
+        if self.manager.has_kernel:
+            self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
+    # --- iopub ---
+
+    def poll(self, timeout=0.02):
+        """Move what has arrived into the log."""
+        with contextlib.suppress(Exception):
+            while True:
+                self.log.append(self.client.get_iopub_msg(timeout=timeout))
+                timeout = 0
+
+    def of_parent(self, msg_id):
+        return [message for message in self.log if message["parent_header"].get("msg_id") == msg_id]
+
+    def wait_iopub(self, condition, timeout=TIMEOUT, what="a message"):
+        """The first message in the log, past or to come, for which `condition(message)` holds."""
+        deadline = time.monotonic() + timeout
+        seen = 0
+        while True:
+            for message in self.log[seen:]:
+                if condition(message):
+                    return message
+            seen = len(self.log)
+            if time.monotonic() > deadline:
+                raise AssertionError("waited %g s in vain for %s" % (timeout, what))
+            self.poll()
+
+    def wait_idle(self, msg_id, timeout=TIMEOUT):
+        def idle(message):
+            return (message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
+                    and message["parent_header"].get("msg_id") == msg_id)
+
+        return self.wait_iopub(idle, timeout, "idle")
+
+    # --- requests ---
+
+    def send(self, code, **options):
+        """An execute_request, not waited for. Returns its id."""
+        options.setdefault("allow_stdin", False)
+        return self.client.execute(code, **options)
+
+    def reply(self, msg_id, timeout=TIMEOUT):
+        """The shell reply to `msg_id`; others that arrive meanwhile are kept."""
+        kept = self.__dict__.setdefault("_replies", {})
+        deadline = time.monotonic() + timeout
+        while msg_id not in kept:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise AssertionError("no reply within %g s" % timeout)
+            with contextlib.suppress(Exception):
+                message = self.client.get_shell_msg(timeout=min(left, 0.05))
+                kept[message["parent_header"]["msg_id"]] = message
+            self.poll(0.001)
+        return kept.pop(msg_id)
+
+    def finish(self, msg_id, timeout=TIMEOUT):
+        reply = self.reply(msg_id, timeout)
+        self.wait_idle(msg_id, timeout)
+        return Run(msg_id, reply, self.of_parent(msg_id))
+
+    def run(self, code, timeout=TIMEOUT, **options):
+        return self.finish(self.send(code, **options), timeout)
+
+    def ask(self, msg_type, content, timeout=TIMEOUT):
+        """Any shell request; the content of its reply."""
+        message = self.client.session.msg(msg_type, content)
+        self.client.shell_channel.send(message)
+        msg_id = message["header"]["msg_id"]
+        reply = self.reply(msg_id, timeout)["content"]
+        self.wait_idle(msg_id, timeout)
+        return reply
+
+    def started(self, msg_id):
+        """Wait until the cell's code is running (its execute_input is out)."""
+        self.wait_iopub(lambda m: m["msg_type"] == "execute_input" and m["parent_header"].get("msg_id") == msg_id,
+                        what="execute_input")
+
+    def interrupt(self):
+        self.manager.interrupt_kernel()
+
+    def sigint(self):
+        os.kill(self.pid, signal.SIGINT)
+
+
+class Raw:
+    """Sockets of our own, for what no well-behaved client sends."""
+
+    def __init__(self, manager):
+        info = manager.get_connection_info()
+        self.session = Session(key=info["key"], signature_scheme=info["signature_scheme"])
+        self.context = zmq.Context()
+        self.sockets = {}
+        for name, kind in (("shell", zmq.DEALER), ("control", zmq.DEALER), ("iopub", zmq.SUB), ("hb", zmq.REQ)):
+            socket = self.context.socket(kind)
+            socket.linger = 0
+            if kind == zmq.SUB:
+                socket.setsockopt(zmq.RCVHWM, 0)
+                socket.subscribe(b"")
+            socket.connect("tcp://%s:%d" % (info["ip"], info[name + "_port"]))
+            self.sockets[name] = socket
+
+    def close(self):
+        self.context.destroy(linger=0)
+
+    def frames(self, msg_type, content=None, **header):
+        """The signed frames of a request, and its header."""
+        message = self.session.msg(msg_type, content or {})
+        message["header"].update(header)
+        return self.session.serialize(message), message["header"]
+
+    def send(self, channel, msg_type, content=None, **header):
+        frames, header = self.frames(msg_type, content, **header)
+        self.sockets[channel].send_multipart(frames)
+        return header["msg_id"]
+
+    def receive(self, channel, timeout=TIMEOUT):
+        """The next message of a channel as a dict, or None when none came in time."""
+        socket = self.sockets[channel]
+        if not socket.poll(timeout * 1000):
+            return None
+        _, frames = self.session.feed_identities(socket.recv_multipart())
+        return self.session.deserialize(frames)
+
+    def status_of(self, msg_id, timeout=TIMEOUT):
+        """The states published for `msg_id`, up to idle."""
+        states, deadline = [], time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            message = self.receive("iopub", 0.1)
+            if message and message["msg_type"] == "status" and message["parent_header"].get("msg_id") == msg_id:
+                states.append(message["content"]["execution_state"])
+                if states[-1] == "idle":
+                    return states
+        return states

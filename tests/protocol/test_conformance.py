@@ -1,0 +1,58 @@
+"""The public conformance suite, with everything it can ask for."""
+import pathlib
+
+import jupyter_kernel_test
+import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+
+
+class TestConformance(jupyter_kernel_test.KernelTests, jupyter_kernel_test.IopubWelcomeTests):
+    kernel_name = "drupe"
+    language_name = "python"
+    file_extension = ".py"
+    code_hello_world = "print('hello, world')"
+    code_stderr = "import sys; print('test', file=sys.stderr)"
+    completion_samples = [
+        {"text": "zi", "matches": {"zip"}},
+        {"text": "import os; os.pat", "matches": {"path"}},
+    ]
+    complete_code_samples = ["1", "print('hello, world')", "def f(x):\n  return x*2\n\n\n"]
+    incomplete_code_samples = ["print('''hello", "def f(x):\n  x*2"]
+    invalid_code_samples = ["import = 7q"]
+    code_page_something = "zip?"
+    code_generate_error = "raise ValueError('no')"
+    code_execute_result = [
+        {"code": "1+2+3", "result": "6"},
+        {"code": "[n*n for n in range(1, 4)]", "result": "[1, 4, 9]"},
+    ]
+    code_display_data = [
+        {"code": "from IPython.display import HTML, display; display(HTML('<b>test</b>'))", "mime": "text/html"},
+        {"code": "from IPython.display import Math, display; display(Math('\\\\frac{1}{2}'))", "mime": "text/latex"},
+    ]
+    code_history_pattern = "1?2*"
+    supported_history_operations = ("tail", "range", "search")
+    code_inspect_sample = "zip"
+    code_clear_output = "from IPython.display import clear_output; clear_output()"
+    support_iopub_welcome = True
+
+    @pytest.fixture(autouse=True, scope="class")
+    def _own_kernelspec(self, spec_folder):
+        patch = pytest.MonkeyPatch()
+        patch.setenv("JUPYTER_PATH", str(_jupyter_folder(spec_folder)))
+        yield
+        patch.undo()
+
+
+def _jupyter_folder(spec_folder):
+    """The suite starts kernels by name: give it a data folder in which `drupe` is ours."""
+    data = spec_folder.parent / (spec_folder.name + "-data")
+    if not data.exists():
+        data.mkdir()
+        (data / "kernels").symlink_to(spec_folder)
+    return pathlib.Path(data)
+
+
+def test_the_suite_runs_our_kernel(spec_folder, monkeypatch):
+    monkeypatch.setenv("JUPYTER_PATH", str(_jupyter_folder(spec_folder)))
+    spec = KernelSpecManager().get_kernel_spec("drupe")
+    assert pathlib.Path(spec.resource_dir).resolve() == (spec_folder / "drupe").resolve()

@@ -1,0 +1,148 @@
+"""Ctrl-C: in everything that can be running, by message and by signal, and when nothing is."""
+import os
+import random
+import signal
+import time
+
+import pytest
+
+WAYS = ["message", "signal"]
+
+
+def strike(kernel, how):
+    kernel.interrupt() if how == "message" else kernel.sigint()
+
+
+def interrupted(kernel, code, how="message", wait=0.3, **options):
+    msg_id = kernel.send(code, **options)
+    kernel.started(msg_id)
+    time.sleep(wait)
+    strike(kernel, how)
+    return kernel.finish(msg_id, 10)
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("code", [
+    "import time; time.sleep(60)",
+    "while True: pass",
+    "import threading; threading.Event().wait(60)",
+    "import subprocess; subprocess.run(['sleep', '60'])",
+    "import asyncio; await asyncio.sleep(60)",
+    "import asyncio\nasync def spin():\n    while True: pass\nawait spin()",
+    "import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.create_task(spin())",
+    "import asyncio\nasync def wait():\n    await asyncio.sleep(60)\nawait asyncio.gather(wait(), wait())",
+])
+def test_what_runs_is_broken(kernel, code, how):
+    run = interrupted(kernel, code, how)
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    assert run.of("error")[0]["ename"] == "KeyboardInterrupt"
+    assert kernel.run("1+1").result == "2"
+
+
+@pytest.mark.parametrize("code", ["!sleep 60", "import os; os.system('sleep 60'); None"])
+def test_shell_commands_are_broken(kernel, code):
+    started = time.monotonic()
+    interrupted(kernel, code)
+    assert time.monotonic() - started < 30
+    assert kernel.run("1+1").result == "2"
+
+
+def test_an_interrupt_right_after_busy_is_not_lost(kernel):
+    for _ in range(20):
+        msg_id = kernel.send("import time; time.sleep(20)")
+        kernel.started(msg_id)
+        kernel.interrupt()
+        assert kernel.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+
+
+def test_a_cell_may_catch_it_and_is_interrupted_again(kernel):
+    msg_id = kernel.send("import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught')\n"
+                         "time.sleep(60)")
+    kernel.started(msg_id)
+    time.sleep(0.2)
+    kernel.interrupt()
+    kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "caught" in m["content"]["text"])
+    time.sleep(0.2)
+    kernel.interrupt()
+    assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
+
+
+def test_an_awaiting_cell_may_catch_it(kernel):
+    run = interrupted(kernel, "import asyncio\ntry:\n    await asyncio.sleep(60)\nexcept KeyboardInterrupt:\n"
+                              "    print('caught')\nawait asyncio.sleep(0.01)\n'went on'")
+    assert run.text() == "caught\n" and run.result == "'went on'"
+
+
+def test_a_cancelled_cell_is_not_an_interrupted_one(kernel):
+    run = kernel.run("import asyncio\nasyncio.get_running_loop().call_later(0.1, asyncio.current_task().cancel)\n"
+                     "await asyncio.sleep(60)")
+    assert run.reply["ename"] == "CancelledError"
+    assert kernel.run("1+1").result == "2"
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_when_idle_it_is_harmless(kernel, how):
+    kernel.run("kept = 1")
+    for _ in range(20):
+        strike(kernel, how)
+    time.sleep(0.2)
+    assert kernel.run("kept").result == "1"
+
+
+def test_it_aborts_the_queued_cells(kernel):
+    first = kernel.send("import time; time.sleep(60)")
+    queued = kernel.send("1")
+    kernel.started(first)
+    time.sleep(0.2)
+    kernel.interrupt()
+    assert kernel.finish(first).reply["ename"] == "KeyboardInterrupt"
+    assert kernel.finish(queued).status == "aborted"
+
+
+@pytest.mark.parametrize("theft", [
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)",
+    "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])",
+    # What a compiler in a driver does: behind Python's back.
+    "import ctypes; ctypes.CDLL(None).signal(2, ctypes.c_void_p(0))",
+    "import ctypes; ctypes.CDLL(None).signal(2, ctypes.c_void_p(1))",
+])
+def test_a_stolen_handler_is_taken_back(kernel, theft):
+    kernel.run(theft)
+    kernel.sigint()
+    time.sleep(0.1)
+    assert interrupted(kernel, "import time; time.sleep(60)").reply["ename"] == "KeyboardInterrupt"
+
+
+def test_a_background_task_that_never_yields_can_be_broken(kernel):
+    kernel.run("import asyncio\nasync def stuck():\n    while True: pass\ntask = asyncio.create_task(stuck())")
+    time.sleep(0.3)
+    kernel.interrupt()
+    assert kernel.run("task.done()").result == "True"
+
+
+def test_children_in_other_sessions_are_left_alone(kernel):
+    kernel.run("import subprocess; child = subprocess.Popen(['sleep', '60'], start_new_session=True)")
+    interrupted(kernel, "import time; time.sleep(60)")
+    assert kernel.run("child.poll() is None").result == "True"
+    kernel.run("child.kill(); child.wait()")
+
+
+def test_random_interrupts_leave_the_kernel_alive(fresh):
+    """Three hundred, whatever it is doing: computing, printing, failing, awaiting, replying, idling."""
+    chance = random.Random(7)
+    codes = ["sum(range(20000))", "print('x' * 100)", "1/0", "import asyncio; await asyncio.sleep(0.003)",
+             "import time; time.sleep(0.003)", "display('d')", "def f(): return f\nf", "!true" , "%who"]
+    pending = []
+    for number in range(300):
+        if chance.random() < 0.7:
+            pending.append(fresh.send(chance.choice(codes[:7] if number % 50 else codes), stop_on_error=False))
+        time.sleep(chance.random() * 0.004)
+        os.kill(fresh.pid, signal.SIGINT)
+        if len(pending) > 5:
+            fresh.reply(pending.pop(0), 30)
+    for msg_id in pending:
+        assert fresh.finish(msg_id, 30).status in ("ok", "error")
+    run = fresh.run("print('alive'); 6*7")
+    assert run.text() == "alive\n" and run.result == "42"
+    assert interrupted(fresh, "import time; time.sleep(60)").reply["ename"] == "KeyboardInterrupt"

@@ -1,0 +1,162 @@
+"""Start, shutdown, restart, the parent's death, and the commands of python -m drupe."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+import support
+
+
+def drupe(*arguments, **environment):
+    return subprocess.run([sys.executable, "-m", "drupe", *arguments], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **environment})
+
+
+def wait_gone(pid, timeout=10):
+    def gone():
+        try:
+            return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    support.wait_until(gone, timeout, "process %d to end" % pid)
+
+
+def test_shutdown_runs_the_exit_hooks_and_ends_with_0(fresh, tmp_path):
+    fresh.run("import atexit, pathlib\natexit.register(pathlib.Path(%r).write_text, 'ran')" % str(tmp_path / "hook"))
+    fresh.client.shutdown()
+    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert (tmp_path / "hook").read_text() == "ran"
+
+
+def test_shutdown_breaks_a_running_cell(fresh):
+    msg_id = fresh.send("import time; time.sleep(600)")
+    fresh.started(msg_id)
+    fresh.client.shutdown()
+    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+
+
+def test_shutdown_breaks_an_awaiting_cell_and_its_tasks(fresh, tmp_path):
+    msg_id = fresh.send("import asyncio, pathlib\nasync def t():\n    try:\n        await asyncio.sleep(600)\n"
+                        "    finally:\n        pathlib.Path(%r).write_text('cleaned')\n"
+                        "task = asyncio.create_task(t())\nawait asyncio.sleep(600)" % str(tmp_path / "f"))
+    fresh.started(msg_id)
+    time.sleep(0.2)
+    fresh.client.shutdown()
+    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert (tmp_path / "f").read_text() == "cleaned"
+
+
+def test_threads_do_not_hold_up_the_end(fresh):
+    fresh.run("import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()")
+    fresh.client.shutdown()
+    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+
+
+def test_shutdown_on_the_shell_channel(fresh):
+    message = fresh.client.session.msg("shutdown_request", {"restart": False})
+    fresh.client.shell_channel.send(message)
+    assert fresh.reply(message["header"]["msg_id"])["content"]["status"] == "ok"
+    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+
+
+def test_restart(fresh):
+    fresh.run("kept = 1")
+    old = fresh.pid
+    fresh.manager.restart_kernel()
+    assert fresh.pid != old
+    wait_gone(old)
+    fresh.client.wait_for_ready(timeout=support.TIMEOUT)
+    assert fresh.run("'kept' in globals()").result == "False"
+    assert fresh.run("1").reply["execution_count"] == 2
+
+
+def test_the_kernel_ends_with_its_parent(spec_folder, tmp_path):
+    """A launcher that is killed leaves no kernel behind."""
+    launcher = subprocess.Popen(
+        [sys.executable, "-c",
+         "import sys, time\nsys.path.insert(0, %r)\nimport support\n"
+         "k = support.Kernel(%r)\nprint(k.pid, flush=True)\ntime.sleep(600)"
+         % (os.path.dirname(support.__file__), str(spec_folder))],
+        stdout=subprocess.PIPE, text=True)
+    pid = int(launcher.stdout.readline())
+    assert psutil.pid_exists(pid)
+    launcher.kill()
+    launcher.wait()
+    wait_gone(pid)
+
+
+def test_nothing_is_printed_on_the_terminal(tmp_path):
+    from jupyter_client.connect import write_connection_file
+    path, _ = write_connection_file(str(tmp_path / "c.json"))
+    process = subprocess.Popen([sys.executable, "-m", "drupe", "-f", path], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, env={**os.environ, "IPYTHONDIR": str(tmp_path)})
+    time.sleep(2)
+    assert process.poll() is None
+    process.terminate()
+    assert process.communicate(timeout=10)[0] == b""
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", '{"transport": "pigeon"}'])
+def test_a_bad_connection_file_is_one_clear_line(tmp_path, content):
+    path = tmp_path / "connection.json"
+    if content is not None:
+        path.write_text(content)
+        path.chmod(0o600)
+    done = drupe("-f", str(path))
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("drupe: ") and done.stderr.count("\n") == 1
+
+
+def test_a_broken_profile_does_not_stop_the_kernel(tmp_path):
+    profile = tmp_path / "profile_default"
+    (profile / "startup").mkdir(parents=True)
+    (profile / "ipython_config.py").write_text("this is not Python (")
+    (profile / "startup" / "00.py").write_text("started = 'from the startup file'\n1/0")
+    spec = {"argv": [sys.executable, "-m", "drupe", "-f", "{connection_file}"], "display_name": "d",
+            "language": "python", "interrupt_mode": "message"}
+    folder = tmp_path / "specs" / "drupe"
+    folder.mkdir(parents=True)
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    kernel = support.Kernel(tmp_path / "specs", {"IPYTHONDIR": str(tmp_path)})
+    try:
+        assert kernel.run("started").result == "'from the startup file'"
+    finally:
+        kernel.close()
+
+
+def test_version_and_help():
+    version = drupe("--version")
+    assert version.returncode == 0 and version.stdout.split()[0] == "drupe"
+    assert version.stdout.split()[1].count(".") == 2
+    for arguments in ((), ("--help",)):
+        done = drupe(*arguments)
+        assert done.returncode == 0 and "python -m drupe install" in done.stdout
+    wrong = drupe("--frobnicate")
+    assert wrong.returncode == 2 and wrong.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("where", ["prefix", "user"])
+def test_install(tmp_path, where):
+    if where == "prefix":
+        done, root = drupe("install", "--prefix", str(tmp_path)), tmp_path / "share" / "jupyter"
+    else:
+        done, root = drupe("install", "--user", "--name", "mine", JUPYTER_DATA_DIR=str(tmp_path)), tmp_path
+    assert done.returncode == 0, done.stderr
+    folder = root / "kernels" / ("drupe" if where == "prefix" else "mine")
+    spec = json.loads((folder / "kernel.json").read_text())
+    assert spec["argv"] == [sys.executable, "-m", "drupe", "-f", "{connection_file}"]
+    assert spec["display_name"] == "Python 3 (Drupe)" and spec["language"] == "python"
+    assert spec["interrupt_mode"] == "message" and spec["metadata"]["debugger"] is False
+    assert {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"} <= {path.name for path in folder.iterdir()}
+
+
+def test_install_says_what_is_wrong(tmp_path):
+    bad = drupe("install", "--name", "no spaces")
+    assert bad.returncode == 2 and bad.stderr.count("\n") == 1
+    (tmp_path / "file").write_text("")
+    blocked = drupe("install", "--prefix", str(tmp_path / "file"))
+    assert blocked.returncode == 1 and blocked.stderr.startswith("drupe: ") and blocked.stderr.count("\n") == 1
