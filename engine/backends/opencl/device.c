@@ -1,0 +1,265 @@
+/* Devices and sub-devices: capabilities are probed here, once, and never guessed from a vendor or version,
+ * but for the functions that the device's OpenCL version rules out. */
+#include "opencl.h"
+#include <stdlib.h>
+#include <string.h>
+
+char *drupe_cl_device_string(const drupe_cl_device *device, cl_device_info key)
+{
+    const drupe_cl_api *api = &device->library->api;
+    size_t size = 0;
+    if (api->GetDeviceInfo(device->id, key, 0, NULL, &size) != CL_SUCCESS) return NULL;
+    char *text = calloc(1, size + 1);
+    if (text && size > 0 && api->GetDeviceInfo(device->id, key, size, text, NULL) != CL_SUCCESS) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* A property of fixed size, or zeros where the device does not know it. */
+static void ask(const drupe_cl_device *device, cl_device_info key, void *value, size_t size)
+{
+    memset(value, 0, size);
+    if (device->library->api.GetDeviceInfo(device->id, key, size, value, NULL) != CL_SUCCESS) {
+        memset(value, 0, size);
+    }
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; list && (at = strstr(at, word)); at += length) {
+        bool starts = at == list || at[-1] == ' ';
+        if (starts && (at[length] == ' ' || at[length] == '\0')) return true;
+    }
+    return false;
+}
+
+/* --- Probing -------------------------------------------------------------------------------------------- */
+
+static void *extension_function(const drupe_cl_device *device, const char *name)
+{
+    return device->library->api.GetExtensionFunctionAddressForPlatform(device->platform, name);
+}
+
+static void probe_intel(drupe_cl_device *device)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } functions[] = {
+        {"clHostMemAllocINTEL", offsetof(drupe_cl_intel, alloc_host)},
+        {"clDeviceMemAllocINTEL", offsetof(drupe_cl_intel, alloc_device)},
+        {"clSharedMemAllocINTEL", offsetof(drupe_cl_intel, alloc_shared)},
+        {"clMemFreeINTEL", offsetof(drupe_cl_intel, mem_free)},
+        {"clSetKernelArgMemPointerINTEL", offsetof(drupe_cl_intel, set_arg)},
+        {"clEnqueueMemcpyINTEL", offsetof(drupe_cl_intel, copy)},
+        {"clEnqueueMemFillINTEL", offsetof(drupe_cl_intel, fill)},
+    };
+    drupe_cl_caps *caps = &device->caps;
+    drupe_cl_intel found = {0};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(functions); i++) {
+        void *address = extension_function(device, functions[i].name);
+        if (!address) return;
+        memcpy((char *)&found + functions[i].offset, &address, sizeof address);
+    }
+    static const struct {
+        drupe_mem_kind kind;
+        cl_device_info key;
+    } kinds[] = {
+        {DRUPE_MEM_DEVICE, CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL},
+        {DRUPE_MEM_SHARED, CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL},
+        {DRUPE_MEM_HOST, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL},
+    };
+    for (size_t i = 0; i < DRUPE_COUNT_OF(kinds); i++) {
+        cl_bitfield access = 0;
+        ask(device, kinds[i].key, &access, sizeof access);
+        caps->intel_kinds[kinds[i].kind] = access & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL;
+    }
+    if (!caps->intel_kinds[DRUPE_MEM_DEVICE]) return;
+    caps->intel = found;
+    caps->tiers |= DRUPE_CL_TIER_INTEL;
+}
+
+static void probe_memory(drupe_cl_device *device, const char *extensions)
+{
+    drupe_cl_caps *caps = &device->caps;
+    const drupe_cl_api *api = &device->library->api;
+    cl_device_svm_capabilities svm = 0;
+    bool callable = caps->version >= 20 && api->SVMAlloc && api->SVMFree && api->EnqueueSVMMemcpy &&
+                    api->EnqueueSVMMemFill && api->SetKernelArgSVMPointer;
+    if (callable) ask(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
+    if (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) caps->tiers |= DRUPE_CL_TIER_FINE;
+    if (svm & (CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER)) {
+        caps->tiers |= DRUPE_CL_TIER_COARSE;
+    }
+    if (has_word(extensions, "cl_intel_unified_shared_memory")) probe_intel(device);
+    ask(device, CL_DEVICE_LOCAL_MEM_SIZE, &caps->local_bytes, sizeof caps->local_bytes);
+    ask(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &caps->max_alloc, sizeof caps->max_alloc);
+    ask(device, CL_DEVICE_GLOBAL_MEM_SIZE, &caps->global_bytes, sizeof caps->global_bytes);
+}
+
+static void probe_partition(drupe_cl_device *device)
+{
+    cl_device_partition_property kinds[16];
+    cl_uint most = 0;
+    ask(device, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, &most, sizeof most);
+    memset(kinds, 0, sizeof kinds);
+    size_t size = 0;
+    cl_int code = device->library->api.GetDeviceInfo(device->id, CL_DEVICE_PARTITION_PROPERTIES, sizeof kinds,
+                                                     kinds, &size);
+    size_t count = code == CL_SUCCESS && most > 0 ? size / sizeof kinds[0] : 0;
+    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(kinds); i++) {
+        if (kinds[i] == CL_DEVICE_PARTITION_EQUALLY) device->caps.partition_kinds |= DRUPE_SPLIT_EQUALLY;
+        if (kinds[i] == CL_DEVICE_PARTITION_BY_COUNTS) device->caps.partition_kinds |= DRUPE_SPLIT_COUNTS;
+    }
+}
+
+static void probe_code(drupe_cl_device *device, const char *extensions)
+{
+    drupe_cl_caps *caps = &device->caps;
+    cl_bool compiler = CL_FALSE;
+    cl_device_fp_config doubles = 0;
+    cl_command_queue_properties properties = 0;
+    size_t resolution = 0;
+    ask(device, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler);
+    ask(device, CL_DEVICE_DOUBLE_FP_CONFIG, &doubles, sizeof doubles);
+    ask(device, CL_DEVICE_QUEUE_PROPERTIES, &properties, sizeof properties);
+    ask(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, &resolution, sizeof resolution);
+    caps->compiler = compiler;
+    caps->fp16 = has_word(extensions, "cl_khr_fp16");
+    caps->fp64 = doubles != 0 || has_word(extensions, "cl_khr_fp64");
+    caps->atomic64 = has_word(extensions, "cl_khr_int64_base_atomics") &&
+                     has_word(extensions, "cl_khr_int64_extended_atomics");
+    caps->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) && resolution > 0;
+    if (caps->version >= 21 && device->library->api.CreateProgramWithIL) {
+        char *languages = drupe_cl_device_string(device, CL_DEVICE_IL_VERSION);
+        caps->spirv = compiler && languages && strstr(languages, "SPIR-V");
+        free(languages);
+    }
+}
+
+static drupe_status probe(drupe_cl_device *device)
+{
+    drupe_cl_caps *caps = &device->caps;
+    cl_device_type type = 0;
+    char *extensions = drupe_cl_device_string(device, CL_DEVICE_EXTENSIONS);
+    if (!extensions) {
+        return drupe_error_set(DRUPE_E_INTERNAL, "The OpenCL driver does not tell a device's extensions.");
+    }
+    caps->version = drupe_cl_version_of(&device->library->api, device->id);
+    ask(device, CL_DEVICE_TYPE, &type, sizeof type);
+    caps->cpu = type & CL_DEVICE_TYPE_CPU;
+    ask(device, CL_DEVICE_MAX_COMPUTE_UNITS, &caps->units, sizeof caps->units);
+    ask(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, &caps->max_group, sizeof caps->max_group);
+    size_t items[16]; /* a device may have more than three dimensions */
+    ask(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, items, sizeof items);
+    for (int i = 0; i < 3; i++) caps->max_items[i] = items[i] ? items[i] : caps->max_group;
+    if (caps->version >= 30) {
+        ask(device, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, &caps->group_multiple,
+            sizeof caps->group_multiple);
+    }
+    probe_memory(device, extensions);
+    probe_partition(device);
+    probe_code(device, extensions);
+    free(extensions);
+    return DRUPE_OK;
+}
+
+/* --- Entries -------------------------------------------------------------------------------------------- */
+
+drupe_status drupe_cl_device_open(void *state, uint32_t index, drupe_device *device)
+{
+    drupe_cl_library *library = state;
+    drupe_cl_device *native = drupe_native(device);
+    native->library = library;
+    native->platform = library->roots[index].platform;
+    native->id = library->roots[index].id;
+    return probe(native);
+}
+
+void drupe_cl_device_close(drupe_device *device)
+{
+    drupe_cl_device *native = drupe_native(device);
+    if (native->sub && native->id) native->library->api.ReleaseDevice(native->id);
+    native->id = NULL;
+}
+
+drupe_device_type drupe_cl_device_type(drupe_device *device)
+{
+    const drupe_cl_device *native = drupe_native(device);
+    cl_device_type type = 0;
+    ask(native, CL_DEVICE_TYPE, &type, sizeof type);
+    if (type & CL_DEVICE_TYPE_GPU) return DRUPE_DEVICE_GPU;
+    if (type & CL_DEVICE_TYPE_CPU) return DRUPE_DEVICE_CPU;
+    if (type & CL_DEVICE_TYPE_ACCELERATOR) return DRUPE_DEVICE_ACCELERATOR;
+    return DRUPE_DEVICE_CUSTOM;
+}
+
+/* --- Dividing ------------------------------------------------------------------------------------------- */
+
+static drupe_status split_failed(const drupe_cl_device *device, const drupe_partition *partition, cl_int code)
+{
+    const char *how = partition->kind == DRUPE_SPLIT_EQUALLY ? "into equal parts" : "by counts";
+    if (code == CL_DEVICE_PARTITION_FAILED) {
+        return drupe_cl_fail_as(DRUPE_E_UNSUPPORTED, code, "The driver cannot divide this device %s.", how);
+    }
+    if (code == CL_INVALID_VALUE || code == CL_INVALID_DEVICE_PARTITION_COUNT) {
+        return drupe_cl_fail_as(
+            DRUPE_E_OUT_OF_RANGE, code,
+            "The driver refuses to divide this device %s in that way: it has %u compute units; "
+            "ask for no more than these, at least 1 in each part.",
+            how, device->caps.units);
+    }
+    return drupe_cl_fail(code, "Dividing the device %s", how);
+}
+
+static drupe_status adopt_subs(const drupe_cl_device *parent, const cl_device_id *ids,
+                               drupe_device *const *subs, size_t count)
+{
+    drupe_status status = DRUPE_OK;
+    for (size_t i = 0; i < count; i++) {
+        drupe_cl_device *native = drupe_native(subs[i]);
+        native->library = parent->library;
+        native->platform = parent->platform;
+        native->id = ids[i];
+        native->sub = true;
+    }
+    for (size_t i = 0; i < count && status == DRUPE_OK; i++) status = probe(drupe_native(subs[i]));
+    return status;
+}
+
+drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *partition,
+                                   drupe_device *const *subs, size_t count)
+{
+    const drupe_cl_device *native = drupe_native(device);
+    bool equally = partition->kind == DRUPE_SPLIT_EQUALLY;
+    if (!(native->caps.partition_kinds & (uint32_t)partition->kind)) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "This device cannot be divided %s.",
+                               equally ? "into equal parts" : "by counts");
+    }
+    size_t units = equally ? 1 : partition->count;
+    cl_device_partition_property *wish = calloc(units + 3, sizeof *wish);
+    cl_device_id *ids = calloc(count ? count : 1, sizeof *ids);
+    drupe_status status = DRUPE_OK;
+    if (!wish || !ids) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu sub-devices.", count);
+    if (status == DRUPE_OK) {
+        wish[0] = equally ? CL_DEVICE_PARTITION_EQUALLY : CL_DEVICE_PARTITION_BY_COUNTS;
+        for (size_t i = 0; i < units; i++) wish[i + 1] = (cl_device_partition_property)partition->units[i];
+        cl_uint made = 0;
+        cl_int code = native->library->api.CreateSubDevices(native->id, wish, (cl_uint)count, ids, &made);
+        if (code != CL_SUCCESS) {
+            status = split_failed(native, partition, code);
+        } else if (made != count) {
+            for (cl_uint i = 0; i < made && i < count; i++) native->library->api.ReleaseDevice(ids[i]);
+            status = drupe_error_set(DRUPE_E_INTERNAL, "The driver made %u sub-devices instead of %zu.", made,
+                                     count);
+        } else {
+            status = adopt_subs(native, ids, subs, count);
+        }
+    }
+    free(wish);
+    free(ids);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* Engine events over native ones: state, waiting and times. */
+#include "opencl.h"
+
+void drupe_cl_event_close(drupe_event *event)
+{
+    drupe_cl_event *native = drupe_native(event);
+    drupe_cl_mark_clear(&native->mark);
+}
+
+drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state)
+{
+    drupe_cl_event *native = drupe_native(event);
+    cl_int status = CL_QUEUED;
+    drupe_cl_mark_status(&native->mark, &status);
+    switch (status) {
+    case CL_QUEUED: *state = DRUPE_EVENT_QUEUED; break;
+    case CL_SUBMITTED: *state = DRUPE_EVENT_SUBMITTED; break;
+    case CL_RUNNING: *state = DRUPE_EVENT_RUNNING; break;
+    case CL_COMPLETE: *state = DRUPE_EVENT_COMPLETE; break;
+    default:
+        *state = DRUPE_EVENT_FAILED;
+        /* The status goes to the thread's error, where the caller looks for it. */
+        if (drupe_cl_fail_event(status) == DRUPE_OK) *state = DRUPE_EVENT_COMPLETE;
+        break;
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_cl_event_wait(drupe_event *event, uint64_t timeout_ns)
+{
+    drupe_cl_event *native = drupe_native(event);
+    return drupe_cl_mark_wait(&native->mark, timeout_ns);
+}
+
+drupe_status drupe_cl_event_times(drupe_event *event, drupe_times *times)
+{
+    const drupe_cl_event *native = drupe_native(event);
+    const drupe_cl_queue *queue = drupe_native(drupe_event_queue(event));
+    static const cl_profiling_info keys[4] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+                                              CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+    cl_ulong values[4] = {0};
+    if (!queue->profiling) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s",
+                               queue->device->caps.profiling
+                                   ? "This queue keeps no times: open it with profiling."
+                                   : "This OpenCL device keeps no times of its work.");
+    }
+    for (int i = 0; i < 4; i++) {
+        cl_int code = native->mark.api->GetEventProfilingInfo(native->mark.id, keys[i], sizeof values[i],
+                                                              &values[i], NULL);
+        if (code != CL_SUCCESS) {
+            return drupe_cl_fail_as(DRUPE_E_UNSUPPORTED, code,
+                                    "The OpenCL driver has no times for this event.");
+        }
+    }
+    if (values[3] == 0 || values[3] < values[2]) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "The OpenCL driver's times for this event make no sense.");
+    }
+    *times = (drupe_times){values[0], values[1], values[2], values[3]};
+    return DRUPE_OK;
+}
+
+drupe_status drupe_cl_event_notify(drupe_event *event)
+{
+    drupe_cl_event *native = drupe_native(event);
+    return drupe_cl_mark_notify(&native->mark, event);
+}

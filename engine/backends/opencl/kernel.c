@@ -1,0 +1,204 @@
+/* Kernels: everything a launch needs to know is asked once, when the kernel is opened. */
+#include "opencl.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Types as compilers write them ---------------------------------------------------------------------- */
+
+typedef struct type_name {
+    const char *name;
+    drupe_scalar_type scalar;
+} type_name;
+
+/* size_t and its like are 64 bits wide on every device with pointers that the engine can use. */
+static const type_name type_names[] = {
+    {"char", DRUPE_SCALAR_I8},          {"uchar", DRUPE_SCALAR_U8},
+    {"unsigned char", DRUPE_SCALAR_U8}, {"short", DRUPE_SCALAR_I16},
+    {"ushort", DRUPE_SCALAR_U16},       {"unsigned short", DRUPE_SCALAR_U16},
+    {"int", DRUPE_SCALAR_I32},          {"uint", DRUPE_SCALAR_U32},
+    {"unsigned int", DRUPE_SCALAR_U32}, {"unsigned", DRUPE_SCALAR_U32},
+    {"long", DRUPE_SCALAR_I64},         {"ulong", DRUPE_SCALAR_U64},
+    {"long long", DRUPE_SCALAR_I64},    {"unsigned long", DRUPE_SCALAR_U64},
+    {"size_t", DRUPE_SCALAR_U64},       {"ptrdiff_t", DRUPE_SCALAR_I64},
+    {"uintptr_t", DRUPE_SCALAR_U64},    {"intptr_t", DRUPE_SCALAR_I64},
+    {"half", DRUPE_SCALAR_F16},         {"float", DRUPE_SCALAR_F32},
+    {"double", DRUPE_SCALAR_F64},
+};
+
+static const char *skip_words(const char *text)
+{
+    static const char *const words[] = {"const ",      "volatile ", "restrict ", "global ",
+                                        "__global ",   "local ",    "__local ",  "constant ",
+                                        "__constant ", "private ",  "__private "};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(text, words[i], length) == 0) return skip_words(text + length);
+    }
+    return text;
+}
+
+void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *lanes)
+{
+    *scalar = DRUPE_SCALAR_UNKNOWN;
+    *lanes = 1;
+    text = skip_words(text);
+    size_t length = strcspn(text, "*");
+    if (text[length] == '*' && text[length + 1] == '*') return; /* a pointer to a pointer */
+    while (length > 0 && text[length - 1] == ' ') length--;
+    size_t digits = 0;
+    while (digits < length && text[length - digits - 1] >= '0' && text[length - digits - 1] <= '9') digits++;
+    unsigned long width = digits ? strtoul(text + length - digits, NULL, 10) : 1;
+    bool known = !digits || width == 2 || width == 3 || width == 4 || width == 8 || width == 16;
+    for (size_t i = 0; known && i < DRUPE_COUNT_OF(type_names); i++) {
+        const char *name = type_names[i].name;
+        if (strlen(name) != length - digits || strncmp(name, text, length - digits) != 0) continue;
+        *scalar = type_names[i].scalar;
+        *lanes = (uint32_t)width;
+    }
+}
+
+/* --- Arguments ------------------------------------------------------------------------------------------ */
+
+static bool arg_kind(const drupe_cl_kernel *kernel, cl_uint index, drupe_arg_kind *kind)
+{
+    cl_kernel_arg_address_qualifier where = 0;
+    cl_int code = kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
+                                                sizeof where, &where, NULL);
+    if (code != CL_SUCCESS) return false;
+    *kind = where == CL_KERNEL_ARG_ADDRESS_PRIVATE ? DRUPE_ARG_VALUE
+            : where == CL_KERNEL_ARG_ADDRESS_LOCAL ? DRUPE_ARG_LOCAL
+                                                   : DRUPE_ARG_POINTER;
+    return true;
+}
+
+/* A text property cut to fit, or "". */
+static void arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg_info key, char *out,
+                     size_t capacity)
+{
+    size_t size = 0;
+    char text[1024] = "";
+    out[0] = '\0';
+    if (kernel->api->GetKernelArgInfo(kernel->id, index, key, 0, NULL, &size) != CL_SUCCESS) return;
+    if (size > sizeof text) return;
+    if (kernel->api->GetKernelArgInfo(kernel->id, index, key, sizeof text, text, NULL) != CL_SUCCESS) return;
+    size_t length = strnlen(text, capacity - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
+drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info)
+{
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    *info = (drupe_arg_info){.lanes = 1};
+    if (index >= native->nargs) {
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The kernel has %u arguments, there is no number %zu.",
+                               native->nargs, index);
+    }
+    if (!native->kinds[index]) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "The OpenCL driver tells nothing about a kernel's arguments.");
+    }
+    info->kind = (drupe_arg_kind)(native->kinds[index] - 1);
+    arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
+    arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
+    drupe_cl_parse_type(info->type_name, &info->scalar, &info->lanes);
+    return DRUPE_OK;
+}
+
+static drupe_status resolve_args(drupe_cl_kernel *kernel)
+{
+    cl_int code = kernel->api->GetKernelInfo(kernel->id, CL_KERNEL_NUM_ARGS, sizeof kernel->nargs,
+                                             &kernel->nargs, NULL);
+    if (code != CL_SUCCESS) return drupe_cl_fail(code, "Asking for a kernel's number of arguments");
+    kernel->kinds = calloc(kernel->nargs ? kernel->nargs : 1, sizeof *kernel->kinds);
+    if (!kernel->kinds) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's arguments.");
+    for (cl_uint i = 0; i < kernel->nargs; i++) {
+        drupe_arg_kind kind = DRUPE_ARG_VALUE;
+        if (arg_kind(kernel, i, &kind)) kernel->kinds[i] = (uint8_t)(1 + kind);
+    }
+    return DRUPE_OK;
+}
+
+/* --- Limits --------------------------------------------------------------------------------------------- */
+
+static void ask_group(const drupe_cl_kernel *kernel, cl_kernel_work_group_info key, void *value, size_t size)
+{
+    memset(value, 0, size);
+    if (kernel->api->GetKernelWorkGroupInfo(kernel->id, kernel->device->id, key, size, value, NULL) !=
+        CL_SUCCESS) {
+        memset(value, 0, size);
+    }
+}
+
+static void resolve_limits(drupe_cl_kernel *kernel)
+{
+    const drupe_cl_caps *caps = &kernel->device->caps;
+    ask_group(kernel, CL_KERNEL_WORK_GROUP_SIZE, &kernel->max_group, sizeof kernel->max_group);
+    ask_group(kernel, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, &kernel->multiple,
+              sizeof kernel->multiple);
+    ask_group(kernel, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, kernel->required, sizeof kernel->required);
+    ask_group(kernel, CL_KERNEL_LOCAL_MEM_SIZE, &kernel->local_bytes, sizeof kernel->local_bytes);
+    ask_group(kernel, CL_KERNEL_PRIVATE_MEM_SIZE, &kernel->private_bytes, sizeof kernel->private_bytes);
+    if (kernel->max_group == 0) kernel->max_group = caps->max_group;
+    if (kernel->multiple == 0) kernel->multiple = caps->group_multiple ? caps->group_multiple : 1;
+}
+
+/* Let the kernel reach allocations through pointers that it finds in memory. */
+static void allow_indirect(const drupe_cl_kernel *kernel, const drupe_cl_context *context)
+{
+    static const cl_kernel_exec_info keys[] = {CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
+                                               CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+                                               CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL};
+    cl_bool yes = CL_TRUE;
+    if (context->tier != DRUPE_CL_TIER_INTEL || kernel->device->caps.version < 20) return;
+    for (size_t i = 0; kernel->api->SetKernelExecInfo && i < DRUPE_COUNT_OF(keys); i++) {
+        kernel->api->SetKernelExecInfo(kernel->id, keys[i], sizeof yes, &yes); /* a refusal costs nothing */
+    }
+}
+
+/* --- Entries -------------------------------------------------------------------------------------------- */
+
+drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
+{
+    drupe_cl_kernel *native = drupe_native(kernel);
+    drupe_program *program = drupe_kernel_program(kernel);
+    const drupe_cl_program *owner = drupe_native(program);
+    native->api = owner->api;
+    native->device = owner->device;
+    cl_int code = CL_SUCCESS;
+    drupe_signals_save();
+    native->id = native->api->CreateKernel(owner->id, name, &code);
+    drupe_signals_restore();
+    if (code != CL_SUCCESS) native->id = NULL;
+    if (code == CL_INVALID_KERNEL_NAME) {
+        return drupe_cl_fail_as(DRUPE_E_NOT_FOUND, code, "The program has no kernel \"%s\"; it has: %s.",
+                                name, drupe_program_kernel_names(program));
+    }
+    if (code != CL_SUCCESS) return drupe_cl_fail(code, "Opening the kernel \"%s\"", name);
+    DRUPE_TRY(resolve_args(native));
+    resolve_limits(native);
+    allow_indirect(native, drupe_native(drupe_program_context(program)));
+    return DRUPE_OK;
+}
+
+void drupe_cl_kernel_close(drupe_kernel *kernel)
+{
+    drupe_cl_kernel *native = drupe_native(kernel);
+    if (native->id) native->api->ReleaseKernel(native->id);
+    native->id = NULL;
+    free(native->kinds);
+    native->kinds = NULL;
+}
+
+drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)
+{
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    switch (key) {
+    case DRUPE_KERNEL_ARG_COUNT: *value = native->nargs; return DRUPE_OK;
+    case DRUPE_KERNEL_WORK_GROUP_SIZE: *value = native->max_group; return DRUPE_OK;
+    case DRUPE_KERNEL_PREFERRED_MULTIPLE: *value = native->multiple; return DRUPE_OK;
+    case DRUPE_KERNEL_PRIVATE_MEM_SIZE: *value = native->private_bytes; return DRUPE_OK;
+    case DRUPE_KERNEL_LOCAL_MEM_SIZE: *value = native->local_bytes; return DRUPE_OK;
+    default: return drupe_error_set(DRUPE_E_UNSUPPORTED, "OpenCL does not know this property of a kernel.");
+    }
+}

@@ -1,0 +1,160 @@
+/* The loader library and the list of root devices.
+ *
+ * Asking the loader for platforms makes it open every driver (tens of MiB, threads, signal handlers). Drivers
+ * do not survive being unmapped, so the library is never closed once platforms were asked for; unload() only
+ * drops the list. */
+#include "opencl.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char install_advice[] = "install an OpenCL driver: for this processor \"apt-get install "
+                                     "pocl-opencl-icd\" (Debian, Ubuntu), for a "
+                                     "GPU the OpenCL package of its vendor";
+
+/* Whether a folder has an entry that begins with `prefix` and ends with `suffix`. */
+static bool folder_has(const char *path, const char *prefix, const char *suffix)
+{
+    DIR *folder = opendir(path);
+    if (!folder) return false;
+    bool found = false;
+    const struct dirent *entry;
+    while (!found && (entry = readdir(folder))) {
+        size_t length = strlen(entry->d_name), tail = strlen(suffix);
+        found = strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && length >= tail &&
+                strcmp(entry->d_name + length - tail, suffix) == 0;
+    }
+    closedir(folder);
+    return found;
+}
+
+/* Whether a driver is registered with the loader. The variables are those of the two common loaders. */
+static bool any_driver(void)
+{
+    const char *vendors = getenv("OCL_ICD_VENDORS");
+    struct stat about;
+    if (getenv("OCL_ICD_FILENAMES")) return true;
+    if (!vendors) vendors = getenv("OPENCL_VENDOR_PATH");
+    if (!vendors) vendors = "/etc/OpenCL/vendors";
+    if (stat(vendors, &about) == 0 && S_ISDIR(about.st_mode)) return folder_has(vendors, "", ".icd");
+    return getenv("OCL_ICD_VENDORS") != NULL; /* a single file, found by the loader's own rules */
+}
+
+bool drupe_cl_likely(drupe_device_type type)
+{
+    if (getenv(DRUPE_CL_LIBRARY_ENV)) return true;
+    if (!any_driver()) return false;
+    if (type != DRUPE_DEVICE_GPU) return true;
+    return folder_has("/dev/dri", "render", "") || folder_has("/dev", "nvidia", "") ||
+           access("/dev/kfd", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+/* --- Root devices --------------------------------------------------------------------------------------- */
+
+unsigned drupe_cl_version_of(const drupe_cl_api *api, cl_device_id id)
+{
+    /* "OpenCL 3.0 ..." */
+    char text[256] = "";
+    if (api->GetDeviceInfo(id, CL_DEVICE_VERSION, sizeof text, text, NULL) != CL_SUCCESS) return 0;
+    text[sizeof text - 1] = '\0';
+    if (strncmp(text, "OpenCL ", 7) != 0) return 0;
+    char *end = NULL;
+    unsigned long major = strtoul(text + 7, &end, 10);
+    unsigned long minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+    return major < 100 && minor < 10 ? (unsigned)(10 * major + minor) : 0;
+}
+
+static bool usable(const drupe_cl_api *api, cl_device_id id)
+{
+    cl_bool available = CL_FALSE;
+    api->GetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof available, &available, NULL);
+    return available && drupe_cl_version_of(api, id) >= 12;
+}
+
+static drupe_status add_platform(drupe_cl_library *library, cl_platform_id platform)
+{
+    cl_uint count = 0;
+    cl_int code = library->api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
+    if (code != CL_SUCCESS || count == 0) return DRUPE_OK; /* a platform without devices is no error */
+    cl_device_id *ids = calloc(count, sizeof *ids);
+    drupe_cl_root *roots = realloc(library->roots, (library->count + count) * sizeof *roots);
+    if (roots) library->roots = roots;
+    if (!ids || !roots) {
+        free(ids);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u devices.", count);
+    }
+    cl_uint listed = 0;
+    code = library->api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids, &listed);
+    for (cl_uint i = 0; code == CL_SUCCESS && i < count && i < listed; i++) {
+        if (usable(&library->api, ids[i])) roots[library->count++] = (drupe_cl_root){platform, ids[i]};
+    }
+    free(ids);
+    return DRUPE_OK;
+}
+
+static drupe_status list_roots(drupe_cl_library *library)
+{
+    cl_uint count = 0, listed = 0;
+    cl_int code = library->api.GetPlatformIDs(0, NULL, &count);
+    if (code != CL_SUCCESS || count == 0) {
+        return drupe_cl_fail_as(DRUPE_E_UNAVAILABLE, code,
+                                "OpenCL's loader is installed, but no driver is registered with it: %s.",
+                                install_advice);
+    }
+    cl_platform_id *platforms = calloc(count, sizeof *platforms);
+    if (!platforms) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u platforms.", count);
+    code = library->api.GetPlatformIDs(count, platforms, &listed);
+    drupe_status status = code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Listing OpenCL's platforms");
+    for (cl_uint i = 0; status == DRUPE_OK && i < count && i < listed; i++) {
+        status = add_platform(library, platforms[i]);
+    }
+    free(platforms);
+    if (status == DRUPE_OK && library->count == 0) {
+        status = drupe_cl_fail_as(
+            DRUPE_E_UNAVAILABLE, CL_DEVICE_NOT_FOUND,
+            "OpenCL has %u driver(s), but none of them offers a usable device (OpenCL 1.2 or "
+            "later): %s.",
+            count, install_advice);
+    }
+    return status;
+}
+
+drupe_status drupe_cl_load(void **state)
+{
+    static const drupe_dl_symbol symbols[] = {
+#define DRUPE_CL_FN(name, optional) {"cl" #name, offsetof(drupe_cl_api, name), optional},
+#include "functions.def"
+#undef DRUPE_CL_FN
+    };
+    const char *chosen = getenv(DRUPE_CL_LIBRARY_ENV);
+    const char *const names[] = {chosen && *chosen ? chosen : "libOpenCL.so.1", NULL};
+    drupe_cl_library *library = calloc(1, sizeof *library);
+    if (!library) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the OpenCL library's table.");
+    drupe_signals_save();
+    drupe_status status = drupe_dl_open(names, install_advice, symbols, DRUPE_COUNT_OF(symbols),
+                                        &library->api, &library->handle);
+    if (status == DRUPE_OK) status = list_roots(library);
+    drupe_signals_restore();
+    if (status != DRUPE_OK) {
+        drupe_cl_unload(library);
+        library = NULL;
+    }
+    *state = library;
+    return status;
+}
+
+void drupe_cl_unload(void *state)
+{
+    drupe_cl_library *library = state;
+    if (!library) return;
+    free(library->roots);
+    free(library);
+}
+
+drupe_status drupe_cl_device_count(void *state, uint32_t *count)
+{
+    *count = ((const drupe_cl_library *)state)->count;
+    return DRUPE_OK;
+}

@@ -1,0 +1,82 @@
+/* In-order queues.
+ *
+ * clFinish cannot be given up, so a queue is waited for by a marker behind everything submitted. The marker
+ * is kept while the wait times out and nothing new comes, so that waiting in slices does not pile up markers.
+ */
+#include "opencl.h"
+
+static cl_command_queue create_native(const drupe_cl_device *device, const drupe_cl_context *context,
+                                      cl_command_queue_properties bits, cl_int *code)
+{
+    const drupe_cl_api *api = context->api;
+    if (device->caps.version >= 20 && api->CreateCommandQueueWithProperties) {
+        cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, bits, 0};
+        return api->CreateCommandQueueWithProperties(context->id, device->id, properties, code);
+    }
+    return api->CreateCommandQueue(context->id, device->id, bits, code);
+}
+
+drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags)
+{
+    drupe_cl_queue *native = drupe_native(queue);
+    native->device = drupe_native(drupe_queue_device(queue));
+    native->context = drupe_native(drupe_queue_context(queue));
+    native->api = native->context->api;
+    native->profiling = (flags & DRUPE_QUEUE_PROFILING) && native->device->caps.profiling;
+    cl_int code = CL_SUCCESS;
+    drupe_signals_save();
+    native->id = create_native(native->device, native->context,
+                               native->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+    drupe_signals_restore();
+    if (code == CL_SUCCESS) return DRUPE_OK;
+    native->id = NULL;
+    if (code == CL_INVALID_DEVICE && native->device->sub) {
+        return drupe_cl_fail_as(
+            DRUPE_E_UNSUPPORTED, code,
+            "This OpenCL driver takes sub-devices only in a context that was opened over them: "
+            "open one with the sub-devices in its list.");
+    }
+    return drupe_cl_fail(code, "Opening a queue");
+}
+
+void drupe_cl_queue_close(drupe_queue *queue)
+{
+    drupe_cl_queue *native = drupe_native(queue);
+    if (!native->id) return;
+    drupe_cl_mark_clear(&native->marker);
+    native->api->ReleaseCommandQueue(native->id);
+    native->id = NULL;
+}
+
+drupe_status drupe_cl_queue_flush(drupe_queue *queue)
+{
+    const drupe_cl_queue *native = drupe_native(queue);
+    cl_int code = native->api->Flush(native->id);
+    return code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Starting the queued work");
+}
+
+static drupe_status place_marker(drupe_cl_queue *queue)
+{
+    drupe_cl_mark_clear(&queue->marker);
+    queue->marker.api = queue->api;
+    queue->marker.queue = queue->id;
+    cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, 0, NULL, &queue->marker.id);
+    if (code != CL_SUCCESS) {
+        queue->marker.id = NULL;
+        return drupe_cl_fail_event(code);
+    }
+    queue->dirty = false;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
+{
+    drupe_cl_queue *native = drupe_native(queue);
+    if (!native->dirty && !native->marker.id) return DRUPE_OK;
+    if (native->dirty) DRUPE_TRY(place_marker(native));
+    DRUPE_TRY(drupe_cl_mark_wait(&native->marker, timeout_ns));
+    cl_int status = CL_COMPLETE;
+    drupe_cl_mark_status(&native->marker, &status);
+    drupe_cl_mark_clear(&native->marker);
+    return status >= CL_COMPLETE ? DRUPE_OK : drupe_cl_fail_event(status);
+}

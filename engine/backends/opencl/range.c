@@ -1,0 +1,98 @@
+/* Local sizes. PoCL compiles a kernel again for every local size it meets (about 40 ms) and, without one, for
+ * every small global size; it also asserts on limits that other drivers report. Hence both the checks and the
+ * fixed choice. */
+#include "opencl.h"
+
+#define MOST_CHOSEN       256u /* work-items of a chosen work-group */
+#define MOST_CHOSEN_FIRST 64u  /* of them along dimension 0 when there are more dimensions */
+
+static drupe_status check_local(const drupe_cl_kernel *kernel, const drupe_range *range,
+                                const size_t local[3])
+{
+    const drupe_cl_caps *caps = &kernel->device->caps;
+    size_t items = 1;
+    for (uint32_t d = 0; d < range->dims; d++) {
+        if (local[d] == 0 || local[d] > caps->max_items[d] || local[d] > kernel->max_group / items) {
+            return drupe_error_set(
+                DRUPE_E_OUT_OF_RANGE,
+                "A work-group of this kernel takes at most %zu work-items, and at most %zu along "
+                "dimension %u, not %zu: make the local size smaller, or 0 to have it chosen.",
+                kernel->max_group, caps->max_items[d], d, local[d]);
+        }
+        items *= local[d];
+        if (range->global[d] % local[d]) {
+            return drupe_error_set(
+                DRUPE_E_INVALID,
+                "The global size %zu of dimension %u is no multiple of the local size %zu: round it "
+                "up and let the kernel check the bound.",
+                range->global[d], d, local[d]);
+        }
+        if (kernel->required[0] && local[d] != kernel->required[d]) {
+            return drupe_error_set(DRUPE_E_INVALID,
+                                   "The kernel was written for local size %zu in dimension %u, not %zu.",
+                                   kernel->required[d], d, local[d]);
+        }
+    }
+    return DRUPE_OK;
+}
+
+static size_t largest_power(size_t global, size_t most)
+{
+    size_t power = 1;
+    while (power * 2 <= most && global % (power * 2) == 0) power *= 2;
+    return power;
+}
+
+static size_t group_count(const drupe_range *range, const size_t local[3])
+{
+    size_t groups = 1;
+    for (uint32_t d = 0; d < range->dims; d++) {
+        size_t along = range->global[d] / local[d];
+        if (along > SIZE_MAX / groups) return SIZE_MAX;
+        groups *= along;
+    }
+    return groups;
+}
+
+/* Smaller groups while compute units would stand idle; a GPU's groups stay as large as its lanes. */
+static void spread(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3])
+{
+    const drupe_cl_caps *caps = &kernel->device->caps;
+    for (uint32_t d = range->dims; d-- > 0;) {
+        while (local[d] > 1) {
+            size_t items = local[0] * local[1] * local[2];
+            bool wide = items > kernel->multiple;
+            size_t wanted = wide ? (size_t)4 * caps->units : caps->cpu ? caps->units : 0;
+            if (group_count(range, local) >= wanted) return;
+            local[d] /= 2;
+        }
+    }
+}
+
+static void choose(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3], bool *by_driver)
+{
+    const drupe_cl_caps *caps = &kernel->device->caps;
+    size_t left = kernel->max_group < MOST_CHOSEN ? kernel->max_group : MOST_CHOSEN;
+    for (uint32_t d = 0; d < range->dims; d++) {
+        size_t most = d == 0 && range->dims > 1 && left > MOST_CHOSEN_FIRST ? MOST_CHOSEN_FIRST : left;
+        if (most > caps->max_items[d]) most = caps->max_items[d];
+        local[d] = largest_power(range->global[d], most);
+        left /= local[d];
+    }
+    *by_driver = !caps->cpu && local[0] * local[1] * local[2] < kernel->multiple;
+    spread(kernel, range, local);
+}
+
+drupe_status drupe_cl_range_settle(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
+                                   bool *by_driver)
+{
+    *by_driver = false;
+    for (int d = 0; d < 3; d++) local[d] = 1;
+    if (range->local[0] == 0 && !kernel->required[0]) {
+        choose(kernel, range, local, by_driver);
+        return DRUPE_OK;
+    }
+    const size_t *source = range->local[0] ? range->local : kernel->required;
+    for (uint32_t d = 0; d < range->dims; d++) local[d] = source[d];
+    return check_local(kernel, range, local);
+}

@@ -1,0 +1,239 @@
+/* Enqueueing. Nothing here waits; every call leaves either one enqueued command (fills over 1 GiB: several)
+ * or none and an error. */
+#include "opencl.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Some drivers get single fills of 2 GiB and more wrong. */
+#define MOST_FILL ((size_t)1 << 30)
+#define FEW_WAITS 16
+
+/* --- What every submission does ------------------------------------------------------------------------- */
+
+/* Native events to wait for; waits on the submission's own queue are implied by its order. */
+typedef struct wait_list {
+    cl_event few[FEW_WAITS];
+    cl_event *many; /* malloc'ed when `few` is too short */
+    cl_uint count;
+    const cl_event *list; /* NULL if count is 0, as OpenCL wants it */
+} wait_list;
+
+static drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
+{
+    waits->many = NULL;
+    waits->count = 0;
+    waits->list = NULL;
+    if (s->nwaits == 0) return DRUPE_OK;
+    cl_event *out = waits->few;
+    if (s->nwaits > FEW_WAITS) {
+        out = waits->many = malloc(s->nwaits * sizeof *out);
+        if (!out) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu waits.", s->nwaits);
+    }
+    for (size_t i = 0; i < s->nwaits; i++) {
+        if (drupe_event_queue(s->waits[i]) == s->queue) continue;
+        drupe_cl_event *event = drupe_native(s->waits[i]);
+        drupe_cl_mark_flush(&event->mark); /* else the other queue's work might never start */
+        out[waits->count++] = event->mark.id;
+    }
+    if (waits->count) waits->list = out;
+    return DRUPE_OK;
+}
+
+static cl_event *event_slot(const drupe_submit *s, drupe_cl_queue *queue)
+{
+    queue->dirty = true;
+    if (!s->event) return NULL;
+    drupe_cl_event *event = drupe_native(s->event);
+    event->mark.api = queue->api;
+    event->mark.queue = queue->id;
+    return &event->mark.id;
+}
+
+/* Free the list and turn the enqueue's code into a status. */
+static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code, const char *what)
+{
+    free(waits->many);
+    if (code == CL_SUCCESS) return DRUPE_OK;
+    if (s->event) ((drupe_cl_event *)drupe_native(s->event))->mark.id = NULL;
+    return drupe_cl_fail(code, "Queueing %s", what);
+}
+
+/* --- Kernels -------------------------------------------------------------------------------------------- */
+
+static cl_int set_pointer(const drupe_cl_kernel *kernel, const drupe_cl_context *context, cl_uint index,
+                          const void *pointer)
+{
+    switch (context->tier) {
+    case DRUPE_CL_TIER_INTEL: return context->intel.set_arg(kernel->id, index, pointer);
+    case DRUPE_CL_TIER_FINE:
+    case DRUPE_CL_TIER_COARSE: return kernel->api->SetKernelArgSVMPointer(kernel->id, index, pointer);
+    default:
+        return pointer ? CL_INVALID_OPERATION
+                       : kernel->api->SetKernelArg(kernel->id, index, sizeof(cl_mem), NULL);
+    }
+}
+
+static drupe_status arg_failed(drupe_kernel *kernel, size_t index, const drupe_arg *arg, cl_int code)
+{
+    static const char *const kinds[] = {"a pointer", "a value", "local memory"};
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    drupe_arg_info info;
+    char about[128] = "";
+    if (drupe_cl_kernel_arg(kernel, index, &info) == DRUPE_OK) {
+        snprintf(about, sizeof about, " (%s %s)", info.type_name, info.name);
+    }
+    if (code == CL_SUCCESS) {
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu%s of the kernel \"%s\" is %s, not %s.", index,
+                               about, drupe_kernel_name(kernel), kinds[native->kinds[index] - 1],
+                               kinds[arg->kind]);
+    }
+    return drupe_cl_fail(code, "Setting argument %zu%s of the kernel \"%s\" to %s of %zu bytes", index, about,
+                         drupe_kernel_name(kernel), kinds[arg->kind], arg->size);
+}
+
+static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *context, const drupe_arg *args,
+                             size_t nargs)
+{
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    uint64_t local = native->local_bytes;
+    for (size_t i = 0; i < nargs; i++) {
+        cl_int code;
+        /* A value given for a pointer would be taken for a buffer's handle and crash the driver. */
+        if (native->kinds[i] && native->kinds[i] != 1 + args[i].kind) {
+            return arg_failed(kernel, i, &args[i], CL_SUCCESS);
+        }
+        if (args[i].kind == DRUPE_ARG_POINTER) {
+            code = set_pointer(native, context, (cl_uint)i, *(void *const *)args[i].value);
+        } else {
+            bool value = args[i].kind == DRUPE_ARG_VALUE;
+            code =
+                native->api->SetKernelArg(native->id, (cl_uint)i, args[i].size, value ? args[i].value : NULL);
+            if (!value) local += args[i].size;
+        }
+        if (code != CL_SUCCESS) return arg_failed(kernel, i, &args[i], code);
+    }
+    if (local <= native->device->caps.local_bytes) return DRUPE_OK;
+    return drupe_error_set(
+        DRUPE_E_NO_MEMORY,
+        "The kernel \"%s\" asks for %llu bytes of local memory per work-group, the device has %llu: "
+        "use smaller local arrays.",
+        drupe_kernel_name(kernel), (unsigned long long)local,
+        (unsigned long long)native->device->caps.local_bytes);
+}
+
+static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
+                             const drupe_range *range, const size_t *local, const wait_list *waits)
+{
+    /* The first launch may compile, on this thread with some devices. */
+    bool first = !kernel->launched;
+    if (first) drupe_signals_save();
+    cl_int code =
+        queue->api->EnqueueNDRangeKernel(queue->id, kernel->id, range->dims, range->offset, range->global,
+                                         local, waits->count, waits->list, event_slot(s, queue));
+    if (first) drupe_signals_restore();
+    kernel->launched = true;
+    return code;
+}
+
+drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
+                                    const drupe_arg *args, size_t nargs)
+{
+    drupe_cl_queue *queue = drupe_native(s->queue);
+    drupe_cl_kernel *native = drupe_native(kernel);
+    size_t local[3];
+    bool by_driver, empty = false;
+    for (uint32_t d = 0; d < range->dims; d++) empty = empty || range->global[d] == 0;
+    if (empty) return drupe_cl_submit_barrier(s);
+    if (nargs != native->nargs) {
+        return drupe_error_set(DRUPE_E_INVALID, "The kernel \"%s\" takes %u arguments, not %zu.",
+                               drupe_kernel_name(kernel), native->nargs, nargs);
+    }
+    DRUPE_TRY(drupe_cl_range_settle(native, range, local, &by_driver));
+    DRUPE_TRY(set_args(kernel, queue->context, args, nargs));
+    wait_list waits;
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_int code = enqueue_kernel(s, queue, native, range, by_driver ? NULL : local, &waits);
+    return finish(s, &waits, code, "a kernel");
+}
+
+/* --- Memory and barriers -------------------------------------------------------------------------------- */
+
+static drupe_status no_usm(void)
+{
+    return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                           "This OpenCL device has no unified shared memory to copy or fill.");
+}
+
+drupe_status drupe_cl_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
+{
+    drupe_cl_queue *queue = drupe_native(s->queue);
+    if (bytes == 0) return drupe_cl_submit_barrier(s); /* an error in OpenCL */
+    if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
+    wait_list waits;
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_int code;
+    if (queue->context->tier == DRUPE_CL_TIER_INTEL) {
+        code = queue->context->intel.copy(queue->id, CL_FALSE, dst, src, bytes, waits.count, waits.list,
+                                          event_slot(s, queue));
+    } else {
+        code = queue->api->EnqueueSVMMemcpy(queue->id, CL_FALSE, dst, src, bytes, waits.count, waits.list,
+                                            event_slot(s, queue));
+    }
+    return finish(s, &waits, code, "a copy");
+}
+
+/* The shortest pattern that repeats to the same bytes: needs less alignment, and some engines fill single
+ * bytes only. */
+static size_t shortest_pattern(const char *pattern, size_t size)
+{
+    while (size > 1 && memcmp(pattern, pattern + size / 2, size / 2) == 0) size /= 2;
+    return size;
+}
+
+static cl_int enqueue_fill(const drupe_cl_queue *queue, void *dst, const void *pattern, size_t pattern_size,
+                           size_t bytes, const wait_list *waits, cl_event *event)
+{
+    cl_uint count = waits ? waits->count : 0;
+    const cl_event *list = waits ? waits->list : NULL;
+    if (queue->context->tier == DRUPE_CL_TIER_INTEL) {
+        return queue->context->intel.fill(queue->id, dst, pattern, pattern_size, bytes, count, list, event);
+    }
+    return queue->api->EnqueueSVMMemFill(queue->id, dst, pattern, pattern_size, bytes, count, list, event);
+}
+
+drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *pattern, size_t pattern_size,
+                                  size_t bytes)
+{
+    drupe_cl_queue *queue = drupe_native(s->queue);
+    if (bytes == 0) return drupe_cl_submit_barrier(s);
+    if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
+    pattern_size = shortest_pattern(pattern, pattern_size);
+    if ((uintptr_t)dst % pattern_size) {
+        return drupe_error_set(
+            DRUPE_E_INVALID,
+            "OpenCL fills a pattern of %zu bytes only from an address that is a multiple of it.",
+            pattern_size);
+    }
+    wait_list waits;
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_event *slot = event_slot(s, queue);
+    cl_int code = CL_SUCCESS;
+    for (size_t done = 0; done < bytes && code == CL_SUCCESS;) {
+        size_t part = bytes - done < MOST_FILL ? bytes - done : MOST_FILL;
+        code = enqueue_fill(queue, (char *)dst + done, pattern, pattern_size, part, done ? NULL : &waits,
+                            done + part == bytes ? slot : NULL);
+        done += part;
+    }
+    return finish(s, &waits, code, "a fill");
+}
+
+drupe_status drupe_cl_submit_barrier(const drupe_submit *s)
+{
+    drupe_cl_queue *queue = drupe_native(s->queue);
+    wait_list waits;
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_int code =
+        queue->api->EnqueueBarrierWithWaitList(queue->id, waits.count, waits.list, event_slot(s, queue));
+    return finish(s, &waits, code, "a barrier");
+}

@@ -1,0 +1,126 @@
+/* Unified shared memory by tier.
+ *
+ * Drivers refuse alignments above their largest vector (128 bytes), some even below; a block is then made
+ * larger and the pointer moved up, and the context's map remembers the start. Only such pointers are in the
+ * map. */
+#include "opencl.h"
+
+#define LARGEST_NATIVE_ALIGN 128u
+
+drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind)
+{
+    if (caps->tiers & DRUPE_CL_TIER_INTEL) return caps->intel_kinds[kind] ? DRUPE_USM_NATIVE : DRUPE_USM_NONE;
+    if (caps->tiers & DRUPE_CL_TIER_FINE) return DRUPE_USM_NATIVE;
+    if ((caps->tiers & DRUPE_CL_TIER_COARSE) && kind == DRUPE_MEM_DEVICE) return DRUPE_USM_NATIVE;
+    return DRUPE_USM_NONE;
+}
+
+static drupe_status check_kind(const drupe_cl_context *context, const drupe_cl_device *device,
+                               drupe_mem_kind kind)
+{
+    if (context->tier == DRUPE_CL_TIER_NONE) {
+        return drupe_error_set(
+            DRUPE_E_UNSUPPORTED,
+            "This OpenCL device has no unified shared memory (neither SVM nor Intel's USM): use "
+            "the device \"host\" or another OpenCL driver.");
+    }
+    bool coarse = context->tier == DRUPE_CL_TIER_COARSE;
+    bool served = coarse ? kind == DRUPE_MEM_DEVICE
+                         : context->tier == DRUPE_CL_TIER_FINE || device->caps.intel_kinds[kind];
+    if (served) return DRUPE_OK;
+    return drupe_error_set(
+        DRUPE_E_UNSUPPORTED, "This OpenCL device has no %s memory%s: allocate device memory and copy.",
+        drupe_mem_kind_name(kind), coarse ? ", since its driver offers coarse-grain SVM only" : "");
+}
+
+/* `*code` is CL_SUCCESS with a NULL result where the function gives no code (SVM). */
+static void *alloc_native(const drupe_cl_context *context, const drupe_cl_device *device, drupe_mem_kind kind,
+                          size_t size, cl_uint align, cl_int *code)
+{
+    *code = CL_SUCCESS;
+    if (context->tier != DRUPE_CL_TIER_INTEL) {
+        cl_svm_mem_flags fine = context->tier == DRUPE_CL_TIER_FINE ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0;
+        return context->api->SVMAlloc(context->id, CL_MEM_READ_WRITE | fine, size, align);
+    }
+    switch (kind) {
+    case DRUPE_MEM_HOST: return context->intel.alloc_host(context->id, NULL, size, align, code);
+    case DRUPE_MEM_SHARED:
+        return context->intel.alloc_shared(context->id, device->id, NULL, size, align, code);
+    default: return context->intel.alloc_device(context->id, device->id, NULL, size, align, code);
+    }
+}
+
+static void free_native(const drupe_cl_context *context, void *pointer)
+{
+    if (context->tier == DRUPE_CL_TIER_INTEL) {
+        context->intel.mem_free(context->id, pointer);
+    } else {
+        context->api->SVMFree(context->id, pointer);
+    }
+}
+
+static drupe_status remember_shift(drupe_cl_context *context, void *pointer, void *start)
+{
+    pthread_mutex_lock(&context->lock);
+    drupe_status status = drupe_map_put(&context->shifted, &pointer, sizeof pointer, start, NULL);
+    pthread_mutex_unlock(&context->lock);
+    return status;
+}
+
+/* Move `*pointer`, the start of a block with `align` spare bytes, up to the alignment. */
+static drupe_status shift(drupe_cl_context *context, void **pointer, size_t align)
+{
+    void *start = *pointer;
+    size_t past = (uintptr_t)start & (align - 1);
+    if (past == 0) return DRUPE_OK;
+    *pointer = (char *)start + (align - past);
+    drupe_status status = remember_shift(context, *pointer, start);
+    if (status != DRUPE_OK) {
+        free_native(context, start);
+        *pointer = NULL;
+    }
+    return status;
+}
+
+static drupe_status no_memory(const drupe_cl_device *device, drupe_mem_kind kind, size_t size, cl_int code)
+{
+    return drupe_cl_fail_as(
+        DRUPE_E_NO_MEMORY, code,
+        "The OpenCL driver has no %zu bytes of %s memory: the device takes at most %llu bytes in "
+        "one allocation and %llu in all. Free what is not needed or use smaller arrays.",
+        size, drupe_mem_kind_name(kind), (unsigned long long)device->caps.max_alloc,
+        (unsigned long long)device->caps.global_bytes);
+}
+
+drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                                size_t size, size_t align, void **pointer)
+{
+    drupe_cl_context *native = drupe_native(context);
+    const drupe_cl_device *member = drupe_native(drupe_cl_context_member(context, device));
+    *pointer = NULL;
+    DRUPE_TRY(check_kind(native, member, kind));
+    cl_int code = CL_SUCCESS;
+    if (align <= LARGEST_NATIVE_ALIGN) {
+        *pointer = alloc_native(native, member, kind, size, (cl_uint)align, &code);
+        bool refused = *pointer && align && ((uintptr_t)*pointer & (align - 1));
+        if (*pointer && !refused) return DRUPE_OK;
+        if (refused) free_native(native, *pointer);
+        if (!align) return no_memory(member, kind, size, code);
+    }
+    if (size > SIZE_MAX - align) return no_memory(member, kind, size, CL_INVALID_BUFFER_SIZE);
+    *pointer = alloc_native(native, member, kind, size + align, 0, &code);
+    if (!*pointer) return no_memory(member, kind, size, code);
+    return shift(native, pointer, align);
+}
+
+void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer)
+{
+    (void)device, (void)kind;
+    drupe_cl_context *native = drupe_native(context);
+    if (!pointer) return;
+    void *start = NULL;
+    pthread_mutex_lock(&native->lock);
+    if (native->shifted.count) start = drupe_map_remove(&native->shifted, &pointer, sizeof pointer);
+    pthread_mutex_unlock(&native->lock);
+    free_native(native, start ? start : pointer);
+}

@@ -1,0 +1,166 @@
+/* Waiting for one native event with a timeout, which OpenCL does not have.
+ *
+ * The driver's callback is only a hint that wakes the waiter early: some drivers never call it for failed
+ * work, some pass a wrong status, and it may come on any thread, even inside the registering call. So the
+ * status is always asked for, and the waiter wakes by itself at growing intervals. A short wait is first
+ * polled for, since registering and being woken cost more than many kernels take. */
+#include "opencl.h"
+#include <sched.h>
+#include <stdlib.h>
+
+#define POLL_NS        UINT64_C(20000)
+#define PAUSE_FIRST_NS UINT64_C(500000)
+#define PAUSE_MOST_NS  UINT64_C(10000000)
+
+void drupe_cl_mark_status(const drupe_cl_mark *mark, cl_int *status)
+{
+    cl_int code =
+        mark->api->GetEventInfo(mark->id, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status, status, NULL);
+    if (code != CL_SUCCESS) *status = code;
+}
+
+void drupe_cl_mark_flush(drupe_cl_mark *mark)
+{
+    if (atomic_load_explicit(&mark->flushed, memory_order_relaxed)) return;
+    mark->api->Flush(mark->queue);
+    atomic_store_explicit(&mark->flushed, true, memory_order_relaxed);
+}
+
+/* --- The callback's side -------------------------------------------------------------------------------- */
+
+static drupe_cl_watch *watch_make(void)
+{
+    drupe_cl_watch *watch = calloc(1, sizeof *watch);
+    if (!watch) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for waiting on an event.");
+        return NULL;
+    }
+    if (pthread_mutex_init(&watch->lock, NULL) != 0) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for an event's lock.");
+        free(watch);
+        return NULL;
+    }
+    if (drupe_cond_init(&watch->done_cond) != DRUPE_OK) {
+        pthread_mutex_destroy(&watch->lock);
+        free(watch);
+        return NULL;
+    }
+    atomic_init(&watch->references, 1);
+    return watch;
+}
+
+static void watch_release(drupe_cl_watch *watch)
+{
+    if (!watch || atomic_fetch_sub(&watch->references, 1) != 1) return;
+    pthread_cond_destroy(&watch->done_cond);
+    pthread_mutex_destroy(&watch->lock);
+    free(watch);
+}
+
+/* Holding the lock while core is told keeps the event from closing meanwhile; core takes no lock there that
+ * it holds while it calls a backend. */
+static void CL_CALLBACK on_complete(cl_event id, cl_int status, void *user)
+{
+    (void)id, (void)status;
+    drupe_cl_watch *watch = user;
+    pthread_mutex_lock(&watch->lock);
+    watch->done = true;
+    pthread_cond_broadcast(&watch->done_cond);
+    if (watch->notify) drupe_core_notify(watch->notify);
+    watch->notify = NULL;
+    pthread_mutex_unlock(&watch->lock);
+    watch_release(watch);
+}
+
+/* The mark's watch, made and registered by the first caller; NULL = poll instead. Borrowed from the mark. */
+static drupe_cl_watch *mark_watch(drupe_cl_mark *mark)
+{
+    drupe_cl_watch *watch = atomic_load(&mark->watch);
+    if (watch) return watch;
+    drupe_cl_watch *made = watch_make(), *expected = NULL;
+    if (!made) return NULL;
+    if (!atomic_compare_exchange_strong(&mark->watch, &expected, made)) {
+        watch_release(made);
+        return expected;
+    }
+    atomic_fetch_add(&made->references, 1);
+    if (mark->api->SetEventCallback(mark->id, CL_COMPLETE, on_complete, made) != CL_SUCCESS) {
+        watch_release(made); /* nobody will call: the waiters' own intervals serve */
+    }
+    return made;
+}
+
+/* --- The waiter's side ---------------------------------------------------------------------------------- */
+
+static bool is_over(const drupe_cl_mark *mark)
+{
+    cl_int status = CL_QUEUED;
+    drupe_cl_mark_status(mark, &status);
+    return status <= CL_COMPLETE;
+}
+
+static bool poll_until(const drupe_cl_mark *mark, uint64_t deadline)
+{
+    for (;;) {
+        if (is_over(mark)) return true;
+        if (drupe_now_ns() >= deadline) return false;
+        sched_yield();
+    }
+}
+
+/* One interval: until the callback, or `until`. */
+static void doze(drupe_cl_watch *watch, uint64_t until)
+{
+    pthread_mutex_lock(&watch->lock);
+    bool done = watch->done;
+    if (!done) drupe_cond_wait_until(&watch->done_cond, &watch->lock, until);
+    pthread_mutex_unlock(&watch->lock);
+    if (done) sched_yield(); /* called back, yet the status lags behind */
+}
+
+drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns)
+{
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    if (is_over(mark)) return DRUPE_OK;
+    drupe_cl_mark_flush(mark);
+    if (timeout_ns == 0) return drupe_error_set(DRUPE_E_TIMEOUT, "The work is not finished yet.");
+    uint64_t polled = drupe_deadline(POLL_NS);
+    if (poll_until(mark, polled < deadline ? polled : deadline)) return DRUPE_OK;
+    drupe_cl_watch *watch = mark_watch(mark);
+    if (!watch) return drupe_error_last()->status;
+    for (uint64_t pause = PAUSE_FIRST_NS; !is_over(mark); pause = pause < PAUSE_MOST_NS ? 2 * pause : pause) {
+        if (drupe_now_ns() >= deadline) {
+            return drupe_error_set(DRUPE_E_TIMEOUT, "The work was not finished in time.");
+        }
+        uint64_t until = drupe_deadline(pause);
+        doze(watch, until < deadline ? until : deadline);
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_cl_mark_notify(drupe_cl_mark *mark, drupe_event *event)
+{
+    drupe_cl_mark_flush(mark);
+    drupe_cl_watch *watch = mark_watch(mark);
+    if (!watch) return drupe_error_last()->status;
+    pthread_mutex_lock(&watch->lock);
+    bool done = watch->done;
+    if (!done) watch->notify = event;
+    pthread_mutex_unlock(&watch->lock);
+    if (done) drupe_core_notify(event);
+    return DRUPE_OK;
+}
+
+void drupe_cl_mark_clear(drupe_cl_mark *mark)
+{
+    drupe_cl_watch *watch = atomic_exchange(&mark->watch, NULL);
+    if (watch) {
+        pthread_mutex_lock(&watch->lock);
+        watch->notify = NULL;
+        pthread_mutex_unlock(&watch->lock);
+        watch_release(watch);
+    }
+    if (mark->id) mark->api->ReleaseEvent(mark->id);
+    mark->id = NULL;
+    atomic_store(&mark->flushed, false);
+}
