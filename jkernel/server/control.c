@@ -1,0 +1,160 @@
+/* The control thread and what ends the process. Nothing here waits for the language. */
+#include "jkernel/server/server.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define SHUTDOWN_PATIENCE (2 * JK_SECOND)
+#define ORPHAN_PATIENCE   (3 * JK_SECOND / 2) /* with the second of a poll still close to two */
+#define PARENT_LOOK       1000                /* ms */
+
+/* --- Replies that the executor made for control requests --------------------------------------------------
+ */
+
+int jk_replies_open(jk_replies *replies)
+{
+    replies->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return replies->wake < 0 ? -1 : jk_mutex_open(&replies->lock);
+}
+
+static jk_entry *replies_take(jk_replies *replies)
+{
+    pthread_mutex_lock(&replies->lock);
+    jk_entry *entry = replies->head;
+    replies->head = replies->tail = NULL;
+    pthread_mutex_unlock(&replies->lock);
+    return entry;
+}
+
+void jk_replies_clear(jk_replies *replies)
+{
+    jk_entry *entry = replies_take(replies);
+    while (entry) {
+        jk_entry *next = entry->next;
+        jk_entry_release(entry);
+        entry = next;
+    }
+    if (replies->wake >= 0) close(replies->wake);
+    replies->wake = -1;
+}
+
+void jk_replies_push(jk_server *server, jk_entry *entry)
+{
+    jk_replies *replies = &server->replies;
+    pthread_mutex_lock(&replies->lock);
+    if (replies->tail) {
+        replies->tail->next = entry;
+    } else {
+        replies->head = entry;
+    }
+    replies->tail = entry;
+    pthread_mutex_unlock(&replies->lock);
+    jk_event_raise(replies->wake);
+}
+
+static void replies_send(jk_server *server)
+{
+    jk_entry *entry = replies_take(&server->replies);
+    while (entry) {
+        jk_entry *next = entry->next;
+        jk_reply_send(server, JK_CONTROL, entry);
+        jk_entry_release(entry);
+        entry = next;
+    }
+}
+
+/* --- Interrupt and end -------------------------------------------------------------------------------------
+ */
+
+void jk_interrupt(jk_server *server)
+{
+    server->executor->interrupt(server->executor->self);
+    /* As a terminal does: processes that left our group asked to be left alone. */
+    jk_children_signal(SIGINT, true);
+}
+
+int jk_watchdog_open(jk_watchdog *watchdog)
+{
+    if (jk_mutex_open(&watchdog->lock) != 0) return -1;
+    return jk_condition_open(&watchdog->ended);
+}
+
+static void *watchdog_run(void *argument)
+{
+    jk_watchdog *watchdog = argument;
+    bool in_time = true;
+    pthread_mutex_lock(&watchdog->lock);
+    while (!watchdog->cancelled && in_time) {
+        in_time = jk_condition_wait(&watchdog->ended, &watchdog->lock, watchdog->deadline);
+    }
+    bool cancelled = watchdog->cancelled;
+    int exit_code = watchdog->exit_code;
+    pthread_mutex_unlock(&watchdog->lock);
+    if (cancelled) return NULL;
+    jk_log("the main thread did not end in time; ending the process");
+    jk_children_signal(SIGKILL, false);
+    _exit(exit_code);
+}
+
+static void watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_code)
+{
+    pthread_mutex_lock(&watchdog->lock);
+    if (!watchdog->started && !watchdog->cancelled) {
+        watchdog->deadline = jk_clock() + patience;
+        watchdog->exit_code = exit_code;
+        watchdog->started = jk_thread_start(&watchdog->thread, watchdog_run, watchdog) == 0;
+    }
+    pthread_mutex_unlock(&watchdog->lock);
+}
+
+void jk_watchdog_clear(jk_watchdog *watchdog)
+{
+    pthread_mutex_lock(&watchdog->lock);
+    watchdog->cancelled = true;
+    pthread_cond_broadcast(&watchdog->ended);
+    bool started = watchdog->started;
+    pthread_mutex_unlock(&watchdog->lock);
+    if (started) pthread_join(watchdog->thread, NULL);
+    watchdog->started = false;
+}
+
+void jk_shutdown(jk_server *server, bool restart, int exit_code)
+{
+    if (atomic_exchange(&server->shutdown, true)) return;
+    watchdog_start(&server->watchdog, exit_code ? ORPHAN_PATIENCE : SHUTDOWN_PATIENCE, exit_code);
+    jk_input_close(&server->input);
+    server->executor->shutdown(server->executor->self, restart);
+    jk_children_signal(SIGTERM, false);
+}
+
+/* --- The thread --------------------------------------------------------------------------------------------
+ */
+
+enum { WAKE, CONTROL, PARENT, ITEMS };
+
+void *jk_control_run(void *argument)
+{
+    jk_server *server = argument;
+    jk_parent_watch *watch = &server->watch;
+    while (!atomic_load(&server->stopping)) {
+        zmq_pollitem_t items[ITEMS] = {
+            [WAKE] = {.fd = server->replies.wake, .events = ZMQ_POLLIN},
+            [CONTROL] = {.socket = server->sockets[JK_CONTROL], .events = ZMQ_POLLIN},
+            [PARENT] = {.fd = watch->pidfd, .events = ZMQ_POLLIN},
+        };
+        bool watching = watch->named && !watch->reported;
+        int count = watching && watch->pidfd >= 0 ? ITEMS : PARENT;
+        if (zmq_poll(items, count, watching && watch->pidfd < 0 ? PARENT_LOOK : -1) < 0) continue;
+        if (items[WAKE].revents) jk_event_clear(server->replies.wake);
+        replies_send(server);
+        if (items[CONTROL].revents) jk_route_receive(server, JK_CONTROL, 64);
+        if (watching && jk_parent_watch_gone(watch)) {
+            watch->reported = true;
+            jk_log("the parent process %ld has ended", watch->named);
+            jk_shutdown(server, false, 1);
+        }
+    }
+    replies_send(server);
+    return NULL;
+}

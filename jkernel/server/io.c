@@ -1,0 +1,54 @@
+/* The io thread: it alone touches shell, stdin and iopub. It waits in zmq_poll() and never on a socket's own
+ * descriptor, whose edges are lost when the socket also sends. */
+#include "jkernel/server/server.h"
+
+#include <errno.h>
+
+enum { WAKE, SHELL, IOPUB, STDIN, PIPES, ITEMS = PIPES + 2 };
+
+#define TURN 64 /* messages read between two looks at the outbox */
+
+/* Returns how many items to poll. The pipes are left alone while the outbox is full: the kernel blocks
+ * whoever writes to them. */
+static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
+{
+    jk_outbox *outbox = &server->outbox;
+    items[WAKE] = (zmq_pollitem_t){.fd = outbox->wake, .events = ZMQ_POLLIN};
+    items[SHELL] = (zmq_pollitem_t){.socket = server->sockets[JK_SHELL], .events = ZMQ_POLLIN};
+    items[IOPUB] = (zmq_pollitem_t){.socket = server->sockets[JK_IOPUB], .events = ZMQ_POLLIN};
+    items[STDIN] = (zmq_pollitem_t){.socket = server->sockets[JK_STDIN], .events = ZMQ_POLLIN};
+    int count = PIPES;
+    if (!atomic_load(&server->stdio.active) || jk_outbox_full(server)) return count;
+    for (int i = 0; i < 2; i++) {
+        const jk_pipe *captured = &server->stdio.pipes[i];
+        if (atomic_load(&captured->ended)) continue;
+        items[count++] = (zmq_pollitem_t){.fd = captured->read_end, .events = ZMQ_POLLIN};
+    }
+    return count;
+}
+
+static void items_serve(jk_server *server, const zmq_pollitem_t items[ITEMS], int count)
+{
+    if (items[WAKE].revents) jk_event_clear(server->outbox.wake);
+    if (items[IOPUB].revents) jk_iopub_subscriptions(server);
+    if (items[SHELL].revents) jk_route_receive(server, JK_SHELL, TURN);
+    if (items[STDIN].revents) jk_input_receive(server);
+    bool text = false;
+    for (int i = PIPES; i < count; i++) text = text || items[i].revents;
+    if (text) jk_stdio_leave(server, jk_stdio_enter(server));
+}
+
+void *jk_io_run(void *argument)
+{
+    jk_server *server = argument;
+    while (!atomic_load(&server->stopping)) {
+        zmq_pollitem_t items[ITEMS];
+        int delay = jk_iopub_send(server);
+        int count = items_fill(server, items);
+        int ready = zmq_poll(items, count, delay);
+        if (ready < 0 && zmq_errno() == ETERM) break;
+        jk_outbox_awake(server);
+        if (ready > 0) items_serve(server, items, count);
+    }
+    return NULL;
+}

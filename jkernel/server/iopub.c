@@ -1,0 +1,263 @@
+/* The io thread's side of the outbox: what leaves when, and the iopub socket.
+ *
+ * libzmq counts messages, not bytes, and a full XPUB cannot be waited for (it always polls writable). So its
+ * own limit is off, and the bytes it holds are counted here: content is handed over without a copy, and the
+ * release callback tells when the last subscriber has it. Stream text waits in the outbox while too much is
+ * in flight; everything else may always pass. */
+#include "jkernel/server/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH        256  /* entries between two looks at the sockets */
+#define COPIED_BELOW 1024 /* bytes of content that are cheaper to copy than to hand over */
+#define STALL_LOOK   500  /* ms */
+
+/* --- Handing over ------------------------------------------------------------------------------------------
+ */
+
+typedef struct cargo {
+    jk_outbox *outbox;
+    size_t size;
+} cargo;
+
+/* On a thread of the transport. */
+static void cargo_landed(void *data, void *hint)
+{
+    cargo *landed = hint;
+    jk_outbox *outbox = landed->outbox;
+    atomic_fetch_sub(&outbox->flight, landed->size);
+    atomic_fetch_add(&outbox->landed, 1);
+    free(data);
+    free(landed);
+    if (atomic_exchange(&outbox->watched, false)) jk_outbox_wake(outbox);
+}
+
+/* Send `content`, which is taken, under the topic and header of `type`. */
+static void publish(jk_server *server, const char *topic, const char *type, const jk_entry *entry,
+                    jk_buffer *content)
+{
+    jk_buffer header = {0};
+    jk_session_header(&server->session, type, entry->date, &header);
+    jk_envelope envelope = {
+        .topic = {topic, strlen(topic)},
+        .header = {header.data, header.size},
+        .metadata = {entry->metadata.data, entry->metadata.size},
+        .content = {content->data, content->size},
+        .buffers = entry->buffers,
+        .nbuffers = entry->nbuffers,
+    };
+    if (entry->parent) envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
+    cargo *handed = content->size < COPIED_BELOW ? NULL : malloc(sizeof *handed);
+    if (handed) {
+        *handed = (cargo){&server->outbox, content->size};
+        atomic_fetch_add(&server->outbox.flight, content->size);
+        envelope.content_free = cargo_landed;
+        envelope.hint = handed;
+    }
+    if (header.failed || content->failed) {
+        jk_log("no memory for a %s message; it is lost", type);
+        if (handed) cargo_landed(content->data, handed);
+    } else if (jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0) {
+        jk_log("cannot publish a %s message: %s", type, zmq_strerror(zmq_errno()));
+    }
+    if (handed) memset(content, 0, sizeof *content);
+    jk_buffer_clear(content);
+    jk_buffer_clear(&header);
+}
+
+static void publish_text(jk_server *server, const jk_entry *entry, jk_stream stream, const char *text,
+                         size_t size)
+{
+    const char *name = stream == JK_STDERR ? "stderr" : "stdout";
+    char topic[32];
+    snprintf(topic, sizeof topic, "stream.%s", name);
+    jk_buffer content = {0};
+    jk_buffer_append_text(&content, "{\"name\":\"");
+    jk_buffer_append_text(&content, name);
+    jk_buffer_append_text(&content, "\",\"text\":");
+    jk_buffer_append_json(&content, text, size);
+    jk_buffer_append(&content, "}", 1);
+    publish(server, topic, "stream", entry, &content);
+}
+
+static void publish_note(jk_server *server, const jk_entry *entry)
+{
+    char text[160];
+    int size = snprintf(text, sizeof text,
+                        "\n[%zu bytes of output were left out here: a client did not read for %d s]\n",
+                        entry->lost, (int)(JK_WRITER_WAIT / JK_SECOND));
+    publish_text(server, entry, JK_STDERR, text, (size_t)size);
+}
+
+static void publish_stream(jk_server *server, const jk_entry *entry)
+{
+    jk_outbox *outbox = &server->outbox;
+    publish_text(server, entry, entry->stream, entry->content.data, entry->content.size);
+    if (entry->lost) publish_note(server, entry);
+    jk_parent_retain(entry->parent);
+    jk_parent_release(outbox->last_parent);
+    outbox->last_parent = entry->parent;
+    outbox->last_stream = entry->stream;
+    outbox->last_sent = jk_clock();
+}
+
+static void publish_message(jk_server *server, jk_entry *entry)
+{
+    char topic[128];
+    snprintf(topic, sizeof topic, "kernel.%s.%.64s", server->session.id, entry->type);
+    publish(server, topic, entry->type, entry, &entry->content);
+}
+
+static void reply_send(jk_server *server, jk_entry *entry)
+{
+    if (entry->flags & JK_REPLY_ABORT_QUEUED) jk_shell_abort(server);
+    if (entry->request->channel == JK_CONTROL) {
+        jk_replies_push(server, entry);
+        return;
+    }
+    jk_reply_send(server, JK_SHELL, entry);
+    jk_entry_release(entry);
+}
+
+/* Takes the entry. */
+static void entry_send(jk_server *server, jk_entry *entry)
+{
+    if (entry->kind == JK_ENTRY_REPLY) {
+        reply_send(server, entry);
+        return;
+    }
+    /* A new subscriber is welcomed before it gets anything else. */
+    jk_iopub_subscriptions(server);
+    switch (entry->kind) {
+    case JK_ENTRY_STREAM: publish_stream(server, entry); break;
+    case JK_ENTRY_NOTE: publish_note(server, entry); break;
+    case JK_ENTRY_INPUT: jk_input_send(server, entry); break;
+    default: publish_message(server, entry); break;
+    }
+    jk_entry_release(entry);
+}
+
+/* --- When --------------------------------------------------------------------------------------------------
+ */
+
+static int delay_ms(int64_t delay)
+{
+    return (int)((delay + JK_MILLISECOND - 1) / JK_MILLISECOND);
+}
+
+/* How long stream text at the head must wait because too much is in flight. Without any progress for the
+ * writers' patience it gives way, so that one dead subscriber does not silence the others. */
+static int stall_delay(jk_outbox *outbox, jk_entry *head)
+{
+    if (atomic_load(&outbox->flight) <= JK_FLIGHT_LIMIT) {
+        outbox->stall_since = 0;
+        return 0;
+    }
+    atomic_store(&outbox->watched, true);
+    if (atomic_load(&outbox->flight) <= JK_FLIGHT_LIMIT) return 0;
+    int64_t now = jk_clock();
+    unsigned landed = atomic_load(&outbox->landed);
+    if (outbox->stall_since == 0 || landed != outbox->stall_landed) {
+        outbox->stall_since = now;
+        outbox->stall_landed = landed;
+        outbox->stalled = false;
+    }
+    if (now - outbox->stall_since < JK_WRITER_WAIT) return STALL_LOOK;
+    jk_entry_give_way(outbox, head);
+    return 0;
+}
+
+/* ms until the head of the queue may leave; -1 when it is empty. */
+static int head_delay(jk_outbox *outbox)
+{
+    jk_entry *head = outbox->head;
+    if (!head) return -1;
+    if (head->kind != JK_ENTRY_STREAM) return 0;
+    int stall = stall_delay(outbox, head);
+    if (stall > 0 || head->kind != JK_ENTRY_STREAM) return stall;
+
+    bool follows =
+        outbox->last_sent && head->parent == outbox->last_parent && head->stream == outbox->last_stream;
+    bool may_grow =
+        head == outbox->tail && outbox->pushed > outbox->urgent && head->content.size + 4 <= JK_STREAM_MOST;
+    if (!follows || !may_grow) return 0;
+    int64_t delay = outbox->last_sent + JK_STREAM_PAUSE - jk_clock();
+    return delay > 0 ? delay_ms(delay) : 0;
+}
+
+static jk_entry *head_pop(jk_outbox *outbox)
+{
+    jk_entry *head = outbox->head;
+    outbox->head = head->next;
+    if (!outbox->head) outbox->tail = NULL;
+    head->next = NULL;
+    outbox->bytes -= head->cost;
+    return head;
+}
+
+int jk_iopub_send(jk_server *server)
+{
+    jk_outbox *outbox = &server->outbox;
+    int delay = 0;
+    pthread_mutex_lock(&outbox->lock);
+    outbox->sleeping = false;
+    if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
+    for (int i = 0; i < BATCH; i++) {
+        delay = head_delay(outbox);
+        if (delay != 0) break;
+        jk_entry *entry = head_pop(outbox);
+        pthread_mutex_unlock(&outbox->lock);
+        entry_send(server, entry);
+        pthread_mutex_lock(&outbox->lock);
+        outbox->sent++;
+        if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
+    }
+    outbox->sleeping = delay != 0;
+    pthread_mutex_unlock(&outbox->lock);
+    return delay;
+}
+
+/* --- Subscribers -------------------------------------------------------------------------------------------
+ */
+
+static void welcome(jk_server *server, const char *subscription, size_t size)
+{
+    jk_buffer header = {0}, content = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    jk_session_header(&server->session, "iopub_welcome", now, &header);
+    jk_buffer_append_text(&content, "{\"subscription\":");
+    jk_buffer_append_json(&content, subscription, size);
+    jk_buffer_append(&content, "}", 1);
+    jk_envelope envelope = {
+        /* The new subscriber's own filter must let it through. */
+        .topic = {subscription, size},
+        .header = {header.data, header.size},
+        .content = {content.data, content.size},
+    };
+    if (header.failed || content.failed ||
+        jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0) {
+        jk_log("cannot welcome a subscriber");
+    }
+    jk_buffer_clear(&header);
+    jk_buffer_clear(&content);
+}
+
+void jk_iopub_subscriptions(jk_server *server)
+{
+    void *socket = server->sockets[JK_IOPUB];
+    jk_frames frames;
+    int result;
+    while ((result = jk_frames_receive(socket, &frames)) != 0) {
+        if (result < 0 && zmq_errno() != EPROTO) return;
+        if (result > 0 && frames.count == 1 && zmq_msg_size(&frames.items[0]) > 0) {
+            const char *data = zmq_msg_data(&frames.items[0]);
+            size_t size = zmq_msg_size(&frames.items[0]) - 1;
+            if (data[0] == 1 && jk_utf8_valid(data + 1, size)) welcome(server, data + 1, size);
+        }
+        jk_frames_clear(&frames);
+    }
+}

@@ -1,0 +1,143 @@
+/* What the executor publishes, and the statuses around requests. */
+#include "jkernel/server/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- Status ------------------------------------------------------------------------------------------------
+ */
+
+static jk_entry *status_entry(jk_parent *parent, const char *state)
+{
+    jk_entry *entry = jk_entry_create(JK_ENTRY_PUBLISH, "status", parent);
+    if (!entry) return NULL;
+    jk_buffer_append_text(&entry->content, "{\"execution_state\":\"");
+    jk_buffer_append_text(&entry->content, state);
+    jk_buffer_append_text(&entry->content, "\"}");
+    return entry;
+}
+
+void jk_server_started(jk_server *server)
+{
+    if (jk_server_alive(server) && !atomic_exchange(&server->started, true)) {
+        jk_outbox_push(server, status_entry(NULL, "starting"));
+    }
+}
+
+void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
+{
+    jk_outbox *outbox = &server->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    if (cell) {
+        jk_parent_release(outbox->cell);
+        jk_parent_release(outbox->last_cell);
+        outbox->cell = jk_parent_retain(parent);
+        outbox->last_cell = jk_parent_retain(parent);
+    }
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+/* Clients take any idle for the kernel's: while a cell runs, its busy is said again in the same step. */
+static void idle_locked(jk_outbox *outbox, jk_parent *parent)
+{
+    jk_outbox_push_locked(outbox, status_entry(parent, "idle"));
+    if (outbox->cell && outbox->cell == parent) {
+        outbox->cell = NULL;
+        jk_parent_release(parent);
+    } else if (outbox->cell) {
+        jk_outbox_push_locked(outbox, status_entry(outbox->cell, "busy"));
+    }
+}
+
+void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
+{
+    jk_outbox *outbox = &server->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    if (reply) jk_outbox_push_locked(outbox, reply);
+    idle_locked(outbox, parent);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
+{
+    jk_outbox *outbox = &server->outbox;
+    jk_parent_retain(parent);
+    pthread_mutex_lock(&outbox->lock);
+    jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    jk_outbox_push_locked(outbox, reply);
+    idle_locked(outbox, parent);
+    pthread_mutex_unlock(&outbox->lock);
+    jk_parent_release(parent);
+}
+
+/* --- Output ------------------------------------------------------------------------------------------------
+ */
+
+jk_parent *jk_server_current_cell(jk_server *server)
+{
+    if (!jk_server_alive(server)) return NULL;
+    pthread_mutex_lock(&server->outbox.lock);
+    jk_parent *cell = jk_parent_retain(server->outbox.cell);
+    pthread_mutex_unlock(&server->outbox.lock);
+    return cell;
+}
+
+static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nbuffers)
+{
+    if (nbuffers == 0) return 0;
+    size_t total = nbuffers * sizeof(jk_slice);
+    for (size_t i = 0; i < nbuffers; i++) total += buffers[i].size;
+    entry->buffers = malloc(total);
+    if (!entry->buffers) return -1;
+    entry->nbuffers = nbuffers;
+    char *at = (char *)(entry->buffers + nbuffers);
+    for (size_t i = 0; i < nbuffers; i++) {
+        if (buffers[i].size) memcpy(at, buffers[i].data, buffers[i].size);
+        entry->buffers[i] = (jk_slice){at, buffers[i].size};
+        at += buffers[i].size;
+    }
+    return 0;
+}
+
+int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_bytes content,
+               jk_bytes metadata, const jk_bytes *buffers, size_t nbuffers)
+{
+    if (!jk_server_alive(server)) return -1;
+    jk_entry *entry = jk_entry_create(JK_ENTRY_PUBLISH, msg_type, parent);
+    if (!entry) return -1;
+    jk_buffer_append(&entry->content, content.data, content.size);
+    jk_buffer_append(&entry->metadata, metadata.data, metadata.size);
+    if (entry_add_buffers(entry, buffers, nbuffers) != 0) {
+        jk_entry_release(entry);
+        return -1;
+    }
+    jk_outbox_wait_room(server);
+    bool entered = jk_stdio_enter(server);
+    int result = jk_outbox_push(server, entry);
+    jk_stdio_leave(server, entered);
+    return result;
+}
+
+static int descriptor_write(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t done = write(fd, text, size);
+        if (done < 0) return -1;
+        text += done;
+        size -= (size_t)done;
+    }
+    return 0;
+}
+
+int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size)
+{
+    if (jk_server_forked(server)) return descriptor_write(stream == JK_STDERR ? 2 : 1, text, size);
+    if (!jk_server_alive(server)) return -1;
+    jk_outbox_wait_room(server);
+    bool entered = jk_stdio_enter(server);
+    int result = jk_outbox_stream(server, parent, stream, text, size);
+    jk_stdio_leave(server, entered);
+    return result;
+}

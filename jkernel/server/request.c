@@ -1,0 +1,104 @@
+/* A request while the executor has it, and the header that its outputs carry. */
+#include "jkernel/server/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+jk_parent *jk_parent_create(jk_slice header)
+{
+    jk_parent *parent = malloc(sizeof *parent + header.size);
+    if (!parent) return NULL;
+    atomic_init(&parent->references, 1);
+    parent->size = header.size;
+    if (header.size) memcpy(parent->header, header.data, header.size);
+    return parent;
+}
+
+jk_parent *jk_parent_retain(jk_parent *parent)
+{
+    if (parent) atomic_fetch_add_explicit(&parent->references, 1, memory_order_relaxed);
+    return parent;
+}
+
+void jk_parent_release(jk_parent *parent)
+{
+    if (parent && atomic_fetch_sub_explicit(&parent->references, 1, memory_order_acq_rel) == 1) free(parent);
+}
+
+jk_bytes jk_parent_header(const jk_parent *parent)
+{
+    return (jk_bytes){parent->header, parent->size};
+}
+
+jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel channel)
+{
+    jk_request *request = calloc(1, sizeof *request);
+    jk_parent *parent = jk_parent_create(jk_message_header(message));
+    if (!request || !parent) {
+        free(request);
+        jk_parent_release(parent);
+        jk_message_release(message);
+        return NULL;
+    }
+    request->server = server;
+    request->message = message;
+    request->parent = parent;
+    request->channel = channel;
+    request->is_execute = strcmp(message->type, "execute_request") == 0;
+    return request;
+}
+
+void jk_request_release(jk_request *request)
+{
+    if (!request) return;
+    jk_message_release(request->message);
+    jk_parent_release(request->parent);
+    free(request);
+}
+
+void jk_reply_type(const char *request_type, char *type, size_t size)
+{
+    size_t length = strlen(request_type);
+    if (length > 8 && strcmp(request_type + length - 8, "_request") == 0) length -= 8;
+    snprintf(type, size, "%.*s_reply", (int)length, request_type);
+}
+
+const char *jk_request_type(const jk_request *request)
+{
+    return request->message->type;
+}
+jk_parent *jk_request_parent(const jk_request *request)
+{
+    return request->parent;
+}
+
+jk_bytes jk_request_header(const jk_request *request)
+{
+    return jk_bytes_of(jk_message_header(request->message));
+}
+
+jk_bytes jk_request_parent_header(const jk_request *request)
+{
+    return jk_bytes_of(jk_message_parent_header(request->message));
+}
+
+jk_bytes jk_request_metadata(const jk_request *request)
+{
+    return jk_bytes_of(jk_message_metadata(request->message));
+}
+
+jk_bytes jk_request_content(const jk_request *request)
+{
+    return jk_bytes_of(jk_message_content(request->message));
+}
+
+size_t jk_request_buffer_count(const jk_request *request)
+{
+    return jk_message_buffer_count(request->message);
+}
+
+jk_bytes jk_request_buffer(const jk_request *request, size_t index)
+{
+    return jk_bytes_of(jk_message_buffer(request->message, index));
+}

@@ -1,0 +1,173 @@
+/* What happens to a request that arrived: some are answered here, on the thread that owns the socket and
+ * without the language, so that they are answered while the language is stuck; the others go to the executor.
+ */
+#include "jkernel/server/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum duty { TO_EXECUTOR, KERNEL_INFO, CONNECT, INTERRUPT, SHUTDOWN, UNSUPPORTED, UNKNOWN } duty;
+
+static duty duty_of(const char *type)
+{
+    static const struct {
+        const char *type;
+        duty duty;
+    } duties[] = {
+        {"execute_request", TO_EXECUTOR},
+        {"complete_request", TO_EXECUTOR},
+        {"inspect_request", TO_EXECUTOR},
+        {"history_request", TO_EXECUTOR},
+        {"is_complete_request", TO_EXECUTOR},
+        {"comm_info_request", TO_EXECUTOR},
+        {"comm_open", TO_EXECUTOR},
+        {"comm_msg", TO_EXECUTOR},
+        {"comm_close", TO_EXECUTOR},
+        {"kernel_info_request", KERNEL_INFO},
+        {"connect_request", CONNECT},
+        {"interrupt_request", INTERRUPT},
+        {"shutdown_request", SHUTDOWN},
+        {"create_subshell_request", UNSUPPORTED},
+        {"delete_subshell_request", UNSUPPORTED},
+        {"list_subshell_request", UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof duties / sizeof duties[0]; i++) {
+        if (strcmp(type, duties[i].type) == 0) return duties[i].duty;
+    }
+    return UNKNOWN;
+}
+
+void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content)
+{
+    char type[128];
+    struct timespec now;
+    jk_buffer header = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    jk_reply_type(message->type, type, sizeof type);
+    jk_session_header(&server->session, type, now, &header);
+    jk_envelope envelope = {
+        .to = message,
+        .header = {header.data, header.size},
+        .parent = jk_message_header(message),
+        .content = content,
+    };
+    if (header.failed || jk_envelope_send(&envelope, server->sockets[channel], server->signer) != 0) {
+        jk_log("cannot send a %s: %s", type, zmq_strerror(zmq_errno()));
+    }
+    jk_buffer_clear(&header);
+}
+
+static void answer_text(jk_server *server, jk_channel channel, const jk_message *message, const char *text)
+{
+    jk_answer(server, channel, message, (jk_slice){text, strlen(text)});
+}
+
+static void answer_kernel_info(jk_server *server, jk_channel channel, const jk_message *message)
+{
+    const char *info = server->executor->kernel_info(server->executor->self);
+    jk_buffer content = {0};
+    jk_buffer_append_text(&content, "{\"status\":\"ok\"");
+    info += strcspn(info, "{") + 1;
+    info += strspn(info, " \t\r\n");
+    if (*info != '}') jk_buffer_append(&content, ",", 1);
+    jk_buffer_append_text(&content, info);
+    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
+    jk_buffer_clear(&content);
+}
+
+static void answer_connect(jk_server *server, jk_channel channel, const jk_message *message)
+{
+    const int *ports = server->config.ports;
+    char text[200];
+    snprintf(text, sizeof text,
+             "{\"status\":\"ok\",\"shell_port\":%d,\"iopub_port\":%d,\"stdin_port\":%d,\"control_port\":%d,"
+             "\"hb_port\":%d}",
+             ports[JK_SHELL], ports[JK_IOPUB], ports[JK_STDIN], ports[JK_CONTROL], ports[JK_HEARTBEAT]);
+    answer_text(server, channel, message, text);
+}
+
+static bool answer_shutdown(jk_server *server, jk_channel channel, const jk_message *message,
+                            jk_parent *parent)
+{
+    bool restart = jk_message_flag(message, "restart");
+    const char *text =
+        restart ? "{\"status\":\"ok\",\"restart\":true}" : "{\"status\":\"ok\",\"restart\":false}";
+    answer_text(server, channel, message, text);
+    jk_entry *copy = jk_entry_create(JK_ENTRY_PUBLISH, "shutdown_reply", parent);
+    if (copy) jk_buffer_append_text(&copy->content, text);
+    jk_outbox_push(server, copy);
+    return restart;
+}
+
+static void answer_no_subshell(jk_server *server, jk_channel channel, const jk_message *message)
+{
+    answer_text(server, channel, message,
+                "{\"status\":\"error\",\"ename\":\"SubshellError\",\"evalue\":\"this kernel has no "
+                "subshells; send the "
+                "request without subshell_id\",\"traceback\":[],\"execution_count\":null}");
+}
+
+/* Answer between busy and idle. */
+static void serve(jk_server *server, jk_channel channel, const jk_message *message, duty what)
+{
+    jk_parent *parent = jk_parent_create(jk_message_header(message));
+    if (!parent) return;
+    bool restart = false;
+    jk_status_busy(server, parent, false);
+    switch (what) {
+    case KERNEL_INFO: answer_kernel_info(server, channel, message); break;
+    case CONNECT: answer_connect(server, channel, message); break;
+    case INTERRUPT:
+        jk_interrupt(server);
+        answer_text(server, channel, message, "{\"status\":\"ok\"}");
+        break;
+    case SHUTDOWN: restart = answer_shutdown(server, channel, message, parent); break;
+    case TO_EXECUTOR: answer_no_subshell(server, channel, message); break;
+    case UNSUPPORTED: jk_log("%s: this kernel has no subshells", message->type); break;
+    case UNKNOWN: jk_log("%s is not a request this kernel knows", message->type); break;
+    }
+    jk_status_idle(server, parent, NULL);
+    jk_parent_release(parent);
+    /* Last: the executor may close the server at once. */
+    if (what == SHUTDOWN) jk_shutdown(server, restart, 0);
+}
+
+static void route(jk_server *server, jk_channel channel, jk_message *message)
+{
+    duty what = duty_of(message->type);
+    if (what != TO_EXECUTOR || (message->subshell && channel == JK_SHELL)) {
+        serve(server, channel, message, what);
+        jk_message_release(message);
+        return;
+    }
+    jk_request *request = jk_request_create(server, message, channel);
+    if (!request) {
+        jk_log("no memory for a request; it is lost");
+        return;
+    }
+    jk_inbox_push(&server->inbox, request);
+}
+
+int jk_route_receive(jk_server *server, jk_channel channel, int most)
+{
+    int count = 0;
+    while (count < most) {
+        jk_frames frames;
+        int result = jk_frames_receive(server->sockets[channel], &frames);
+        if (result == 0 || (result < 0 && zmq_errno() == ETERM)) break;
+        count++;
+        if (result < 0) {
+            jk_log("%s: dropped a message: %s", jk_channel_name(channel), zmq_strerror(zmq_errno()));
+            continue;
+        }
+        const char *problem;
+        jk_message *message = jk_message_parse(&frames, server->signer, server->replay, &problem);
+        if (message) {
+            route(server, channel, message);
+        } else {
+            jk_log("%s: dropped a message: %s", jk_channel_name(channel), problem);
+        }
+    }
+    return count;
+}

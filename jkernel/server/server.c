@@ -1,0 +1,251 @@
+/* The server's life, and the small tools its threads share.
+ *
+ * A closed server's struct is kept, empty, on a list: Python threads may still print while the interpreter
+ * ends, and a late jk_stream_write() must find a closed server, not freed memory. */
+#include "jkernel/server/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLOSE_FLUSH_MS 1000
+
+/* --- Forks -------------------------------------------------------------------------------------------------
+ */
+
+static atomic_ulong generations;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_child(void)
+{
+    atomic_fetch_add(&generations, 1);
+}
+
+static void fork_watch(void)
+{
+    pthread_atfork(NULL, NULL, fork_child);
+}
+
+bool jk_server_forked(const jk_server *server)
+{
+    return server->generation != atomic_load(&generations);
+}
+
+bool jk_server_alive(const jk_server *server)
+{
+    return !jk_server_forked(server) && !atomic_load(&server->closing);
+}
+
+/* --- Tools -------------------------------------------------------------------------------------------------
+ */
+
+int64_t jk_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * JK_SECOND + now.tv_nsec;
+}
+
+int jk_mutex_open(pthread_mutex_t *lock)
+{
+    return pthread_mutex_init(lock, NULL) == 0 ? 0 : -1;
+}
+
+int jk_condition_open(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0) return -1;
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    int result = pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return result == 0 ? 0 : -1;
+}
+
+bool jk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline)
+{
+    struct timespec until = {.tv_sec = deadline / JK_SECOND, .tv_nsec = deadline % JK_SECOND};
+    return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
+}
+
+void jk_event_raise(int eventfd)
+{
+    uint64_t one = 1;
+    int reason = errno;
+    ssize_t ignored = write(eventfd, &one, sizeof one);
+    (void)ignored;
+    errno = reason;
+}
+
+void jk_event_clear(int eventfd)
+{
+    uint64_t count;
+    ssize_t ignored = read(eventfd, &count, sizeof count);
+    (void)ignored;
+}
+
+static void signals_block(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
+{
+    sigset_t before;
+    signals_block(&before);
+    int result = pthread_create(thread, NULL, body, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result == 0 ? 0 : -1;
+}
+
+/* --- Open --------------------------------------------------------------------------------------------------
+ */
+
+static int parts_open(jk_server *server, char *problem, size_t problem_size)
+{
+    /* Every part is opened, so that every part may be cleared. */
+    int result = jk_outbox_open(&server->outbox) | jk_inbox_open(&server->inbox) |
+                 jk_input_open(&server->input) | jk_stdio_open(&server->stdio) |
+                 jk_replies_open(&server->replies) | jk_watchdog_open(&server->watchdog) |
+                 jk_session_open(&server->session);
+    jk_parent_watch_open(&server->watch);
+    if (result != 0) {
+        snprintf(problem, problem_size, "cannot start the kernel: %s", strerror(errno));
+        return -1;
+    }
+    return 0;
+}
+
+static int trust_open(jk_server *server, char *problem, size_t problem_size)
+{
+    const jk_config *config = &server->config;
+    if (jk_signer_create(config->scheme, config->key, config->key_size, &server->signer) != 0) {
+        snprintf(problem, problem_size,
+                 "signature_scheme \"%s\" in the connection file %s is not known; use \"hmac-sha256\"",
+                 config->scheme, config->path);
+        return -1;
+    }
+    if (config->key_size == 0) return 0;
+    server->replay = jk_replay_create();
+    if (!server->replay) {
+        snprintf(problem, problem_size, "no memory to start the kernel");
+        return -1;
+    }
+    return 0;
+}
+
+static int threads_start(jk_server *server, char *problem, size_t problem_size)
+{
+    server->io_started = jk_thread_start(&server->io, jk_io_run, server) == 0;
+    server->control_started = jk_thread_start(&server->control, jk_control_run, server) == 0;
+    server->heartbeat_started = jk_thread_start(&server->heartbeat, jk_heartbeat_run, server) == 0;
+    if (server->io_started && server->control_started && server->heartbeat_started) return 0;
+    snprintf(problem, problem_size, "cannot start the kernel's threads: %s", strerror(errno));
+    return -1;
+}
+
+static void server_stop(jk_server *server);
+
+jk_server *jk_server_open(const char *connection_file, const jk_executor *executor, char *problem,
+                          size_t problem_size)
+{
+    pthread_once(&fork_once, fork_watch);
+    jk_server *server = calloc(1, sizeof *server);
+    if (!server) {
+        snprintf(problem, problem_size, "no memory to start the kernel");
+        return NULL;
+    }
+    server->executor = executor;
+    server->generation = atomic_load(&generations);
+    sigset_t before;
+    signals_block(&before); /* for libzmq's threads */
+    bool good = parts_open(server, problem, problem_size) == 0 &&
+                jk_config_read(connection_file, &server->config, problem, problem_size) == 0 &&
+                trust_open(server, problem, problem_size) == 0 &&
+                jk_sockets_bind(server, problem, problem_size) == 0 &&
+                threads_start(server, problem, problem_size) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (good) {
+        jk_log("serving %s", connection_file);
+        return server;
+    }
+    jk_log("%s", problem);
+    atomic_store(&server->closing, true);
+    server_stop(server);
+    free(server);
+    return NULL;
+}
+
+/* --- Close -------------------------------------------------------------------------------------------------
+ */
+
+static void threads_end(jk_server *server)
+{
+    atomic_store(&server->stopping, true);
+    if (server->io_started) {
+        jk_outbox_wake(&server->outbox);
+        pthread_join(server->io, NULL);
+    }
+    if (server->control_started) {
+        jk_event_raise(server->replies.wake);
+        pthread_join(server->control, NULL);
+    }
+    if (server->heartbeat_started) {
+        zmq_ctx_shutdown(server->heart_context);
+        pthread_join(server->heartbeat, NULL);
+    }
+    server->io_started = server->control_started = server->heartbeat_started = false;
+}
+
+static void outbox_close(jk_outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->closed = true;
+    pthread_cond_broadcast(&outbox->moved);
+    pthread_mutex_unlock(&outbox->lock);
+}
+
+/* From here on nothing is accepted. Locks and conditions stay for late callers. */
+static void server_stop(jk_server *server)
+{
+    outbox_close(&server->outbox);
+    jk_input_close(&server->input);
+    threads_end(server);
+    jk_watchdog_clear(&server->watchdog);
+    jk_sockets_close(server);
+    jk_inbox_clear(&server->inbox);
+    jk_outbox_clear(&server->outbox);
+    jk_replies_clear(&server->replies);
+    jk_input_clear(&server->input);
+    jk_stdio_clear(&server->stdio);
+    jk_parent_watch_clear(&server->watch);
+    jk_signer_release(server->signer);
+    jk_replay_release(server->replay);
+    server->signer = NULL;
+    server->replay = NULL;
+    jk_config_clear(&server->config);
+}
+
+void jk_server_close(jk_server *server)
+{
+    static pthread_mutex_t closed_lock = PTHREAD_MUTEX_INITIALIZER;
+    static jk_server *closed;
+
+    if (!server || !jk_server_alive(server)) return;
+    jk_stdio_restore(server);
+    jk_server_flush(server, CLOSE_FLUSH_MS);
+    atomic_store(&server->closing, true);
+    if (atomic_load(&server->shutdown)) jk_children_signal(SIGTERM, false);
+    server_stop(server);
+    jk_log("closed");
+    pthread_mutex_lock(&closed_lock);
+    server->next_closed = closed;
+    closed = server;
+    pthread_mutex_unlock(&closed_lock);
+}

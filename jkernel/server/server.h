@@ -1,0 +1,325 @@
+/* Inside the server: what its files share. The contract for everyone else is jkernel/executor.h.
+ *
+ * Threads and what each owns:
+ *   main       the executor; enqueues, never touches a socket after jk_server_open()
+ *   io         shell, stdin and iopub sockets, the captured descriptors, everything that leaves the outbox
+ *   control    the control socket, interrupts, shutdown, the watch over the parent process
+ *   heartbeat  its own socket in its own context
+ *   watchdog   only after a shutdown: ends the process when the main thread does not
+ * All but main block every signal that is not raised by a fault.
+ *
+ * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, input.lock, replies.lock
+ * and watchdog.lock are taken alone. */
+#ifndef JK_SERVER_H
+#define JK_SERVER_H
+
+#include "jkernel/executor.h"
+#include "jkernel/wire/wire.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#define JK_MILLISECOND 1000000LL /* times are in nanoseconds of CLOCK_MONOTONIC */
+#define JK_SECOND      1000000000LL
+
+#define JK_OUTBOX_LIMIT (64u << 20) /* bytes queued or in flight, above which writers wait */
+#define JK_FLIGHT_LIMIT                                                                                      \
+    (32u << 20)                    /* bytes with the transport, above which stream text stays in the queue   \
+                                    */
+#define JK_STREAM_MOST  (1u << 20) /* bytes of text in one stream message */
+#define JK_STREAM_PAUSE (30 * JK_MILLISECOND)
+#define JK_WRITER_WAIT  (10 * JK_SECOND)
+#define JK_ABORT_SILENCE                                                                                     \
+    2 /* ms without a message, after which the socket holds nothing older than a failure */
+#define JK_ABORT_GRACE 20 /* ms at most */
+
+/* --- Requests (request.c) --------------------------------------------------------------------------------
+ */
+
+struct jk_parent {
+    atomic_uint references;
+    size_t size;
+    char header[];
+};
+
+struct jk_request {
+    jk_server *server;
+    jk_message *message; /* owned */
+    jk_parent *parent;   /* retained */
+    jk_channel channel;  /* where the reply goes */
+    bool is_execute;
+    uint64_t ticket;  /* given at dispatch; 0 before */
+    jk_request *next; /* in the inbox */
+};
+
+jk_parent *jk_parent_create(jk_slice header); /* NULL: no memory */
+/* Takes `message` in every case. NULL: no memory. */
+jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel channel);
+void jk_request_release(jk_request *request);
+/* "execute_request" to "execute_reply". */
+void jk_reply_type(const char *request_type, char *type, size_t size);
+
+static inline jk_slice jk_slice_of(jk_bytes bytes)
+{
+    return (jk_slice){bytes.data, bytes.size};
+}
+static inline jk_bytes jk_bytes_of(jk_slice slice)
+{
+    return (jk_bytes){slice.data, slice.size};
+}
+
+/* --- What leaves (outbox.c, iopub.c) ---------------------------------------------------------------------
+ */
+
+typedef enum jk_entry_kind {
+    JK_ENTRY_PUBLISH, /* an iopub message */
+    JK_ENTRY_STREAM,  /* text; grows while it is the last entry */
+    JK_ENTRY_NOTE,    /* stands where stream text was given up: `lost` bytes */
+    JK_ENTRY_REPLY,   /* to shell or control; owns its request */
+    JK_ENTRY_INPUT,   /* input_request */
+} jk_entry_kind;
+
+typedef struct jk_entry {
+    struct jk_entry *next;
+    jk_entry_kind kind;
+    jk_parent *parent;   /* retained; NULL: none */
+    jk_request *request; /* REPLY */
+    jk_message *to;      /* INPUT: borrowed from a request that is not replied to yet */
+    char *type;
+    struct timespec date;
+    jk_stream stream;
+    unsigned flags;
+    jk_buffer content;
+    jk_buffer metadata;
+    jk_slice *buffers; /* one block, the bytes behind the slices */
+    size_t nbuffers;
+    size_t lost;
+    size_t cost; /* what outbox.bytes counts for it */
+} jk_entry;
+
+typedef struct jk_outbox {
+    pthread_mutex_t lock;
+    pthread_cond_t moved; /* something left, or the server closes */
+    jk_entry *head, *tail;
+    size_t bytes;          /* of content in the queue */
+    uint64_t pushed, sent; /* entries, counted since the start */
+    uint64_t urgent;       /* stream text up to this count may not be held back */
+    unsigned waiting;      /* threads in a wait for `moved` */
+    bool sleeping;         /* the io thread is in its poll: write to `wake` */
+    bool closed;           /* nothing is accepted any more */
+    bool stalled;          /* a writer waited in vain; cleared by progress */
+    int wake;              /* eventfd */
+    jk_parent *cell;       /* the executing cell, retained */
+    jk_parent *last_cell;  /* the latest cell, executing or not, retained */
+    /* Written by the transport's threads. */
+    atomic_size_t flight; /* bytes that the transport holds */
+    atomic_uint landed;   /* messages that it let go: progress */
+    atomic_bool watched;  /* somebody waits for `flight` to fall */
+    /* The io thread's own. */
+    jk_parent *last_parent; /* of the latest stream message, retained */
+    jk_stream last_stream;
+    int64_t last_sent; /* 0: none yet */
+    int64_t stall_since;
+    unsigned stall_landed;
+} jk_outbox;
+
+int jk_outbox_open(jk_outbox *outbox);
+void jk_outbox_clear(jk_outbox *outbox); /* after the io thread has ended */
+
+/* A new entry with the date of now. NULL: no memory. */
+jk_entry *jk_entry_create(jk_entry_kind kind, const char *type, jk_parent *parent);
+void jk_entry_release(jk_entry *entry);
+
+/* Enqueue; `entry` is taken in every case. Wait for nothing. Returns 0, or -1 when the outbox is closed or
+ * `entry` is NULL. */
+int jk_outbox_push(jk_server *server, jk_entry *entry);
+/* The same under the lock that the caller holds. */
+int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry);
+/* Append stream text. Waits for nothing. */
+int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
+/* Wait for room, at most JK_WRITER_WAIT; then the oldest stream text gives way. Hold no lock. */
+void jk_outbox_wait_room(jk_server *server);
+bool jk_outbox_full(jk_server *server);
+/* io thread: its poll has ended. */
+void jk_outbox_awake(jk_server *server);
+/* Wake the io thread, whatever the outbox holds. Any thread. */
+void jk_outbox_wake(jk_outbox *outbox);
+
+/* Enqueue `status: busy`; with `cell`, the parent becomes the executing cell. */
+void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
+/* Enqueue `status: idle`, and in the same step `busy` for the cell that still runs, or end the cell. `reply`,
+ * when not NULL, goes first and is taken. */
+void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
+/* busy, the reply and idle of a request that is not run. Takes `reply`. */
+void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
+
+/* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
+int jk_iopub_send(jk_server *server);
+/* io thread: take subscriptions from the socket and welcome each. */
+void jk_iopub_subscriptions(jk_server *server);
+/* Turn an entry of stream text into a note about its loss. Holds outbox.lock. */
+void jk_entry_give_way(jk_outbox *outbox, jk_entry *entry);
+
+/* --- What arrives (shell.c, route.c) ---------------------------------------------------------------------
+ */
+
+typedef struct jk_inbox {
+    pthread_mutex_t lock;
+    jk_request *head, *tail;
+    uint64_t tickets;   /* given so far */
+    uint64_t executing; /* the ticket of the unfinished execute_request, or 0 */
+    unsigned aborting;  /* failed cells whose queue is not cleared yet: no cell may start */
+    bool closed;
+    int ready; /* eventfd: jk_server_request_fd() */
+    atomic_bool signalled;
+} jk_inbox;
+
+int jk_inbox_open(jk_inbox *inbox);
+void jk_inbox_clear(jk_inbox *inbox);
+void jk_inbox_push(jk_inbox *inbox, jk_request *request); /* taken */
+
+/* Read what waits in a ROUTER socket, at most `most` messages, and route each. Only by the socket's owner.
+ * Returns how many. */
+int jk_route_receive(jk_server *server, jk_channel channel, int most);
+/* io thread: take the execute_requests that were sent before a cell failed, and answer them as aborted. */
+void jk_shell_abort(jk_server *server);
+/* Send a REPLY entry on the socket of `channel`, which the calling thread owns. */
+void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry);
+
+/* --- The rest --------------------------------------------------------------------------------------------
+ */
+
+typedef struct jk_input {
+    pthread_mutex_t lock;
+    int answered; /* eventfd */
+    bool waiting; /* a question was sent and has no answer */
+    bool closed;
+    char *answer;
+    size_t answer_size;
+} jk_input;
+
+int jk_input_open(jk_input *input);
+void jk_input_clear(jk_input *input);
+void jk_input_close(jk_input *input);                         /* wake the waiting thread: JK_INPUT_CLOSED */
+void jk_input_receive(jk_server *server);                     /* io thread: the stdin socket is readable */
+void jk_input_send(jk_server *server, const jk_entry *entry); /* io thread */
+
+typedef struct jk_pipe {
+    int saved;         /* what the descriptor was */
+    int read_end;      /* -1: not captured */
+    atomic_bool ended; /* every writer has closed it */
+    char carry[4];     /* the start of a UTF-8 sequence that is not complete yet */
+    size_t carried;
+} jk_pipe;
+
+typedef struct jk_stdio {
+    pthread_mutex_t lock;
+    atomic_bool active;
+    jk_pipe pipes[2]; /* by jk_stream */
+} jk_stdio;
+
+int jk_stdio_open(jk_stdio *stdio);
+void jk_stdio_restore(jk_server *server);
+void jk_stdio_clear(jk_stdio *stdio);
+/* Take what is in the pipes into the outbox. The caller holds stdio.lock. */
+void jk_stdio_drain_locked(jk_server *server);
+/* Push what C's stdout still holds into its pipe. Hold no lock. */
+void jk_stdio_flush(jk_server *server);
+/* Take stdio.lock if the descriptors are captured, and drain. Returns whether the lock was taken. */
+bool jk_stdio_enter(jk_server *server);
+void jk_stdio_leave(jk_server *server, bool entered);
+
+/* Replies of the executor that leave through the control thread. */
+typedef struct jk_replies {
+    pthread_mutex_t lock;
+    jk_entry *head, *tail;
+    int wake; /* eventfd */
+} jk_replies;
+
+typedef struct jk_watchdog {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    pthread_t thread;
+    bool started, cancelled;
+    int64_t deadline;
+    int exit_code;
+} jk_watchdog;
+
+typedef struct jk_parent_watch {
+    int pidfd;     /* of the process named in JPY_PARENT_PID; -1: none, look at getppid() */
+    long named;    /* 0: nothing to watch */
+    long original; /* getppid() at the start */
+    bool reported;
+} jk_parent_watch;
+
+struct jk_server {
+    const jk_executor *executor;
+    jk_config config;
+    jk_session session;
+    jk_signer *signer;
+    jk_replay *replay;        /* NULL: messages are not signed */
+    unsigned long generation; /* forks this process has come through */
+    void *context, *heart_context;
+    void *sockets[JK_CHANNELS];
+    atomic_bool started;  /* `starting` was published */
+    atomic_bool closing;  /* jk_server_close() has begun */
+    atomic_bool stopping; /* the threads are to end */
+    atomic_bool shutdown; /* asked for by a client, or the parent died */
+    atomic_long execution_count;
+    jk_outbox outbox;
+    jk_inbox inbox;
+    jk_input input;
+    jk_stdio stdio;
+    jk_replies replies;
+    jk_watchdog watchdog;
+    jk_parent_watch watch;
+    pthread_t io, control, heartbeat;
+    bool io_started, control_started, heartbeat_started;
+    jk_server *next_closed; /* closed servers are kept: late callers find them closed */
+};
+
+/* False in a forked child and after jk_server_close() has begun to stop. */
+bool jk_server_alive(const jk_server *server);
+bool jk_server_forked(const jk_server *server);
+int64_t jk_clock(void);
+/* Start a thread with every signal blocked but those of a fault. */
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
+int jk_mutex_open(pthread_mutex_t *lock);
+int jk_condition_open(pthread_cond_t *condition); /* on CLOCK_MONOTONIC */
+/* Wait until `deadline`. Returns false when it has passed. */
+bool jk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline);
+void jk_event_raise(int eventfd);
+void jk_event_clear(int eventfd);
+
+/* Bind all sockets; ports of 0 are chosen and written back. Returns 0, or -1 and a problem. */
+int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size);
+void jk_sockets_close(jk_server *server);
+
+void *jk_io_run(void *server);
+void *jk_control_run(void *server);
+void *jk_heartbeat_run(void *server);
+
+/* Answer on the socket of `channel`, which the calling thread owns. `content` is a JSON object. */
+void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content);
+int jk_replies_open(jk_replies *replies);
+void jk_replies_clear(jk_replies *replies);
+void jk_replies_push(jk_server *server, jk_entry *entry); /* taken */
+
+/* Break the running cell and what it started. Any thread. */
+void jk_interrupt(jk_server *server);
+/* End: tell the executor, the child processes and the watchdog. Any thread; does its work once. */
+void jk_shutdown(jk_server *server, bool restart, int exit_code);
+int jk_watchdog_open(jk_watchdog *watchdog);
+void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
+
+/* Send a signal to the descendants of this process; `same_group` leaves out those in other process groups. */
+void jk_children_signal(int signal, bool same_group);
+
+void jk_parent_watch_open(jk_parent_watch *watch);
+void jk_parent_watch_clear(jk_parent_watch *watch);
+/* Whether the parent has ended. */
+bool jk_parent_watch_gone(jk_parent_watch *watch);
+
+#endif

@@ -1,0 +1,270 @@
+/* Requests on their way to the executor and their replies.
+ *
+ * A failed cell aborts what was sent before its error was known, which may still lie in the socket. So the
+ * abort happens in the io thread, when the error reply is about to leave: the socket is read until it falls
+ * silent, what is queued then is aborted, and whatever a client sends after it saw the error is not. Until
+ * then no other cell may start (inbox.aborting). */
+#include "jkernel/server/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int jk_inbox_open(jk_inbox *inbox)
+{
+    inbox->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return inbox->ready < 0 ? -1 : jk_mutex_open(&inbox->lock);
+}
+
+void jk_inbox_clear(jk_inbox *inbox)
+{
+    pthread_mutex_lock(&inbox->lock);
+    inbox->closed = true;
+    while (inbox->head) {
+        jk_request *request = inbox->head;
+        inbox->head = request->next;
+        jk_request_release(request);
+    }
+    inbox->tail = NULL;
+    pthread_mutex_unlock(&inbox->lock);
+    if (inbox->ready >= 0) close(inbox->ready);
+    inbox->ready = -1;
+}
+
+static void inbox_signal(jk_inbox *inbox)
+{
+    if (!atomic_exchange(&inbox->signalled, true)) jk_event_raise(inbox->ready);
+}
+
+void jk_inbox_push(jk_inbox *inbox, jk_request *request)
+{
+    pthread_mutex_lock(&inbox->lock);
+    bool closed = inbox->closed;
+    if (!closed) {
+        if (inbox->tail) {
+            inbox->tail->next = request;
+        } else {
+            inbox->head = request;
+        }
+        inbox->tail = request;
+    }
+    pthread_mutex_unlock(&inbox->lock);
+    if (closed) {
+        jk_request_release(request);
+    } else {
+        inbox_signal(inbox);
+    }
+}
+
+static bool may_start(const jk_inbox *inbox, const jk_request *request)
+{
+    return !request->is_execute || (!inbox->executing && inbox->aborting == 0);
+}
+
+/* Unlink `request`, which follows `before` (NULL: it is the head). */
+static void inbox_unlink(jk_inbox *inbox, jk_request *before, jk_request *request)
+{
+    if (before) {
+        before->next = request->next;
+    } else {
+        inbox->head = request->next;
+    }
+    if (inbox->tail == request) inbox->tail = before;
+    request->next = NULL;
+}
+
+/* The first request that may start, or NULL; `*more` tells whether another one may start beside it. */
+static jk_request *inbox_take(jk_inbox *inbox, bool *more)
+{
+    jk_request *before = NULL, *request = inbox->head;
+    while (request && !may_start(inbox, request)) {
+        before = request;
+        request = request->next;
+    }
+    *more = false;
+    if (!request) return NULL;
+    jk_request *rest = request->next;
+    inbox_unlink(inbox, before, request);
+    request->ticket = ++inbox->tickets;
+    if (request->is_execute) inbox->executing = request->ticket;
+    while (rest && !*more) {
+        *more = may_start(inbox, rest);
+        rest = rest->next;
+    }
+    return request;
+}
+
+int jk_server_request_fd(const jk_server *server)
+{
+    return server->inbox.ready;
+}
+
+void jk_server_wake(jk_server *server)
+{
+    if (jk_server_alive(server)) inbox_signal(&server->inbox);
+}
+
+bool jk_server_dispatch(jk_server *server)
+{
+    jk_inbox *inbox = &server->inbox;
+    if (!jk_server_alive(server)) return false;
+    /* In this order: whoever signals in between is seen by the look at the queue. */
+    jk_event_clear(inbox->ready);
+    atomic_store(&inbox->signalled, false);
+
+    bool more;
+    pthread_mutex_lock(&inbox->lock);
+    jk_request *request = inbox_take(inbox, &more);
+    pthread_mutex_unlock(&inbox->lock);
+    if (more) inbox_signal(inbox);
+    if (!request) return false;
+
+    bool entered = jk_stdio_enter(server);
+    jk_status_busy(server, request->parent, request->is_execute);
+    jk_stdio_leave(server, entered);
+    server->executor->handle(server->executor->self, request);
+    return true;
+}
+
+/* --- Replies -----------------------------------------------------------------------------------------------
+ */
+
+/* An entry that owns `request`; NULL when memory is short, and the request stays the caller's. */
+static jk_entry *reply_entry(jk_request *request, jk_slice content, jk_slice metadata, unsigned flags)
+{
+    char type[128];
+    jk_reply_type(request->message->type, type, sizeof type);
+    jk_entry *entry = jk_entry_create(JK_ENTRY_REPLY, type, request->parent);
+    if (!entry) return NULL;
+    jk_buffer_append(&entry->content, content.data, content.size);
+    jk_buffer_append(&entry->metadata, metadata.data, metadata.size);
+    if (entry->content.failed || entry->metadata.failed) {
+        jk_entry_release(entry);
+        return NULL;
+    }
+    entry->flags = flags;
+    entry->request = request;
+    return entry;
+}
+
+void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry)
+{
+    jk_buffer header = {0};
+    jk_session_header(&server->session, entry->type, entry->date, &header);
+    jk_envelope envelope = {
+        .to = entry->request->message,
+        .header = {header.data, header.size},
+        .parent = {entry->parent->header, entry->parent->size},
+        .metadata = {entry->metadata.data, entry->metadata.size},
+        .content = {entry->content.data, entry->content.size},
+    };
+    if (header.failed || jk_envelope_send(&envelope, server->sockets[channel], server->signer) != 0) {
+        jk_log("cannot send a %s: %s", entry->type, zmq_strerror(zmq_errno()));
+    }
+    jk_buffer_clear(&header);
+}
+
+static void executing_end(jk_inbox *inbox, uint64_t ticket)
+{
+    pthread_mutex_lock(&inbox->lock);
+    if (inbox->executing == ticket) inbox->executing = 0;
+    bool waiting = inbox->head != NULL;
+    pthread_mutex_unlock(&inbox->lock);
+    if (waiting) inbox_signal(inbox);
+}
+
+static void aborting_add(jk_inbox *inbox, int change)
+{
+    pthread_mutex_lock(&inbox->lock);
+    inbox->aborting += (unsigned)change;
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, unsigned flags)
+{
+    jk_server *server = request->server;
+    if (!jk_server_alive(server)) {
+        jk_request_release(request);
+        return;
+    }
+    if (!request->is_execute) flags &= ~JK_REPLY_ABORT_QUEUED;
+    bool aborts = (flags & JK_REPLY_ABORT_QUEUED) != 0;
+    jk_entry *reply = NULL;
+    if (!(flags & JK_REPLY_NONE)) {
+        reply = reply_entry(request, jk_slice_of(content), jk_slice_of(metadata), flags);
+        if (!reply) jk_log("no memory for the reply to a %s", request->message->type);
+    }
+    jk_request *kept = reply ? NULL : request;
+    jk_parent *parent = jk_parent_retain(request->parent);
+    uint64_t ticket = request->ticket;
+    /* From the push on, the io thread may abort and release: mark first, and do not look at `request` after.
+     */
+    if (reply && aborts) aborting_add(&server->inbox, 1);
+    jk_stdio_flush(server);
+    bool entered = jk_stdio_enter(server);
+    jk_status_idle(server, parent, reply);
+    jk_stdio_leave(server, entered);
+    executing_end(&server->inbox, ticket);
+    jk_parent_release(parent);
+    jk_request_release(kept);
+}
+
+void jk_server_set_execution_count(jk_server *server, long count)
+{
+    atomic_store(&server->execution_count, count);
+}
+
+/* --- Abort -------------------------------------------------------------------------------------------------
+ */
+
+static void shell_drain(jk_server *server)
+{
+    int64_t end = jk_clock() + JK_ABORT_GRACE * JK_MILLISECOND;
+    zmq_pollitem_t item = {.socket = server->sockets[JK_SHELL], .events = ZMQ_POLLIN};
+    do {
+        if (zmq_poll(&item, 1, JK_ABORT_SILENCE) <= 0) return;
+        jk_route_receive(server, JK_SHELL, 64);
+    } while (jk_clock() < end);
+}
+
+static jk_request *executes_take(jk_inbox *inbox)
+{
+    jk_request *first = NULL, **end = &first, *before = NULL;
+    pthread_mutex_lock(&inbox->lock);
+    for (jk_request *request = inbox->head; request;) {
+        jk_request *next = request->next;
+        if (request->is_execute) {
+            inbox_unlink(inbox, before, request);
+            *end = request;
+            end = &request->next;
+        } else {
+            before = request;
+        }
+        request = next;
+    }
+    inbox->aborting--;
+    pthread_mutex_unlock(&inbox->lock);
+    return first;
+}
+
+void jk_shell_abort(jk_server *server)
+{
+    shell_drain(server);
+    char content[80];
+    int size = snprintf(content, sizeof content, "{\"status\":\"aborted\",\"execution_count\":%ld}",
+                        atomic_load(&server->execution_count));
+    jk_request *request = executes_take(&server->inbox);
+    while (request) {
+        jk_request *next = request->next;
+        request->next = NULL;
+        jk_entry *reply = reply_entry(request, (jk_slice){content, (size_t)size}, (jk_slice){0}, 0);
+        if (reply) {
+            jk_status_around(server, request->parent, reply);
+        } else {
+            jk_request_release(request);
+        }
+        request = next;
+    }
+}

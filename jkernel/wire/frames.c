@@ -1,0 +1,167 @@
+/* Multipart messages in and out. A message is prepared whole before its first frame is sent: a failure in the
+ * middle would glue the next message onto it. */
+#include "jkernel/wire/wire.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int frame_receive(void *socket, zmq_msg_t *frame)
+{
+    int result;
+    zmq_msg_init(frame);
+    do result = zmq_msg_recv(frame, socket, ZMQ_DONTWAIT);
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? -1 : 0;
+}
+
+static int frames_add(jk_frames *frames, zmq_msg_t *frame)
+{
+    if (frames->count == JK_FRAMES_MOST) {
+        errno = EPROTO;
+        return -1;
+    }
+    if (frames->count == frames->capacity) {
+        size_t capacity = frames->capacity ? 2 * frames->capacity : 8;
+        zmq_msg_t *items = calloc(capacity, sizeof *items);
+        if (!items) return -1;
+        for (size_t i = 0; i < frames->count; i++) {
+            zmq_msg_init(&items[i]);
+            zmq_msg_move(&items[i], &frames->items[i]);
+        }
+        free(frames->items);
+        frames->items = items;
+        frames->capacity = capacity;
+    }
+    zmq_msg_init(&frames->items[frames->count]);
+    zmq_msg_move(&frames->items[frames->count++], frame);
+    return 0;
+}
+
+int jk_frames_receive(void *socket, jk_frames *frames)
+{
+    int failure = 0;
+    bool first = true, more = true;
+    memset(frames, 0, sizeof *frames);
+    while (more) {
+        zmq_msg_t frame;
+        if (frame_receive(socket, &frame) != 0) {
+            failure = errno;
+            zmq_msg_close(&frame);
+            jk_frames_clear(frames);
+            errno = failure;
+            return first && failure == EAGAIN ? 0 : -1;
+        }
+        first = false;
+        more = zmq_msg_more(&frame);
+        if (!failure && frames_add(frames, &frame) != 0) failure = errno;
+        zmq_msg_close(&frame);
+    }
+    if (failure) {
+        jk_frames_clear(frames);
+        errno = failure;
+        return -1;
+    }
+    return 1;
+}
+
+void jk_frames_clear(jk_frames *frames)
+{
+    for (size_t i = 0; i < frames->count; i++) zmq_msg_close(&frames->items[i]);
+    free(frames->items);
+    memset(frames, 0, sizeof *frames);
+}
+
+/* --- Sending ----------------------------------------------------------------------------------------------
+ */
+
+#define FEW_FRAMES 16
+
+static int frame_copy(zmq_msg_t *frame, jk_slice slice)
+{
+    if (zmq_msg_init_size(frame, slice.size) != 0) return -1;
+    if (slice.size) memcpy(zmq_msg_data(frame), slice.data, slice.size);
+    return 0;
+}
+
+static jk_slice object_or_empty(jk_slice slice)
+{
+    return slice.size ? slice : (jk_slice){"{}", 2};
+}
+
+static int content_frame(zmq_msg_t *frame, const jk_envelope *envelope, jk_slice content)
+{
+    if (!envelope->content_free) return frame_copy(frame, content);
+    void *data = (void *)(uintptr_t)envelope->content.data;
+    if (zmq_msg_init_data(frame, data, envelope->content.size, envelope->content_free, envelope->hint) == 0) {
+        return 0;
+    }
+    return -1;
+}
+
+/* Make all frames; `*made` counts those to be closed. `*taken` tells that the content has a frame. */
+static int frames_prepare(const jk_envelope *envelope, const jk_signer *signer, zmq_msg_t *frames,
+                          size_t *made, bool *taken)
+{
+    jk_slice parts[JK_SIGNED_PARTS] = {envelope->header, object_or_empty(envelope->parent),
+                                       object_or_empty(envelope->metadata),
+                                       object_or_empty(envelope->content)};
+    char signature[JK_SIGNATURE_SIZE];
+    int signed_size = jk_signer_sign(signer, parts, signature);
+    if (signed_size < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    size_t prefix = envelope->to ? envelope->to->identities : 1;
+    for (size_t i = 0; i < prefix; i++) {
+        jk_slice frame = envelope->to ? jk_message_identity(envelope->to, i) : envelope->topic;
+        if (frame_copy(&frames[*made], frame) != 0) return -1;
+        ++*made;
+    }
+    jk_slice fixed[] = {{"<IDS|MSG>", 9}, {signature, (size_t)signed_size}, parts[0], parts[1], parts[2]};
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
+        if (frame_copy(&frames[*made], fixed[i]) != 0) return -1;
+        ++*made;
+    }
+    if (content_frame(&frames[*made], envelope, parts[3]) != 0) return -1;
+    ++*made;
+    *taken = true;
+    for (size_t i = 0; i < envelope->nbuffers; i++) {
+        if (frame_copy(&frames[*made], envelope->buffers[i]) != 0) return -1;
+        ++*made;
+    }
+    return 0;
+}
+
+static int frames_send(void *socket, zmq_msg_t *frames, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int result;
+        do result = zmq_msg_send(&frames[i], socket, ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0));
+        while (result < 0 && errno == EINTR);
+        if (result < 0) return errno == EHOSTUNREACH ? 0 : -1;
+    }
+    return 0;
+}
+
+int jk_envelope_send(const jk_envelope *envelope, void *socket, const jk_signer *signer)
+{
+    zmq_msg_t few[FEW_FRAMES], *frames = few;
+    size_t count = (envelope->to ? envelope->to->identities : 1) + 6 + envelope->nbuffers;
+    size_t made = 0;
+    bool taken = false;
+    int result = -1;
+    if (count > FEW_FRAMES) frames = calloc(count, sizeof *frames);
+    if (frames && frames_prepare(envelope, signer, frames, &made, &taken) == 0) {
+        result = frames_send(socket, frames, made);
+    }
+    int reason = errno;
+    if (!taken && envelope->content_free) {
+        envelope->content_free((void *)(uintptr_t)envelope->content.data, envelope->hint);
+    }
+    for (size_t i = 0; i < made; i++) zmq_msg_close(&frames[i]);
+    if (frames != few) free(frames);
+    errno = reason;
+    return result;
+}

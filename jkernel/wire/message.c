@@ -1,0 +1,231 @@
+/* Messages: what is inside the frames. Jansson reads headers and the two requests that are answered without
+ * the language; everything else crosses as bytes, because numbers and text in it are the language's business.
+ */
+#include "jkernel/wire/wire.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define DELIMITER       "<IDS|MSG>"
+#define IDENTITIES_MOST 16
+#define HEADER_MOST     65536
+#define DEPTH_MOST      2048
+
+enum { PART_SIGNATURE = 1, PART_HEADER, PART_PARENT, PART_METADATA, PART_CONTENT, PART_BUFFERS };
+
+static jk_slice frame_slice(const jk_frames *frames, size_t index)
+{
+    zmq_msg_t *frame = &frames->items[index];
+    return (jk_slice){zmq_msg_data(frame), zmq_msg_size(frame)};
+}
+
+static jk_slice message_part(const jk_message *message, size_t part)
+{
+    return frame_slice(&message->frames, message->identities + part);
+}
+
+static bool slice_is(jk_slice slice, const char *text)
+{
+    return slice.size == strlen(text) && memcmp(slice.data, text, slice.size) == 0;
+}
+
+/* Whether the text can be a whole JSON object: brackets paired by kind, strings ended, nothing after it. It
+ * is what keeps a truncated message from the language; the language's own parser judges the rest. */
+static bool slice_is_object(jk_slice slice)
+{
+    char open[DEPTH_MOST];
+    size_t depth = 0;
+    bool in_string = false, begun = false;
+    const char *text = slice.data;
+    for (size_t i = 0; i < slice.size; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\') i++;
+            in_string = c != '"';
+            continue;
+        }
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r') continue;
+        if (depth == 0 && (begun || c != '{')) return false;
+        begun = true;
+        in_string = c == '"';
+        if (c == '{' || c == '[') {
+            if (depth == DEPTH_MOST) return false;
+            open[depth++] = c == '{' ? '}' : ']';
+        } else if (c == '}' || c == ']') {
+            if (open[--depth] != c) return false;
+        }
+    }
+    return begun && depth == 0 && !in_string;
+}
+
+static const char *header_parse(jk_message *message)
+{
+    jk_slice part = message_part(message, PART_HEADER);
+    if (part.size > HEADER_MOST) return "its header is longer than 64 KiB";
+    json_error_t error;
+    json_t *header = json_loadb(part.data, part.size, 0, &error);
+    const char *id = json_string_value(json_object_get(header, "msg_id"));
+    const char *type = json_string_value(json_object_get(header, "msg_type"));
+    const char *subshell = json_string_value(json_object_get(header, "subshell_id"));
+    const char *problem = NULL;
+    if (!header) {
+        problem = "its header is not JSON";
+    } else if (!id || !type) {
+        problem = "its header has no msg_id or msg_type";
+    } else {
+        message->id = strdup(id);
+        message->type = strdup(type);
+        if (subshell) message->subshell = strdup(subshell);
+        if (!message->id || !message->type || (subshell && !message->subshell)) problem = "no memory for it";
+    }
+    json_decref(header);
+    return problem;
+}
+
+static const char *delimiter_find(jk_message *message)
+{
+    size_t at = 0, most = message->frames.count;
+    if (most > IDENTITIES_MOST) most = IDENTITIES_MOST;
+    while (at < most && !slice_is(frame_slice(&message->frames, at), DELIMITER)) at++;
+    if (at == most) return "it has no delimiter";
+    if (message->frames.count - at < PART_BUFFERS) return "it has too few frames";
+    message->identities = at;
+    return NULL;
+}
+
+static const char *message_check(jk_message *message, const jk_signer *signer, jk_replay *replay)
+{
+    const char *problem = delimiter_find(message);
+    if (problem) return problem;
+    jk_slice parts[JK_SIGNED_PARTS];
+    for (size_t i = 0; i < JK_SIGNED_PARTS; i++) parts[i] = message_part(message, PART_HEADER + i);
+    jk_slice signature = message_part(message, PART_SIGNATURE);
+    if (!jk_signer_verify(signer, signature, parts)) return "its signature is wrong";
+
+    problem = header_parse(message);
+    if (problem) return problem;
+    for (size_t i = 1; i < JK_SIGNED_PARTS; i++) {
+        if (!slice_is(parts[i], "null") && !slice_is_object(parts[i])) {
+            return "its parent header, metadata or content is not a JSON object";
+        }
+    }
+    if (replay && !jk_replay_record(replay, signature)) return "it is a replay";
+    return NULL;
+}
+
+jk_message *jk_message_parse(jk_frames *frames, const jk_signer *signer, jk_replay *replay,
+                             const char **problem)
+{
+    jk_message *message = calloc(1, sizeof *message);
+    if (!message) {
+        jk_frames_clear(frames);
+        *problem = "no memory for it";
+        return NULL;
+    }
+    message->frames = *frames;
+    memset(frames, 0, sizeof *frames);
+    *problem = message_check(message, signer, replay);
+    if (*problem) {
+        jk_message_release(message);
+        return NULL;
+    }
+    return message;
+}
+
+void jk_message_release(jk_message *message)
+{
+    if (!message) return;
+    jk_frames_clear(&message->frames);
+    free(message->id);
+    free(message->type);
+    free(message->subshell);
+    free(message);
+}
+
+static jk_slice message_object(const jk_message *message, size_t part)
+{
+    jk_slice slice = message_part(message, part);
+    return slice_is(slice, "null") ? (jk_slice){"{}", 2} : slice;
+}
+
+jk_slice jk_message_header(const jk_message *message)
+{
+    return message_part(message, PART_HEADER);
+}
+jk_slice jk_message_parent_header(const jk_message *message)
+{
+    return message_object(message, PART_PARENT);
+}
+jk_slice jk_message_metadata(const jk_message *message)
+{
+    return message_object(message, PART_METADATA);
+}
+jk_slice jk_message_content(const jk_message *message)
+{
+    return message_object(message, PART_CONTENT);
+}
+
+size_t jk_message_buffer_count(const jk_message *message)
+{
+    return message->frames.count - message->identities - PART_BUFFERS;
+}
+
+jk_slice jk_message_buffer(const jk_message *message, size_t index)
+{
+    return message_part(message, PART_BUFFERS + index);
+}
+
+jk_slice jk_message_identity(const jk_message *message, size_t index)
+{
+    return frame_slice(&message->frames, index);
+}
+
+bool jk_message_flag(const jk_message *message, const char *name)
+{
+    jk_slice part = jk_message_content(message);
+    json_error_t error;
+    json_t *content = json_loadb(part.data, part.size, 0, &error);
+    bool flag = json_is_true(json_object_get(content, name));
+    json_decref(content);
+    return flag;
+}
+
+/* --- Our own headers -------------------------------------------------------------------------------------
+ */
+
+int jk_session_open(jk_session *session)
+{
+    unsigned char random[16];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return -1;
+    for (size_t i = 0; i < sizeof random; i++) {
+        snprintf(session->id + 2 * i, 3, "%02x", random[i]);
+    }
+    session->pid = (long)getpid();
+    atomic_init(&session->count, 0);
+    return 0;
+}
+
+void jk_date_format(struct timespec date, char text[JK_DATE_SIZE])
+{
+    struct tm parts;
+    if (!gmtime_r(&date.tv_sec, &parts)) memset(&parts, 0, sizeof parts);
+    size_t used = strftime(text, JK_DATE_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + used, JK_DATE_SIZE - used, ".%06ldZ", (long)(date.tv_nsec / 1000));
+}
+
+void jk_session_header(jk_session *session, const char *type, struct timespec date, jk_buffer *header)
+{
+    char text[192], when[JK_DATE_SIZE];
+    jk_date_format(date, when);
+    snprintf(text, sizeof text,
+             "{\"msg_id\":\"%s_%ld_%lu\",\"username\":\"kernel\",\"session\":\"%s\",\"date\":\"%s\",",
+             session->id, session->pid, atomic_fetch_add(&session->count, 1) + 1, session->id, when);
+    jk_buffer_append_text(header, text);
+    jk_buffer_append_text(header, "\"version\":\"5.4\",\"msg_type\":");
+    jk_buffer_append_json(header, type, strlen(type));
+    jk_buffer_append(header, "}", 1);
+}

@@ -1,0 +1,174 @@
+/* Signatures and replay.
+ *
+ * The keyed context is made once and duplicated for every message: starting a context anew with its old key
+ * is broken in the first releases of OpenSSL 3.0, and a duplicate lets threads share the signer. */
+#include "jkernel/wire/wire.h"
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jk_signer {
+    EVP_MAC_CTX *keyed; /* NULL: messages are not signed */
+};
+
+static EVP_MAC_CTX *keyed_create(const char *digest, const void *key, size_t key_size)
+{
+    EVP_MD *known = EVP_MD_fetch(NULL, digest, NULL);
+    if (!known) return NULL;
+    EVP_MD_free(known);
+    EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    if (!mac) return NULL;
+    EVP_MAC_CTX *context = EVP_MAC_CTX_new(mac);
+    EVP_MAC_free(mac);
+    if (!context) return NULL;
+    /* OSSL_PARAM takes a non-const pointer but only reads through it. */
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t)digest, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    if (!EVP_MAC_init(context, key, key_size, parameters) ||
+        EVP_MAC_CTX_get_mac_size(context) * 2 >= JK_SIGNATURE_SIZE) {
+        EVP_MAC_CTX_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+int jk_signer_create(const char *scheme, const void *key, size_t key_size, jk_signer **signer)
+{
+    *signer = NULL;
+    if (strncmp(scheme, "hmac-", 5) != 0) return -1;
+    jk_signer *made = calloc(1, sizeof *made);
+    if (!made) return -1;
+    if (key_size > 0) {
+        made->keyed = keyed_create(scheme + 5, key, key_size);
+        if (!made->keyed) {
+            free(made);
+            return -1;
+        }
+    }
+    *signer = made;
+    return 0;
+}
+
+void jk_signer_release(jk_signer *signer)
+{
+    if (!signer) return;
+    EVP_MAC_CTX_free(signer->keyed);
+    free(signer);
+}
+
+int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS], char *hex)
+{
+    static const char digits[] = "0123456789abcdef";
+    hex[0] = '\0';
+    if (!signer->keyed) return 0;
+
+    unsigned char raw[JK_SIGNATURE_SIZE / 2];
+    size_t size = 0;
+    EVP_MAC_CTX *context = EVP_MAC_CTX_dup(signer->keyed);
+    bool good = context != NULL;
+    for (int i = 0; good && i < JK_SIGNED_PARTS; i++) {
+        good = EVP_MAC_update(context, parts[i].data, parts[i].size) == 1;
+    }
+    good = good && EVP_MAC_final(context, raw, &size, sizeof raw) == 1;
+    EVP_MAC_CTX_free(context);
+    if (!good) return -1;
+
+    for (size_t i = 0; i < size; i++) {
+        hex[2 * i] = digits[raw[i] >> 4];
+        hex[2 * i + 1] = digits[raw[i] & 15];
+    }
+    hex[2 * size] = '\0';
+    return (int)(2 * size);
+}
+
+bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slice parts[JK_SIGNED_PARTS])
+{
+    if (!signer->keyed) return true;
+    if (signature.size != EVP_MAC_CTX_get_mac_size(signer->keyed) * 2) return false;
+    char expected[JK_SIGNATURE_SIZE];
+    int size = jk_signer_sign(signer, parts, expected);
+    return size >= 0 && (size_t)size == signature.size &&
+           CRYPTO_memcmp(expected, signature.data, signature.size) == 0;
+}
+
+/* --- Replay: a ring of digests, and chains into it by their first bytes ------------------------------------
+ */
+
+#define STORE 65536u
+#define KEPT  32u /* hexadecimal digits: 128 bits tell signatures apart */
+
+struct jk_replay {
+    pthread_mutex_t lock;
+    uint32_t used, oldest;
+    char digests[STORE][KEPT];
+    uint32_t heads[STORE],
+        nexts[STORE]; /* slot + 1; 0 ends a chain, so that zeroed memory is an empty store */
+};
+
+jk_replay *jk_replay_create(void)
+{
+    jk_replay *replay = calloc(1, sizeof *replay);
+    if (!replay) return NULL;
+    if (pthread_mutex_init(&replay->lock, NULL) != 0) {
+        free(replay);
+        return NULL;
+    }
+    return replay;
+}
+
+void jk_replay_release(jk_replay *replay)
+{
+    if (!replay) return;
+    pthread_mutex_destroy(&replay->lock);
+    free(replay);
+}
+
+/* The digest is keyed and uniform: its own digits are the hash. */
+static uint32_t digest_chain(const char *digest)
+{
+    uint32_t chain = 0;
+    for (int i = 0; i < 4; i++) {
+        char c = digest[i];
+        chain = chain << 4 | (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return chain & (STORE - 1);
+}
+
+static uint32_t slot_take(jk_replay *replay)
+{
+    if (replay->used < STORE) return replay->used++;
+    uint32_t slot = replay->oldest;
+    replay->oldest = (replay->oldest + 1) & (STORE - 1);
+    uint32_t *link = &replay->heads[digest_chain(replay->digests[slot])];
+    while (*link != slot + 1) link = &replay->nexts[*link - 1];
+    *link = replay->nexts[slot];
+    return slot;
+}
+
+bool jk_replay_record(jk_replay *replay, jk_slice signature)
+{
+    if (signature.size < KEPT) return true;
+    const char *digest = signature.data;
+    bool fresh = true;
+    pthread_mutex_lock(&replay->lock);
+    uint32_t *head = &replay->heads[digest_chain(digest)];
+    for (uint32_t at = *head; at && fresh; at = replay->nexts[at - 1]) {
+        fresh = memcmp(replay->digests[at - 1], digest, KEPT) != 0;
+    }
+    if (fresh) {
+        uint32_t slot = slot_take(replay);
+        memcpy(replay->digests[slot], digest, KEPT);
+        replay->nexts[slot] = *head;
+        *head = slot + 1;
+    }
+    pthread_mutex_unlock(&replay->lock);
+    return fresh;
+}

@@ -1,0 +1,131 @@
+/* Growing text and UTF-8. Stream text comes from descriptors that anything may write to, so it is made valid
+ * here, on its way into JSON. */
+#include "jkernel/wire/wire.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool buffer_reserve(jk_buffer *buffer, size_t more)
+{
+    if (buffer->failed) return false;
+    if (more > SIZE_MAX / 2 - buffer->size) {
+        buffer->failed = true;
+        return false;
+    }
+    size_t wanted = buffer->size + more;
+    if (wanted <= buffer->capacity) return true;
+    size_t capacity = buffer->capacity ? buffer->capacity : 128;
+    while (capacity < wanted) capacity *= 2;
+    char *data = realloc(buffer->data, capacity);
+    if (!data) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+void jk_buffer_append(jk_buffer *buffer, const void *data, size_t size)
+{
+    if (size == 0 || !buffer_reserve(buffer, size)) return;
+    memcpy(buffer->data + buffer->size, data, size);
+    buffer->size += size;
+}
+
+void jk_buffer_append_text(jk_buffer *buffer, const char *text)
+{
+    jk_buffer_append(buffer, text, strlen(text));
+}
+
+void jk_buffer_clear(jk_buffer *buffer)
+{
+    free(buffer->data);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+/* The bounds of the second byte rule out overlong forms, surrogates and what lies beyond U+10FFFF. */
+int jk_utf8_next(const char *text, size_t size)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (size == 0) return 0;
+    unsigned char first = bytes[0];
+    if (first < 0x80) return 1;
+
+    int length;
+    unsigned char low = 0x80, high = 0xbf;
+    if (first >= 0xc2 && first <= 0xdf) {
+        length = 2;
+    } else if (first >= 0xe0 && first <= 0xef) {
+        length = 3;
+        if (first == 0xe0) low = 0xa0;
+        if (first == 0xed) high = 0x9f;
+    } else if (first >= 0xf0 && first <= 0xf4) {
+        length = 4;
+        if (first == 0xf0) low = 0x90;
+        if (first == 0xf4) high = 0x8f;
+    } else {
+        return -1;
+    }
+    for (int i = 1; i < length; i++) {
+        if ((size_t)i == size) return 0;
+        if (bytes[i] < low || bytes[i] > high) return -1;
+        low = 0x80;
+        high = 0xbf;
+    }
+    return length;
+}
+
+bool jk_utf8_valid(const char *text, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        int length = jk_utf8_next(text + at, size - at);
+        if (length <= 0) return false;
+        at += (size_t)length;
+    }
+    return true;
+}
+
+static void append_escape(jk_buffer *buffer, unsigned char byte)
+{
+    static const char names[] = "\"\"\\\\\nn\rr\tt\bb\ff";
+    for (size_t i = 0; i + 1 < sizeof names; i += 2) {
+        if ((unsigned char)names[i] == byte) {
+            char pair[2] = {'\\', names[i + 1]};
+            jk_buffer_append(buffer, pair, 2);
+            return;
+        }
+    }
+    char code[8];
+    snprintf(code, sizeof code, "\\u%04x", byte);
+    jk_buffer_append(buffer, code, 6);
+}
+
+void jk_buffer_append_json(jk_buffer *buffer, const char *text, size_t size)
+{
+    size_t start = 0; /* of the run that can be copied as it is */
+    jk_buffer_append(buffer, "\"", 1);
+    for (size_t at = 0; at < size;) {
+        unsigned char byte = (unsigned char)text[at];
+        if (byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\') {
+            at++;
+            continue;
+        }
+        int length = byte < 0x80 ? 1 : jk_utf8_next(text + at, size - at);
+        if (byte >= 0x80 && length > 0) {
+            at += (size_t)length;
+            continue;
+        }
+        jk_buffer_append(buffer, text + start, at - start);
+        if (byte < 0x80) {
+            append_escape(buffer, byte);
+        } else {
+            jk_buffer_append(buffer, "\xef\xbf\xbd", 3);
+        }
+        start = ++at;
+    }
+    jk_buffer_append(buffer, text + start, size - start);
+    jk_buffer_append(buffer, "\"", 1);
+}

@@ -1,0 +1,183 @@
+/* Bytes to messages and back: the connection file, the signature, the frames and the headers of the Jupyter
+ * messaging protocol. No threads and no sockets of its own; everything that arrives is untrusted.
+ *
+ * On the wire a message is: identities | <IDS|MSG> | signature | header | parent header | metadata | content
+ * | buffers. The four JSON frames are signed byte for byte; buffers are not. An incoming message is first
+ * verified, then parsed, and only then remembered against replay.
+ *
+ * Strings: a `jk_slice` is borrowed for the call, or as long as the object it came from.
+ *
+ * Source: Jupyter messaging protocol 5.4 (jupyter_client, "Messaging in Jupyter", "Making kernels"). */
+#ifndef JK_WIRE_H
+#define JK_WIRE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+#include <zmq.h>
+
+typedef struct jk_slice {
+    const void *data;
+    size_t size;
+} jk_slice;
+
+/* --- The log -------------------------------------------------------------------------------------------- */
+
+/* Append one line to the file named by DRUPE_LOG; without that variable, nothing. Never the terminal. Control
+ * characters are replaced, so that what a client sent cannot forge lines. Any thread. */
+void jk_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- Growing text --------------------------------------------------------------------------------------- */
+
+/* Zeroed to begin with. Once an allocation fails, `failed` stays true and appending does nothing. */
+typedef struct jk_buffer {
+    char *data;
+    size_t size, capacity;
+    bool failed;
+} jk_buffer;
+
+void jk_buffer_append(jk_buffer *buffer, const void *data, size_t size);
+void jk_buffer_append_text(jk_buffer *buffer, const char *text);
+/* Append a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void jk_buffer_append_json(jk_buffer *buffer, const char *text, size_t size);
+void jk_buffer_clear(jk_buffer *buffer); /* free and zero */
+
+/* The length of the UTF-8 sequence at `text`: 1 to 4, 0 when `size` cuts a so far valid one, -1 when invalid.
+ */
+int jk_utf8_next(const char *text, size_t size);
+bool jk_utf8_valid(const char *text, size_t size);
+
+/* --- The connection file -------------------------------------------------------------------------------- */
+
+typedef enum jk_channel { JK_SHELL, JK_IOPUB, JK_STDIN, JK_CONTROL, JK_HEARTBEAT, JK_CHANNELS } jk_channel;
+
+const char *jk_channel_name(jk_channel channel); /* "shell", "iopub", "stdin", "control", "heartbeat" */
+
+#define JK_KEY_Z85 41 /* a CurveZMQ key as text, with its NUL */
+
+typedef struct jk_config {
+    char *path;
+    char ip[64];
+    int ports[JK_CHANNELS]; /* 0: choose one when binding, then call jk_config_write() */
+    char scheme[32];        /* "hmac-sha256" */
+    char *key;              /* secret; empty: messages are not signed */
+    size_t key_size;
+    char curve_public[JK_KEY_Z85], curve_secret[JK_KEY_Z85]; /* empty: no encryption */
+    struct json_t *document;                                 /* the file as read, for jk_config_write() */
+} jk_config;
+
+/* Read and check a connection file. Refuses one that anybody but its owner may read or write. Returns 0, or
+ * -1 with one line of what to do in `problem`; `config` is then empty. Release with jk_config_clear(). */
+int jk_config_read(const char *path, jk_config *config, char *problem, size_t problem_size);
+
+/* Put the ports of `config` into its file: a new file of mode 0600 takes the place of the old one at once.
+ * All other fields stay. Returns 0, or -1 and a problem. */
+int jk_config_write(const jk_config *config, char *problem, size_t problem_size);
+
+void jk_config_clear(jk_config *config); /* also wipes the key */
+
+/* --- The signature -------------------------------------------------------------------------------------- */
+
+#define JK_SIGNED_PARTS   4   /* header, parent header, metadata, content */
+#define JK_SIGNATURE_SIZE 129 /* the longest digest in hexadecimal, and NUL */
+
+/* Immutable after creation: any number of threads may use one at a time. */
+typedef struct jk_signer jk_signer;
+
+/* `scheme` is "hmac-<digest>" with any digest that OpenSSL knows; an empty key means no signatures. Returns
+ * 0, or -1 when the scheme is unknown or memory is short. */
+int jk_signer_create(const char *scheme, const void *key, size_t key_size, jk_signer **signer);
+void jk_signer_release(jk_signer *signer); /* NULL-safe */
+
+/* Write the signature in lower-case hexadecimal; empty without a key. Returns its length, or -1. */
+int jk_signer_sign(const jk_signer *signer, const jk_slice parts[JK_SIGNED_PARTS], char *hex);
+
+/* Whether `signature` belongs to the parts. Its length is checked first, then it is compared in constant
+ * time. Without a key everything is accepted. */
+bool jk_signer_verify(const jk_signer *signer, jk_slice signature, const jk_slice parts[JK_SIGNED_PARTS]);
+
+/* The last 65,536 signatures that were accepted. Any thread. */
+typedef struct jk_replay jk_replay;
+
+jk_replay *jk_replay_create(void);         /* NULL: no memory */
+void jk_replay_release(jk_replay *replay); /* NULL-safe */
+/* Remember a verified signature. Returns false when it was there already: the message is a replay. An empty
+ * signature (no key) is never remembered. */
+bool jk_replay_record(jk_replay *replay, jk_slice signature);
+
+/* --- Frames --------------------------------------------------------------------------------------------- */
+
+/* One multipart message as received. Zeroed to begin with. */
+typedef struct jk_frames {
+    zmq_msg_t *items;
+    size_t count, capacity;
+} jk_frames;
+
+#define JK_FRAMES_MOST 1024 /* a longer message is read to its end and dropped */
+
+/* Take one message from `socket` without waiting. Returns 1, 0 when there is none, or -1 with errno: EPROTO
+ * for a message that was too long and is gone, ENOMEM, or what zmq_msg_recv() reports. */
+int jk_frames_receive(void *socket, jk_frames *frames);
+void jk_frames_clear(jk_frames *frames); /* close and zero */
+
+typedef struct jk_message {
+    jk_frames frames;
+    size_t identities; /* frames before the delimiter */
+    char *id, *type;   /* from the header */
+    char *subshell;    /* header.subshell_id, or NULL */
+} jk_message;
+
+/* Verify, parse, record. `frames` are taken in every case and left empty. On failure returns NULL and a
+ * constant text in `problem`. */
+jk_message *jk_message_parse(jk_frames *frames, const jk_signer *signer, jk_replay *replay,
+                             const char **problem);
+void jk_message_release(jk_message *message); /* NULL-safe */
+
+/* The parts, as received; `{}` where the sender wrote null. */
+jk_slice jk_message_header(const jk_message *message);
+jk_slice jk_message_parent_header(const jk_message *message);
+jk_slice jk_message_metadata(const jk_message *message);
+jk_slice jk_message_content(const jk_message *message);
+size_t jk_message_buffer_count(const jk_message *message);
+jk_slice jk_message_buffer(const jk_message *message, size_t index);
+jk_slice jk_message_identity(const jk_message *message, size_t index);
+
+/* Whether the content has the member `name` with the value true. */
+bool jk_message_flag(const jk_message *message, const char *name);
+
+/* --- Sending -------------------------------------------------------------------------------------------- */
+
+/* Who we are: one per process, in every header. */
+typedef struct jk_session {
+    char id[33];
+    long pid;
+    atomic_ulong count;
+} jk_session;
+
+int jk_session_open(jk_session *session); /* 0, or -1: no random numbers */
+
+#define JK_DATE_SIZE 32
+/* ISO 8601 in UTC with microseconds: "2026-01-31T12:00:00.000001Z". */
+void jk_date_format(struct timespec date, char text[JK_DATE_SIZE]);
+
+/* Append a new header to `header`. Any thread. */
+void jk_session_header(jk_session *session, const char *type, struct timespec date, jk_buffer *header);
+
+/* One outgoing message. Empty JSON parts are sent as `{}`. */
+typedef struct jk_envelope {
+    const jk_message *to; /* its identities go first; or NULL */
+    jk_slice topic;       /* sent first when `to` is NULL */
+    jk_slice header, parent, metadata, content;
+    const jk_slice *buffers;
+    size_t nbuffers;
+    /* When set, the content is *taken*: handed to the transport without a copy and released through this, on
+     * any thread, with `hint`; on failure too. */
+    void (*content_free)(void *data, void *hint);
+    void *hint;
+} jk_envelope;
+
+/* Sign and send without waiting. A peer that has gone is no error. Returns 0, or -1 with errno. */
+int jk_envelope_send(const jk_envelope *envelope, void *socket, const jk_signer *signer);
+
+#endif
