@@ -1,0 +1,168 @@
+/* The host's side of the kernels: elements in blocks of one type.
+ *
+ * Kernels are instantiated per operation and compute type only. Operands of other types or with strides pass
+ * block by block through buffers that stay in the L1 cache, so that neither element types nor layouts
+ * multiply the code. Included by the generated file, once per instruction set; everything is static. */
+#include "backends/backend.h"
+#include "kernels/params.h"
+#include <math.h>
+#include <string.h>
+
+/* glibc's vector functions: its headers offer them under -ffast-math only, which would spoil NaN and
+ * infinity here. Clang is told by -fveclib instead. */
+#if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) || (defined(__aarch64__) && __GLIBC_PREREQ(2, 38))
+#define VECTOR_FUNCTION(name)                                                                                \
+    extern __attribute__((simd("notinbranch"))) double name(double);                                         \
+    extern __attribute__((simd("notinbranch"))) float name##f(float)
+VECTOR_FUNCTION(exp);
+VECTOR_FUNCTION(log);
+VECTOR_FUNCTION(sin);
+VECTOR_FUNCTION(cos);
+extern __attribute__((simd("notinbranch"))) double pow(double, double);
+extern __attribute__((simd("notinbranch"))) float powf(float, float);
+#endif
+#endif
+
+#include "kernels/dialect.h"
+#include "kernels/numeric.h"
+
+/* Elements of a block. Five buffers of the widest type fit a 32 KiB cache. */
+#define BLOCK      512
+#define ITEM_BYTES 8
+
+typedef struct block {
+    _Alignas(64) char bytes[BLOCK * ITEM_BYTES];
+} block;
+
+typedef void (*cast_fn)(i64 n, void *to, const void *from);
+
+#define CAST(from, to, from_type, to_type)                                                                   \
+    static void cast_##from##_##to(i64 n, void *to_, const void *from_)                                      \
+    {                                                                                                        \
+        const from_type *in = from_;                                                                         \
+        to_type *out = to_;                                                                                  \
+        INDEPENDENT                                                                                          \
+        for (i64 i = 0; i < n; i++) out[i] = (to_type)in[i];                                                 \
+    }
+#define CAST_TO_BOOL(from, to, from_type)                                                                    \
+    static void cast_##from##_##to(i64 n, void *to_, const void *from_)                                      \
+    {                                                                                                        \
+        const from_type *in = from_;                                                                         \
+        uint8_t *out = to_;                                                                                  \
+        INDEPENDENT                                                                                          \
+        for (i64 i = 0; i < n; i++) out[i] = in[i] != 0;                                                     \
+    }
+
+/* Where the share of work-item `item` of `items` begins: whole cache lines of any type, so that neighbours do
+ * not write to one line. */
+static inline i64 share(i64 n, i64 item, i64 items)
+{
+    const i64 per = n < 64 * items ? (n + items - 1) / items : ((n + items - 1) / items + 63) / 64 * 64;
+    return min(n, item * per);
+}
+
+#define STRIDED_COPY(name, type)                                                                             \
+    static void name(void *to_, i64 to_stride, const void *from_, i64 from_stride, i64 n)                    \
+    {                                                                                                        \
+        type *to = to_;                                                                                      \
+        const type *from = from_;                                                                            \
+        if (to_stride == 1 && from_stride == 0) {                                                            \
+            const type value = *from;                                                                        \
+            for (i64 i = 0; i < n; i++) to[i] = value;                                                       \
+        } else if (to_stride == 1) {                                                                         \
+            INDEPENDENT                                                                                      \
+            for (i64 i = 0; i < n; i++) to[i] = from[i * from_stride];                                       \
+        } else {                                                                                             \
+            for (i64 i = 0; i < n; i++) to[i * to_stride] = from[i * from_stride];                           \
+        }                                                                                                    \
+    }
+STRIDED_COPY(strided_copy_1, uint8_t)
+STRIDED_COPY(strided_copy_2, uint16_t)
+STRIDED_COPY(strided_copy_4, uint32_t)
+STRIDED_COPY(strided_copy_8, uint64_t)
+
+/* n elements of `size` bytes; strides in elements. */
+static void strided_copy(void *to, i64 to_stride, const void *from, i64 from_stride, i64 n, i64 size)
+{
+    if (to_stride == 1 && from_stride == 1)
+        memcpy(to, from, (size_t)(n * size));
+    else if (size == 4)
+        strided_copy_4(to, to_stride, from, from_stride, n);
+    else if (size == 8)
+        strided_copy_8(to, to_stride, from, from_stride, n);
+    else if (size == 2)
+        strided_copy_2(to, to_stride, from, from_stride, n);
+    else
+        strided_copy_1(to, to_stride, from, from_stride, n);
+}
+
+/* One operand in memory, seen as a sequence of elements in C order of `shape`. */
+typedef struct operand {
+    char *base;
+    int dtype, ndim; /* ndim 0: contiguous */
+    i64 size;        /* bytes of an element */
+    const i64 *shape, *strides;
+} operand;
+
+typedef struct cursor {
+    i64 index[DRUPE_KERNEL_DIMS];
+    i64 offset; /* elements */
+} cursor;
+
+static void cursor_seek(cursor *c, const operand *o, i64 at)
+{
+    c->offset = 0;
+    for (int d = o->ndim - 1; d >= 0; d--) {
+        const i64 rest = at / o->shape[d];
+        c->index[d] = at - rest * o->shape[d];
+        c->offset += c->index[d] * o->strides[d];
+        at = rest;
+    }
+}
+
+/* Forward by n elements that do not cross the end of the row. */
+static void cursor_advance(cursor *c, const operand *o, i64 n)
+{
+    int d = o->ndim - 1;
+    c->index[d] += n;
+    c->offset += n * o->strides[d];
+    while (d > 0 && c->index[d] == o->shape[d]) {
+        c->offset -= o->shape[d] * o->strides[d];
+        c->index[d] = 0;
+        d--;
+        c->index[d]++;
+        c->offset += o->strides[d];
+    }
+}
+
+/* Between elements [at, at + n) of a strided operand and a contiguous buffer of its type. */
+static void operand_move(const operand *o, i64 at, i64 n, char *buffer, int to_operand)
+{
+    cursor c;
+    cursor_seek(&c, o, at);
+    const int last = o->ndim - 1;
+    const i64 stride = o->strides[last];
+    while (n > 0) {
+        const i64 run = min(n, o->shape[last] - c.index[last]);
+        char *element = o->base + c.offset * o->size;
+        if (to_operand)
+            strided_copy(element, stride, buffer, 1, run, o->size);
+        else
+            strided_copy(buffer, 1, element, stride, run, o->size);
+        buffer += run * o->size;
+        n -= run;
+        if (n > 0) cursor_advance(&c, o, run);
+    }
+}
+
+/* The address of element `at` if [at, at + n) are neighbours, else NULL. */
+static char *operand_neighbours(const operand *o, i64 at, i64 n)
+{
+    if (o->ndim == 0) return o->base + at * o->size;
+    const int last = o->ndim - 1;
+    if (o->strides[last] != 1) return NULL;
+    cursor c;
+    cursor_seek(&c, o, at);
+    return c.index[last] + n <= o->shape[last] ? o->base + c.offset * o->size : NULL;
+}

@@ -1,0 +1,217 @@
+/* Runs the loops of the shape files over shares of the work; see host_block.h. */
+#include "kernels/host_block.h"
+/* The casts between all element types, CASTS[from][to], and SIZES. */
+#include "generated/host_casts.inc"
+
+/* --- Element-wise --------------------------------------------------------------------------------------- */
+
+typedef struct map_kernel {
+    void (*loop)(i64 n, void *out, const void *const *in);
+    int arity, compute, result;
+} map_kernel;
+
+static void map_operand(operand *o, const drupe_map_head *p, const void *pointer, int index)
+{
+    o->base = *(char *const *)pointer;
+    o->dtype = p->dtypes[index];
+    o->size = SIZES[o->dtype];
+    o->ndim = p->ndim;
+    if (p->ndim) {
+        const drupe_map_params *full = (const drupe_map_params *)p;
+        o->shape = full->shape;
+        o->strides = full->strides[index];
+    }
+}
+
+/* Elements [at, at + n) in the compute type: where they are, or in `buffer`. */
+static const void *map_fetch(const operand *o, int compute, i64 at, i64 n, block *buffer, block *raw)
+{
+    const char *where = operand_neighbours(o, at, n);
+    if (where && o->dtype == compute) return where;
+    if (!where) {
+        char *to = o->dtype == compute ? buffer->bytes : raw->bytes;
+        operand_move(o, at, n, to, 0);
+        if (o->dtype == compute) return to;
+        where = to;
+    }
+    CASTS[o->dtype][compute](n, buffer->bytes, where);
+    return buffer->bytes;
+}
+
+static void map_store(const operand *o, int result, i64 at, i64 n, const block *values, block *raw)
+{
+    char *where = operand_neighbours(o, at, n);
+    if (where) {
+        CASTS[result][o->dtype](n, where, values->bytes);
+    } else if (o->dtype == result) {
+        operand_move(o, at, n, (char *)values->bytes, 1);
+    } else {
+        CASTS[result][o->dtype](n, raw->bytes, values->bytes);
+        operand_move(o, at, n, raw->bytes, 1);
+    }
+}
+
+/* Whether every operand is contiguous and of the type it is computed in: no blocks needed. */
+static int map_is_plain(const map_kernel *k, const drupe_map_head *p)
+{
+    if (p->ndim || p->constants || p->dtypes[0] != k->result) return 0;
+    for (int i = 0; i < k->arity; i++)
+        if (p->dtypes[i + 1] != k->compute) return 0;
+    return 1;
+}
+
+/* How many elements to handle at once: whole rows and parts of rows where that keeps operands with contiguous
+ * rows out of the buffers. */
+static i64 map_block(const drupe_map_head *p, i64 at, i64 until)
+{
+    i64 n = min((i64)BLOCK, until - at);
+    if (p->ndim) {
+        const i64 length = ((const drupe_map_params *)p)->shape[p->ndim - 1];
+        if (length >= BLOCK / 4) n = min(n, length - at % length);
+    }
+    return n;
+}
+
+static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, const void *const *args)
+{
+    const drupe_map_head *p = args[1 + k->arity];
+    i64 at = share(p->n, (i64)begin, (i64)size);
+    const i64 until = share(p->n, (i64)end, (i64)size);
+    if (at >= until) return;
+    operand out, in[DRUPE_KERNEL_INPUTS];
+    const void *sources[DRUPE_KERNEL_INPUTS];
+    block buffers[DRUPE_KERNEL_INPUTS], result, raw;
+    map_operand(&out, p, args[0], 0);
+    for (int i = 0; i < k->arity; i++) {
+        if (p->constants >> i & 1)
+            strided_copy(buffers[i].bytes, 1, &p->value[i], 0, min((i64)BLOCK, until - at),
+                         SIZES[k->compute]);
+        else
+            map_operand(&in[i], p, args[1 + i], i + 1);
+    }
+    if (map_is_plain(k, p)) {
+        for (int i = 0; i < k->arity; i++) sources[i] = in[i].base + at * in[i].size;
+        k->loop(until - at, out.base + at * out.size, sources);
+        return;
+    }
+    for (i64 n; at < until; at += n) {
+        n = map_block(p, at, until);
+        for (int i = 0; i < k->arity; i++)
+            sources[i] = p->constants >> i & 1 ? buffers[i].bytes
+                                               : map_fetch(&in[i], k->compute, at, n, &buffers[i], &raw);
+        void *direct = out.dtype == k->result ? operand_neighbours(&out, at, n) : NULL;
+        k->loop(n, direct ? direct : result.bytes, sources);
+        if (!direct) map_store(&out, k->result, at, n, &result, &raw);
+    }
+}
+
+/* --- Sequences ------------------------------------------------------------------------------------------ */
+
+typedef void (*sequence_loop)(i64 begin, i64 n, const void *start, const void *step, void *out);
+
+static void sequence_run(sequence_loop loop, int compute, size_t begin, size_t end, size_t size,
+                         const void *const *args)
+{
+    const drupe_sequence_params *p = args[1];
+    const i64 width = SIZES[p->dtype], until = share(p->n, (i64)end, (i64)size);
+    char *out = *(char *const *)args[0];
+    block values, raw;
+    i64 n;
+    for (i64 at = share(p->n, (i64)begin, (i64)size); at < until; at += n) {
+        n = min((i64)BLOCK, until - at);
+        loop(at, n, &p->start, &p->step, values.bytes);
+        CASTS[compute][p->dtype](n, raw.bytes, values.bytes);
+        strided_copy(out + at * p->stride * width, p->stride, raw.bytes, 1, n, width);
+    }
+}
+
+/* --- Reductions ----------------------------------------------------------------------------------------- */
+
+typedef struct reduce_kernel {
+    void (*row)(i64 n, const void *in, void *carry);    /* fold n elements into one carried result */
+    void (*column)(i64 n, const void *in, void *carry); /* element by element into n results */
+    void (*start)(i64 n, void *carry, int wide);
+    void (*finish)(const void *carry, void *out);
+    int compute;
+} reduce_kernel;
+
+/* Long enough to amortise folding the lanes, short enough that rounding errors stay those of short sums. */
+#define ROW_BLOCK 4096
+
+static i64 reduce_base(const drupe_reduce_params *p, i64 output, int ndim)
+{
+    i64 base = 0;
+    for (int d = ndim - 1; d >= 0; d--) {
+        base += output % p->shape[d] * p->strides[d];
+        output /= p->shape[d];
+    }
+    return base;
+}
+
+/* n elements in the compute type: where they are, or in `buffer` (n <= BLOCK then). */
+static const void *reduce_fetch(const reduce_kernel *k, int dtype, const char *from, i64 stride, i64 n,
+                                block *buffer, block *raw)
+{
+    const i64 width = SIZES[dtype];
+    if (dtype == k->compute) {
+        if (stride == 1) return from;
+        strided_copy(buffer->bytes, 1, from, stride, n, width);
+        return buffer->bytes;
+    }
+    if (stride != 1) {
+        strided_copy(raw->bytes, 1, from, stride, n, width);
+        from = raw->bytes;
+    }
+    CASTS[dtype][k->compute](n, buffer->bytes, from);
+    return buffer->bytes;
+}
+
+static void reduce_run_rows(const reduce_kernel *k, size_t begin, size_t end, size_t size,
+                            const void *const *args)
+{
+    char *out = *(char *const *)args[0];
+    const char *in = *(const char *const *)args[1];
+    const drupe_reduce_params *p = args[2];
+    const i64 tasks = p->outputs * p->splits, per = (p->extent + p->splits - 1) / p->splits;
+    const i64 until = share(tasks, (i64)end, (i64)size), width = SIZES[p->in_dtype];
+    const i64 most = p->in_dtype == k->compute && p->stride == 1 ? ROW_BLOCK : BLOCK;
+    block buffer, raw;
+    for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
+        const char *row = in + reduce_base(p, t / p->splits, p->ndim) * width;
+        const i64 from = t % p->splits * per, to = min(p->extent, from + per);
+        drupe_u64 carry[2], value;
+        k->start(1, carry, 1);
+        for (i64 at = from, n; at < to; at += n) {
+            n = min(most, to - at);
+            k->row(n, reduce_fetch(k, p->in_dtype, row + at * p->stride * width, p->stride, n, &buffer, &raw),
+                   carry);
+        }
+        k->finish(carry, &value);
+        CASTS[k->compute][p->out_dtype](1, out + t * SIZES[p->out_dtype], &value);
+    }
+}
+
+static void reduce_run_columns(const reduce_kernel *k, size_t begin, size_t end, size_t size,
+                               const void *const *args)
+{
+    char *out = *(char *const *)args[0];
+    const char *in = *(const char *const *)args[1];
+    const drupe_reduce_params *p = args[2];
+    const int last = p->ndim - 1;
+    const i64 inner = p->shape[last], step = p->strides[last], blocks = (inner + BLOCK - 1) / BLOCK;
+    const i64 rows = p->outputs / inner, tasks = blocks * rows * p->splits;
+    const i64 per = (p->extent + p->splits - 1) / p->splits, width = SIZES[p->in_dtype];
+    const i64 until = share(tasks, (i64)end, (i64)size);
+    block buffer, raw, results;
+    for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
+        const i64 first = t % blocks * BLOCK, row = t / blocks % rows, split = t / blocks / rows;
+        const i64 n = min((i64)BLOCK, inner - first), to = min(p->extent, (split + 1) * per);
+        const char *from = in + (reduce_base(p, row, last) + first * step) * width;
+        k->start(n, results.bytes, 0);
+        for (i64 i = split * per; i < to; i++)
+            k->column(n, reduce_fetch(k, p->in_dtype, from + i * p->stride * width, step, n, &buffer, &raw),
+                      results.bytes);
+        CASTS[k->compute][p->out_dtype](
+            n, out + (split * p->outputs + row * inner + first) * SIZES[p->out_dtype], results.bytes);
+    }
+}

@@ -1,0 +1,77 @@
+/* out[m][n] = sum over k of a[m][k] b[k][n] in one type: what serves integers, bool, and devices without a
+ * BLAS. MULTIPLY(r, x, y) is r + x * y in the type's sense.
+ *
+ * CPU form and C99: a chunk of (row, block of WIDTH columns) tasks per work-item. GPU form: TILE x TILE in
+ * local memory. */
+#ifndef __OPENCL_VERSION__
+#define WIDTH 64
+static void CAT(NAME, _task)(TC *out, const TC *a, const TC *b, const drupe_matmul_params *p, i64 width)
+{
+    TC r[WIDTH] = {0};
+    for (i64 l = 0; l < p->k; l++) {
+        const TC x = a[l * p->a_column];
+        const TC *row = b + l * p->b_row;
+        if (width == WIDTH) {
+            for (i64 j = 0; j < WIDTH; j++) r[j] = (TC)(MULTIPLY(r[j], x, row[j]));
+        } else {
+            for (i64 j = 0; j < width; j++) r[j] = (TC)(MULTIPLY(r[j], x, row[j]));
+        }
+    }
+    for (i64 j = 0; j < width; j++) out[j] = r[j];
+}
+static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
+{
+    TC *out = *(TC *const *)args[0];
+    const TC *a = *(const TC *const *)args[1], *b = *(const TC *const *)args[2];
+    const drupe_matmul_params *p = args[3];
+    const i64 blocks = (p->n + WIDTH - 1) / WIDTH, tasks = blocks * p->m;
+    const i64 until = share(tasks, (i64)end, (i64)size);
+    for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
+        const i64 row = t / blocks, j = t % blocks * WIDTH;
+        CAT(NAME, _task)(out + row * p->n + j, a + row * p->a_row, b + j, p, min((i64)WIDTH, p->n - j));
+    }
+}
+#undef WIDTH
+
+#elif FORM_GPU
+#define TILE 16
+KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p)
+{
+    LOCAL TC left[TILE][TILE], right[TILE][TILE + 1];
+    const i64 down = (p.m + TILE - 1) / TILE, across = (p.n + TILE - 1) / TILE;
+    const int x = get_local_id(0) % TILE, y = get_local_id(0) / TILE;
+    for (i64 t = get_group_id(0); t < down * across; t += get_num_groups(0)) {
+        const i64 row = t / across * TILE + y, column = t % across * TILE + x;
+        TC r = 0;
+        for (i64 l = 0; l < p.k; l += TILE) {
+            left[y][x] = row < p.m && l + x < p.k ? a[row * p.a_row + (l + x) * p.a_column] : (TC)0;
+            right[y][x] = l + y < p.k && column < p.n ? b[(l + y) * p.b_row + column] : (TC)0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            UNROLL
+            for (int i = 0; i < TILE; i++) r = (TC)(MULTIPLY(r, left[y][i], right[i][x]));
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (row < p.m && column < p.n) out[row * p.n + column] = r;
+    }
+}
+
+#else
+#define WIDTH 64
+KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p)
+{
+    const i64 blocks = (p.n + WIDTH - 1) / WIDTH, tasks = blocks * p.m, items = get_global_size(0);
+    const i64 part = (tasks + items - 1) / items, from = get_global_id(0) * part, until = min(from + part, tasks);
+    for (i64 t = from; t < until; t++) {
+        const i64 row = t / blocks, j = t % blocks * WIDTH, width = min((i64)WIDTH, p.n - j);
+        TC r[WIDTH];
+        for (int i = 0; i < WIDTH; i++) r[i] = 0;
+        for (i64 l = 0; l < p.k; l++) {
+            const TC x = a[row * p.a_row + l * p.a_column];
+            GLOBAL const TC *y = b + l * p.b_row + j;
+            INDEPENDENT
+            for (i64 i = 0; i < width; i++) r[i] = (TC)(MULTIPLY(r[i], x, y[i]));
+        }
+        for (i64 i = 0; i < width; i++) out[row * p.n + j + i] = r[i];
+    }
+}
+#endif

@@ -1,0 +1,191 @@
+/* Reductions: OP(a, b) combines, IDENTITY starts; drupe_reduce_params says which elements belong together.
+ *
+ *   row      the reduced axis is run through per output; STRIDED 0: its elements are neighbours
+ *   column   the outputs of the last kept axis are run through per reduced index
+ *
+ * CPU form: a chunk of outputs or splits per work-item, LANES accumulators. GPU form: row kernels give a
+ * work-group to each output and split and fold in local memory, column kernels a work-item.
+ *
+ * C99: the two loops over blocks in the compute type; host_run.h does the rest. TW carries the result from
+ * block to block. */
+#ifndef __OPENCL_VERSION__
+#define LANES (LANE_BYTES / (i64)sizeof(TC))
+static TC CAT(NAME, _block)(i64 n, const TC *in)
+{
+    TC lanes[LANES];
+    i64 i = 0;
+    if (n < 16) { /* short rows are common, and starting and folding the lanes would outweigh them */
+        TC result = IDENTITY;
+        for (; i < n; i++) result = (TC)(OP(result, in[i]));
+        return result;
+    }
+    for (i64 l = 0; l < LANES; l++) lanes[l] = IDENTITY;
+    for (; i + LANES <= n; i += LANES)
+        for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(OP(lanes[l], in[i + l]));
+    for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(OP(lanes[l], in[i + l]));
+    for (i64 half = LANES / 2; half; half /= 2)
+        for (i64 l = 0; l < half; l++) lanes[l] = (TC)(OP(lanes[l], lanes[l + half]));
+    return lanes[0];
+}
+static void CAT(NAME, _row)(i64 n, const void *in, void *carry)
+{
+    TW *result = carry;
+    *result = (TW)(OP(*result, (TW)CAT(NAME, _block)(n, in)));
+}
+static void CAT(NAME, _column)(i64 n, const void *in_, void *carry)
+{
+    const TC *in = in_;
+    TC *result = carry;
+    INDEPENDENT
+    for (i64 i = 0; i < n; i++) result[i] = (TC)(OP(result[i], in[i]));
+}
+static void CAT(NAME, _start)(i64 n, void *carry, int wide)
+{
+    for (i64 i = 0; i < n; i++) {
+        if (wide)
+            ((TW *)carry)[i] = IDENTITY;
+        else
+            ((TC *)carry)[i] = IDENTITY;
+    }
+}
+static void CAT(NAME, _finish)(const void *carry, void *out)
+{
+    *(TC *)out = (TC) * (const TW *)carry;
+}
+static const reduce_kernel CAT(NAME, _kernel) = {CAT(NAME, _row),    CAT(NAME, _column), CAT(NAME, _start),
+                                                 CAT(NAME, _finish), TC_ID};
+static void CAT(NAME, _by_row)(size_t begin, size_t end, size_t size, const void *const *args)
+{
+    reduce_run_rows(&CAT(NAME, _kernel), begin, end, size, args);
+}
+static void CAT(NAME, _by_column)(size_t begin, size_t end, size_t size, const void *const *args)
+{
+    reduce_run_columns(&CAT(NAME, _kernel), begin, end, size, args);
+}
+#undef LANES
+
+#else
+#ifndef REDUCE_BASE
+#define REDUCE_BASE
+#define LANES 16
+#define GROUP 256
+#define WIDTH 64
+/* Offset of output o in the kept dimensions before `ndim`. */
+static inline i64 reduce_base(const drupe_reduce_params *p, i64 o, int ndim)
+{
+    i64 base = 0;
+    for (int d = ndim - 1; d >= 0; d--) {
+        base += o % p->shape[d] * p->strides[d];
+        o /= p->shape[d];
+    }
+    return base;
+}
+#endif
+
+#if COLUMN
+KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
+{
+    const int last = p.ndim - 1;
+    const i64 per = (p.extent + p.splits - 1) / p.splits;
+#if FORM_GPU
+    for (i64 t = get_global_id(0); t < p.outputs * p.splits; t += get_global_size(0)) {
+        const i64 s = t / p.outputs, to = min(p.extent, (s + 1) * per);
+        const i64 base = reduce_base(&p, t % p.outputs, p.ndim);
+        TC r = IDENTITY;
+        for (i64 i = s * per; i < to; i++) {
+            const TC b = LOAD(in[base + i * p.stride]);
+            r = (TC)(OP(r, b));
+        }
+        out[t] = STORE(r);
+    }
+#else
+    const i64 inner = p.shape[last], step = p.strides[last], blocks = (inner + WIDTH - 1) / WIDTH;
+    const i64 rows = p.outputs / inner, tasks = blocks * rows * p.splits, items = get_global_size(0);
+    const i64 share = (tasks + items - 1) / items, from = get_global_id(0) * share;
+    for (i64 t = from; t < min(from + share, tasks); t++) {
+        const i64 j = t % blocks * WIDTH, row = t / blocks % rows, s = t / blocks / rows;
+        const i64 width = min((i64)WIDTH, inner - j), to = min(p.extent, (s + 1) * per);
+        const i64 base = reduce_base(&p, row, last) + j * step;
+        TC r[WIDTH];
+        for (int k = 0; k < WIDTH; k++) r[k] = IDENTITY;
+        for (i64 i = s * per; i < to; i++) {
+            INDEPENDENT
+            for (i64 k = 0; k < width; k++) {
+                const TC b = LOAD(in[base + i * p.stride + k * step]);
+                r[k] = (TC)(OP(r[k], b));
+            }
+        }
+        GLOBAL TO *to_out = out + s * p.outputs + row * inner + j;
+        for (i64 k = 0; k < width; k++) to_out[k] = STORE(r[k]);
+    }
+#endif
+}
+
+#else
+#if STRIDED
+#define AT(i) LOAD(in[base + (i)*p.stride])
+#else
+#define AT(i) LOAD(in[base + (i)])
+#endif
+#if FORM_GPU
+KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
+{
+    LOCAL TC scratch[GROUP];
+    const i64 per = (p.extent + p.splits - 1) / p.splits;
+    const int local_id = get_local_id(0), group = get_local_size(0);
+    for (i64 t = get_group_id(0); t < p.outputs * p.splits; t += get_num_groups(0)) {
+        const i64 s = t % p.splits, to = min(p.extent, (s + 1) * per);
+        const i64 base = reduce_base(&p, t / p.splits, p.ndim);
+        TC r = IDENTITY;
+        for (i64 i = s * per + local_id; i < to; i += group) {
+            const TC b = AT(i);
+            r = (TC)(OP(r, b));
+        }
+        scratch[local_id] = r;
+        for (int half = group / 2; half > 0; half /= 2) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (local_id < half) scratch[local_id] = (TC)(OP(scratch[local_id], scratch[local_id + half]));
+        }
+        if (local_id == 0) out[t] = STORE(scratch[0]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+#else
+KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
+{
+    const i64 per = (p.extent + p.splits - 1) / p.splits, tasks = p.outputs * p.splits;
+    const i64 items = get_global_size(0), share = (tasks + items - 1) / items;
+    const i64 from = get_global_id(0) * share, until = min(from + share, tasks);
+    for (i64 t = from; t < until; t++) {
+        const i64 s = t % p.splits, to = min(p.extent, (s + 1) * per);
+        const i64 base = reduce_base(&p, t / p.splits, p.ndim);
+        TW result = IDENTITY;
+        i64 i = s * per;
+        while (i < to) {
+            TC lanes[LANES];
+            const i64 stop = min(i + 4096, to);
+            UNROLL
+            for (int l = 0; l < LANES; l++) lanes[l] = IDENTITY;
+            for (; i + LANES <= stop; i += LANES) {
+                UNROLL
+                for (int l = 0; l < LANES; l++) {
+                    const TC b = AT(i + l);
+                    lanes[l] = (TC)(OP(lanes[l], b));
+                }
+            }
+            UNROLL
+            for (int l = 1; l < LANES; l++) lanes[0] = (TC)(OP(lanes[0], lanes[l]));
+            for (; i < stop; i++) {
+                const TC b = AT(i);
+                lanes[0] = (TC)(OP(lanes[0], b));
+            }
+            const TW block = lanes[0];
+            result = (TW)(OP(result, block));
+        }
+        out[t] = STORE((TC)result);
+    }
+}
+#endif
+#undef AT
+#endif
+#endif
