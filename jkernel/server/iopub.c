@@ -14,6 +14,7 @@
 #define BATCH        256  /* entries between two looks at the sockets */
 #define COPIED_BELOW 1024 /* bytes of content that are cheaper to copy than to hand over */
 #define STALL_LOOK   500  /* ms */
+#define LINE_PAUSE   (2 * JK_MILLISECOND)
 
 /* --- Handing over ------------------------------------------------------------------------------------------
  */
@@ -170,6 +171,19 @@ static int stall_delay(jk_outbox *outbox, jk_entry *head)
     return 0;
 }
 
+/* How long the first text of a line waits for its end: print() writes the two apart, and they are one message. */
+static int line_delay(jk_outbox *outbox, const jk_entry *head)
+{
+    if (head->content.size > 0 && head->content.data[head->content.size - 1] == '\n') return 0;
+    int64_t now = jk_clock();
+    if (outbox->line != head) {
+        outbox->line = head;
+        outbox->line_since = now;
+    }
+    int64_t delay = outbox->line_since + LINE_PAUSE - now;
+    return delay > 0 ? delay_ms(delay) : 0;
+}
+
 /* ms until the head of the queue may leave; -1 when it is empty. */
 static int head_delay(jk_outbox *outbox)
 {
@@ -183,9 +197,9 @@ static int head_delay(jk_outbox *outbox)
         outbox->last_sent && head->parent == outbox->last_parent && head->stream == outbox->last_stream;
     bool may_grow =
         head == outbox->tail && outbox->pushed > outbox->urgent && head->content.size + 4 <= JK_STREAM_MOST;
-    if (!follows || !may_grow) return 0;
-    int64_t delay = outbox->last_sent + JK_STREAM_PAUSE - jk_clock();
-    return delay > 0 ? delay_ms(delay) : 0;
+    if (!may_grow) return 0;
+    int64_t delay = follows ? outbox->last_sent + JK_STREAM_PAUSE - jk_clock() : 0;
+    return delay > 0 ? delay_ms(delay) : line_delay(outbox, head);
 }
 
 static jk_entry *head_pop(jk_outbox *outbox)
@@ -195,6 +209,7 @@ static jk_entry *head_pop(jk_outbox *outbox)
     if (!outbox->head) outbox->tail = NULL;
     head->next = NULL;
     outbox->bytes -= head->cost;
+    if (outbox->line == head) outbox->line = NULL;
     return head;
 }
 
