@@ -173,6 +173,7 @@ class Raw:
                 socket.subscribe(b"")
             socket.connect("tcp://%s:%d" % (info["ip"], info[name + "_port"]))
             self.sockets[name] = socket
+        self.first = self.receive("iopub")  # the welcome: from here on nothing is missed
 
     def close(self):
         self.context.destroy(linger=0)

@@ -6,15 +6,35 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 
 
-class TestConformance(jupyter_kernel_test.KernelTests, jupyter_kernel_test.IopubWelcomeTests):
+class OwnKernelspec:
+    """The suites start kernels by name: `drupe` is the tests' own kernelspec meanwhile."""
+
     kernel_name = "drupe"
+
+    @classmethod
+    def setUpClass(cls):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("JUPYTER_PATH", str(OwnKernelspec.data_folder))
+            super().setUpClass()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _data_folder(spec_folder):
+    OwnKernelspec.data_folder = _jupyter_folder(spec_folder)
+
+
+class TestWelcome(OwnKernelspec, jupyter_kernel_test.IopubWelcomeTests):
+    support_iopub_welcome = True
+
+
+class TestConformance(OwnKernelspec, jupyter_kernel_test.KernelTests):
     language_name = "python"
     file_extension = ".py"
     code_hello_world = "print('hello, world')"
     code_stderr = "import sys; print('test', file=sys.stderr)"
     completion_samples = [
         {"text": "zi", "matches": {"zip"}},
-        {"text": "import os; os.pat", "matches": {"path"}},
+        {"text": "import os; os.getpi", "matches": {"getpid"}},
     ]
     complete_code_samples = ["1", "print('hello, world')", "def f(x):\n  return x*2\n\n\n"]
     incomplete_code_samples = ["print('''hello", "def f(x):\n  x*2"]
@@ -33,14 +53,6 @@ class TestConformance(jupyter_kernel_test.KernelTests, jupyter_kernel_test.Iopub
     supported_history_operations = ("tail", "range", "search")
     code_inspect_sample = "zip"
     code_clear_output = "from IPython.display import clear_output; clear_output()"
-    support_iopub_welcome = True
-
-    @pytest.fixture(autouse=True, scope="class")
-    def _own_kernelspec(self, spec_folder):
-        patch = pytest.MonkeyPatch()
-        patch.setenv("JUPYTER_PATH", str(_jupyter_folder(spec_folder)))
-        yield
-        patch.undo()
 
 
 def _jupyter_folder(spec_folder):

@@ -64,9 +64,18 @@ def test_lone_surrogates_break_nothing(kernel):
     assert kernel.run("display({'text/plain': 'x\\ud800y'}, raw=True)").of("display_data")[0]["data"] == {
         "text/plain": "x\ufffdy"}
     assert kernel.run("raise ValueError('\\ud800')").reply["ename"] == "ValueError"
-    sent = kernel.run("s = 'in the code: \ud83d'; len(s)")
-    assert sent.status in ("ok", "error")
+
+
+def test_lone_surrogates_in_the_code_break_nothing(kernel, raw):
+    """jupyter_client refuses to send them; JavaScript does not."""
+    raw.session.pack = lambda value: json.dumps(value, default=str).encode()
+    for code in ("s = 'in the code: \ud83d'", "# \ud800", "\udfff"):
+        raw.send("shell", "execute_request", {"code": code})
+        assert raw.receive("shell")["content"]["status"] in ("ok", "error")
+        raw.send("shell", "complete_request", {"code": code, "cursor_pos": len(code)})
+        assert raw.receive("shell")["content"]["status"] == "ok"
     assert kernel.run("1").result == "1"
+    assert kernel.ask("history_request", {"hist_access_type": "tail", "n": 1})["status"] == "ok"
 
 
 def test_text_of_every_kind(kernel):

@@ -24,7 +24,7 @@ def test_heartbeat_echoes(raw):
 
 
 def test_a_second_subscriber_is_welcomed(raw):
-    message = raw.receive("iopub")
+    message = raw.first
     assert message["msg_type"] == "iopub_welcome"
     assert message["parent_header"] == {} and message["metadata"] == {}
     assert message["header"]["session"]

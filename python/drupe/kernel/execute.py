@@ -198,7 +198,7 @@ class Executor:
     def _error_of_result(self, cell):
         if cell.result is None:
             return None
-        return cell.result.error_before_exec or cell.result.error_in_exec
+        return cell.result.error_in_exec or cell.result.error_before_exec
 
     def _reply_content(self, cell):
         shell = self._shell

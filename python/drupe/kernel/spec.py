@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent / "kernelspec"
+SOURCE = pathlib.Path(__file__).absolute().parent.parent / "kernelspec"
 
 
 def _user_folder():
