@@ -1,0 +1,113 @@
+/* JSON text, UTF-8 and dates. */
+#include "jkernel/wire/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+static void check_json(const char *text, size_t size, const char *expected)
+{
+    jk_buffer buffer = {0};
+    jk_buffer_append_json(&buffer, text, size);
+    assert_false(buffer.failed);
+    assert_int_equal(buffer.size, strlen(expected));
+    assert_memory_equal(buffer.data, expected, buffer.size);
+    jk_buffer_clear(&buffer);
+}
+
+#define LOST "\xef\xbf\xbd"
+
+static void test_json(void **state)
+{
+    (void)state;
+    check_json("", 0, "\"\"");
+    check_json("a\"b\\c\n\r\t\b\f", 10, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\"");
+    check_json("\0\x1f\x7f", 3, "\"\\u0000\\u001f\\u007f\"");
+    check_json("\xc3\xa9\xe2\x82\xac\xf0\x9f\x8d\x91", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x8d\x91\"");
+    check_json("a\xff"
+               "b",
+               3, "\"a" LOST "b\"");
+    check_json("\xc0\xaf", 2, "\"" LOST LOST "\"");
+    check_json("\xed\xa0\x80", 3, "\"" LOST LOST LOST "\"");
+    check_json("\xf4\x90\x80\x80", 4, "\"" LOST LOST LOST LOST "\"");
+    check_json("\xe2\x82", 2, "\"" LOST LOST "\"");
+}
+
+static void test_any_bytes_make_json(void **state)
+{
+    (void)state;
+    srand(1);
+    for (int round = 0; round < 2000; round++) {
+        char bytes[64];
+        size_t size = (size_t)rand() % sizeof bytes;
+        for (size_t i = 0; i < size; i++) bytes[i] = (char)(rand() % 256);
+        jk_buffer buffer = {0};
+        jk_buffer_append_json(&buffer, bytes, size);
+        json_error_t error;
+        json_t *value = json_loadb(buffer.data, buffer.size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+        if (!value) fail_msg("not JSON: %s", error.text);
+        json_decref(value);
+        jk_buffer_clear(&buffer);
+    }
+}
+
+static void test_utf8(void **state)
+{
+    (void)state;
+    assert_int_equal(jk_utf8_next("", 0), 0);
+    assert_int_equal(jk_utf8_next("a", 1), 1);
+    assert_int_equal(jk_utf8_next("\xf0\x9f\x8d\x91", 4), 4);
+    for (size_t size = 1; size < 4; size++) assert_int_equal(jk_utf8_next("\xf0\x9f\x8d\x91", size), 0);
+    assert_int_equal(jk_utf8_next("\x80", 1), -1);
+    assert_int_equal(jk_utf8_next("\xe0\x80\x80", 3), -1);
+    assert_int_equal(jk_utf8_next("\xf8", 1), -1);
+    assert_true(jk_utf8_valid("\xe2\x82\xac", 3));
+    assert_false(jk_utf8_valid("\xe2\x82", 2));
+    assert_true(jk_utf8_valid("", 0));
+}
+
+static void test_date(void **state)
+{
+    (void)state;
+    char text[JK_DATE_SIZE];
+    jk_date_format((struct timespec){.tv_sec = 951782400, .tv_nsec = 1999}, text);
+    assert_string_equal(text, "2000-02-29T00:00:00.000001Z");
+}
+
+static void test_header(void **state)
+{
+    (void)state;
+    jk_session session;
+    assert_int_equal(jk_session_open(&session), 0);
+    for (unsigned long n = 1; n <= 2; n++) {
+        jk_buffer header = {0};
+        char id[96];
+        jk_session_header(&session, "odd\"type", (struct timespec){0}, &header);
+        json_error_t error;
+        json_t *value = json_loadb(header.data, header.size, 0, &error);
+        assert_non_null(value);
+        snprintf(id, sizeof id, "%s_%ld_%lu", session.id, session.pid, n);
+        assert_string_equal(json_string_value(json_object_get(value, "msg_id")), id);
+        assert_string_equal(json_string_value(json_object_get(value, "msg_type")), "odd\"type");
+        assert_string_equal(json_string_value(json_object_get(value, "version")), "5.4");
+        assert_string_equal(json_string_value(json_object_get(value, "date")), "1970-01-01T00:00:00.000000Z");
+        json_decref(value);
+        jk_buffer_clear(&header);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json),   cmocka_unit_test(test_any_bytes_make_json),
+        cmocka_unit_test(test_utf8),   cmocka_unit_test(test_date),
+        cmocka_unit_test(test_header),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
