@@ -36,6 +36,16 @@ static void cargo_landed(void *data, void *hint)
     if (atomic_exchange(&outbox->watched, false)) jk_outbox_wake(outbox);
 }
 
+/* A new subscriber is welcomed before it gets anything else, so the look at the subscriptions is the last
+ * thing before the send: signing a large message takes long enough for one to arrive. */
+static int parcel_publish(jk_server *server, const jk_envelope *envelope)
+{
+    jk_parcel parcel;
+    if (jk_parcel_pack(&parcel, envelope, server->signer) != 0) return -1;
+    jk_iopub_subscriptions(server);
+    return jk_parcel_send(&parcel, server->sockets[JK_IOPUB]);
+}
+
 /* Send `content`, which is taken, under the topic and header of `type`. */
 static void publish(jk_server *server, const char *topic, const char *type, const jk_entry *entry,
                     jk_buffer *content)
@@ -61,7 +71,7 @@ static void publish(jk_server *server, const char *topic, const char *type, cons
     if (header.failed || content->failed) {
         jk_log("no memory for a %s message; it is lost", type);
         if (handed) cargo_landed(content->data, handed);
-    } else if (jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0) {
+    } else if (parcel_publish(server, &envelope) != 0) {
         jk_log("cannot publish a %s message: %s", type, zmq_strerror(zmq_errno()));
     }
     if (handed) memset(content, 0, sizeof *content);
@@ -130,8 +140,6 @@ static void entry_send(jk_server *server, jk_entry *entry)
         reply_send(server, entry);
         return;
     }
-    /* A new subscriber is welcomed before it gets anything else. */
-    jk_iopub_subscriptions(server);
     switch (entry->kind) {
     case JK_ENTRY_STREAM: publish_stream(server, entry); break;
     case JK_ENTRY_NOTE: publish_note(server, entry); break;
@@ -171,7 +179,8 @@ static int stall_delay(jk_outbox *outbox, jk_entry *head)
     return 0;
 }
 
-/* How long the first text of a line waits for its end: print() writes the two apart, and they are one message. */
+/* How long the first text of a line waits for its end: print() writes the two apart, and they are one
+ * message. */
 static int line_delay(jk_outbox *outbox, const jk_entry *head)
 {
     if (head->content.size > 0 && head->content.data[head->content.size - 1] == '\n') return 0;

@@ -120,7 +120,7 @@ typedef struct jk_outbox {
     /* The io thread's own. */
     jk_parent *last_parent; /* of the latest stream message, retained */
     jk_stream last_stream;
-    int64_t last_sent; /* 0: none yet */
+    int64_t last_sent;    /* 0: none yet */
     const jk_entry *line; /* the head that waits for the end of its line; compared, never followed */
     int64_t line_since;
     int64_t stall_since;

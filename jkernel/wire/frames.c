@@ -76,8 +76,6 @@ void jk_frames_clear(jk_frames *frames)
 /* --- Sending ----------------------------------------------------------------------------------------------
  */
 
-#define FEW_FRAMES 16
-
 static int frame_copy(zmq_msg_t *frame, jk_slice slice)
 {
     if (zmq_msg_init_size(frame, slice.size) != 0) return -1;
@@ -100,68 +98,80 @@ static int content_frame(zmq_msg_t *frame, const jk_envelope *envelope, jk_slice
     return -1;
 }
 
-/* Make all frames; `*made` counts those to be closed. `*taken` tells that the content has a frame. */
-static int frames_prepare(const jk_envelope *envelope, const jk_signer *signer, zmq_msg_t *frames,
-                          size_t *made, bool *taken)
+static int frame_add(jk_parcel *parcel, jk_slice slice)
+{
+    if (frame_copy(&parcel->frames[parcel->count], slice) != 0) return -1;
+    parcel->count++;
+    return 0;
+}
+
+/* `*taken` tells that the content has a frame, which will release it. */
+static int parcel_fill(jk_parcel *parcel, const jk_envelope *envelope, const jk_signer *signer, bool *taken)
 {
     jk_slice parts[JK_SIGNED_PARTS] = {envelope->header, object_or_empty(envelope->parent),
                                        object_or_empty(envelope->metadata),
                                        object_or_empty(envelope->content)};
     char signature[JK_SIGNATURE_SIZE];
     int signed_size = jk_signer_sign(signer, parts, signature);
-    if (signed_size < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
+    if (signed_size < 0) return -1;
     size_t prefix = envelope->to ? envelope->to->identities : 1;
     for (size_t i = 0; i < prefix; i++) {
-        jk_slice frame = envelope->to ? jk_message_identity(envelope->to, i) : envelope->topic;
-        if (frame_copy(&frames[*made], frame) != 0) return -1;
-        ++*made;
+        if (frame_add(parcel, envelope->to ? jk_message_identity(envelope->to, i) : envelope->topic) != 0)
+            return -1;
     }
     jk_slice fixed[] = {{"<IDS|MSG>", 9}, {signature, (size_t)signed_size}, parts[0], parts[1], parts[2]};
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
-        if (frame_copy(&frames[*made], fixed[i]) != 0) return -1;
-        ++*made;
+        if (frame_add(parcel, fixed[i]) != 0) return -1;
     }
-    if (content_frame(&frames[*made], envelope, parts[3]) != 0) return -1;
-    ++*made;
+    if (content_frame(&parcel->frames[parcel->count], envelope, parts[3]) != 0) return -1;
+    parcel->count++;
     *taken = true;
     for (size_t i = 0; i < envelope->nbuffers; i++) {
-        if (frame_copy(&frames[*made], envelope->buffers[i]) != 0) return -1;
-        ++*made;
+        if (frame_add(parcel, envelope->buffers[i]) != 0) return -1;
     }
     return 0;
 }
 
-static int frames_send(void *socket, zmq_msg_t *frames, size_t count)
+static void parcel_clear(jk_parcel *parcel)
 {
-    for (size_t i = 0; i < count; i++) {
-        int result;
-        do result = zmq_msg_send(&frames[i], socket, ZMQ_DONTWAIT | (i + 1 < count ? ZMQ_SNDMORE : 0));
-        while (result < 0 && errno == EINTR);
-        if (result < 0) return errno == EHOSTUNREACH ? 0 : -1;
+    for (size_t i = 0; i < parcel->count; i++) zmq_msg_close(&parcel->frames[i]);
+    if (parcel->frames != parcel->few) free(parcel->frames);
+    parcel->frames = NULL;
+    parcel->count = 0;
+}
+
+int jk_parcel_pack(jk_parcel *parcel, const jk_envelope *envelope, const jk_signer *signer)
+{
+    size_t count = (envelope->to ? envelope->to->identities : 1) + 6 + envelope->nbuffers;
+    bool taken = false;
+    parcel->count = 0;
+    parcel->frames = count > JK_PARCEL_FEW ? calloc(count, sizeof *parcel->frames) : parcel->few;
+    if (parcel->frames && parcel_fill(parcel, envelope, signer, &taken) == 0) return 0;
+    if (!taken && envelope->content_free) {
+        envelope->content_free((void *)(uintptr_t)envelope->content.data, envelope->hint);
     }
-    return 0;
+    parcel_clear(parcel);
+    errno = ENOMEM;
+    return -1;
+}
+
+int jk_parcel_send(jk_parcel *parcel, void *socket)
+{
+    int reason = 0;
+    for (size_t i = 0; i < parcel->count && !reason; i++) {
+        int flags = ZMQ_DONTWAIT | (i + 1 < parcel->count ? ZMQ_SNDMORE : 0), result;
+        do result = zmq_msg_send(&parcel->frames[i], socket, flags);
+        while (result < 0 && errno == EINTR);
+        if (result < 0) reason = errno;
+    }
+    parcel_clear(parcel);
+    errno = reason;
+    return reason && reason != EHOSTUNREACH ? -1 : 0;
 }
 
 int jk_envelope_send(const jk_envelope *envelope, void *socket, const jk_signer *signer)
 {
-    zmq_msg_t few[FEW_FRAMES], *frames = few;
-    size_t count = (envelope->to ? envelope->to->identities : 1) + 6 + envelope->nbuffers;
-    size_t made = 0;
-    bool taken = false;
-    int result = -1;
-    if (count > FEW_FRAMES) frames = calloc(count, sizeof *frames);
-    if (frames && frames_prepare(envelope, signer, frames, &made, &taken) == 0) {
-        result = frames_send(socket, frames, made);
-    }
-    int reason = errno;
-    if (!taken && envelope->content_free) {
-        envelope->content_free((void *)(uintptr_t)envelope->content.data, envelope->hint);
-    }
-    for (size_t i = 0; i < made; i++) zmq_msg_close(&frames[i]);
-    if (frames != few) free(frames);
-    errno = reason;
-    return result;
+    jk_parcel parcel;
+    if (jk_parcel_pack(&parcel, envelope, signer) != 0) return -1;
+    return jk_parcel_send(&parcel, socket);
 }

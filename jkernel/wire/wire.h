@@ -177,7 +177,21 @@ typedef struct jk_envelope {
     void *hint;
 } jk_envelope;
 
-/* Sign and send without waiting. A peer that has gone is no error. Returns 0, or -1 with errno. */
+#define JK_PARCEL_FEW 16
+
+/* A message that is signed and ready to go. */
+typedef struct jk_parcel {
+    zmq_msg_t few[JK_PARCEL_FEW], *frames;
+    size_t count;
+} jk_parcel;
+
+/* Make and sign the frames. Returns 0, or -1 when memory is short; the parcel is then empty. */
+int jk_parcel_pack(jk_parcel *parcel, const jk_envelope *envelope, const jk_signer *signer);
+/* Send without waiting and empty the parcel. A peer that has gone is no error. Returns 0, or -1 with errno.
+ */
+int jk_parcel_send(jk_parcel *parcel, void *socket);
+
+/* Pack and send. */
 int jk_envelope_send(const jk_envelope *envelope, void *socket, const jk_signer *signer);
 
 #endif
