@@ -1,0 +1,175 @@
+/* A libOpenCL that forwards to the real one and, by the words in OPENCL_SHIM_WORDS, takes abilities away or
+ * makes calls fail, so that drivers which no test machine has can be tried: coarse      only coarse-grain SVM
+ * nosvm     no SVM at all old         an OpenCL 1.2 device: functions of later versions end the process intel
+ * Intel's USM extension (shim_usm.c)  noshared  ... without shared memory align       SVM is aligned to 8
+ * bytes only, and larger wishes are refused fault       work is reported as failed (-9999)  silent completion
+ * callbacks never come strict      no queue for a sub-device outside of the context's list noplatform  the
+ * loader finds no driver          nodevice  drivers without devices fills       fills are counted, not done
+ */
+#include "shim.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+unsigned shim_fill_count EXPORT;
+size_t shim_fill_largest EXPORT;
+unsigned shim_marker_count EXPORT;
+
+bool shim_word(const char *word)
+{
+    const char *words = getenv("OPENCL_SHIM_WORDS");
+    return words && strstr(words, word);
+}
+
+void *shim_real(const char *name)
+{
+    void *address = dlsym(RTLD_NEXT, name);
+    if (!address) abort();
+    return address;
+}
+
+void shim_newer(void)
+{
+    if (!shim_word("old")) return;
+    fputs("a function newer than the device was called\n", stderr);
+    abort();
+}
+
+/* A property held by the shim instead of the driver. */
+static cl_int answer(const void *data, size_t length, size_t size, void *value, size_t *needed)
+{
+    if (needed) *needed = length;
+    if (value && size < length) return CL_INVALID_VALUE;
+    if (value) memcpy(value, data, length);
+    return CL_SUCCESS;
+}
+
+/* --- Platforms and devices ------------------------------------------------------------------------------ */
+
+EXPORT cl_int clGetPlatformIDs(cl_uint size, cl_platform_id *ids, cl_uint *count)
+{
+    if (shim_word("noplatform")) return -1001;
+    return SHIM_REAL(clGetPlatformIDs)(size, ids, count);
+}
+
+EXPORT cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint size, cl_device_id *ids,
+                             cl_uint *count)
+{
+    if (shim_word("nodevice")) return CL_DEVICE_NOT_FOUND;
+    return SHIM_REAL(clGetDeviceIDs)(platform, type, size, ids, count);
+}
+
+EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info key, size_t size, void *value,
+                              size_t *needed)
+{
+    const cl_bitfield access = CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL, none = 0, coarse = 1;
+    switch (key) {
+    case CL_DEVICE_VERSION:
+        if (shim_word("old")) return answer("OpenCL 1.2 shim", 16, size, value, needed);
+        break;
+    case CL_DEVICE_SVM_CAPABILITIES:
+        if (shim_word("nosvm") || shim_word("intel")) return answer(&none, sizeof none, size, value, needed);
+        if (shim_word("coarse")) return answer(&coarse, sizeof coarse, size, value, needed);
+        break;
+    case CL_DEVICE_EXTENSIONS:
+        if (shim_word("intel")) {
+            static const char list[] = "cl_khr_fp64 cl_intel_unified_shared_memory";
+            return answer(list, sizeof list, size, value, needed);
+        }
+        break;
+    case CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL:
+        if (shim_word("noshared")) return answer(&none, sizeof none, size, value, needed);
+        /* fall through */
+    case CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL:
+    case CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL:
+        if (shim_word("intel")) return answer(&access, sizeof access, size, value, needed);
+        break;
+    default: break;
+    }
+    return SHIM_REAL(clGetDeviceInfo)(device, key, size, value, needed);
+}
+
+EXPORT void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+    void *own = shim_word("intel") ? shim_usm_function(name) : NULL;
+    return own ? own : SHIM_REAL(clGetExtensionFunctionAddressForPlatform)(platform, name);
+}
+
+/* --- Queues and events ---------------------------------------------------------------------------------- */
+
+EXPORT cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                                           const cl_queue_properties *properties,
+                                                           cl_int *code)
+{
+    shim_newer();
+    cl_device_id parent = NULL;
+    clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL);
+    if (shim_word("strict") && parent) {
+        *code = CL_INVALID_DEVICE;
+        return NULL;
+    }
+    return SHIM_REAL(clCreateCommandQueueWithProperties)(context, device, properties, code);
+}
+
+EXPORT cl_int clGetEventInfo(cl_event event, cl_event_info key, size_t size, void *value, size_t *needed)
+{
+    cl_int code = SHIM_REAL(clGetEventInfo)(event, key, size, value, needed);
+    if (code == CL_SUCCESS && key == CL_EVENT_COMMAND_EXECUTION_STATUS && shim_word("fault")) {
+        cl_int *status = value;
+        if (*status == CL_COMPLETE) *status = -9999;
+    }
+    return code;
+}
+
+EXPORT cl_int clSetEventCallback(cl_event event, cl_int type,
+                                 void(CL_CALLBACK *call)(cl_event, cl_int, void *), void *user)
+{
+    if (shim_word("silent")) return CL_INVALID_OPERATION;
+    return SHIM_REAL(clSetEventCallback)(event, type, call, user);
+}
+
+EXPORT cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event *waits,
+                                          cl_event *event)
+{
+    shim_marker_count++;
+    return SHIM_REAL(clEnqueueMarkerWithWaitList)(queue, count, waits, event);
+}
+
+/* --- SVM ------------------------------------------------------------------------------------------------ */
+
+EXPORT void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint align)
+{
+    shim_newer();
+    if (shim_word("coarse") && (flags & CL_MEM_SVM_FINE_GRAIN_BUFFER)) return NULL;
+    if (!shim_word("align")) return SHIM_REAL(clSVMAlloc)(context, flags, size, align);
+    if (align > 8) return NULL;
+    char *block = SHIM_REAL(clSVMAlloc)(context, flags, size + 128, 128);
+    return block ? block + 8 : NULL;
+}
+
+EXPORT void clSVMFree(cl_context context, void *pointer)
+{
+    shim_newer();
+    if (shim_word("align")) {
+        if ((uintptr_t)pointer % 128 != 8) abort(); /* not a start that clSVMAlloc gave */
+        pointer = (char *)pointer - 8;
+    }
+    SHIM_REAL(clSVMFree)(context, pointer);
+}
+
+EXPORT cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const void *pattern,
+                                  size_t pattern_size, size_t size, cl_uint count, const cl_event *waits,
+                                  cl_event *event)
+{
+    shim_newer();
+    if (!shim_word("fills")) {
+        return SHIM_REAL(clEnqueueSVMMemFill)(queue, pointer, pattern, pattern_size, size, count, waits,
+                                              event);
+    }
+    shim_fill_count++;
+    if (size > shim_fill_largest) shim_fill_largest = size;
+    return SHIM_REAL(clEnqueueMarkerWithWaitList)(queue, count, waits, event);
+}

@@ -1,0 +1,20 @@
+/* What the shim's files share; see shim.c. */
+#ifndef OPENCL_SHIM_H
+#define OPENCL_SHIM_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The real library's function of that name. */
+#define SHIM_REAL(name) ((__typeof__(name) *)(uintptr_t)shim_real(#name))
+
+bool shim_word(const char *word); /* whether OPENCL_SHIM_WORDS has it */
+void *shim_real(const char *name);
+void shim_newer(void); /* ends the process for a device that is too old for the caller */
+/* The shim's version of an Intel USM function, or NULL. */
+void *shim_usm_function(const char *name);
+
+#endif

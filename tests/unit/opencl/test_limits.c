@@ -1,0 +1,249 @@
+/* Libraries, devices and sub-devices. */
+#include "base/base.h"
+#include "stand_in.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define B (&drupe_backend_opencl)
+
+/* --- The library ---------------------------------------------------------------------------------------- */
+
+static void missing_library(void **state)
+{
+    (void)state;
+    void *library = NULL;
+    assert_error(try_load("/nowhere/libOpenCL.so", "", &library), DRUPE_E_UNAVAILABLE,
+                 "/nowhere/libOpenCL.so");
+    assert_non_null(strstr(drupe_error_last()->text, "pocl-opencl-icd"));
+    assert_null(library);
+    assert_error(try_load("libm.so.6", "", &library), DRUPE_E_UNAVAILABLE, "clGetPlatformIDs");
+    assert_null(library);
+}
+
+static void nothing_behind_the_loader(void **state)
+{
+    (void)state;
+    void *library = NULL;
+    assert_error(try_load(OPENCL_SHIM, "noplatform", &library), DRUPE_E_UNAVAILABLE, "pocl-opencl-icd");
+    assert_int_equal(drupe_error_last()->native, -1001);
+    assert_null(library);
+    B->unload(load_backend("")); /* skips without a driver */
+    assert_error(try_load(OPENCL_SHIM, "nodevice", &library), DRUPE_E_UNAVAILABLE, "none of them offers");
+    assert_null(library);
+}
+
+static void likely_looks_at_nodes(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/drupe-icd-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    char *before = getenv("OCL_ICD_VENDORS") ? strdup(getenv("OCL_ICD_VENDORS")) : NULL;
+    unsetenv("DRUPE_OPENCL_LIBRARY");
+    setenv("OCL_ICD_VENDORS", folder, 1);
+    assert_false(B->likely(DRUPE_DEVICE_CPU));
+    assert_false(B->likely(DRUPE_DEVICE_GPU));
+    setenv("DRUPE_OPENCL_LIBRARY", "libOpenCL.so.1", 1);
+    assert_true(B->likely(DRUPE_DEVICE_GPU));
+    unsetenv("DRUPE_OPENCL_LIBRARY");
+    char file[64];
+    snprintf(file, sizeof file, "%s/some.icd", folder);
+    FILE *icd = fopen(file, "w");
+    assert_non_null(icd);
+    fclose(icd);
+    assert_true(B->likely(DRUPE_DEVICE_CPU));
+    unlink(file);
+    rmdir(folder);
+    if (before) {
+        setenv("OCL_ICD_VENDORS", before, 1);
+    } else {
+        unsetenv("OCL_ICD_VENDORS");
+    }
+    free(before);
+}
+
+/* --- Properties ----------------------------------------------------------------------------------------- */
+
+static void check_string(drupe_device *device, drupe_info key)
+{
+    char text[65536], cut[4];
+    size_t needed = 0;
+    drupe_status status = B->device_info(device, key, text, sizeof text, &needed);
+    assert_int_equal(status, DRUPE_OK);
+    assert_int_equal(strlen(text) + 1, needed);
+    assert_int_equal(B->device_info(device, key, cut, sizeof cut, &needed), DRUPE_OK);
+    assert_int_equal(strlen(cut), needed - 1 < 3 ? needed - 1 : 3);
+    assert_memory_equal(cut, text, strlen(cut));
+}
+
+static void all_properties(void **state)
+{
+    (void)state;
+    static const drupe_info_type types[] = {
+#define DRUPE_INFO(key, type, name, doc) DRUPE_INFO_##type,
+#include "drupe/device_info.def"
+#undef DRUPE_INFO
+    };
+    fixture b;
+    fixture_open(&b, "");
+    for (int key = 0; key < DRUPE_INFO_COUNT; key++) {
+        uint64_t numbers[3] = {0};
+        size_t needed = 0;
+        if (types[key] == DRUPE_INFO_STRING) {
+            check_string(b.device, (drupe_info)key);
+            continue;
+        }
+        drupe_status status = B->device_info(b.device, (drupe_info)key, numbers, sizeof numbers, &needed);
+        if (key == DRUPE_INFO_SUB_GROUP_SIZE && status == DRUPE_E_UNSUPPORTED) continue;
+        assert_int_equal(status, DRUPE_OK);
+        assert_int_equal(needed, types[key] == DRUPE_INFO_U64 ? 8 : 24);
+    }
+    assert_true(info_number(b.device, DRUPE_INFO_MAX_COMPUTE_UNITS) > 0);
+    assert_true(info_number(b.device, DRUPE_INFO_GLOBAL_MEM_SIZE) > 1 << 20);
+    assert_true(info_number(b.device, DRUPE_INFO_MEM_BASE_ALIGN) >= 16);
+    assert_true(info_number(b.device, DRUPE_INFO_LANGUAGES) & DRUPE_LANG_OPENCL_C);
+    fixture_close(&b);
+}
+
+static void support_by_tier(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        drupe_usm_support device, shared, host;
+    } cases[] = {
+        {"coarse", DRUPE_USM_NATIVE, DRUPE_USM_NONE, DRUPE_USM_NONE},
+        {"nosvm", DRUPE_USM_NONE, DRUPE_USM_NONE, DRUPE_USM_NONE},
+        {"old", DRUPE_USM_NONE, DRUPE_USM_NONE, DRUPE_USM_NONE},
+        {"intel", DRUPE_USM_NATIVE, DRUPE_USM_NATIVE, DRUPE_USM_NATIVE},
+        {"intel noshared", DRUPE_USM_NATIVE, DRUPE_USM_NONE, DRUPE_USM_NATIVE},
+    };
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        void *library = load_backend(cases[i].words);
+        drupe_device *device = make_device(library, 0);
+        assert_int_equal(info_number(device, DRUPE_INFO_USM_DEVICE), cases[i].device);
+        assert_int_equal(info_number(device, DRUPE_INFO_USM_SHARED), cases[i].shared);
+        assert_int_equal(info_number(device, DRUPE_INFO_USM_HOST), cases[i].host);
+        close_device(device);
+        B->unload(library);
+    }
+}
+
+/* --- Sub-devices ---------------------------------------------------------------------------------------- */
+
+static void fill_on(drupe_context *context, drupe_device *device)
+{
+    drupe_queue *queue;
+    drupe_program *program;
+    drupe_kernel *kernel;
+    int *data = NULL;
+    assert_int_equal(try_queue(context, device, 0, &queue), DRUPE_OK);
+    assert_int_equal(try_program(context, device,
+                                 "kernel void set(global int *a) { a[get_global_id(0)] = 7; }", NULL, NULL,
+                                 &program),
+                     DRUPE_OK);
+    assert_int_equal(try_kernel(program, "set", &kernel), DRUPE_OK);
+    assert_int_equal(B->mem_alloc(context, device, DRUPE_MEM_SHARED, 256 * sizeof *data, 64, (void **)&data),
+                     DRUPE_OK);
+    memset(data, 0, 256 * sizeof *data);
+    drupe_submit s = {.queue = queue};
+    drupe_range range = {.dims = 1, .global = {256}};
+    drupe_arg arg = {DRUPE_ARG_POINTER, sizeof(void *), &data};
+    assert_int_equal(B->submit_kernel(&s, kernel, &range, &arg, 1), DRUPE_OK);
+    wait_idle(queue);
+    for (int i = 0; i < 256; i++) assert_int_equal(data[i], 7);
+    B->mem_free(context, device, DRUPE_MEM_SHARED, data);
+    close_kernel(kernel);
+    close_program(program);
+    close_queue(queue);
+}
+
+static void sub_devices_work(void **state)
+{
+    (void)state;
+    fixture b;
+    fixture_open(&b, "");
+    uint64_t units = info_number(b.device, DRUPE_INFO_MAX_COMPUTE_UNITS);
+    uint64_t kinds = info_number(b.device, DRUPE_INFO_PARTITION_KINDS);
+    if (units < 2 || !(kinds & DRUPE_SPLIT_EQUALLY) || !info_number(b.device, DRUPE_INFO_USM_SHARED)) {
+        fixture_close(&b);
+        skip();
+    }
+    drupe_device *subs[64];
+    uint32_t one = 1, counts[2] = {1, 1};
+    drupe_partition equally = {DRUPE_SPLIT_EQUALLY, 1, &one}, by_counts = {DRUPE_SPLIT_COUNTS, 2, counts};
+    assert_true(units <= 64);
+    assert_int_equal(try_split(b.device, &equally, subs, units), DRUPE_OK);
+    assert_int_equal(info_number(subs[0], DRUPE_INFO_MAX_COMPUTE_UNITS), 1);
+    assert_int_equal(info_number(subs[0], DRUPE_INFO_PARTITION_MAX), 0);
+    fill_on(b.context, subs[1]); /* in the root's context, which is older */
+    drupe_context *wider = make_context((drupe_device *[]){b.device, subs[0], subs[1]}, 3);
+    fill_on(wider, subs[0]);
+    close_context(wider);
+    for (size_t i = 0; i < units; i++) close_device(subs[i]);
+    if (kinds & DRUPE_SPLIT_COUNTS) {
+        assert_int_equal(try_split(b.device, &by_counts, subs, 2), DRUPE_OK);
+        fill_on(b.context, subs[0]);
+        close_device(subs[0]);
+        close_device(subs[1]);
+    }
+    fixture_close(&b);
+}
+
+static void impossible_divisions(void **state)
+{
+    (void)state;
+    fixture b;
+    fixture_open(&b, "");
+    uint32_t units = (uint32_t)info_number(b.device, DRUPE_INFO_MAX_COMPUTE_UNITS), many = units + 1, one = 1;
+    drupe_device *subs[2];
+    drupe_partition too_large = {DRUPE_SPLIT_EQUALLY, 1, &many}, unit = {DRUPE_SPLIT_EQUALLY, 1, &one};
+    drupe_partition too_many = {DRUPE_SPLIT_COUNTS, 2, (uint32_t[]){many, 1}};
+    if (info_number(b.device, DRUPE_INFO_PARTITION_KINDS) != (DRUPE_SPLIT_EQUALLY | DRUPE_SPLIT_COUNTS)) {
+        assert_error(try_split(b.device, &unit, subs, 1), DRUPE_E_UNSUPPORTED, "cannot be divided");
+        fixture_close(&b);
+        return;
+    }
+    assert_error(try_split(b.device, &too_large, subs, 1), DRUPE_E_OUT_OF_RANGE, "compute units");
+    assert_error(try_split(b.device, &too_many, subs, 2), DRUPE_E_OUT_OF_RANGE, "compute units");
+    if (units == 2) {
+        assert_int_equal(try_split(b.device, &unit, subs, 2), DRUPE_OK);
+        drupe_device *none;
+        assert_error(try_split(subs[0], &unit, &none, 1), DRUPE_E_UNSUPPORTED, "cannot be divided");
+        close_device(subs[0]);
+        close_device(subs[1]);
+    }
+    fixture_close(&b);
+}
+
+static void strict_contexts(void **state)
+{
+    (void)state;
+    fixture b;
+    fixture_open(&b, "strict");
+    uint64_t units = info_number(b.device, DRUPE_INFO_MAX_COMPUTE_UNITS);
+    if (units != 2 || !(info_number(b.device, DRUPE_INFO_PARTITION_KINDS) & DRUPE_SPLIT_EQUALLY)) {
+        fixture_close(&b);
+        skip();
+    }
+    drupe_device *subs[2];
+    uint32_t one = 1;
+    drupe_partition equally = {DRUPE_SPLIT_EQUALLY, 1, &one};
+    assert_int_equal(try_split(b.device, &equally, subs, 2), DRUPE_OK);
+    drupe_queue *queue;
+    assert_error(try_queue(b.context, subs[0], 0, &queue), DRUPE_E_UNSUPPORTED, "opened over them");
+    close_device(subs[0]);
+    close_device(subs[1]);
+    fixture_close(&b);
+}
+
+const struct CMUnitTest limit_tests[] = {cmocka_unit_test(missing_library),
+                                         cmocka_unit_test(nothing_behind_the_loader),
+                                         cmocka_unit_test(likely_looks_at_nodes),
+                                         cmocka_unit_test(all_properties),
+                                         cmocka_unit_test(support_by_tier),
+                                         cmocka_unit_test(sub_devices_work),
+                                         cmocka_unit_test(impossible_divisions),
+                                         cmocka_unit_test(strict_contexts),
+                                         {0}};

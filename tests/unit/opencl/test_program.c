@@ -1,0 +1,305 @@
+/* Programs, kernels and their arguments. */
+#include "base/base.h"
+#include "stand_in.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define B (&drupe_backend_opencl)
+
+static const char text[] =
+    "typedef struct { int a; } pair;\n"
+    "kernel void add(global const float *a, global const float *b, global float *c, uint n) {\n"
+    "    size_t i = get_global_id(0);\n"
+    "    if (i < n) c[i] = a[i] + b[i];\n"
+    "}\n"
+    "kernel void many(global double4 *p, constant ulong2 *q, local uint *scratch, uchar u, float3 v, pair s) "
+    "{\n"
+    "    local int fixed[16];\n"
+    "    size_t i = get_local_id(0);\n"
+    "    fixed[i & 15] = u; scratch[i] = (uint)i;\n"
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+    "    p[i].x = fixed[i & 15] + scratch[i] + v.z + q[0].x + s.a;\n"
+    "}\n"
+    "kernel __attribute__((reqd_work_group_size(4, 1, 1))) void fours(global int *a) {\n"
+    "    a[get_global_id(0)] = (int)get_local_size(0);\n"
+    "}\n";
+
+typedef struct code {
+    fixture b;
+    drupe_program *program;
+} code;
+
+static void code_open(code *c, const char *words)
+{
+    fixture_open(&c->b, words);
+    assert_int_equal(try_program(c->b.context, c->b.device, text, "-DUNUSED=1", NULL, &c->program), DRUPE_OK);
+}
+
+static void code_close(code *c)
+{
+    close_program(c->program);
+    fixture_close(&c->b);
+}
+
+static drupe_kernel *open_kernel(code *c, const char *name)
+{
+    drupe_kernel *kernel;
+    assert_int_equal(try_kernel(c->program, name, &kernel), DRUPE_OK);
+    return kernel;
+}
+
+/* --- Building ------------------------------------------------------------------------------------------- */
+
+static void build_logs(void **state)
+{
+    (void)state;
+    fixture b;
+    fixture_open(&b, "");
+    drupe_program *program;
+    char *log = NULL;
+    const char *wrong = "kernel void f(global int *a) {\n    a[0] = missing;\n}\n";
+    assert_error(try_program(b.context, b.device, wrong, NULL, &log, &program), DRUPE_E_BUILD_FAILED,
+                 "missing");
+    assert_int_equal(drupe_error_last()->native, -11);
+    assert_non_null(log);
+    assert_non_null(strstr(log, "missing"));
+    free(log);
+    log = NULL;
+    assert_error(try_program(b.context, b.device, "kernel void f() {}", "-no-such-option", &log, &program),
+                 DRUPE_E_BUILD_FAILED, "-no-such-option");
+    free(log);
+    log = NULL;
+    const char *warns = "#warning look here\nkernel void f(global int *a) { a[0] = 1; }\n";
+    assert_int_equal(try_program(b.context, b.device, warns, NULL, &log, &program), DRUPE_OK);
+    assert_non_null(log);
+    assert_non_null(strstr(log, "look here"));
+    free(log);
+    close_program(program);
+    fixture_close(&b);
+}
+
+static void other_languages(void **state)
+{
+    (void)state;
+    fixture b;
+    fixture_open(&b, "");
+    uint64_t languages = info_number(b.device, DRUPE_INFO_LANGUAGES);
+    drupe_program program = {.object = {.backend = B}, .context = b.context, .device = b.device};
+    program.object.native = calloc(1, B->size.program);
+    assert_non_null(program.object.native);
+    drupe_source source = {.language = DRUPE_LANG_BINARY, .bytes = "abcd", .size = 4};
+    char *log = NULL;
+    assert_error(B->program_open(&program, &source, &log), DRUPE_E_UNSUPPORTED, "OpenCL C");
+    source.language = DRUPE_LANG_SPIRV;
+    bool spirv = languages & DRUPE_LANG_SPIRV;
+    assert_error(B->program_open(&program, &source, &log), spirv ? DRUPE_E_INVALID : DRUPE_E_UNSUPPORTED,
+                 spirv ? "SPIR-V" : "OpenCL C");
+    uint32_t damaged[] = {0x07230203, 0x00010000, 0, 10, 0, 0x00050000};
+    source.bytes = damaged, source.size = sizeof damaged;
+    assert_error(B->program_open(&program, &source, &log), spirv ? DRUPE_E_INVALID : DRUPE_E_UNSUPPORTED,
+                 spirv ? "cut off" : "OpenCL C");
+    B->program_close(&program);
+    free(program.object.native);
+    fixture_close(&b);
+}
+
+static void names_and_numbers(void **state)
+{
+    (void)state;
+    code c;
+    drupe_kernel *kernel;
+    uint64_t value;
+    code_open(&c, "");
+    assert_non_null(strstr(c.program->names, "add"));
+    assert_non_null(strstr(c.program->names, ";"));
+    assert_error(try_kernel(c.program, "nothing", &kernel), DRUPE_E_NOT_FOUND, "add");
+    kernel = open_kernel(&c, "add");
+    assert_int_equal(B->kernel_number(kernel, DRUPE_KERNEL_ARG_COUNT, &value), DRUPE_OK);
+    assert_int_equal(value, 4);
+    assert_int_equal(B->kernel_number(kernel, DRUPE_KERNEL_WORK_GROUP_SIZE, &value), DRUPE_OK);
+    assert_true(value >= 1);
+    assert_int_equal(B->kernel_number(kernel, DRUPE_KERNEL_PREFERRED_MULTIPLE, &value), DRUPE_OK);
+    assert_true(value >= 1);
+    assert_int_equal(B->kernel_number(kernel, DRUPE_KERNEL_PRIVATE_MEM_SIZE, &value), DRUPE_OK);
+    assert_int_equal(B->kernel_number(kernel, DRUPE_KERNEL_LOCAL_MEM_SIZE, &value), DRUPE_OK);
+    close_kernel(kernel);
+    code_close(&c);
+}
+
+static void argument_types(void **state)
+{
+    (void)state;
+    static const drupe_arg_info expected[] = {
+        {DRUPE_ARG_POINTER, DRUPE_SCALAR_F64, 4, "p", "double4*"},
+        {DRUPE_ARG_POINTER, DRUPE_SCALAR_U64, 2, "q", "ulong2*"},
+        {DRUPE_ARG_LOCAL, DRUPE_SCALAR_U32, 1, "scratch", "uint*"},
+        {DRUPE_ARG_VALUE, DRUPE_SCALAR_U8, 1, "u", "uchar"},
+        {DRUPE_ARG_VALUE, DRUPE_SCALAR_F32, 3, "v", "float3"},
+        {DRUPE_ARG_VALUE, DRUPE_SCALAR_UNKNOWN, 1, "s", "pair"},
+    };
+    code c;
+    drupe_arg_info info;
+    code_open(&c, "");
+    drupe_kernel *kernel = open_kernel(&c, "many");
+    for (size_t i = 0; i < DRUPE_COUNT_OF(expected); i++) {
+        assert_int_equal(B->kernel_arg(kernel, i, &info), DRUPE_OK);
+        assert_int_equal(info.kind, expected[i].kind);
+        assert_int_equal(info.scalar, expected[i].scalar);
+        assert_int_equal(info.lanes, expected[i].lanes);
+        assert_string_equal(info.name, expected[i].name);
+        assert_string_equal(info.type_name, expected[i].type_name);
+    }
+    assert_error(B->kernel_arg(kernel, DRUPE_COUNT_OF(expected), &info), DRUPE_E_OUT_OF_RANGE, "6 arguments");
+    close_kernel(kernel);
+    code_close(&c);
+}
+
+/* --- Launching ------------------------------------------------------------------------------------------ */
+
+/* c = a + b over `n` elements; with `offset` the kernel is given interior pointers. */
+static void add_on(const char *words, size_t n, size_t offset)
+{
+    code c;
+    code_open(&c, words);
+    drupe_kernel *kernel = open_kernel(&c, "add");
+    size_t bytes = (n + offset) * sizeof(float);
+    float *host = malloc(bytes), *device[3], *inner[3];
+    assert_non_null(host);
+    for (size_t i = 0; i < n + offset; i++) host[i] = (float)i;
+    drupe_submit s = {.queue = c.b.queue};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            B->mem_alloc(c.b.context, c.b.device, DRUPE_MEM_DEVICE, bytes, 64, (void **)&device[i]),
+            DRUPE_OK);
+        assert_int_equal(B->submit_copy(&s, device[i], host, bytes), DRUPE_OK);
+        inner[i] = device[i] + offset;
+    }
+    uint32_t limit = (uint32_t)n;
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &inner[0]},
+                        {DRUPE_ARG_POINTER, sizeof(void *), &inner[1]},
+                        {DRUPE_ARG_POINTER, sizeof(void *), &inner[2]},
+                        {DRUPE_ARG_VALUE, sizeof limit, &limit}};
+    drupe_range range = {.dims = 1, .global = {n}};
+    assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_OK);
+    assert_int_equal(B->submit_copy(&s, host, device[2], bytes), DRUPE_OK);
+    wait_idle(c.b.queue);
+    for (size_t i = 0; i < n + offset; i++) assert_true(host[i] == (float)(i < offset ? i : 2 * i));
+    for (int i = 0; i < 3; i++) B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, device[i]);
+    free(host);
+    close_kernel(kernel);
+    code_close(&c);
+}
+
+static void additions(void **state)
+{
+    (void)state;
+    static const char *const tiers[] = {"", "coarse", "intel", "align"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(tiers); i++) add_on(tiers[i], 10007, 3);
+    add_on("", 65536, 0);
+}
+
+/* The whole of kernel "many", with values that a wrong order of arguments would not give. */
+static void mixed_arguments(void **state)
+{
+    (void)state;
+    code c;
+    code_open(&c, "");
+    if (!info_number(c.b.device, DRUPE_INFO_HAS_FP64)) skip();
+    drupe_kernel *kernel = open_kernel(&c, "many");
+    double *p, out[16 * 4];
+    uint64_t *q, first[2] = {1000, 0};
+    assert_int_equal(B->mem_alloc(c.b.context, c.b.device, DRUPE_MEM_DEVICE, sizeof out, 64, (void **)&p),
+                     DRUPE_OK);
+    assert_int_equal(B->mem_alloc(c.b.context, c.b.device, DRUPE_MEM_DEVICE, 64, 64, (void **)&q), DRUPE_OK);
+    drupe_submit s = {.queue = c.b.queue};
+    assert_int_equal(B->submit_copy(&s, q, first, sizeof first), DRUPE_OK);
+    uint8_t u = 200;
+    float v[4] = {0, 0, 0.5f, 0};
+    int32_t pair = 10000;
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &p},
+                        {DRUPE_ARG_POINTER, sizeof(void *), &q},
+                        {DRUPE_ARG_LOCAL, 64, NULL},
+                        {DRUPE_ARG_VALUE, sizeof u, &u},
+                        {DRUPE_ARG_VALUE, sizeof v, v},
+                        {DRUPE_ARG_VALUE, sizeof pair, &pair}};
+    drupe_range range = {.dims = 1, .global = {16}, .local = {16}};
+    assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 6), DRUPE_OK);
+    assert_int_equal(B->submit_copy(&s, out, p, sizeof out), DRUPE_OK);
+    wait_idle(c.b.queue);
+    for (int i = 0; i < 16; i++) assert_true(out[i * 4] == 11200.5 + i);
+    args[2].size = (size_t)info_number(c.b.device, DRUPE_INFO_LOCAL_MEM_SIZE);
+    assert_error(B->submit_kernel(&s, kernel, &range, args, 6), DRUPE_E_NO_MEMORY, "local memory");
+    wait_idle(c.b.queue);
+    B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, p);
+    B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, q);
+    close_kernel(kernel);
+    code_close(&c);
+}
+
+static void wrong_arguments(void **state)
+{
+    (void)state;
+    code c;
+    code_open(&c, "");
+    drupe_kernel *kernel = open_kernel(&c, "add");
+    void *null = NULL;
+    uint64_t wide = 1;
+    uint32_t n = 0;
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof null, &null},
+                        {DRUPE_ARG_POINTER, sizeof null, &null},
+                        {DRUPE_ARG_POINTER, sizeof null, &null},
+                        {DRUPE_ARG_VALUE, sizeof n, &n},
+                        {DRUPE_ARG_VALUE, sizeof n, &n}};
+    drupe_submit s = {.queue = c.b.queue};
+    drupe_range range = {.dims = 1, .global = {8}};
+    assert_error(B->submit_kernel(&s, kernel, &range, args, 3), DRUPE_E_INVALID, "takes 4 arguments, not 3");
+    assert_error(B->submit_kernel(&s, kernel, &range, args, 5), DRUPE_E_INVALID, "takes 4 arguments, not 5");
+    args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof wide, &wide};
+    assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID,
+                 "Setting argument 3 (uint n)");
+    args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof n, &n};
+    args[1] = (drupe_arg){DRUPE_ARG_VALUE, sizeof wide, &wide};
+    assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID, "is a pointer, not a value");
+    args[1] = args[0];
+    range.global[0] = 0; /* nothing to do is no error, and still gives an event */
+    drupe_event *event = make_event(c.b.queue);
+    s.event = event;
+    assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_OK);
+    assert_int_equal(B->event_wait(event, DRUPE_FOREVER), DRUPE_OK);
+    close_event(event);
+    close_kernel(kernel);
+    code_close(&c);
+}
+
+static void required_local_size(void **state)
+{
+    (void)state;
+    code c;
+    code_open(&c, "");
+    drupe_kernel *kernel = open_kernel(&c, "fours");
+    int *a, out[8];
+    assert_int_equal(B->mem_alloc(c.b.context, c.b.device, DRUPE_MEM_DEVICE, sizeof out, 64, (void **)&a),
+                     DRUPE_OK);
+    drupe_submit s = {.queue = c.b.queue};
+    drupe_range range = {.dims = 1, .global = {8}};
+    drupe_arg arg = {DRUPE_ARG_POINTER, sizeof(void *), &a};
+    assert_int_equal(B->submit_kernel(&s, kernel, &range, &arg, 1), DRUPE_OK);
+    assert_int_equal(B->submit_copy(&s, out, a, sizeof out), DRUPE_OK);
+    wait_idle(c.b.queue);
+    for (int i = 0; i < 8; i++) assert_int_equal(out[i], 4);
+    range.local[0] = 2;
+    assert_error(B->submit_kernel(&s, kernel, &range, &arg, 1), DRUPE_E_INVALID, "written for local size 4");
+    B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, a);
+    close_kernel(kernel);
+    code_close(&c);
+}
+
+const struct CMUnitTest program_tests[] = {cmocka_unit_test(build_logs),
+                                           cmocka_unit_test(other_languages),
+                                           cmocka_unit_test(names_and_numbers),
+                                           cmocka_unit_test(argument_types),
+                                           cmocka_unit_test(additions),
+                                           cmocka_unit_test(mixed_arguments),
+                                           cmocka_unit_test(wrong_arguments),
+                                           cmocka_unit_test(required_local_size),
+                                           {0}};
