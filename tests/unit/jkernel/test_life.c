@@ -1,0 +1,371 @@
+/* Input, interrupt, shutdown, the parent's end, and what is left after closing. */
+#include "harness.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static test_kernel the_kernel;
+static test_client the_client;
+
+static int set_up(void **state)
+{
+    (void)state;
+    kernel_start(&the_kernel, false);
+    client_open(&the_client, the_kernel.path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    client_close(&the_client);
+    kernel_stop(&the_kernel);
+    return 0;
+}
+
+static void expect_reply(const char *id, const char *status)
+{
+    test_received reply;
+    client_expect(&the_client, JK_SHELL, "execute_reply", id, &reply);
+    assert_string_equal(received_text(&reply, "status"), status);
+    received_clear(&reply);
+}
+
+/* --- Input -------------------------------------------------------------------------------------------------
+ */
+
+static void expect_question(const char *id, const char *prompt)
+{
+    test_received question;
+    client_expect(&the_client, JK_STDIN, "input_request", id, &question);
+    assert_string_equal(received_text(&question, "prompt"), prompt);
+    received_clear(&question);
+}
+
+static void test_input(void **state)
+{
+    (void)state;
+    char id[64], text[256];
+    client_execute(&the_client, "print ask\\ninput Name?", NULL, id);
+    expect_question(id, "Name?");
+    client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"Ann\"}", NULL);
+    expect_reply(id, "ok");
+    client_until_idle(&the_client, id, text, sizeof text);
+    assert_string_equal(text, "ask\n{\"value\":\"Ann\"}\n");
+}
+
+static void test_stale_answers(void **state)
+{
+    (void)state;
+    char id[64], text[256];
+    /* Sent before anybody asked, and after the cell that asked was interrupted. */
+    client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"early\"}", NULL);
+    client_execute(&the_client, "input One?", NULL, id);
+    expect_question(id, "One?");
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    expect_reply(id, "error");
+    client_until_idle(&the_client, id, NULL, 0);
+    client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"late\"}", NULL);
+    client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"later\"}", NULL);
+    usleep(50000);
+    client_execute(&the_client, "input Two?", NULL, id);
+    expect_question(id, "Two?");
+    client_send(&the_client, JK_STDIN, "wish", "{}", NULL);
+    client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"right\"}", NULL);
+    expect_reply(id, "ok");
+    client_until_idle(&the_client, id, text, sizeof text);
+    assert_string_equal(text, "{\"value\":\"right\"}\n");
+}
+
+static void test_info_while_asking(void **state)
+{
+    (void)state;
+    char id[64], info[64];
+    test_received reply;
+    client_execute(&the_client, "input Well?", NULL, id);
+    expect_question(id, "Well?");
+    client_send(&the_client, JK_SHELL, "kernel_info_request", "{}", info);
+    client_expect(&the_client, JK_SHELL, "kernel_info_reply", info, &reply);
+    received_clear(&reply);
+    client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"\"}", NULL);
+    expect_reply(id, "ok");
+}
+
+static void test_shutdown_ends_a_question(void **state)
+{
+    (void)state;
+    char id[64], stop[64];
+    test_received reply;
+    client_execute(&the_client, "input Well?", NULL, id);
+    expect_question(id, "Well?");
+    client_send(&the_client, JK_CONTROL, "shutdown_request", "{\"restart\":false}", stop);
+    client_expect(&the_client, JK_CONTROL, "shutdown_reply", stop, &reply);
+    received_clear(&reply);
+    expect_reply(id, "error");
+}
+
+/* --- Interrupt ---------------------------------------------------------------------------------------------
+ */
+
+static void test_interrupt(void **state)
+{
+    (void)state;
+    char id[64], stop[64];
+    test_received reply;
+    client_execute(&the_client, "sleep 60000", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", stop);
+    client_expect(&the_client, JK_CONTROL, "interrupt_reply", stop, &reply);
+    assert_string_equal(received_text(&reply, "status"), "ok");
+    received_clear(&reply);
+    client_expect(&the_client, JK_SHELL, "execute_reply", id, &reply);
+    assert_string_equal(received_text(&reply, "ename"), "KeyboardInterrupt");
+    received_clear(&reply);
+    assert_int_equal(atomic_load(&the_kernel.fake.interrupts), 1);
+}
+
+static void test_interrupt_while_stuck(void **state)
+{
+    (void)state;
+    char id[64], stop[64];
+    test_received reply;
+    client_execute(&the_client, "stuck 500", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    for (int i = 0; i < 3; i++) {
+        client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", stop);
+        client_expect(&the_client, JK_CONTROL, "interrupt_reply", stop, &reply);
+        received_clear(&reply);
+    }
+    /* Answered before the cell was. */
+    client_expect_silence(&the_client, JK_SHELL, 0);
+    expect_reply(id, "ok");
+}
+
+static void test_interrupt_reaches_children(void **state)
+{
+    (void)state;
+    char stop[64];
+    int status = 0, ready[2];
+    test_received reply;
+    assert_int_equal(pipe(ready), 0);
+    pid_t apart = fork();
+    if (apart == 0) {
+        setpgid(0, 0);
+        signal(SIGINT, SIG_DFL);
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        pause();
+        _exit(0);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGINT, SIG_DFL);
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        pause();
+        _exit(0);
+    }
+    char seen[2];
+    for (int i = 0; i < 2; i++) assert_int_equal(read(ready[0], seen, 1), 1);
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", stop);
+    client_expect(&the_client, JK_CONTROL, "interrupt_reply", stop, &reply);
+    received_clear(&reply);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    /* The one in its own process group lives. */
+    assert_int_equal(waitpid(apart, &status, WNOHANG), 0);
+    kill(apart, SIGKILL);
+    assert_int_equal(waitpid(apart, &status, 0), apart);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* --- The end -----------------------------------------------------------------------------------------------
+ */
+
+static void check_shutdown(jk_channel channel, const char *content, bool restart)
+{
+    char stop[64];
+    test_received reply;
+    client_send(&the_client, channel, "shutdown_request", content, stop);
+    client_expect(&the_client, channel, "shutdown_reply", stop, &reply);
+    assert_string_equal(received_text(&reply, "status"), "ok");
+    assert_int_equal(json_is_true(json_object_get(reply.content, "restart")), restart);
+    received_clear(&reply);
+    client_expect_iopub(&the_client, "status:busy", stop);
+    client_expect_iopub(&the_client, "shutdown_reply", stop);
+    client_expect_iopub(&the_client, "status:idle", stop);
+}
+
+static void test_shutdown(void **state)
+{
+    (void)state;
+    check_shutdown(JK_CONTROL, "{\"restart\":false}", false);
+    tear_down(NULL);
+    assert_int_equal(atomic_load(&the_kernel.fake.shutdowns), 1);
+    assert_int_equal(atomic_load(&the_kernel.fake.restarts), 0);
+    set_up(NULL);
+    check_shutdown(JK_SHELL, "{\"restart\":true}", true);
+    tear_down(NULL);
+    assert_int_equal(atomic_load(&the_kernel.fake.restarts), 1);
+    set_up(NULL);
+}
+
+/* A closed server refuses late callers and does not fall over. */
+static void test_late_callers(void **state)
+{
+    (void)state;
+    jk_server *server = the_kernel.fake.server;
+    tear_down(NULL);
+    assert_int_equal(jk_publish(server, NULL, "display_data", (jk_bytes){"{}", 2}, (jk_bytes){0}, NULL, 0),
+                     -1);
+    assert_int_equal(jk_stream_write(server, NULL, JK_STDOUT, "late", 4), -1);
+    assert_int_equal(jk_server_flush(server, 10), -1);
+    assert_false(jk_server_dispatch(server));
+    assert_null(jk_server_current_cell(server));
+    jk_server_wake(server);
+    jk_server_started(server);
+    jk_server_close(server);
+    set_up(NULL);
+}
+
+static void test_close_with_work_in_flight(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        client_execute(&the_client, "flood 3000", NULL, NULL);
+        for (int j = 0; j < 20; j++) client_execute(&the_client, "print queued", NULL, NULL);
+        client_execute(&the_client, "later 20", NULL, NULL);
+        usleep((unsigned)(i * 2000));
+        kernel_stop(&the_kernel);
+        client_close(&the_client);
+        set_up(NULL);
+    }
+}
+
+static void test_nothing_is_left(void **state)
+{
+    (void)state;
+    tear_down(NULL);
+    set_up(NULL);
+    tear_down(NULL);
+    long threads = threads_count(), descriptors = descriptors_count();
+    for (int i = 0; i < 20; i++) {
+        char id[64];
+        kernel_start(&the_kernel, true);
+        client_open(&the_client, the_kernel.path);
+        client_execute(&the_client, "print x\\nwrite y", NULL, id);
+        client_until_idle(&the_client, id, NULL, 0);
+        client_close(&the_client);
+        kernel_stop(&the_kernel);
+    }
+    assert_int_equal(threads_count(), threads);
+    assert_int_equal(descriptors_count(), descriptors);
+    set_up(NULL);
+}
+
+/* --- Whole processes ---------------------------------------------------------------------------------------
+ */
+
+/* Run a kernel in a process of its own whose cell is stuck; its connection file is complete when this
+ * returns. */
+static pid_t stuck_kernel(const char *path, long parent)
+{
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t process = fork();
+    if (process == 0) {
+        char problem[512], text[32];
+        fake_executor fake;
+        snprintf(text, sizeof text, "%ld", parent);
+        if (parent) setenv("JPY_PARENT_PID", text, 1);
+        fake_executor_init(&fake);
+        fake.server = jk_server_open(path, &fake.executor, problem, sizeof problem);
+        if (!fake.server || write(ready[1], "x", 1) != 1) _exit(90);
+        fake_executor_run(&fake);
+        pause(); /* the main thread never ends by itself */
+        _exit(91);
+    }
+    char seen;
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &seen, 1), 1);
+    close(ready[0]);
+    return process;
+}
+
+static void expect_exit(pid_t process, int code)
+{
+    int status = 0;
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+}
+
+static void test_watchdog(void **state)
+{
+    (void)state;
+    char path[64], stop[64];
+    test_client client;
+    test_received reply;
+    connection_file(connection_text("secret"), 0600, path);
+    pid_t process = stuck_kernel(path, 0);
+    client_open(&client, path);
+    client_send(&client, JK_CONTROL, "shutdown_request", "{\"restart\":false}", stop);
+    client_expect(&client, JK_CONTROL, "shutdown_reply", stop, &reply);
+    received_clear(&reply);
+    expect_exit(process, 0);
+    client_close(&client);
+    unlink(path);
+}
+
+static void test_parent_ends(void **state)
+{
+    (void)state;
+    char path[64];
+    connection_file(connection_text("secret"), 0600, path);
+    pid_t parent = fork();
+    if (parent == 0) {
+        pause();
+        _exit(0);
+    }
+    pid_t process = stuck_kernel(path, (long)parent);
+    usleep(100000);
+    assert_int_equal(waitpid(process, NULL, WNOHANG), 0);
+    kill(parent, SIGKILL);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    double start = seconds_now();
+    expect_exit(process, 1);
+    print_message("ended %.1f s after its parent\n", seconds_now() - start);
+    unlink(path);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_parent_ends),
+        CASE(test_input),
+        CASE(test_stale_answers),
+        CASE(test_info_while_asking),
+        CASE(test_shutdown_ends_a_question),
+        CASE(test_interrupt),
+        CASE(test_interrupt_while_stuck),
+        CASE(test_interrupt_reaches_children),
+        CASE(test_shutdown),
+        CASE(test_late_callers),
+        CASE(test_close_with_work_in_flight),
+        CASE(test_nothing_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

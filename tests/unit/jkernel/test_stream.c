@@ -1,0 +1,332 @@
+/* Output: order, coalescing, captured descriptors, slow subscribers, forked children. */
+#include "harness.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static test_kernel the_kernel;
+static test_client the_client;
+
+static int open_with(bool capture)
+{
+    kernel_start(&the_kernel, capture);
+    client_open(&the_client, the_kernel.path);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return open_with(false);
+}
+
+static int set_up_captured(void **state)
+{
+    (void)state;
+    return open_with(true);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    client_close(&the_client);
+    kernel_stop(&the_kernel);
+    return 0;
+}
+
+static void expect_reply(const char *id, const char *status)
+{
+    test_received reply;
+    client_expect(&the_client, JK_SHELL, "execute_reply", id, &reply);
+    assert_string_equal(received_text(&reply, "status"), status);
+    received_clear(&reply);
+}
+
+static int run(const char *code, char *text, size_t size)
+{
+    char id[64];
+    client_execute(&the_client, code, NULL, id);
+    expect_reply(id, "ok");
+    return client_until_idle(&the_client, id, text, size);
+}
+
+static void test_coalesced(void **state)
+{
+    (void)state;
+    size_t size = 20000 * 190 + 1;
+    char *text = malloc(size), line[16];
+    assert_non_null(text);
+    int streams = run("flood 20000", text, size);
+    assert_int_equal(strlen(text), size - 1);
+    for (int i = 0; i < 20000; i++) {
+        snprintf(line, sizeof line, "%07d", i);
+        assert_memory_equal(text + i * 190, line, 7);
+    }
+    /* One a pause, and one a MiB: far below the 1000 a second that clients accept. */
+    assert_true(streams < 200);
+    free(text);
+}
+
+static void test_first_chunk_leaves_at_once(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "print now\\nsleep 3000", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    client_expect_iopub(&the_client, "stream", id);
+    client_expect_silence(&the_client, JK_SHELL, 0);
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    expect_reply(id, "error");
+}
+
+static void test_later_chunks_leave_by_themselves(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "print one\\nsleep 5\\nprint two\\nprint three\\nsleep 3000", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    client_expect_iopub(&the_client, "stream", id);
+    client_expect_iopub(&the_client, "stream", id);
+    client_expect_silence(&the_client, JK_SHELL, 0);
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    expect_reply(id, "error");
+}
+
+static void expect_stream(const char *name, const char *text)
+{
+    test_received message;
+    assert_true(client_receive(&the_client, JK_IOPUB, WAIT, &message));
+    assert_string_equal(message.type, "stream");
+    assert_string_equal(received_text(&message, "name"), name);
+    assert_string_equal(received_text(&message, "text"), text);
+    received_clear(&message);
+}
+
+static void test_switches_keep_order(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "print a\\neprint b\\nprint c\\ndisplay d\\nprint e\\neprint f", NULL, id);
+    expect_reply(id, "ok");
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    expect_stream("stdout", "a\n");
+    expect_stream("stderr", "b\n");
+    expect_stream("stdout", "c\n");
+    client_expect_iopub(&the_client, "display_data", id);
+    expect_stream("stdout", "e\n");
+    expect_stream("stderr", "f\n");
+    client_expect_iopub(&the_client, "status:idle", id);
+}
+
+static void test_captured_order(void **state)
+{
+    (void)state;
+    char text[4096], code[2048] = "", expected[512] = "";
+    for (int i = 0; i < 20; i++) {
+        char part[64];
+        snprintf(part, sizeof part, "print p%d\\nwrite w%d\\ncprint c%d\\n", i, i, i);
+        strcat(code, part);
+        snprintf(part, sizeof part, "p%d\nw%d\nc%d\n", i, i, i);
+        strcat(expected, part);
+    }
+    run(code, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+static void test_captured_before_display(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "write before\\ndisplay d\\nwrite after", NULL, id);
+    expect_reply(id, "ok");
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    expect_stream("stdout", "before\n");
+    client_expect_iopub(&the_client, "display_data", id);
+    expect_stream("stdout", "after\n");
+    client_expect_iopub(&the_client, "status:idle", id);
+}
+
+/* Nobody prints: the io thread takes it from the pipe by itself. */
+static void test_captured_without_a_producer(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "write alone\\nsleep 3000", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    expect_stream("stdout", "alone\n");
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    expect_reply(id, "error");
+}
+
+static void test_captured_bytes(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "sleep 3000", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    /* A character in two writes, with time between them, and a byte that is none. */
+    assert_int_equal(write(1, "\xe2\x82", 2), 2);
+    usleep(50000);
+    assert_int_equal(write(1, "\xac!", 2), 2);
+    expect_stream("stdout", "\xe2\x82\xac!");
+    assert_int_equal(write(2, "\xff?", 2), 2);
+    expect_stream("stderr", "\xef\xbf\xbd?");
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    expect_reply(id, "error");
+}
+
+static void test_captured_flood(void **state)
+{
+    (void)state;
+    char id[64];
+    size_t size = 3u << 20, got = 0;
+    client_execute(&the_client, "later 1000", NULL, id);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "execute_input", id);
+    char *block = malloc(size);
+    assert_non_null(block);
+    memset(block, 'z', size);
+    for (size_t at = 0; at < size;) {
+        ssize_t done = write(1, block + at, size - at);
+        assert_true(done > 0);
+        at += (size_t)done;
+    }
+    while (got < size) {
+        test_received message;
+        assert_true(client_receive(&the_client, JK_IOPUB, WAIT, &message));
+        assert_string_equal(message.type, "stream");
+        assert_string_equal(message.parent_id, id);
+        got += strlen(received_text(&message, "text"));
+        received_clear(&message);
+    }
+    assert_int_equal(got, size);
+    free(block);
+    expect_reply(id, "ok");
+}
+
+static void test_closed_descriptor(void **state)
+{
+    (void)state;
+    char text[64];
+    /* What a program does that daemonizes: the kernel must go on, and not spin. */
+    close(2);
+    assert_int_equal(dup2(1, 2), 2);
+    run("write first\\nprint second", text, sizeof text);
+    assert_string_equal(text, "first\nsecond\n");
+}
+
+static void test_forked_child(void **state)
+{
+    (void)state;
+    char text[256];
+    run("print before\\nfork from the child\\nprint after", text, sizeof text);
+    assert_string_equal(text, "before\nfrom the child\nafter\n");
+}
+
+static void test_slow_subscriber(void **state)
+{
+    (void)state;
+    test_client slow;
+    char id[64], line[16];
+    size_t size = 20000 * 190 + 1;
+    char *text = malloc(size);
+    assert_non_null(text);
+    client_open_quiet(&slow, the_kernel.path);
+    int few = 2;
+    zmq_setsockopt(slow.sockets[JK_IOPUB], ZMQ_RCVHWM, &few, sizeof few);
+    client_subscribe(&slow, "");
+    test_received message;
+    assert_true(client_receive(&slow, JK_IOPUB, WAIT, &message));
+    received_clear(&message);
+    client_execute(&the_client, "flood 20000", NULL, id);
+    expect_reply(id, "ok");
+    client_until_idle(&the_client, id, text, size);
+    assert_int_equal(strlen(text), size - 1);
+    /* Only now does it read. */
+    client_until_idle(&slow, id, text, size);
+    assert_int_equal(strlen(text), size - 1);
+    for (int i = 0; i < 20000; i++) {
+        snprintf(line, sizeof line, "%07d", i);
+        assert_memory_equal(text + i * 190, line, 7);
+    }
+    free(text);
+    client_close(&slow);
+}
+
+static void test_flush(void **state)
+{
+    (void)state;
+    char id[64];
+    client_execute(&the_client, "print a", NULL, id);
+    expect_reply(id, "ok");
+    client_until_idle(&the_client, id, NULL, 0);
+    jk_server *server = the_kernel.fake.server;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(jk_stream_write(server, NULL, JK_STDOUT, "late\n", 5), 0);
+        assert_int_equal(jk_server_flush(server, WAIT), 0);
+        test_received message;
+        assert_true(client_receive(&the_client, JK_IOPUB, WAIT, &message));
+        assert_string_equal(received_text(&message, "text"), "late\n");
+        assert_string_equal(message.parent_id, id);
+        received_clear(&message);
+    }
+}
+
+static void test_publish_buffers(void **state)
+{
+    (void)state;
+    const jk_bytes buffers[] = {{"one", 3}, {NULL, 0}, {"three", 5}};
+    jk_server *server = the_kernel.fake.server;
+    assert_int_equal(jk_publish(server, NULL, "comm_msg", (jk_bytes){"{\"comm_id\":\"c\"}", 15},
+                                (jk_bytes){"{\"m\":1}", 7}, buffers, 3),
+                     0);
+    jk_frames frames;
+    zmq_pollitem_t item = {.socket = the_client.sockets[JK_IOPUB], .events = ZMQ_POLLIN};
+    assert_int_equal(zmq_poll(&item, 1, WAIT), 1);
+    assert_int_equal(jk_frames_receive(the_client.sockets[JK_IOPUB], &frames), 1);
+    const char *problem;
+    jk_message *message = jk_message_parse(&frames, the_client.signer, NULL, &problem);
+    assert_non_null(message);
+    assert_int_equal(jk_message_buffer_count(message), 3);
+    assert_int_equal(jk_message_buffer(message, 1).size, 0);
+    assert_memory_equal(jk_message_buffer(message, 2).data, "three", 5);
+    assert_memory_equal(jk_message_metadata(message).data, "{\"m\":1}", 7);
+    jk_message_release(message);
+}
+
+#define CASE(name)     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CAPTURED(name) cmocka_unit_test_setup_teardown(name, set_up_captured, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_coalesced),
+        CASE(test_first_chunk_leaves_at_once),
+        CASE(test_later_chunks_leave_by_themselves),
+        CASE(test_switches_keep_order),
+        CAPTURED(test_captured_order),
+        CAPTURED(test_captured_before_display),
+        CAPTURED(test_captured_without_a_producer),
+        CAPTURED(test_captured_bytes),
+        CAPTURED(test_captured_flood),
+        CAPTURED(test_closed_descriptor),
+        CAPTURED(test_forked_child),
+        CASE(test_slow_subscriber),
+        CASE(test_flush),
+        CASE(test_publish_buffers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
