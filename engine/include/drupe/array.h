@@ -154,4 +154,10 @@ DRUPE_API drupe_status drupe_array_from_host(const drupe_array *dst, const void 
 DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host,
                                            drupe_event **event) DRUPE_MUST_CHECK;
 
+/* --- The library --------------------------------------------------------------------------------------- */
+
+/* Release the programs and kernels kept for reuse, with the contexts and devices they belong to: to be called
+ * before drupe_library_close(), while no other function of this header runs. */
+DRUPE_API void drupe_array_forget(void);
+
 #endif

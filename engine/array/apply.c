@@ -1,0 +1,229 @@
+/* Element-wise operations: types, shapes, output, launch.
+ *
+ * Contiguous operands of one shape, the common case, skip broadcasting and merging. */
+#include "array/room.h"
+#include <string.h>
+
+/* Elements for which starting another work-item pays. */
+#define GRAIN_CPU 16384
+#define GRAIN_GPU 4
+
+/* --- Launch --------------------------------------------------------------------------------------------- */
+
+static bool all_plain(const drupe_array *out, const drupe_operand *in, size_t nin)
+{
+    if (!drupe_array_contiguous(out)) return false;
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array &&
+            !(drupe_layout_same_shape(in[i].array, out) && drupe_array_contiguous(in[i].array)))
+            return false;
+    return true;
+}
+
+static void collect_layout(const drupe_array *out, const drupe_operand *in, size_t nin, drupe_layout *l)
+{
+    memset(l, 0, sizeof(*l));
+    l->ndim = out->ndim;
+    l->noperands = (int)nin + 1;
+    for (int d = 0; d < out->ndim; d++) {
+        l->shape[d] = out->shape[d];
+        l->strides[0][d] = out->strides[d];
+        for (size_t i = 0; i < nin; i++)
+            l->strides[i + 1][d] = in[i].array ? drupe_layout_stride(in[i].array, out->ndim, d) : 0;
+    }
+    drupe_layout_simplify(l);
+}
+
+/* Whether nothing but one run of neighbours is left, constants aside. */
+static bool is_flat(const drupe_layout *l, const drupe_operand *in)
+{
+    if (l->ndim > 1) return false;
+    for (int k = 0; k < l->noperands; k++) {
+        if (k > 0 && !in[k - 1].array) continue;
+        if (l->ndim == 1 && l->strides[k][0] != 1) return false;
+    }
+    return true;
+}
+
+static void fill_params(const drupe_layout *l, drupe_map_params *p)
+{
+    p->head.ndim = l->ndim;
+    for (int d = 0; d < l->ndim; d++) {
+        p->shape[d] = (drupe_i64)l->shape[d];
+        for (int k = 0; k < l->noperands; k++) p->strides[k][d] = l->strides[k][d];
+    }
+    for (int k = l->noperands; k <= DRUPE_KERNEL_INPUTS; k++) memset(p->strides[k], 0, sizeof(p->strides[k]));
+}
+
+static void *shifted(const drupe_array *array, ptrdiff_t elements)
+{
+    return (char *)drupe_array_pointer(array) + elements * (ptrdiff_t)drupe_dtype_size(array->dtype);
+}
+
+static drupe_status submit(drupe_target *target, drupe_queue *queue, const kernel_key *key,
+                           void *const *pointers, size_t nin, const drupe_map_params *p)
+{
+    drupe_kernel *kernel;
+    drupe_range range;
+    drupe_arg args[DRUPE_KERNEL_INPUTS + 2];
+    DRUPE_TRY(drupe_target_kernel(target, key, &kernel));
+    for (size_t i = 0; i <= nin; i++) args[i] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[i]};
+    const size_t size = key->layout == LAYOUT_STRIDED || p->head.ndim ? sizeof(*p) : sizeof(p->head);
+    args[nin + 1] = (drupe_arg){DRUPE_ARG_VALUE, size, p};
+    drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
+    const drupe_submission s = {.queue = queue};
+    return drupe_submit_kernel(&s, kernel, &range, args, nin + 2, NULL);
+}
+
+drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+                              const drupe_operand *in, size_t nin)
+{
+    drupe_map_params p;
+    drupe_layout l;
+    void *pointers[DRUPE_KERNEL_INPUTS + 1] = {drupe_array_pointer(out)};
+    const bool plain = all_plain(out, in, nin);
+    kernel_key key = {SHAPE_MAP, op, 0, (int32_t)compute, (int32_t)out->dtype, {-1, -1, -1}};
+    p.head = (drupe_map_head){.n = (drupe_i64)out->size, .dtypes = {(drupe_i32)out->dtype}};
+    if (!plain) {
+        collect_layout(out, in, nin, &l);
+        pointers[0] = shifted(out, l.offsets[0]);
+    }
+    for (size_t i = 0; i < nin; i++) {
+        const drupe_array *array = in[i].array;
+        const drupe_dtype dtype = array ? array->dtype : compute;
+        p.head.dtypes[i + 1] = key.in[i] = (int32_t)dtype;
+        if (array) {
+            pointers[i + 1] = plain ? drupe_array_pointer(array) : shifted(array, l.offsets[i + 1]);
+        } else {
+            pointers[i + 1] = NULL;
+            p.head.constants |= 1 << i;
+            DRUPE_TRY(drupe_scalar_bytes(&in[i].scalar, compute, &p.head.value[i]));
+        }
+    }
+    key.layout = p.head.constants;
+    if (!plain && !is_flat(&l, in)) {
+        fill_params(&l, &p);
+        key.layout = LAYOUT_STRIDED;
+    }
+    if (p.head.ndim == 0 && key.layout == (1 << nin) - 1) {
+        fill_params(&(drupe_layout){.ndim = 1, .noperands = 1, .shape = {out->size}, .strides = {{1}}}, &p);
+        key.layout = LAYOUT_STRIDED;
+    }
+    if (target->builtin) key = (kernel_key){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
+    return submit(target, out->queue, &key, pointers, nin, &p);
+}
+
+/* --- Checks --------------------------------------------------------------------------------------------- */
+
+static drupe_status check_queues(drupe_op op, const drupe_operand *in, size_t nin, const drupe_array *out,
+                                 drupe_queue **queue)
+{
+    *queue = out->memory ? out->queue : NULL;
+    for (size_t i = 0; i < nin; i++) {
+        const drupe_array *array = in[i].array;
+        if (!array) continue;
+        if (*queue && *queue != array->queue)
+            return drupe_error_set(DRUPE_E_PLACEMENT,
+                                   "the operands of %s are on different queues (of %s and %s): bring them "
+                                   "together with to_device()",
+                                   drupe_op_name(op), drupe_device_filter(drupe_queue_device(*queue)),
+                                   drupe_device_filter(drupe_queue_device(array->queue)));
+        *queue = array->queue;
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status result_shape(const drupe_operand *in, size_t nin, int *ndim, size_t *shape)
+{
+    const drupe_array *arrays[DRUPE_KERNEL_INPUTS];
+    size_t count = 0;
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array) arrays[count++] = in[i].array;
+    if (count == 1 || (count == 2 && drupe_layout_same_shape(arrays[0], arrays[1]))) {
+        *ndim = arrays[0]->ndim;
+        memcpy(shape, arrays[0]->shape, (size_t)*ndim * sizeof(*shape));
+        return DRUPE_OK;
+    }
+    return drupe_shape_broadcast(arrays, count, ndim, shape);
+}
+
+static drupe_mem_kind strongest_kind(const drupe_operand *in, size_t nin)
+{
+    drupe_mem_kind kind = DRUPE_MEM_HOST;
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array && drupe_memory_kind(in[i].array->memory) < kind)
+            kind = drupe_memory_kind(in[i].array->memory);
+    return kind;
+}
+
+static drupe_status check_out(drupe_op op, const drupe_array *out, drupe_dtype result, int ndim,
+                              const size_t *shape)
+{
+    const drupe_array expected = {.ndim = ndim};
+    drupe_array same = expected;
+    memcpy(same.shape, shape, (size_t)ndim * sizeof(*shape));
+    if (!drupe_layout_same_shape(out, &same)) {
+        char from[128], to[128];
+        drupe_shape_text(ndim, shape, from, sizeof(from));
+        drupe_shape_text(out->ndim, out->shape, to, sizeof(to));
+        return drupe_error_set(DRUPE_E_INVALID, "%s gives shape %s, which does not fit an output of shape %s",
+                               drupe_op_name(op), from, to);
+    }
+    if (drupe_dtype_row(result)->kind > drupe_dtype_row(out->dtype)->kind)
+        return drupe_error_set(DRUPE_E_INVALID, "%s gives %s, which cannot be stored in %s in place",
+                               drupe_op_name(op), drupe_dtype_name(result), drupe_dtype_name(out->dtype));
+    return DRUPE_OK;
+}
+
+/* Whether writing to `out` would spoil an input that is still to be read. */
+static bool conflicts(const drupe_array *out, const drupe_operand *in, size_t nin)
+{
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array && drupe_layout_overlap(out, in[i].array) &&
+            !drupe_layout_same_view(out, in[i].array))
+            return true;
+    return false;
+}
+
+static drupe_status apply_through_copy(drupe_target *target, int op, const op_types *types,
+                                       const drupe_array *out, const drupe_operand *in, size_t nin)
+{
+    drupe_array result = {0};
+    DRUPE_TRY(drupe_array_empty(out->queue, DRUPE_MEM_DEVICE, out->dtype, out->ndim, out->shape, &result));
+    drupe_status status = drupe_map_launch(target, op, types->compute, &result, in, nin);
+    if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
+    drupe_array_clear(&result);
+    return status;
+}
+
+drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin, drupe_array *out)
+{
+    drupe_queue *queue;
+    drupe_target *target;
+    op_types types;
+    int ndim;
+    size_t shape[DRUPE_MAX_DIMS];
+    const bool given = out->memory != NULL;
+    if ((int)op < 0 || op >= DRUPE_OP_COUNT || drupe_op_kind_of(op) != DRUPE_OP_ELEMENTWISE)
+        return drupe_error_set(DRUPE_E_INVALID, "%s is no element-wise operation", drupe_op_name(op));
+    if (nin != (size_t)drupe_op_arity(op))
+        return drupe_error_set(DRUPE_E_INVALID, "%s takes %d operands, not %zu", drupe_op_name(op),
+                               drupe_op_arity(op), nin);
+    DRUPE_TRY(check_queues(op, in, nin, out, &queue));
+    if (!queue)
+        return drupe_error_set(DRUPE_E_INVALID, "%s needs an array among its operands", drupe_op_name(op));
+    DRUPE_TRY(drupe_target_get(queue, &target));
+    DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
+    DRUPE_TRY(result_shape(in, nin, &ndim, shape));
+    if (given) {
+        DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
+        if (out->size == 0) return DRUPE_OK;
+        if (conflicts(out, in, nin)) return apply_through_copy(target, (int)op, &types, out, in, nin);
+        return drupe_map_launch(target, (int)op, types.compute, out, in, nin);
+    }
+    DRUPE_TRY(drupe_array_empty(queue, strongest_kind(in, nin), types.result, ndim, shape, out));
+    if (out->size == 0) return DRUPE_OK;
+    drupe_status status = drupe_map_launch(target, (int)op, types.compute, out, in, nin);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}

@@ -1,0 +1,255 @@
+/* Reductions.
+ *
+ * Reduced and kept axes are merged apart. One merged reduced axis is one launch, or two where the outputs
+ * are too few to occupy the device: then the extent is split, and the partial results are reduced in turn.
+ * Several merged reduced axes are reduced one after the other, the one with the nearest neighbours first,
+ * which reads everything once and leaves little for the others. */
+#include "array/room.h"
+#include <string.h>
+
+/* Elements per work-item or split, below which another one does not pay. */
+#define GRAIN_CPU     16384
+#define GRAIN_GPU     1024
+#define SHORT_ROW     16  /* rows shorter than this are better run through column-wise */
+#define COLUMN_BLOCK  256 /* outputs that a CPU's work-item runs through at once, roughly */
+#define COLUMN_NARROW 8
+
+typedef struct reduction {
+    drupe_target *target;
+    int op;
+    drupe_dtype compute;
+} reduction;
+
+/* --- Axes ----------------------------------------------------------------------------------------------- */
+
+typedef struct split_axes {
+    drupe_layout kept, reduced;
+    uint32_t nearest; /* the original axes that make up the reduced layout's last one */
+    ptrdiff_t offset; /* elements: where the reduced axes begin once they run forwards */
+} split_axes;
+
+static ptrdiff_t magnitude(ptrdiff_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+static void add_axis(drupe_layout *l, size_t length, ptrdiff_t stride)
+{
+    l->noperands = 1;
+    l->shape[l->ndim] = length;
+    l->strides[0][l->ndim++] = stride;
+}
+
+/* Merge like drupe_layout_simplify(), and find which original axes end up in the last one. The order of the
+ * reduced elements does not matter, so they may run forwards and by stride. */
+static void simplify_reduced(const drupe_array *in, uint32_t axes, split_axes *s)
+{
+    drupe_layout *r = &s->reduced;
+    for (int d = 0; d < in->ndim; d++)
+        if (axes >> d & 1 && in->shape[d] != 1) add_axis(r, in->shape[d], in->strides[d]);
+    drupe_layout_simplify(r);
+    s->offset = r->offsets[0];
+    s->nearest = 0;
+    if (r->ndim == 0) return;
+    const ptrdiff_t low = r->strides[0][r->ndim - 1],
+                    high = r->ndim > 1 ? r->strides[0][r->ndim - 2] : PTRDIFF_MAX;
+    for (int d = 0; d < in->ndim; d++) {
+        const ptrdiff_t stride = magnitude(in->strides[d]);
+        if (axes >> d & 1 && in->shape[d] != 1 && stride >= low && stride < high) s->nearest |= 1u << d;
+    }
+}
+
+static void split(const drupe_array *in, uint32_t axes, split_axes *s)
+{
+    memset(s, 0, sizeof(*s));
+    for (int d = 0; d < in->ndim; d++)
+        if (!(axes >> d & 1) && in->shape[d] != 1) add_axis(&s->kept, in->shape[d], in->strides[d]);
+    drupe_layout_merge(&s->kept);
+    simplify_reduced(in, axes, s);
+}
+
+/* --- One merged axis ------------------------------------------------------------------------------------ */
+
+typedef struct reduce_step {
+    int shape; /* SHAPE_ROW or SHAPE_COLUMN */
+    drupe_reduce_params p;
+} reduce_step;
+
+static void choose_shape(const split_axes *s, reduce_step *step)
+{
+    drupe_reduce_params *p = &step->p;
+    const int last = s->kept.ndim - 1;
+    const size_t inner = last >= 0 ? s->kept.shape[last] : 1;
+    const ptrdiff_t near = last >= 0 ? magnitude(s->kept.strides[0][last]) : PTRDIFF_MAX;
+    const bool columns_near = near < magnitude((ptrdiff_t)p->stride) && inner >= COLUMN_NARROW;
+    const bool rows_short = p->extent < SHORT_ROW && inner >= COLUMN_BLOCK;
+    step->shape = p->extent > 1 && (columns_near || rows_short) ? SHAPE_COLUMN : SHAPE_ROW;
+}
+
+/* How often to split the extent so that every compute unit has work. */
+static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
+{
+    const drupe_reduce_params *p = &step->p;
+    drupe_i64 tasks = p->outputs, grain = GRAIN_CPU, wanted = (drupe_i64)t->units * 2;
+    if (step->shape == SHAPE_COLUMN) {
+        const drupe_i64 inner = p->shape[p->ndim - 1];
+        const drupe_i64 block = inner < COLUMN_BLOCK ? inner : COLUMN_BLOCK;
+        if (!t->gpu_form) tasks = p->outputs / inner * ((inner + block - 1) / block);
+        grain = t->gpu_form ? 32 : GRAIN_CPU / block;
+        wanted *= t->gpu_form ? (drupe_i64)t->group : 1;
+    } else if (t->gpu_form) {
+        grain = GRAIN_GPU;
+        wanted *= 4;
+    }
+    if (tasks >= wanted || p->extent < 2 * grain) return 1;
+    const drupe_i64 most = p->extent / grain, splits = (wanted + tasks - 1) / tasks;
+    return splits < most ? splits : most;
+}
+
+static drupe_status step_submit(const reduction *r, const reduce_step *step, drupe_queue *queue, void *out,
+                                drupe_dtype out_type, const void *in, drupe_dtype in_type)
+{
+    drupe_kernel *kernel;
+    drupe_range range;
+    drupe_reduce_params p = step->p;
+    const drupe_target *t = r->target;
+    kernel_key key = {
+        step->shape, r->op, 0, (int32_t)r->compute, (int32_t)out_type, {(int32_t)in_type, -1, -1}};
+    p.in_dtype = (drupe_i32)in_type;
+    p.out_dtype = (drupe_i32)out_type;
+    if (t->builtin)
+        key.out = key.in[0] = -1;
+    else if (step->shape == SHAPE_COLUMN || p.stride != 1)
+        key.layout = LAYOUT_STRIDED;
+    DRUPE_TRY(drupe_target_kernel(r->target, &key, &kernel));
+    const size_t tasks = (size_t)(p.outputs * p.splits), each = (size_t)(p.extent / p.splits + 1);
+    if (t->gpu_form)
+        drupe_target_range(t, step->shape == SHAPE_ROW ? tasks * t->group : tasks, 1, &range);
+    else
+        drupe_target_range(t, tasks * each, GRAIN_CPU, &range);
+    const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(out), &out},
+                              {DRUPE_ARG_POINTER, sizeof(in), &in},
+                              {DRUPE_ARG_VALUE, sizeof(p), &p}};
+    const drupe_submission s = {.queue = queue};
+    return drupe_submit_kernel(&s, kernel, &range, args, 3, NULL);
+}
+
+/* Reduce the partial results that a split step left: see drupe_reduce_params for their order. */
+static drupe_status step_combine(const reduction *r, const reduce_step *first, const drupe_array *partial,
+                                 void *out, drupe_dtype out_type)
+{
+    reduce_step last = {.shape = first->shape};
+    drupe_reduce_params *p = &last.p;
+    p->outputs = first->p.outputs;
+    p->extent = first->p.splits;
+    p->splits = 1;
+    p->ndim = 1;
+    p->shape[0] = p->outputs;
+    p->stride = first->shape == SHAPE_COLUMN ? p->outputs : 1;
+    p->strides[0] = first->shape == SHAPE_COLUMN ? 1 : p->extent;
+    return step_submit(r, &last, partial->queue, out, out_type, drupe_array_pointer(partial), r->compute);
+}
+
+static drupe_status reduce_axis(const reduction *r, const split_axes *s, const drupe_array *in,
+                                drupe_array *out)
+{
+    reduce_step step = {0};
+    drupe_reduce_params *p = &step.p;
+    p->outputs = (drupe_i64)out->size;
+    p->extent = s->reduced.ndim ? (drupe_i64)s->reduced.shape[0] : 1;
+    p->stride = s->reduced.ndim ? s->reduced.strides[0][0] : 1;
+    p->ndim = s->kept.ndim;
+    for (int d = 0; d < s->kept.ndim; d++) {
+        p->shape[d] = (drupe_i64)s->kept.shape[d];
+        p->strides[d] = s->kept.strides[0][d];
+    }
+    choose_shape(s, &step);
+    p->splits = choose_splits(r->target, &step);
+    const char *from = (char *)drupe_array_pointer(in) + s->offset * (ptrdiff_t)drupe_dtype_size(in->dtype);
+    if (p->splits == 1)
+        return step_submit(r, &step, in->queue, drupe_array_pointer(out), out->dtype, from, in->dtype);
+    drupe_array partial = {0};
+    const size_t count = (size_t)(p->outputs * p->splits);
+    DRUPE_TRY(drupe_array_empty(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial));
+    drupe_status status =
+        step_submit(r, &step, in->queue, drupe_array_pointer(&partial), r->compute, from, in->dtype);
+    if (status == DRUPE_OK) status = step_combine(r, &step, &partial, drupe_array_pointer(out), out->dtype);
+    drupe_array_clear(&partial);
+    return status;
+}
+
+/* --- The whole ------------------------------------------------------------------------------------------ */
+
+static void result_shape(const drupe_array *in, uint32_t axes, bool keepdims, int *ndim, size_t *shape)
+{
+    *ndim = 0;
+    for (int d = 0; d < in->ndim; d++) {
+        if (!(axes >> d & 1))
+            shape[(*ndim)++] = in->shape[d];
+        else if (keepdims)
+            shape[(*ndim)++] = 1;
+    }
+}
+
+static drupe_status fill_identity(const reduction *r, const drupe_array *out)
+{
+    const char *identity = drupe_op_row(r->op)->identity;
+    const int kind = drupe_dtype_row(r->compute)->kind;
+    drupe_scalar scalar = {.kind = DRUPE_SCALAR_KIND_INT, .i = identity[0] == '1'};
+    if (identity[0] != '0' && identity[0] != '1') {
+        const bool low = identity[0] == 'L';
+        if (kind == KIND_FLOAT)
+            scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_FLOAT,
+                                    .f = low ? -__builtin_inf() : __builtin_inf()};
+        else if (kind == KIND_BOOL)
+            scalar.i = !low;
+        else if (r->compute == DRUPE_INT32)
+            scalar.i = low ? INT32_MIN : INT32_MAX;
+        else
+            scalar.i = low ? INT64_MIN : INT64_MAX;
+    }
+    return drupe_array_assign(out, &(drupe_operand){.scalar = scalar});
+}
+
+static drupe_status reduce_into(const reduction *r, const drupe_array *in, uint32_t axes, drupe_array *out)
+{
+    split_axes s;
+    split(in, axes, &s);
+    if (s.reduced.ndim <= 1) return reduce_axis(r, &s, in, out);
+    drupe_array partial = {0};
+    int ndim;
+    size_t shape[DRUPE_MAX_DIMS];
+    result_shape(in, s.nearest, true, &ndim, shape);
+    DRUPE_TRY(drupe_array_empty(in->queue, DRUPE_MEM_DEVICE, r->compute, ndim, shape, &partial));
+    drupe_status status = reduce_into(r, in, s.nearest, &partial);
+    if (status == DRUPE_OK) status = reduce_into(r, &partial, axes, out);
+    drupe_array_clear(&partial);
+    return status;
+}
+
+drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
+                                drupe_dtype dtype, drupe_array *out)
+{
+    reduction r = {.op = (int)op};
+    op_types types;
+    int ndim;
+    size_t shape[DRUPE_MAX_DIMS];
+    if ((int)op < 0 || op >= DRUPE_OP_COUNT || drupe_op_kind_of(op) != DRUPE_OP_REDUCTION)
+        return drupe_error_set(DRUPE_E_INVALID, "%s is no reduction", drupe_op_name(op));
+    if (axes >> in->ndim)
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "an array of %d dimensions has no such axis", in->ndim);
+    DRUPE_TRY(drupe_target_get(in->queue, &r.target));
+    DRUPE_TRY(drupe_op_types((int)op, &(drupe_operand){.array = in}, 1, r.target->fp64, &types));
+    if (dtype != DRUPE_DTYPE_NONE && types.compute != DRUPE_BOOL) types.compute = types.result = dtype;
+    r.compute = types.compute;
+    if (dtype == DRUPE_DTYPE_NONE) dtype = types.result;
+    if (!drupe_op_row((int)op)->expression[drupe_dtype_row(r.compute)->kind])
+        return drupe_error_set(DRUPE_E_INVALID, "%s is not computed in %s", drupe_op_name(op),
+                               drupe_dtype_name(r.compute));
+    result_shape(in, axes, keepdims, &ndim, shape);
+    DRUPE_TRY(drupe_array_empty(in->queue, drupe_memory_kind(in->memory), dtype, ndim, shape, out));
+    drupe_status status = DRUPE_OK;
+    if (out->size) status = in->size ? reduce_into(&r, in, axes, out) : fill_identity(&r, out);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* What the files of this room share. Statuses and error details as in drupe/status.h. */
+#ifndef DRUPE_ARRAY_ROOM_H
+#define DRUPE_ARRAY_ROOM_H
+
+#include "base/base.h"
+#include "drupe/array.h"
+#include "drupe/program.h"
+#include "generated/drupe_params.h"
+#include "generated/ops_table.inc"
+
+/* --- ops.c: the tables ---------------------------------------------------------------------------------- */
+
+enum { KIND_BOOL, KIND_INT, KIND_FLOAT }; /* of element types */
+#define KIND_BIT(kind) (1u << (kind))
+
+typedef enum op_result_rule {
+    RESULT_SAME,
+    RESULT_FLOAT,
+    RESULT_BOOL,
+    RESULT_LOGICAL,
+    RESULT_SUM
+} op_result_rule;
+
+typedef struct op_row {
+    const char *name;
+    drupe_op_kind kind;
+    int arity;
+    unsigned takes; /* KIND_BITs */
+    op_result_rule result;
+    int family;
+    int vector;
+    const char *expression[3]; /* by kind of the compute type; NULL: not computed in it */
+    const char *identity;      /* "0", "1", "LOWEST", "HIGHEST"; NULL unless a reduction */
+} op_row;
+
+typedef struct dtype_row {
+    const char *name, *typestr; /* typestr without the byte order */
+    size_t size;
+    int kind;
+    const char *cl, *suffix, *lowest, *highest;
+} dtype_row;
+
+/* `op` may also be an internal one, OP_COPY. NULL for a number that is none. */
+const op_row *drupe_op_row(int op);
+const dtype_row *drupe_dtype_row(drupe_dtype dtype); /* of a valid type */
+const char *drupe_multiply_text(int kind);           /* MULTIPLY(r, x, y) of matmul.cl */
+const char *drupe_sequence_text(int kind);           /* SEQUENCE(start, step, i) of sequence.cl */
+
+/* --- promote.c ------------------------------------------------------------------------------------------ */
+
+typedef struct op_types {
+    drupe_dtype compute, result;
+} op_types;
+/* The types of an operation on these operands; `fp64`: whether the device has float64. */
+drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types);
+/* The bytes of a scalar as a `dtype`. DRUPE_E_OUT_OF_RANGE when an integer type cannot hold it. */
+drupe_status drupe_scalar_bytes(const drupe_scalar *scalar, drupe_dtype dtype, drupe_u64 *bytes);
+
+/* --- target.c: devices as this room sees them, and their kernels -----------------------------------------
+ */
+
+/* One device in one context. Lives until drupe_array_forget(). */
+typedef struct drupe_target {
+    drupe_context *context; /* retained, as is the device: the pair is the key and must not be reused */
+    drupe_device *device;
+    bool builtin;  /* precompiled kernels instead of OpenCL C */
+    bool cpu;      /* its memory is the host's, and a BLAS of the host serves it */
+    bool gpu_form; /* which form of the kernels */
+    bool fp64;
+    size_t units; /* compute units */
+    size_t group; /* work-group size of the GPU form */
+    drupe_map kernels, programs;
+} drupe_target;
+drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target);
+
+typedef enum kernel_shape { SHAPE_MAP, SHAPE_SEQUENCE, SHAPE_ROW, SHAPE_COLUMN, SHAPE_MATMUL } kernel_shape;
+#define LAYOUT_STRIDED 8 /* else the bits of constant inputs */
+
+/* All members are set (no padding), since it serves as a key. */
+typedef struct kernel_key {
+    int32_t shape, op, layout;
+    int32_t compute, out, in[DRUPE_KERNEL_INPUTS]; /* element types; unused inputs are DRUPE_DTYPE_NONE */
+} kernel_key;
+/* Borrowed from the target. Builds a program of the whole family on the first use. */
+drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
+
+/* A one-dimensional range for `n` elements: as many work-items as the form wants, `grain` elements at least
+ * each where there are enough. */
+void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drupe_range *range);
+
+/* --- render.c ------------------------------------------------------------------------------------------- */
+
+/* The text of the program that holds the kernel of this key; other keys that differ only in operation (of a
+ * family) and layout give the same text. */
+drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text);
+/* The kernel's name in that program, or of the precompiled kernel. */
+void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size);
+
+/* --- layout.c ------------------------------------------------------------------------------------------- */
+
+/* Operands over one index space; operand 0 is the output. */
+typedef struct drupe_layout {
+    int ndim, noperands;
+    size_t shape[DRUPE_MAX_DIMS];
+    ptrdiff_t strides[DRUPE_KERNEL_INPUTS + 1][DRUPE_MAX_DIMS];
+    ptrdiff_t offsets[DRUPE_KERNEL_INPUTS + 1]; /* elements to add to each operand's address */
+} drupe_layout;
+/* Drop axes of length 1, run the output forwards, order the axes by its strides and merge what can be. */
+void drupe_layout_simplify(drupe_layout *layout);
+/* The last step alone: merge neighbouring axes. */
+void drupe_layout_merge(drupe_layout *layout);
+/* The stride of axis `axis` of an `ndim`-dimensional space along which `array` is broadcast. */
+ptrdiff_t drupe_layout_stride(const drupe_array *array, int ndim, int axis);
+/* C-order strides for a shape; returns the size. */
+size_t drupe_layout_c_order(int ndim, const size_t *shape, ptrdiff_t *strides);
+bool drupe_layout_same_view(const drupe_array *a, const drupe_array *b);
+/* Whether their byte ranges meet: may say yes needlessly. */
+bool drupe_layout_overlap(const drupe_array *a, const drupe_array *b);
+bool drupe_layout_same_shape(const drupe_array *a, const drupe_array *b);
+/* "(2, 3)", cut to fit. */
+void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
+
+/* --- apply.c -------------------------------------------------------------------------------------------- */
+
+/* Launch an element-wise operation over out's shape; all checks are done, no array is empty. Arrays must
+ * broadcast to out's shape; `out` overlaps no input unless it is the same view. */
+drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+                              const drupe_operand *in, size_t nin);
+
+/* --- transfer.c ----------------------------------------------------------------------------------------- */
+
+/* A contiguous array of `dtype` with the elements of `src`: itself when it is one already, else a copy on its
+ * queue. `out` must be empty. */
+drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype, drupe_array *out);
+
+#endif

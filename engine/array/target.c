@@ -1,0 +1,188 @@
+/* Devices as this room sees them, and the cache of their programs and kernels.
+ *
+ * One mutex guards the list and all maps. A program is built without it: two threads that need the same
+ * program at the same moment may both build it, and the second result is dropped. */
+#include "array/room.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct target_entry {
+    drupe_target target;
+    struct target_entry *next;
+} target_entry;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static target_entry *targets;
+
+static void target_close(drupe_target *t)
+{
+    size_t at = 0;
+    for (drupe_kernel *k; (k = drupe_map_next(&t->kernels, &at, NULL, NULL));) drupe_kernel_release(k);
+    at = 0;
+    for (drupe_program *p; (p = drupe_map_next(&t->programs, &at, NULL, NULL));) drupe_program_release(p);
+    drupe_map_clear(&t->kernels);
+    drupe_map_clear(&t->programs);
+    drupe_device_release(t->device);
+    drupe_context_release(t->context);
+}
+
+/* DRUPE_FORM=cpu or gpu overrides the form that the device's type asks for; it is there for tests. */
+static bool wants_gpu_form(const drupe_target *t)
+{
+    const char *form = getenv("DRUPE_FORM");
+    if (t->builtin) return false;
+    if (form && strcmp(form, "gpu") == 0) return true;
+    if (form && strcmp(form, "cpu") == 0) return false;
+    return !t->cpu;
+}
+
+static void target_describe(drupe_target *t)
+{
+    const uint64_t languages = drupe_device_number(t->device, DRUPE_INFO_LANGUAGES, DRUPE_LANG_OPENCL_C);
+    const uint64_t most = drupe_device_number(t->device, DRUPE_INFO_MAX_WORK_GROUP_SIZE, 256);
+    t->builtin = languages & DRUPE_LANG_BUILTIN;
+    t->cpu = drupe_device_kind(t->device) == DRUPE_DEVICE_CPU;
+    t->gpu_form = wants_gpu_form(t);
+    t->fp64 = drupe_device_number(t->device, DRUPE_INFO_HAS_FP64, 0) != 0;
+    t->units = (size_t)drupe_device_number(t->device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
+    if (t->units == 0) t->units = 1;
+    for (t->group = 256; t->group > most && t->group > 1;) t->group /= 2;
+}
+
+drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
+{
+    drupe_context *context = drupe_queue_context(queue);
+    drupe_device *device = drupe_queue_device(queue);
+    pthread_mutex_lock(&lock);
+    target_entry *entry = targets;
+    while (entry && (entry->target.device != device || entry->target.context != context)) entry = entry->next;
+    if (!entry && (entry = calloc(1, sizeof(*entry)))) {
+        entry->target.context = drupe_context_retain(context);
+        entry->target.device = drupe_device_retain(device);
+        target_describe(&entry->target);
+        entry->next = targets;
+        targets = entry;
+    }
+    pthread_mutex_unlock(&lock);
+    *target = entry ? &entry->target : NULL;
+    return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "no memory for the list of devices");
+}
+
+void drupe_array_forget(void)
+{
+    pthread_mutex_lock(&lock);
+    target_entry *entry = targets;
+    targets = NULL;
+    pthread_mutex_unlock(&lock);
+    while (entry) {
+        target_entry *next = entry->next;
+        target_close(&entry->target);
+        free(entry);
+        entry = next;
+    }
+}
+
+static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_program **program)
+{
+    drupe_source source = {.language = DRUPE_LANG_BUILTIN};
+    drupe_text text = {0};
+    drupe_status status = DRUPE_OK;
+    if (!t->builtin) {
+        status = drupe_render_program(t, key, &text);
+        source = (drupe_source){DRUPE_LANG_OPENCL_C, drupe_text_get(&text), text.length, NULL};
+    }
+    if (status == DRUPE_OK) status = drupe_program_open(t->context, t->device, &source, NULL, program);
+    drupe_text_clear(&text);
+    return status;
+}
+
+/* What of a key decides over the program; the rest chooses a kernel in it. */
+static kernel_key program_key(const drupe_target *t, const kernel_key *key)
+{
+    kernel_key part = *key;
+    if (t->builtin) {
+        memset(&part, 0, sizeof(part));
+        return part;
+    }
+    part.layout = 0;
+    if (part.shape == SHAPE_COLUMN) part.shape = SHAPE_ROW;
+    if (part.shape == SHAPE_MAP || part.shape == SHAPE_ROW) {
+        part.op = drupe_op_row(key->op)->family;
+        part.layout = drupe_op_row(key->op)->arity;
+    }
+    return part;
+}
+
+/* Retained. */
+static drupe_status program_get(drupe_target *t, const kernel_key *key, drupe_program **program)
+{
+    const kernel_key part = program_key(t, key);
+    void *found, *built = NULL;
+    pthread_mutex_lock(&lock);
+    found = drupe_program_retain(drupe_map_get(&t->programs, &part, sizeof(part)));
+    pthread_mutex_unlock(&lock);
+    *program = found;
+    if (found) return DRUPE_OK;
+    DRUPE_TRY(program_build(t, key, program));
+    pthread_mutex_lock(&lock);
+    drupe_status status = DRUPE_OK;
+    if (!drupe_map_get(&t->programs, &part, sizeof(part))) {
+        status = drupe_map_put(&t->programs, &part, sizeof(part), *program, &built);
+        if (status == DRUPE_OK) drupe_program_retain(*program);
+    }
+    pthread_mutex_unlock(&lock);
+    if (status != DRUPE_OK) drupe_program_release(*program);
+    return status;
+}
+
+static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_kernel **kernel)
+{
+    drupe_program *program = NULL;
+    char name[64];
+    DRUPE_TRY(program_get(t, key, &program));
+    drupe_render_name(t, key, name, sizeof(name));
+    drupe_kernel *made = NULL;
+    drupe_status status = drupe_kernel_open(program, name, &made);
+    drupe_program_release(program);
+    if (status != DRUPE_OK) return status;
+    pthread_mutex_lock(&lock);
+    *kernel = drupe_map_get(&t->kernels, key, sizeof(*key));
+    if (!*kernel) {
+        status = drupe_map_put(&t->kernels, key, sizeof(*key), made, NULL);
+        if (status == DRUPE_OK) {
+            *kernel = made;
+            made = NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    drupe_kernel_release(made);
+    return status;
+}
+
+drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel)
+{
+    pthread_mutex_lock(&lock);
+    *kernel = drupe_map_get(&target->kernels, key, sizeof(*key));
+    pthread_mutex_unlock(&lock);
+    return *kernel ? DRUPE_OK : kernel_make(target, key, kernel);
+}
+
+static size_t at_least_one(size_t n)
+{
+    return n ? n : 1;
+}
+
+void drupe_target_range(const drupe_target *t, size_t n, size_t grain, drupe_range *range)
+{
+    size_t items;
+    *range = (drupe_range){.dims = 1, .local = {1}};
+    if (t->gpu_form) {
+        const size_t groups = (at_least_one(n / at_least_one(grain)) + t->group - 1) / t->group;
+        const size_t most = t->units * 32;
+        range->local[0] = t->group;
+        range->global[0] = (groups < most ? groups : most) * t->group;
+        return;
+    }
+    items = at_least_one(n / at_least_one(grain));
+    range->global[0] = items < t->units * 4 ? items : t->units * 4;
+}
