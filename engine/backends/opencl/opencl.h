@@ -107,10 +107,9 @@ typedef struct drupe_cl_watch {
 /* A native event that can be waited for with a timeout: an engine event, or a queue's own marker. */
 typedef struct drupe_cl_mark {
     const drupe_cl_api *api;
-    cl_event id; /* NULL while there is none */
-    cl_command_queue queue;
+    cl_event id;                  /* NULL while there is none */
+    struct drupe_cl_queue *queue; /* borrowed: the event's, or the one whose marker it is */
     _Atomic(drupe_cl_watch *) watch;
-    _Atomic(bool) flushed; /* the queue was flushed after the event's command was enqueued */
 } drupe_cl_mark;
 
 typedef struct drupe_cl_queue {
@@ -120,6 +119,7 @@ typedef struct drupe_cl_queue {
     cl_command_queue id;
     bool profiling;
     bool dirty; /* work was enqueued after `marker` was made, or there is none */
+    _Atomic(bool) unflushed;
     drupe_cl_mark marker;
 } drupe_cl_queue;
 
@@ -200,8 +200,8 @@ drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind
 /* Ask the driver. `*status` is the execution status: 3 queued ... 0 complete, negative = failed. A query that
  * fails itself counts as a failure with the query's code. */
 void drupe_cl_mark_status(const drupe_cl_mark *mark, cl_int *status);
-/* Push the work up to the mark to the device; at most once per mark. */
-void drupe_cl_mark_flush(drupe_cl_mark *mark);
+/* Push the work up to the mark to the device, where that was not done since. */
+void drupe_cl_mark_flush(const drupe_cl_mark *mark);
 /* Until complete or failed; DRUPE_E_TIMEOUT. */
 drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns);
 /* Have drupe_core_notify(event) called when the driver says that it is over. */

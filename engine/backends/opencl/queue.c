@@ -50,7 +50,8 @@ void drupe_cl_queue_close(drupe_queue *queue)
 
 drupe_status drupe_cl_queue_flush(drupe_queue *queue)
 {
-    const drupe_cl_queue *native = drupe_native(queue);
+    drupe_cl_queue *native = drupe_native(queue);
+    if (!atomic_exchange(&native->unflushed, false)) return DRUPE_OK;
     cl_int code = native->api->Flush(native->id);
     return code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Starting the queued work");
 }
@@ -59,13 +60,14 @@ static drupe_status place_marker(drupe_cl_queue *queue)
 {
     drupe_cl_mark_clear(&queue->marker);
     queue->marker.api = queue->api;
-    queue->marker.queue = queue->id;
+    queue->marker.queue = queue;
     cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, 0, NULL, &queue->marker.id);
     if (code != CL_SUCCESS) {
         queue->marker.id = NULL;
         return drupe_cl_fail_event(code);
     }
     queue->dirty = false;
+    atomic_store(&queue->unflushed, true);
     return DRUPE_OK;
 }
 

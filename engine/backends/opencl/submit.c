@@ -11,7 +11,8 @@
 
 /* --- What every submission does ------------------------------------------------------------------------- */
 
-/* Native events to wait for; waits on the submission's own queue are implied by its order. */
+/* Native events to wait for. Those of the submission's own queue stand in it too: its order would cover them,
+ * but only a wait by name makes the driver fail what stands behind a failure. */
 typedef struct wait_list {
     cl_event few[FEW_WAITS];
     cl_event *many; /* malloc'ed when `few` is too short */
@@ -31,9 +32,9 @@ static drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
         if (!out) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu waits.", s->nwaits);
     }
     for (size_t i = 0; i < s->nwaits; i++) {
-        if (drupe_event_queue(s->waits[i]) == s->queue) continue;
-        drupe_cl_event *event = drupe_native(s->waits[i]);
-        drupe_cl_mark_flush(&event->mark); /* else the other queue's work might never start */
+        const drupe_cl_event *event = drupe_native(s->waits[i]);
+        /* Else another queue's work might never start. */
+        if (drupe_event_queue(s->waits[i]) != s->queue) drupe_cl_mark_flush(&event->mark);
         out[waits->count++] = event->mark.id;
     }
     if (waits->count) waits->list = out;
@@ -42,18 +43,20 @@ static drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
 
 static cl_event *event_slot(const drupe_submit *s, drupe_cl_queue *queue)
 {
-    queue->dirty = true;
     if (!s->event) return NULL;
     drupe_cl_event *event = drupe_native(s->event);
     event->mark.api = queue->api;
-    event->mark.queue = queue->id;
+    event->mark.queue = queue;
     return &event->mark.id;
 }
 
-/* Free the list and turn the enqueue's code into a status. */
+/* Free the list, note what was enqueued and turn the code into a status. */
 static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code, const char *what)
 {
+    drupe_cl_queue *queue = drupe_native(s->queue);
     free(waits->many);
+    queue->dirty = true;
+    atomic_store_explicit(&queue->unflushed, true, memory_order_release);
     if (code == CL_SUCCESS) return DRUPE_OK;
     if (s->event) ((drupe_cl_event *)drupe_native(s->event))->mark.id = NULL;
     return drupe_cl_fail(code, "Queueing %s", what);

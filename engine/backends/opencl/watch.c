@@ -19,11 +19,9 @@ void drupe_cl_mark_status(const drupe_cl_mark *mark, cl_int *status)
     if (code != CL_SUCCESS) *status = code;
 }
 
-void drupe_cl_mark_flush(drupe_cl_mark *mark)
+void drupe_cl_mark_flush(const drupe_cl_mark *mark)
 {
-    if (atomic_load_explicit(&mark->flushed, memory_order_relaxed)) return;
-    mark->api->Flush(mark->queue);
-    atomic_store_explicit(&mark->flushed, true, memory_order_relaxed);
+    if (atomic_exchange(&mark->queue->unflushed, false)) mark->api->Flush(mark->queue->id);
 }
 
 /* --- The callback's side -------------------------------------------------------------------------------- */
@@ -162,5 +160,4 @@ void drupe_cl_mark_clear(drupe_cl_mark *mark)
     }
     if (mark->id) mark->api->ReleaseEvent(mark->id);
     mark->id = NULL;
-    atomic_store(&mark->flushed, false);
 }
