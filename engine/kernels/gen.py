@@ -122,16 +122,31 @@ def sources():
     return "\n".join(out)
 
 
+OPENCL = {"#ifdef __OPENCL_VERSION__": True, "#ifndef __OPENCL_VERSION__": False}
+
+
 def strip(text):
-    """Lines without leading comments: they would only be scanned again at every build."""
-    lines, comment = [], False
+    """What an OpenCL compiler would read: without comments and the parts for C99, which every build would
+    only scan and throw away, once per kernel."""
+    lines, stack, comment = [], [], False
     for line in text.splitlines():
-        start = line.lstrip()
+        start = line.strip()
         if comment or start.startswith("/*"):
             comment = "*/" not in line
             continue
-        if start:
-            lines.append(line.rstrip())
+        word = start.split()[0] if start else ""
+        known = None
+        if word in ("#if", "#ifdef", "#ifndef"):
+            known = OPENCL.get(start)
+            stack.append(known)
+        elif word in ("#else", "#elif") and stack[-1] is not None:
+            known = stack[-1] = not stack[-1]
+            if word == "#elif":
+                sys.exit("a condition on __OPENCL_VERSION__ cannot have an #elif")
+        elif word == "#endif":
+            known = stack.pop()
+        if start and known is None and False not in stack:
+            lines.append(start[:-1].rstrip() + " \\" if start.endswith("\\") else start)
     return lines
 
 

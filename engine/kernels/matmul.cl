@@ -33,7 +33,8 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 }
 #undef WIDTH
 
-#elif FORM_GPU
+#else
+#if FORM_GPU
 #define TILE 16
 KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p)
 {
@@ -74,4 +75,5 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
         for (i64 i = 0; i < width; i++) out[row * p.n + j + i] = r[i];
     }
 }
+#endif
 #endif

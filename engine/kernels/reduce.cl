@@ -23,8 +23,8 @@ static TC CAT(NAME, _block)(i64 n, const TC *in)
     for (; i + LANES <= n; i += LANES)
         for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(OP(lanes[l], in[i + l]));
     for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(OP(lanes[l], in[i + l]));
-    for (i64 half = LANES / 2; half; half /= 2)
-        for (i64 l = 0; l < half; l++) lanes[l] = (TC)(OP(lanes[l], lanes[l + half]));
+    for (i64 fold = LANES / 2; fold; fold /= 2)
+        for (i64 l = 0; l < fold; l++) lanes[l] = (TC)(OP(lanes[l], lanes[l + fold]));
     return lanes[0];
 }
 static void CAT(NAME, _row)(i64 n, const void *in, void *carry)
@@ -142,9 +142,9 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
             r = (TC)(OP(r, b));
         }
         scratch[local_id] = r;
-        for (int half = group / 2; half > 0; half /= 2) {
+        for (int fold = group / 2; fold > 0; fold /= 2) {
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (local_id < half) scratch[local_id] = (TC)(OP(scratch[local_id], scratch[local_id + half]));
+            if (local_id < fold) scratch[local_id] = (TC)(OP(scratch[local_id], scratch[local_id + fold]));
         }
         if (local_id == 0) out[t] = STORE(scratch[0]);
         barrier(CLK_LOCAL_MEM_FENCE);
