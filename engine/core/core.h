@@ -1,0 +1,482 @@
+/* What the files of core share: the objects behind the public handles, and the steps of a submission.
+ *
+ * A reading tour: library.c (what is loaded) -> device.c, filter.c, info.c, split.c -> context.c, program.c,
+ * memory.c over pool.c and registry.c -> submit.c (checks) -> queue.c and flight.c (order, keep-alive) ->
+ * event.c, failure.c (how it ended) -> hold.c (work that must wait for another context) -> stage.c.
+ *
+ * Locks, in the order in which they may be taken:
+ *   library.lock     opening backends, default contexts and queues
+ *   queue->lock      one queue's flights; held during its backend calls, never while references are dropped
+ *   kernel->lock     calls with one kernel
+ *   hold_lock        the list of queues with held work, and waiting for held events
+ *   registry lock, pool->lock, failure lock, list locks: leaves
+ * No thread holds two queue locks. The waiter and the worker never drop what a caller gave.
+ *
+ * Fork: after a fork of a process with an open library, the child's locks may be held by threads that it does
+ * not have. Every entry begins with drupe_core_check(), releases do nothing there. */
+#ifndef DRUPE_CORE_CORE_H
+#define DRUPE_CORE_CORE_H
+
+#include "backends/backend.h"
+#include "base/base.h"
+
+typedef struct drupe_slot drupe_slot;
+typedef struct drupe_block drupe_block;
+typedef struct drupe_flight drupe_flight;
+typedef struct drupe_cause drupe_cause;
+
+/* --- library.c ------------------------------------------------------------------------------------------ */
+
+/* One backend and what is known of it. */
+struct drupe_slot {
+    const drupe_backend *backend;
+    pthread_mutex_t lock; /* loading and unloading */
+    _Atomic(int) loaded;  /* 1: `state` and `devices` are valid */
+    bool failed;          /* load() failed: `error` says why; tried again after drupe_library_close() */
+    void *state;
+    drupe_device **devices; /* the library's references */
+    uint32_t ndevices;
+    drupe_error error;
+    _Atomic(size_t) live; /* objects of this backend, root devices not counted */
+};
+
+enum drupe_object_kind {
+    DRUPE_OBJECT_DEVICE = 1,
+    DRUPE_OBJECT_CONTEXT,
+    DRUPE_OBJECT_QUEUE,
+    DRUPE_OBJECT_EVENT,
+    DRUPE_OBJECT_MEMORY,
+    DRUPE_OBJECT_PROGRAM,
+    DRUPE_OBJECT_KERNEL
+};
+
+extern _Atomic(bool) drupe_core_forked;
+/* DRUPE_OK, or the error of a forked child. */
+drupe_status drupe_core_check(void) DRUPE_MUST_CHECK;
+
+size_t drupe_slot_count(void);
+drupe_slot *drupe_slot_at(size_t index);
+/* Open the vendor library and its devices if that has not been done. The error is remembered. */
+drupe_status drupe_slot_load(drupe_slot *slot) DRUPE_MUST_CHECK;
+/* Opens what the library needs before its first object: the fork handler. */
+void drupe_library_start(void);
+/* Guards default contexts and queues of devices. */
+void drupe_library_lock(void);
+void drupe_library_unlock(void);
+
+/* A zeroed object of `size` bytes with `native` bytes behind it and one reference; counted in slot->live
+ * unless `slot` is NULL. NULL without memory, with the error set. */
+void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
+                       size_t native);
+void drupe_object_free(drupe_slot *slot, void *object);
+void drupe_object_retain(void *object);
+/* A reference, unless the last one is gone already. */
+bool drupe_object_try_retain(void *object);
+/* True when that was the last one: the caller destroys it. False in a forked child. */
+bool drupe_object_release(void *object);
+
+/* The observer's cell of this thread, retained, or NULL; and its release. */
+void *drupe_core_cell(void);
+void drupe_core_cell_release(void *cell);
+
+/* --- device.c, info.c ----------------------------------------------------------------------------------- */
+
+enum { DRUPE_INFO_UNASKED, DRUPE_INFO_KNOWN, DRUPE_INFO_MEANINGLESS };
+
+typedef struct drupe_info_entry {
+    _Atomic(int) state; /* of the next enum; the rest is fixed once it is not UNASKED */
+    uint64_t number[3];
+    char *text;
+} drupe_info_entry;
+
+struct drupe_device {
+    drupe_object object;
+    drupe_slot *slot;
+    drupe_device *parent; /* retained; NULL for a root */
+    drupe_device *root;   /* itself for a root */
+    drupe_device_type type;
+    bool opened; /* the backend has seen it: device_close() is due */
+    char filter[64];
+    pthread_mutex_t info_lock;
+    drupe_info_entry info[DRUPE_INFO_COUNT];
+    drupe_context *context; /* of a root: the default one, retained; library lock */
+    drupe_queue *queue;     /* the default one, retained by a root, borrowed by a sub-device; library lock */
+    /* Of a root, summed over its contexts. */
+    _Atomic(uint64_t) used, reserved, peak, count;
+};
+
+/* A device whose native state is still to be filled. `parent` NULL: a root. */
+drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device) DRUPE_MUST_CHECK;
+void drupe_info_clear(drupe_device *device);
+/* Give up the default queue and context of a root device, and the library's reference with it. */
+void drupe_device_forget(drupe_device *device);
+
+/* --- filter.c ------------------------------------------------------------------------------------------- */
+
+/* One alternative of a filter. */
+typedef struct drupe_filter {
+    int backend; /* slot index, or -1 */
+    int type;    /* drupe_device_type, or -1 */
+    long number; /* or -1 */
+} drupe_filter;
+/* Parse the alternative that begins at `*text` and move `*text` behind it and its comma. */
+drupe_status drupe_filter_next(const char **text, drupe_filter *filter) DRUPE_MUST_CHECK;
+/* Whether this device matches, its number apart. */
+bool drupe_filter_match(const drupe_filter *filter, const drupe_device *device);
+/* Whether this backend, loaded or not, could have a device that matches. */
+bool drupe_filter_possible(const drupe_filter *filter, size_t slot);
+
+/* --- context.c ------------------------------------------------------------------------------------------ */
+
+typedef struct drupe_pool drupe_pool;
+
+struct drupe_context {
+    drupe_object object;
+    drupe_slot *slot;
+    drupe_device **devices; /* retained */
+    size_t ndevices;
+    bool opened;
+    drupe_pool *pools;          /* one per device and kind */
+    drupe_context *prev, *next; /* all contexts, context.c's lock */
+};
+
+/* The index of the member that is `device` or an ancestor of it, or -1. */
+long drupe_context_member(const drupe_context *context, const drupe_device *device);
+/* Call fn for every context; fn must not open or release one. */
+void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user);
+
+/* --- memory.c, pool.c, registry.c ----------------------------------------------------------------------- */
+
+/* A piece of memory from the driver. It stays in the registry while it waits in a pool. */
+struct drupe_block {
+    void *base;
+    size_t size;
+    size_t index; /* its size class */
+    drupe_pool *pool;
+    drupe_memory *memory; /* the user it is lent to, or NULL; registry lock */
+    drupe_block *next;    /* in the pool's free list */
+};
+
+#define DRUPE_POOL_CLASSES 96
+
+struct drupe_pool {
+    pthread_mutex_t lock;
+    drupe_context *context; /* borrowed: the pool is part of it */
+    drupe_device *device;   /* borrowed: a member of the context */
+    drupe_mem_kind kind;
+    size_t idle; /* bytes in the free lists */
+    drupe_block *free[DRUPE_POOL_CLASSES];
+};
+
+void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *device, drupe_mem_kind kind);
+void drupe_pool_close(drupe_pool *pool);
+/* A block of at least `bytes`, aligned to `align`; limits are checked here. */
+drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align,
+                             drupe_block **block) DRUPE_MUST_CHECK;
+void drupe_pool_give(drupe_block *block);
+size_t drupe_pool_trim_one(drupe_pool *pool);
+
+drupe_status drupe_registry_add(drupe_block *block) DRUPE_MUST_CHECK;
+void drupe_registry_remove(drupe_block *block);
+void drupe_registry_lend(drupe_block *block, drupe_memory *memory); /* NULL: nobody */
+void drupe_registry_clear(void);
+/* The memory that [pointer, pointer + bytes) begins in, retained, or NULL when it is not the engine's.
+ * DRUPE_E_OUT_OF_RANGE when the range runs past an allocation's end or into one. bytes 0: the address alone.
+ */
+drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what,
+                                 drupe_memory **memory) DRUPE_MUST_CHECK;
+
+struct drupe_memory {
+    drupe_object object;
+    drupe_queue *queue;     /* inner reference */
+    drupe_context *context; /* retained */
+    drupe_block *block;
+    size_t size;
+    drupe_mem_kind kind;
+};
+
+/* Whether any driver may read and write it as if it were plain host memory. */
+bool drupe_memory_plain(const drupe_memory *memory);
+
+/* --- program.c ------------------------------------------------------------------------------------------ */
+
+struct drupe_program {
+    drupe_object object;
+    drupe_context *context; /* retained */
+    drupe_device *device;   /* retained */
+    bool opened;
+    char *names;
+};
+
+struct drupe_kernel {
+    drupe_object object;
+    drupe_program *program; /* retained */
+    pthread_mutex_t lock;
+    bool opened;
+    uint32_t nargs;
+    uint64_t group_size, local_size; /* most work-items of a group; local memory used by the kernel itself */
+    drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
+    char *name;
+};
+
+/* --- failure.c ------------------------------------------------------------------------------------------ */
+
+/* The first cause of one or more failures. */
+struct drupe_cause {
+    _Atomic(uint32_t) references;
+    _Atomic(bool) reported;
+    drupe_failure what;
+    const drupe_queue *queue; /* where it happened; compared, never followed */
+    drupe_cause *next;        /* in the list of the unreported, or of those that wait to be freed */
+};
+
+/* A new cause, in the list of the unreported. `cell` is taken. Never NULL: without memory, a shared one. */
+drupe_cause *drupe_cause_new(const drupe_error *error, const char *label, const drupe_queue *queue,
+                             uint64_t submission, void *cell);
+drupe_cause *drupe_cause_retain(drupe_cause *cause);
+/* May be called on any thread: cells are released by drupe_cause_bury(). */
+void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
+/* Release the cells of causes that are gone. Only where the caller's references may be dropped. */
+void drupe_cause_bury(void);
+void drupe_cause_report(drupe_cause *cause);
+/* Fill `error` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`. */
+void drupe_cause_dependent(const drupe_cause *cause, const char *label, const drupe_queue *queue,
+                           drupe_error *error);
+
+/* Remember `cause` as the queue's first error, unless it has one or the cause was reported. */
+void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause);
+/* The queue's unreported cause, retained, or NULL. */
+drupe_cause *drupe_queue_trouble(drupe_queue *queue);
+/* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
+drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Forget all causes, for drupe_library_close(). */
+void drupe_failures_clear(void);
+
+/* --- event.c -------------------------------------------------------------------------------------------- */
+
+typedef enum drupe_phase {
+    DRUPE_PHASE_HELD,     /* core has it */
+    DRUPE_PHASE_RUNNING,  /* a host task on core's worker */
+    DRUPE_PHASE_NATIVE,   /* the backend has it */
+    DRUPE_PHASE_SETTLING, /* a thread is writing down why it failed */
+    DRUPE_PHASE_COMPLETE,
+    DRUPE_PHASE_FAILED
+} drupe_phase;
+
+struct drupe_event {
+    drupe_object object;
+    drupe_queue *queue;     /* inner reference */
+    _Atomic(int) phase;     /* drupe_phase */
+    _Atomic(bool) notified; /* event_notify() was asked for */
+    bool opened;            /* the backend has seen it: event_close() is due */
+    bool native;            /* its end came from the backend, so it may have times */
+    bool error_owned;
+    uint64_t number;
+    drupe_flight *flight;     /* borrowed; valid until the event has settled */
+    const drupe_error *error; /* once FAILED */
+    drupe_cause *cause;       /* retained, once FAILED */
+};
+
+drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+static inline drupe_phase drupe_event_phase(const drupe_event *event)
+{
+    return (drupe_phase)atomic_load_explicit(&((drupe_event *)event)->phase, memory_order_acquire);
+}
+static inline bool drupe_phase_over(drupe_phase phase)
+{
+    return phase >= DRUPE_PHASE_COMPLETE;
+}
+/* Ask the backend if it is still its own. No queue lock may be held. */
+drupe_phase drupe_event_poll(drupe_event *event);
+/* The same for a caller that holds the queue's lock and polls in the order of submission. */
+drupe_phase drupe_event_poll_locked(drupe_event *event);
+/* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
+drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
+void drupe_event_complete(drupe_event *event, drupe_phase from);
+/* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. */
+void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
+/* Fail a fresh event that never had a flight. */
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label);
+/* Have the waiter woken when it is over; harmless when called again. */
+void drupe_event_ask_notify(drupe_event *event);
+
+/* --- flight.c: what a queue has submitted and not yet dropped ------------------------------------------- */
+
+typedef enum drupe_work_kind {
+    DRUPE_WORK_KERNEL,
+    DRUPE_WORK_COPY,
+    DRUPE_WORK_FILL,
+    DRUPE_WORK_BARRIER,
+    DRUPE_WORK_HOST
+} drupe_work_kind;
+
+/* What a submission does. Everything in it is borrowed, except in a held flight, which owns `args`. */
+typedef struct drupe_work {
+    drupe_work_kind kind;
+    drupe_kernel *kernel;
+    const drupe_range *range;
+    const drupe_arg *args;
+    size_t nargs;
+    void *dst;
+    const void *src; /* COPY: the source; FILL: the pattern */
+    size_t bytes, pattern_size;
+    drupe_host_fn fn;
+    void *user;
+} drupe_work;
+
+/* Call the release functions of keeps that were taken; NULL functions are skipped. */
+void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
+
+#define DRUPE_FLIGHT_REFS  8
+#define DRUPE_FLIGHT_WAITS 4
+
+struct drupe_flight {
+    drupe_flight *next;
+    drupe_event *event; /* retained; NULL: nobody looks */
+    uint64_t number;
+    void *cell;        /* retained by the observer, or NULL */
+    const char *label; /* static, the kernel's name, or label_copy */
+    char label_copy[64];
+    bool held;
+    bool fallible;    /* may fail for a reason that core knows: what follows must wait for it by name */
+    drupe_keep *refs; /* dropped when it is over */
+    size_t nrefs, refs_capacity;
+    drupe_keep refs_inline[DRUPE_FLIGHT_REFS];
+    drupe_event **waits; /* retained */
+    size_t nwaits, waits_capacity;
+    drupe_event *waits_inline[DRUPE_FLIGHT_WAITS];
+    drupe_work work;     /* of a held one */
+    void *work_copy;     /* malloc'ed: what `work` points to */
+    drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
+    drupe_queue *queue;  /* borrowed, and the next one: while a host task waits for core's worker */
+    drupe_flight *next_job;
+};
+
+struct drupe_queue {
+    drupe_object object;     /* references: the caller's handles */
+    _Atomic(uint32_t) inner; /* events, memory, the waiter, and one for all handles: keeps the struct */
+    drupe_slot *slot;
+    drupe_context *context; /* retained */
+    drupe_device *device;   /* retained */
+    uint32_t flags;
+    bool opened;
+    pthread_mutex_t lock;
+    drupe_flight *head, *tail;        /* in the order of submission */
+    drupe_flight *held;               /* the first that the backend does not have, or NULL */
+    drupe_flight *spare;              /* free records */
+    _Atomic(drupe_flight *) returned; /* free records, given back without the lock */
+    size_t flights;
+    size_t unmarked;       /* submissions without an event since the last one with one */
+    size_t unmarked_bytes; /* what they keep alive */
+    uint64_t proven;       /* submissions with numbers up to this one are over */
+    drupe_event *guard; /* the last fallible submission that is not known to be over; its flight keeps it */
+    unsigned polls;
+    bool unflushed;
+    bool silent;                  /* work without an event was launched since the last wait */
+    bool is_default;              /* a device points to it; library lock */
+    _Atomic(drupe_cause *) cause; /* the first error not reported, retained; set under the failure lock */
+    drupe_queue *prev, *next;     /* all queues, queue.c's lock */
+    drupe_queue *hold_next;       /* queues with held work, hold lock */
+    bool on_hold;
+};
+
+/* Everything about one submission but its work; `refs` are taken. */
+typedef struct drupe_ticket {
+    drupe_queue *queue;
+    drupe_event *const *waits; /* borrowed */
+    size_t nwaits;
+    const char *label; /* borrowed */
+    bool label_static; /* it outlives the submission */
+    drupe_keep *refs;  /* the array is borrowed, the objects are taken */
+    size_t nrefs;
+    size_t bytes; /* what they keep alive */
+} drupe_ticket;
+
+/* The following need the queue's lock. */
+drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;
+/* Take what the ticket brings; on failure the objects not yet taken are the caller's. */
+drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket) DRUPE_MUST_CHECK;
+void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
+void drupe_flight_remove_last(drupe_queue *queue, drupe_flight *flight);
+/* Own copies of what `work` points to. */
+drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
+/* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
+drupe_flight *drupe_flight_reap(drupe_queue *queue);
+
+/* Without the lock: drop references and return the records. */
+void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
+
+/* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
+
+/* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
+ * ticket's refs are taken, also on failure. */
+drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work,
+                                drupe_event **event) DRUPE_MUST_CHECK;
+
+typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_readiness;
+
+/* The following need the queue's lock. */
+/* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
+drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
+/* Hand the work to the backend. */
+drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
+                                 const drupe_work *work) DRUPE_MUST_CHECK;
+/* An event at the end of what was launched, retained: the last flight's own or a barrier's; NULL when there
+ * is no flight. `before`: a held flight to stop at, or NULL. */
+drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
+void drupe_queue_flush_locked(drupe_queue *queue);
+
+/* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
+
+/* The references that a submission gathers while it is checked. */
+typedef struct drupe_refs {
+    drupe_keep *list; /* `fixed`, or malloc'ed */
+    size_t count, capacity;
+    size_t bytes; /* of memory among them */
+    drupe_keep fixed[16];
+} drupe_refs;
+
+void drupe_refs_init(drupe_refs *refs);
+/* `object` is taken, also on failure. */
+drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *)) DRUPE_MUST_CHECK;
+/* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
+void drupe_refs_drop(drupe_refs *refs);
+
+/* One end of a copy; memory NULL: host memory. */
+typedef struct drupe_place {
+    void *pointer;
+    drupe_memory *memory;
+    bool foreign; /* it needs a queue of its own context */
+} drupe_place;
+
+/* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
+drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
+
+/* --- queue.c -------------------------------------------------------------------------------------------- */
+
+void drupe_queue_inner_retain(drupe_queue *queue);
+void drupe_queue_inner_release(drupe_queue *queue);
+/* Look at what has finished without dropping anything. */
+void drupe_queue_settle(drupe_queue *queue);
+/* Wait until everything is over, whatever it ended like, and drop its references. */
+void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
+/* Push what was submitted to the hardware. */
+void drupe_queue_flush(drupe_queue *queue);
+/* The queue after `queue` (NULL: the first) with an inner reference; that of `queue` is given up. */
+drupe_queue *drupe_queue_walk(drupe_queue *queue);
+
+/* --- hold.c --------------------------------------------------------------------------------------------- */
+
+/* Give a queue with held work to the waiter; the queue's lock is held. */
+drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Something may have finished. */
+void drupe_hold_kick(void);
+/* Tell those who wait for a held event that it has changed. */
+void drupe_hold_announce(void);
+/* Until the event is neither held nor running in core, or the deadline passed (false). */
+bool drupe_hold_await(drupe_event *event, uint64_t deadline);
+/* End the threads; held work is over. */
+void drupe_hold_stop(void);
+
+#endif

@@ -1,0 +1,243 @@
+/* Devices: listing and selecting.
+ *
+ * Opening a vendor library is dear (62 MiB and signal handlers for OpenCL), so selecting walks the backends
+ * in order of preference and opens the next one only while it could still offer a better device. */
+#include "core/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device)
+{
+    *device = NULL;
+    drupe_device *fresh = drupe_object_new(parent ? slot : NULL, slot->backend, DRUPE_OBJECT_DEVICE,
+                                           sizeof *fresh, slot->backend->size.device);
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->slot = slot;
+    fresh->parent = drupe_device_retain(parent);
+    fresh->root = parent ? parent->root : fresh;
+    fresh->type = parent ? parent->type : DRUPE_DEVICE_CUSTOM;
+    pthread_mutex_init(&fresh->info_lock, NULL);
+    *device = fresh;
+    return DRUPE_OK;
+}
+
+drupe_device *drupe_device_retain(drupe_device *device)
+{
+    if (device) drupe_object_retain(device);
+    return device;
+}
+
+void drupe_device_release(drupe_device *device)
+{
+    if (!device || !drupe_object_release(device)) return;
+    if (device->opened) device->slot->backend->device_close(device);
+    drupe_info_clear(device);
+    pthread_mutex_destroy(&device->info_lock);
+    drupe_device *parent = device->parent;
+    drupe_object_free(parent ? device->slot : NULL, device);
+    drupe_device_release(parent);
+}
+
+void drupe_device_forget(drupe_device *device)
+{
+    drupe_library_lock();
+    drupe_queue *queue = device->queue;
+    drupe_context *context = device->context;
+    device->queue = NULL;
+    device->context = NULL;
+    drupe_library_unlock();
+    drupe_queue_release(queue);
+    drupe_context_release(context);
+}
+
+const char *drupe_device_backend(const drupe_device *device)
+{
+    return device->slot->backend->name;
+}
+
+drupe_device_type drupe_device_kind(const drupe_device *device)
+{
+    return device->type;
+}
+
+const char *drupe_device_filter(const drupe_device *device)
+{
+    return device->filter;
+}
+
+drupe_device *drupe_device_parent(const drupe_device *device)
+{
+    return device->parent;
+}
+
+drupe_device *drupe_device_root(drupe_device *device)
+{
+    return device->root;
+}
+
+static int score_of(const drupe_slot *slot, drupe_device_type type)
+{
+    static const int scores[] = {
+        [DRUPE_DEVICE_CPU] = 500,
+        [DRUPE_DEVICE_GPU] = 1000,
+        [DRUPE_DEVICE_ACCELERATOR] = 800,
+        [DRUPE_DEVICE_CUSTOM] = 100,
+    };
+    return scores[type] + (strcmp(slot->backend->name, "host") == 0 ? 50 : 0);
+}
+
+int drupe_device_score(const drupe_device *device)
+{
+    return score_of(device->slot, device->type);
+}
+
+/* --- Listing -------------------------------------------------------------------------------------------- */
+
+/* Where the matches of one or more alternatives are gathered; a device is taken once. */
+struct gathering {
+    drupe_device **devices;
+    size_t capacity, count;
+    drupe_device **seen; /* all matches so far, borrowed */
+    size_t nseen, seen_capacity;
+};
+
+static drupe_status gather(struct gathering *into, drupe_device *device)
+{
+    for (size_t i = 0; i < into->nseen; i++) {
+        if (into->seen[i] == device) return DRUPE_OK;
+    }
+    if (into->nseen == into->seen_capacity) {
+        size_t capacity = into->seen_capacity ? into->seen_capacity * 2 : 16;
+        drupe_device **seen = realloc(into->seen, capacity * sizeof(drupe_device *));
+        if (!seen) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
+        into->seen = seen;
+        into->seen_capacity = capacity;
+    }
+    into->seen[into->nseen++] = device;
+    if (into->count < into->capacity) into->devices[into->count] = drupe_device_retain(device);
+    into->count++;
+    return DRUPE_OK;
+}
+
+static drupe_status list_alternative(const drupe_filter *filter, struct gathering *into)
+{
+    long number = 0;
+    for (size_t i = 0; i < drupe_slot_count(); i++) {
+        drupe_slot *slot = drupe_slot_at(i);
+        /* A backend that cannot be loaded has no devices; that is no error of a listing. */
+        if (!drupe_filter_possible(filter, i) || drupe_slot_load(slot) != DRUPE_OK) continue;
+        for (uint32_t d = 0; d < slot->ndevices; d++) {
+            if (!drupe_filter_match(filter, slot->devices[d])) continue;
+            if (filter->number >= 0 && number++ != filter->number) continue;
+            DRUPE_TRY(gather(into, slot->devices[d]));
+        }
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_t capacity, size_t *count)
+{
+    DRUPE_TRY(drupe_core_check());
+    *count = 0;
+    struct gathering into = {.devices = devices, .capacity = devices ? capacity : 0};
+    drupe_filter any = {.backend = -1, .type = -1, .number = -1};
+    drupe_status status = DRUPE_OK;
+    if (!filter || !*filter) {
+        status = list_alternative(&any, &into);
+    } else {
+        /* All of it is parsed first, so that a mistake opens no vendor library. */
+        drupe_filter one;
+        for (const char *text = filter; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
+        for (const char *text = filter; status == DRUPE_OK && *text;) {
+            status = drupe_filter_next(&text, &one);
+            if (status == DRUPE_OK) status = list_alternative(&one, &into);
+        }
+    }
+    free(into.seen);
+    if (status != DRUPE_OK) {
+        for (size_t i = 0; i < into.count && i < into.capacity; i++) drupe_device_release(devices[i]);
+        return status;
+    }
+    *count = into.count;
+    return DRUPE_OK;
+}
+
+/* --- Selecting ------------------------------------------------------------------------------------------ */
+
+/* The highest score that a device of this backend could have under the filter. */
+static int best_possible(const drupe_filter *filter, size_t index)
+{
+    const drupe_slot *slot = drupe_slot_at(index);
+    int best = 0;
+    for (int type = 0; type <= DRUPE_DEVICE_CUSTOM; type++) {
+        drupe_filter narrow = *filter;
+        if (filter->type >= 0 && filter->type != type) continue;
+        narrow.type = type;
+        if (!drupe_filter_possible(&narrow, index)) continue;
+        int score = score_of(slot, (drupe_device_type)type);
+        if (score > best) best = score;
+    }
+    return best;
+}
+
+/* The best match, borrowed, or NULL. With a number the order decides and the search ends there. */
+static drupe_device *select_alternative(const drupe_filter *filter)
+{
+    drupe_device *best = NULL;
+    long number = 0;
+    for (size_t i = 0; i < drupe_slot_count(); i++) {
+        drupe_slot *slot = drupe_slot_at(i);
+        if (!drupe_filter_possible(filter, i)) continue;
+        if (best && best_possible(filter, i) <= drupe_device_score(best)) continue;
+        if (drupe_slot_load(slot) != DRUPE_OK) continue;
+        for (uint32_t d = 0; d < slot->ndevices; d++) {
+            drupe_device *device = slot->devices[d];
+            if (!drupe_filter_match(filter, device)) continue;
+            if (filter->number >= 0) {
+                if (number++ == filter->number) return device;
+            } else if (!best || drupe_device_score(device) > drupe_device_score(best)) {
+                best = device;
+            }
+        }
+    }
+    return best;
+}
+
+/* What there is, from the backends that are loaded, and why a named one is not. */
+static drupe_status nothing_found(const char *filter, int backend)
+{
+    drupe_text there = {0};
+    for (size_t i = 0; i < drupe_slot_count(); i++) {
+        drupe_slot *slot = drupe_slot_at(i);
+        if (drupe_slot_load(slot) != DRUPE_OK) continue;
+        for (uint32_t d = 0; d < slot->ndevices; d++) {
+            drupe_text_printf(&there, "%s%s", there.length ? ", " : "", slot->devices[d]->filter);
+        }
+    }
+    drupe_text why = {0};
+    if (backend >= 0 && drupe_slot_load(drupe_slot_at((size_t)backend)) != DRUPE_OK) {
+        drupe_text_printf(&why, " %s", drupe_error_last()->text);
+    }
+    drupe_error_set(DRUPE_E_NOT_FOUND, "No device matches '%s'. There are: %s.%s", filter,
+                    drupe_text_get(&there), drupe_text_get(&why));
+    drupe_text_clear(&why);
+    drupe_text_clear(&there);
+    return DRUPE_E_NOT_FOUND;
+}
+
+drupe_status drupe_device_select(const char *filter, drupe_device **device)
+{
+    *device = NULL;
+    DRUPE_TRY(drupe_core_check());
+    drupe_filter one;
+    const char *wanted = filter && *filter ? filter : "gpu,cpu";
+    for (const char *text = wanted; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
+    int backend = -1;
+    for (const char *text = wanted; *text && !*device;) {
+        DRUPE_TRY(drupe_filter_next(&text, &one));
+        if (one.backend >= 0) backend = one.backend;
+        *device = drupe_device_retain(select_alternative(&one));
+    }
+    return *device ? DRUPE_OK : nothing_found(wanted, backend);
+}

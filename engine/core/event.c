@@ -1,0 +1,263 @@
+/* Events: how one submission ended.
+ *
+ * An event's phase only moves forward. The thread that moves it to SETTLING writes down the error alone; all
+ * others see it as unfinished until it is FAILED. Causes are looked for in the order of submission, because a
+ * driver may fail a whole queue at once: polling an event that looks failed first settles everything before
+ * it on its queue. */
+#include "core/core.h"
+#include <sched.h>
+#include <stdlib.h>
+
+drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
+{
+    drupe_event *fresh = drupe_object_new(queue->slot, queue->slot->backend, DRUPE_OBJECT_EVENT,
+                                          sizeof *fresh, queue->slot->backend->size.event);
+    *event = fresh;
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    drupe_queue_inner_retain(queue);
+    fresh->queue = queue;
+    return DRUPE_OK;
+}
+
+drupe_event *drupe_event_retain(drupe_event *event)
+{
+    if (event) drupe_object_retain(event);
+    return event;
+}
+
+void drupe_event_release(drupe_event *event)
+{
+    if (!event || !drupe_object_release(event)) return;
+    if (event->opened) event->object.backend->event_close(event);
+    if (event->error_owned) free((void *)event->error);
+    drupe_cause_release(event->cause);
+    drupe_queue *queue = event->queue;
+    drupe_object_free(queue->slot, event);
+    drupe_queue_inner_release(queue);
+}
+
+drupe_queue *drupe_event_queue(const drupe_event *event)
+{
+    return event->queue;
+}
+
+/* --- How it ends ---------------------------------------------------------------------------------------- */
+
+static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
+{
+    int expected = (int)from;
+    return atomic_compare_exchange_strong(&event->phase, &expected, (int)to);
+}
+
+/* Whoever waits for a held event sleeps in hold.c; held work may wait for any event. */
+static void tell_others(drupe_phase from)
+{
+    if (from == DRUPE_PHASE_NATIVE)
+        drupe_hold_kick();
+    else
+        drupe_hold_announce();
+}
+
+void drupe_event_complete(drupe_event *event, drupe_phase from)
+{
+    if (leave_phase(event, from, DRUPE_PHASE_COMPLETE)) tell_others(from);
+}
+
+/* The cause of the first wait that failed, retained, or NULL. */
+static drupe_cause *cause_of_waits(const drupe_flight *flight)
+{
+    for (size_t i = 0; flight && i < flight->nwaits; i++) {
+        const drupe_event *wait = flight->waits[i];
+        if (drupe_event_phase(wait) == DRUPE_PHASE_FAILED) return drupe_cause_retain(wait->cause);
+    }
+    return NULL;
+}
+
+static drupe_cause *cause_before(const drupe_event *event)
+{
+    drupe_cause *cause = cause_of_waits(event->flight);
+    if (cause) return cause;
+    cause = drupe_queue_trouble(event->queue);
+    if (cause && cause->queue == event->queue && cause->what.submission >= event->number) {
+        drupe_cause_release(cause);
+        return NULL;
+    }
+    return cause;
+}
+
+/* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
+static void set_dependent(drupe_event *event, drupe_cause *cause, const char *label)
+{
+    drupe_error *error = malloc(sizeof *error);
+    if (error) drupe_cause_dependent(cause, label, event->queue, error);
+    event->error_owned = error != NULL;
+    event->error = error ? error : &cause->what.error;
+    event->cause = cause;
+}
+
+void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error)
+{
+    drupe_error kept = *error;
+    if (!leave_phase(event, from, DRUPE_PHASE_SETTLING)) return;
+    drupe_flight *flight = event->flight;
+    const char *label = flight ? flight->label : NULL;
+    drupe_cause *cause = cause_before(event);
+    if (cause) {
+        set_dependent(event, cause, label);
+    } else {
+        void *cell = flight ? flight->cell : NULL;
+        if (flight) flight->cell = NULL;
+        event->cause = drupe_cause_new(&kept, label, event->queue, event->number, cell);
+        event->error = &event->cause->what.error;
+    }
+    drupe_queue_blame(event->queue, event->cause);
+    atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+    tell_others(from);
+}
+
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label)
+{
+    set_dependent(event, drupe_cause_retain(cause), label);
+    atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+}
+
+/* --- Polling -------------------------------------------------------------------------------------------- */
+
+/* True when the backend says that the event failed; its reason is then the thread's error. */
+static bool looks_failed(drupe_event *event, drupe_event_state *state)
+{
+    *state = DRUPE_EVENT_SUBMITTED;
+    drupe_status status = event->object.backend->event_state(event, state);
+    if (status == DRUPE_OK && *state != DRUPE_EVENT_FAILED) return false;
+    if (drupe_error_last()->status == DRUPE_OK) {
+        drupe_error_set(DRUPE_E_INTERNAL, "The driver reports a failure without a reason.");
+    }
+    return true;
+}
+
+drupe_phase drupe_event_poll_locked(drupe_event *event)
+{
+    drupe_phase phase = drupe_event_phase(event);
+    if (phase != DRUPE_PHASE_NATIVE) return phase;
+    drupe_event_state state;
+    if (looks_failed(event, &state))
+        drupe_event_fail(event, DRUPE_PHASE_NATIVE, drupe_error_last());
+    else if (state == DRUPE_EVENT_COMPLETE)
+        drupe_event_complete(event, DRUPE_PHASE_NATIVE);
+    return drupe_event_phase(event);
+}
+
+drupe_phase drupe_event_poll(drupe_event *event)
+{
+    drupe_phase phase = drupe_event_phase(event);
+    if (phase != DRUPE_PHASE_NATIVE) return phase;
+    drupe_event_state state;
+    if (looks_failed(event, &state)) {
+        drupe_queue_settle(event->queue);
+        return drupe_event_poll_locked(event);
+    }
+    if (state == DRUPE_EVENT_COMPLETE) drupe_event_complete(event, DRUPE_PHASE_NATIVE);
+    return drupe_event_phase(event);
+}
+
+drupe_event_state drupe_event_state_of(drupe_event *event)
+{
+    if (drupe_core_check() != DRUPE_OK) return DRUPE_EVENT_SUBMITTED;
+    switch (drupe_event_poll(event)) {
+    case DRUPE_PHASE_HELD: return DRUPE_EVENT_QUEUED;
+    case DRUPE_PHASE_RUNNING:
+    case DRUPE_PHASE_SETTLING: return DRUPE_EVENT_RUNNING;
+    case DRUPE_PHASE_COMPLETE: return DRUPE_EVENT_COMPLETE;
+    case DRUPE_PHASE_FAILED: return DRUPE_EVENT_FAILED;
+    case DRUPE_PHASE_NATIVE: break;
+    }
+    drupe_event_state state = DRUPE_EVENT_SUBMITTED;
+    /* It may have ended since: then the next call says so. */
+    if (looks_failed(event, &state) || state == DRUPE_EVENT_COMPLETE) return DRUPE_EVENT_RUNNING;
+    return state;
+}
+
+/* --- Waiting -------------------------------------------------------------------------------------------- */
+
+static drupe_status timed_out(void)
+{
+    return drupe_error_set(DRUPE_E_TIMEOUT, "The work is not done yet; wait again.");
+}
+
+/* One wait in the driver. A driver that cannot wait fails the event, or waiting would never end. */
+static drupe_status await_native(drupe_event *event, uint64_t deadline)
+{
+    drupe_queue_flush(event->queue);
+    uint64_t left = DRUPE_FOREVER;
+    if (deadline != UINT64_MAX) {
+        uint64_t now = drupe_now_ns();
+        left = deadline > now ? deadline - now : 0;
+    }
+    drupe_status status = event->object.backend->event_wait(event, left);
+    if (status == DRUPE_OK || status == DRUPE_E_TIMEOUT) return status;
+    drupe_event_fail(event, DRUPE_PHASE_NATIVE, drupe_error_last());
+    return DRUPE_OK;
+}
+
+drupe_status drupe_event_await(drupe_event *event, uint64_t deadline)
+{
+    for (;;) {
+        drupe_phase phase = drupe_event_poll(event);
+        if (drupe_phase_over(phase)) return DRUPE_OK;
+        if (phase == DRUPE_PHASE_NATIVE) {
+            drupe_status status = await_native(event, deadline);
+            if (status == DRUPE_E_TIMEOUT) {
+                return drupe_phase_over(drupe_event_poll(event)) ? DRUPE_OK : timed_out();
+            }
+        } else if (phase == DRUPE_PHASE_SETTLING) {
+            sched_yield();
+        } else if (!drupe_hold_await(event, deadline)) {
+            return timed_out();
+        }
+    }
+}
+
+drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (!event) return drupe_error_set(DRUPE_E_INVALID, "There is no event to wait for.");
+    DRUPE_TRY(drupe_event_await(event, drupe_deadline(timeout_ns)));
+    if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE) return DRUPE_OK;
+    drupe_cause_report(event->cause);
+    return drupe_error_restore(event->error);
+}
+
+const drupe_error *drupe_event_error(drupe_event *event)
+{
+    if (drupe_core_check() != DRUPE_OK || drupe_event_poll(event) != DRUPE_PHASE_FAILED) return NULL;
+    return event->error;
+}
+
+drupe_status drupe_event_times(drupe_event *event, drupe_times *times)
+{
+    DRUPE_TRY(drupe_core_check());
+    drupe_phase phase = drupe_event_poll(event);
+    if (!(event->queue->flags & DRUPE_QUEUE_PROFILING)) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Only events of a profiling queue have times; open the "
+                                                    "queue with profiling switched on.");
+    }
+    if (!drupe_phase_over(phase)) {
+        return drupe_error_set(DRUPE_E_BUSY,
+                               "The work is not finished; wait for it before asking for its times.");
+    }
+    if (phase == DRUPE_PHASE_FAILED || !event->opened) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, phase == DRUPE_PHASE_FAILED
+                                                        ? "Work that failed has no times."
+                                                        : "Host tasks have no times on this device.");
+    }
+    return event->object.backend->event_times(event, times);
+}
+
+void drupe_event_ask_notify(drupe_event *event)
+{
+    const drupe_backend *backend = event->object.backend;
+    if (!backend->event_notify || drupe_event_phase(event) != DRUPE_PHASE_NATIVE) return;
+    if (atomic_exchange(&event->notified, true)) return;
+    /* Without the notice the waiter finds out by polling. */
+    if (backend->event_notify(event) != DRUPE_OK) return;
+}

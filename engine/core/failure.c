@@ -1,0 +1,204 @@
+/* First causes and who has heard of them.
+ *
+ * All work that did not run because of one failure shares that failure's cause, and one flag says whether it
+ * was reported. A queue that is in trouble works again as soon as the flag is set, wherever that happened.
+ *
+ * The last reference to a cause may be dropped on the waiter's thread, where the caller's functions must not
+ * be called: a cause that still owns a cell is put aside until the caller comes by. */
+#include "core/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static drupe_cause *first, *last; /* each with a reference */
+static _Atomic(drupe_cause *) graveyard;
+
+/* Used by everything that fails while no memory is left to write down why. */
+static drupe_cause no_memory = {
+    .references = 1,
+    .what = {.error = {.status = DRUPE_E_NO_MEMORY,
+                       .text = "Work failed, and there was no host memory to keep the reason."},
+             .label = "work"},
+};
+
+drupe_cause *drupe_cause_retain(drupe_cause *cause)
+{
+    atomic_fetch_add_explicit(&cause->references, 1, memory_order_relaxed);
+    return cause;
+}
+
+void drupe_cause_release(drupe_cause *cause)
+{
+    if (!cause || atomic_fetch_sub_explicit(&cause->references, 1, memory_order_acq_rel) != 1) return;
+    if (!cause->what.cell) {
+        free(cause);
+        return;
+    }
+    cause->next = atomic_load(&graveyard);
+    while (!atomic_compare_exchange_weak(&graveyard, &cause->next, cause)) {}
+}
+
+void drupe_cause_bury(void)
+{
+    if (!atomic_load_explicit(&graveyard, memory_order_relaxed)) return;
+    drupe_cause *dead = atomic_exchange(&graveyard, NULL);
+    while (dead) {
+        drupe_cause *next = dead->next;
+        drupe_core_cell_release(dead->what.cell);
+        free(dead);
+        dead = next;
+    }
+}
+
+/* Detach the causes at the list's head that were reported by other means. */
+static drupe_cause *detach_reported(void)
+{
+    drupe_cause *detached = NULL;
+    while (first && atomic_load(&first->reported)) {
+        drupe_cause *next = first->next;
+        first->next = detached;
+        detached = first;
+        first = next;
+    }
+    if (!first) last = NULL;
+    return detached;
+}
+
+static void release_list(drupe_cause *list)
+{
+    while (list) {
+        drupe_cause *next = list->next;
+        drupe_cause_release(list);
+        list = next;
+    }
+}
+
+drupe_cause *drupe_cause_new(const drupe_error *error, const char *label, const drupe_queue *queue,
+                             uint64_t submission, void *cell)
+{
+    drupe_cause *cause = calloc(1, sizeof *cause);
+    if (!cause) {
+        atomic_store(&no_memory.reported, false);
+        return drupe_cause_retain(&no_memory);
+    }
+    atomic_init(&cause->references, 2);
+    cause->what.error = *error;
+    snprintf(cause->what.label, sizeof cause->what.label, "%s", label ? label : "work");
+    snprintf(cause->what.device, sizeof cause->what.device, "%s", queue->device->filter);
+    cause->what.submission = submission;
+    cause->what.cell = cell;
+    cause->queue = queue;
+    pthread_mutex_lock(&lock);
+    drupe_cause *stale = detach_reported();
+    if (last)
+        last->next = cause;
+    else
+        first = cause;
+    last = cause;
+    pthread_mutex_unlock(&lock);
+    release_list(stale);
+    return cause;
+}
+
+void drupe_cause_report(drupe_cause *cause)
+{
+    atomic_store(&cause->reported, true);
+}
+
+void drupe_cause_dependent(const drupe_cause *cause, const char *label, const drupe_queue *queue,
+                           drupe_error *error)
+{
+    memset(error, 0, sizeof *error);
+    error->status = DRUPE_E_DEPENDENCY;
+    memcpy(error->backend, cause->what.error.backend, sizeof error->backend);
+    snprintf(error->text, sizeof error->text,
+             "'%s' on %s did not run, because '%s' on %s (submission %llu) failed before it: %.700s",
+             label ? label : "work", queue->device->filter, cause->what.label, cause->what.device,
+             (unsigned long long)cause->what.submission, cause->what.error.text);
+}
+
+/* --- Queues in trouble ---------------------------------------------------------------------------------- */
+
+/* A lost device stays lost, however often it is reported. */
+static bool is_over(const drupe_cause *cause)
+{
+    return atomic_load(&cause->reported) && cause->what.error.status != DRUPE_E_DEVICE_LOST;
+}
+
+void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause)
+{
+    if (is_over(cause)) return;
+    drupe_cause *old = NULL;
+    pthread_mutex_lock(&lock);
+    drupe_cause *seen = atomic_load(&queue->cause);
+    if (!seen || is_over(seen)) {
+        old = seen;
+        atomic_store(&queue->cause, drupe_cause_retain(cause));
+    }
+    pthread_mutex_unlock(&lock);
+    drupe_cause_release(old);
+}
+
+drupe_cause *drupe_queue_trouble(drupe_queue *queue)
+{
+    if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
+    drupe_cause *old = NULL, *cause = NULL;
+    pthread_mutex_lock(&lock);
+    drupe_cause *seen = atomic_load(&queue->cause);
+    if (seen && is_over(seen)) {
+        old = seen;
+        atomic_store(&queue->cause, NULL);
+    } else if (seen) {
+        cause = drupe_cause_retain(seen);
+    }
+    pthread_mutex_unlock(&lock);
+    drupe_cause_release(old);
+    return cause;
+}
+
+drupe_status drupe_queue_report(drupe_queue *queue)
+{
+    drupe_cause *cause = drupe_queue_trouble(queue);
+    if (!cause) return DRUPE_OK;
+    drupe_error error = cause->what.error;
+    if (cause->queue != queue) drupe_cause_dependent(cause, "work", queue, &error);
+    drupe_cause_report(cause);
+    drupe_cause_release(cause);
+    return drupe_error_restore(&error);
+}
+
+/* --- Errors nobody waited for --------------------------------------------------------------------------- */
+
+bool drupe_failure_take(drupe_failure *failure)
+{
+    if (drupe_core_check() != DRUPE_OK) return false;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        drupe_queue_settle(queue);
+    }
+    pthread_mutex_lock(&lock);
+    drupe_cause *stale = detach_reported();
+    drupe_cause *taken = first;
+    if (taken) {
+        atomic_store(&taken->reported, true);
+        *failure = taken->what;
+        taken->what.cell = NULL;
+        first = taken->next;
+        if (!first) last = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    release_list(stale);
+    drupe_cause_release(taken);
+    return taken != NULL;
+}
+
+void drupe_failures_clear(void)
+{
+    pthread_mutex_lock(&lock);
+    drupe_cause *list = first;
+    first = last = NULL;
+    for (drupe_cause *cause = list; cause; cause = cause->next) atomic_store(&cause->reported, true);
+    pthread_mutex_unlock(&lock);
+    release_list(list);
+    drupe_cause_bury();
+}

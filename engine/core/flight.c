@@ -1,0 +1,229 @@
+/* The records of what a queue has submitted: what keeps it alive, and when it is over.
+ *
+ * In-order completion does most of the work: a completed event proves everything before it. A failed one
+ * proves nothing about silent work before it, since drivers may fail a command before its turn comes. */
+#include "core/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic(uint64_t) last_number;
+
+drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
+{
+    if (!queue->spare) queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
+    drupe_flight *fresh = queue->spare;
+    if (fresh) {
+        queue->spare = fresh->next;
+    } else {
+        fresh = malloc(sizeof *fresh);
+        *flight = NULL;
+        if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission.");
+        fresh->refs = fresh->refs_inline;
+        fresh->refs_capacity = DRUPE_FLIGHT_REFS;
+        fresh->waits = fresh->waits_inline;
+        fresh->waits_capacity = DRUPE_FLIGHT_WAITS;
+    }
+    fresh->next = NULL;
+    fresh->event = NULL;
+    fresh->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+    fresh->cell = NULL;
+    fresh->label = "work";
+    fresh->held = fresh->fallible = false;
+    fresh->nrefs = fresh->nwaits = 0;
+    fresh->work_copy = NULL;
+    fresh->marker = NULL;
+    fresh->queue = NULL;
+    fresh->next_job = NULL;
+    *flight = fresh;
+    return DRUPE_OK;
+}
+
+/* Room for `count` elements of `size` bytes; the first `inlined` live in the record itself. */
+static void *larger(void *old, void *inlined, size_t count, size_t size)
+{
+    if (old != inlined) free(old);
+    return malloc(count * size);
+}
+
+static drupe_status make_room(drupe_flight *flight, size_t nrefs, size_t nwaits)
+{
+    if (nrefs > flight->refs_capacity) {
+        flight->refs = larger(flight->refs, flight->refs_inline, nrefs, sizeof *flight->refs);
+        flight->refs_capacity = flight->refs ? nrefs : 0;
+    }
+    if (nwaits > flight->waits_capacity) {
+        flight->waits = larger(flight->waits, flight->waits_inline, nwaits, sizeof *flight->waits);
+        flight->waits_capacity = flight->waits ? nwaits : 0;
+    }
+    if (flight->refs && flight->waits) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission with %zu objects.",
+                           nrefs + nwaits);
+}
+
+drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket)
+{
+    DRUPE_TRY(make_room(flight, ticket->nrefs, ticket->nwaits));
+    for (size_t i = 0; i < ticket->nwaits; i++) {
+        drupe_event *wait = ticket->waits[i];
+        if (!wait || drupe_event_phase(wait) == DRUPE_PHASE_COMPLETE) continue;
+        flight->waits[flight->nwaits++] = drupe_event_retain(wait);
+    }
+    if (ticket->nrefs) memcpy(flight->refs, ticket->refs, ticket->nrefs * sizeof *flight->refs);
+    flight->nrefs = ticket->nrefs;
+    flight->label = ticket->label;
+    if (!ticket->label_static) {
+        snprintf(flight->label_copy, sizeof flight->label_copy, "%s", ticket->label);
+        flight->label = flight->label_copy;
+    }
+    return DRUPE_OK;
+}
+
+void drupe_flight_append(drupe_queue *queue, drupe_flight *flight)
+{
+    if (queue->tail)
+        queue->tail->next = flight;
+    else
+        queue->head = flight;
+    queue->tail = flight;
+    queue->flights++;
+}
+
+void drupe_flight_remove_last(drupe_queue *queue, drupe_flight *flight)
+{
+    drupe_flight *before = NULL;
+    for (drupe_flight *at = queue->head; at && at != flight; at = at->next) before = at;
+    if (before)
+        before->next = NULL;
+    else
+        queue->head = NULL;
+    queue->tail = before;
+    queue->flights--;
+}
+
+/* --- Copies for held work ------------------------------------------------------------------------------- */
+
+static size_t round16(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
+static size_t arg_size(const drupe_arg *arg)
+{
+    if (arg->kind == DRUPE_ARG_LOCAL) return 0;
+    return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+}
+
+/* One piece of memory: range, argument table, values. */
+static drupe_status copy_kernel(drupe_flight *flight, const drupe_work *work)
+{
+    size_t table = round16(sizeof(drupe_range)), values = table + round16(work->nargs * sizeof(drupe_arg));
+    size_t size = values;
+    for (size_t i = 0; i < work->nargs; i++) size += round16(arg_size(&work->args[i]));
+    char *copy = malloc(size);
+    if (!copy) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a kernel's arguments.");
+    memcpy(copy, work->range, sizeof(drupe_range));
+    drupe_arg *args = (drupe_arg *)(void *)(copy + table);
+    for (size_t i = 0; i < work->nargs; i++) {
+        args[i] = work->args[i];
+        if (arg_size(&args[i]) == 0) continue;
+        memcpy(copy + values, args[i].value, arg_size(&args[i]));
+        args[i].value = copy + values;
+        values += round16(arg_size(&args[i]));
+    }
+    flight->work_copy = copy;
+    flight->work.range = (drupe_range *)(void *)copy;
+    flight->work.args = args;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work)
+{
+    flight->work = *work;
+    if (work->kind == DRUPE_WORK_KERNEL) return copy_kernel(flight, work);
+    if (work->kind != DRUPE_WORK_FILL) return DRUPE_OK;
+    flight->work_copy = malloc(work->pattern_size);
+    if (!flight->work_copy)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a fill's pattern.");
+    memcpy(flight->work_copy, work->src, work->pattern_size);
+    flight->work.src = flight->work_copy;
+    return DRUPE_OK;
+}
+
+/* --- The end -------------------------------------------------------------------------------------------- */
+
+/* The last flight of the finished beginning, or NULL. `gap`: silent work that nothing has proven yet. */
+static drupe_flight *finished_until(drupe_queue *queue)
+{
+    drupe_flight *cut = NULL;
+    bool gap = false;
+    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
+        if (!flight->event) {
+            if (flight->number <= queue->proven)
+                cut = flight;
+            else
+                gap = true;
+            continue;
+        }
+        drupe_phase phase = drupe_event_poll_locked(flight->event);
+        if (!drupe_phase_over(phase)) break;
+        if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven) gap = false;
+        if (!gap) cut = flight;
+    }
+    return cut;
+}
+
+drupe_flight *drupe_flight_reap(drupe_queue *queue)
+{
+    drupe_flight *cut = finished_until(queue), *list = queue->head;
+    if (!cut) return NULL;
+    for (drupe_flight *flight = list;; flight = flight->next) {
+        if (flight->event && flight->event == queue->guard) queue->guard = NULL;
+        queue->flights--;
+        if (flight == cut) break;
+    }
+    queue->head = cut->next;
+    if (!queue->head) {
+        queue->tail = NULL;
+        queue->unmarked = queue->unmarked_bytes = 0;
+    }
+    cut->next = NULL;
+    return list;
+}
+
+void drupe_keeps_drop(const drupe_keep *keeps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (keeps[i].release) keeps[i].release(keeps[i].object);
+    }
+}
+
+static void drop_one(drupe_flight *flight)
+{
+    for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]);
+    drupe_keeps_drop(flight->refs, flight->nrefs);
+    drupe_event_release(flight->marker);
+    drupe_event_release(flight->event);
+    drupe_core_cell_release(flight->cell);
+    free(flight->work_copy);
+    if (flight->refs != flight->refs_inline) free(flight->refs);
+    if (flight->waits != flight->waits_inline) free(flight->waits);
+    flight->refs = flight->refs_inline;
+    flight->refs_capacity = DRUPE_FLIGHT_REFS;
+    flight->waits = flight->waits_inline;
+    flight->waits_capacity = DRUPE_FLIGHT_WAITS;
+}
+
+void drupe_flight_drop(drupe_queue *queue, drupe_flight *list)
+{
+    drupe_cause_bury();
+    if (!list) return;
+    drupe_flight *last = NULL;
+    for (drupe_flight *flight = list; flight; flight = flight->next) {
+        drop_one(flight);
+        last = flight;
+    }
+    last->next = atomic_load_explicit(&queue->returned, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &last->next, list, memory_order_release,
+                                                  memory_order_relaxed)) {}
+}

@@ -1,0 +1,325 @@
+/* Work that must wait for another context, another backend or a host function.
+ *
+ * One thread, started with the first held submission, is the only one to launch held work: it polls what the
+ * first held flight of each queue waits for, and is woken early by drupe_hold_kick(). Notices from drivers
+ * are hints and never believed: every wake-up leads to a poll. A second thread runs host functions for
+ * backends that have no thread of their own for them. Neither drops references of the caller, neither calls
+ * it, apart from the host functions. */
+#include "core/core.h"
+#include <stdlib.h>
+
+#define POLL_SHORTEST_NS 50000u
+#define POLL_LONGEST_NS  2000000u
+#define RETIRE_NS        200000000u /* until the waiter has put away queues that hold nothing any more */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake;    /* the waiter */
+static pthread_cond_t job;     /* the worker */
+static pthread_cond_t changed; /* those who wait for held events */
+static pthread_t waiter, worker;
+static bool conditions, started, stopping;
+static drupe_queue *queues; /* with held work; each with an inner reference */
+static drupe_flight *first_job, *last_job;
+static _Atomic(unsigned) nqueues;
+static unsigned kicks;
+
+/* --- Waking --------------------------------------------------------------------------------------------- */
+
+void drupe_hold_kick(void)
+{
+    if (atomic_load(&nqueues) == 0) return;
+    pthread_mutex_lock(&lock);
+    kicks++;
+    pthread_cond_signal(&wake);
+    pthread_mutex_unlock(&lock);
+}
+
+void drupe_core_notify(drupe_event *event)
+{
+    /* The event is not looked at: a late notice may name one that is gone. */
+    (void)event;
+    drupe_hold_kick();
+}
+
+void drupe_hold_announce(void)
+{
+    pthread_mutex_lock(&lock);
+    if (started) {
+        pthread_cond_broadcast(&changed);
+        kicks++;
+        pthread_cond_signal(&wake);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool drupe_hold_await(drupe_event *event, uint64_t deadline)
+{
+    bool in_time = true;
+    pthread_mutex_lock(&lock);
+    /* Without threads nothing is held, and the condition may not exist yet. */
+    while (conditions) {
+        drupe_phase phase = drupe_event_phase(event);
+        if (phase != DRUPE_PHASE_HELD && phase != DRUPE_PHASE_RUNNING) break;
+        if (!in_time) break;
+        in_time = drupe_cond_wait_until(&changed, &lock, deadline);
+    }
+    drupe_phase phase = drupe_event_phase(event);
+    pthread_mutex_unlock(&lock);
+    return phase != DRUPE_PHASE_HELD && phase != DRUPE_PHASE_RUNNING;
+}
+
+/* --- The worker ----------------------------------------------------------------------------------------- */
+
+static void run_job(drupe_flight *flight)
+{
+    drupe_event *event = flight->event;
+    drupe_status status = flight->work.fn(flight->work.user);
+    if (status == DRUPE_OK) {
+        drupe_event_complete(event, DRUPE_PHASE_RUNNING);
+        return;
+    }
+    if (drupe_error_last()->status != status) {
+        drupe_error_set(status, "The host function answered %s without a reason.", drupe_status_name(status));
+    }
+    drupe_event_fail(event, DRUPE_PHASE_RUNNING, drupe_error_last());
+}
+
+static void *worker_main(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!first_job && !stopping) drupe_cond_wait_until(&job, &lock, UINT64_MAX);
+        if (!first_job) break;
+        drupe_flight *flight = first_job;
+        first_job = flight->next_job;
+        if (!first_job) last_job = NULL;
+        pthread_mutex_unlock(&lock);
+        run_job(flight);
+        pthread_mutex_lock(&lock);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void post_job(drupe_flight *flight)
+{
+    pthread_mutex_lock(&lock);
+    flight->next_job = NULL;
+    if (last_job)
+        last_job->next_job = flight;
+    else
+        first_job = flight;
+    last_job = flight;
+    pthread_cond_signal(&job);
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- The waiter: one step of one queue, under the queue's lock -------------------------------------------
+ */
+
+/* A host function runs after everything before it on its queue, which the driver knows by an event. */
+static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
+{
+    if (!flight->marker) {
+        if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) return DRUPE_DOOMED;
+        if (!flight->marker) return DRUPE_READY;
+        drupe_queue_flush_locked(queue);
+        drupe_event_ask_notify(flight->marker);
+    }
+    drupe_phase phase = drupe_event_poll_locked(flight->marker);
+    if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
+    return phase == DRUPE_PHASE_COMPLETE ? DRUPE_READY : DRUPE_BLOCKED;
+}
+
+/* Whether the flight stands behind a failure on its own queue. */
+static bool stands_behind(drupe_queue *queue)
+{
+    drupe_cause *cause = drupe_queue_trouble(queue);
+    drupe_cause_release(cause);
+    return cause != NULL;
+}
+
+static void fail(drupe_flight *flight)
+{
+    drupe_event_fail(flight->event, DRUPE_PHASE_HELD, drupe_error_last());
+}
+
+static void fail_dependent(drupe_flight *flight)
+{
+    drupe_error_set(DRUPE_E_DEPENDENCY, "Something before '%s' failed.", flight->label);
+    fail(flight);
+}
+
+/* True when the flight is no longer held. */
+static bool advance(drupe_queue *queue, drupe_flight *flight)
+{
+    drupe_phase phase = drupe_event_phase(flight->event);
+    if (drupe_phase_over(phase)) return true;
+    if (phase != DRUPE_PHASE_HELD) return false;
+    drupe_readiness readiness = stands_behind(queue) ? DRUPE_DOOMED : drupe_flight_ready(queue, flight);
+    bool emulated = flight->work.kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
+    if (readiness == DRUPE_READY && emulated) readiness = host_ready(queue, flight);
+    if (readiness == DRUPE_BLOCKED) return false;
+    if (readiness == DRUPE_DOOMED) {
+        fail_dependent(flight);
+        return true;
+    }
+    if (emulated) {
+        atomic_store(&flight->event->phase, DRUPE_PHASE_RUNNING);
+        post_job(flight);
+        return false;
+    }
+    if (drupe_flight_launch(queue, flight, &flight->work) != DRUPE_OK) fail(flight);
+    return true;
+}
+
+/* Poll the waits of the first held flight. Only this thread takes flights from the held part, so the flight
+ * stays while the lock is not held; polling may need the locks of other queues. */
+static bool serve_one(drupe_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    drupe_flight *flight = queue->held;
+    pthread_mutex_unlock(&queue->lock);
+    if (!flight) return false;
+    for (size_t i = 0; i < flight->nwaits; i++) {
+        if (drupe_event_poll(flight->waits[i]) == DRUPE_PHASE_NATIVE)
+            drupe_event_ask_notify(flight->waits[i]);
+    }
+    pthread_mutex_lock(&queue->lock);
+    bool moved = advance(queue, flight);
+    if (moved) {
+        flight->held = false;
+        queue->held = flight->next;
+        drupe_queue_flush_locked(queue);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (moved) drupe_hold_announce();
+    return moved;
+}
+
+/* --- The waiter: its list ------------------------------------------------------------------------------- */
+
+/* Take the queue off the list if it holds nothing. */
+static void retire(drupe_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    pthread_mutex_lock(&lock);
+    bool idle = queue->held == NULL;
+    if (idle) {
+        drupe_queue **link = &queues;
+        while (*link != queue) link = &(*link)->hold_next;
+        *link = queue->hold_next;
+        queue->on_hold = false;
+        atomic_fetch_sub(&nqueues, 1);
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&queue->lock);
+    if (idle) drupe_queue_inner_release(queue);
+}
+
+/* Once over all queues; true when something moved. Queues join at the front, so the walk stays valid. */
+static bool serve_all(void)
+{
+    bool moved = false;
+    pthread_mutex_lock(&lock);
+    drupe_queue *queue = queues;
+    pthread_mutex_unlock(&lock);
+    while (queue) {
+        while (serve_one(queue)) moved = true;
+        pthread_mutex_lock(&lock);
+        drupe_queue *next = queue->hold_next;
+        pthread_mutex_unlock(&lock);
+        retire(queue);
+        queue = next;
+    }
+    return moved;
+}
+
+static void *waiter_main(void *unused)
+{
+    (void)unused;
+    uint64_t pause = POLL_SHORTEST_NS;
+    pthread_mutex_lock(&lock);
+    while (!stopping) {
+        if (!queues) {
+            drupe_cond_wait_until(&wake, &lock, UINT64_MAX);
+            continue;
+        }
+        unsigned seen = kicks;
+        pthread_mutex_unlock(&lock);
+        bool moved = serve_all();
+        pthread_mutex_lock(&lock);
+        if (moved || seen != kicks) {
+            pause = POLL_SHORTEST_NS;
+            continue;
+        }
+        drupe_cond_wait_until(&wake, &lock, drupe_deadline(pause));
+        pause = pause < POLL_LONGEST_NS ? pause * 2 : POLL_LONGEST_NS;
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+/* --- Starting and stopping ------------------------------------------------------------------------------ */
+
+static drupe_status start_locked(void)
+{
+    if (started) return DRUPE_OK;
+    if (!conditions) {
+        DRUPE_TRY(drupe_cond_init(&wake));
+        DRUPE_TRY(drupe_cond_init(&job));
+        DRUPE_TRY(drupe_cond_init(&changed));
+        conditions = true;
+    }
+    stopping = false;
+    DRUPE_TRY(drupe_thread_start(&waiter, waiter_main, NULL, "drupe-waiter"));
+    drupe_status status = drupe_thread_start(&worker, worker_main, NULL, "drupe-worker");
+    if (status != DRUPE_OK) {
+        stopping = true;
+        pthread_cond_signal(&wake);
+        pthread_mutex_unlock(&lock);
+        pthread_join(waiter, NULL);
+        pthread_mutex_lock(&lock);
+        return status;
+    }
+    started = true;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_hold_add(drupe_queue *queue)
+{
+    pthread_mutex_lock(&lock);
+    drupe_status status = start_locked();
+    if (status == DRUPE_OK && !queue->on_hold) {
+        drupe_queue_inner_retain(queue);
+        queue->on_hold = true;
+        queue->hold_next = queues;
+        queues = queue;
+        atomic_fetch_add(&nqueues, 1);
+    }
+    kicks++;
+    if (status == DRUPE_OK) pthread_cond_signal(&wake);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void drupe_hold_stop(void)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t deadline = drupe_deadline(RETIRE_NS);
+    while (started && queues && drupe_cond_wait_until(&changed, &lock, deadline)) {}
+    /* Work that is still held needs its threads; they stay and the library may be closed again later. */
+    bool stop = started && !queues && !first_job;
+    if (stop) {
+        stopping = true;
+        started = false;
+        pthread_cond_broadcast(&wake);
+        pthread_cond_broadcast(&job);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!stop) return;
+    pthread_join(waiter, NULL);
+    pthread_join(worker, NULL);
+}

@@ -1,0 +1,278 @@
+/* From a ticket to the backend: natively, held, or failed at once.
+ *
+ * Who gets an event. Work that nobody looks at has none, which is cheaper on every driver; one in 64, or one
+ * that keeps much memory alive, gets an event all the same, so that references are dropped in time.
+ *
+ * Failure on one queue. Drivers do not stop a queue because one of its commands failed. Core knows which
+ * submissions can fail for a reason of its own making (they wait for another queue, or run a host function):
+ * the last of these not known to be over is the queue's guard, and everything launched behind it waits for it
+ * by name, so that the rule for waits covers the rule for queues. */
+#include "core/core.h"
+#include <sched.h>
+#include <stdlib.h>
+
+#define UNMARKED_MOST  63u
+#define UNMARKED_BYTES (16u << 20)
+#define POLL_EVERY     8u
+#define WAITS_INLINE   16u
+
+/* --- Readiness ------------------------------------------------------------------------------------------ */
+
+static drupe_phase settled_phase(const drupe_event *event)
+{
+    drupe_phase phase;
+    while ((phase = drupe_event_phase(event)) == DRUPE_PHASE_SETTLING) sched_yield();
+    return phase;
+}
+
+drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight)
+{
+    drupe_readiness readiness = DRUPE_READY;
+    for (size_t i = 0; i < flight->nwaits; i++) {
+        const drupe_event *wait = flight->waits[i];
+        drupe_phase phase = settled_phase(wait);
+        if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
+        if (phase == DRUPE_PHASE_COMPLETE) continue;
+        bool native = phase == DRUPE_PHASE_NATIVE && wait->queue->context == queue->context;
+        if (!native) readiness = DRUPE_BLOCKED;
+    }
+    return readiness;
+}
+
+/* The events that the backend has to wait for; those of this queue are covered by its order and its guard. */
+static size_t native_waits(const drupe_queue *queue, const drupe_flight *flight, drupe_event **waits)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < flight->nwaits; i++) {
+        drupe_event *wait = flight->waits[i];
+        if (wait->queue != queue && drupe_event_phase(wait) != DRUPE_PHASE_COMPLETE) waits[count++] = wait;
+    }
+    return count;
+}
+
+/* --- Handing over --------------------------------------------------------------------------------------- */
+
+static drupe_status call_backend(const drupe_submit *submit, const drupe_work *work)
+{
+    const drupe_backend *backend = submit->queue->slot->backend;
+    drupe_status status;
+    switch (work->kind) {
+    case DRUPE_WORK_KERNEL:
+        pthread_mutex_lock(&work->kernel->lock);
+        status = backend->submit_kernel(submit, work->kernel, work->range, work->args, work->nargs);
+        pthread_mutex_unlock(&work->kernel->lock);
+        return status;
+    case DRUPE_WORK_COPY: return backend->submit_copy(submit, work->dst, work->src, work->bytes);
+    case DRUPE_WORK_FILL:
+        return backend->submit_fill(submit, work->dst, work->src, work->pattern_size, work->bytes);
+    case DRUPE_WORK_BARRIER: return backend->submit_barrier(submit);
+    case DRUPE_WORK_HOST: return backend->submit_host(submit, work->fn, work->user);
+    }
+    return drupe_error_set(DRUPE_E_INTERNAL, "There is no work of kind %d.", (int)work->kind);
+}
+
+static drupe_status attach_event(drupe_queue *queue, drupe_flight *flight)
+{
+    if (!flight->event) DRUPE_TRY(drupe_event_new(queue, &flight->event));
+    flight->event->number = flight->number;
+    flight->event->flight = flight;
+    return DRUPE_OK;
+}
+
+static void account_launch(drupe_queue *queue, drupe_flight *flight)
+{
+    queue->unflushed = queue->slot->backend->queue_flush != NULL;
+    if (!flight->event) {
+        queue->unmarked++;
+        queue->silent = true;
+        return;
+    }
+    queue->unmarked = queue->unmarked_bytes = 0;
+    atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_NATIVE, memory_order_release);
+    if (flight->fallible) queue->guard = flight->event;
+}
+
+static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
+                                drupe_event **waits)
+{
+    drupe_submit submit = {.queue = queue, .waits = waits};
+    submit.nwaits = native_waits(queue, flight, waits);
+    flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
+    if (queue->guard && drupe_phase_over(drupe_event_poll_locked(queue->guard))) queue->guard = NULL;
+    if (queue->guard) waits[submit.nwaits++] = queue->guard;
+    if (flight->fallible) DRUPE_TRY(attach_event(queue, flight));
+    submit.event = flight->event;
+    if (submit.event) submit.event->opened = true;
+    DRUPE_TRY(call_backend(&submit, work));
+    account_launch(queue, flight);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
+{
+    drupe_event *few[WAITS_INLINE], **waits = few;
+    if (flight->nwaits >= WAITS_INLINE) {
+        waits = malloc((flight->nwaits + 1) * sizeof(drupe_event *));
+        if (!waits)
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %zu waits.", flight->nwaits);
+    }
+    drupe_status status = launch_with(queue, flight, work, waits);
+    if (waits != few) free(waits);
+    return status;
+}
+
+/* --- Marks ---------------------------------------------------------------------------------------------- */
+
+/* Put a launched barrier behind `after`, whose successor is held or absent. */
+static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drupe_event **event)
+{
+    drupe_flight *flight;
+    DRUPE_TRY(drupe_flight_new(queue, &flight));
+    flight->label = "barrier";
+    drupe_work work = {.kind = DRUPE_WORK_BARRIER};
+    drupe_status status = attach_event(queue, flight);
+    if (status == DRUPE_OK) status = drupe_flight_launch(queue, flight, &work);
+    if (status != DRUPE_OK) {
+        drupe_event_release(flight->event);
+        flight->next = queue->spare;
+        queue->spare = flight;
+        return status;
+    }
+    flight->next = after->next;
+    after->next = flight;
+    if (queue->tail == after) queue->tail = flight;
+    queue->flights++;
+    *event = drupe_event_retain(flight->event);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event)
+{
+    *event = NULL;
+    drupe_flight *last = before ? NULL : queue->tail;
+    for (drupe_flight *at = queue->head; before && at != before; at = at->next) last = at;
+    if (!last) return DRUPE_OK;
+    if (last->event) {
+        *event = drupe_event_retain(last->event);
+        return DRUPE_OK;
+    }
+    return insert_barrier(queue, last, event);
+}
+
+void drupe_queue_flush_locked(drupe_queue *queue)
+{
+    if (!queue->unflushed) return;
+    queue->unflushed = false;
+    /* A queue that cannot be flushed shows it in its events. */
+    if (queue->slot->backend->queue_flush(queue) != DRUPE_OK) return;
+}
+
+/* --- Submitting ----------------------------------------------------------------------------------------- */
+
+/* Before the lock: what other queues have to do for this submission. */
+static void prepare_waits(const drupe_ticket *ticket)
+{
+    for (size_t i = 0; i < ticket->nwaits; i++) {
+        drupe_event *wait = ticket->waits[i];
+        if (!wait || wait->queue == ticket->queue) continue;
+        if (drupe_event_poll(wait) == DRUPE_PHASE_NATIVE) drupe_queue_flush(wait->queue);
+    }
+}
+
+static bool wants_event(drupe_queue *queue, const drupe_ticket *ticket)
+{
+    queue->unmarked_bytes += ticket->bytes;
+    return queue->unmarked >= UNMARKED_MOST || queue->unmarked_bytes >= UNMARKED_BYTES;
+}
+
+static drupe_status hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
+{
+    DRUPE_TRY(attach_event(queue, flight));
+    DRUPE_TRY(drupe_flight_copy_work(flight, work));
+    DRUPE_TRY(drupe_hold_add(queue));
+    flight->held = true;
+    if (!queue->held) queue->held = flight;
+    for (size_t i = 0; i < flight->nwaits; i++) drupe_event_ask_notify(flight->waits[i]);
+    return DRUPE_OK;
+}
+
+/* The failure that this submission stands behind or waits for, retained, or NULL. */
+static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
+{
+    for (size_t i = 0; i < flight->nwaits; i++) {
+        if (settled_phase(flight->waits[i]) == DRUPE_PHASE_FAILED) {
+            drupe_queue_blame(queue, flight->waits[i]->cause);
+            return drupe_cause_retain(flight->waits[i]->cause);
+        }
+    }
+    return drupe_queue_trouble(queue);
+}
+
+/* Appends the flight unless it is over already: then `*over` is set and the caller drops it. */
+static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work, bool *over)
+{
+    *over = true;
+    drupe_cause *cause = doom(queue, flight);
+    if (cause) {
+        if (flight->event) drupe_event_fail_behind(flight->event, cause, flight->label);
+        drupe_cause_release(cause);
+        return DRUPE_OK;
+    }
+    bool emulated = work->kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
+    bool held = queue->held || emulated || drupe_flight_ready(queue, flight) != DRUPE_READY;
+    DRUPE_TRY(held ? hold(queue, flight, work) : drupe_flight_launch(queue, flight, work));
+    drupe_flight_append(queue, flight);
+    *over = false;
+    return DRUPE_OK;
+}
+
+static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *work, drupe_flight *flight,
+                                  drupe_event **event, bool *over)
+{
+    drupe_queue *queue = ticket->queue;
+    *over = true;
+    DRUPE_TRY(drupe_flight_load(flight, ticket));
+    if (event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
+    DRUPE_TRY(place(queue, flight, work, over));
+    if (event) *event = drupe_event_retain(flight->event);
+    return DRUPE_OK;
+}
+
+static drupe_flight *reap_sometimes(drupe_queue *queue)
+{
+    drupe_flight *head = queue->head;
+    if (!head) return NULL;
+    bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
+    if (!known && ++queue->polls % POLL_EVERY) return NULL;
+    return drupe_flight_reap(queue);
+}
+
+drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work, drupe_event **event)
+{
+    drupe_queue *queue = ticket->queue;
+    if (event) *event = NULL;
+    prepare_waits(ticket);
+    void *cell = drupe_core_cell();
+    drupe_flight *flight = NULL, *finished = NULL;
+    bool over = true;
+    pthread_mutex_lock(&queue->lock);
+    finished = reap_sometimes(queue);
+    drupe_status status = drupe_flight_new(queue, &flight);
+    if (status == DRUPE_OK) {
+        flight->cell = cell;
+        status = submit_locked(ticket, work, flight, event, &over);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (flight && over) {
+        drupe_error kept = *drupe_error_last();
+        bool loaded = flight->nrefs > 0 || ticket->nrefs == 0;
+        drupe_flight_drop(queue, flight);
+        if (!loaded) drupe_keeps_drop(ticket->refs, ticket->nrefs);
+        if (status != DRUPE_OK) drupe_error_restore(&kept);
+    } else if (!flight) {
+        drupe_core_cell_release(cell);
+        drupe_keeps_drop(ticket->refs, ticket->nrefs);
+    }
+    drupe_flight_drop(queue, finished);
+    return status;
+}

@@ -1,0 +1,275 @@
+/* The process's one library: which backends are loaded, how many objects live, what happens after fork().
+ *
+ * Closing is best effort on purpose: a backend that still has objects stays loaded, so that what the caller
+ * holds keeps working and its release finds everything it needs. */
+#include "core/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SLOTS 8
+
+_Atomic(bool) drupe_core_forked;
+
+static drupe_slot slots[MAX_SLOTS];
+static size_t nslots;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t library_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(const drupe_observer *) observer;
+
+static void on_fork_child(void)
+{
+    for (size_t i = 0; i < nslots; i++) {
+        if (atomic_load(&slots[i].loaded)) atomic_store(&drupe_core_forked, true);
+    }
+}
+
+static void start_once(void)
+{
+    while (nslots < MAX_SLOTS && drupe_backends[nslots]) {
+        slots[nslots].backend = drupe_backends[nslots];
+        pthread_mutex_init(&slots[nslots].lock, NULL);
+        nslots++;
+    }
+    pthread_atfork(NULL, NULL, on_fork_child);
+}
+
+void drupe_library_start(void)
+{
+    pthread_once(&once, start_once);
+}
+
+void drupe_library_lock(void)
+{
+    pthread_mutex_lock(&library_lock);
+}
+
+void drupe_library_unlock(void)
+{
+    pthread_mutex_unlock(&library_lock);
+}
+
+drupe_status drupe_core_check(void)
+{
+    if (!atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_UNAVAILABLE,
+                           "This process was forked from one that had devices open; its copy of the engine "
+                           "cannot be used. Start worker processes with the 'spawn' method instead.");
+}
+
+size_t drupe_slot_count(void)
+{
+    drupe_library_start();
+    return nslots;
+}
+
+drupe_slot *drupe_slot_at(size_t index)
+{
+    return &slots[index];
+}
+
+/* --- Backends ------------------------------------------------------------------------------------------- */
+
+static void slot_name_devices(drupe_slot *slot)
+{
+    unsigned numbers[DRUPE_DEVICE_CUSTOM + 1] = {0};
+    for (uint32_t i = 0; i < slot->ndevices; i++) {
+        drupe_device *device = slot->devices[i];
+        snprintf(device->filter, sizeof device->filter, "%s:%s:%u", slot->backend->name,
+                 drupe_device_type_name(device->type), numbers[device->type]++);
+    }
+}
+
+/* A device that cannot be opened is left out; the others serve. */
+static drupe_status slot_open_devices(drupe_slot *slot)
+{
+    uint32_t count = 0;
+    DRUPE_TRY(slot->backend->device_count(slot->state, &count));
+    slot->devices = calloc(count ? count : 1, sizeof *slot->devices);
+    if (!slot->devices)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u devices.", count);
+    for (uint32_t i = 0; i < count; i++) {
+        drupe_device *device;
+        DRUPE_TRY(drupe_device_new(slot, NULL, &device));
+        device->opened = true;
+        if (slot->backend->device_open(slot->state, i, device) != DRUPE_OK) {
+            drupe_device_release(device);
+            continue;
+        }
+        device->type = slot->backend->device_type(device);
+        if ((unsigned)device->type > DRUPE_DEVICE_CUSTOM) device->type = DRUPE_DEVICE_CUSTOM;
+        slot->devices[slot->ndevices++] = device;
+    }
+    slot_name_devices(slot);
+    return DRUPE_OK;
+}
+
+static void slot_unload(drupe_slot *slot)
+{
+    for (uint32_t i = 0; i < slot->ndevices; i++) drupe_device_release(slot->devices[i]);
+    free(slot->devices);
+    slot->devices = NULL;
+    slot->ndevices = 0;
+    slot->backend->unload(slot->state);
+    slot->state = NULL;
+}
+
+static drupe_status slot_load_locked(drupe_slot *slot)
+{
+    if (slot->backend->abi != DRUPE_BACKEND_ABI) {
+        return drupe_error_set(DRUPE_E_UNAVAILABLE, "Backend '%s' has interface version %u, %u is needed.",
+                               slot->backend->name, slot->backend->abi, DRUPE_BACKEND_ABI);
+    }
+    DRUPE_TRY(slot->backend->load(&slot->state));
+    drupe_status status = slot_open_devices(slot);
+    if (status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        slot_unload(slot);
+        return drupe_error_restore(&kept);
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_slot_load(drupe_slot *slot)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (atomic_load_explicit(&slot->loaded, memory_order_acquire)) return DRUPE_OK;
+    drupe_status status = DRUPE_OK;
+    pthread_mutex_lock(&slot->lock);
+    if (slot->failed) {
+        status = drupe_error_restore(&slot->error);
+    } else if (!atomic_load(&slot->loaded)) {
+        status = slot_load_locked(slot);
+        slot->failed = status != DRUPE_OK;
+        if (slot->failed)
+            slot->error = *drupe_error_last();
+        else
+            atomic_store_explicit(&slot->loaded, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&slot->lock);
+    return status;
+}
+
+/* --- Objects -------------------------------------------------------------------------------------------- */
+
+static size_t round16(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
+void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
+                       size_t native)
+{
+    drupe_object *object = calloc(1, round16(size) + native);
+    if (!object) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an object of %zu bytes.", size + native);
+        return NULL;
+    }
+    atomic_init(&object->references, 1);
+    object->kind = kind;
+    object->backend = backend;
+    object->native = (char *)object + round16(size);
+    if (slot) atomic_fetch_add_explicit(&slot->live, 1, memory_order_relaxed);
+    return object;
+}
+
+void drupe_object_free(drupe_slot *slot, void *object)
+{
+    free(object);
+    if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
+}
+
+void drupe_object_retain(void *object)
+{
+    atomic_fetch_add_explicit(&((drupe_object *)object)->references, 1, memory_order_relaxed);
+}
+
+bool drupe_object_try_retain(void *object)
+{
+    _Atomic(uint32_t) *references = &((drupe_object *)object)->references;
+    uint32_t seen = atomic_load_explicit(references, memory_order_relaxed);
+    while (seen) {
+        if (atomic_compare_exchange_weak_explicit(references, &seen, seen + 1, memory_order_acquire,
+                                                  memory_order_relaxed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool drupe_object_release(void *object)
+{
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
+    return atomic_fetch_sub_explicit(&((drupe_object *)object)->references, 1, memory_order_acq_rel) == 1;
+}
+
+/* --- The embedding program ------------------------------------------------------------------------------ */
+
+void drupe_library_observe(const drupe_observer *fresh)
+{
+    atomic_store(&observer, fresh);
+}
+
+void *drupe_core_cell(void)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return seen && seen->cell_retain ? seen->cell_retain() : NULL;
+}
+
+void drupe_core_cell_release(void *cell)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (cell && seen && seen->cell_release) seen->cell_release(cell);
+}
+
+/* --- Closing -------------------------------------------------------------------------------------------- */
+
+static void finish_queues(uint64_t deadline)
+{
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        drupe_queue_finish(queue, deadline);
+    }
+}
+
+/* What keeps this backend loaded; closes it if nothing does. */
+static size_t slot_close(drupe_slot *slot)
+{
+    pthread_mutex_lock(&slot->lock);
+    slot->failed = false;
+    size_t leaks = 0;
+    if (atomic_load(&slot->loaded)) {
+        leaks = atomic_load(&slot->live);
+        for (uint32_t i = 0; i < slot->ndevices; i++) {
+            leaks += atomic_load(&slot->devices[i]->object.references) > 1;
+        }
+        if (leaks == 0) {
+            atomic_store(&slot->loaded, 0);
+            slot_unload(slot);
+        }
+    }
+    pthread_mutex_unlock(&slot->lock);
+    return leaks;
+}
+
+size_t drupe_library_close(uint64_t timeout_ns)
+{
+    if (atomic_load(&drupe_core_forked)) return 0;
+    drupe_library_start();
+    finish_queues(drupe_deadline(timeout_ns));
+    for (size_t i = 0; i < nslots; i++) {
+        for (uint32_t d = 0; atomic_load(&slots[i].loaded) && d < slots[i].ndevices; d++) {
+            drupe_device_forget(slots[i].devices[d]);
+        }
+    }
+    drupe_hold_stop();
+    drupe_failures_clear();
+    size_t leaks = 0;
+    for (size_t i = 0; i < nslots; i++) leaks += slot_close(&slots[i]);
+    if (leaks == 0) drupe_registry_clear();
+    return leaks;
+}
+
+const char *drupe_version(void)
+{
+    return DRUPE_VERSION_TEXT;
+}

@@ -1,0 +1,229 @@
+/* Programs and kernels. What a submission needs to check its arguments is asked once, when the kernel opens.
+ */
+#include "core/core.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Programs ------------------------------------------------------------------------------------------- */
+
+/* A selectable device that takes the language, to be named in the error; looks only at loaded backends. */
+static const char *advice_for(drupe_language language)
+{
+    if (language == DRUPE_LANG_BUILTIN) return "Built-in kernels run on drupe.Device(\"host\").";
+    if (language == DRUPE_LANG_OPENCL_C) return "Use drupe.Device(\"opencl:cpu\"), or another OpenCL device.";
+    return "Give OpenCL C source to an OpenCL device instead.";
+}
+
+static const char *language_name(drupe_language language)
+{
+    switch (language) {
+    case DRUPE_LANG_BUILTIN: return "built-in kernels";
+    case DRUPE_LANG_OPENCL_C: return "OpenCL C";
+    case DRUPE_LANG_SPIRV: return "SPIR-V";
+    case DRUPE_LANG_BINARY: return "binary programs";
+    }
+    return "this language";
+}
+
+static drupe_status check_source(drupe_context *context, drupe_device *device, const drupe_source *source)
+{
+    if (drupe_context_member(context, device) < 0) {
+        return drupe_error_set(DRUPE_E_INVALID, "The device %s does not belong to this context.",
+                               device->filter);
+    }
+    if (source->language != DRUPE_LANG_BUILTIN && (!source->bytes || source->size == 0)) {
+        return drupe_error_set(DRUPE_E_INVALID, "The program is empty.");
+    }
+    uint64_t languages = drupe_device_number(device, DRUPE_INFO_LANGUAGES, 0);
+    if (languages & (uint64_t)source->language) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s does not take %s. %s", device->filter,
+                           language_name(source->language), advice_for(source->language));
+}
+
+static drupe_status program_build(drupe_program *program, const drupe_source *source, char **log)
+{
+    const drupe_backend *backend = program->object.backend;
+    program->opened = true;
+    DRUPE_TRY(backend->program_open(program, source, log));
+    if (!backend->program_names) return DRUPE_OK;
+    /* Not knowing the names is no reason to refuse the program. */
+    if (backend->program_names(program, &program->names) != DRUPE_OK) program->names = NULL;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_program_open(drupe_context *context, drupe_device *device, const drupe_source *source,
+                                char **log, drupe_program **program)
+{
+    *program = NULL;
+    if (log) *log = NULL;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(check_source(context, device, source));
+    const drupe_backend *backend = context->slot->backend;
+    drupe_program *fresh =
+        drupe_object_new(context->slot, backend, DRUPE_OBJECT_PROGRAM, sizeof *fresh, backend->size.program);
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->context = drupe_context_retain(context);
+    fresh->device = drupe_device_retain(device);
+    char *messages = NULL;
+    drupe_status status = program_build(fresh, source, &messages);
+    if (log)
+        *log = messages;
+    else
+        free(messages);
+    if (status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        drupe_program_release(fresh);
+        return drupe_error_restore(&kept);
+    }
+    *program = fresh;
+    return DRUPE_OK;
+}
+
+drupe_program *drupe_program_retain(drupe_program *program)
+{
+    if (program) drupe_object_retain(program);
+    return program;
+}
+
+void drupe_program_release(drupe_program *program)
+{
+    if (!program || !drupe_object_release(program)) return;
+    if (program->opened) program->object.backend->program_close(program);
+    drupe_slot *slot = program->context->slot;
+    drupe_device_release(program->device);
+    drupe_context_release(program->context);
+    free(program->names);
+    drupe_object_free(slot, program);
+}
+
+drupe_context *drupe_program_context(const drupe_program *program)
+{
+    return program->context;
+}
+
+drupe_device *drupe_program_device(const drupe_program *program)
+{
+    return program->device;
+}
+
+const char *drupe_program_kernel_names(const drupe_program *program)
+{
+    return program->names ? program->names : "";
+}
+
+/* --- Kernels -------------------------------------------------------------------------------------------- */
+
+/* Argument information is all or nothing: a partial table would check some arguments and not others. */
+static void kernel_learn_args(drupe_kernel *kernel)
+{
+    const drupe_backend *backend = kernel->object.backend;
+    if (!backend->kernel_arg || kernel->nargs == 0) return;
+    kernel->args = calloc(kernel->nargs, sizeof *kernel->args);
+    for (uint32_t i = 0; kernel->args && i < kernel->nargs; i++) {
+        if (backend->kernel_arg(kernel, i, &kernel->args[i]) == DRUPE_OK) continue;
+        free(kernel->args);
+        kernel->args = NULL;
+    }
+}
+
+static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
+{
+    const drupe_backend *backend = kernel->object.backend;
+    kernel->name = strdup(name);
+    if (!kernel->name) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the kernel '%s'.", name);
+    kernel->opened = true;
+    DRUPE_TRY(backend->kernel_open(kernel, name));
+    uint64_t nargs = 0;
+    DRUPE_TRY(backend->kernel_number(kernel, DRUPE_KERNEL_ARG_COUNT, &nargs));
+    kernel->nargs = (uint32_t)nargs;
+    /* Limits that a backend does not know are not checked. */
+    if (backend->kernel_number(kernel, DRUPE_KERNEL_WORK_GROUP_SIZE, &kernel->group_size))
+        kernel->group_size = 0;
+    if (backend->kernel_number(kernel, DRUPE_KERNEL_LOCAL_MEM_SIZE, &kernel->local_size))
+        kernel->local_size = 0;
+    kernel_learn_args(kernel);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_kernel_open(drupe_program *program, const char *name, drupe_kernel **kernel)
+{
+    *kernel = NULL;
+    DRUPE_TRY(drupe_core_check());
+    if (!name || !*name) return drupe_error_set(DRUPE_E_INVALID, "The name of the kernel is empty.");
+    drupe_slot *slot = program->context->slot;
+    drupe_kernel *fresh =
+        drupe_object_new(slot, slot->backend, DRUPE_OBJECT_KERNEL, sizeof *fresh, slot->backend->size.kernel);
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->program = drupe_program_retain(program);
+    pthread_mutex_init(&fresh->lock, NULL);
+    drupe_status status = kernel_fill(fresh, name);
+    if (status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        drupe_kernel_release(fresh);
+        if (status == DRUPE_E_NOT_FOUND && program->names) {
+            return drupe_error_set_native(status, kept.backend, kept.native, kept.native_name,
+                                          "The program has no kernel '%s'. It has: %s.", name,
+                                          program->names);
+        }
+        return drupe_error_restore(&kept);
+    }
+    *kernel = fresh;
+    return DRUPE_OK;
+}
+
+drupe_kernel *drupe_kernel_retain(drupe_kernel *kernel)
+{
+    if (kernel) drupe_object_retain(kernel);
+    return kernel;
+}
+
+void drupe_kernel_release(drupe_kernel *kernel)
+{
+    if (!kernel || !drupe_object_release(kernel)) return;
+    if (kernel->opened) kernel->object.backend->kernel_close(kernel);
+    drupe_slot *slot = kernel->program->context->slot;
+    drupe_program *program = kernel->program;
+    pthread_mutex_destroy(&kernel->lock);
+    free(kernel->args);
+    free(kernel->name);
+    drupe_object_free(slot, kernel);
+    drupe_program_release(program);
+}
+
+const char *drupe_kernel_name(const drupe_kernel *kernel)
+{
+    return kernel->name;
+}
+
+drupe_program *drupe_kernel_program(const drupe_kernel *kernel)
+{
+    return kernel->program;
+}
+
+drupe_status drupe_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)
+{
+    DRUPE_TRY(drupe_core_check());
+    if ((unsigned)key >= DRUPE_KERNEL_KEY_COUNT) {
+        return drupe_error_set(DRUPE_E_INVALID, "There is no kernel property number %d.", (int)key);
+    }
+    pthread_mutex_lock(&kernel->lock);
+    drupe_status status = kernel->object.backend->kernel_number(kernel, key, value);
+    pthread_mutex_unlock(&kernel->lock);
+    return status;
+}
+
+drupe_status drupe_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (index >= kernel->nargs) {
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                               "The kernel '%s' has %u arguments, there is no number %zu.", kernel->name,
+                               kernel->nargs, index);
+    }
+    if (!kernel->args) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The compiler does not tell the arguments of '%s'.",
+                               kernel->name);
+    }
+    *info = kernel->args[index];
+    return DRUPE_OK;
+}

@@ -1,0 +1,282 @@
+/* Queues: opening, waiting, letting go.
+ *
+ * A queue has two counts. Handles are the caller's: when the last one goes, the queue is drained on that
+ * thread, which is where references may be dropped. Inner references belong to events, memory and the waiter:
+ * they keep the struct, and the last of them may go anywhere, since a drained queue holds nothing of the
+ * caller's. A handle may come back (the queue of an event); then the queue simply lives again. */
+#include "core/core.h"
+#include <stdlib.h>
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static drupe_queue *all;
+
+/* --- Life ----------------------------------------------------------------------------------------------- */
+
+static void leave_all(drupe_queue *queue)
+{
+    pthread_mutex_lock(&all_lock);
+    if (queue->prev)
+        queue->prev->next = queue->next;
+    else if (all == queue)
+        all = queue->next;
+    if (queue->next) queue->next->prev = queue->prev;
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void free_records(drupe_flight *list)
+{
+    while (list) {
+        drupe_flight *next = list->next;
+        free(list);
+        list = next;
+    }
+}
+
+static void queue_destroy(drupe_queue *queue)
+{
+    leave_all(queue);
+    if (queue->is_default) {
+        drupe_library_lock();
+        if (queue->device->queue == queue) queue->device->queue = NULL;
+        drupe_library_unlock();
+    }
+    if (queue->opened) {
+        /* Nothing is left; the driver is told to wait because its interface asks for that. */
+        if (queue->slot->backend->queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK) queue->silent = false;
+        queue->slot->backend->queue_close(queue);
+    }
+    free_records(queue->spare);
+    free_records(atomic_exchange(&queue->returned, NULL));
+    drupe_cause_release(atomic_exchange(&queue->cause, NULL));
+    pthread_mutex_destroy(&queue->lock);
+    drupe_slot *slot = queue->slot;
+    drupe_device_release(queue->device);
+    drupe_context_release(queue->context);
+    drupe_object_free(slot, queue);
+}
+
+void drupe_queue_inner_retain(drupe_queue *queue)
+{
+    atomic_fetch_add_explicit(&queue->inner, 1, memory_order_relaxed);
+}
+
+void drupe_queue_inner_release(drupe_queue *queue)
+{
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return;
+    if (atomic_fetch_sub_explicit(&queue->inner, 1, memory_order_acq_rel) == 1) queue_destroy(queue);
+}
+
+static drupe_status check_open(const drupe_context *context, const drupe_device *device, uint32_t flags)
+{
+    if (flags & DRUPE_QUEUE_OUT_OF_ORDER) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "Out-of-order queues are not supported; use several in-order queues.");
+    }
+    if (flags & ~(uint32_t)DRUPE_QUEUE_PROFILING) {
+        return drupe_error_set(DRUPE_E_INVALID, "Unknown queue flags 0x%x.", flags);
+    }
+    if (drupe_context_member(context, device) < 0) {
+        return drupe_error_set(DRUPE_E_INVALID, "The device %s does not belong to this context.",
+                               device->filter);
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint32_t flags,
+                              drupe_queue **queue)
+{
+    *queue = NULL;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(check_open(context, device, flags));
+    drupe_slot *slot = context->slot;
+    drupe_queue *fresh =
+        drupe_object_new(slot, slot->backend, DRUPE_OBJECT_QUEUE, sizeof *fresh, slot->backend->size.queue);
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    atomic_init(&fresh->inner, 1);
+    fresh->slot = slot;
+    fresh->context = drupe_context_retain(context);
+    fresh->device = drupe_device_retain(device);
+    fresh->flags = flags;
+    pthread_mutex_init(&fresh->lock, NULL);
+    fresh->opened = true;
+    drupe_status status = slot->backend->queue_open(fresh, flags);
+    if (status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        drupe_queue_inner_release(fresh);
+        return drupe_error_restore(&kept);
+    }
+    pthread_mutex_lock(&all_lock);
+    fresh->next = all;
+    if (all) all->prev = fresh;
+    all = fresh;
+    pthread_mutex_unlock(&all_lock);
+    *queue = fresh;
+    return DRUPE_OK;
+}
+
+drupe_queue *drupe_queue_retain(drupe_queue *queue)
+{
+    if (queue && atomic_fetch_add(&queue->object.references, 1) == 0) drupe_queue_inner_retain(queue);
+    return queue;
+}
+
+void drupe_queue_release(drupe_queue *queue)
+{
+    if (!queue || !drupe_object_release(queue)) return;
+    drupe_queue_finish(queue, UINT64_MAX);
+    drupe_queue_inner_release(queue);
+}
+
+drupe_device *drupe_queue_device(const drupe_queue *queue)
+{
+    return queue->device;
+}
+
+drupe_context *drupe_queue_context(const drupe_queue *queue)
+{
+    return queue->context;
+}
+
+uint32_t drupe_queue_flags_of(const drupe_queue *queue)
+{
+    return queue->flags;
+}
+
+drupe_queue *drupe_queue_walk(drupe_queue *queue)
+{
+    pthread_mutex_lock(&all_lock);
+    drupe_queue *next = queue ? queue->next : all;
+    for (; next; next = next->next) {
+        uint32_t seen = atomic_load(&next->inner);
+        while (seen && !atomic_compare_exchange_weak(&next->inner, &seen, seen + 1)) {}
+        if (seen) break;
+    }
+    pthread_mutex_unlock(&all_lock);
+    if (queue) drupe_queue_inner_release(queue);
+    return next;
+}
+
+/* --- Looking -------------------------------------------------------------------------------------------- */
+
+void drupe_queue_settle(drupe_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    drupe_queue_flush_locked(queue);
+    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
+        if (flight->event && !drupe_phase_over(drupe_event_poll_locked(flight->event))) break;
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void drupe_queue_flush(drupe_queue *queue)
+{
+    if (!queue->slot->backend->queue_flush) return;
+    pthread_mutex_lock(&queue->lock);
+    drupe_queue_flush_locked(queue);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+size_t drupe_queue_pending(drupe_queue *queue)
+{
+    if (drupe_core_check() != DRUPE_OK) return 0;
+    size_t pending = 0;
+    pthread_mutex_lock(&queue->lock);
+    /* Silent work counts until something behind it is known to be complete. */
+    for (drupe_flight *flight = queue->head; flight; flight = flight->next) {
+        drupe_phase phase = flight->event ? drupe_event_phase(flight->event) : DRUPE_PHASE_NATIVE;
+        if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven)
+            pending = 0;
+        else if (phase != DRUPE_PHASE_FAILED)
+            pending++;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return pending;
+}
+
+void drupe_queue_collect(drupe_queue *queue)
+{
+    if (!queue || drupe_core_check() != DRUPE_OK) return;
+    drupe_event *mark = NULL;
+    pthread_mutex_lock(&queue->lock);
+    /* Silent work at the end would stay unproven until the next wait. Without a mark it does. */
+    if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
+    drupe_queue_flush_locked(queue);
+    drupe_flight *finished = drupe_flight_reap(queue);
+    pthread_mutex_unlock(&queue->lock);
+    drupe_event_release(mark);
+    drupe_flight_drop(queue, finished);
+}
+
+/* --- Waiting -------------------------------------------------------------------------------------------- */
+
+static uint64_t time_left(uint64_t deadline)
+{
+    if (deadline == UINT64_MAX) return DRUPE_FOREVER;
+    uint64_t now = drupe_now_ns();
+    return deadline > now ? deadline - now : 0;
+}
+
+/* After the last submission `number` is over: establish that all before it are, and hear of silent failures.
+ */
+static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, uint64_t deadline)
+{
+    drupe_status status = DRUPE_OK;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->silent || !complete) {
+        /* When work was added meanwhile the driver may still be busy, which proves nothing and harms nothing.
+         */
+        status = queue->slot->backend->queue_wait(queue, complete ? 0 : time_left(deadline));
+        if (status != DRUPE_E_TIMEOUT) queue->silent = false;
+        if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
+    }
+    if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
+        drupe_cause *trouble = drupe_queue_trouble(queue);
+        if (!trouble) {
+            trouble = drupe_cause_new(drupe_error_last(), "work without an event", queue, number, NULL);
+            drupe_queue_blame(queue, trouble);
+        }
+        drupe_cause_release(trouble);
+        status = DRUPE_OK;
+    }
+    if (status == DRUPE_OK && queue->proven < number) queue->proven = number;
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+/* DRUPE_OK when all is over, however it ended; or DRUPE_E_TIMEOUT, or why no mark could be made. */
+static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
+{
+    drupe_event *mark = NULL;
+    pthread_mutex_lock(&queue->lock);
+    drupe_status status = drupe_queue_mark(queue, NULL, &mark);
+    uint64_t number = queue->tail ? queue->tail->number : 0;
+    pthread_mutex_unlock(&queue->lock);
+    if (status != DRUPE_OK || !mark) return status;
+    status = drupe_event_await(mark, deadline);
+    if (status == DRUPE_OK) {
+        status = prove(queue, number, drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE, deadline);
+    }
+    drupe_event_release(mark);
+    return status;
+}
+
+drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to wait for.");
+    DRUPE_TRY(await_all(queue, drupe_deadline(timeout_ns)));
+    drupe_queue_settle(queue);
+    return drupe_queue_report(queue);
+}
+
+void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
+{
+    /* Without a mark (no memory) the driver itself is asked; held work cannot be waited for then. */
+    if (await_all(queue, deadline) != DRUPE_OK && drupe_error_last()->status != DRUPE_E_TIMEOUT) {
+        if (queue->slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
+    }
+    pthread_mutex_lock(&queue->lock);
+    drupe_flight *finished = drupe_flight_reap(queue);
+    pthread_mutex_unlock(&queue->lock);
+    drupe_flight_drop(queue, finished);
+}

@@ -1,0 +1,165 @@
+/* Copies that no single driver can make: an end lies in memory of another context.
+ *
+ * They are composed of ordinary submissions, so that order, failure and keep-alive need no rules of their
+ * own. The foreign half runs on a queue opened for this copy in the foreign context. Its place in the user's
+ * queue is kept by events: the foreign half waits for the user's queue up to here, and the user's queue waits
+ * for the foreign half. Data crosses through a bounce buffer in host memory unless one end is host memory
+ * already.
+ *
+ *     source foreign:  [barrier on q] -> foreign queue: bounce <- src -> q: dst <- bounce
+ *     target foreign:  q: bounce <- src -> foreign queue: dst <- bounce -> q: barrier
+ *     both foreign:    [barrier on q] -> bounce <- src -> dst <- bounce -> q: barrier */
+#include "core/core.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct stage {
+    const drupe_ticket *ticket;
+    drupe_event *last; /* retained: what the next step waits for; NULL at first */
+    void *bounce;
+    drupe_queue *read, *write; /* foreign queues, retained, or NULL */
+};
+
+static void release_queue(void *object)
+{
+    drupe_queue_release(object);
+}
+
+static void release_memory(void *object)
+{
+    drupe_memory_release(object);
+}
+
+static drupe_status open_foreign(const drupe_place *place, drupe_queue **queue)
+{
+    if (!place->foreign) return DRUPE_OK;
+    const drupe_memory *memory = place->memory;
+    return drupe_queue_open(memory->context, memory->queue->device, DRUPE_QUEUE_DEFAULT, queue);
+}
+
+/* One step on `queue`. The first step waits for what the user named, the others for the step before. */
+static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_work *work, drupe_refs *refs)
+{
+    drupe_ticket ticket = *stage->ticket;
+    ticket.queue = queue;
+    if (stage->last) {
+        ticket.waits = &stage->last;
+        ticket.nwaits = 1;
+    }
+    ticket.refs = refs ? refs->list : NULL;
+    ticket.nrefs = refs ? refs->count : 0;
+    ticket.bytes = refs ? refs->bytes : 0;
+    if (refs) refs->count = 0;
+    drupe_event *event;
+    DRUPE_TRY(drupe_queue_submit(&ticket, work, &event));
+    drupe_event_release(stage->last);
+    stage->last = event;
+    return DRUPE_OK;
+}
+
+static drupe_status copy_step(struct stage *stage, drupe_queue *queue, void *dst, const void *src,
+                              size_t bytes, drupe_memory *used)
+{
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    if (used) DRUPE_TRY(drupe_refs_add(&refs, drupe_memory_retain(used), release_memory));
+    drupe_work work = {.kind = DRUPE_WORK_COPY, .dst = dst, .src = src, .bytes = bytes};
+    return step(stage, queue, &work, &refs);
+}
+
+/* The last step, on the user's queue: it owns everything that all steps use. */
+static drupe_status last_step(struct stage *stage, const drupe_work *work)
+{
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    refs.bytes = stage->ticket->bytes;
+    drupe_status status = DRUPE_OK;
+    for (size_t i = 0; status == DRUPE_OK && i < stage->ticket->nrefs; i++) {
+        status = drupe_refs_add(&refs, stage->ticket->refs[i].object, stage->ticket->refs[i].release);
+        stage->ticket->refs[i].release = NULL;
+    }
+    if (status == DRUPE_OK && stage->read) {
+        status = drupe_refs_add(&refs, drupe_queue_retain(stage->read), release_queue);
+    }
+    if (status == DRUPE_OK && stage->write) {
+        status = drupe_refs_add(&refs, drupe_queue_retain(stage->write), release_queue);
+    }
+    if (status == DRUPE_OK && stage->bounce) {
+        status = drupe_refs_add(&refs, stage->bounce, free);
+        stage->bounce = NULL;
+    }
+    if (status == DRUPE_OK) status = step(stage, stage->ticket->queue, work, &refs);
+    drupe_refs_drop(&refs);
+    return status;
+}
+
+static drupe_status run_steps(struct stage *stage, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes)
+{
+    drupe_queue *queue = stage->ticket->queue;
+    drupe_work barrier = {.kind = DRUPE_WORK_BARRIER};
+    void *middle = stage->bounce;
+    const void *from = src->pointer;
+    if (!middle) middle = dst->pointer;
+    if (src->foreign) {
+        DRUPE_TRY(step(stage, queue, &barrier, NULL));
+        DRUPE_TRY(copy_step(stage, stage->read, middle, from, bytes, src->memory));
+    } else if (stage->bounce) {
+        DRUPE_TRY(copy_step(stage, queue, middle, from, bytes, src->memory));
+    } else {
+        DRUPE_TRY(step(stage, queue, &barrier, NULL));
+        middle = src->pointer;
+    }
+    if (dst->foreign) {
+        DRUPE_TRY(copy_step(stage, stage->write, dst->pointer, middle, bytes, dst->memory));
+        return last_step(stage, &barrier);
+    }
+    if (!stage->bounce) return last_step(stage, &barrier);
+    drupe_work copy = {.kind = DRUPE_WORK_COPY, .dst = dst->pointer, .src = middle, .bytes = bytes};
+    return last_step(stage, &copy);
+}
+
+static drupe_status prepare(struct stage *stage, const drupe_place *dst, const drupe_place *src, size_t bytes)
+{
+    DRUPE_TRY(open_foreign(src, &stage->read));
+    DRUPE_TRY(open_foreign(dst, &stage->write));
+    bool direct = (src->foreign && !dst->memory) || (dst->foreign && !src->memory);
+    if (direct) return DRUPE_OK;
+    stage->bounce = malloc(bytes);
+    if (stage->bounce) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %zu bytes between %s and %s.", bytes,
+                           src->memory->queue->device->filter, dst->memory->queue->device->filter);
+}
+
+/* When a step cannot be submitted, the steps before it are waited for: they use what is now given back. */
+static void clean_up(struct stage *stage)
+{
+    drupe_error kept = *drupe_error_last();
+    if (stage->last && drupe_event_await(stage->last, UINT64_MAX) == DRUPE_OK)
+        drupe_event_release(stage->last);
+    free(stage->bounce);
+    drupe_queue_release(stage->read);
+    drupe_queue_release(stage->write);
+    drupe_keeps_drop(stage->ticket->refs, stage->ticket->nrefs);
+    drupe_error_restore(&kept);
+}
+
+drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes, drupe_event **event)
+{
+    struct stage stage = {.ticket = ticket};
+    drupe_status status = prepare(&stage, dst, src, bytes);
+    if (status == DRUPE_OK) status = run_steps(&stage, dst, src, bytes);
+    if (status != DRUPE_OK) {
+        clean_up(&stage);
+        return status;
+    }
+    if (event)
+        *event = stage.last;
+    else
+        drupe_event_release(stage.last);
+    /* The last step holds the foreign queues until it is over; here no reference is the last one. */
+    drupe_queue_release(stage.read);
+    drupe_queue_release(stage.write);
+    return DRUPE_OK;
+}

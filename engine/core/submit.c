@@ -1,0 +1,412 @@
+/* The public submissions: everything is checked here, so that backends need not. */
+#include "core/core.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* --- References ----------------------------------------------------------------------------------------- */
+
+static void release_memory(void *object)
+{
+    drupe_memory_release(object);
+}
+
+static void release_kernel(void *object)
+{
+    drupe_kernel_release(object);
+}
+
+void drupe_refs_init(drupe_refs *refs)
+{
+    refs->list = refs->fixed;
+    refs->count = 0;
+    refs->capacity = DRUPE_COUNT_OF(refs->fixed);
+    refs->bytes = 0;
+}
+
+drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *))
+{
+    if (refs->count == refs->capacity) {
+        size_t capacity = refs->capacity * 2;
+        drupe_keep *list = malloc(capacity * sizeof *list);
+        if (!list) {
+            if (release) release(object);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission of %zu objects.",
+                                   capacity);
+        }
+        memcpy(list, refs->list, refs->count * sizeof *list);
+        if (refs->list != refs->fixed) free(refs->list);
+        refs->list = list;
+        refs->capacity = capacity;
+    }
+    refs->list[refs->count++] = (drupe_keep){.object = object, .release = release};
+    return DRUPE_OK;
+}
+
+void drupe_refs_drop(drupe_refs *refs)
+{
+    drupe_keeps_drop(refs->list, refs->count);
+    if (refs->list != refs->fixed) free(refs->list);
+    drupe_refs_init(refs);
+}
+
+static drupe_status add_memory(drupe_refs *refs, drupe_memory *memory)
+{
+    if (!memory) return DRUPE_OK;
+    refs->bytes += memory->size;
+    return drupe_refs_add(refs, memory, release_memory);
+}
+
+/* --- Beginning and end of every submission ---------------------------------------------------------------
+ */
+
+/* Takes the caller's keeps, all of them also on failure. */
+static drupe_status begin(const drupe_submission *s, drupe_refs *refs)
+{
+    drupe_status status = DRUPE_OK;
+    for (size_t i = 0; s && i < s->nkeeps; i++) {
+        drupe_status added = drupe_refs_add(refs, s->keeps[i].object, s->keeps[i].release);
+        if (added != DRUPE_OK) status = added;
+    }
+    if (status != DRUPE_OK) return status;
+    DRUPE_TRY(drupe_core_check());
+    if (!s || !s->queue) return drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
+    if (s->nwaits && !s->waits) return drupe_error_set(DRUPE_E_INVALID, "The list of events is missing.");
+    return DRUPE_OK;
+}
+
+/* Passes the references on. `name` outlives the work. */
+static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
+                           const char *name, drupe_event **event)
+{
+    drupe_ticket ticket = {
+        .queue = s->queue,
+        .waits = s->waits,
+        .nwaits = s->nwaits,
+        .label = s->label ? s->label : name,
+        .label_static = !s->label,
+        .refs = refs->list,
+        .nrefs = refs->count,
+        .bytes = refs->bytes,
+    };
+    refs->count = 0;
+    return drupe_queue_submit(&ticket, work, event);
+}
+
+static drupe_status end(drupe_refs *refs, drupe_status status)
+{
+    if (refs->count) {
+        drupe_error kept = *drupe_error_last();
+        drupe_refs_drop(refs);
+        if (status != DRUPE_OK) drupe_error_restore(&kept);
+    }
+    drupe_refs_drop(refs);
+    return status;
+}
+
+/* --- Kernels -------------------------------------------------------------------------------------------- */
+
+static drupe_status check_kernel(const drupe_queue *queue, const drupe_kernel *kernel, size_t nargs)
+{
+    const drupe_program *program = kernel->program;
+    if (program->context != queue->context || program->device->root != queue->device->root) {
+        return drupe_error_set(
+            DRUPE_E_INVALID,
+            "The kernel '%s' was built for %s in another context; this queue is for %s. Build "
+            "the program for the queue's context and device.",
+            kernel->name, program->device->filter, queue->device->filter);
+    }
+    if (nargs == kernel->nargs) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID, "The kernel '%s' takes %u argument%s, %zu %s given.",
+                           kernel->name, kernel->nargs, kernel->nargs == 1 ? "" : "s", nargs,
+                           nargs == 1 ? "was" : "were");
+}
+
+static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *kernel,
+                                const drupe_range *range)
+{
+    uint64_t product = 1, most[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    drupe_status known =
+        drupe_device_info(queue->device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, most, sizeof most, NULL);
+    for (uint32_t d = 0; d < range->dims; d++) {
+        size_t local = range->local[d];
+        if (local == 0 || (known == DRUPE_OK && local > most[d])) {
+            return drupe_error_set(DRUPE_E_INVALID,
+                                   "'%s': the local size of dimension %u is %zu; it must be from 1 "
+                                   "to %llu.",
+                                   kernel->name, d, local, (unsigned long long)most[d]);
+        }
+        if (range->global[d] % local) {
+            return drupe_error_set(
+                DRUPE_E_INVALID,
+                "'%s': the local size %zu does not divide the global size %zu of dimension %u. "
+                "Round the global size up and test the index in the kernel.",
+                kernel->name, local, range->global[d], d);
+        }
+        product *= local;
+    }
+    if (kernel->group_size == 0 || product <= kernel->group_size) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID,
+                           "'%s': a work-group of %llu work-items is too large; at most %llu.", kernel->name,
+                           (unsigned long long)product, (unsigned long long)kernel->group_size);
+}
+
+static drupe_status check_range(const drupe_queue *queue, const drupe_kernel *kernel,
+                                const drupe_range *range)
+{
+    if (!range || range->dims < 1 || range->dims > 3) {
+        return drupe_error_set(DRUPE_E_INVALID, "'%s': a range has 1 to 3 dimensions.", kernel->name);
+    }
+    return range->local[0] ? check_local(queue, kernel, range) : DRUPE_OK;
+}
+
+static size_t scalar_size(drupe_scalar_type scalar)
+{
+    static const unsigned char sizes[] = {
+        [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2, [DRUPE_SCALAR_U16] = 2,
+        [DRUPE_SCALAR_I32] = 4, [DRUPE_SCALAR_U32] = 4, [DRUPE_SCALAR_I64] = 8, [DRUPE_SCALAR_U64] = 8,
+        [DRUPE_SCALAR_F16] = 2, [DRUPE_SCALAR_F32] = 4, [DRUPE_SCALAR_F64] = 8,
+    };
+    return (unsigned)scalar < DRUPE_COUNT_OF(sizes) ? sizes[scalar] : 0;
+}
+
+/* Against what the compiler tells of the argument, if it does. */
+static drupe_status check_declared(const drupe_kernel *kernel, size_t index, const drupe_arg *arg)
+{
+    static const char *const kinds[] = {"a pointer", "a value", "local memory"};
+    if (!kernel->args) return DRUPE_OK;
+    const drupe_arg_info *info = &kernel->args[index];
+    if (info->kind != arg->kind) {
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) is %s, %s was given.", index,
+                               kernel->name, info->type_name, info->name, kinds[info->kind],
+                               kinds[arg->kind]);
+    }
+    size_t size = scalar_size(info->scalar) * (info->lanes == 3 ? 4 : info->lanes);
+    if (arg->kind != DRUPE_ARG_VALUE || size == 0 || size == arg->size) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) has %zu bytes, %zu were given.",
+                           index, kernel->name, info->type_name, info->name, size, arg->size);
+}
+
+static drupe_status check_pointer(const drupe_queue *queue, const drupe_kernel *kernel, size_t index,
+                                  const drupe_arg *arg, drupe_refs *refs)
+{
+    void *pointer;
+    memcpy(&pointer, arg->value, sizeof pointer);
+    if (!pointer) return DRUPE_OK;
+    drupe_memory *memory;
+    DRUPE_TRY(drupe_registry_find(pointer, 0, kernel->name, &memory));
+    if (!memory) {
+        return drupe_error_set(
+            DRUPE_E_INVALID,
+            "Argument %zu of '%s' is the address %p, which is not in USM. Kernels take memory "
+            "of drupe.memory; copy host data there first.",
+            index, kernel->name, pointer);
+    }
+    if (memory->context != queue->context) {
+        drupe_error_set(
+            DRUPE_E_INVALID,
+            "Argument %zu of '%s' is memory of another context (made for %s); this queue is for %s. "
+            "Copy it to memory of this queue's context.",
+            index, kernel->name, memory->queue->device->filter, queue->device->filter);
+        drupe_memory_release(memory);
+        return DRUPE_E_INVALID;
+    }
+    return add_memory(refs, memory);
+}
+
+static drupe_status check_arg(const drupe_queue *queue, const drupe_kernel *kernel, size_t index,
+                              const drupe_arg *arg, drupe_refs *refs)
+{
+    if ((unsigned)arg->kind > DRUPE_ARG_LOCAL) {
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no known kind.", index,
+                               kernel->name);
+    }
+    if (arg->kind != DRUPE_ARG_LOCAL && !arg->value) {
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no value.", index, kernel->name);
+    }
+    if (arg->kind != DRUPE_ARG_POINTER && arg->size == 0) {
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no size.", index, kernel->name);
+    }
+    DRUPE_TRY(check_declared(kernel, index, arg));
+    return arg->kind == DRUPE_ARG_POINTER ? check_pointer(queue, kernel, index, arg, refs) : DRUPE_OK;
+}
+
+static drupe_status check_args(const drupe_queue *queue, const drupe_kernel *kernel, const drupe_arg *args,
+                               size_t nargs, drupe_refs *refs)
+{
+    uint64_t local = kernel->local_size, values = 0;
+    for (size_t i = 0; i < nargs; i++) {
+        DRUPE_TRY(check_arg(queue, kernel, i, &args[i], refs));
+        if (args[i].kind == DRUPE_ARG_LOCAL)
+            local += args[i].size;
+        else
+            values += args[i].kind == DRUPE_ARG_POINTER ? sizeof(void *) : args[i].size;
+    }
+    /* Some drivers end the process instead of answering these two. */
+    if (local) {
+        uint64_t most = drupe_device_number(queue->device, DRUPE_INFO_LOCAL_MEM_SIZE, UINT64_MAX);
+        if (local > most) {
+            return drupe_error_set(
+                DRUPE_E_OUT_OF_RANGE, "'%s' would use %llu bytes of local memory, %s has %llu.", kernel->name,
+                (unsigned long long)local, queue->device->filter, (unsigned long long)most);
+        }
+    }
+    uint64_t most = drupe_device_number(queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, UINT64_MAX);
+    if (values <= most) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The arguments of '%s' have %llu bytes, %s allows %llu.",
+                           kernel->name, (unsigned long long)values, queue->device->filter,
+                           (unsigned long long)most);
+}
+
+static bool range_empty(const drupe_range *range)
+{
+    for (uint32_t d = 0; d < range->dims; d++) {
+        if (range->global[d] == 0) return true;
+    }
+    return false;
+}
+
+drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                                 const drupe_arg *args, size_t nargs, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = begin(s, &refs);
+    if (status == DRUPE_OK && (!kernel || (nargs && !args))) {
+        status = drupe_error_set(DRUPE_E_INVALID, "The kernel or its arguments are missing.");
+    }
+    if (status == DRUPE_OK) status = drupe_refs_add(&refs, drupe_kernel_retain(kernel), release_kernel);
+    if (status == DRUPE_OK) status = check_kernel(s->queue, kernel, nargs);
+    if (status == DRUPE_OK) status = check_range(s->queue, kernel, range);
+    if (status == DRUPE_OK) status = check_args(s->queue, kernel, args, nargs, &refs);
+    if (status == DRUPE_OK) {
+        drupe_work work = {.kind = range_empty(range) ? DRUPE_WORK_BARRIER : DRUPE_WORK_KERNEL,
+                           .kernel = kernel,
+                           .range = range,
+                           .args = args,
+                           .nargs = nargs};
+        status = finish(s, &refs, &work, kernel->name, event);
+    }
+    return end(&refs, status);
+}
+
+/* --- Copy and fill -------------------------------------------------------------------------------------- */
+
+static drupe_status find_place(const drupe_queue *queue, const void *pointer, size_t bytes, const char *what,
+                               drupe_refs *refs, drupe_place *place)
+{
+    *place = (drupe_place){.pointer = (void *)(uintptr_t)pointer};
+    if (bytes == 0) return DRUPE_OK;
+    if (!pointer) return drupe_error_set(DRUPE_E_INVALID, "%s: the address is NULL.", what);
+    DRUPE_TRY(drupe_registry_find(pointer, bytes, what, &place->memory));
+    if (!place->memory) return DRUPE_OK;
+    place->foreign = place->memory->context != queue->context && !drupe_memory_plain(place->memory);
+    return add_memory(refs, place->memory);
+}
+
+static bool overlap(const void *a, const void *b, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+    return first < second ? second - first < bytes : first - second < bytes;
+}
+
+static drupe_status submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
+                                drupe_refs *refs, drupe_event **event)
+{
+    drupe_place to, from;
+    DRUPE_TRY(find_place(s->queue, dst, bytes, "copy target", refs, &to));
+    DRUPE_TRY(find_place(s->queue, src, bytes, "copy source", refs, &from));
+    if (bytes && overlap(dst, src, bytes)) {
+        return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.", bytes);
+    }
+    drupe_work work = {
+        .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_BARRIER, .dst = dst, .src = src, .bytes = bytes};
+    if (!to.foreign && !from.foreign) return finish(s, refs, &work, "copy", event);
+    drupe_ticket ticket = {.queue = s->queue,
+                           .waits = s->waits,
+                           .nwaits = s->nwaits,
+                           .label = s->label ? s->label : "copy",
+                           .label_static = !s->label,
+                           .refs = refs->list,
+                           .nrefs = refs->count,
+                           .bytes = refs->bytes};
+    refs->count = 0;
+    return drupe_stage_copy(&ticket, &to, &from, bytes, event);
+}
+
+drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
+                               drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = begin(s, &refs);
+    if (status == DRUPE_OK) status = submit_copy(s, dst, src, bytes, &refs, event);
+    return end(&refs, status);
+}
+
+static drupe_status check_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
+                               size_t bytes, drupe_refs *refs)
+{
+    if (!pattern || pattern_size == 0 || pattern_size > 16 || pattern_size & (pattern_size - 1)) {
+        return drupe_error_set(DRUPE_E_INVALID, "A fill's pattern has 1, 2, 4, 8 or 16 bytes, not %zu.",
+                               pattern_size);
+    }
+    if (bytes % pattern_size) {
+        return drupe_error_set(DRUPE_E_INVALID, "%zu bytes cannot be filled with a pattern of %zu bytes.",
+                               bytes, pattern_size);
+    }
+    if (bytes == 0) return DRUPE_OK;
+    if ((uintptr_t)dst % pattern_size) {
+        return drupe_error_set(
+            DRUPE_E_INVALID, "A fill's address must be a multiple of its pattern's size %zu.", pattern_size);
+    }
+    drupe_place place;
+    DRUPE_TRY(find_place(s->queue, dst, bytes, "fill", refs, &place));
+    if (place.memory && place.memory->context == s->queue->context) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
+}
+
+drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
+                               size_t bytes, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = begin(s, &refs);
+    if (status == DRUPE_OK) status = check_fill(s, dst, pattern, pattern_size, bytes, &refs);
+    if (status == DRUPE_OK) {
+        drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_BARRIER,
+                           .dst = dst,
+                           .src = pattern,
+                           .pattern_size = pattern_size,
+                           .bytes = bytes};
+        status = finish(s, &refs, &work, "fill", event);
+    }
+    return end(&refs, status);
+}
+
+/* --- Barrier and host function -------------------------------------------------------------------------- */
+
+drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = begin(s, &refs);
+    drupe_work work = {.kind = DRUPE_WORK_BARRIER};
+    if (status == DRUPE_OK) status = finish(s, &refs, &work, "barrier", event);
+    return end(&refs, status);
+}
+
+drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = begin(s, &refs);
+    if (status == DRUPE_OK && !fn) status = drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
+    drupe_work work = {.kind = DRUPE_WORK_HOST, .fn = fn, .user = user};
+    if (status == DRUPE_OK) status = finish(s, &refs, &work, "host function", event);
+    return end(&refs, status);
+}
