@@ -21,6 +21,7 @@ int jk_outbox_open(jk_outbox *outbox)
 
 void jk_outbox_clear(jk_outbox *outbox)
 {
+    pthread_mutex_lock(&outbox->lock); /* against late callers */
     while (outbox->head) {
         jk_entry *entry = outbox->head;
         outbox->head = entry->next;
@@ -34,6 +35,7 @@ void jk_outbox_clear(jk_outbox *outbox)
     outbox->cell = outbox->last_cell = outbox->last_parent = NULL;
     if (outbox->wake >= 0) close(outbox->wake);
     outbox->wake = -1;
+    pthread_mutex_unlock(&outbox->lock);
 }
 
 jk_entry *jk_entry_create(jk_entry_kind kind, const char *type, jk_parent *parent)
@@ -72,7 +74,7 @@ static void entry_account(jk_outbox *outbox, jk_entry *entry)
 
 static void wake_locked(jk_outbox *outbox)
 {
-    if (!outbox->sleeping) return;
+    if (!outbox->sleeping || outbox->closed) return;
     outbox->sleeping = false;
     jk_event_raise(outbox->wake);
 }

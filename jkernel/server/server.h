@@ -176,6 +176,8 @@ typedef struct jk_inbox {
     bool closed;
     int ready; /* eventfd: jk_server_request_fd() */
     atomic_bool signalled;
+    atomic_bool shut;       /* `ready` is about to be closed */
+    atomic_uint signallers; /* threads that may write to `ready` now */
 } jk_inbox;
 
 int jk_inbox_open(jk_inbox *inbox);

@@ -6,6 +6,7 @@
  * then no other cell may start (inbox.aborting). */
 #include "jkernel/server/server.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,9 @@ int jk_inbox_open(jk_inbox *inbox)
 
 void jk_inbox_clear(jk_inbox *inbox)
 {
+    /* A signal handler may be in inbox_signal() and takes no lock. */
+    atomic_store(&inbox->shut, true);
+    while (atomic_load(&inbox->signallers) > 0) sched_yield();
     pthread_mutex_lock(&inbox->lock);
     inbox->closed = true;
     while (inbox->head) {
@@ -35,7 +39,9 @@ void jk_inbox_clear(jk_inbox *inbox)
 
 static void inbox_signal(jk_inbox *inbox)
 {
-    if (!atomic_exchange(&inbox->signalled, true)) jk_event_raise(inbox->ready);
+    atomic_fetch_add(&inbox->signallers, 1);
+    if (!atomic_load(&inbox->shut) && !atomic_exchange(&inbox->signalled, true)) jk_event_raise(inbox->ready);
+    atomic_fetch_sub(&inbox->signallers, 1);
 }
 
 void jk_inbox_push(jk_inbox *inbox, jk_request *request)

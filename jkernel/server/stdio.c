@@ -72,7 +72,10 @@ int jk_server_capture_stdio(jk_server *server)
         errno = reason;
         return -1;
     }
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    /* With a buffer of its own: glibc keeps the old one's bounds otherwise, and ends of lines go unnoticed.
+     */
+    static char lines[BUFSIZ];
+    setvbuf(stdout, lines, _IOLBF, sizeof lines);
     atomic_store(&stdio->active, true);
     jk_outbox_wake(&server->outbox);
     return 0;
