@@ -47,6 +47,16 @@ static cl_int answer(const void *data, size_t length, size_t size, void *value, 
     return CL_SUCCESS;
 }
 
+/* The driver's extensions without Intel's USM, so that the words about SVM decide. */
+static cl_int extensions(cl_device_id device, size_t size, void *value, size_t *needed)
+{
+    static const char hidden[] = "cl_intel_unified_shared_memory";
+    cl_int code = SHIM_REAL(clGetDeviceInfo)(device, CL_DEVICE_EXTENSIONS, size, value, needed);
+    char *at = value && code == CL_SUCCESS ? strstr(value, hidden) : NULL;
+    if (at) memset(at, ' ', sizeof hidden - 1);
+    return code;
+}
+
 /* --- Platforms and devices ------------------------------------------------------------------------------ */
 
 EXPORT cl_int clGetPlatformIDs(cl_uint size, cl_platform_id *ids, cl_uint *count)
@@ -79,7 +89,7 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info key, size_t si
             static const char list[] = "cl_khr_fp64 cl_intel_unified_shared_memory";
             return answer(list, sizeof list, size, value, needed);
         }
-        break;
+        return extensions(device, size, value, needed);
     case CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL:
         if (shim_word("noshared")) return answer(&none, sizeof none, size, value, needed);
         /* fall through */

@@ -8,6 +8,7 @@ static void *allocate(cl_context context, size_t size, cl_uint align, cl_int *co
 {
     void *pointer = NULL;
     if (align <= 128) pointer = SHIM_REAL(clSVMAlloc)(context, CL_MEM_SVM_FINE_GRAIN_BUFFER, size, align);
+    if (!pointer && align <= 128) pointer = SHIM_REAL(clSVMAlloc)(context, CL_MEM_READ_WRITE, size, align);
     *code = align > 128 ? CL_INVALID_VALUE : pointer ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
     return pointer;
 }

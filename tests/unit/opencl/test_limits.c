@@ -41,6 +41,7 @@ static void likely_looks_at_nodes(void **state)
     assert_non_null(mkdtemp(folder));
     char *before = getenv("OCL_ICD_VENDORS") ? strdup(getenv("OCL_ICD_VENDORS")) : NULL;
     unsetenv("DRUPE_OPENCL_LIBRARY");
+    if (getenv("OCL_ICD_FILENAMES")) skip(); /* names a driver whatever the folder holds */
     setenv("OCL_ICD_VENDORS", folder, 1);
     assert_false(B->likely(DRUPE_DEVICE_CPU));
     assert_false(B->likely(DRUPE_DEVICE_GPU));

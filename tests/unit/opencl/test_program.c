@@ -227,7 +227,7 @@ static void mixed_arguments(void **state)
     assert_int_equal(B->submit_copy(&s, out, p, sizeof out), DRUPE_OK);
     wait_idle(c.b.queue);
     for (int i = 0; i < 16; i++) assert_true(out[i * 4] == 11200.5 + i);
-    args[2].size = (size_t)info_number(c.b.device, DRUPE_INFO_LOCAL_MEM_SIZE);
+    args[2].size = (size_t)info_number(c.b.device, DRUPE_INFO_LOCAL_MEM_SIZE) + 1;
     assert_error(B->submit_kernel(&s, kernel, &range, args, 6), DRUPE_E_NO_MEMORY, "local memory");
     wait_idle(c.b.queue);
     B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, p);
