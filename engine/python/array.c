@@ -1,0 +1,401 @@
+/* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c. */
+#include "array_type.h"
+#include "error.h"
+#include "wait.h"
+
+drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
+{
+    return drupe_memory_kind(array->memory);
+}
+
+PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
+{
+    PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Array);
+    if (self == NULL)
+        drupe_array_clear(array);
+    else
+        *drupe_py_array_of(self) = *array;
+    memset(array, 0, sizeof *array);
+    return self;
+}
+
+static void array_release(void *array)
+{
+    drupe_array_clear(array);
+}
+
+void drupe_py_array_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    /* Submissions hold what they use, and the default queues live on: the GIL need not be given up. */
+    drupe_py_release_on(NULL, array_release, drupe_py_array_of(self));
+    drupe_py_free(self, DRUPE_PY_TYPE_Array);
+}
+
+int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS])
+{
+    return drupe_py_sizes(object, "shape", shape, DRUPE_MAX_DIMS);
+}
+
+PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape)
+{
+    PyObject *tuple = PyTuple_New(ndim);
+    for (int i = 0; tuple != NULL && i < ndim; i++) {
+        PyObject *size = PyLong_FromSize_t(shape[i]);
+        if (size == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, size);
+    }
+    return tuple;
+}
+
+static bool axis_add(PyObject *object, int ndim, uint32_t *axes)
+{
+    Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_IndexError);
+    if (axis == -1 && PyErr_Occurred()) return false;
+    if (axis < -ndim || axis >= ndim) {
+        PyErr_Format(PyExc_IndexError, "axis %zd is out of bounds for an array with %d dimensions", axis,
+                     ndim);
+        return false;
+    }
+    uint32_t bit = UINT32_C(1) << (axis < 0 ? axis + ndim : axis);
+    if ((*axes & bit) != 0) {
+        PyErr_Format(PyExc_ValueError, "axis %zd is given twice", axis);
+        return false;
+    }
+    *axes |= bit;
+    return true;
+}
+
+bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
+{
+    *axes = 0;
+    if (!drupe_py_given(object)) {
+        *axes = (UINT32_C(1) << ndim) - 1;
+        return true;
+    }
+    if (PyIndex_Check(object)) return axis_add(object, ndim, axes);
+    PyObject *list = PySequence_Tuple(object);
+    bool good = list != NULL;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(list); i++)
+        good = axis_add(PyTuple_GET_ITEM(list, i), ndim, axes);
+    Py_XDECREF(list);
+    return good;
+}
+
+/* --- Text ---------------------------------------------------------------------------------------------- */
+
+/* Formatting is Python's work: drupe/array/_text.py. */
+static PyObject *text_by(PyObject *self, const char *function)
+{
+    PyObject *module = PyImport_ImportModule("drupe.array._text");
+    PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, function, "O", self);
+    Py_XDECREF(module);
+    return text;
+}
+
+PyObject *drupe_py_array_repr(PyObject *self)
+{
+    return text_by(self, "array_repr");
+}
+
+PyObject *drupe_py_array_str(PyObject *self)
+{
+    return text_by(self, "array_str");
+}
+
+/* --- Methods ------------------------------------------------------------------------------------------- */
+
+static PyObject *array_reduction(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                                 drupe_py_slot slot)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    int op = state->slots[slot];
+    if (op < 0) {
+        PyErr_SetString(PyExc_NotImplementedError, "the table of operations has no such reduction");
+        return NULL;
+    }
+    const drupe_py_signature signature = {drupe_op_name((drupe_op)op),
+                                          1,
+                                          0,
+                                          3,
+                                          {DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
+    PyObject *given[3];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return drupe_py_reduce(state, (drupe_op)op, self, given[0], given[1], given[2]);
+}
+
+#define REDUCTION(name, slot)                                                                                \
+    static PyObject *array_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,                   \
+                                  PyObject *kwnames)                                                         \
+    {                                                                                                        \
+        return array_reduction(self, args, nargs, kwnames, slot);                                            \
+    }
+
+REDUCTION(sum, DRUPE_PY_SUM)
+REDUCTION(prod, DRUPE_PY_PROD)
+REDUCTION(max, DRUPE_PY_MAX)
+REDUCTION(min, DRUPE_PY_MIN)
+REDUCTION(all, DRUPE_PY_ALL)
+REDUCTION(any, DRUPE_PY_ANY)
+
+static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "astype", 1, 1, 2, {DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_copy}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    const drupe_array *array = drupe_py_array_of(self);
+    PyObject *given[2];
+    drupe_dtype dtype = array->dtype;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_dtype_arg(state, given[0], &dtype))
+        return NULL;
+    int copy = drupe_py_flag(given[1], 1);
+    if (copy < 0) return NULL;
+    if (!copy && dtype == array->dtype) return Py_NewRef(self);
+    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
+}
+
+static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"to_device", 1, 1, 1, {DRUPE_PY_NAME_device}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    const drupe_array *array = drupe_py_array_of(self);
+    PyObject *given[1];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    drupe_queue *queue = drupe_py_queue_arg(state, NULL, given[0], NULL);
+    if (queue == NULL) return NULL;
+    PyObject *result =
+        queue == array->queue
+            ? Py_NewRef(self)
+            : drupe_py_array_convert(state, array, queue, drupe_py_array_kind(array), array->dtype);
+    drupe_queue_release(queue);
+    return result;
+}
+
+static PyObject *array_asnumpy(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_enter(state) ? drupe_py_array_numpy(state, drupe_py_array_of(self)) : NULL;
+}
+
+static PyObject *array_tolist(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_enter(state) ? drupe_py_array_list(state, drupe_py_array_of(self)) : NULL;
+}
+
+static PyObject *array_item(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_enter(state) ? drupe_py_array_item(state, drupe_py_array_of(self)) : NULL;
+}
+
+static PyObject *array_copy(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    const drupe_array *array = drupe_py_array_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
+}
+
+/* The shape wanted of `size` elements; one entry may be -1. The number of dimensions, or -1. */
+static int reshape_arg(PyObject *shape_object, size_t size, size_t shape[DRUPE_MAX_DIMS])
+{
+    PyObject *list =
+        PyIndex_Check(shape_object) ? PyTuple_Pack(1, shape_object) : PySequence_Tuple(shape_object);
+    if (list == NULL) return -1;
+    Py_ssize_t ndim = PyTuple_GET_SIZE(list), open = -1;
+    size_t known = 1;
+    bool good = ndim <= DRUPE_MAX_DIMS;
+    if (!good) PyErr_Format(PyExc_ValueError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
+    for (Py_ssize_t i = 0; good && i < ndim; i++) {
+        Py_ssize_t entry = PyNumber_AsSsize_t(PyTuple_GET_ITEM(list, i), PyExc_OverflowError);
+        good = !(entry == -1 && PyErr_Occurred());
+        if (good && (entry < -1 || (entry == -1 && open >= 0))) {
+            PyErr_SetString(PyExc_ValueError, "a shape has sizes of 0 or more, and one entry may be -1");
+            good = false;
+        }
+        if (entry == -1)
+            open = i;
+        else
+            known *= (size_t)entry;
+        shape[i] = (size_t)entry;
+    }
+    Py_DECREF(list);
+    if (good && open >= 0 && (known == 0 || size % known != 0)) {
+        PyErr_Format(PyExc_ValueError, "cannot reshape %zu elements into rows of %zu", size, known);
+        good = false;
+    } else if (good && open >= 0) {
+        shape[open] = size / known;
+    }
+    return good ? (int)ndim : -1;
+}
+
+static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObject *shape_object)
+{
+    size_t shape[DRUPE_MAX_DIMS];
+    int ndim = reshape_arg(shape_object, array->size, shape);
+    if (ndim < 0) return NULL;
+    drupe_array view;
+    memset(&view, 0, sizeof view);
+    drupe_array_view(array, &view);
+    drupe_status status = drupe_array_reshape(&view, ndim, shape);
+    if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
+    drupe_array_clear(&view);
+    if (status != DRUPE_E_UNSUPPORTED) return drupe_py_raise_on(state, array->queue);
+    /* The elements have to be put side by side first. */
+    PyObject *copy =
+        drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
+    if (copy == NULL) return NULL;
+    if (drupe_array_reshape(drupe_py_array_of(copy), ndim, shape) == DRUPE_OK) return copy;
+    Py_DECREF(copy);
+    return drupe_py_raise_on(state, array->queue);
+}
+
+/* reshape((2, 3)) and reshape(2, 3) */
+static PyObject *array_reshape(PyObject *self, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    bool one = PyTuple_GET_SIZE(args) == 1;
+    return reshape(state, drupe_py_array_of(self), one ? PyTuple_GET_ITEM(args, 0) : args);
+}
+
+static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    (void)args;
+    (void)kwargs;
+    PyErr_SetString(PyExc_TypeError, "an array on a device is not copied to the host without a word: call "
+                                     "x.asnumpy() or drupe.array.asnumpy(x)");
+    return NULL;
+}
+
+static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    (void)args;
+    (void)kwargs;
+    return PyImport_ImportModule("drupe.array");
+}
+
+#define FAST(function)    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+#define KEYWORD(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+#define REDUCTION_DOC(name, sentence)                                                                        \
+    PyDoc_STR(#name "($self, axis=None, *, dtype=None, keepdims=False)\n--\n\n" sentence)
+
+PyMethodDef drupe_py_array_methods[] = {
+    {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
+    {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
+    {"max", FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
+    {"min", FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
+    {"all", FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
+    {"any", FAST(array_any), REDUCTION_DOC(any, "Whether one element over the axes is true.")},
+    {"astype", FAST(array_astype),
+     PyDoc_STR("astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.")},
+    {"to_device", FAST(array_to_device),
+     PyDoc_STR("to_device($self, device)\n--\n\n"
+               "The array on another device or queue (a Device, filter or Queue); itself if it is there.")},
+    {"asnumpy", array_asnumpy, METH_NOARGS, PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy; waits.")},
+    {"tolist", array_tolist, METH_NOARGS,
+     PyDoc_STR("tolist($self)\n--\n\nThe elements in nested lists; waits.")},
+    {"item", array_item, METH_NOARGS,
+     PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
+    {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
+    {"__copy__", array_copy, METH_NOARGS, NULL},
+    {"__deepcopy__", array_copy, METH_O, NULL},
+    {"reshape", array_reshape, METH_VARARGS,
+     PyDoc_STR(
+         "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
+    {"__array__", KEYWORD(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
+    {"__array_namespace__", KEYWORD(array_namespace), PyDoc_STR("The module drupe.array.")},
+    {NULL, NULL, 0, NULL},
+};
+
+/* --- Functions of the module --------------------------------------------------------------------------- */
+
+static PyObject *module_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"matmul", 2, 2, 2, {DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return drupe_py_matmul(state, given[0], given[1]);
+}
+
+/* Views that take one more argument: the array's, already a copy of the descriptor. */
+typedef drupe_status (*view_fn)(drupe_array *view, PyObject *argument);
+
+static PyObject *view_of(drupe_py_state *state, PyObject *object, PyObject *argument, view_fn change)
+{
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        drupe_py_operand_refuse(object, "view");
+        return NULL;
+    }
+    drupe_array view;
+    memset(&view, 0, sizeof view);
+    drupe_array_view(drupe_py_array_of(object), &view);
+    drupe_status status = change(&view, argument);
+    if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
+    if (!PyErr_Occurred()) drupe_py_raise_on(state, view.queue);
+    drupe_array_clear(&view);
+    return NULL;
+}
+
+static drupe_status view_broadcast(drupe_array *view, PyObject *argument)
+{
+    size_t shape[DRUPE_MAX_DIMS];
+    int ndim = drupe_py_shape_arg(argument, shape);
+    return ndim < 0 ? DRUPE_E_INVALID : drupe_array_broadcast(view, ndim, shape);
+}
+
+static drupe_status view_permute(drupe_array *view, PyObject *argument)
+{
+    int axes[DRUPE_MAX_DIMS];
+    size_t given[DRUPE_MAX_DIMS];
+    if (argument == Py_None) return drupe_array_permute(view, NULL);
+    int count = drupe_py_sizes(argument, "axes", given, DRUPE_MAX_DIMS);
+    if (count >= 0 && count != view->ndim)
+        PyErr_Format(PyExc_ValueError, "axes has %d entries, and the array %d dimensions", count, view->ndim);
+    if (PyErr_Occurred()) return DRUPE_E_INVALID;
+    for (int i = 0; i < count; i++) axes[i] = given[i] < DRUPE_MAX_DIMS ? (int)given[i] : DRUPE_MAX_DIMS;
+    return drupe_array_permute(view, axes);
+}
+
+static PyObject *module_broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "broadcast_to", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_shape}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return view_of(state, given[0], given[1], view_broadcast);
+}
+
+static PyObject *module_permute_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "permute_dims", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_axes}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return view_of(state, given[0], given[1], view_permute);
+}
+
+PyMethodDef drupe_py_array_functions[] = {
+    {"matmul", FAST(module_matmul),
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.")},
+    {"broadcast_to", FAST(module_broadcast_to),
+     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.")},
+    {"permute_dims", FAST(module_permute_dims),
+     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,66 @@
+/* drupe.array in C: data types, arrays, and operations as callable objects. */
+#ifndef DRUPE_PYTHON_ARRAY_H
+#define DRUPE_PYTHON_ARRAY_H
+
+#include "objects.h"
+
+/* --- Data types (dtype.c) ------------------------------------------------------------------------------ */
+
+/* A DType, a name such as "float32" or "<f4", a NumPy type, or bool, int, float. NULL and None leave *dtype
+ * alone. */
+bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dtype);
+/* The one DType object of a type. New reference. */
+PyObject *drupe_py_dtype_object(drupe_py_state *state, drupe_dtype dtype);
+/* float64, or float32 on a device without double precision. */
+drupe_dtype drupe_py_dtype_float(drupe_queue *queue);
+
+/* --- Arrays (array.c) ---------------------------------------------------------------------------------- */
+
+/* An Array that takes over `array`, which is left empty; also on failure. */
+PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array);
+static inline drupe_array *drupe_py_array_of(PyObject *object)
+{
+    return &((drupe_py_array *)object)->array;
+}
+drupe_mem_kind drupe_py_array_kind(const drupe_array *array);
+/* shape= : the number of dimensions, or -1. */
+int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS]);
+/* A tuple of sizes. */
+PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape);
+/* axis= of a reduction: None is all axes. */
+bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes);
+
+/* --- Operands (operand.c) ------------------------------------------------------------------------------ */
+
+/* A Python or NumPy scalar. 1 if it is one, 0 if it is not (no exception), -1 with an exception. */
+int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *scalar);
+/* An array (borrowed) or a scalar; 1, 0 and -1 as above. */
+int drupe_py_operand_arg(drupe_py_state *state, PyObject *object, drupe_operand *operand);
+/* The exception for what is no operand: advises asarray() for arrays of others. */
+void drupe_py_operand_refuse(PyObject *object, const char *function);
+
+/* Run an operation. `out` NULL: a new Array; else an Array that receives the result and is returned. */
+PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
+                         PyObject *out);
+PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, PyObject *axis,
+                          PyObject *dtype, PyObject *keepdims);
+PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
+
+/* --- Making and fetching (make.c, host.c) --------------------------------------------------------------- */
+
+/* An array on `queue` of what Python has: a scalar, a nested sequence, or anything with the buffer protocol.
+ * dtype NONE = that of the data. */
+PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_queue *queue,
+                              drupe_mem_kind kind, drupe_dtype dtype);
+/* A new array with the elements of `array`, cast and copied to where it is wanted. */
+PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array, drupe_queue *queue,
+                                 drupe_mem_kind kind, drupe_dtype dtype);
+/* Copy all elements to C-contiguous memory of `owner`, and wait. */
+bool drupe_py_array_fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner);
+/* The only element as a Python scalar. */
+PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array);
+/* A list of lists, or a scalar for no dimensions. */
+PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array);
+PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array);
+
+#endif

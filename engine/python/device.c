@@ -1,0 +1,346 @@
+/* drupe.Device. Its properties come from device_info.def: one getter serves them all, with the key as
+ * closure. */
+#include "error.h"
+#include "objects.h"
+#include "wait.h"
+#include <stdlib.h>
+
+#define SUBS_MAX 4096u
+
+static drupe_device *device_of(PyObject *self)
+{
+    return ((drupe_py_device *)self)->device;
+}
+
+PyObject *drupe_py_device_wrap(drupe_py_state *state, drupe_device *device)
+{
+    PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Device);
+    if (self == NULL)
+        drupe_device_release(device);
+    else
+        ((drupe_py_device *)self)->device = device;
+    return self;
+}
+
+static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {"Device", 1, 0, 1, {DRUPE_PY_NAME_filter}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[1];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    drupe_device *device = drupe_py_device_arg(state, given[0]);
+    return device == NULL ? NULL : drupe_py_device_wrap(state, device);
+}
+
+static void device_release(void *device)
+{
+    drupe_device_release(device);
+}
+
+static void device_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    drupe_py_release_on(NULL, device_release, device_of(self));
+    drupe_py_free(self, DRUPE_PY_TYPE_Device);
+}
+
+static PyObject *device_compare(PyObject *self, PyObject *other, int op)
+{
+    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != Py_TYPE(self)) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((device_of(self) == device_of(other)) == (op == Py_EQ));
+}
+
+static Py_hash_t device_hash(PyObject *self)
+{
+    return _Py_HashPointer(device_of(self));
+}
+
+static PyObject *device_repr(PyObject *self)
+{
+    char name[256] = "";
+    if (drupe_device_info(device_of(self), DRUPE_INFO_NAME, name, sizeof name, NULL) != DRUPE_OK)
+        name[0] = '\0';
+    return PyUnicode_FromFormat("<drupe.Device %s: %s>", drupe_device_filter(device_of(self)), name);
+}
+
+/* --- Properties ---------------------------------------------------------------------------------------- */
+
+static PyObject *info_string(drupe_py_state *state, drupe_device *device, drupe_info key)
+{
+    size_t needed = 0;
+    drupe_status status = drupe_device_info(device, key, NULL, 0, &needed);
+    char *text = status == DRUPE_OK ? calloc(1, needed + 1) : NULL;
+    if (status == DRUPE_OK && text == NULL) return PyErr_NoMemory();
+    if (status == DRUPE_OK) status = drupe_device_info(device, key, text, needed + 1, NULL);
+    PyObject *result = NULL;
+    if (status == DRUPE_OK)
+        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    else if (status == DRUPE_E_UNSUPPORTED)
+        result = Py_NewRef(Py_None);
+    else
+        drupe_py_raise(state, device);
+    free(text);
+    return result;
+}
+
+static bool info_is_flag(drupe_info key)
+{
+    return strncmp(drupe_info_name(key), "has_aspect_", 11) == 0;
+}
+
+static PyObject *info_value(drupe_py_state *state, drupe_device *device, drupe_info key)
+{
+    uint64_t value[3] = {0, 0, 0};
+    drupe_info_type type = drupe_info_type_of(key);
+    if (type == DRUPE_INFO_STRING) return info_string(state, device, key);
+    size_t size = type == DRUPE_INFO_U64X3 ? sizeof value : sizeof *value;
+    drupe_status status = drupe_device_info(device, key, value, size, NULL);
+    /* What a device does not know of, it does not have. */
+    if (status == DRUPE_E_UNSUPPORTED && info_is_flag(key)) Py_RETURN_FALSE;
+    if (status == DRUPE_E_UNSUPPORTED) Py_RETURN_NONE;
+    if (status != DRUPE_OK) return drupe_py_raise(state, device);
+    if (type == DRUPE_INFO_U64X3)
+        return Py_BuildValue("(KKK)", (unsigned long long)value[0], (unsigned long long)value[1],
+                             (unsigned long long)value[2]);
+    if (info_is_flag(key)) return PyBool_FromLong(value[0] != 0);
+    return PyLong_FromUnsignedLongLong(value[0]);
+}
+
+static PyObject *device_get_info(PyObject *self, void *closure)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    return info_value(state, device_of(self), (drupe_info)(intptr_t)closure);
+}
+
+static PyObject *device_info(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *result = drupe_py_enter(state) ? PyDict_New() : NULL;
+    for (int key = 0; result != NULL && key < DRUPE_INFO_COUNT; key++) {
+        PyObject *value = info_value(state, device_of(self), (drupe_info)key);
+        if (value == NULL || PyDict_SetItemString(result, drupe_info_name((drupe_info)key), value) < 0)
+            Py_CLEAR(result);
+        Py_XDECREF(value);
+    }
+    return result;
+}
+
+static PyObject *device_get_backend(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_device_backend(device_of(self)));
+}
+
+static PyObject *device_get_type(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_device_type_name(drupe_device_kind(device_of(self))));
+}
+
+static PyObject *device_is_type(PyObject *self, void *closure)
+{
+    return PyBool_FromLong(drupe_device_kind(device_of(self)) == (drupe_device_type)(intptr_t)closure);
+}
+
+static PyObject *device_get_filter(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_device_filter(device_of(self)));
+}
+
+static PyObject *device_get_score(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(drupe_device_score(device_of(self)));
+}
+
+static PyObject *device_get_usm(PyObject *self, void *closure)
+{
+    drupe_info key = (drupe_info)(intptr_t)closure;
+    return PyBool_FromLong(drupe_device_number(device_of(self), key, DRUPE_USM_NONE) != DRUPE_USM_NONE);
+}
+
+static PyObject *device_get_parent(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_device *parent = drupe_device_parent(device_of(self));
+    if (parent == NULL) Py_RETURN_NONE;
+    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(parent));
+}
+
+static PyObject *device_get_context(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_context *context = NULL;
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_device_context(device_of(self), &context) != DRUPE_OK)
+        return drupe_py_raise(state, device_of(self));
+    return drupe_py_context_wrap(state, context);
+}
+
+static PyObject *device_get_queue(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_queue *queue = NULL;
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_device_queue(device_of(self), &queue) != DRUPE_OK)
+        return drupe_py_raise(state, device_of(self));
+    return drupe_py_queue_wrap(state, queue);
+}
+
+/* --- Dividing ------------------------------------------------------------------------------------------ */
+
+static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; i < count; i++) {
+        PyObject *sub = list == NULL ? NULL : drupe_py_device_wrap(state, subs[i]);
+        if (list == NULL)
+            drupe_device_release(subs[i]);
+        else if (sub == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, sub);
+    }
+    return list;
+}
+
+static bool partition_arg(PyObject *object, uint32_t *units, drupe_partition *partition)
+{
+    size_t sizes[DRUPE_MAX_DIMS * 16];
+    int count = drupe_py_sizes(object, "partition", sizes, (int)(sizeof sizes / sizeof *sizes));
+    if (count < 0) return false;
+    for (int i = 0; i < count; i++) {
+        if (sizes[i] == 0 || sizes[i] > UINT32_MAX) {
+            PyErr_Format(PyExc_ValueError,
+                         "partition counts compute units: at least 1 for each sub-device, not %zu", sizes[i]);
+            return false;
+        }
+        units[i] = (uint32_t)sizes[i];
+    }
+    bool equally = PyIndex_Check(object) && !PySequence_Check(object);
+    *partition = (drupe_partition){equally ? DRUPE_SPLIT_EQUALLY : DRUPE_SPLIT_COUNTS, (size_t)count, units};
+    return true;
+}
+
+static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"create_sub_devices", 1, 1, 1, {DRUPE_PY_NAME_partition}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    uint32_t units[DRUPE_MAX_DIMS * 16];
+    drupe_partition partition;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !partition_arg(given[0], units, &partition))
+        return NULL;
+    drupe_device **subs = PyMem_Calloc(SUBS_MAX, sizeof *subs);
+    if (subs == NULL) return PyErr_NoMemory();
+    size_t count = 0;
+    PyObject *result = NULL;
+    if (drupe_device_split(device_of(self), &partition, subs, SUBS_MAX, &count) != DRUPE_OK)
+        drupe_py_raise(state, device_of(self));
+    else
+        result = subs_list(state, subs, count < SUBS_MAX ? count : SUBS_MAX);
+    PyMem_Free(subs);
+    return result;
+}
+
+static PyMethodDef device_methods[] = {
+    {"create_sub_devices", (PyCFunction)(void (*)(void))device_split, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR(
+         "create_sub_devices($self, partition)\n--\n\n"
+         "Divide the device: an integer gives as many sub-devices of that many compute units as there are, "
+         "a sequence one sub-device of each number of units.")},
+    {"info", device_info, METH_NOARGS,
+     PyDoc_STR("info($self)\n--\n\nAll properties as a dict; None where one means nothing on this device.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef device_getset[] = {
+    {"backend", device_get_backend, NULL, "\"host\" or \"opencl\".", NULL},
+    {"device_type", device_get_type, NULL, "\"cpu\", \"gpu\", \"accelerator\" or \"custom\".", NULL},
+    {"filter_string", device_get_filter, NULL, "The filter that selects this device again.", NULL},
+    {"is_cpu", device_is_type, NULL, "Whether it is a CPU.", (void *)(intptr_t)DRUPE_DEVICE_CPU},
+    {"is_gpu", device_is_type, NULL, "Whether it is a GPU.", (void *)(intptr_t)DRUPE_DEVICE_GPU},
+    {"is_accelerator", device_is_type, NULL, "Whether it is an accelerator.",
+     (void *)(intptr_t)DRUPE_DEVICE_ACCELERATOR},
+    {"has_aspect_cpu", device_is_type, NULL, "Whether it is a CPU.", (void *)(intptr_t)DRUPE_DEVICE_CPU},
+    {"has_aspect_gpu", device_is_type, NULL, "Whether it is a GPU.", (void *)(intptr_t)DRUPE_DEVICE_GPU},
+    {"has_aspect_accelerator", device_is_type, NULL, "Whether it is an accelerator.",
+     (void *)(intptr_t)DRUPE_DEVICE_ACCELERATOR},
+    {"has_aspect_custom", device_is_type, NULL, "Whether it is a custom device.",
+     (void *)(intptr_t)DRUPE_DEVICE_CUSTOM},
+    {"has_aspect_usm_device_allocations", device_get_usm, NULL, "Whether there is device memory.",
+     (void *)(intptr_t)DRUPE_INFO_USM_DEVICE},
+    {"has_aspect_usm_host_allocations", device_get_usm, NULL, "Whether there is host memory.",
+     (void *)(intptr_t)DRUPE_INFO_USM_HOST},
+    {"has_aspect_usm_shared_allocations", device_get_usm, NULL, "Whether there is shared memory.",
+     (void *)(intptr_t)DRUPE_INFO_USM_SHARED},
+    {"default_selector_score", device_get_score, NULL, "Higher is chosen first.", NULL},
+    {"parent_device", device_get_parent, NULL, "The device this is a part of, or None.", NULL},
+    {"context", device_get_context, NULL, "The default context of the device.", NULL},
+    {"queue", device_get_queue, NULL, "The default queue of the device: always the same one.", NULL},
+#define DRUPE_INFO(key, type, name, doc)                                                                     \
+    {#name, device_get_info, NULL, doc, (void *)(intptr_t)DRUPE_INFO_##key},
+#include "drupe/device_info.def"
+#undef DRUPE_INFO
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot device_slots[] = {
+    {Py_tp_doc, (void *)PyDoc_STR("Device(filter=None)\n--\n\n"
+                                  "A device: the best one for a filter such as \"gpu\", \"host\" or "
+                                  "\"opencl:cpu:0\", or the default device.")},
+    {Py_tp_new, DRUPE_PY_FUNCTION(device_new)},
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(device_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(device_compare)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(device_hash)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(device_repr)},
+    {Py_tp_methods, device_methods},
+    {Py_tp_getset, device_getset},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_Device_spec = {
+    .name = "drupe.Device",
+    .basicsize = sizeof(drupe_py_device),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = device_slots,
+};
+
+/* --- Functions of the module --------------------------------------------------------------------------- */
+
+static PyObject *module_devices(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"devices", 1, 0, 1, {DRUPE_PY_NAME_filter}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[1];
+    const char *filter = NULL;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    if (drupe_py_given(given[0]) && (filter = PyUnicode_AsUTF8(given[0])) == NULL) return NULL;
+    drupe_device **devices = PyMem_Calloc(SUBS_MAX, sizeof *devices);
+    if (devices == NULL) return PyErr_NoMemory();
+    size_t count = 0;
+    drupe_status status;
+    Py_BEGIN_ALLOW_THREADS status = drupe_device_list(filter, devices, SUBS_MAX, &count);
+    Py_END_ALLOW_THREADS PyObject *result = NULL;
+    if (status != DRUPE_OK)
+        drupe_py_raise(state, NULL);
+    else
+        result = subs_list(state, devices, count < SUBS_MAX ? count : SUBS_MAX);
+    PyMem_Free(devices);
+    return result;
+}
+
+PyMethodDef drupe_py_device_functions[] = {
+    {"devices", (PyCFunction)(void (*)(void))module_devices, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR(
+         "devices(filter=None)\n--\n\n"
+         "The devices of this machine that match a filter such as \"cpu\" or \"opencl:gpu\", best first.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,159 @@
+/* Exceptions. One table says which class stands for which status, what else that class is, and what to try.
+ */
+#include "error.h"
+#include "wait.h"
+#include <stdarg.h>
+
+/* `base` is a second base class, so that programs that know nothing of devices catch what they expect. */
+static const struct {
+    drupe_status status;
+    const char *name;
+    PyObject *const *base;
+    const char *hint;
+    const char *doc;
+} table[] = {
+    {DRUPE_E_INVALID, "InvalidArgumentError", &PyExc_ValueError, "Correct the argument.",
+     "An argument makes no sense."},
+    {DRUPE_E_UNSUPPORTED, "UnsupportedError", &PyExc_NotImplementedError,
+     "Choose another device: drupe.devices() lists them.", "The device or its backend cannot do this."},
+    {DRUPE_E_UNAVAILABLE, "DriverUnavailableError", NULL,
+     "Install the library that the message names, or use the device \"host\".",
+     "A library or a driver is missing."},
+    {DRUPE_E_NOT_FOUND, "DeviceNotFoundError", &PyExc_LookupError,
+     "drupe.devices() lists the devices of this machine.", "There is no such device or name."},
+    {DRUPE_E_NO_MEMORY, "DeviceMemoryError", &PyExc_MemoryError,
+     "Delete arrays that are no longer needed, or call drupe.memory.pool(device).trim().",
+     "The memory of the host or of a device is exhausted, or a limit is exceeded."},
+    {DRUPE_E_OUT_OF_RANGE, "OutOfRangeError", &PyExc_ValueError,
+     "Keep the index, size or range inside of what it refers to.",
+     "An index, size or range lies outside of what it refers to."},
+    {DRUPE_E_TIMEOUT, "WaitTimeoutError", &PyExc_TimeoutError, "The work goes on: wait again.",
+     "The work was not done when the time was over."},
+    {DRUPE_E_CANCELLED, "CancelledError", NULL, "Submit the work again.", "Given up before it started."},
+    {DRUPE_E_BUILD_FAILED, "BuildError", NULL, "Correct the source: `log` has all messages of the compiler.",
+     "The compiler refused the program; `log` holds its messages."},
+    {DRUPE_E_DEVICE_LOST, "DeviceLostError", NULL,
+     "Copy what you need from other devices and go on with another device or a new process.",
+     "The device stopped answering; its memory is gone."},
+    {DRUPE_E_DEPENDENCY, "DependencyError", NULL, "Look at the first cause, which the message names.",
+     "The work did not run, because something it waited for failed."},
+    {DRUPE_E_PLACEMENT, "ExecutionPlacementError", &PyExc_ValueError,
+     "Bring the operands together with to_device().", "The operands live on different queues."},
+    {DRUPE_E_BUSY, "BusyError", NULL, "Try again later.", "Something is in use."},
+    {DRUPE_E_INTERNAL, "InternalError", NULL, "Report it with this message.",
+     "A defect of the engine or of a driver."},
+};
+
+#define TABLE_SIZE (sizeof table / sizeof *table)
+
+static int error_add(PyObject *module, PyObject **slot, const char *name, const char *doc, PyObject *bases)
+{
+    char full[64];
+    PyOS_snprintf(full, sizeof full, "drupe.%s", name);
+    *slot = PyErr_NewExceptionWithDoc(full, doc, bases, NULL);
+    if (*slot == NULL) return -1;
+    return PyModule_AddObjectRef(module, name, *slot);
+}
+
+int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
+{
+    if (error_add(module, &state->device_error, "DeviceError",
+                  "Something went wrong on a device. Attributes: status, native_code, native_name, backend, "
+                  "device, hint.",
+                  NULL) < 0)
+        return -1;
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        PyObject *bases = table[i].base == NULL ? PyTuple_Pack(1, state->device_error)
+                                                : PyTuple_Pack(2, state->device_error, *table[i].base);
+        if (bases == NULL) return -1;
+        int result = error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases);
+        Py_DECREF(bases);
+        if (result < 0) return -1;
+    }
+    return 0;
+}
+
+static const char *hint_of(drupe_status status)
+{
+    for (size_t i = 0; i < TABLE_SIZE; i++)
+        if (table[i].status == status) return table[i].hint;
+    return "";
+}
+
+/* Takes `value`. */
+static bool attribute_set(PyObject *exception, const char *name, PyObject *value)
+{
+    bool set = value != NULL && PyObject_SetAttrString(exception, name, value) == 0;
+    Py_XDECREF(value);
+    return set;
+}
+
+static PyObject *text_or_none(const char *text)
+{
+    if (text == NULL || text[0] == '\0') Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error, const char *device_name,
+                                const char *prefix)
+{
+    PyObject *class = state->device_error;
+    if (error->status > DRUPE_OK && error->status < DRUPE_STATUS_COUNT &&
+        state->errors[error->status] != NULL)
+        class = state->errors[error->status];
+    const char *text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
+    PyObject *body = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    PyObject *message =
+        body == NULL ? NULL : PyUnicode_FromFormat("%s%U", prefix == NULL ? "" : prefix, body);
+    Py_XDECREF(body);
+    PyObject *exception = message == NULL ? NULL : PyObject_CallOneArg(class, message);
+    Py_XDECREF(message);
+    if (exception == NULL) return NULL;
+    if (attribute_set(exception, "status", PyUnicode_FromString(drupe_status_name(error->status))) &&
+        attribute_set(exception, "native_code", PyLong_FromLongLong(error->native)) &&
+        attribute_set(exception, "native_name", text_or_none(error->native_name)) &&
+        attribute_set(exception, "backend", text_or_none(error->backend)) &&
+        attribute_set(exception, "device", text_or_none(device_name)) &&
+        attribute_set(exception, "hint", text_or_none(hint_of(error->status))))
+        return exception;
+    Py_DECREF(exception);
+    return NULL;
+}
+
+PyObject *drupe_py_raise_object(PyObject *exception)
+{
+    if (exception != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+        Py_DECREF(exception);
+    }
+    return NULL;
+}
+
+PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device)
+{
+    /* A copy: making the exception runs code that may fail in the engine and replace the error. */
+    drupe_error error = *drupe_error_last();
+    const char *name = device == NULL ? NULL : drupe_device_filter(device);
+    return drupe_py_raise_object(drupe_py_error_object(state, &error, name, NULL));
+}
+
+PyObject *drupe_py_raise_on(drupe_py_state *state, drupe_queue *queue)
+{
+    return drupe_py_raise(state, queue == NULL ? NULL : drupe_queue_device(queue));
+}
+
+PyObject *drupe_py_raise_text(drupe_py_state *state, drupe_status status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    PyObject *text = PyUnicode_FromFormatV(format, list);
+    va_end(list);
+    const char *utf8 = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+    if (utf8 != NULL) {
+        drupe_error error = {.status = status};
+        PyOS_snprintf(error.text, sizeof error.text, "%s", utf8);
+        drupe_py_raise_object(drupe_py_error_object(state, &error, NULL, NULL));
+    }
+    Py_XDECREF(text);
+    return NULL;
+}

@@ -1,0 +1,171 @@
+/* The engine's end of the link to the Jupyter kernel, and what happens at the interpreter's exit.
+ *
+ * Failures that nobody waited for are looked for after the code of every cell. Each is raised in the cell
+ * that is ending, so that no notebook run ends well over it, and one that another cell caused is also shown
+ * there. The link is one per process, hence the variable of this file. */
+#include "drupe_link.h"
+#include "error.h"
+#include "objects.h"
+#include "wait.h"
+#include <stddef.h>
+
+#define CLOSE_NS UINT64_C(1000000000)
+
+static const drupe_link *kernel_link;
+
+/* --- Failures ------------------------------------------------------------------------------------------ */
+
+/* Takes failure->cell. */
+static PyObject *failure_exception(drupe_py_state *state, drupe_failure *failure, void *current)
+{
+    char prefix[256];
+    bool own = failure->cell != NULL && failure->cell == current;
+    const char *whose = own ? "submitted in this cell"
+                        : failure->cell != NULL
+                            ? "submitted by another cell, whose output shows this error too"
+                            : "submitted outside of a cell";
+    if (kernel_link == NULL) whose = "which nothing waited for";
+    PyOS_snprintf(prefix, sizeof prefix, "'%s' on %s, %s, failed: ", failure->label, failure->device, whose);
+    PyObject *exception = drupe_py_error_object(state, &failure->error, failure->device, prefix);
+    PyObject *label = exception == NULL ? NULL
+                                        : PyUnicode_DecodeUTF8(failure->label,
+                                                               (Py_ssize_t)strlen(failure->label), "replace");
+    if (label != NULL) (void)PyObject_SetAttrString(exception, "label", label);
+    Py_XDECREF(label);
+    PyErr_Clear();
+    return exception;
+}
+
+/* {"ename", "evalue", "traceback"} as UTF-8 JSON. */
+static PyObject *failure_json(PyObject *exception)
+{
+    const char *name = Py_TYPE(exception)->tp_name;
+    PyObject *json = PyImport_ImportModule("json");
+    PyObject *text = json == NULL ? NULL : PyObject_Str(exception);
+    PyObject *line = text == NULL ? NULL : PyUnicode_FromFormat("%s: %U", name, text);
+    PyObject *content =
+        line == NULL ? NULL
+                     : Py_BuildValue("{s:s,s:O,s:[O]}", "ename", name, "evalue", text, "traceback", line);
+    PyObject *result = content == NULL ? NULL : PyObject_CallMethod(json, "dumps", "O", content);
+    Py_XDECREF(content);
+    Py_XDECREF(line);
+    Py_XDECREF(text);
+    Py_XDECREF(json);
+    return result;
+}
+
+static void failure_publish(void *cell, PyObject *exception)
+{
+    Py_ssize_t size = 0;
+    PyObject *json = failure_json(exception);
+    const char *text = json == NULL ? NULL : PyUnicode_AsUTF8AndSize(json, &size);
+    if (text != NULL) (void)kernel_link->publish(cell, "error", text, (size_t)size);
+    Py_XDECREF(json);
+    PyErr_Clear();
+}
+
+static void note_add(PyObject *exception, PyObject *other)
+{
+    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", PyObject_Str(other));
+    Py_XDECREF(result);
+    PyErr_Clear();
+}
+
+static int cell_check(void *user)
+{
+    drupe_py_state *state = drupe_py_state_of_module(user);
+    drupe_failure failure;
+    PyObject *first = NULL;
+    if (state == NULL || drupe_py_forked()) return 0;
+    drupe_py_hold_collect();
+    void *current = kernel_link->cell_retain();
+    while (drupe_failure_take(&failure)) {
+        PyObject *exception = failure_exception(state, &failure, current);
+        if (exception != NULL && failure.cell != NULL && failure.cell != current)
+            failure_publish(failure.cell, exception);
+        kernel_link->cell_release(failure.cell);
+        if (first == NULL) {
+            first = exception;
+            continue;
+        }
+        if (exception != NULL) note_add(first, exception);
+        Py_XDECREF(exception);
+    }
+    kernel_link->cell_release(current);
+    if (first == NULL) return 0;
+    (void)drupe_py_raise_object(first);
+    return -1;
+}
+
+/* --- Exit ---------------------------------------------------------------------------------------------- */
+
+/* What nobody asked for goes where exceptions go that cannot be raised. */
+static void failures_print(drupe_py_state *state, PyObject *module)
+{
+    drupe_failure failure;
+    while (drupe_failure_take(&failure)) {
+        PyObject *exception = failure_exception(state, &failure, NULL);
+        if (failure.cell != NULL && kernel_link != NULL) kernel_link->cell_release(failure.cell);
+        if (exception == NULL) continue;
+        (void)drupe_py_raise_object(exception);
+        PyErr_WriteUnraisable(module);
+    }
+}
+
+static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
+    if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
+    drupe_py_hold_collect();
+    failures_print(state, module);
+    Py_BEGIN_ALLOW_THREADS(void) drupe_library_close(CLOSE_NS);
+    Py_END_ALLOW_THREADS drupe_py_hold_drain();
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef shutdown_method = {
+    "_shutdown", engine_shutdown, METH_NOARGS,
+    PyDoc_STR("Wait at most a second for all queues and close the devices. Called at exit.")};
+
+static int exit_register(PyObject *module)
+{
+    PyObject *function = PyCFunction_NewEx(&shutdown_method, module, NULL);
+    PyObject *atexit = function == NULL ? NULL : PyImport_ImportModule("atexit");
+    PyObject *result = atexit == NULL ? NULL : PyObject_CallMethod(atexit, "register", "O", function);
+    Py_XDECREF(atexit);
+    Py_XDECREF(function);
+    if (result == NULL) return -1;
+    Py_DECREF(result);
+    return 0;
+}
+
+/* --- Joining ------------------------------------------------------------------------------------------- */
+
+int drupe_py_link_init(PyObject *module, drupe_py_state *state)
+{
+    (void)state;
+    if (exit_register(module) < 0) return -1;
+    PyObject *modules = PyImport_GetModuleDict();
+    if (PyDict_GetItemString(modules, "drupe._jkernel") == NULL) return 0;
+    const drupe_link *link = PyCapsule_Import(DRUPE_LINK_CAPSULE, 0);
+    if (link == NULL) {
+        /* The kernel's extension is loaded, and no kernel runs in this process. */
+        PyErr_Clear();
+        return 0;
+    }
+    if (link->version != DRUPE_LINK_VERSION || link->size < offsetof(drupe_link, set_fault_claim)) {
+        PyErr_SetString(PyExc_ImportError,
+                        "drupe._engine and drupe._jkernel are of different versions. Install "
+                        "drupe again.");
+        return -1;
+    }
+    kernel_link = link;
+    static drupe_observer observer;
+    observer = (drupe_observer){link->cell_retain, link->cell_release};
+    drupe_library_observe(&observer);
+    /* The module lives until the interpreter ends: the kernel calls back into it. */
+    link->set_cell_check(cell_check, Py_NewRef(module));
+    return 0;
+}

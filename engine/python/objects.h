@@ -1,0 +1,65 @@
+/* The instances of the types, and how to make them from engine objects. */
+#ifndef DRUPE_PYTHON_OBJECTS_H
+#define DRUPE_PYTHON_OBJECTS_H
+
+#include "args.h"
+
+typedef struct drupe_py_device {
+    PyObject_HEAD drupe_device *device; /* retained */
+} drupe_py_device;
+
+typedef struct drupe_py_context {
+    PyObject_HEAD drupe_context *context; /* retained */
+} drupe_py_context;
+
+typedef struct drupe_py_queue {
+    PyObject_HEAD drupe_queue *queue; /* retained */
+} drupe_py_queue;
+
+typedef struct drupe_py_event {
+    PyObject_HEAD drupe_event *event; /* retained */
+} drupe_py_event;
+
+typedef struct drupe_py_memory {
+    PyObject_HEAD drupe_memory *memory; /* retained */
+} drupe_py_memory;
+
+typedef struct drupe_py_local {
+    PyObject_HEAD size_t nbytes;
+} drupe_py_local;
+
+typedef struct drupe_py_program {
+    PyObject_HEAD drupe_program *program; /* retained */
+    drupe_queue *queue;                   /* retained: for kernels without USM arguments */
+    PyObject *log;                        /* str */
+    PyObject *kernels;                    /* dict: name to Kernel */
+} drupe_py_program;
+
+typedef struct drupe_py_kernel {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    drupe_kernel *kernel;   /* retained */
+    drupe_queue *queue;     /* retained: the program's */
+    drupe_arg_info *params; /* PyMem; nparams of them; kind POINTER and so on as the compiler told */
+    size_t nparams;
+    bool typed;   /* false: the backend has no argument information, nparams may be 0 */
+    bool counted; /* the number of arguments is known */
+} drupe_py_kernel;
+
+typedef struct drupe_py_dtype {
+    PyObject_HEAD drupe_dtype dtype;
+} drupe_py_dtype;
+
+typedef struct drupe_py_array {
+    PyObject_HEAD drupe_array array;
+} drupe_py_array;
+
+/* Wrap what an engine function gave. The reference is taken, also on failure. */
+PyObject *drupe_py_device_wrap(drupe_py_state *state, drupe_device *device);
+PyObject *drupe_py_context_wrap(drupe_py_state *state, drupe_context *context);
+PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue);
+PyObject *drupe_py_event_wrap(drupe_py_state *state, drupe_event *event);
+PyObject *drupe_py_memory_wrap(drupe_py_state *state, drupe_memory *memory);
+
+bool drupe_py_is_memory(const drupe_py_state *state, PyObject *object);
+
+#endif

@@ -1,0 +1,341 @@
+/* drupe.Program: built at once, without the GIL; kernels are opened on first use and kept. */
+#include "program.h"
+#include "error.h"
+#include "wait.h"
+#include <stdlib.h>
+
+static drupe_py_program *program_of(PyObject *self)
+{
+    return (drupe_py_program *)self;
+}
+
+/* --- Building ------------------------------------------------------------------------------------------ */
+
+static bool language_arg(PyObject *object, drupe_language *language)
+{
+    static const struct {
+        const char *name;
+        drupe_language language;
+    } languages[] = {{"opencl", DRUPE_LANG_OPENCL_C},
+                     {"spirv", DRUPE_LANG_SPIRV},
+                     {"binary", DRUPE_LANG_BINARY},
+                     {"builtin", DRUPE_LANG_BUILTIN}};
+    *language = DRUPE_LANG_OPENCL_C;
+    if (!drupe_py_given(object)) return true;
+    for (size_t i = 0; PyUnicode_Check(object) && i < sizeof languages / sizeof *languages; i++)
+        if (PyUnicode_CompareWithASCIIString(object, languages[i].name) == 0) {
+            *language = languages[i].language;
+            return true;
+        }
+    PyErr_Format(PyExc_ValueError,
+                 "language must be \"opencl\", \"spirv\", \"binary\" or \"builtin\", not %R", object);
+    return false;
+}
+
+/* The text or bytes of a program; they stay valid as long as `object` does. */
+static bool source_arg(PyObject *object, drupe_source *source)
+{
+    if (!drupe_py_given(object) && source->language == DRUPE_LANG_BUILTIN) return true;
+    Py_ssize_t size = 0;
+    if (PyUnicode_Check(object)) {
+        source->bytes = PyUnicode_AsUTF8AndSize(object, &size);
+        if (source->bytes == NULL) return false;
+    } else if (PyBytes_Check(object)) {
+        source->bytes = PyBytes_AS_STRING(object);
+        size = PyBytes_GET_SIZE(object);
+    } else {
+        PyErr_Format(PyExc_TypeError, "source must be str or bytes, not %s", Py_TYPE(object)->tp_name);
+        return false;
+    }
+    source->size = (size_t)size;
+    return true;
+}
+
+/* `log` may be NULL. */
+static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_source *source,
+                       const char *log)
+{
+    drupe_error error = *drupe_error_last();
+    if (error.status != DRUPE_E_BUILD_FAILED) {
+        drupe_py_raise(state, device);
+        return;
+    }
+    if (log == NULL) log = error.text;
+    PyObject *text = drupe_py_log_explain(log, source->bytes, source->size);
+    PyObject *message = text == NULL ? NULL
+                                     : PyUnicode_FromFormat("the program was not built for %s:\n%U",
+                                                            drupe_device_filter(device), text);
+    PyObject *exception =
+        message == NULL ? NULL : drupe_py_error_object(state, &error, drupe_device_filter(device), NULL);
+    PyObject *raw = exception == NULL ? NULL : PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
+    /* The engine's own text holds the log's first lines, so the explained log stands in its place. */
+    PyObject *args = raw == NULL ? NULL : PyTuple_Pack(1, message);
+    if (args != NULL && PyObject_SetAttrString(exception, "log", raw) == 0 &&
+        PyObject_SetAttrString(exception, "args", args) == 0)
+        PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    Py_XDECREF(args);
+    Py_XDECREF(raw);
+    Py_XDECREF(exception);
+    Py_XDECREF(message);
+    Py_XDECREF(text);
+}
+
+static drupe_program *build(drupe_py_state *state, drupe_context *context, drupe_device *device,
+                            const drupe_source *source, char **log)
+{
+    drupe_program *program = NULL;
+    drupe_status status;
+    Py_BEGIN_ALLOW_THREADS status = drupe_program_open(context, device, source, log, &program);
+    Py_END_ALLOW_THREADS if (status == DRUPE_OK && PyErr_CheckSignals() < 0)
+    {
+        drupe_program_release(program);
+        return NULL;
+    }
+    if (status == DRUPE_OK) return program;
+    build_fail(state, device, source, *log);
+    return NULL;
+}
+
+static PyObject *program_wrap(drupe_py_state *state, drupe_program *program, drupe_queue *queue,
+                              const char *log)
+{
+    drupe_py_program *self = (drupe_py_program *)drupe_py_new(state, DRUPE_PY_TYPE_Program);
+    if (self == NULL) {
+        drupe_program_release(program);
+        return NULL;
+    }
+    self->program = program;
+    self->queue = drupe_queue_retain(queue);
+    self->kernels = PyDict_New();
+    self->log =
+        PyUnicode_DecodeUTF8(log == NULL ? "" : log, log == NULL ? 0 : (Py_ssize_t)strlen(log), "replace");
+    if (self->kernels != NULL && self->log != NULL) return (PyObject *)self;
+    Py_DECREF(self);
+    return NULL;
+}
+
+/* The queue of a program's kernels: given, or a new one on the context given, or the device's default. */
+static drupe_queue *program_queue(drupe_py_state *state, PyObject *queue, PyObject *device, PyObject *context)
+{
+    if (!drupe_py_given(context)) return drupe_py_queue_arg(state, queue, device, NULL);
+    if (drupe_py_given(queue) || !drupe_py_is(state, context, DRUPE_PY_TYPE_Context)) {
+        PyErr_SetString(PyExc_TypeError, drupe_py_given(queue)
+                                             ? "give either context or queue: a queue has its context already"
+                                             : "context must be a drupe.Context");
+        return NULL;
+    }
+    drupe_context *opened = ((drupe_py_context *)context)->context;
+    drupe_device *chosen = drupe_py_given(device) ? drupe_py_device_arg(state, device)
+                                                  : drupe_device_retain(drupe_context_device(opened, 0));
+    if (chosen == NULL) return NULL;
+    drupe_queue *result = NULL;
+    if (drupe_queue_open(opened, chosen, DRUPE_QUEUE_DEFAULT, &result) != DRUPE_OK)
+        drupe_py_raise(state, chosen);
+    drupe_device_release(chosen);
+    return result;
+}
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {"Program",
+                                                 2,
+                                                 1,
+                                                 6,
+                                                 {DRUPE_PY_NAME_source, DRUPE_PY_NAME_device,
+                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_context,
+                                                  DRUPE_PY_NAME_options, DRUPE_PY_NAME_language}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[6];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    drupe_source source = {.options = NULL};
+    if (!language_arg(given[5], &source.language) || !source_arg(given[0], &source)) return NULL;
+    if (drupe_py_given(given[4]) && (source.options = PyUnicode_AsUTF8(given[4])) == NULL) return NULL;
+    drupe_queue *queue = program_queue(state, given[2], given[1], given[3]);
+    if (queue == NULL) return NULL;
+    char *log = NULL;
+    drupe_program *program =
+        build(state, drupe_queue_context(queue), drupe_queue_device(queue), &source, &log);
+    PyObject *self = program == NULL ? NULL : program_wrap(state, program, queue, log);
+    free(log);
+    drupe_queue_release(queue);
+    return self;
+}
+
+static void program_release(void *program)
+{
+    drupe_program_release(program);
+}
+
+static void queue_release(void *queue)
+{
+    drupe_queue_release(queue);
+}
+
+static int program_clear(PyObject *self)
+{
+    Py_CLEAR(program_of(self)->kernels);
+    Py_CLEAR(program_of(self)->log);
+    return 0;
+}
+
+static int program_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(program_of(self)->kernels);
+    return 0;
+}
+
+static void program_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    (void)program_clear(self);
+    drupe_py_release_on(NULL, program_release, program_of(self)->program);
+    if (!drupe_py_forked())
+        drupe_py_release_on(program_of(self)->queue, queue_release, program_of(self)->queue);
+    drupe_py_free(self, DRUPE_PY_TYPE_Program);
+}
+
+/* --- Kernels ------------------------------------------------------------------------------------------- */
+
+static PyObject *kernel_get(PyObject *self, PyObject *name)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_program *program = program_of(self);
+    PyObject *kernel = PyDict_GetItemWithError(program->kernels, name);
+    if (kernel != NULL) return Py_NewRef(kernel);
+    const char *text = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8(name);
+    if (text == NULL || !drupe_py_enter(state)) return NULL;
+    kernel = drupe_py_kernel_open(state, program->program, program->queue, text);
+    if (kernel != NULL && PyDict_SetItem(program->kernels, name, kernel) < 0) Py_CLEAR(kernel);
+    return kernel;
+}
+
+/* Turn "no such kernel" into what Python expects of the kind of access. */
+static PyObject *kernel_missing(PyObject *self, PyObject *class)
+{
+    if (!PyErr_ExceptionMatches(drupe_py_state_of(self)->errors[DRUPE_E_NOT_FOUND])) return NULL;
+    drupe_error error = *drupe_error_last();
+    PyErr_Clear();
+    PyErr_SetString(class, error.text);
+    return NULL;
+}
+
+static PyObject *program_getattr(PyObject *self, PyObject *name)
+{
+    PyObject *found = PyObject_GenericGetAttr(self, name);
+    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    /* Names such as _repr_html_ are asked for by front-ends and are never kernels. */
+    if (PyUnicode_GET_LENGTH(name) > 0 && PyUnicode_READ_CHAR(name, 0) == '_') return NULL;
+    PyErr_Clear();
+    found = kernel_get(self, name);
+    return found != NULL ? found : kernel_missing(self, PyExc_AttributeError);
+}
+
+static PyObject *program_subscript(PyObject *self, PyObject *name)
+{
+    if (!PyUnicode_Check(name)) {
+        PyErr_Format(PyExc_TypeError, "a kernel is named by a str, not by %s", Py_TYPE(name)->tp_name);
+        return NULL;
+    }
+    PyObject *found = kernel_get(self, name);
+    return found != NULL ? found : kernel_missing(self, PyExc_KeyError);
+}
+
+static PyObject *program_names(PyObject *self, void *closure)
+{
+    (void)closure;
+    const char *names = drupe_program_kernel_names(program_of(self)->program);
+    PyObject *text = PyUnicode_FromString(names == NULL ? "" : names);
+    PyObject *semicolon = text == NULL ? NULL : PyUnicode_FromString(";");
+    PyObject *list = NULL;
+    if (semicolon != NULL)
+        list = PyUnicode_GET_LENGTH(text) == 0 ? PyList_New(0) : PyUnicode_Split(text, semicolon, -1);
+    Py_XDECREF(semicolon);
+    Py_XDECREF(text);
+    return list;
+}
+
+static PyObject *program_dir(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    PyObject *names = program_names(self, NULL);
+    PyObject *base =
+        names == NULL ? NULL : PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+    PyObject *all = base == NULL ? NULL : PySequence_Concat(names, base);
+    Py_XDECREF(base);
+    Py_XDECREF(names);
+    return all;
+}
+
+static PyObject *program_log(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_NewRef(program_of(self)->log);
+}
+
+static PyObject *program_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_device *device = drupe_program_device(program_of(self)->program);
+    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
+}
+
+static PyObject *program_context(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_context *context = drupe_program_context(program_of(self)->program);
+    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
+}
+
+static PyObject *program_queue_get(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(program_of(self)->queue));
+}
+
+static PyObject *program_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<drupe.Program for %s: %s>",
+                                drupe_device_filter(drupe_program_device(program_of(self)->program)),
+                                drupe_program_kernel_names(program_of(self)->program));
+}
+
+static PyMethodDef program_methods[] = {
+    {"__dir__", program_dir, METH_NOARGS, PyDoc_STR("The kernels and the attributes.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef program_getset[] = {
+    {"build_log", program_log, NULL, "The compiler's messages, \"\" if there are none.", NULL},
+    {"kernel_names", program_names, NULL, "The names of the kernels.", NULL},
+    {"device", program_device, NULL, "The device it was built for.", NULL},
+    {"context", program_context, NULL, "The context it belongs to.", NULL},
+    {"queue", program_queue_get, NULL, "The queue of kernels that no argument and no queue= places.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot program_slots[] = {
+    {Py_tp_doc,
+     (void *)PyDoc_STR(
+         "Program(source, device=None, *, queue=None, context=None, options=\"\", language=\"opencl\")\n"
+         "--\n\n"
+         "Build kernels for a device. A kernel named add is program.add or program[\"add\"]. Raises "
+         "BuildError, whose `log` holds the compiler's messages.")},
+    {Py_tp_new, DRUPE_PY_FUNCTION(program_new)},
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(program_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(program_traverse)},
+    {Py_tp_clear, DRUPE_PY_FUNCTION(program_clear)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(program_repr)},
+    {Py_tp_getattro, DRUPE_PY_FUNCTION(program_getattr)},
+    {Py_mp_subscript, DRUPE_PY_FUNCTION(program_subscript)},
+    {Py_tp_methods, program_methods},
+    {Py_tp_getset, program_getset},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_Program_spec = {
+    .name = "drupe.Program",
+    .basicsize = sizeof(drupe_py_program),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = program_slots,
+};

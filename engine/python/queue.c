@@ -1,0 +1,238 @@
+/* drupe.Queue: the object and its properties; what is submitted to it is in submit.c. */
+#include "error.h"
+#include "submit.h"
+#include "wait.h"
+
+static drupe_queue *queue_of(PyObject *self)
+{
+    return ((drupe_py_queue *)self)->queue;
+}
+
+PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue)
+{
+    PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Queue);
+    if (self == NULL)
+        drupe_queue_release(queue);
+    else
+        ((drupe_py_queue *)self)->queue = queue;
+    return self;
+}
+
+/* property= as "enable_profiling", "in_order" or a tuple of them. */
+static bool property_arg(PyObject *object, uint32_t *flags)
+{
+    if (!drupe_py_given(object)) return true;
+    PyObject *words = PyUnicode_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
+    if (words == NULL) return false;
+    bool good = true;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(words); i++) {
+        PyObject *word = PyTuple_GET_ITEM(words, i);
+        if (PyUnicode_Check(word) && PyUnicode_CompareWithASCIIString(word, "enable_profiling") == 0) {
+            *flags |= DRUPE_QUEUE_PROFILING;
+        } else if (!PyUnicode_Check(word) || (PyUnicode_CompareWithASCIIString(word, "in_order") != 0 &&
+                                              PyUnicode_CompareWithASCIIString(word, "default") != 0)) {
+            PyErr_Format(PyExc_ValueError,
+                         "property may be \"in_order\", \"enable_profiling\" or a tuple of them, not %R",
+                         word);
+            good = false;
+        }
+    }
+    Py_DECREF(words);
+    return good;
+}
+
+/* The context given, retained, or the device's own. */
+static drupe_context *context_arg(drupe_py_state *state, PyObject *object, drupe_device *device)
+{
+    drupe_context *context = NULL;
+    if (!drupe_py_given(object)) {
+        if (drupe_device_context(device, &context) == DRUPE_OK) return context;
+        drupe_py_raise(state, device);
+        return NULL;
+    }
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Context))
+        return drupe_context_retain(((drupe_py_context *)object)->context);
+    PyErr_Format(PyExc_TypeError, "context must be a drupe.Context, not %s", Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
+static PyObject *queue_open(drupe_py_state *state, drupe_device *device, PyObject *context_object,
+                            uint32_t flags)
+{
+    drupe_queue *queue = NULL;
+    drupe_context *context = context_arg(state, context_object, device);
+    if (context == NULL) return NULL;
+    drupe_status status = drupe_queue_open(context, device, flags, &queue);
+    if (status != DRUPE_OK) drupe_py_raise(state, device);
+    drupe_context_release(context);
+    return status == DRUPE_OK ? drupe_py_queue_wrap(state, queue) : NULL;
+}
+
+static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {
+        "Queue",
+        2,
+        0,
+        4,
+        {DRUPE_PY_NAME_device, DRUPE_PY_NAME_context, DRUPE_PY_NAME_profiling, DRUPE_PY_NAME_property}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[4];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    uint32_t flags = DRUPE_QUEUE_DEFAULT;
+    int profiling = drupe_py_flag(given[2], 0);
+    if (profiling < 0 || !property_arg(given[3], &flags)) return NULL;
+    if (profiling) flags |= DRUPE_QUEUE_PROFILING;
+    drupe_device *device = drupe_py_device_arg(state, given[0]);
+    if (device == NULL) return NULL;
+    PyObject *self = queue_open(state, device, given[1], flags);
+    drupe_device_release(device);
+    return self;
+}
+
+static void queue_release(void *queue)
+{
+    drupe_queue_release(queue);
+}
+
+static void queue_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    if (!drupe_py_forked()) drupe_py_release_on(queue_of(self), queue_release, queue_of(self));
+    drupe_py_free(self, DRUPE_PY_TYPE_Queue);
+}
+
+static PyObject *queue_compare(PyObject *self, PyObject *other, int op)
+{
+    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != Py_TYPE(self)) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((queue_of(self) == queue_of(other)) == (op == Py_EQ));
+}
+
+static Py_hash_t queue_hash(PyObject *self)
+{
+    return _Py_HashPointer(queue_of(self));
+}
+
+static PyObject *queue_repr(PyObject *self)
+{
+    bool profiling = (drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_PROFILING) != 0;
+    return PyUnicode_FromFormat("<drupe.Queue on %s%s at %p>",
+                                drupe_device_filter(drupe_queue_device(queue_of(self))),
+                                profiling ? ", profiling" : "", (void *)queue_of(self));
+}
+
+static PyObject *queue_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_device *device = drupe_queue_device(queue_of(self));
+    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
+}
+
+static PyObject *queue_context(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_context *context = drupe_queue_context(queue_of(self));
+    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
+}
+
+static PyObject *queue_in_order(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong((drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_OUT_OF_ORDER) == 0);
+}
+
+static PyObject *queue_profiling(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong((drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_PROFILING) != 0);
+}
+
+static PyObject *queue_backend(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue_of(self))));
+}
+
+static PyObject *queue_pending(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (!drupe_py_enter(drupe_py_state_of(self))) return NULL;
+    drupe_queue_collect(queue_of(self));
+    return PyLong_FromSize_t(drupe_queue_pending(queue_of(self)));
+}
+
+static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"wait", 1, 0, 1, {DRUPE_PY_NAME_timeout}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    uint64_t timeout_ns;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_timeout(given[0], &timeout_ns) || !drupe_py_queue_wait(state, queue_of(self), timeout_ns))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+static PyMethodDef queue_methods[] = {
+    {"wait", FAST(queue_wait),
+     PyDoc_STR("wait($self, timeout=None)\n--\n\n"
+               "Wait for everything submitted so far. Raises the first error that was not reported yet, and "
+               "WaitTimeoutError after `timeout` seconds.")},
+    {"submit", FAST(drupe_py_queue_submit),
+     PyDoc_STR(
+         "submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
+         "Queue a kernel with a sequence of arguments and give its Event (None with event=False, which is "
+         "cheaper). Sizes are in work-items, dimension 0 varying fastest.")},
+    {"copy", FAST(drupe_py_queue_copy),
+     PyDoc_STR(
+         "copy($self, dst, src, nbytes=None, wait_for=(), *, event=True)\n--\n\n"
+         "Queue a copy between memory objects, contiguous arrays and host buffers, and give its Event. A "
+         "host buffer is kept alive and must not be changed until the copy is done.")},
+    {"memcpy", FAST(drupe_py_queue_copy),
+     PyDoc_STR(
+         "memcpy($self, dst, src, nbytes=None, wait_for=(), *, event=True)\n--\n\nThe same as copy().")},
+    {"fill", FAST(drupe_py_queue_fill),
+     PyDoc_STR(
+         "fill($self, mem, value, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+         "Queue filling memory with a value of `dtype` (bytes if it is not given: then value is 0 to 255, "
+         "or 1, 2, 4, 8 or 16 bytes to repeat), and give its Event.")},
+    {"barrier", FAST(drupe_py_queue_barrier),
+     PyDoc_STR("barrier($self, wait_for=())\n--\n\n"
+               "An Event for everything submitted so far; what follows also waits for `wait_for`.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef queue_getset[] = {
+    {"device", queue_device, NULL, "The device of the queue.", NULL},
+    {"context", queue_context, NULL, "The context of the queue.", NULL},
+    {"backend", queue_backend, NULL, "\"host\" or \"opencl\".", NULL},
+    {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
+    {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
+    {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot queue_slots[] = {
+    {Py_tp_doc,
+     (void *)PyDoc_STR("Queue(device=None, context=None, *, profiling=False, property=None)\n--\n\n"
+                       "A new in-order queue. `device.queue` and `drupe.queue(device)` give the default "
+                       "queue of a device, which arrays use.")},
+    {Py_tp_new, DRUPE_PY_FUNCTION(queue_new)},
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(queue_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(queue_compare)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(queue_hash)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(queue_repr)},
+    {Py_tp_methods, queue_methods},
+    {Py_tp_getset, queue_getset},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_Queue_spec = {
+    .name = "drupe.Queue",
+    .basicsize = sizeof(drupe_py_queue),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = queue_slots,
+};

@@ -1,0 +1,204 @@
+/* The state of the module drupe._engine: its types, its exceptions and the names it compares.
+ *
+ * Rules of this folder: every function is called with the GIL held unless it says otherwise; a function that
+ * returns NULL, false or -1 has set a Python exception; PyObject results are new references; wrapping
+ * functions *take* the engine reference they are given, also when they fail. The GIL is given up in waits, in
+ * builds and in large host copies, and never around a submission, which costs less than giving it up. */
+#ifndef DRUPE_PYTHON_STATE_H
+#define DRUPE_PYTHON_STATE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "drupe/drupe.h"
+
+/* Keywords and attribute names, interned once so that a keyword is found by comparing pointers. */
+#define DRUPE_PY_NAMES(X)                                                                                    \
+    X(alignment)                                                                                             \
+    X(args)                                                                                                  \
+    X(axes)                                                                                                  \
+    X(axis)                                                                                                  \
+    X(context)                                                                                               \
+    X(copy)                                                                                                  \
+    X(device)                                                                                                \
+    X(devices)                                                                                               \
+    X(dst)                                                                                                   \
+    X(dtype)                                                                                                 \
+    X(endpoint)                                                                                              \
+    X(event)                                                                                                 \
+    X(fill_value)                                                                                            \
+    X(filter)                                                                                                \
+    X(global_size)                                                                                           \
+    X(keepdims)                                                                                              \
+    X(kernel)                                                                                                \
+    X(language)                                                                                              \
+    X(local_size)                                                                                            \
+    X(mem)                                                                                                   \
+    X(nbytes)                                                                                                \
+    X(nbytes_or_obj)                                                                                         \
+    X(num)                                                                                                   \
+    X(obj)                                                                                                   \
+    X(options)                                                                                               \
+    X(out)                                                                                                   \
+    X(partition)                                                                                             \
+    X(profiling)                                                                                             \
+    X(property)                                                                                              \
+    X(queue)                                                                                                 \
+    X(shape)                                                                                                 \
+    X(source)                                                                                                \
+    X(src)                                                                                                   \
+    X(start)                                                                                                 \
+    X(step)                                                                                                  \
+    X(stop)                                                                                                  \
+    X(timeout)                                                                                               \
+    X(usm_type)                                                                                              \
+    X(val)                                                                                                   \
+    X(value)                                                                                                 \
+    X(wait_for)                                                                                              \
+    X(x)                                                                                                     \
+    X(x1)                                                                                                    \
+    X(x2)                                                                                                    \
+    X(__sycl_usm_array_interface__)                                                                          \
+    X(__array_interface__)
+
+typedef enum drupe_py_name {
+#define DRUPE_PY_NAME_ENUM(name) DRUPE_PY_NAME_##name,
+    DRUPE_PY_NAMES(DRUPE_PY_NAME_ENUM)
+#undef DRUPE_PY_NAME_ENUM
+        DRUPE_PY_NAME_COUNT
+} drupe_py_name;
+
+/* The heap types. Each has a PyType_Spec drupe_py_<type>_spec in the file that implements it. */
+#define DRUPE_PY_TYPES(X)                                                                                    \
+    X(Device)                                                                                                \
+    X(Context)                                                                                               \
+    X(Queue)                                                                                                 \
+    X(Event)                                                                                                 \
+    X(MemoryUSMDevice)                                                                                       \
+    X(MemoryUSMShared)                                                                                       \
+    X(MemoryUSMHost)                                                                                         \
+    X(LocalMemory)                                                                                           \
+    X(Program)                                                                                               \
+    X(Kernel)                                                                                                \
+    X(DType)                                                                                                 \
+    X(Array)                                                                                                 \
+    X(Operation)
+
+typedef enum drupe_py_type {
+#define DRUPE_PY_TYPE_ENUM(type) DRUPE_PY_TYPE_##type,
+    DRUPE_PY_TYPES(DRUPE_PY_TYPE_ENUM)
+#undef DRUPE_PY_TYPE_ENUM
+        DRUPE_PY_TYPE_COUNT
+} drupe_py_type;
+
+/* A function in a slot: C knows no conversion from functions to `void *`, only one by way of an integer. */
+#define DRUPE_PY_FUNCTION(function) ((void *)(uintptr_t)(function))
+
+#define DRUPE_PY_SPEC_EXTERN(type) extern PyType_Spec drupe_py_##type##_spec;
+DRUPE_PY_TYPES(DRUPE_PY_SPEC_EXTERN)
+#undef DRUPE_PY_SPEC_EXTERN
+
+/* Operators of Python that are looked up in the table of operations by name. */
+typedef enum drupe_py_slot {
+    DRUPE_PY_ADD,
+    DRUPE_PY_SUBTRACT,
+    DRUPE_PY_MULTIPLY,
+    DRUPE_PY_DIVIDE,
+    DRUPE_PY_FLOOR_DIVIDE,
+    DRUPE_PY_REMAINDER,
+    DRUPE_PY_POW,
+    DRUPE_PY_AND,
+    DRUPE_PY_OR,
+    DRUPE_PY_XOR,
+    DRUPE_PY_LSHIFT,
+    DRUPE_PY_RSHIFT,
+    DRUPE_PY_NEGATIVE,
+    DRUPE_PY_POSITIVE,
+    DRUPE_PY_ABS,
+    DRUPE_PY_INVERT,
+    DRUPE_PY_LT,
+    DRUPE_PY_LE,
+    DRUPE_PY_EQ,
+    DRUPE_PY_NE,
+    DRUPE_PY_GT,
+    DRUPE_PY_GE,
+    DRUPE_PY_SUM,
+    DRUPE_PY_PROD,
+    DRUPE_PY_MAX,
+    DRUPE_PY_MIN,
+    DRUPE_PY_ALL,
+    DRUPE_PY_ANY,
+    DRUPE_PY_SLOT_COUNT
+} drupe_py_slot;
+
+#define DRUPE_PY_WARM_SLOTS 1024u /* a power of two */
+
+typedef struct drupe_py_state {
+    PyTypeObject *types[DRUPE_PY_TYPE_COUNT];
+    PyTypeObject *times;    /* the struct sequence EventTimes */
+    PyObject *device_error; /* the base of all; the others by status */
+    PyObject *errors[DRUPE_STATUS_COUNT];
+    PyObject *names[DRUPE_PY_NAME_COUNT];
+    PyObject *dtypes[DRUPE_DTYPE_COUNT];
+    PyObject *operations[DRUPE_OP_COUNT + 1]; /* by drupe_op; one more, so that no table makes it empty */
+    PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
+    int slots[DRUPE_PY_SLOT_COUNT];           /* drupe_op, or -1 when the table lacks the operation */
+    int bool_slots[DRUPE_PY_SLOT_COUNT];      /* the same for operands that are all bool */
+    Py_ssize_t live[DRUPE_PY_TYPE_COUNT];     /* instances alive, for leak tests */
+    uint64_t warm[DRUPE_PY_WARM_SLOTS];       /* what was submitted before: see drupe_py_warm() */
+} drupe_py_state;
+
+extern struct PyModuleDef drupe_py_module;
+
+/* By an instance of one of our types; they cannot be subclassed, so the type is the defining class. */
+static inline drupe_py_state *drupe_py_state_of(PyObject *self)
+{
+    return (drupe_py_state *)PyType_GetModuleState(Py_TYPE(self));
+}
+
+static inline drupe_py_state *drupe_py_state_of_type(PyTypeObject *type)
+{
+    return (drupe_py_state *)PyType_GetModuleState(type);
+}
+
+static inline drupe_py_state *drupe_py_state_of_module(PyObject *module)
+{
+    return (drupe_py_state *)PyModule_GetState(module);
+}
+
+/* For operators: one of the two is ours. Never fails when that holds. */
+drupe_py_state *drupe_py_state_of_pair(PyObject *a, PyObject *b);
+
+static inline bool drupe_py_is(const drupe_py_state *state, PyObject *object, drupe_py_type type)
+{
+    return Py_TYPE(object) == state->types[type];
+}
+
+/* A zeroed, tracked instance, counted as alive. */
+PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type);
+/* The last step of every tp_dealloc: uncount, free, drop the type. The object was untracked before. */
+void drupe_py_free(PyObject *self, drupe_py_type type);
+/* tp_traverse of types that hold no other Python objects. */
+int drupe_py_traverse(PyObject *self, visitproc visit, void *arg);
+
+/* At the start of whatever touches the engine: refuses in a forked child, and drops what finished while the
+ * GIL was not held. */
+bool drupe_py_enter(drupe_py_state *state);
+/* True in a child of fork() of a process that had used the engine: engine objects must not be touched. */
+bool drupe_py_forked(void);
+/* Whether the engine was ever entered. */
+bool drupe_py_used(void);
+
+/* Functions of the module that live in other files; arrays end with a NULL name. */
+extern PyMethodDef drupe_py_array_functions[];
+extern PyMethodDef drupe_py_make_functions[];
+extern PyMethodDef drupe_py_memory_functions[];
+extern PyMethodDef drupe_py_device_functions[];
+
+/* Parts of module creation. 0, or -1 with an exception. */
+int drupe_py_errors_init(PyObject *module, drupe_py_state *state);
+int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);
+int drupe_py_operations_init(PyObject *module, drupe_py_state *state);
+int drupe_py_link_init(PyObject *module, drupe_py_state *state);
+
+#endif
