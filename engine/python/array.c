@@ -390,7 +390,22 @@ static PyObject *module_permute_dims(PyObject *module, PyObject *const *args, Py
     return view_of(state, given[0], given[1], view_permute);
 }
 
+static PyObject *module_promote(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    drupe_dtype types[2] = {DRUPE_DTYPE_NONE, DRUPE_DTYPE_NONE};
+    if (nargs != 2 || args[0] == Py_None || args[1] == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "_promote() takes two data types");
+        return NULL;
+    }
+    if (!drupe_py_dtype_arg(state, args[0], &types[0]) || !drupe_py_dtype_arg(state, args[1], &types[1]))
+        return NULL;
+    return drupe_py_dtype_object(state, drupe_dtype_promote(types[0], types[1]));
+}
+
 PyMethodDef drupe_py_array_functions[] = {
+    {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
+     PyDoc_STR("The common data type of two.")},
     {"matmul", FAST(module_matmul),
      PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.")},
     {"broadcast_to", FAST(module_broadcast_to),

@@ -144,7 +144,6 @@ typedef struct drupe_py_state {
     PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
     int slots[DRUPE_PY_SLOT_COUNT];           /* drupe_op, or -1 when the table lacks the operation */
     int bool_slots[DRUPE_PY_SLOT_COUNT];      /* the same for operands that are all bool */
-    Py_ssize_t live[DRUPE_PY_TYPE_COUNT];     /* instances alive, for leak tests */
     uint64_t warm[DRUPE_PY_WARM_SLOTS];       /* what was submitted before: see drupe_py_warm() */
 } drupe_py_state;
 

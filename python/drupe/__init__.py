@@ -1,0 +1,47 @@
+"""Devices from Python: find them, give them memory and work, compute on them.
+
+    import drupe
+    drupe.devices()                        what this machine has
+    queue = drupe.Queue("gpu")             a queue of one's own; drupe.queue("gpu") is the device's default one
+    import drupe.array as da               arrays on a device
+    import drupe.memory, drupe.program     memory by the byte, kernels from source text
+
+Importing drupe loads nothing else; the engine comes with the first name that needs it.
+"""
+import importlib
+
+__version__ = "0.1.0"
+
+_CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory", "Program", "Queue")
+_ERRORS = ("BuildError", "BusyError", "CancelledError", "DependencyError", "DeviceError", "DeviceLostError",
+           "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError",
+           "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
+_ENGINE = frozenset(_CLASSES + _ERRORS + ("devices",))
+_MODULES = frozenset(("array", "memory", "program", "utils"))
+
+__all__ = sorted(_ENGINE | _MODULES | {"queue", "synchronize"})
+
+
+def __getattr__(name):
+    if name in _ENGINE:
+        value = getattr(importlib.import_module("drupe._engine"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module("drupe." + name)
+    raise AttributeError(f"module 'drupe' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))
+
+
+def queue(device=None):
+    """The default queue of a device: the same one at each call, and the one that arrays on the device use."""
+    engine = importlib.import_module("drupe._engine")
+    return (device if isinstance(device, engine.Device) else engine.Device(device)).queue
+
+
+def synchronize(device=None):
+    """Wait for the default queue of a device; raises the first error that was not reported yet."""
+    queue(device).wait()

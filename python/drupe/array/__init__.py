@@ -1,0 +1,115 @@
+"""Arrays on devices, in the manner of the Python array API.
+
+Work is queued where its operands are and nothing waits, except reading elements: asnumpy(), float(), printing.
+The functions of the operations table (add, exp, sum ...) are made by the engine from that table.
+"""
+import math as _math
+
+from drupe import _engine
+from drupe._engine import (Array, DType, arange, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like,
+                           linspace, matmul, ones, ones_like, permute_dims, zeros, zeros_like)
+
+__array_api_version__ = "2025.12"
+
+e, pi, inf, nan, newaxis = _math.e, _math.pi, _math.inf, _math.nan, None
+
+__all__ = ["Array", "DType", "arange", "asarray", "asnumpy", "astype", "broadcast_to", "concat", "e", "empty",
+           "empty_like", "expand_dims", "full", "full_like", "inf", "linspace", "matmul", "matrix_transpose", "mean",
+           "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "reshape", "result_type", "squeeze", "stack",
+           "to_device", "zeros", "zeros_like"]
+
+# The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
+globals().update(_engine.operations)
+globals().update(_engine.dtypes)
+__all__ += [*_engine.operations, *_engine.dtypes]
+
+
+def astype(x, dtype, /, *, copy=True):
+    """The elements of x as another data type."""
+    return x.astype(dtype, copy=copy)
+
+
+def to_device(x, device, /):
+    """x on another device or queue; x itself if it is there."""
+    return x.to_device(device)
+
+
+def reshape(x, /, shape):
+    """The elements in another shape: a view where that is possible."""
+    return x.reshape(shape)
+
+
+def matrix_transpose(x, /):
+    """A view with the last two axes exchanged."""
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose needs 2 dimensions at least, and the array has {x.ndim}")
+    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def expand_dims(x, /, *, axis=0):
+    """A view with a new axis of size 1 in front of `axis`."""
+    position = axis + x.ndim + 1 if axis < 0 else axis
+    if not 0 <= position <= x.ndim:
+        raise IndexError(f"axis {axis} is out of bounds for an array with {x.ndim} dimensions")
+    return x[(slice(None),) * position + (None,)]
+
+
+def squeeze(x, /, axis):
+    """A view without the given axes, which have size 1."""
+    axes = {a + x.ndim if a < 0 else a for a in (axis if isinstance(axis, tuple) else (axis,))}
+    for a in axes:
+        if not 0 <= a < x.ndim:
+            raise IndexError(f"axis {a} is out of bounds for an array with {x.ndim} dimensions")
+        if x.shape[a] != 1:
+            raise ValueError(f"axis {a} has size {x.shape[a]} and cannot be left out")
+    return x[tuple([0 if a in axes else slice(None) for a in range(x.ndim)])]
+
+
+def result_type(*arrays_and_dtypes):
+    """The common data type of arrays and data types."""
+    common = None
+    for item in arrays_and_dtypes:
+        dtype = item.dtype if isinstance(item, Array) else DType(item)
+        common = dtype if common is None else _engine._promote(common, dtype)
+    if common is None:
+        raise TypeError("result_type needs an array or a data type at least")
+    return common
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """Arithmetic mean over the axes, in floating point."""
+    total = _engine.operations["sum"](x, axis=axis, keepdims=keepdims)
+    return total / (x.size // total.size if total.size else 0) if x.size else total * nan
+
+
+def concat(arrays, /, *, axis=0):
+    """The arrays one after the other along an axis; None flattens them first."""
+    arrays = [a.reshape(-1) for a in arrays] if axis is None else list(arrays)
+    if not arrays:
+        raise ValueError("concat needs one array at least")
+    first = arrays[0]
+    axis = 0 if axis is None else axis
+    axis += first.ndim if axis < 0 else 0
+    if not 0 <= axis < first.ndim:
+        raise IndexError(f"axis {axis} is out of bounds for an array with {first.ndim} dimensions")
+    for a in arrays:
+        if a.shape[:axis] + a.shape[axis + 1:] != first.shape[:axis] + first.shape[axis + 1:] or a.ndim != first.ndim:
+            raise ValueError(f"concat: shapes {first.shape} and {a.shape} differ outside of axis {axis}")
+        if a.queue != first.queue:
+            raise _engine.ExecutionPlacementError("the arrays live on different queues: bring them together with "
+                                                  "to_device()")
+    length = 0
+    for a in arrays:
+        length += a.shape[axis]
+    out = empty(first.shape[:axis] + (length,) + first.shape[axis + 1:], dtype=result_type(*arrays),
+                queue=first.queue, usm_type=first.usm_type)
+    start = 0
+    for a in arrays:
+        out[(slice(None),) * axis + (slice(start, start + a.shape[axis]),)] = a
+        start += a.shape[axis]
+    return out
+
+
+def stack(arrays, /, *, axis=0):
+    """The arrays side by side along a new axis."""
+    return concat([expand_dims(a, axis=axis) for a in arrays], axis=axis)
