@@ -1,0 +1,104 @@
+/* The vtable of `host`. There is one root device; it needs no library, so loading it cannot fail for want of
+ * anything but memory. */
+#include "backends/host/host.h"
+
+extern const drupe_backend drupe_backend_host;
+
+static bool likely(drupe_device_type type)
+{
+    return type == DRUPE_DEVICE_CPU;
+}
+
+static drupe_status load(void **state)
+{
+    drupe_host_pool *pool;
+    DRUPE_TRY(drupe_host_pool_open(&pool));
+    *state = pool;
+    return DRUPE_OK;
+}
+
+static void unload(void *state)
+{
+    drupe_host_pool_close(state);
+}
+
+static drupe_status device_count(void *state, uint32_t *count)
+{
+    (void)state;
+    *count = 1;
+    return DRUPE_OK;
+}
+
+static drupe_status device_open(void *state, uint32_t index, drupe_device *device)
+{
+    (void)index;
+    drupe_host_device *native = drupe_native(device);
+    native->pool = state;
+    native->first = 0;
+    native->count = native->pool->nworkers;
+    return DRUPE_OK;
+}
+
+static void device_close(drupe_device *device)
+{
+    (void)device;
+}
+
+static drupe_device_type device_type(drupe_device *device)
+{
+    (void)device;
+    return DRUPE_DEVICE_CPU;
+}
+
+static drupe_status context_open(drupe_context *context)
+{
+    (void)context;
+    return DRUPE_OK;
+}
+
+static void context_close(drupe_context *context)
+{
+    (void)context;
+}
+
+const drupe_backend drupe_backend_host = {
+    .abi = DRUPE_BACKEND_ABI,
+    .name = "host",
+    .size = {.device = sizeof(drupe_host_device),
+             .context = 0,
+             .queue = sizeof(drupe_host_queue),
+             .event = sizeof(drupe_host_event),
+             .program = 0,
+             .kernel = sizeof(drupe_host_kernel)},
+    .likely = likely,
+    .load = load,
+    .unload = unload,
+    .device_count = device_count,
+    .device_open = device_open,
+    .device_close = device_close,
+    .device_type = device_type,
+    .device_info = drupe_host_device_info,
+    .device_split = drupe_host_device_split,
+    .context_open = context_open,
+    .context_close = context_close,
+    .queue_open = drupe_host_queue_open,
+    .queue_close = drupe_host_queue_close,
+    .queue_wait = drupe_host_queue_wait,
+    .event_close = drupe_host_event_close,
+    .event_state = drupe_host_event_state,
+    .event_wait = drupe_host_event_wait,
+    .event_times = drupe_host_event_times,
+    .event_notify = drupe_host_event_notify,
+    .mem_alloc = drupe_host_mem_alloc,
+    .mem_free = drupe_host_mem_free,
+    .program_open = drupe_host_program_open,
+    .program_close = drupe_host_program_close,
+    .kernel_open = drupe_host_kernel_open,
+    .kernel_close = drupe_host_kernel_close,
+    .kernel_number = drupe_host_kernel_number,
+    .submit_kernel = drupe_host_submit_kernel,
+    .submit_copy = drupe_host_submit_copy,
+    .submit_fill = drupe_host_submit_fill,
+    .submit_barrier = drupe_host_submit_barrier,
+    .submit_host = drupe_host_submit_host,
+};

@@ -1,0 +1,228 @@
+/* Submissions: inline when they are small, else as tasks.
+ *
+ * Inline needs an idle queue and waits that are over, which no other thread can undo: core serialises the
+ * calls on one queue, and events do not run backwards. So the inline way takes no lock at all. A kernel
+ * counts as small when it has one work-item, since each item is a whole share of the work. */
+#include "backends/host/host.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE_BYTES (32u << 10)
+#define COPY_SHARE   (256u << 10)
+#define INLINE_ARGS  32u
+
+/* --- Inline --------------------------------------------------------------------------------------------- */
+
+static bool can_inline(const drupe_submit *s)
+{
+    const drupe_host_queue *queue = drupe_native(s->queue);
+    if (!queue->inlines || atomic_load_explicit(&queue->pending, memory_order_acquire)) return false;
+    for (size_t i = 0; i < s->nwaits; i++) {
+        const drupe_host_event *wait = drupe_native(s->waits[i]);
+        if (atomic_load_explicit(&wait->state, memory_order_acquire) != DRUPE_EVENT_COMPLETE) return false;
+    }
+    return true;
+}
+
+static void begin_inline(const drupe_submit *s)
+{
+    const drupe_host_queue *queue = drupe_native(s->queue);
+    if (!s->event || !queue->profiling) return;
+    drupe_host_event *event = drupe_native(s->event);
+    event->times.queued = event->times.submitted = event->times.started = drupe_now_ns();
+}
+
+static void end_inline(const drupe_submit *s)
+{
+    const drupe_host_queue *queue = drupe_native(s->queue);
+    if (!s->event) return;
+    drupe_host_event *event = drupe_native(s->event);
+    event->pool = queue->pool;
+    event->self = s->event;
+    if (queue->profiling) event->times.ended = drupe_now_ns();
+    atomic_store_explicit(&event->state, DRUPE_EVENT_COMPLETE, memory_order_release);
+}
+
+/* --- Kernels -------------------------------------------------------------------------------------------- */
+
+static void kernel_body(drupe_host_task *task, size_t begin, size_t end)
+{
+    task->builtin->fn(begin, end, task->items, task->args);
+}
+
+static drupe_status check_kernel(const drupe_range *range, const drupe_arg *args, size_t nargs)
+{
+    if (range->dims != 1 || range->offset[0]) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Kernels of the host device take one-dimensional ranges "
+                                                    "without an offset.");
+    }
+    for (size_t i = 0; i < nargs; i++) {
+        if (args[i].kind != DRUPE_ARG_LOCAL) continue;
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The host device has no local memory (argument %zu).", i);
+    }
+    return DRUPE_OK;
+}
+
+static size_t value_size(const drupe_arg *arg)
+{
+    return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+}
+
+static drupe_status copy_args(drupe_host_task *task, const drupe_arg *args, size_t nargs)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < nargs; i++) bytes += (value_size(&args[i]) + 15) & ~(size_t)15;
+    unsigned char *values;
+    DRUPE_TRY(drupe_host_task_room(task, nargs, bytes, &values));
+    for (size_t i = 0; i < nargs; i++) {
+        memcpy(values, args[i].value, value_size(&args[i]));
+        task->args[i] = values;
+        values += (value_size(&args[i]) + 15) & ~(size_t)15;
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
+                                      const drupe_arg *args, size_t nargs)
+{
+    const drupe_builtin *builtin = ((const drupe_host_kernel *)drupe_native(kernel))->builtin;
+    DRUPE_TRY(check_kernel(range, args, nargs));
+    if (range->global[0] == 1 && nargs <= INLINE_ARGS && can_inline(s)) {
+        const void *values[INLINE_ARGS];
+        for (size_t i = 0; i < nargs; i++) values[i] = args[i].value;
+        begin_inline(s);
+        builtin->fn(0, 1, 1, values);
+        end_inline(s);
+        return DRUPE_OK;
+    }
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    drupe_status status = copy_args(task, args, nargs);
+    if (status != DRUPE_OK) {
+        drupe_host_task_free(task);
+        return status;
+    }
+    task->body = kernel_body;
+    task->builtin = builtin;
+    task->items = range->global[0];
+    task->grain = task->items / ((size_t)task->count * 8);
+    if (task->grain == 0) task->grain = 1;
+    return drupe_host_task_queue(s, task);
+}
+
+/* --- Copy and fill -------------------------------------------------------------------------------------- */
+
+static void share_of(const drupe_host_task *task, size_t begin, size_t end, size_t *offset, size_t *bytes)
+{
+    *offset = begin * COPY_SHARE;
+    *bytes = (end == task->items ? task->bytes : end * COPY_SHARE) - *offset;
+}
+
+static void copy_body(drupe_host_task *task, size_t begin, size_t end)
+{
+    size_t offset, bytes;
+    share_of(task, begin, end, &offset, &bytes);
+    memcpy((char *)task->dst + offset, (const char *)task->src + offset, bytes);
+}
+
+/* Doubles what is already filled, so that all but the first bytes move in large pieces. */
+static void fill(char *dst, const void *pattern, size_t pattern_size, size_t bytes)
+{
+    if (pattern_size == 1) {
+        memset(dst, *(const unsigned char *)pattern, bytes);
+        return;
+    }
+    memcpy(dst, pattern, pattern_size);
+    for (size_t done = pattern_size; done < bytes;) {
+        size_t piece = done < bytes - done ? done : bytes - done;
+        if (piece > 16384) piece = 16384;
+        memcpy(dst + done, dst, piece);
+        done += piece;
+    }
+}
+
+static void fill_body(drupe_host_task *task, size_t begin, size_t end)
+{
+    size_t offset, bytes;
+    share_of(task, begin, end, &offset, &bytes);
+    fill((char *)task->dst + offset, task->values, task->pattern_size, bytes);
+}
+
+drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
+{
+    if (bytes <= INLINE_BYTES && can_inline(s)) {
+        begin_inline(s);
+        memcpy(dst, src, bytes);
+        end_inline(s);
+        return DRUPE_OK;
+    }
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    task->body = copy_body;
+    task->dst = dst;
+    task->src = src;
+    task->bytes = bytes;
+    task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
+    return drupe_host_task_queue(s, task);
+}
+
+drupe_status drupe_host_submit_fill(const drupe_submit *s, void *dst, const void *pattern,
+                                    size_t pattern_size, size_t bytes)
+{
+    if (bytes <= INLINE_BYTES && can_inline(s)) {
+        begin_inline(s);
+        fill(dst, pattern, pattern_size, bytes);
+        end_inline(s);
+        return DRUPE_OK;
+    }
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    task->body = fill_body;
+    task->dst = dst;
+    memcpy(task->values, pattern, pattern_size);
+    task->pattern_size = pattern_size;
+    task->bytes = bytes;
+    task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
+    return drupe_host_task_queue(s, task);
+}
+
+/* --- Barrier and host function -------------------------------------------------------------------------- */
+
+drupe_status drupe_host_submit_barrier(const drupe_submit *s)
+{
+    if (can_inline(s)) {
+        begin_inline(s);
+        end_inline(s);
+        return DRUPE_OK;
+    }
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    task->items = 0;
+    return drupe_host_task_queue(s, task);
+}
+
+static void host_body(drupe_host_task *task, size_t begin, size_t end)
+{
+    (void)begin;
+    (void)end;
+    drupe_status status = task->fn(task->user);
+    if (status == DRUPE_OK) return;
+    if (drupe_error_last()->status != status) {
+        drupe_error_set(status, "The host function answered %s without a reason.", drupe_status_name(status));
+    }
+    task->failed = true;
+    task->error = malloc(sizeof *task->error);
+    if (task->error) *task->error = *drupe_error_last();
+}
+
+drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, void *user)
+{
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    task->body = host_body;
+    task->fn = fn;
+    task->user = user;
+    task->first = task->queue->pool->nworkers;
+    task->count = 1;
+    return drupe_host_task_queue(s, task);
+}
