@@ -118,9 +118,9 @@ typedef struct drupe_cl_queue {
     const drupe_cl_context *context;
     cl_command_queue id;
     bool profiling;
-    bool dirty; /* work was enqueued after `marker` was made, or there is none */
+    bool dirty; /* work was enqueued after `marker` */
     _Atomic(bool) unflushed;
-    drupe_cl_mark marker;
+    drupe_cl_mark marker; /* the last command that has an event, or one made to be waited for */
 } drupe_cl_queue;
 
 typedef struct drupe_cl_event {
@@ -215,6 +215,8 @@ drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_cl_queue_close(drupe_queue *queue);
 drupe_status drupe_cl_queue_flush(drupe_queue *queue);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
+/* A command was enqueued; `event` is its event (borrowed) or NULL. */
+void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event);
 void drupe_cl_event_close(drupe_event *event);
 drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state);
 drupe_status drupe_cl_event_wait(drupe_event *event, uint64_t timeout_ns);

@@ -1,8 +1,8 @@
 /* In-order queues.
  *
- * clFinish cannot be given up, so a queue is waited for by a marker behind everything submitted. The marker
- * is kept while the wait times out and nothing new comes, so that waiting in slices does not pile up markers.
- */
+ * clFinish cannot be given up, so a queue is waited for by its last command's event, or by a marker where
+ * that has none. The marker is kept while the wait times out and nothing new comes, so that waiting in slices
+ * does not pile up markers. */
 #include "opencl.h"
 
 static cl_command_queue create_native(const drupe_cl_device *device, const drupe_cl_context *context,
@@ -22,6 +22,8 @@ drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags)
     native->device = drupe_native(drupe_queue_device(queue));
     native->context = drupe_native(drupe_queue_context(queue));
     native->api = native->context->api;
+    native->marker.api = native->api;
+    native->marker.queue = native;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) && native->device->caps.profiling;
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
@@ -56,11 +58,18 @@ drupe_status drupe_cl_queue_flush(drupe_queue *queue)
     return code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Starting the queued work");
 }
 
+void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event)
+{
+    atomic_store_explicit(&queue->unflushed, true, memory_order_release);
+    queue->dirty = !event || queue->api->RetainEvent(event) != CL_SUCCESS;
+    if (queue->dirty) return;
+    drupe_cl_mark_clear(&queue->marker);
+    queue->marker.id = event;
+}
+
 static drupe_status place_marker(drupe_cl_queue *queue)
 {
     drupe_cl_mark_clear(&queue->marker);
-    queue->marker.api = queue->api;
-    queue->marker.queue = queue;
     cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, 0, NULL, &queue->marker.id);
     if (code != CL_SUCCESS) {
         queue->marker.id = NULL;

@@ -55,10 +55,10 @@ static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code,
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     free(waits->many);
-    queue->dirty = true;
-    atomic_store_explicit(&queue->unflushed, true, memory_order_release);
+    drupe_cl_event *event = s->event ? drupe_native(s->event) : NULL;
+    if (code != CL_SUCCESS && event) event->mark.id = NULL;
+    drupe_cl_queue_note(queue, event ? event->mark.id : NULL);
     if (code == CL_SUCCESS) return DRUPE_OK;
-    if (s->event) ((drupe_cl_event *)drupe_native(s->event))->mark.id = NULL;
     return drupe_cl_fail(code, "Queueing %s", what);
 }
 
