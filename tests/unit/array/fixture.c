@@ -1,0 +1,327 @@
+#include "fixture.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+drupe_queue *queues[2];
+size_t queue_count;
+
+int queues_open(void **state)
+{
+    static const char *const filters[] = {"host", "opencl:cpu"};
+    /* To run again what concerns one backend only. */
+    const char *only = getenv("DRUPE_ARRAY_TEST_DEVICE");
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        drupe_device *device = NULL;
+        if (only && strcmp(only, filters[i]) != 0) continue;
+        if (drupe_device_select(filters[i], &device) != DRUPE_OK) continue;
+        if (drupe_device_queue(device, &queues[queue_count]) == DRUPE_OK) queue_count++;
+        drupe_device_release(device);
+    }
+    if (queue_count == 0) return -1;
+    print_message("on %zu devices\n", queue_count);
+    return 0;
+}
+
+int queues_close(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < queue_count; i++) {
+        if (drupe_queue_wait(queues[i], DRUPE_FOREVER) != DRUPE_OK) return -1;
+        drupe_queue_release(queues[i]);
+    }
+    queue_count = 0;
+    drupe_array_forget();
+    const size_t left = drupe_library_close(DRUPE_FOREVER);
+    if (left) print_error("%zu objects are left\n", left);
+    return left ? -1 : 0;
+}
+
+bool queue_is_host(const drupe_queue *queue)
+{
+    return strcmp(drupe_device_backend(drupe_queue_device(queue)), "host") == 0;
+}
+
+/* --- Numbers -------------------------------------------------------------------------------------------- */
+
+bool is_float(drupe_dtype dtype)
+{
+    return dtype == DRUPE_FLOAT32 || dtype == DRUPE_FLOAT64;
+}
+
+number number_cast(number value, drupe_dtype dtype)
+{
+    number r = {.dtype = dtype};
+    if (is_float(dtype)) {
+        r.f = is_float(value.dtype) ? value.f : (double)value.i;
+        if (dtype == DRUPE_FLOAT32) r.f = is_float(value.dtype) ? (float)value.f : (float)value.i;
+    } else if (dtype == DRUPE_BOOL) {
+        r.i = is_float(value.dtype) ? value.f != 0 : value.i != 0;
+    } else {
+        r.i = is_float(value.dtype) ? (int64_t)value.f : value.i;
+        if (dtype == DRUPE_INT32) r.i = (int32_t)r.i;
+    }
+    return r;
+}
+
+number number_load(const void *bytes, drupe_dtype dtype)
+{
+    number r = {.dtype = dtype};
+    float f;
+    int32_t i;
+    switch (dtype) {
+    case DRUPE_BOOL: r.i = *(const uint8_t *)bytes; break;
+    case DRUPE_INT32: memcpy(&i, bytes, 4), r.i = i; break;
+    case DRUPE_INT64: memcpy(&r.i, bytes, 8); break;
+    case DRUPE_FLOAT32: memcpy(&f, bytes, 4), r.f = (double)f; break;
+    default: memcpy(&r.f, bytes, 8); break;
+    }
+    return r;
+}
+
+void number_store(void *bytes, number value)
+{
+    const float f = (float)value.f;
+    const int32_t i = (int32_t)value.i;
+    switch (value.dtype) {
+    case DRUPE_BOOL: *(uint8_t *)bytes = (uint8_t)value.i; break;
+    case DRUPE_INT32: memcpy(bytes, &i, 4); break;
+    case DRUPE_INT64: memcpy(bytes, &value.i, 8); break;
+    case DRUPE_FLOAT32: memcpy(bytes, &f, 4); break;
+    default: memcpy(bytes, &value.f, 8); break;
+    }
+}
+
+bool number_close(number a, number b, int ulps)
+{
+    if (a.dtype != b.dtype) return false;
+    if (!is_float(a.dtype)) return a.i == b.i;
+    if (isnan(a.f) || isnan(b.f)) return isnan(a.f) && isnan(b.f);
+    if (a.f == b.f) return signbit(a.f) == signbit(b.f) || ulps > 0;
+    if (isinf(a.f) || isinf(b.f)) return false;
+    const double unit = a.dtype == DRUPE_FLOAT32 ? 0x1p-23 : 0x1p-52;
+    const double tiny = a.dtype == DRUPE_FLOAT32 ? 0x1p-126 : 0x1p-1022;
+    return fabs(a.f - b.f) <= ulps * (unit * fabs(b.f) + tiny);
+}
+
+static number whole(drupe_dtype dtype, uint64_t value)
+{
+    const number wide = {.dtype = DRUPE_INT64, .i = (int64_t)value};
+    return number_cast(wide, dtype);
+}
+
+static number real(drupe_dtype dtype, double value)
+{
+    return number_cast((number){.dtype = DRUPE_FLOAT64, .f = value}, dtype);
+}
+
+static number truth(bool value)
+{
+    return (number){.dtype = DRUPE_BOOL, .i = value};
+}
+
+static number apply_integer(drupe_op op, number a, number b)
+{
+    const drupe_dtype t = a.dtype;
+    const uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i;
+    const bool is_bool = t == DRUPE_BOOL;
+    switch ((int)op) {
+    case DRUPE_OP_ADD: return is_bool ? truth(x || y) : whole(t, x + y);
+    case DRUPE_OP_SUBTRACT: return whole(t, x - y);
+    case DRUPE_OP_MULTIPLY: return is_bool ? truth(x && y) : whole(t, x * y);
+    case DRUPE_OP_MAXIMUM: return a.i > b.i ? a : b;
+    case DRUPE_OP_MINIMUM: return a.i < b.i ? a : b;
+    case DRUPE_OP_FLOOR_DIVIDE: return whole(t, b.i ? (uint64_t)(int64_t)floorl((long double)a.i / b.i) : 0);
+    case DRUPE_OP_REMAINDER:
+        return whole(t, b.i ? x - y * (uint64_t)(int64_t)floorl((long double)a.i / b.i) : 0);
+    case DRUPE_OP_POW: {
+        uint64_t r = 1;
+        if (b.i < 0) return whole(t, a.i == 1 ? 1 : a.i == -1 ? (b.i % 2 ? UINT64_MAX : 1) : 0);
+        /* Powers of an odd base repeat with a period that divides 2^62, of an even one vanish. */
+        for (int64_t k = 0; k < (b.i > 200 ? 200 + b.i % 4 : b.i); k++) r *= x;
+        return whole(t, r);
+    }
+    case DRUPE_OP_EQUAL: return truth(a.i == b.i);
+    case DRUPE_OP_NOT_EQUAL: return truth(a.i != b.i);
+    case DRUPE_OP_LESS: return truth(a.i < b.i);
+    case DRUPE_OP_LESS_EQUAL: return truth(a.i <= b.i);
+    case DRUPE_OP_GREATER: return truth(a.i > b.i);
+    case DRUPE_OP_GREATER_EQUAL: return truth(a.i >= b.i);
+    case DRUPE_OP_LOGICAL_AND: return truth(a.i && b.i);
+    case DRUPE_OP_LOGICAL_OR: return truth(a.i || b.i);
+    case DRUPE_OP_LOGICAL_NOT: return truth(!a.i);
+    case DRUPE_OP_NEGATIVE: return whole(t, 0 - x);
+    case DRUPE_OP_ABS: return whole(t, a.i < 0 ? 0 - x : x);
+    case DRUPE_OP_SQUARE: return whole(t, is_bool ? x : x * x);
+    case DRUPE_OP_POSITIVE: return a;
+    default: fail_msg("no integer reference for %s", drupe_op_name(op)); return a;
+    }
+}
+
+/* Python's rules for the sign of a remainder. */
+static double modulo(double a, double b)
+{
+    const double r = fmod(a, b);
+    if (r == 0) return copysign(r, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+
+static number apply_function(drupe_op op, double a, double b, drupe_dtype t)
+{
+    switch ((int)op) {
+    case DRUPE_OP_DIVIDE: return real(t, a / b);
+    case DRUPE_OP_FLOOR_DIVIDE: return real(t, b == 0 ? a / b : floor(((a - modulo(a, b)) / b) + 0.25));
+    case DRUPE_OP_REMAINDER: return real(t, modulo(a, b));
+    case DRUPE_OP_POW: return real(t, pow(a, b));
+    case DRUPE_OP_SQRT: return real(t, sqrt(a));
+    case DRUPE_OP_EXP: return real(t, exp(a));
+    case DRUPE_OP_LOG: return real(t, log(a));
+    case DRUPE_OP_SIN: return real(t, sin(a));
+    case DRUPE_OP_COS: return real(t, cos(a));
+    case DRUPE_OP_NEGATIVE: return real(t, -a);
+    case DRUPE_OP_ABS: return real(t, fabs(a));
+    case DRUPE_OP_SQUARE: return real(t, a * a);
+    case DRUPE_OP_POSITIVE: return real(t, a);
+    default: fail_msg("no floating reference for %s", drupe_op_name(op)); return real(t, a);
+    }
+}
+
+number number_apply(drupe_op op, number a, number b)
+{
+    const drupe_dtype t = a.dtype;
+    if (!is_float(t)) return apply_integer(op, a, b);
+    switch ((int)op) {
+    case DRUPE_OP_ADD: return real(t, a.f + b.f);
+    case DRUPE_OP_SUBTRACT: return real(t, a.f - b.f);
+    case DRUPE_OP_MULTIPLY: return real(t, a.f * b.f);
+    case DRUPE_OP_MAXIMUM: return isnan(a.f) ? a : isnan(b.f) ? b : a.f > b.f ? a : b;
+    case DRUPE_OP_MINIMUM: return isnan(a.f) ? a : isnan(b.f) ? b : a.f < b.f ? a : b;
+    case DRUPE_OP_EQUAL: return truth(a.f == b.f);
+    case DRUPE_OP_NOT_EQUAL: return truth(a.f != b.f);
+    case DRUPE_OP_LESS: return truth(a.f < b.f);
+    case DRUPE_OP_LESS_EQUAL: return truth(a.f <= b.f);
+    case DRUPE_OP_GREATER: return truth(a.f > b.f);
+    case DRUPE_OP_GREATER_EQUAL: return truth(a.f >= b.f);
+    default: return apply_function(op, a.f, b.f, t);
+    }
+}
+
+number number_combine(drupe_op op, number a, number b)
+{
+    switch ((int)op) {
+    case DRUPE_OP_SUM: return number_apply(DRUPE_OP_ADD, a, b);
+    case DRUPE_OP_PROD: return number_apply(DRUPE_OP_MULTIPLY, a, b);
+    case DRUPE_OP_MAX: return number_apply(DRUPE_OP_MAXIMUM, a, b);
+    case DRUPE_OP_MIN: return number_apply(DRUPE_OP_MINIMUM, a, b);
+    case DRUPE_OP_ANY: return truth(a.i || b.i);
+    default: return truth(a.i && b.i);
+    }
+}
+
+number number_identity(drupe_op op, drupe_dtype dtype)
+{
+    const bool low = op == DRUPE_OP_MAX;
+    if (op == DRUPE_OP_SUM || op == DRUPE_OP_ANY) return whole(dtype, 0);
+    if (op == DRUPE_OP_PROD || op == DRUPE_OP_ALL) return whole(dtype, 1);
+    if (is_float(dtype)) return real(dtype, low ? -INFINITY : INFINITY);
+    if (dtype == DRUPE_BOOL) return truth(!low);
+    if (dtype == DRUPE_INT32) return (number){.dtype = dtype, .i = low ? INT32_MIN : INT32_MAX};
+    return (number){.dtype = dtype, .i = low ? INT64_MIN : INT64_MAX};
+}
+
+/* --- Samples -------------------------------------------------------------------------------------------- */
+
+static number sample_number(drupe_dtype dtype, unsigned k, bool special)
+{
+    static const double odd[] = {NAN, INFINITY, -INFINITY, -0.0, 1e30, -1e-30};
+    const int64_t small = (int64_t)(k * 2654435761u >> 16) % 15 - 7;
+    if (special && k % 7 == 3 && is_float(dtype)) return real(dtype, odd[k / 7 % 6]);
+    if (special && k % 11 == 5 && dtype == DRUPE_INT32)
+        return (number){dtype, k % 2 ? INT32_MIN : INT32_MAX, 0};
+    if (special && k % 11 == 5 && dtype == DRUPE_INT64)
+        return (number){dtype, k % 2 ? INT64_MIN : INT64_MAX, 0};
+    if (is_float(dtype) && special) return real(dtype, (double)small * 0.75);
+    return whole(dtype, (uint64_t)(dtype == DRUPE_BOOL ? small & 1 : small));
+}
+
+/* The shape in memory, of which the sample is a view. */
+static int base_shape(sample_layout layout, int ndim, const size_t *shape, size_t *base)
+{
+    for (int d = 0; d < ndim; d++) base[d] = layout == TRANSPOSED ? shape[ndim - 1 - d] : shape[d];
+    if (layout == ZERO_D) return 0;
+    if (ndim == 0) return 0;
+    if (layout == STRIDED) base[ndim - 1] = 2 * shape[ndim - 1];
+    if (layout == BROADCAST) base[ndim - 1] = 1;
+    if (layout == ROW) {
+        base[0] = shape[ndim - 1];
+        return 1;
+    }
+    return ndim;
+}
+
+static void view_sample(sample_layout layout, drupe_array *array)
+{
+    drupe_slice slices[DRUPE_MAX_DIMS];
+    for (int d = 0; d < array->ndim; d++) {
+        const ptrdiff_t length = (ptrdiff_t)array->shape[d];
+        slices[d] = (drupe_slice){0, 1, array->shape[d], false};
+        if (layout == NEGATIVE) slices[d] = (drupe_slice){length - 1, -1, array->shape[d], false};
+        if (layout == STRIDED && d == array->ndim - 1)
+            slices[d] = (drupe_slice){1, 2, array->shape[d] / 2, false};
+    }
+    if (layout == NEGATIVE || layout == STRIDED) CHECK(drupe_array_slice(array, slices));
+    if (layout == TRANSPOSED) CHECK(drupe_array_permute(array, NULL));
+}
+
+void sample_make(drupe_queue *queue, drupe_dtype dtype, sample_layout layout, int ndim, const size_t *shape,
+                 unsigned seed, bool special, sample *s)
+{
+    size_t base[DRUPE_MAX_DIMS];
+    const int base_ndim = base_shape(layout, ndim, shape, base);
+    const size_t size = drupe_dtype_size(dtype);
+    memset(s, 0, sizeof(*s));
+    CHECK(drupe_array_empty(queue, DRUPE_MEM_DEVICE, dtype, base_ndim, base, &s->array));
+    s->base = malloc(s->array.size * size + 1);
+    assert_non_null(s->base);
+    for (size_t k = 0; k < s->array.size; k++)
+        number_store(s->base + k * size, sample_number(dtype, (unsigned)k + seed, special));
+    CHECK(drupe_array_from_host(&s->array, s->base, NULL));
+    view_sample(layout, &s->array);
+}
+
+void sample_clear(sample *s)
+{
+    CHECK(drupe_queue_wait(s->array.queue, DRUPE_FOREVER));
+    drupe_array_clear(&s->array);
+    free(s->base);
+}
+
+number sample_at(const sample *s, int ndim, const size_t *index)
+{
+    const drupe_array *a = &s->array;
+    ptrdiff_t at = (ptrdiff_t)a->offset;
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] != 1) at += (ptrdiff_t)index[ndim - a->ndim + d] * a->strides[d];
+    return number_load(s->base + at * (ptrdiff_t)drupe_dtype_size(a->dtype), a->dtype);
+}
+
+void *array_fetch(const drupe_array *array)
+{
+    drupe_event *event = NULL;
+    void *bytes = malloc(array->size * drupe_dtype_size(array->dtype) + 1);
+    assert_non_null(bytes);
+    CHECK(drupe_array_to_host(array, bytes, &event));
+    CHECK(drupe_event_wait(event, DRUPE_FOREVER));
+    drupe_event_release(event);
+    return bytes;
+}
+
+bool index_next(int ndim, const size_t *shape, size_t *index)
+{
+    for (int d = ndim - 1; d >= 0; d--) {
+        if (++index[d] < shape[d]) return true;
+        index[d] = 0;
+    }
+    return false;
+}

@@ -1,0 +1,298 @@
+/* Every element-wise operation on every pair of types and layouts, against arithmetic on single numbers. */
+#include "fixture.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t SHAPE[] = {3, 4, 5};
+
+/* OpenCL promises a few units in the last place where the host is exact. */
+static int tolerance(drupe_op op)
+{
+    switch ((int)op) {
+    case DRUPE_OP_DIVIDE:
+    case DRUPE_OP_SQRT:
+    case DRUPE_OP_EXP:
+    case DRUPE_OP_LOG: return 4;
+    case DRUPE_OP_SIN:
+    case DRUPE_OP_COS: return 5;
+    case DRUPE_OP_POW: return 16;
+    default: return 0;
+    }
+}
+
+/* The type computed in, found without the engine's tables. */
+static drupe_dtype compute_type(drupe_op op, const drupe_operand *in, size_t nin, drupe_dtype result)
+{
+    drupe_dtype common = DRUPE_DTYPE_NONE;
+    if (op == DRUPE_OP_LOGICAL_AND || op == DRUPE_OP_LOGICAL_OR || op == DRUPE_OP_LOGICAL_NOT)
+        return DRUPE_BOOL;
+    if (op < DRUPE_OP_EQUAL || op > DRUPE_OP_GREATER_EQUAL) return result;
+    for (size_t i = 0; i < nin; i++)
+        if (in[i].array)
+            common = common == DRUPE_DTYPE_NONE ? in[i].array->dtype
+                                                : drupe_dtype_promote(common, in[i].array->dtype);
+    for (size_t i = 0; i < nin; i++) {
+        if (in[i].array) continue;
+        if (in[i].scalar.kind == DRUPE_SCALAR_KIND_FLOAT && !is_float(common)) common = DRUPE_FLOAT64;
+        if (in[i].scalar.kind == DRUPE_SCALAR_KIND_INT && common == DRUPE_BOOL) common = DRUPE_INT64;
+    }
+    return common;
+}
+
+static number operand_at(const drupe_operand *in, const sample *s, int ndim, const size_t *index)
+{
+    if (in->array) return sample_at(s, ndim, index);
+    if (in->scalar.kind == DRUPE_SCALAR_KIND_FLOAT) return (number){DRUPE_FLOAT64, 0, in->scalar.f};
+    return (number){DRUPE_INT64, in->scalar.i, 0};
+}
+
+/* Compare `out` with the reference at every index. */
+static void check_result(drupe_op op, const drupe_operand *in, const sample *samples, size_t nin,
+                         drupe_dtype result, const drupe_array *out)
+{
+    const drupe_dtype compute = compute_type(op, in, nin, result);
+    size_t index[DRUPE_MAX_DIMS] = {0};
+    const size_t size = drupe_dtype_size(out->dtype);
+    char *bytes = array_fetch(out);
+    for (size_t k = 0; k < out->size; k++) {
+        const number a = number_cast(operand_at(&in[0], &samples[0], out->ndim, index), compute);
+        const number b =
+            nin > 1 ? number_cast(operand_at(&in[1], &samples[1], out->ndim, index), compute) : a;
+        const number expected = number_cast(number_apply(op, a, b), out->dtype);
+        const number got = number_load(bytes + k * size, out->dtype);
+        if (!number_close(got, expected, tolerance(op)))
+            fail_msg("%s of %s, element %zu: %s(%.17g %" PRId64 ", %.17g %" PRId64 ") = %.17g %" PRId64
+                     ", not %.17g %" PRId64,
+                     drupe_op_name(op), drupe_dtype_name(compute), k, drupe_op_name(op), a.f, a.i, b.f, b.i,
+                     got.f, got.i, expected.f, expected.i);
+        index_next(out->ndim, out->shape, index);
+    }
+    free(bytes);
+}
+
+static void apply_and_check(drupe_op op, const drupe_operand *in, const sample *samples, size_t nin)
+{
+    drupe_array out = {0};
+    const drupe_dtype result = drupe_op_result(op, in, nin);
+    if (result == DRUPE_DTYPE_NONE) {
+        assert_int_not_equal(drupe_array_apply(op, in, nin, &out), DRUPE_OK);
+        assert_null(out.memory);
+        return;
+    }
+    CHECK(drupe_array_apply(op, in, nin, &out));
+    assert_int_equal(out.dtype, result);
+    check_result(op, in, samples, nin, result, &out);
+    drupe_array_clear(&out);
+}
+
+/* On OpenCL each pair of types is a program to build: equal types and a few pairs are enough there. */
+static bool worth_testing(const drupe_queue *queue, drupe_dtype a, drupe_dtype b)
+{
+    if (queue_is_host(queue) || a == b) return true;
+    return (a == DRUPE_INT32 && b == DRUPE_FLOAT32) || (a == DRUPE_FLOAT64 && b == DRUPE_BOOL);
+}
+
+static void binary_layouts(drupe_queue *queue, drupe_op op, drupe_dtype a, drupe_dtype b)
+{
+    for (int x = 0; x < LAYOUT_COUNT; x++) {
+        for (int y = 0; y < LAYOUT_COUNT; y++) {
+            sample samples[2];
+            sample_make(queue, a, (sample_layout)x, 3, SHAPE, 1, true, &samples[0]);
+            sample_make(queue, b, (sample_layout)y, 3, SHAPE, 40, true, &samples[1]);
+            const drupe_operand in[] = {{.array = &samples[0].array}, {.array = &samples[1].array}};
+            apply_and_check(op, in, samples, 2);
+            sample_clear(&samples[1]);
+            sample_clear(&samples[0]);
+        }
+    }
+}
+
+static void binary_scalars(drupe_queue *queue, drupe_op op, drupe_dtype dtype)
+{
+    static const drupe_scalar scalars[] = {{.kind = DRUPE_SCALAR_KIND_BOOL, .i = 1},
+                                           {.kind = DRUPE_SCALAR_KIND_INT, .i = -3},
+                                           {.kind = DRUPE_SCALAR_KIND_FLOAT, .f = 2.5}};
+    for (int x = 0; x < LAYOUT_COUNT; x++) {
+        sample samples[2];
+        sample_make(queue, dtype, (sample_layout)x, 3, SHAPE, 9, true, &samples[0]);
+        samples[1] = samples[0];
+        for (size_t i = 0; i < 3; i++) {
+            const drupe_operand array = {.array = &samples[0].array}, scalar = {.scalar = scalars[i]};
+            if (!queue_is_host(queue) && (int)scalars[i].kind != (is_float(dtype) ? 2 : 1)) continue;
+            apply_and_check(op, (const drupe_operand[]){array, scalar}, samples, 2);
+            apply_and_check(op, (const drupe_operand[]){scalar, array}, samples, 2);
+        }
+        sample_clear(&samples[0]);
+    }
+}
+
+static void test_binary(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int op = 0; op < DRUPE_OP_COUNT; op++) {
+            if (drupe_op_kind_of((drupe_op)op) != DRUPE_OP_ELEMENTWISE || drupe_op_arity((drupe_op)op) != 2)
+                continue;
+            for (int a = 0; a < DRUPE_DTYPE_COUNT; a++) {
+                for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
+                    if (worth_testing(queues[q], (drupe_dtype)a, (drupe_dtype)b))
+                        binary_layouts(queues[q], (drupe_op)op, (drupe_dtype)a, (drupe_dtype)b);
+                binary_scalars(queues[q], (drupe_op)op, (drupe_dtype)a);
+            }
+        }
+}
+
+static void test_unary(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int op = 0; op < DRUPE_OP_COUNT; op++) {
+            if (drupe_op_kind_of((drupe_op)op) != DRUPE_OP_ELEMENTWISE || drupe_op_arity((drupe_op)op) != 1)
+                continue;
+            for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++)
+                for (int x = 0; x < LAYOUT_COUNT; x++) {
+                    sample s;
+                    sample_make(queues[q], (drupe_dtype)dtype, (sample_layout)x, 3, SHAPE, 5, true, &s);
+                    apply_and_check((drupe_op)op, &(drupe_operand){.array = &s.array}, &s, 1);
+                    sample_clear(&s);
+                }
+        }
+}
+
+/* Long enough for several work-items, blocks and vector tails. */
+static void test_long(void **state)
+{
+    static const size_t shapes[][2] = {{1, 100003}, {317, 331}, {40001, 3}};
+    static const drupe_op ops[] = {DRUPE_OP_ADD, DRUPE_OP_EXP, DRUPE_OP_LESS};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (size_t i = 0; i < 3; i++)
+            for (size_t k = 0; k < 3; k++)
+                for (int x = 0; x < LAYOUT_COUNT - 1; x++) {
+                    sample samples[2];
+                    sample_make(queues[q], DRUPE_FLOAT32, (sample_layout)x, 2, shapes[i], 3, true,
+                                &samples[0]);
+                    sample_make(queues[q], DRUPE_INT32, CONTIGUOUS, 2, shapes[i], 8, false, &samples[1]);
+                    const drupe_operand in[] = {{.array = &samples[0].array}, {.array = &samples[1].array}};
+                    apply_and_check(ops[k], in, samples, (size_t)drupe_op_arity(ops[k]));
+                    sample_clear(&samples[1]);
+                    sample_clear(&samples[0]);
+                }
+}
+
+static void test_empty(void **state)
+{
+    static const size_t shape[] = {2, 0, 3};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++) {
+        sample samples[2];
+        sample_make(queues[q], DRUPE_FLOAT32, CONTIGUOUS, 3, shape, 0, false, &samples[0]);
+        sample_make(queues[q], DRUPE_FLOAT32, ROW, 3, shape, 0, false, &samples[1]);
+        const drupe_operand in[] = {{.array = &samples[0].array}, {.array = &samples[1].array}};
+        drupe_array out = {0};
+        CHECK(drupe_array_apply(DRUPE_OP_ADD, in, 2, &out));
+        assert_int_equal(out.ndim, 3);
+        assert_int_equal(out.size, 0);
+        assert_int_equal(out.shape[2], 3);
+        CHECK(drupe_array_apply(DRUPE_OP_ADD, in, 2, &out));
+        drupe_array_clear(&out);
+        sample_clear(&samples[1]);
+        sample_clear(&samples[0]);
+    }
+}
+
+static void test_in_place(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int a = 0; a < DRUPE_DTYPE_COUNT; a++)
+            for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
+                for (int x = 0; x < BROADCAST; x++) {
+                    sample samples[2];
+                    if (!worth_testing(queues[q], (drupe_dtype)a, (drupe_dtype)b)) continue;
+                    sample_make(queues[q], (drupe_dtype)a, (sample_layout)x, 3, SHAPE, 1, false, &samples[0]);
+                    sample_make(queues[q], (drupe_dtype)b, ROW, 3, SHAPE, 7, false, &samples[1]);
+                    const drupe_operand in[] = {{.array = &samples[0].array}, {.array = &samples[1].array}};
+                    const drupe_dtype result = drupe_op_result(DRUPE_OP_MULTIPLY, in, 2);
+                    drupe_array out;
+                    drupe_array_view(&samples[0].array, &out);
+                    const bool fits =
+                        is_float((drupe_dtype)a) || (!is_float(result) && (a != DRUPE_BOOL || a == b));
+                    const drupe_status status = drupe_array_apply(DRUPE_OP_MULTIPLY, in, 2, &out);
+                    assert_int_equal(status, fits ? DRUPE_OK : DRUPE_E_INVALID);
+                    if (fits) check_result(DRUPE_OP_MULTIPLY, in, samples, 2, result, &out);
+                    drupe_array_clear(&out);
+                    sample_clear(&samples[1]);
+                    sample_clear(&samples[0]);
+                }
+}
+
+/* out is a shifted or reversed view of an input. */
+static void test_overlap(void **state)
+{
+    static const size_t n = 5000;
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int reversed = 0; reversed < 2; reversed++) {
+            sample s;
+            sample_make(queues[q], DRUPE_INT32, CONTIGUOUS, 1, &n, 1, false, &s);
+            drupe_array whole, out;
+            drupe_array_view(&s.array, &whole);
+            drupe_array_view(&s.array, &out);
+            const ptrdiff_t last = (ptrdiff_t)n - 1;
+            const drupe_slice from = {0, 1, n - 1, false};
+            const drupe_slice forward = {1, 1, n - 1, false}, backward = {last, -1, n - 1, false};
+            CHECK(drupe_array_slice(&s.array, &from));
+            CHECK(drupe_array_slice(&out, reversed ? &backward : &forward));
+            const drupe_operand in[] = {{.array = &s.array}, {.array = &s.array}};
+            CHECK(drupe_array_apply(DRUPE_OP_ADD, in, 2, &out));
+            check_result(DRUPE_OP_ADD, in, (const sample[]){s, s}, 2, DRUPE_INT32, &out);
+            drupe_array_clear(&out);
+            drupe_array_clear(&whole);
+            sample_clear(&s);
+        }
+}
+
+static void test_errors(void **state)
+{
+    static const size_t shape[] = {2, 3}, other[] = {4};
+    drupe_array out = {0};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++) {
+        sample a, b, c;
+        sample_make(queues[q], DRUPE_INT32, CONTIGUOUS, 2, shape, 0, false, &a);
+        sample_make(queues[q], DRUPE_INT32, CONTIGUOUS, 1, other, 0, false, &b);
+        sample_make(queues[queue_count - 1 - q], DRUPE_INT32, CONTIGUOUS, 2, shape, 0, false, &c);
+        const drupe_operand clash[] = {{.array = &a.array}, {.array = &b.array}};
+        assert_int_equal(drupe_array_apply(DRUPE_OP_ADD, clash, 2, &out), DRUPE_E_INVALID);
+        assert_non_null(strstr(drupe_error_last()->text, "(2, 3) and (4,)"));
+        assert_int_equal(drupe_array_apply(DRUPE_OP_ADD, clash, 1, &out), DRUPE_E_INVALID);
+        assert_int_equal(drupe_array_apply(DRUPE_OP_SUM, clash, 1, &out), DRUPE_E_INVALID);
+        assert_int_equal(drupe_array_apply(DRUPE_OP_NEGATIVE, &(drupe_operand){.scalar = {.i = 1}}, 1, &out),
+                         DRUPE_E_INVALID);
+        const drupe_operand large[] = {{.array = &a.array},
+                                       {.scalar = {.kind = DRUPE_SCALAR_KIND_INT, .i = INT64_C(1) << 40}}};
+        assert_int_equal(drupe_array_apply(DRUPE_OP_ADD, large, 2, &out), DRUPE_E_OUT_OF_RANGE);
+        CHECK(drupe_array_apply(DRUPE_OP_LESS, large, 2, &out));
+        drupe_array_clear(&out);
+        if (queue_count > 1) {
+            const drupe_operand apart[] = {{.array = &a.array}, {.array = &c.array}};
+            assert_int_equal(drupe_array_apply(DRUPE_OP_ADD, apart, 2, &out), DRUPE_E_PLACEMENT);
+            assert_non_null(strstr(drupe_error_last()->text, "to_device"));
+        }
+        assert_null(out.memory);
+        sample_clear(&c);
+        sample_clear(&b);
+        sample_clear(&a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_binary), cmocka_unit_test(test_unary),    cmocka_unit_test(test_long),
+        cmocka_unit_test(test_empty),  cmocka_unit_test(test_in_place), cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_errors),
+    };
+    return cmocka_run_group_tests(tests, queues_open, queues_close);
+}

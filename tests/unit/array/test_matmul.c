@@ -1,0 +1,118 @@
+/* Matrix products against the definition; numbers are small, so that they are exact. */
+#include "fixture.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void check_product(const sample *a, const sample *b, size_t m, size_t n, size_t k,
+                          const drupe_array *out)
+{
+    const size_t size = drupe_dtype_size(out->dtype);
+    char *bytes = array_fetch(out);
+    assert_int_equal(out->size, m * n);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            number sum = number_identity(DRUPE_OP_SUM, out->dtype);
+            for (size_t l = 0; l < k; l++) {
+                const size_t left[] = {i, l}, right[] = {l, j};
+                const number x = number_cast(
+                    sample_at(a, a->array.ndim, a->array.ndim == 2 ? left : left + 1), out->dtype);
+                const number y = number_cast(sample_at(b, b->array.ndim, right), out->dtype);
+                sum = number_apply(DRUPE_OP_ADD, sum, number_apply(DRUPE_OP_MULTIPLY, x, y));
+            }
+            const number got = number_load(bytes + (i * n + j) * size, out->dtype);
+            if (!number_close(got, sum, 1))
+                fail_msg("matmul of %s, %zux%zux%zu, element (%zu, %zu): %.17g %" PRId64
+                         ", not %.17g %" PRId64,
+                         drupe_dtype_name(out->dtype), m, n, k, i, j, got.f, got.i, sum.f, sum.i);
+        }
+    free(bytes);
+}
+
+/* 0 as m or n: that operand is a vector. */
+static void multiply(drupe_queue *queue, drupe_dtype ta, drupe_dtype tb, sample_layout la, sample_layout lb,
+                     size_t m, size_t n, size_t k, bool a_vector, bool b_vector)
+{
+    const size_t left[] = {m, k}, right[] = {k, n};
+    sample a, b;
+    drupe_array out = {0};
+    sample_make(queue, ta, la, a_vector ? 1 : 2, a_vector ? left + 1 : left, 1, false, &a);
+    sample_make(queue, tb, lb, b_vector ? 1 : 2, right, 4, false, &b);
+    CHECK(drupe_array_matmul(&a.array, &b.array, &out));
+    assert_int_equal(out.ndim, 2 - a_vector - b_vector);
+    assert_int_equal(out.dtype, drupe_dtype_promote(ta, tb));
+    check_product(&a, &b, a_vector ? 1 : m, b_vector ? 1 : n, k, &out);
+    drupe_array_clear(&out);
+    sample_clear(&b);
+    sample_clear(&a);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int a = 0; a < DRUPE_DTYPE_COUNT; a++)
+            for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
+                multiply(queues[q], (drupe_dtype)a, (drupe_dtype)b, CONTIGUOUS, CONTIGUOUS, 7, 9, 11, false,
+                         false);
+}
+
+static void test_shapes(void **state)
+{
+    static const size_t sizes[][3] = {{1, 1, 1},    {17, 70, 5}, {1, 130, 3}, {130, 1, 3},
+                                      {64, 65, 66}, {3, 4, 0},   {0, 3, 4},   {3, 0, 4}};
+    static const drupe_dtype types[] = {DRUPE_INT32, DRUPE_FLOAT32, DRUPE_FLOAT64};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (size_t t = 0; t < 3; t++)
+            for (size_t i = 0; i < 8; i++)
+                for (int x = 0; x < BROADCAST; x++)
+                    for (int y = 0; y < BROADCAST; y++) {
+                        const size_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+                        multiply(queues[q], types[t], types[t], (sample_layout)x, (sample_layout)y, m, n, k,
+                                 false, false);
+                    }
+}
+
+static void test_vectors(void **state)
+{
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++)
+        for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++)
+            for (int x = 0; x < BROADCAST; x++)
+                for (int y = 0; y < BROADCAST; y++)
+                    for (int which = 1; which < 4; which++)
+                        multiply(queues[q], (drupe_dtype)dtype, (drupe_dtype)dtype, (sample_layout)x,
+                                 (sample_layout)y, 33, 20, 50, which & 1, which & 2);
+}
+
+static void test_errors(void **state)
+{
+    static const size_t shape[] = {2, 3, 4};
+    (void)state;
+    for (size_t q = 0; q < queue_count; q++) {
+        sample a, b, c;
+        drupe_array out = {0};
+        sample_make(queues[q], DRUPE_FLOAT32, CONTIGUOUS, 2, shape, 0, false, &a);
+        sample_make(queues[q], DRUPE_FLOAT32, CONTIGUOUS, 3, shape, 0, false, &b);
+        sample_make(queues[q], DRUPE_FLOAT32, ZERO_D, 1, shape, 0, false, &c);
+        assert_int_equal(drupe_array_matmul(&a.array, &a.array, &out), DRUPE_E_INVALID);
+        assert_non_null(strstr(drupe_error_last()->text, "(2, 3) and (2, 3)"));
+        assert_int_equal(drupe_array_matmul(&a.array, &b.array, &out), DRUPE_E_UNSUPPORTED);
+        assert_int_equal(drupe_array_matmul(&a.array, &c.array, &out), DRUPE_E_INVALID);
+        assert_null(out.memory);
+        sample_clear(&c);
+        sample_clear(&b);
+        sample_clear(&a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_errors),
+    };
+    return cmocka_run_group_tests(tests, queues_open, queues_close);
+}
