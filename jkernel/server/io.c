@@ -18,7 +18,7 @@ static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
     items[IOPUB] = (zmq_pollitem_t){.socket = server->sockets[JK_IOPUB], .events = ZMQ_POLLIN};
     items[STDIN] = (zmq_pollitem_t){.socket = server->sockets[JK_STDIN], .events = ZMQ_POLLIN};
     int count = PIPES;
-    if (!atomic_load(&server->stdio.active) || jk_outbox_full(server)) return count;
+    if (!atomic_load(&server->stdio.active) || jk_outbox_crowded(server)) return count;
     for (int i = 0; i < 2; i++) {
         const jk_pipe *captured = &server->stdio.pipes[i];
         if (atomic_load(&captured->ended)) continue;

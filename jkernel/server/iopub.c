@@ -98,8 +98,7 @@ static void publish_note(jk_server *server, const jk_entry *entry)
 {
     char text[160];
     int size = snprintf(text, sizeof text,
-                        "\n[%zu bytes of output were left out here: a client did not read for %d s]\n",
-                        entry->lost, (int)(JK_WRITER_WAIT / JK_SECOND));
+                        "\n[%zu bytes of output were left out here: a client does not read]\n", entry->lost);
     publish_text(server, entry, JK_STDERR, text, (size_t)size);
 }
 
@@ -172,9 +171,9 @@ static int stall_delay(jk_outbox *outbox, jk_entry *head)
     if (outbox->stall_since == 0 || landed != outbox->stall_landed) {
         outbox->stall_since = now;
         outbox->stall_landed = landed;
-        outbox->stalled = false;
     }
-    if (now - outbox->stall_since < JK_WRITER_WAIT) return STALL_LOOK;
+    int64_t rest = outbox->stall_since + outbox->patience - now;
+    if (rest > 0) return rest < STALL_LOOK * JK_MILLISECOND ? delay_ms(rest) : STALL_LOOK;
     jk_entry_give_way(outbox, head);
     return 0;
 }
@@ -228,6 +227,7 @@ int jk_iopub_send(jk_server *server)
     int delay = 0;
     pthread_mutex_lock(&outbox->lock);
     outbox->sleeping = false;
+    if (outbox->stalled && outbox->stalled_at != atomic_load(&outbox->landed)) outbox->stalled = false;
     if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
     for (int i = 0; i < BATCH; i++) {
         delay = head_delay(outbox);

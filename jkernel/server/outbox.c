@@ -13,6 +13,7 @@
 
 int jk_outbox_open(jk_outbox *outbox)
 {
+    outbox->patience = JK_WRITER_WAIT;
     outbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (outbox->wake < 0) return -1;
     if (jk_mutex_open(&outbox->lock) != 0) return -1;
@@ -196,12 +197,12 @@ static bool outbox_full(const jk_outbox *outbox)
     return outbox->bytes + atomic_load(&outbox->flight) > JK_OUTBOX_LIMIT;
 }
 
-bool jk_outbox_full(jk_server *server)
+bool jk_outbox_crowded(jk_server *server)
 {
     pthread_mutex_lock(&server->outbox.lock);
-    bool full = outbox_full(&server->outbox);
+    bool crowded = server->outbox.bytes > JK_OUTBOX_LIMIT;
     pthread_mutex_unlock(&server->outbox.lock);
-    return full;
+    return crowded;
 }
 
 void jk_outbox_wait_room(jk_server *server)
@@ -209,13 +210,15 @@ void jk_outbox_wait_room(jk_server *server)
     jk_outbox *outbox = &server->outbox;
     pthread_mutex_lock(&outbox->lock);
     if (outbox_full(outbox)) {
-        int64_t deadline = jk_clock() + JK_WRITER_WAIT;
+        int64_t deadline = jk_clock() + outbox->patience;
         outbox->waiting++;
         while (!outbox->closed && !outbox->stalled && outbox_full(outbox)) {
             atomic_store(&outbox->watched, true);
             /* The last of it may have landed before the flag was up. */
             if (!outbox_full(outbox)) break;
-            if (!jk_condition_wait(&outbox->moved, &outbox->lock, deadline)) outbox->stalled = true;
+            if (jk_condition_wait(&outbox->moved, &outbox->lock, deadline)) continue;
+            outbox->stalled = true;
+            outbox->stalled_at = atomic_load(&outbox->landed);
         }
         outbox->waiting--;
         if (outbox->stalled && outbox->bytes > JK_OUTBOX_LIMIT) oldest_text_give_way(outbox);

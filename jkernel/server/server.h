@@ -109,7 +109,9 @@ typedef struct jk_outbox {
     unsigned waiting;      /* threads in a wait for `moved` */
     bool sleeping;         /* the io thread is in its poll: write to `wake` */
     bool closed;           /* nothing is accepted any more */
-    bool stalled;          /* a writer waited in vain; cleared by progress */
+    bool stalled;          /* a writer waited in vain: the next ones do not wait until there is progress */
+    unsigned stalled_at;   /* `landed` at that time */
+    int64_t patience;      /* how long writers wait */
     int wake;              /* eventfd */
     jk_parent *cell;       /* the executing cell, retained */
     jk_parent *last_cell;  /* the latest cell, executing or not, retained */
@@ -143,7 +145,9 @@ int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry);
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 /* Wait for room, at most JK_WRITER_WAIT; then the oldest stream text gives way. Hold no lock. */
 void jk_outbox_wait_room(jk_server *server);
-bool jk_outbox_full(jk_server *server);
+/* Whether the queue alone is over the limit. Descriptors are read until then: what is in flight may belong to
+ * a subscriber that never reads, and must not block a program that writes. */
+bool jk_outbox_crowded(jk_server *server);
 /* io thread: its poll has ended. */
 void jk_outbox_awake(jk_server *server);
 /* Wake the io thread, whatever the outbox holds. Any thread. */

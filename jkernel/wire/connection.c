@@ -71,7 +71,7 @@ static int field_text(const jk_config *config, const char *name, const char *fal
                  config->path, size - 1);
         return -1;
     }
-    strcpy(text, found);
+    memcpy(text, found, strlen(found) + 1);
     return 0;
 }
 

@@ -19,7 +19,7 @@
 
 void connection_file(const char *text, unsigned mode, char *path)
 {
-    strcpy(path, "/tmp/jk-test-XXXXXX");
+    snprintf(path, 64, "/tmp/jk-test-XXXXXX");
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
@@ -87,7 +87,16 @@ void kernel_stop(test_kernel *kernel)
 /* --- The client --------------------------------------------------------------------------------------------
  */
 
-void client_open_quiet(test_client *client, const char *path)
+static void socket_encrypt(void *socket, const jk_config *config)
+{
+    char public_key[JK_KEY_Z85], secret_key[JK_KEY_Z85];
+    assert_int_equal(zmq_curve_keypair(public_key, secret_key), 0);
+    zmq_setsockopt(socket, ZMQ_CURVE_SERVERKEY, config->curve_public, JK_KEY_Z85);
+    zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public_key, JK_KEY_Z85);
+    assert_int_equal(zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret_key, JK_KEY_Z85), 0);
+}
+
+static void open_sockets(test_client *client, const char *path, bool encrypted)
 {
     char problem[512] = "", endpoint[128];
     static const int types[JK_CHANNELS] = {ZMQ_DEALER, ZMQ_SUB, ZMQ_DEALER, ZMQ_DEALER, ZMQ_DEALER};
@@ -108,9 +117,20 @@ void client_open_quiet(test_client *client, const char *path)
         } else {
             zmq_setsockopt(client->sockets[i], ZMQ_ROUTING_ID, client->session.id, 32);
         }
+        if (encrypted) socket_encrypt(client->sockets[i], &client->config);
         snprintf(endpoint, sizeof endpoint, "tcp://%s:%d", client->config.ip, client->config.ports[i]);
         assert_int_equal(zmq_connect(client->sockets[i], endpoint), 0);
     }
+}
+
+void client_open_quiet(test_client *client, const char *path)
+{
+    open_sockets(client, path, false);
+}
+
+void client_open_encrypted(test_client *client, const char *path)
+{
+    open_sockets(client, path, true);
 }
 
 void client_subscribe(test_client *client, const char *topic)
@@ -268,7 +288,7 @@ int client_until_idle(test_client *client, const char *id, char *text, size_t si
             streams++;
             const char *part = received_text(&message, "text");
             if (text && used + strlen(part) < size) {
-                strcpy(text + used, part);
+                memcpy(text + used, part, strlen(part) + 1);
                 used += strlen(part);
             }
         }

@@ -42,6 +42,8 @@ typedef struct test_client {
 void client_open(test_client *client, const char *path);
 /* The same, but iopub is left to the caller. */
 void client_open_quiet(test_client *client, const char *path);
+/* The same, with the keys of the connection file. */
+void client_open_encrypted(test_client *client, const char *path);
 void client_subscribe(test_client *client, const char *topic);
 void client_close(test_client *client);
 

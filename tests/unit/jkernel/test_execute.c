@@ -67,7 +67,7 @@ static void test_one_session(void **state)
         if (i == 0) snprintf(session, sizeof session, "%s", found);
         assert_string_equal(found, session);
         assert_string_not_equal(found, the_client.session.id);
-        strcpy(ids[i], message.id);
+        snprintf(ids[i], sizeof ids[i], "%s", message.id);
         for (int j = 0; j < i; j++) assert_string_not_equal(ids[i], ids[j]);
         received_clear(&message);
     }

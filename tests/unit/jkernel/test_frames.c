@@ -92,7 +92,10 @@ static void test_good(void **state)
     add(&frames, slice(""));
     const char *problem;
     jk_message *message = jk_message_parse(&frames, signer, NULL, &problem);
-    if (!message) fail_msg("%s", problem);
+    if (!message) {
+        fail_msg("%s", problem);
+        return;
+    }
     assert_string_equal(message->id, "m1");
     assert_string_equal(message->type, "execute_request");
     assert_null(message->subshell);
@@ -273,7 +276,10 @@ static void test_socket_round_trip(void **state)
     const char *problem;
     assert_int_equal(jk_frames_receive(right, &frames), 1);
     jk_message *message = jk_message_parse(&frames, signer, NULL, &problem);
-    if (!message) fail_msg("%s", problem);
+    if (!message) {
+        fail_msg("%s", problem);
+        return;
+    }
     assert_true(slice_equals(jk_message_identity(message, 0), "topic"));
     assert_true(slice_equals(jk_message_parent_header(message), "{}"));
     assert_int_equal(jk_message_buffer_count(message), 40);

@@ -212,14 +212,44 @@ static void test_vanishing_clients(void **state)
     }
 }
 
+/* With keys in the connection file only clients that know them get through. */
+static void test_curve(void **state)
+{
+    (void)state;
+    if (!zmq_has("curve")) skip();
+    char public_key[JK_KEY_Z85], secret_key[JK_KEY_Z85], text[700], path[64], problem[512] = "", id[64];
+    test_received reply;
+    test_client outside, inside;
+    fake_executor fake;
+    assert_int_equal(zmq_curve_keypair(public_key, secret_key), 0);
+    const char *usual = connection_text("secret");
+    snprintf(text, sizeof text, "%.*s,\"curve_publickey\":\"%s\",\"curve_secretkey\":\"%s\"}",
+             (int)strlen(usual) - 1, usual, public_key, secret_key);
+    connection_file(text, 0600, path);
+    fake_executor_init(&fake);
+    fake.server = jk_server_open(path, &fake.executor, problem, sizeof problem);
+    assert_string_equal(problem, "");
+    client_open_quiet(&outside, path);
+    client_open_encrypted(&inside, path);
+    client_send(&outside, JK_SHELL, "kernel_info_request", "{}", id);
+    client_expect_silence(&outside, JK_SHELL, 300);
+    client_send(&inside, JK_SHELL, "kernel_info_request", "{}", id);
+    client_expect(&inside, JK_SHELL, "kernel_info_reply", id, &reply);
+    received_clear(&reply);
+    client_close(&outside);
+    client_close(&inside);
+    jk_server_close(fake.server);
+    unlink(path);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_garbage),           CASE(test_not_zmq),          CASE(test_replay),
-        CASE(test_wrong_key),         CASE(test_nulls_and_extras), CASE(test_large),
-        CASE(test_vanishing_clients),
+        CASE(test_garbage),           CASE(test_not_zmq),           CASE(test_replay),
+        CASE(test_wrong_key),         CASE(test_nulls_and_extras),  CASE(test_large),
+        CASE(test_vanishing_clients), cmocka_unit_test(test_curve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

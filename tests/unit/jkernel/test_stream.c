@@ -1,5 +1,6 @@
 /* Output: order, coalescing, captured descriptors, slow subscribers, forked children. */
 #include "harness.h"
+#include "jkernel/server/server.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,13 +132,12 @@ static void test_switches_keep_order(void **state)
 static void test_captured_order(void **state)
 {
     (void)state;
-    char text[4096], code[2048] = "", expected[512] = "";
+    char text[4096], code[2048], expected[512];
+    int coded = 0, wanted = 0;
     for (int i = 0; i < 20; i++) {
-        char part[64];
-        snprintf(part, sizeof part, "print p%d\\nwrite w%d\\ncprint c%d\\n", i, i, i);
-        strcat(code, part);
-        snprintf(part, sizeof part, "p%d\nw%d\nc%d\n", i, i, i);
-        strcat(expected, part);
+        coded += snprintf(code + coded, sizeof code - (size_t)coded, "print p%d\\nwrite w%d\\ncprint c%d\\n",
+                          i, i, i);
+        wanted += snprintf(expected + wanted, sizeof expected - (size_t)wanted, "p%d\nw%d\nc%d\n", i, i, i);
     }
     run(code, text, sizeof text);
     assert_string_equal(text, expected);
@@ -266,6 +266,51 @@ static void test_slow_subscriber(void **state)
     client_close(&slow);
 }
 
+/* One subscriber never reads: the writer is held up, then text gives way with a note, and the other
+ * subscriber still learns how the cell ended. When the first one reads again, nothing is lost any more. */
+static void test_dead_subscriber(void **state)
+{
+    (void)state;
+    test_client dead;
+    char id[64], text[1024];
+    client_open_quiet(&dead, the_kernel.path);
+    int one = 1, bytes = 8192;
+    zmq_setsockopt(dead.sockets[JK_IOPUB], ZMQ_RCVHWM, &one, sizeof one);
+    zmq_setsockopt(dead.sockets[JK_IOPUB], ZMQ_RCVBUF, &bytes, sizeof bytes);
+    client_subscribe(&dead, "");
+    test_received message;
+    assert_true(client_receive(&dead, JK_IOPUB, WAIT, &message));
+    received_clear(&message);
+    jk_outbox *outbox = &the_kernel.fake.server->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    outbox->patience = 300 * JK_MILLISECOND;
+    pthread_mutex_unlock(&outbox->lock);
+
+    client_execute(&the_client, "flood 700000\\nprint end", NULL, id);
+    bool noted = false, idle = false;
+    size_t got = 0;
+    while (!idle) {
+        if (!client_receive(&the_client, JK_IOPUB, 30000, &message)) fail_msg("no idle");
+        const char *part = received_text(&message, "text");
+        got += strlen(part);
+        noted = noted || strstr(part, "bytes of output were left out");
+        idle = strcmp(received_text(&message, "execution_state"), "idle") == 0;
+        received_clear(&message);
+    }
+    assert_true(noted);
+    assert_true(got > JK_FLIGHT_LIMIT / 2 && got < 700000ul * 190);
+    expect_reply(id, "ok");
+
+    client_until_idle(&dead, id, NULL, 0);
+    client_execute(&the_client, "flood 1\\nprint whole", NULL, id);
+    client_until_idle(&dead, id, text, sizeof text);
+    assert_int_equal(strlen(text), 196);
+    client_until_idle(&the_client, id, text, sizeof text);
+    assert_int_equal(strlen(text), 196);
+    expect_reply(id, "ok");
+    client_close(&dead);
+}
+
 static void test_flush(void **state)
 {
     (void)state;
@@ -325,6 +370,7 @@ int main(void)
         CAPTURED(test_closed_descriptor),
         CAPTURED(test_forked_child),
         CASE(test_slow_subscriber),
+        CASE(test_dead_subscriber),
         CASE(test_flush),
         CASE(test_publish_buffers),
     };
