@@ -94,15 +94,34 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The kernel has %u arguments, there is no number %zu.",
                                native->nargs, index);
     }
-    if (!native->kinds[index]) {
+    if (!native->params[index].known) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
                                "The OpenCL driver tells nothing about a kernel's arguments.");
     }
-    info->kind = (drupe_arg_kind)(native->kinds[index] - 1);
+    info->kind = (drupe_arg_kind)native->params[index].kind;
     arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
     arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
     drupe_cl_parse_type(info->type_name, &info->scalar, &info->lanes);
     return DRUPE_OK;
+}
+
+static void resolve_param(const drupe_cl_kernel *kernel, cl_uint index, drupe_cl_param *param)
+{
+    static const uint16_t sizes[] = {
+        [DRUPE_SCALAR_UNKNOWN] = 0, [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2,
+        [DRUPE_SCALAR_U16] = 2,     [DRUPE_SCALAR_I32] = 4, [DRUPE_SCALAR_U32] = 4, [DRUPE_SCALAR_I64] = 8,
+        [DRUPE_SCALAR_U64] = 8,     [DRUPE_SCALAR_F16] = 2, [DRUPE_SCALAR_F32] = 4, [DRUPE_SCALAR_F64] = 8};
+    drupe_arg_kind kind = DRUPE_ARG_VALUE;
+    char type[48];
+    drupe_scalar_type scalar;
+    uint32_t lanes;
+    if (!arg_kind(kernel, index, &kind)) return;
+    param->known = true;
+    param->kind = (uint8_t)kind;
+    if (kind != DRUPE_ARG_VALUE) return;
+    arg_text(kernel, index, CL_KERNEL_ARG_TYPE_NAME, type, sizeof type);
+    drupe_cl_parse_type(type, &scalar, &lanes);
+    param->size = (uint16_t)(sizes[scalar] * (lanes == 3 ? 4 : lanes)); /* three lanes are stored as four */
 }
 
 static drupe_status resolve_args(drupe_cl_kernel *kernel)
@@ -110,12 +129,9 @@ static drupe_status resolve_args(drupe_cl_kernel *kernel)
     cl_int code = kernel->api->GetKernelInfo(kernel->id, CL_KERNEL_NUM_ARGS, sizeof kernel->nargs,
                                              &kernel->nargs, NULL);
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Asking for a kernel's number of arguments");
-    kernel->kinds = calloc(kernel->nargs ? kernel->nargs : 1, sizeof *kernel->kinds);
-    if (!kernel->kinds) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's arguments.");
-    for (cl_uint i = 0; i < kernel->nargs; i++) {
-        drupe_arg_kind kind = DRUPE_ARG_VALUE;
-        if (arg_kind(kernel, i, &kind)) kernel->kinds[i] = (uint8_t)(1 + kind);
-    }
+    kernel->params = calloc(kernel->nargs ? kernel->nargs : 1, sizeof *kernel->params);
+    if (!kernel->params) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's arguments.");
+    for (cl_uint i = 0; i < kernel->nargs; i++) resolve_param(kernel, i, &kernel->params[i]);
     return DRUPE_OK;
 }
 
@@ -186,8 +202,8 @@ void drupe_cl_kernel_close(drupe_kernel *kernel)
     drupe_cl_kernel *native = drupe_native(kernel);
     if (native->id) native->api->ReleaseKernel(native->id);
     native->id = NULL;
-    free(native->kinds);
-    native->kinds = NULL;
+    free(native->params);
+    native->params = NULL;
 }
 
 drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)

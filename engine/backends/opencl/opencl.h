@@ -133,16 +133,23 @@ typedef struct drupe_cl_program {
     cl_program id;
 } drupe_cl_program;
 
+/* What a launch checks; some drivers check neither and crash or read past the value. */
+typedef struct drupe_cl_param {
+    bool known;    /* the driver tells about its arguments */
+    uint8_t kind;  /* drupe_arg_kind */
+    uint16_t size; /* of a VALUE in bytes, 0 = unknown */
+} drupe_cl_param;
+
 typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed, of the program */
     cl_kernel id;
     cl_uint nargs;
-    uint8_t *kinds;       /* 1 + drupe_arg_kind per argument, 0 = unknown */
-    size_t max_group;     /* of this kernel on this device */
-    size_t multiple;      /* preferred work-group multiple, at least 1 */
-    size_t required[3];   /* reqd_work_group_size, zeros if none */
-    uint64_t local_bytes; /* declared inside the kernel */
+    drupe_cl_param *params; /* nargs of them */
+    size_t max_group;       /* of this kernel on this device */
+    size_t multiple;        /* preferred work-group multiple, at least 1 */
+    size_t required[3];     /* reqd_work_group_size, zeros if none */
+    uint64_t local_bytes;   /* declared inside the kernel */
     uint64_t private_bytes;
     bool launched;
 } drupe_cl_kernel;

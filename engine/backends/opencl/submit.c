@@ -77,22 +77,52 @@ static cl_int set_pointer(const drupe_cl_kernel *kernel, const drupe_cl_context 
     }
 }
 
-static drupe_status arg_failed(drupe_kernel *kernel, size_t index, const drupe_arg *arg, cl_int code)
+/* "3 (uint n) of the kernel \"f\"" */
+static void describe_arg(drupe_kernel *kernel, size_t index, char *text, size_t size)
+{
+    drupe_arg_info info = {0};
+    bool known = drupe_cl_kernel_arg(kernel, index, &info) == DRUPE_OK;
+    snprintf(text, size, "%zu%s%s%s%s%s of the kernel \"%s\"", index, known ? " (" : "", info.type_name,
+             known ? " " : "", info.name, known ? ")" : "", drupe_kernel_name(kernel));
+}
+
+/* A value given for a pointer would be taken for a buffer's handle and crash the driver. */
+static drupe_status check_arg(drupe_kernel *kernel, size_t index, const drupe_arg *arg)
 {
     static const char *const kinds[] = {"a pointer", "a value", "local memory"};
     const drupe_cl_kernel *native = drupe_native(kernel);
-    drupe_arg_info info;
-    char about[128] = "";
-    if (drupe_cl_kernel_arg(kernel, index, &info) == DRUPE_OK) {
-        snprintf(about, sizeof about, " (%s %s)", info.type_name, info.name);
-    }
-    if (code == CL_SUCCESS) {
-        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu%s of the kernel \"%s\" is %s, not %s.", index,
-                               about, drupe_kernel_name(kernel), kinds[native->kinds[index] - 1],
+    const drupe_cl_param *param = &native->params[index];
+    char about[256];
+    if (!param->known) return DRUPE_OK;
+    if (param->kind != arg->kind) {
+        describe_arg(kernel, index, about, sizeof about);
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %s is %s, not %s.", about, kinds[param->kind],
                                kinds[arg->kind]);
     }
-    return drupe_cl_fail(code, "Setting argument %zu%s of the kernel \"%s\" to %s of %zu bytes", index, about,
-                         drupe_kernel_name(kernel), kinds[arg->kind], arg->size);
+    if (param->size && param->size != arg->size) {
+        describe_arg(kernel, index, about, sizeof about);
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %s takes %u bytes, not %zu.", about, param->size,
+                               arg->size);
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *context, size_t index,
+                            const drupe_arg *arg)
+{
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    char about[256];
+    cl_int code;
+    DRUPE_TRY(check_arg(kernel, index, arg));
+    if (arg->kind == DRUPE_ARG_POINTER) {
+        code = set_pointer(native, context, (cl_uint)index, *(void *const *)arg->value);
+    } else {
+        const void *value = arg->kind == DRUPE_ARG_VALUE ? arg->value : NULL;
+        code = native->api->SetKernelArg(native->id, (cl_uint)index, arg->size, value);
+    }
+    if (code == CL_SUCCESS) return DRUPE_OK;
+    describe_arg(kernel, index, about, sizeof about);
+    return drupe_cl_fail(code, "Setting argument %s", about);
 }
 
 static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *context, const drupe_arg *args,
@@ -101,28 +131,15 @@ static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *conte
     const drupe_cl_kernel *native = drupe_native(kernel);
     uint64_t local = native->local_bytes;
     for (size_t i = 0; i < nargs; i++) {
-        cl_int code;
-        /* A value given for a pointer would be taken for a buffer's handle and crash the driver. */
-        if (native->kinds[i] && native->kinds[i] != 1 + args[i].kind) {
-            return arg_failed(kernel, i, &args[i], CL_SUCCESS);
-        }
-        if (args[i].kind == DRUPE_ARG_POINTER) {
-            code = set_pointer(native, context, (cl_uint)i, *(void *const *)args[i].value);
-        } else {
-            bool value = args[i].kind == DRUPE_ARG_VALUE;
-            code =
-                native->api->SetKernelArg(native->id, (cl_uint)i, args[i].size, value ? args[i].value : NULL);
-            if (!value) local += args[i].size;
-        }
-        if (code != CL_SUCCESS) return arg_failed(kernel, i, &args[i], code);
+        DRUPE_TRY(set_arg(kernel, context, i, &args[i]));
+        if (args[i].kind == DRUPE_ARG_LOCAL) local += args[i].size;
     }
     if (local <= native->device->caps.local_bytes) return DRUPE_OK;
-    return drupe_error_set(
-        DRUPE_E_NO_MEMORY,
-        "The kernel \"%s\" asks for %llu bytes of local memory per work-group, the device has %llu: "
-        "use smaller local arrays.",
-        drupe_kernel_name(kernel), (unsigned long long)local,
-        (unsigned long long)native->device->caps.local_bytes);
+    return drupe_error_set(DRUPE_E_NO_MEMORY,
+                           "The kernel \"%s\" asks for %llu bytes of local memory per work-group, the device "
+                           "has %llu: use smaller local arrays.",
+                           drupe_kernel_name(kernel), (unsigned long long)local,
+                           (unsigned long long)native->device->caps.local_bytes);
 }
 
 static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,

@@ -230,6 +230,16 @@ void close_kernel(drupe_kernel *kernel)
     free_object(kernel);
 }
 
+void need_memory(void)
+{
+    void *state = load_backend("");
+    drupe_device *device = make_device(state, 0);
+    bool has = info_number(device, DRUPE_INFO_USM_DEVICE) != DRUPE_USM_NONE;
+    close_device(device);
+    B->unload(state);
+    if (!has) skip();
+}
+
 /* --- Helpers -------------------------------------------------------------------------------------------- */
 
 static void fixture_open_with(fixture *b, const char *shim, uint32_t flags)

@@ -58,6 +58,8 @@ void fixture_open_profiling(fixture *b, const char *shim);
 void fixture_close(fixture *b);
 /* Load the library under these shim words; skips the test when the machine has no OpenCL device. */
 void *load_backend(const char *shim);
+/* Skips the test when the machine's first OpenCL device has no unified shared memory to lend to the shim. */
+void need_memory(void);
 drupe_status try_load(const char *library, const char *shim, void **state);
 
 drupe_device *make_device(void *state, uint32_t index);

@@ -110,6 +110,7 @@ static void all_properties(void **state)
 static void support_by_tier(void **state)
 {
     (void)state;
+    need_memory();
     static const struct {
         const char *words;
         drupe_usm_support device, shared, host;

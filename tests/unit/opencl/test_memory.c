@@ -20,6 +20,7 @@ static void allocate(fixture *b, drupe_mem_kind kind, size_t size, size_t align,
 static void copies_and_interior_pointers(void **state)
 {
     (void)state;
+    need_memory();
     for (size_t t = 0; t < DRUPE_COUNT_OF(tiers); t++) {
         fixture b;
         fixture_open(&b, tiers[t]);
@@ -44,6 +45,7 @@ static void copies_and_interior_pointers(void **state)
 static void fills(void **state)
 {
     (void)state;
+    need_memory();
     for (size_t t = 0; t < DRUPE_COUNT_OF(tiers); t++) {
         fixture b;
         fixture_open(&b, tiers[t]);
@@ -72,6 +74,7 @@ static void fills(void **state)
 static void large_fills_are_split(void **state)
 {
     (void)state;
+    need_memory();
     fixture b;
     fixture_open(&b, "fills");
     void *shim = dlopen(OPENCL_SHIM, RTLD_NOW | RTLD_NOLOAD);
@@ -96,6 +99,7 @@ static void large_fills_are_split(void **state)
 static void alignments(void **state)
 {
     (void)state;
+    need_memory();
     for (size_t t = 0; t < DRUPE_COUNT_OF(tiers); t++) {
         fixture b;
         fixture_open(&b, tiers[t]);
@@ -125,6 +129,7 @@ static void refuse(const char *words, drupe_mem_kind kind, const char *part)
 static void kinds_a_tier_lacks(void **state)
 {
     (void)state;
+    need_memory();
     refuse("coarse", DRUPE_MEM_SHARED, "no shared memory, since its driver offers coarse-grain SVM only");
     refuse("coarse", DRUPE_MEM_HOST, "allocate device memory and copy");
     refuse("intel noshared", DRUPE_MEM_SHARED, "no shared memory: allocate");
@@ -149,6 +154,7 @@ static void without_shared_memory(void **state)
 static void too_much_memory(void **state)
 {
     (void)state;
+    need_memory();
     for (size_t t = 0; t < DRUPE_COUNT_OF(tiers); t++) {
         fixture b;
         void *pointer = NULL;

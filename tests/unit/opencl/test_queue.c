@@ -76,6 +76,7 @@ static void need_background_work(slow_work *w)
 static void event_waits(void **state)
 {
     (void)state;
+    need_memory();
     static const char *const words[] = {"", "silent"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++) {
         slow_work w;
@@ -101,6 +102,7 @@ static void event_waits(void **state)
 static void queue_waits_in_slices(void **state)
 {
     (void)state;
+    need_memory();
     slow_work w;
     slow_open(&w, "fills", false); /* any word, to have the shim count */
     need_background_work(&w);
@@ -124,6 +126,7 @@ static void queue_waits_in_slices(void **state)
 static void times_in_order(void **state)
 {
     (void)state;
+    need_memory();
     slow_work w;
     slow_open(&w, "", true);
     drupe_event *first = make_event(w.b.queue), *second = make_event(w.b.queue);
@@ -145,6 +148,7 @@ static void times_in_order(void **state)
 static void waits_across_queues(void **state)
 {
     (void)state;
+    need_memory();
     slow_work w;
     slow_open(&w, "", false);
     drupe_queue *other;
@@ -172,6 +176,7 @@ static void waits_across_queues(void **state)
 static void notifications(void **state)
 {
     (void)state;
+    need_memory();
     slow_work w;
     slow_open(&w, "", false);
     need_background_work(&w);
@@ -197,6 +202,7 @@ static void notifications(void **state)
 static void failures(void **state)
 {
     (void)state;
+    need_memory();
     static const char *const words[] = {"fault", "fault silent"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++) {
         slow_work w;
@@ -230,6 +236,7 @@ static void handlers_stay(void **state)
     static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
     struct sigaction ours = {.sa_handler = on_signal}, before[DRUPE_COUNT_OF(numbers)], now;
     for (size_t i = 0; i < DRUPE_COUNT_OF(numbers); i++) sigaction(numbers[i], &ours, &before[i]);
+    need_memory();
     slow_work w;
     slow_open(&w, "", false);
     slow_submit(&w, 1, NULL, 0, NULL);
