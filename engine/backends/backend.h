@@ -127,6 +127,8 @@ struct drupe_backend {
 /* The backends built into this library, in order of preference; ends with NULL. Defined in registry.c, so
  * that core names no backend. */
 extern const drupe_backend *const drupe_backends[];
+/* Names that a filter may use though this library has no such backend; ends with NULL. */
+extern const char *const drupe_backends_absent[];
 
 /* --- Services of core ----------------------------------------------------------------------------------- */
 

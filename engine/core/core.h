@@ -19,6 +19,7 @@
 
 #include "backends/backend.h"
 #include "base/base.h"
+#include <limits.h>
 
 typedef struct drupe_slot drupe_slot;
 typedef struct drupe_block drupe_block;
@@ -113,9 +114,11 @@ void drupe_device_forget(drupe_device *device);
 
 /* --- filter.c ------------------------------------------------------------------------------------------- */
 
+#define DRUPE_FILTER_ABSENT INT_MAX /* a backend that is known, but not built in */
+
 /* One alternative of a filter. */
 typedef struct drupe_filter {
-    int backend; /* slot index, or -1 */
+    int backend; /* slot index, DRUPE_FILTER_ABSENT, or -1 */
     int type;    /* drupe_device_type, or -1 */
     long number; /* or -1 */
 } drupe_filter;

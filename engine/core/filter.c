@@ -25,6 +25,15 @@ static int find_backend(const char *word, size_t length)
     return -1;
 }
 
+/* A backend that this library knows of and was built without: a well-formed filter that matches nothing. */
+static bool find_absent(const char *word, size_t length)
+{
+    for (size_t i = 0; drupe_backends_absent[i]; i++) {
+        if (word_is(word, length, drupe_backends_absent[i])) return true;
+    }
+    return false;
+}
+
 static int find_type(const char *word, size_t length)
 {
     for (size_t i = 0; i < DRUPE_COUNT_OF(type_names); i++) {
@@ -69,6 +78,10 @@ static drupe_status filter_part(drupe_filter *filter, const char *word, size_t l
         filter->backend = found;
         return DRUPE_OK;
     }
+    if (nothing_yet && find_absent(word, length)) {
+        filter->backend = DRUPE_FILTER_ABSENT;
+        return DRUPE_OK;
+    }
     found = find_type(word, length);
     if (found >= 0 && filter->type < 0 && filter->number < 0) {
         filter->type = found;
@@ -103,6 +116,7 @@ drupe_status drupe_filter_next(const char **text, drupe_filter *filter)
 
 bool drupe_filter_match(const drupe_filter *filter, const drupe_device *device)
 {
+    if (filter->backend == DRUPE_FILTER_ABSENT) return false;
     if (filter->backend >= 0 && drupe_slot_at((size_t)filter->backend) != device->slot) return false;
     return filter->type < 0 || filter->type == (int)device->type;
 }
