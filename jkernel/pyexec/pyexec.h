@@ -46,8 +46,10 @@ int jk_kernel_on_main_thread(void);
 
 /* Ignore SIGINT: from the binding of the sockets until Python's handler stands. */
 void jk_sigint_ignore(void);
-/* Remember the handler of SIGINT that is installed now as ours. */
-void jk_sigint_remember(void);
+/* Put our handler in front of Python's, which is installed now. Main thread. */
+void jk_sigint_adopt(void);
+/* The Python-level handler has run: no more nudges. Main thread. */
+void jk_sigint_seen(void);
 /* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
 int jk_sigint_reassert(void);
 

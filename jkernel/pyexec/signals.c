@@ -1,13 +1,67 @@
-/* Who owns SIGINT. Compilers inside device drivers install their own handler when they first run; the
- * kernel's must be back before the next cell, or Ctrl-C ends the process. */
+/* Who owns SIGINT, and that it never gets lost.
+ *
+ * Python's C handler only notes the signal; the Python-level handler runs when the interpreter looks. A
+ * signal that arrives just before a blocking call blocks is noted and then slept over. So our handler calls
+ * Python's and sets a timer, and the timer's signal, which does nothing else, makes the blocking call return
+ * until the Python-level handler has run.
+ *
+ * Compilers inside device drivers install their own handler when they first run; ours must be back before the
+ * next cell, or Ctrl-C ends the process. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "jkernel/pyexec/pyexec.h"
 
-static struct sigaction ours;
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static struct sigaction python_action; /* what signal.signal() installed */
 static int remembered;
+static timer_t nudge_timer;
+static int nudge_timer_made;
+static atomic_int nudges_left;
+
+/* Nudges come 20, 100 and 500 ms after the signal. Async-signal-safe. */
+static void nudge_arm(int left)
+{
+    static const long delays_ms[] = {0, 500, 100, 20};
+    atomic_store(&nudges_left, left);
+    struct itimerspec when = {.it_value = {.tv_nsec = delays_ms[left] * 1000000}};
+    if (nudge_timer_made) timer_settime(nudge_timer, 0, &when, NULL);
+}
+
+static void on_sigint(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    if (info && info->si_code == SI_TIMER) {
+        int left = atomic_load(&nudges_left);
+        if (left > 0) nudge_arm(left - 1);
+    } else {
+        if (python_action.sa_handler != SIG_DFL && python_action.sa_handler != SIG_IGN) {
+            python_action.sa_handler(number);
+        }
+        nudge_arm(3);
+    }
+    errno = saved;
+}
+
+static void install(void)
+{
+    struct sigaction ours;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = on_sigint;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&ours.sa_mask);
+    sigaction(SIGINT, &ours, NULL);
+}
 
 void jk_sigint_ignore(void)
 {
@@ -18,9 +72,26 @@ void jk_sigint_ignore(void)
     sigaction(SIGINT, &ignore, NULL);
 }
 
-void jk_sigint_remember(void)
+void jk_sigint_adopt(void)
 {
-    remembered = sigaction(SIGINT, NULL, &ours) == 0;
+    struct sigaction now;
+    if (sigaction(SIGINT, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO)) return;
+    python_action = now;
+    if (!nudge_timer_made) {
+        struct sigevent event;
+        memset(&event, 0, sizeof event);
+        event.sigev_notify = SIGEV_THREAD_ID;
+        event.sigev_signo = SIGINT;
+        event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+        nudge_timer_made = timer_create(CLOCK_MONOTONIC, &event, &nudge_timer) == 0;
+    }
+    install();
+    remembered = 1;
+}
+
+void jk_sigint_seen(void)
+{
+    if (atomic_load(&nudges_left) > 0) nudge_arm(0);
 }
 
 int jk_sigint_reassert(void)
@@ -32,9 +103,7 @@ int jk_sigint_reassert(void)
 
     struct sigaction now;
     if (!remembered || sigaction(SIGINT, NULL, &now) != 0) return taken;
-    if (now.sa_handler == ours.sa_handler && (now.sa_flags & SA_SIGINFO) == (ours.sa_flags & SA_SIGINFO)) {
-        return taken;
-    }
-    sigaction(SIGINT, &ours, NULL);
+    if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_sigint) return taken;
+    install();
     return 1;
 }

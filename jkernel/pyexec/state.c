@@ -27,11 +27,19 @@ static PyObject *py_line_buffer_stdio(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *py_sigint_remember(PyObject *module, PyObject *unused)
+static PyObject *py_sigint_adopt(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    jk_sigint_remember();
+    jk_sigint_adopt();
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_sigint_seen(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    jk_sigint_seen();
     Py_RETURN_NONE;
 }
 
@@ -46,8 +54,9 @@ static PyMethodDef functions[] = {
     {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
-    {"sigint_remember", py_sigint_remember, METH_NOARGS, "Take the present SIGINT handler as the kernel's."},
-    {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Put it back; whether something had taken it."},
+    {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
+    {"sigint_seen", py_sigint_seen, METH_NOARGS, "The Python-level handler has run."},
+    {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Take SIGINT back; whether something had taken it."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -68,9 +68,16 @@ def test_a_cell_may_catch_it_and_is_interrupted_again(kernel):
 
 
 def test_an_awaiting_cell_may_catch_it(kernel):
-    run = interrupted(kernel, "import asyncio\ntry:\n    await asyncio.sleep(60)\nexcept KeyboardInterrupt:\n"
+    run = interrupted(kernel, "import asyncio\ntry:\n    await asyncio.sleep(60)\nexcept asyncio.CancelledError:\n"
                               "    print('caught')\nawait asyncio.sleep(0.01)\n'went on'")
     assert run.text() == "caught\n" and run.result == "'went on'"
+
+
+def test_what_a_cell_awaits_is_cleaned_up(kernel):
+    run = interrupted(kernel, "import asyncio\nasync def inner():\n    try:\n        await asyncio.sleep(60)\n"
+                              "    finally:\n        print('cleaned up')\n"
+                              "await asyncio.wait_for(inner(), 60)")
+    assert run.reply["ename"] == "KeyboardInterrupt" and run.text() == "cleaned up\n"
 
 
 def test_a_cancelled_cell_is_not_an_interrupted_one(kernel):

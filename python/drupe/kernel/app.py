@@ -10,7 +10,7 @@ import sys
 import threading
 
 from . import interrupt, jsontext
-from .interrupt import interruptible, shielded
+from .interrupt import call_interruptibly, shielded
 
 _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
 
@@ -43,7 +43,7 @@ class Kernel:
         )
 
     def _make_shell(self, module):
-        app = module.KernelApp.instance(server=self._server, kernel=self._facade)
+        app = module.KernelApp.instance(server=self._server, kernel=self._facade, interrupts=self._interrupts)
         app.initialize()
         self._shell = self._facade.shell = app.shell
         self._server.set_execution_count(app.shell.execution_count)
@@ -87,7 +87,7 @@ class Kernel:
         from drupe import _jkernel
 
         _jkernel.cell.set(request.parent)
-        content = interruptible(requests.answer, self._shell, self._server, request)
+        content = call_interruptibly(requests.answer, self._shell, self._server, request)
         _reply(request, content)
 
     def close(self):

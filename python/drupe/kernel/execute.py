@@ -8,12 +8,11 @@ import asyncio
 import datetime
 import os
 import sys
-import types
 
 from drupe import _jkernel
 
 from . import display, jsontext
-from .interrupt import interruptible, shielded
+from .interrupt import call_interruptibly, shielded
 from .shell import error_text
 
 
@@ -27,6 +26,7 @@ class Cell:
         self.code = content["code"]
         if not isinstance(self.code, str):
             raise TypeError("execute_request needs its code as text")
+        self.code = jsontext.well_formed(self.code)  # the history's database takes nothing else
         self.silent = bool(content.get("silent", False))
         self.store_history = bool(content.get("store_history", True)) and not self.silent
         self.user_expressions = content.get("user_expressions") or {}
@@ -56,7 +56,6 @@ class Executor:
         self._loop = loop
         self._context = context
         self._task = None
-        self._cancelled = False
         self._pid = os.getpid()
 
     @shielded
@@ -64,10 +63,9 @@ class Executor:
         """Run the cell of `request` and reply, now or when it has awaited. Called in the cells' context."""
         cell = Cell(request)
         self._begin(cell)
-        self._guard(cell, self._start)
+        self._start(cell)
         if cell.asynchronous:
             self._task = self._loop.create_task(self._run_task(cell), context=self._context)
-            self._interrupts.awaiting = self._cancel
         else:
             self._finish(cell)
 
@@ -83,6 +81,8 @@ class Executor:
         cell.count = self._shell.execution_count
         self._shell.displayhook.count = cell.count
         self._shell.last_traceback = None
+        self._shell.interrupted = False
+        self._interrupts.breakable = False
         self._stdin.request = cell.request if cell.allow_stdin else None
         if not cell.silent:
             content = {"code": cell.code, "execution_count": cell.count}
@@ -91,12 +91,12 @@ class Executor:
     def _guard(self, cell, function):
         """Run a part of the cell that Ctrl-C may break; whatever escapes fails the cell and is shown in it."""
         try:
-            return interruptible(function, cell)
+            return call_interruptibly(function, cell)
         except BaseException as error:
             self._fail(cell, error)
 
     def _fail(self, cell, error):
-        cell.error = cell.error or error
+        cell.error = cell.error or self._shell.interruption(error)
         try:
             self._shell.showtraceback((type(error), error, error.__traceback__))
         except BaseException as second:
@@ -106,15 +106,29 @@ class Executor:
 
     # --- running the code ---
 
+    @shielded
     def _start(self, cell):
-        """Run a plain cell; make the coroutine of one that awaits."""
-        self._interrupts.raise_pending()
+        """Run a plain cell; make the coroutine of one that awaits. Inside, run_code() of the shell is interruptible."""
+        try:
+            self._interrupts.breakable = True
+            self._prepare(cell)
+            if not cell.asynchronous:
+                cell.result = _drive(cell.coroutine)
+            self._interrupts.breakable = False
+        except BaseException as error:
+            self._interrupts.breakable = False
+            self._fail(cell, error)
+
+    def _prepare(self, cell):
         shell, problem = self._shell, None
         try:
             code = shell.transform_cell(cell.code)
         except Exception:
             code, problem = cell.code, sys.exc_info()
-        coroutine = shell.run_cell_async(
+        cell.asynchronous = ("await" in code or "async" in code) and shell.should_run_async(
+            cell.code, transformed_cell=code, preprocessing_exc_tuple=problem
+        )
+        cell.coroutine = shell.run_cell_async(
             cell.code,
             store_history=cell.store_history,
             silent=cell.silent,
@@ -122,49 +136,23 @@ class Executor:
             preprocessing_exc_tuple=problem,
             cell_id=cell.id,
         )
-        if ("await" in code or "async" in code) and shell.should_run_async(
-            cell.code, transformed_cell=code, preprocessing_exc_tuple=problem
-        ):
-            cell.coroutine, cell.asynchronous = coroutine, True
-        else:
-            cell.result = _drive(coroutine)
 
     @shielded
     async def _run_task(self, cell):
         try:
-            cell.result = await self._await(cell.coroutine)
+            # Not earlier: a task that is cancelled before its first step never runs, and would never reply.
+            self._interrupts.awaiting = self._cancel
+            cell.result = await cell.coroutine
         except BaseException as error:
             self._fail(cell, error)
         self._interrupts.awaiting = self._task = None
-        self._cancelled = False
         self._finish(cell)
 
-    @shielded
-    @types.coroutine  # inside: it replaces the code object
-    def _await(self, coroutine):
-        """Pass the cell's awaits on to the loop. The cancellation by Ctrl-C reaches the cell as KeyboardInterrupt."""
-        step, argument = coroutine.send, None
-        while True:
-            try:
-                future = interruptible(step, argument)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                argument = yield future
-                step = coroutine.send
-            except asyncio.CancelledError as error:
-                step, argument = coroutine.throw, error
-                if self._cancelled:
-                    self._cancelled = False
-                    asyncio.current_task().uncancel()
-                    argument = KeyboardInterrupt()
-            except BaseException as error:
-                step, argument = coroutine.throw, error
-
     def _cancel(self):
-        """Ctrl-C while the cell awaits."""
+        """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it is
+        KeyboardInterrupt."""
         if self._task is not None and not self._task.done():
-            self._cancelled = True
+            self._shell.interrupted = True
             self._task.cancel()
 
     # --- after the code ---
@@ -198,7 +186,8 @@ class Executor:
     def _error_of_result(self, cell):
         if cell.result is None:
             return None
-        return cell.result.error_in_exec or cell.result.error_before_exec
+        error = cell.result.error_in_exec or cell.result.error_before_exec
+        return error and self._shell.interruption(error)
 
     def _reply_content(self, cell):
         shell = self._shell

@@ -1,9 +1,10 @@
 """Ctrl-C: which SIGINT becomes a KeyboardInterrupt, and where.
 
 The handler stands for the life of the kernel and decides by what is on the stack, not by a flag: a flag that is set
-before a `try` and cleared in its `finally` always leaves an instant in which the exception escapes. A frame of
-`interruptible` on the stack means that its caller catches; a frame of a `shielded` function nearer than that means
-bookkeeping, which must not be broken. Innermost wins.
+before a `try` and cleared in its `finally` always leaves an instant in which the exception escapes. A frame of an
+`interruptible` function means that something above it catches; a frame of a `shielded` one means bookkeeping, which
+must not be broken, and in which IPython would swallow the exception: it waits for the user's code, unless Ctrl-C is
+pressed again. Innermost wins.
 """
 import asyncio
 import signal
@@ -14,20 +15,24 @@ from drupe import _jkernel
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
 _handle_code = asyncio.Handle._run.__code__
 _shielded_codes = set()
+_interruptible_codes = set()
 
 
 def shielded(function):
-    """Mark bookkeeping: an interrupt that arrives in it waits for the next `interruptible` call of the cell."""
+    """Mark bookkeeping: an interrupt that arrives in it waits until the cell's code runs."""
     _shielded_codes.add(function.__code__)
     return function
 
 
-def interruptible(function, *args):
-    """Call `function` so that Ctrl-C raises KeyboardInterrupt in it. The caller must catch it."""
+def interruptible(function):
+    """Mark a function in which, and in all that it calls, Ctrl-C raises KeyboardInterrupt. Its callers catch it."""
+    _interruptible_codes.add(function.__code__)
+    return function
+
+
+@interruptible
+def call_interruptibly(function, *args):
     return function(*args)
-
-
-_interruptible_code = interruptible.__code__
 
 
 class Interrupts:
@@ -36,11 +41,12 @@ class Interrupts:
     def __init__(self, loop):
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
-        self.pending = False  # arrived while the next cell was being set up
+        self.pending = False  # arrived while no code of the cell was running
+        self.breakable = False  # a second one may break even IPython's own part of the cell
 
     def install(self):
         signal.signal(signal.SIGINT, self._on_signal)
-        _jkernel.sigint_remember()
+        _jkernel.sigint_adopt()
 
     def reassert(self):
         """Take SIGINT back from drivers' compilers and from handlers that a cell left behind."""
@@ -48,26 +54,35 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._on_signal)
         _jkernel.sigint_reassert()
 
-    def raise_pending(self):
-        """Called inside `interruptible` when the cell's code is about to start."""
-        if self.pending:
-            self.pending = False
-            raise KeyboardInterrupt
+    def take_pending(self):
+        """Whether an interrupt waits for the code that is about to run; it is delivered by this."""
+        pending, self.pending = self.pending, False
+        return pending
 
     def _on_signal(self, number, frame):
+        _jkernel.sigint_seen()
         inner = None
         while frame is not None:
             code = frame.f_code
-            if code is _interruptible_code:
+            if code in _interruptible_codes:
                 raise KeyboardInterrupt
             if code in _shielded_codes:
-                self.pending = True
+                self._on_signal_in_bookkeeping()
                 return
             if code is _handle_code:
                 self._on_signal_in_loop(inner)
                 return
             inner, frame = frame, frame.f_back
         self._cancel()
+
+    def _on_signal_in_bookkeeping(self):
+        if self.awaiting is not None:
+            self._cancel()
+        elif self.pending and self.breakable:
+            self.pending = False
+            raise KeyboardInterrupt
+        else:
+            self.pending = True
 
     def _on_signal_in_loop(self, inner):
         """The loop runs a task or callback. asyncio's own callbacks must not break: they carry other tasks' wake-ups."""

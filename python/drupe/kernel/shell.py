@@ -1,4 +1,5 @@
 """The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
+import asyncio
 import os
 
 from IPython.core import page
@@ -11,6 +12,9 @@ from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
 from . import display
+from .interrupt import interruptible
+
+interruptible(InteractiveShell.run_code)
 
 _ENVIRONMENT = {
     "TERM": "xterm-color",
@@ -29,11 +33,13 @@ class ZMQInteractiveShell(InteractiveShell):
     display_pub_class = Type(display.KernelDisplayPublisher)
     kernel = Any()
     server = Any()
+    interrupts = Any()
     readline_use = CBool(False)
     autoindent = CBool(False)
     exiter = Instance(ZMQExitAutocall)
     keepkernel_on_exit = None
     last_traceback = None  # the lines of the last error that was shown in this cell
+    interrupted = False  # Ctrl-C has cancelled what this cell awaits
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -62,6 +68,17 @@ class ZMQInteractiveShell(InteractiveShell):
     def init_data_pub(self):
         """There is no data publisher."""
 
+    @interruptible
+    async def run_code(self, code_obj, result=None, *, async_=False):
+        """Run one statement of a cell. An interrupt that came before it is delivered here."""
+        if not self.interrupts.take_pending():
+            return await super().run_code(code_obj, result, async_=async_)
+        error = KeyboardInterrupt()
+        if result is not None:
+            result.error_in_exec = error
+        self.showtraceback((KeyboardInterrupt, error, None))
+        return True
+
     def _page(self, text, start=0, screen_lines=0, pager_cmd=None):
         data = text if isinstance(text, dict) else {"text/plain": text}
         self.payload_manager.write_payload({"source": "page", "data": data, "start": max(0, start)})
@@ -73,6 +90,17 @@ class ZMQInteractiveShell(InteractiveShell):
     def ask_exit(self):
         payload = {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
         self.payload_manager.write_payload(payload)
+
+    def interruption(self, error):
+        """`error`, or KeyboardInterrupt when it is the cancellation by which Ctrl-C ended what the cell awaited."""
+        if self.interrupted and isinstance(error, asyncio.CancelledError):
+            return KeyboardInterrupt().with_traceback(error.__traceback__)
+        return error
+
+    def _get_exc_info(self, exc_tuple=None):
+        kind, error, traceback = super()._get_exc_info(exc_tuple)
+        error = self.interruption(error)
+        return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
     def _showtraceback(self, etype, evalue, stb):
         self.last_traceback = list(stb)
@@ -123,6 +151,7 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
     name = "ipython-kernel"
     server = Any()
     kernel = Any()
+    interrupts = Any()
     shell = Instance(InteractiveShell, allow_none=True)
     classes = [ZMQInteractiveShell]
 
@@ -136,7 +165,11 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
         super().initialize([])
         self.init_path()
         self.shell = ZMQInteractiveShell.instance(
-            parent=self, profile_dir=self.profile_dir, server=self.server, kernel=self.kernel
+            parent=self,
+            profile_dir=self.profile_dir,
+            server=self.server,
+            kernel=self.kernel,
+            interrupts=self.interrupts,
         )
         self.shell.configurables.append(self)
         os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
