@@ -216,7 +216,9 @@ static drupe_status nothing_found(const char *filter, int backend)
         }
     }
     drupe_text why = {0};
-    if (backend >= 0 && drupe_slot_load(drupe_slot_at((size_t)backend)) != DRUPE_OK) {
+    if (backend == DRUPE_FILTER_ABSENT) {
+        drupe_text_printf(&why, " That backend is not part of this build.");
+    } else if (backend >= 0 && drupe_slot_load(drupe_slot_at((size_t)backend)) != DRUPE_OK) {
         drupe_text_printf(&why, " %s", drupe_error_last()->text);
     }
     drupe_error_set(DRUPE_E_NOT_FOUND, "No device matches '%s'. There are: %s.%s", filter,
