@@ -40,7 +40,7 @@ drupe_status drupe_cl_context_open(drupe_context *context)
     native->api = &first->library->api;
     native->tier = common_tier(context, count);
     native->intel = first->caps.intel;
-    cl_device_id *ids = calloc(count, sizeof *ids);
+    cl_device_id *ids = calloc(count, sizeof(cl_device_id));
     if (!ids) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a context of %zu devices.", count);
     for (size_t i = 0; i < count; i++) ids[i] = device_of(context, i)->id;
     if (pthread_mutex_init(&native->lock, NULL) != 0) {

@@ -230,34 +230,39 @@ static drupe_status adopt_subs(const drupe_cl_device *parent, const cl_device_id
     return status;
 }
 
+/* `wish` and `ids` have room for what is asked. */
+static drupe_status split_native(const drupe_cl_device *device, const drupe_partition *partition,
+                                 cl_device_partition_property *wish, cl_device_id *ids,
+                                 drupe_device *const *subs, size_t count)
+{
+    bool equally = partition->kind == DRUPE_SPLIT_EQUALLY;
+    size_t units = equally ? 1 : partition->count;
+    cl_uint made = 0;
+    wish[0] = equally ? CL_DEVICE_PARTITION_EQUALLY : CL_DEVICE_PARTITION_BY_COUNTS;
+    for (size_t i = 0; i < units; i++) wish[i + 1] = (cl_device_partition_property)partition->units[i];
+    cl_int code = device->library->api.CreateSubDevices(device->id, wish, (cl_uint)count, ids, &made);
+    if (code != CL_SUCCESS) return split_failed(device, partition, code);
+    if (made == count) return adopt_subs(device, ids, subs, count);
+    for (cl_uint i = 0; i < made && i < count; i++) device->library->api.ReleaseDevice(ids[i]);
+    return drupe_error_set(DRUPE_E_INTERNAL, "The driver made %u sub-devices instead of %zu.", made, count);
+}
+
 drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *partition,
                                    drupe_device *const *subs, size_t count)
 {
     const drupe_cl_device *native = drupe_native(device);
-    bool equally = partition->kind == DRUPE_SPLIT_EQUALLY;
     if (!(native->caps.partition_kinds & (uint32_t)partition->kind)) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "This device cannot be divided %s.",
-                               equally ? "into equal parts" : "by counts");
+                               partition->kind == DRUPE_SPLIT_EQUALLY ? "into equal parts" : "by counts");
     }
-    size_t units = equally ? 1 : partition->count;
-    cl_device_partition_property *wish = calloc(units + 3, sizeof *wish);
-    cl_device_id *ids = calloc(count ? count : 1, sizeof *ids);
-    drupe_status status = DRUPE_OK;
-    if (!wish || !ids) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu sub-devices.", count);
-    if (status == DRUPE_OK) {
-        wish[0] = equally ? CL_DEVICE_PARTITION_EQUALLY : CL_DEVICE_PARTITION_BY_COUNTS;
-        for (size_t i = 0; i < units; i++) wish[i + 1] = (cl_device_partition_property)partition->units[i];
-        cl_uint made = 0;
-        cl_int code = native->library->api.CreateSubDevices(native->id, wish, (cl_uint)count, ids, &made);
-        if (code != CL_SUCCESS) {
-            status = split_failed(native, partition, code);
-        } else if (made != count) {
-            for (cl_uint i = 0; i < made && i < count; i++) native->library->api.ReleaseDevice(ids[i]);
-            status = drupe_error_set(DRUPE_E_INTERNAL, "The driver made %u sub-devices instead of %zu.", made,
-                                     count);
-        } else {
-            status = adopt_subs(native, ids, subs, count);
-        }
+    /* The kind, the units, and two zeros: the end of a list of counts, and the end. */
+    cl_device_partition_property *wish = calloc(partition->count + 3, sizeof *wish);
+    cl_device_id *ids = calloc(count + 1, sizeof(cl_device_id));
+    drupe_status status;
+    if (wish && ids) {
+        status = split_native(native, partition, wish, ids, subs, count);
+    } else {
+        status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu sub-devices.", count);
     }
     free(wish);
     free(ids);

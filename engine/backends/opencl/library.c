@@ -78,7 +78,7 @@ static drupe_status add_platform(drupe_cl_library *library, cl_platform_id platf
     cl_uint count = 0;
     cl_int code = library->api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, NULL, &count);
     if (code != CL_SUCCESS || count == 0) return DRUPE_OK; /* a platform without devices is no error */
-    cl_device_id *ids = calloc(count, sizeof *ids);
+    cl_device_id *ids = calloc(count, sizeof(cl_device_id));
     drupe_cl_root *roots = realloc(library->roots, (library->count + count) * sizeof *roots);
     if (roots) library->roots = roots;
     if (!ids || !roots) {
@@ -103,7 +103,7 @@ static drupe_status list_roots(drupe_cl_library *library)
                                 "OpenCL's loader is installed, but no driver is registered with it: %s.",
                                 install_advice);
     }
-    cl_platform_id *platforms = calloc(count, sizeof *platforms);
+    cl_platform_id *platforms = calloc(count, sizeof(cl_platform_id));
     if (!platforms) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u platforms.", count);
     code = library->api.GetPlatformIDs(count, platforms, &listed);
     drupe_status status = code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Listing OpenCL's platforms");

@@ -28,7 +28,7 @@ static drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
     if (s->nwaits == 0) return DRUPE_OK;
     cl_event *out = waits->few;
     if (s->nwaits > FEW_WAITS) {
-        out = waits->many = malloc(s->nwaits * sizeof *out);
+        out = waits->many = malloc(s->nwaits * sizeof(cl_event));
         if (!out) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu waits.", s->nwaits);
     }
     for (size_t i = 0; i < s->nwaits; i++) {
@@ -229,7 +229,7 @@ drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *
     if (bytes == 0) return drupe_cl_submit_barrier(s);
     if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
     pattern_size = shortest_pattern(pattern, pattern_size);
-    if ((uintptr_t)dst % pattern_size) {
+    if ((uintptr_t)dst & (pattern_size - 1)) {
         return drupe_error_set(
             DRUPE_E_INVALID,
             "OpenCL fills a pattern of %zu bytes only from an address that is a multiple of it.",

@@ -26,6 +26,7 @@ void drupe_cl_mark_flush(const drupe_cl_mark *mark)
 
 /* --- The callback's side -------------------------------------------------------------------------------- */
 
+/* With both references. */
 static drupe_cl_watch *watch_make(void)
 {
     drupe_cl_watch *watch = calloc(1, sizeof *watch);
@@ -43,7 +44,7 @@ static drupe_cl_watch *watch_make(void)
         free(watch);
         return NULL;
     }
-    atomic_init(&watch->references, 1);
+    atomic_init(&watch->references, 2);
     return watch;
 }
 
@@ -78,12 +79,12 @@ static drupe_cl_watch *mark_watch(drupe_cl_mark *mark)
     drupe_cl_watch *made = watch_make(), *expected = NULL;
     if (!made) return NULL;
     if (!atomic_compare_exchange_strong(&mark->watch, &expected, made)) {
+        atomic_store(&made->references, 1); /* nobody else has seen it */
         watch_release(made);
         return expected;
     }
-    atomic_fetch_add(&made->references, 1);
     if (mark->api->SetEventCallback(mark->id, CL_COMPLETE, on_complete, made) != CL_SUCCESS) {
-        watch_release(made); /* nobody will call: the waiters' own intervals serve */
+        atomic_fetch_sub(&made->references, 1); /* nobody will call: the waiters' own intervals serve */
     }
     return made;
 }

@@ -116,7 +116,7 @@ EXPORT cl_command_queue clCreateCommandQueueWithProperties(cl_context context, c
 {
     shim_newer();
     cl_device_id parent = NULL;
-    clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL);
+    clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof(cl_device_id), &parent, NULL);
     if (shim_word("strict") && parent) {
         *code = CL_INVALID_DEVICE;
         return NULL;

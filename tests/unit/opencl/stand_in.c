@@ -152,7 +152,7 @@ drupe_status try_split(drupe_device *device, const drupe_partition *partition, d
 drupe_context *make_context(drupe_device *const *devices, size_t count)
 {
     drupe_context *context = make_object(sizeof *context, B->size.context);
-    memcpy(context->devices, devices, count * sizeof *devices);
+    memcpy(context->devices, devices, count * sizeof(drupe_device *));
     context->count = count;
     assert_int_equal(B->context_open(context), DRUPE_OK);
     return context;

@@ -39,7 +39,8 @@ static void likely_looks_at_nodes(void **state)
     (void)state;
     char folder[] = "/tmp/drupe-icd-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    char *before = getenv("OCL_ICD_VENDORS") ? strdup(getenv("OCL_ICD_VENDORS")) : NULL;
+    const char *set = getenv("OCL_ICD_VENDORS");
+    char *before = set ? strdup(set) : NULL;
     unsetenv("DRUPE_OPENCL_LIBRARY");
     if (getenv("OCL_ICD_FILENAMES")) skip(); /* names a driver whatever the folder holds */
     setenv("OCL_ICD_VENDORS", folder, 1);

@@ -257,8 +257,7 @@ static void wrong_arguments(void **state)
     assert_error(B->submit_kernel(&s, kernel, &range, args, 3), DRUPE_E_INVALID, "takes 4 arguments, not 3");
     assert_error(B->submit_kernel(&s, kernel, &range, args, 5), DRUPE_E_INVALID, "takes 4 arguments, not 5");
     args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof wide, &wide};
-    assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID,
-                 "takes 4 bytes, not 8");
+    assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID, "takes 4 bytes, not 8");
     args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof n, &n};
     args[1] = (drupe_arg){DRUPE_ARG_VALUE, sizeof wide, &wide};
     assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID, "is a pointer, not a value");
