@@ -1,0 +1,85 @@
+/* Runs the suite over the backend named in DRUPE_TEST_BACKEND (host). An argument is a pattern of cases. */
+#include "conformance.h"
+#include <stdio.h>
+
+#define SKIPPED 77 /* what ctest takes for "not run" */
+
+static const struct fixture *chosen;
+
+static const conformance_case *const groups[] = {
+    cases_device, cases_memory, cases_copy,    cases_order,   cases_failure,
+    cases_keep,   cases_time,   cases_program, cases_library, cases_graph,
+};
+
+static int setup(void **state)
+{
+    struct suite *suite = test_calloc(1, sizeof *suite);
+    suite->fixture = chosen;
+    bench_open(&suite->bench, chosen, NULL);
+    *state = suite;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct suite *suite = *state;
+    bench_close(&suite->bench);
+    bench_close(&suite->other);
+    bench_close(&suite->remote);
+    test_free(suite);
+    size_t left = drupe_library_close(5ull * SECOND);
+    if (left) print_error("%zu objects are left after the case\n", left);
+    return left ? -1 : 0;
+}
+
+/* cmocka hands over the state; the case's function is found through its initial state. */
+static void run_case(void **state);
+
+struct running {
+    struct suite *suite;
+    const conformance_case *one;
+};
+
+static int setup_case(void **state)
+{
+    struct running *running = test_calloc(1, sizeof *running);
+    running->one = *state;
+    int result = setup((void **)&running->suite);
+    *state = running;
+    return result;
+}
+
+static int teardown_case(void **state)
+{
+    struct running *running = *state;
+    int result = teardown((void **)&running->suite);
+    test_free(running);
+    return result;
+}
+
+static void run_case(void **state)
+{
+    struct running *running = *state;
+    running->one->run(running->suite);
+}
+
+int main(int argc, char **argv)
+{
+    const char *backend = getenv("DRUPE_TEST_BACKEND");
+    chosen = fixture_find(backend ? backend : "host");
+    drupe_device *device;
+    if (!chosen || drupe_device_select(chosen->filter, &device) != DRUPE_OK) {
+        printf("no device: %s\n", chosen ? drupe_error_last()->text : "unknown backend");
+        return SKIPPED;
+    }
+    drupe_device_release(device);
+    size_t count = 0;
+    struct CMUnitTest tests[256];
+    for (size_t g = 0; g < COUNT(groups); g++) {
+        for (const conformance_case *one = groups[g]; one->name && count < COUNT(tests); one++) {
+            tests[count++] = (struct CMUnitTest){one->name, run_case, setup_case, teardown_case, (void *)one};
+        }
+    }
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    return _cmocka_run_group_tests(chosen->backend, tests, count, NULL, NULL);
+}

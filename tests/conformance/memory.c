@@ -1,0 +1,2 @@
+#include "conformance.h"
+const conformance_case cases_memory[] = {{NULL, NULL}};
