@@ -102,9 +102,7 @@ static drupe_memory *memory_make(drupe_py_state *state, PyObject *object, drupe_
                                  drupe_mem_kind kind, size_t alignment)
 {
     size_t nbytes = 0;
-    if (PyIndex_Check(object) && !PyObject_CheckBuffer(object))
-        return drupe_py_size(object, "nbytes", &nbytes) ? alloc(state, queue, kind, nbytes, alignment) : NULL;
-    drupe_memory *memory = memory_of_interface(state, object);
+    drupe_memory *memory = PyLong_Check(object) ? NULL : memory_of_interface(state, object);
     if (memory != NULL) {
         if (drupe_memory_kind(memory) == kind) return memory;
         PyErr_Format(
@@ -115,6 +113,9 @@ static drupe_memory *memory_make(drupe_py_state *state, PyObject *object, drupe_
         return NULL;
     }
     if (PyErr_Occurred()) return NULL;
+    /* NumPy's integers are buffers too, but arrays of it are sequences. */
+    if (PyIndex_Check(object) && !PySequence_Check(object))
+        return drupe_py_size(object, "nbytes", &nbytes) ? alloc(state, queue, kind, nbytes, alignment) : NULL;
     drupe_py_place host;
     if (!drupe_py_place_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
         return NULL;

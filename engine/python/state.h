@@ -193,6 +193,7 @@ extern PyMethodDef drupe_py_array_functions[];
 extern PyMethodDef drupe_py_make_functions[];
 extern PyMethodDef drupe_py_memory_functions[];
 extern PyMethodDef drupe_py_device_functions[];
+extern PyMethodDef drupe_py_task_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */
 int drupe_py_errors_init(PyObject *module, drupe_py_state *state);

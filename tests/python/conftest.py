@@ -1,0 +1,53 @@
+"""Every test that takes `device` runs on each device of this machine that arrays work on."""
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import drupe
+
+FILTERS = ("host", "opencl:cpu", "opencl:gpu")
+
+
+def _present():
+    found = []
+    for text in FILTERS:
+        try:
+            found.append(drupe.Device(text).filter_string)
+        except drupe.DeviceNotFoundError:
+            pass
+    return found
+
+
+PRESENT = _present()
+OPENCL = [name for name in PRESENT if name.startswith("opencl")]
+
+
+@pytest.fixture(params=PRESENT)
+def device(request):
+    return drupe.Device(request.param)
+
+
+@pytest.fixture
+def opencl():
+    if not OPENCL:
+        pytest.skip("no OpenCL device on this machine")
+    return drupe.Device(OPENCL[0])
+
+
+@pytest.fixture
+def queue(device):
+    return drupe.Queue(device)
+
+
+@pytest.fixture
+def fresh():
+    """Run Python text in a process of its own; its output and exit code."""
+    def run(text, timeout=120, **environment):
+        result = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True,
+                                timeout=timeout, env={**os.environ, **environment}, check=False)
+        return result
+
+    return run

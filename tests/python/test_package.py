@@ -1,0 +1,68 @@
+"""The package's surface: what importing costs, and that every public name is there and documented."""
+import importlib
+
+import pytest
+
+import drupe
+import drupe.array
+
+
+def test_import_is_light(fresh):
+    result = fresh("""
+        import sys
+        before = set(sys.modules)
+        import drupe
+        new = set(sys.modules) - before
+        assert "drupe._engine" not in new and "numpy" not in new, new
+        assert drupe.__version__
+        assert len([name for name in new if name.startswith("drupe")]) == 1, new
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+def test_arrays_do_not_import_numpy(fresh):
+    result = fresh("""
+        import sys
+        import drupe.array as da
+        assert float((da.ones(3, device="host") * 2).sum()) == 6
+        assert "numpy" not in sys.modules
+    """)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("name", drupe.__all__)
+def test_public_names(name):
+    assert getattr(drupe, name).__doc__
+
+
+@pytest.mark.parametrize("module", ["drupe.array", "drupe.memory", "drupe.program", "drupe.utils"])
+def test_modules_export_what_they_say(module):
+    loaded = importlib.import_module(module)
+    assert loaded.__doc__
+    for name in loaded.__all__:
+        assert hasattr(loaded, name), name
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        drupe.nonsense
+    assert "Device" in dir(drupe)
+
+
+def test_types_are_closed():
+    with pytest.raises(TypeError):
+        type("Mine", (drupe.Device,), {})
+    with pytest.raises(TypeError):
+        drupe.Event()
+    with pytest.raises(TypeError):
+        drupe.Device.name = "other"
+
+
+def test_operations_come_from_the_table():
+    import drupe._engine as engine
+
+    for name, operation in engine.operations.items():
+        assert getattr(drupe.array, name) is operation
+        assert operation.__name__ == name
+        assert operation.__doc__.startswith(name + "(")
+        assert operation.nin in (1, 2)
