@@ -1,6 +1,7 @@
 /* What the executor publishes, and the statuses around requests. */
 #include "jkernel/server/server.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -124,6 +125,7 @@ static int descriptor_write(int fd, const char *text, size_t size)
 {
     while (size > 0) {
         ssize_t done = write(fd, text, size);
+        if (done < 0 && errno == EINTR) continue;
         if (done < 0) return -1;
         text += done;
         size -= (size_t)done;

@@ -8,6 +8,7 @@
 
 #define LINGER_MS  1000
 #define FRAME_MOST ((int64_t)1 << 30) /* bytes that a peer may make us hold for one frame */
+#define SMALL_MOST ((int64_t)1 << 16) /* of a subscription or a heartbeat */
 #define BIND_TRIES 50
 #define BIND_PAUSE 20 /* ms */
 
@@ -19,7 +20,7 @@ static int option_set(void *socket, int option, int value)
 /* The outbox bounds what is sent, so the transport itself must not drop. */
 static int socket_prepare(const jk_config *config, jk_channel channel, void *socket)
 {
-    int64_t frame_most = FRAME_MOST;
+    int64_t frame_most = channel == JK_IOPUB || channel == JK_HEARTBEAT ? SMALL_MOST : FRAME_MOST;
     int result = option_set(socket, ZMQ_LINGER, LINGER_MS) | option_set(socket, ZMQ_SNDHWM, 0) |
                  zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &frame_most, sizeof frame_most);
     if (channel == JK_IOPUB) {

@@ -21,10 +21,29 @@ int jk_stdio_open(jk_stdio *stdio)
     return jk_mutex_open(&stdio->lock);
 }
 
+/* A pipe whose ends are not among the standard descriptors, even when those are closed. */
+static int pipe_open(int ends[2])
+{
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] > 2) continue;
+        int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
+        close(ends[i]);
+        ends[i] = moved;
+    }
+    if (ends[0] >= 0 && ends[1] >= 0) return 0;
+    int reason = errno;
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0) close(ends[i]);
+    }
+    errno = reason;
+    return -1;
+}
+
 static int pipe_capture(jk_pipe *captured, int fd)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    if (pipe_open(ends) != 0) return -1;
     /* Only our end: a program that inherits the other one expects its writes to block. */
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);

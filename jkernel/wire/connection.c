@@ -43,8 +43,9 @@ static json_t *document_read(const char *path, char *problem, size_t problem_siz
                  "600 %s",
                  path, path);
     } else if (!(document = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error))) {
-        snprintf(problem, problem_size, "the connection file %s is not JSON: line %d: %s", path, error.line,
-                 error.text);
+        /* Without the parser's own words: they quote the text, which may be the key. */
+        snprintf(problem, problem_size, "the connection file %s is not JSON: look at line %d, column %d",
+                 path, error.line, error.column);
     } else if (!json_is_object(document)) {
         snprintf(problem, problem_size, "the connection file %s must hold a JSON object", path);
         json_decref(document);

@@ -57,6 +57,8 @@ static void test_fields(void **state)
 {
     (void)state;
     check_refused("", 0600, "not JSON");
+    check_refused("{\"key\" \"hush\"}", 0600, "line 1");
+    check_refused("{\"key\":\"hush\" hush", 0600, "line 1");
     check_refused("[]", 0600, "JSON object");
     check_refused("{\"ip\":\"1\",\"ip\":\"2\"}", 0600, "not JSON");
     check_refused("{\"key\":\"hush\"," PORTS "}", 0600, "\"ip\"");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -102,12 +103,44 @@ static void test_header(void **state)
     }
 }
 
+static void test_log(void **state)
+{
+    char text[4096] = "", long_line[3000];
+    memset(long_line, 'x', sizeof long_line - 1);
+    long_line[sizeof long_line - 1] = '\0';
+    jk_log("plain %d", 7);
+    jk_log("forged\n2000-01-01 %s", "\x1b[2J");
+    jk_log("%s", long_line);
+    FILE *file = fopen(*state, "r");
+    assert_non_null(file);
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    assert_int_equal(text[size - 1], '\n');
+    int lines = 0;
+    for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
+    assert_int_equal(lines, 3);
+    assert_non_null(strstr(text, "plain 7\n"));
+    assert_non_null(strstr(text, "forged?2000-01-01 ?[2J\n"));
+}
+
+static int log_remove(void **state)
+{
+    return unlink(*state);
+}
+
 int main(void)
 {
+    /* The log is opened on first use. */
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/jk-log-%ld", (long)getpid());
+    setenv("DRUPE_LOG", path, 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),   cmocka_unit_test(test_any_bytes_make_json),
-        cmocka_unit_test(test_utf8),   cmocka_unit_test(test_date),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_any_bytes_make_json),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_date),
         cmocka_unit_test(test_header),
+        cmocka_unit_test_prestate_setup_teardown(test_log, NULL, log_remove, path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
