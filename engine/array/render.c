@@ -42,6 +42,7 @@ static void append_map(drupe_text *text, const drupe_target *target, kernel_key 
 {
     const int layouts = 1 << row->arity;
     char defines[96];
+    if (row->vector_limit) drupe_text_printf(text, "#define VECTOR_LIMIT %s\n", row->vector_limit);
     /* All inputs constant is no kernel but a fill. */
     for (int layout = 0; layout < layouts - 1; layout++) {
         key.layout = layout;
@@ -52,6 +53,7 @@ static void append_map(drupe_text *text, const drupe_target *target, kernel_key 
     key.layout = LAYOUT_STRIDED;
     append_kernel(text, target, key, "#define STRIDED 1\n#define CONSTANTS 0\n#define VECTOR 0\n",
                   source_map_cl);
+    drupe_text_printf(text, "#undef VECTOR_LIMIT\n");
 }
 
 static void append_reduction(drupe_text *text, const drupe_target *target, kernel_key key)

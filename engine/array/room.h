@@ -29,6 +29,7 @@ typedef struct op_row {
     op_result_rule result;
     int family;
     int vector;
+    const char *vector_limit;  /* NULL: none */
     const char *expression[3]; /* by kind of the compute type; NULL: not computed in it */
     const char *identity;      /* "0", "1", "LOWEST", "HIGHEST"; NULL unless a reduction */
 } op_row;

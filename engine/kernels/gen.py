@@ -35,7 +35,7 @@ class Table:
 
     @staticmethod
     def check(op):
-        known = {"name", "kind", "arity", "family", "takes", "result", "expr", "vector", "identity", "doc"}
+        known = {"name", "kind", "arity", "family", "takes", "result", "expr", "vector", "vector_limit", "identity", "doc"}
         problems = [f"unknown key {key}" for key in op.keys() - known]
         problems += [f"bad {key} {op[key]}" for key, values in (("kind", OP_KINDS), ("result", RESULTS))
                      if op[key] not in values]
@@ -51,7 +51,7 @@ class Table:
         if op["result"] == "float":
             return [d for d in self.dtypes if d["kind"] == "float"]
         if op["result"] == "sum":
-            return [d for d in self.dtypes if d["kind"] == "float" or d["name"] == "int64"]
+            return [d for d in self.dtypes if d["kind"] != "bool"]
         return [d for d in self.dtypes if d["kind"] in op["takes"]]
 
     def promote(self, a, b):
@@ -96,8 +96,9 @@ def ops_table(table):
         takes = " | ".join(f"KIND_BIT({KINDS.index(kind)})" for kind in op["takes"])
         texts = ", ".join(quote(expression(op, k)) if expression(op, k) else "NULL" for k in KINDS)
         identity = quote(op["identity"]) if "identity" in op else "NULL"
+        limit = quote(op["vector_limit"]) if "vector_limit" in op else "NULL"
         out.append(f'    {{"{op["name"]}", DRUPE_OP_{kind}, {op["arity"]}, {takes}, RESULT_{op["result"].upper()}, '
-                   f'OP_FAMILY_{op["family"].upper()}, {int(op.get("vector", False))}, {{{texts}}}, {identity}}},')
+                   f'OP_FAMILY_{op["family"].upper()}, {int(op.get("vector", False))}, {limit}, {{{texts}}}, {identity}}},')
     out.append("};\nstatic const struct dtype_row dtype_rows[DRUPE_DTYPE_COUNT] = {")
     for d in table.dtypes:
         lowest, highest = d.get("lowest", "0"), d.get("highest", "1")

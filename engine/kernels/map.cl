@@ -3,8 +3,8 @@
  * OpenCL C, one of two layouts:
  *   STRIDED 0   all operands contiguous but for constants (bits of CONSTANTS); argument drupe_map_head
  *   STRIDED 1   strides per operand, constants by the argument; argument drupe_map_params
- * CPU form: a contiguous chunk per work-item, 16-wide where VECTOR is 1. GPU form: grid-stride, four elements
- * per load where contiguous.
+ * CPU form: a contiguous chunk per work-item, 16-wide where VECTOR is 1 and no element exceeds VECTOR_LIMIT.
+ * GPU form: grid-stride, four elements per load where contiguous.
  *
  * C99: a loop over contiguous blocks in the compute type; host_run.h cuts, casts and gathers. */
 #if ARITY == 1
@@ -140,8 +140,15 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p)
 #else
     SPAN(begin, end, p.n);
 #if VECTOR
-    for (; begin + 16 <= end; begin += 16)
+    for (; begin + 16 <= end; begin += 16) {
+#ifdef VECTOR_LIMIT
+        if (any(fabs(WIDE0(begin)) > (TC)VECTOR_LIMIT)) {
+            for (i64 i = begin; i < begin + 16; i++) out[i] = STORE(APPLY(GET0(i), GET1(i)));
+            continue;
+        }
+#endif
         vstore16(CAT(convert_, CAT(TO, 16))(APPLY(WIDE0(begin), WIDE1(begin))), 0, out + begin);
+    }
 #endif
     INDEPENDENT
     for (i64 i = begin; i < end; i++) out[i] = STORE(APPLY(GET0(i), GET1(i)));

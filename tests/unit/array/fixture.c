@@ -121,6 +121,12 @@ static number truth(bool value)
     return (number){.dtype = DRUPE_BOOL, .i = value};
 }
 
+static uint64_t power(uint64_t base, uint64_t exponent)
+{
+    if (exponent == 0) return 1;
+    return exponent % 2 ? base * power(base, exponent - 1) : power(base * base, exponent / 2);
+}
+
 static number apply_integer(drupe_op op, number a, number b)
 {
     const drupe_dtype t = a.dtype;
@@ -135,13 +141,9 @@ static number apply_integer(drupe_op op, number a, number b)
     case DRUPE_OP_FLOOR_DIVIDE: return whole(t, b.i ? (uint64_t)(int64_t)floorl((long double)a.i / b.i) : 0);
     case DRUPE_OP_REMAINDER:
         return whole(t, b.i ? x - y * (uint64_t)(int64_t)floorl((long double)a.i / b.i) : 0);
-    case DRUPE_OP_POW: {
-        uint64_t r = 1;
+    case DRUPE_OP_POW:
         if (b.i < 0) return whole(t, a.i == 1 ? 1 : a.i == -1 ? (b.i % 2 ? UINT64_MAX : 1) : 0);
-        /* Powers of an odd base repeat with a period that divides 2^62, of an even one vanish. */
-        for (int64_t k = 0; k < (b.i > 200 ? 200 + b.i % 4 : b.i); k++) r *= x;
-        return whole(t, r);
-    }
+        return whole(t, power(x, y));
     case DRUPE_OP_EQUAL: return truth(a.i == b.i);
     case DRUPE_OP_NOT_EQUAL: return truth(a.i != b.i);
     case DRUPE_OP_LESS: return truth(a.i < b.i);
@@ -167,11 +169,19 @@ static double modulo(double a, double b)
     return (r < 0) != (b < 0) ? r + b : r;
 }
 
+static double quotient(double a, double b)
+{
+    if (b == 0) return a / b;
+    if (isinf(a) || isnan(a) || isnan(b)) return NAN;
+    if (isinf(b)) return a == 0 || (a < 0) == (b < 0) ? a / b : -1;
+    return (double)floorl((long double)a / (long double)b);
+}
+
 static number apply_function(drupe_op op, double a, double b, drupe_dtype t)
 {
     switch ((int)op) {
     case DRUPE_OP_DIVIDE: return real(t, a / b);
-    case DRUPE_OP_FLOOR_DIVIDE: return real(t, b == 0 ? a / b : floor(((a - modulo(a, b)) / b) + 0.25));
+    case DRUPE_OP_FLOOR_DIVIDE: return real(t, quotient(a, b));
     case DRUPE_OP_REMAINDER: return real(t, modulo(a, b));
     case DRUPE_OP_POW: return real(t, pow(a, b));
     case DRUPE_OP_SQRT: return real(t, sqrt(a));
