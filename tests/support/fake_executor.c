@@ -18,7 +18,6 @@ typedef struct fake_cell {
     fake_executor *fake;
     jk_request *request;
     bool silent, stop_on_error;
-    long later_ms;
 } fake_cell;
 
 static jk_bytes text_bytes(const char *text)
@@ -30,6 +29,16 @@ static void sleep_ms(long ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     while (nanosleep(&pause, &pause) != 0 && errno == EINTR) continue;
+}
+
+static void wait_release(fake_executor *fake)
+{
+    while (sem_wait(&fake->releases) != 0 && errno == EINTR) continue;
+}
+
+void fake_executor_release(fake_executor *fake)
+{
+    sem_post(&fake->releases);
 }
 
 static void print(fake_cell *cell, jk_stream stream, const char *text)
@@ -119,9 +128,8 @@ static outcome run_statement(fake_cell *cell, const char *name, const char *rest
     } else if (strcmp(name, "sleep") == 0) {
         return run_sleep(cell, atol(rest));
     } else if (strcmp(name, "stuck") == 0) {
-        sleep_ms(atol(rest));
+        wait_release(cell->fake);
     } else if (strcmp(name, "later") == 0) {
-        cell->later_ms = atol(rest);
         return LATER;
     } else if (strcmp(name, "input") == 0) {
         return run_input(cell, rest);
@@ -175,7 +183,7 @@ static void finish(fake_cell *cell, outcome result)
 static void *finish_later(void *argument)
 {
     fake_cell *kept = argument;
-    sleep_ms(kept->later_ms);
+    wait_release(kept->fake);
     finish(kept, CONTINUE);
     free(kept);
     return NULL;
@@ -192,7 +200,9 @@ static void execute(fake_executor *fake, jk_request *request, json_t *content)
     json_t *stop = json_object_get(content, "stop_on_error");
     const char *code = json_string_value(json_object_get(content, "code"));
     fake_cell cell = {fake, request, json_is_true(json_object_get(content, "silent")),
-                      !stop || json_is_true(stop), 0};
+                      !stop || json_is_true(stop)};
+    atomic_store(&fake->interrupted, false);
+    atomic_fetch_add(&fake->executed, 1);
     if (!cell.silent) {
         jk_server_set_execution_count(fake->server, ++fake->count);
         char input[64];
@@ -200,8 +210,6 @@ static void execute(fake_executor *fake, jk_request *request, json_t *content)
         jk_publish(fake->server, jk_request_parent(request), "execute_input", text_bytes(input),
                    text_bytes(""), NULL, 0);
     }
-    atomic_fetch_add(&fake->executed, 1);
-    atomic_store(&fake->interrupted, false);
     outcome result = run_code(&cell, code ? code : "error");
     if (result != LATER) {
         finish(&cell, result);
@@ -262,6 +270,7 @@ static void fake_shutdown(void *self, bool restart)
 void fake_executor_init(fake_executor *fake)
 {
     memset(fake, 0, sizeof *fake);
+    sem_init(&fake->releases, 0, 0);
     fake->executor = (jk_executor){fake, fake_kernel_info, fake_handle, fake_interrupt, fake_shutdown};
 }
 

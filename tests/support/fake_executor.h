@@ -5,8 +5,8 @@
  *   display TEXT                a display_data message
  *   flood N                     N lines of 190 characters, one jk_stream_write() each
  *   sleep MS                    wait; an interrupt ends the cell with KeyboardInterrupt
- *   stuck MS                    wait; nothing ends it
- *   later MS                    the cell stays unfinished for MS while other requests are served
+ *   stuck                       wait for fake_executor_release(); nothing else ends it
+ *   later                       the cell stays unfinished until a release, while other requests are served
  *   input PROMPT                ask, then print the answer's content
  *   fork TEXT                   the line, by jk_stream_write() in a forked child
  *   error                       fail
@@ -18,6 +18,7 @@
 #include "jkernel/executor.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 typedef struct fake_executor {
@@ -27,6 +28,7 @@ typedef struct fake_executor {
     atomic_bool running;  /* `main` is valid */
     atomic_bool stop, interrupted;
     atomic_int shutdowns, restarts, interrupts;
+    sem_t releases;
     atomic_long executed; /* cells begun */
     long count;           /* execution_count */
     pthread_t later;      /* the thread of the unfinished cell */
@@ -34,6 +36,9 @@ typedef struct fake_executor {
 } fake_executor;
 
 void fake_executor_init(fake_executor *fake);
+
+/* Let one `stuck` or `later` go on, the next one if none waits. Any thread. */
+void fake_executor_release(fake_executor *fake);
 
 /* The main loop: dispatch until shutdown. */
 void fake_executor_run(fake_executor *fake);

@@ -77,6 +77,8 @@ void kernel_start(test_kernel *kernel, bool capture)
 void kernel_stop(test_kernel *kernel)
 {
     atomic_store(&kernel->fake.stop, true);
+    /* Whatever still waits may end. */
+    for (int i = 0; i < 100; i++) fake_executor_release(&kernel->fake);
     jk_server_wake(kernel->fake.server);
     pthread_join(kernel->thread, NULL);
     pthread_mutex_destroy(&kernel->lock);
