@@ -26,11 +26,7 @@ static void event_release(void *event)
 static void event_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    if (!drupe_py_forked()) {
-        drupe_event *event = event_of(self);
-        /* A default queue outlives its events, so that only the last event of a queue of its own waits. */
-        drupe_py_release_on(event == NULL ? NULL : drupe_event_queue(event), event_release, event);
-    }
+    drupe_py_release_on(NULL, event_release, event_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Event);
 }
 

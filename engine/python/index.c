@@ -11,11 +11,24 @@ typedef struct index_plan {
     int out_axis; /* the next axis of the result */
 } index_plan;
 
+static bool key_refuse(PyObject *item)
+{
+    PyErr_Format(
+        PyExc_IndexError,
+        "an array is indexed with integers, slices, ... and None, not with %s. For chosen elements, copy "
+        "to NumPy with x.asnumpy().",
+        Py_TYPE(item)->tp_name);
+    return false;
+}
+
 static bool plan_integer(index_plan *plan, const drupe_array *array, PyObject *item)
 {
     Py_ssize_t index = PyNumber_AsSsize_t(item, PyExc_IndexError);
     Py_ssize_t size = (Py_ssize_t)array->shape[plan->axis];
-    if (index == -1 && PyErr_Occurred()) return false;
+    if (index == -1 && PyErr_Occurred()) {
+        /* NumPy's arrays claim to be integers, and most of them are not. */
+        return PyErr_ExceptionMatches(PyExc_TypeError) ? key_refuse(item) : false;
+    }
     if (index < -size || index >= size) {
         PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis %d with size %zd", index,
                      plan->axis, size);
@@ -56,12 +69,7 @@ static bool plan_item(index_plan *plan, const drupe_array *array, PyObject *item
     }
     if (PySlice_Check(item)) return plan_slice(plan, array, item);
     if (PyIndex_Check(item) && !PyBool_Check(item)) return plan_integer(plan, array, item);
-    PyErr_Format(
-        PyExc_IndexError,
-        "an array is indexed with integers, slices, ... and None, not with %s. For chosen elements, copy "
-        "to NumPy with x.asnumpy().",
-        Py_TYPE(item)->tp_name);
-    return false;
+    return key_refuse(item);
 }
 
 /* How many axes the items name; a second Ellipsis is an error. -1 on error. */

@@ -15,16 +15,9 @@ static const drupe_link *kernel_link;
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
 
-/* Takes failure->cell. */
-static PyObject *failure_exception(drupe_py_state *state, drupe_failure *failure, void *current)
+static PyObject *failure_exception(drupe_py_state *state, const drupe_failure *failure, const char *whose)
 {
     char prefix[256];
-    bool own = failure->cell != NULL && failure->cell == current;
-    const char *whose = own ? "submitted in this cell"
-                        : failure->cell != NULL
-                            ? "submitted by another cell, whose output shows this error too"
-                            : "submitted outside of a cell";
-    if (kernel_link == NULL) whose = "which nothing waited for";
     PyOS_snprintf(prefix, sizeof prefix, "'%s' on %s, %s, failed: ", failure->label, failure->device, whose);
     PyObject *exception = drupe_py_error_object(state, &failure->error, failure->device, prefix);
     PyObject *label = exception == NULL ? NULL
@@ -54,13 +47,16 @@ static PyObject *failure_json(PyObject *exception)
     return result;
 }
 
-static void failure_publish(void *cell, PyObject *exception)
+/* Show the failure in the output of its own cell. */
+static void failure_publish(drupe_py_state *state, const drupe_failure *failure)
 {
     Py_ssize_t size = 0;
-    PyObject *json = failure_json(exception);
+    PyObject *exception = failure_exception(state, failure, "submitted in this cell");
+    PyObject *json = exception == NULL ? NULL : failure_json(exception);
     const char *text = json == NULL ? NULL : PyUnicode_AsUTF8AndSize(json, &size);
-    if (text != NULL) (void)kernel_link->publish(cell, "error", text, (size_t)size);
+    if (text != NULL) (void)kernel_link->publish(failure->cell, "error", text, (size_t)size);
     Py_XDECREF(json);
+    Py_XDECREF(exception);
     PyErr_Clear();
 }
 
@@ -80,9 +76,13 @@ static int cell_check(void *user)
     drupe_py_hold_collect();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take(&failure)) {
-        PyObject *exception = failure_exception(state, &failure, current);
-        if (exception != NULL && failure.cell != NULL && failure.cell != current)
-            failure_publish(failure.cell, exception);
+        bool own = failure.cell == current, none = failure.cell == NULL;
+        PyObject *exception =
+            failure_exception(state, &failure,
+                              none  ? "submitted outside of a cell"
+                              : own ? "submitted in this cell"
+                                    : "submitted by another cell, whose output shows this error too");
+        if (!own && !none) failure_publish(state, &failure);
         kernel_link->cell_release(failure.cell);
         if (first == NULL) {
             first = exception;
@@ -104,7 +104,7 @@ static void failures_print(drupe_py_state *state, PyObject *module)
 {
     drupe_failure failure;
     while (drupe_failure_take(&failure)) {
-        PyObject *exception = failure_exception(state, &failure, NULL);
+        PyObject *exception = failure_exception(state, &failure, "which nothing waited for");
         if (failure.cell != NULL && kernel_link != NULL) kernel_link->cell_release(failure.cell);
         if (exception == NULL) continue;
         (void)drupe_py_raise_object(exception);
