@@ -276,6 +276,7 @@ struct drupe_event {
     bool error_owned;
     uint64_t number;
     drupe_flight *flight;     /* borrowed; valid until the event has settled */
+    drupe_event *settle_next; /* of the thread that settles it */
     const drupe_error *error; /* once FAILED */
     drupe_cause *cause;       /* retained, once FAILED */
 };
@@ -296,7 +297,8 @@ drupe_phase drupe_event_poll_locked(drupe_event *event);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
 void drupe_event_complete(drupe_event *event, drupe_phase from);
-/* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. */
+/* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. What it
+ * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
 /* Fail a fresh event that never had a flight. */
 void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label);
@@ -399,8 +401,9 @@ typedef struct drupe_ticket {
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;
 /* Take what the ticket brings; on failure the objects not yet taken are the caller's. */
 drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket) DRUPE_MUST_CHECK;
+/* There is room for one. */
+void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
-void drupe_flight_remove_last(drupe_queue *queue, drupe_flight *flight);
 /* Own copies of what `work` points to. */
 drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
@@ -421,6 +424,8 @@ typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_
 /* The following need the queue's lock. */
 /* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
 drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
+/* The unreported failure that new work on the queue would stand behind, retained, or NULL. */
+drupe_cause *drupe_queue_standing(drupe_queue *queue);
 /* Hand the work to the backend. */
 drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
                                  const drupe_work *work) DRUPE_MUST_CHECK;

@@ -95,10 +95,9 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const char *la
     event->cause = cause;
 }
 
-void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error)
+/* The event is SETTLING and ours. */
+static void write_down(drupe_event *event, drupe_phase from, const drupe_error *error)
 {
-    drupe_error kept = *error;
-    if (!leave_phase(event, from, DRUPE_PHASE_SETTLING)) return;
     drupe_flight *flight = event->flight;
     const char *label = flight ? flight->label : NULL;
     drupe_cause *cause = cause_before(event);
@@ -107,12 +106,18 @@ void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *e
     } else {
         void *cell = flight ? flight->cell : NULL;
         if (flight) flight->cell = NULL;
-        event->cause = drupe_cause_new(&kept, label, event->queue, event->number, cell);
+        event->cause = drupe_cause_new(error, label, event->queue, event->number, cell);
         event->error = &event->cause->what.error;
     }
     drupe_queue_blame(event->queue, event->cause);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
     tell_others(from);
+}
+
+void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error)
+{
+    drupe_error kept = *error;
+    if (leave_phase(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
 }
 
 void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label)
@@ -135,13 +140,51 @@ static bool looks_failed(drupe_event *event, drupe_event_state *state)
     return true;
 }
 
+/* Claim a wait of this event that failed in the backend and has not settled, or NULL. Waits that another
+ * thread settles are waited for: waits name earlier work, so threads cannot wait for each other in a circle.
+ */
+static drupe_event *claim_failed_wait(const drupe_event *event)
+{
+    for (size_t i = 0; event->flight && i < event->flight->nwaits; i++) {
+        drupe_event *wait = event->flight->waits[i];
+        drupe_event_state state;
+        if (drupe_event_phase(wait) == DRUPE_PHASE_NATIVE && looks_failed(wait, &state) &&
+            leave_phase(wait, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) {
+            return wait;
+        }
+        while (drupe_event_phase(wait) == DRUPE_PHASE_SETTLING) sched_yield();
+    }
+    return NULL;
+}
+
+/* Settle a failed event after what it waited for. A list, not recursion: chains may be long. */
+static void settle_failed(drupe_event *event)
+{
+    if (!leave_phase(event, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) return;
+    event->settle_next = NULL;
+    while (event) {
+        drupe_event *wait = claim_failed_wait(event);
+        if (wait) {
+            wait->settle_next = event;
+            event = wait;
+            continue;
+        }
+        drupe_event_state state;
+        drupe_event *next = event->settle_next;
+        looks_failed(event, &state);
+        drupe_error error = *drupe_error_last();
+        write_down(event, DRUPE_PHASE_NATIVE, &error);
+        event = next;
+    }
+}
+
 drupe_phase drupe_event_poll_locked(drupe_event *event)
 {
     drupe_phase phase = drupe_event_phase(event);
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     drupe_event_state state;
     if (looks_failed(event, &state))
-        drupe_event_fail(event, DRUPE_PHASE_NATIVE, drupe_error_last());
+        settle_failed(event);
     else if (state == DRUPE_EVENT_COMPLETE)
         drupe_event_complete(event, DRUPE_PHASE_NATIVE);
     return drupe_event_phase(event);
@@ -154,7 +197,8 @@ drupe_phase drupe_event_poll(drupe_event *event)
     drupe_event_state state;
     if (looks_failed(event, &state)) {
         drupe_queue_settle(event->queue);
-        return drupe_event_poll_locked(event);
+        drupe_event_poll_locked(event);
+        return drupe_event_phase(event);
     }
     if (state == DRUPE_EVENT_COMPLETE) drupe_event_complete(event, DRUPE_PHASE_NATIVE);
     return drupe_event_phase(event);

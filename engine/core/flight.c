@@ -63,7 +63,8 @@ static drupe_status make_room(drupe_flight *flight, size_t nrefs, size_t nwaits)
 
 drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket)
 {
-    DRUPE_TRY(make_room(flight, ticket->nrefs, ticket->nwaits));
+    /* One more wait than named, for the queue's guard. */
+    DRUPE_TRY(make_room(flight, ticket->nrefs, ticket->nwaits + 1));
     for (size_t i = 0; i < ticket->nwaits; i++) {
         drupe_event *wait = ticket->waits[i];
         if (!wait || drupe_event_phase(wait) == DRUPE_PHASE_COMPLETE) continue;
@@ -79,6 +80,11 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket)
     return DRUPE_OK;
 }
 
+void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait)
+{
+    flight->waits[flight->nwaits++] = drupe_event_retain(wait);
+}
+
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight)
 {
     if (queue->tail)
@@ -87,18 +93,6 @@ void drupe_flight_append(drupe_queue *queue, drupe_flight *flight)
         queue->head = flight;
     queue->tail = flight;
     queue->flights++;
-}
-
-void drupe_flight_remove_last(drupe_queue *queue, drupe_flight *flight)
-{
-    drupe_flight *before = NULL;
-    for (drupe_flight *at = queue->head; at && at != flight; at = at->next) before = at;
-    if (before)
-        before->next = NULL;
-    else
-        queue->head = NULL;
-    queue->tail = before;
-    queue->flights--;
 }
 
 /* --- Copies for held work ------------------------------------------------------------------------------- */

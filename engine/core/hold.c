@@ -135,7 +135,7 @@ static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
 /* Whether the flight stands behind a failure on its own queue. */
 static bool stands_behind(drupe_queue *queue)
 {
-    drupe_cause *cause = drupe_queue_trouble(queue);
+    drupe_cause *cause = drupe_queue_standing(queue);
     drupe_cause_release(cause);
     return cause != NULL;
 }

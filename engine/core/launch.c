@@ -98,9 +98,12 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
     drupe_submit submit = {.queue = queue, .waits = waits};
     submit.nwaits = native_waits(queue, flight, waits);
     flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
-    if (queue->guard && drupe_phase_over(drupe_event_poll_locked(queue->guard))) queue->guard = NULL;
-    if (queue->guard) waits[submit.nwaits++] = queue->guard;
     if (flight->fallible) DRUPE_TRY(attach_event(queue, flight));
+    if (queue->guard) {
+        waits[submit.nwaits++] = queue->guard;
+        /* Should this fail, the guard is where its cause is found. */
+        if (flight->event) drupe_flight_add_wait(flight, queue->guard);
+    }
     submit.event = flight->event;
     if (submit.event) submit.event->opened = true;
     DRUPE_TRY(call_backend(&submit, work));
@@ -196,6 +199,12 @@ static drupe_status hold(drupe_queue *queue, drupe_flight *flight, const drupe_w
     return DRUPE_OK;
 }
 
+drupe_cause *drupe_queue_standing(drupe_queue *queue)
+{
+    if (queue->guard && drupe_phase_over(drupe_event_poll_locked(queue->guard))) queue->guard = NULL;
+    return drupe_queue_trouble(queue);
+}
+
 /* The failure that this submission stands behind or waits for, retained, or NULL. */
 static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
 {
@@ -205,7 +214,7 @@ static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
             return drupe_cause_retain(flight->waits[i]->cause);
         }
     }
-    return drupe_queue_trouble(queue);
+    return drupe_queue_standing(queue);
 }
 
 /* Appends the flight unless it is over already: then `*over` is set and the caller drops it. */

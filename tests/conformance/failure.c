@@ -1,2 +1,270 @@
+/* What a failure stops, what it says, and that it is said once. */
 #include "conformance.h"
-const conformance_case cases_failure[] = {{NULL, NULL}};
+#include <stdio.h>
+
+#define N 100
+
+/* Two buffers with known content, to see what did not run. */
+struct pair {
+    drupe_memory *a, *b;
+};
+
+static struct pair new_pair(drupe_queue *queue)
+{
+    struct pair pair = {new_memory(queue, DRUPE_MEM_DEVICE, N * 8),
+                        new_memory(queue, DRUPE_MEM_DEVICE, N * 8)};
+    fill_u64(queue, pair.a, 1, N);
+    fill_u64(queue, pair.b, 2, N);
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    return pair;
+}
+
+static void drop_pair(struct pair pair)
+{
+    drupe_memory_release(pair.a);
+    drupe_memory_release(pair.b);
+}
+
+static void queue_spreads(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    struct gate gate;
+    gate_init(&gate);
+    gate.result = DRUPE_E_OUT_OF_RANGE;
+    drupe_event *cause = submit_gate(b->queue, &gate), *behind, *last;
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &last));
+    gate_open(&gate);
+    FAILS(drupe_event_wait(last, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    assert_non_null(strstr(drupe_error_last()->text, "'gate'"));
+    assert_non_null(strstr(drupe_error_last()->text, "'test_mad'"));
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    FAILS(drupe_event_wait(cause, DRUPE_FOREVER), DRUPE_E_OUT_OF_RANGE, PLANNED);
+    assert_int_equal(drupe_event_state_of(behind), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_error(behind)->status, DRUPE_E_DEPENDENCY);
+    /* Reported by the waits: the queue works again and has nothing more to say. */
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    expect_u64(b->queue, pair.a, 1, N);
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+    expect_u64(b->queue, pair.a, 2, N);
+    drupe_event *events[] = {cause, behind, last};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+    gate_destroy(&gate);
+}
+
+/* A failure on `first` stops what waits for it on `second`, and what stands behind that. */
+static void spread_across(struct bench *first, struct bench *second)
+{
+    drupe_queue *queue;
+    OK(drupe_queue_open(second->context, second->device, 0, &queue));
+    struct pair pair = new_pair(queue);
+    struct gate gate;
+    gate_init(&gate);
+    gate.result = DRUPE_E_INVALID;
+    drupe_event *cause = submit_gate(first->queue, &gate), *waiting, *behind;
+    OK(submit_mad(second, queue, pair.a, pair.a, N, 1, 1, &cause, 1, &waiting));
+    drupe_submission s = {.queue = queue, .label = "the last copy"};
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(pair.b), drupe_memory_pointer(pair.a), N * 8, NULL));
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(pair.b), drupe_memory_pointer(pair.a), N * 8, &behind));
+    gate_open(&gate);
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    assert_non_null(strstr(drupe_error_last()->text, "'the last copy'"));
+    assert_non_null(strstr(drupe_error_last()->text, "'gate'"));
+    assert_non_null(strstr(drupe_error_last()->text, drupe_device_filter(first->device)));
+    FAILS(drupe_event_wait(waiting, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    FAILS(drupe_event_wait(cause, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    OK(drupe_queue_wait(first->queue, DRUPE_FOREVER));
+    expect_u64(queue, pair.a, 1, N);
+    expect_u64(queue, pair.b, 2, N);
+    drupe_event *events[] = {cause, waiting, behind};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+    drupe_queue_release(queue);
+    gate_destroy(&gate);
+}
+
+static void wait_spreads(struct suite *suite)
+{
+    spread_across(&suite->bench, &suite->bench);
+}
+
+static void wait_spreads_across_contexts(struct suite *suite)
+{
+    spread_across(&suite->bench, use_other(suite));
+}
+
+static void wait_spreads_across_backends(struct suite *suite)
+{
+    struct bench *remote = use_remote(suite);
+    spread_across(&suite->bench, remote);
+    spread_across(remote, &suite->bench);
+}
+
+static void reported_once(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    drupe_event *cause = submit_failure(b->queue, "first");
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+    FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    drupe_failure failure;
+    assert_false(drupe_failure_take(&failure));
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 5, 0, NULL, 0, NULL));
+    expect_u64(b->queue, pair.a, 5, N);
+    /* The event keeps its own error for whoever asks. */
+    FAILS(drupe_event_wait(cause, 0), DRUPE_E_INVALID, PLANNED);
+    drupe_event_release(cause);
+    drop_pair(pair);
+}
+
+/* Submitting to a queue in trouble succeeds; the work fails. */
+static void behind_a_known_failure(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    drupe_event *cause = submit_failure(b->queue, "first"), *after;
+    while (drupe_event_state_of(cause) != DRUPE_EVENT_FAILED) {}
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &after));
+    assert_int_equal(drupe_event_state_of(after), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_error(after)->status, DRUPE_E_DEPENDENCY);
+    FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+    expect_u64(b->queue, pair.a, 1, N);
+    /* A wait for a failed event stops the work, though its error was reported. */
+    drupe_event *dependent;
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, &after, 1, &dependent));
+    FAILS(drupe_event_wait(dependent, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    expect_u64(b->queue, pair.a, 1, N);
+    drupe_event *events[] = {cause, after, dependent};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+}
+
+static void take(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *second;
+    OK(drupe_queue_open(b->context, b->device, 0, &second));
+    struct pair pair = new_pair(second);
+    drupe_event *one = submit_failure(b->queue, "one");
+    while (drupe_event_state_of(one) != DRUPE_EVENT_FAILED) {}
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &one, 1, NULL));
+    drupe_event *two = submit_failure(second, "never runs");
+    drupe_failure failure;
+    assert_true(drupe_failure_take(&failure));
+    assert_string_equal(failure.label, "one");
+    assert_string_equal(failure.device, drupe_device_filter(b->device));
+    assert_int_equal(failure.error.status, DRUPE_E_INVALID);
+    assert_non_null(strstr(failure.error.text, PLANNED));
+    assert_true(failure.submission > 0);
+    /* The dependents have no news. */
+    while (drupe_event_state_of(two) != DRUPE_EVENT_FAILED) {}
+    assert_false(drupe_failure_take(&failure));
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    OK(drupe_queue_wait(second, DRUPE_FOREVER));
+    expect_u64(second, pair.a, 1, N);
+    drupe_event_release(one);
+    drupe_event_release(two);
+    drop_pair(pair);
+    drupe_queue_release(second);
+}
+
+static void take_is_in_order(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *queues[3];
+    drupe_event *events[3];
+    char label[16];
+    for (int i = 0; i < 3; i++) {
+        OK(drupe_queue_open(b->context, b->device, 0, &queues[i]));
+        snprintf(label, sizeof label, "number %d", i);
+        events[i] = submit_failure(queues[i], label);
+        while (drupe_event_state_of(events[i]) != DRUPE_EVENT_FAILED) {}
+    }
+    drupe_failure failure;
+    for (int i = 0; i < 3; i++) {
+        assert_true(drupe_failure_take(&failure));
+        snprintf(label, sizeof label, "number %d", i);
+        assert_string_equal(failure.label, label);
+    }
+    assert_false(drupe_failure_take(&failure));
+    for (int i = 0; i < 3; i++) {
+        drupe_event_release(events[i]);
+        drupe_queue_release(queues[i]);
+    }
+}
+
+/* --- Cells ---------------------------------------------------------------------------------------------- */
+
+static _Atomic(int) cells_held;
+static pthread_t cell_thread;
+static _Atomic(int) wrong_thread;
+static int cell;
+
+static void *cell_retain(void)
+{
+    if (!pthread_equal(pthread_self(), cell_thread)) wrong_thread++;
+    cells_held++;
+    return &cell;
+}
+
+static void cell_release(void *released)
+{
+    if (!released) return;
+    if (!pthread_equal(pthread_self(), cell_thread)) wrong_thread++;
+    cells_held--;
+}
+
+/* Every submission holds its cell until it is over; a failure hands its cell over; no other thread is used.
+ */
+static void cells(struct suite *suite)
+{
+    static const drupe_observer observer = {cell_retain, cell_release};
+    struct bench *b = &suite->bench, *other = use_other(suite);
+    struct pair pair = new_pair(b->queue);
+    cell_thread = pthread_self();
+    drupe_library_observe(&observer);
+    struct gate gate;
+    gate_init(&gate);
+    drupe_event *foreign = submit_gate(other->queue, &gate);
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, &foreign, 1, NULL));
+    for (int i = 0; i < 10; i++) OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+    assert_int_equal(cells_held, 12);
+    gate_open(&gate);
+    drupe_event *cause = submit_failure(b->queue, "bad");
+    drupe_event_release(submit_failure(other->queue, "never looked at"));
+    while (drupe_event_state_of(cause) != DRUPE_EVENT_FAILED) {}
+    drupe_failure failure;
+    do {
+        while (!drupe_failure_take(&failure)) {}
+        assert_ptr_equal(failure.cell, &cell);
+        cell_release(failure.cell);
+    } while (strcmp(failure.label, "bad") != 0);
+    drupe_event_release(cause);
+    drupe_event_release(foreign);
+    drop_pair(pair);
+    bench_close(&suite->bench);
+    bench_close(&suite->other);
+    assert_int_equal(drupe_library_close(SECOND), 0);
+    drupe_library_observe(NULL);
+    assert_int_equal(cells_held, 0);
+    assert_int_equal(wrong_thread, 0);
+    gate_destroy(&gate);
+}
+
+const conformance_case cases_failure[] = {
+    {"queue_spreads", queue_spreads},
+    {"wait_spreads", wait_spreads},
+    {"wait_spreads_across_contexts", wait_spreads_across_contexts},
+    {"wait_spreads_across_backends", wait_spreads_across_backends},
+    {"reported_once", reported_once},
+    {"behind_a_known_failure", behind_a_known_failure},
+    {"take", take},
+    {"take_is_in_order", take_is_in_order},
+    {"cells", cells},
+    {NULL, NULL},
+};

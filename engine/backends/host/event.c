@@ -13,9 +13,13 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
     return DRUPE_OK;
 }
 
+/* The worker that finished the last task may still be looking at the queue, with the lock held. */
 void drupe_host_queue_close(drupe_queue *queue)
 {
-    (void)queue;
+    drupe_host_queue *native = drupe_native(queue);
+    if (!native->pool) return;
+    pthread_mutex_lock(&native->pool->lock);
+    pthread_mutex_unlock(&native->pool->lock);
 }
 
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
