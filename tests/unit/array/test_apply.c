@@ -87,11 +87,11 @@ static void apply_and_check(drupe_op op, const drupe_operand *in, const sample *
 }
 
 /* On OpenCL each pair of types is a program to build and each operation a kernel: there every operation meets
- * the two common types, and in turn one of the others and a mixed pair. */
+ * float32, and in turn one of the others and a mixed pair. */
 static bool worth_testing(const drupe_queue *queue, int op, drupe_dtype a, drupe_dtype b)
 {
     if (queue_is_host(queue)) return true;
-    if (a == b) return a == DRUPE_INT32 || a == DRUPE_FLOAT32 || ((int)a + op) % 3 == 0;
+    if (a == b) return a == DRUPE_FLOAT32 || ((int)a + op) % 4 == 0;
     if (a == DRUPE_INT32 && b == DRUPE_FLOAT32) return op % 3 == 0;
     return a == DRUPE_FLOAT64 && b == DRUPE_BOOL && op % 3 == 1;
 }
@@ -157,6 +157,7 @@ static void test_unary(void **state)
             for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++)
                 for (int x = 0; x < LAYOUT_COUNT; x++) {
                     sample s;
+                    if (!worth_testing(queues[q], op, (drupe_dtype)dtype, (drupe_dtype)dtype)) continue;
                     sample_make(queues[q], (drupe_dtype)dtype, (sample_layout)x, 3, SHAPE, 5, true, &s);
                     apply_and_check((drupe_op)op, &(drupe_operand){.array = &s.array}, &s, 1);
                     sample_clear(&s);
@@ -214,7 +215,7 @@ static void test_in_place(void **state)
             for (int b = 0; b < DRUPE_DTYPE_COUNT; b++)
                 for (int x = 0; x < BROADCAST; x++) {
                     sample samples[2];
-                    if (!worth_testing(queues[q], DRUPE_OP_MULTIPLY, (drupe_dtype)a, (drupe_dtype)b))
+                    if (!worth_testing(queues[q], DRUPE_OP_SUBTRACT, (drupe_dtype)a, (drupe_dtype)b))
                         continue;
                     sample_make(queues[q], (drupe_dtype)a, (sample_layout)x, 3, SHAPE, 1, false, &samples[0]);
                     sample_make(queues[q], (drupe_dtype)b, ROW, 3, SHAPE, 7, false, &samples[1]);

@@ -59,6 +59,8 @@ static void test_subsets(void **state)
             for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++)
                 for (int x = 0; x < LAYOUT_COUNT; x++) {
                     sample s;
+                    /* Each type and operation is a program or a kernel to build there. */
+                    if (!queue_is_host(queues[q]) && (dtype + op) % 3) continue;
                     sample_make(queues[q], (drupe_dtype)dtype, (sample_layout)x, 3, shape, 2, false, &s);
                     for (uint32_t axes = 0; axes < 1u << s.array.ndim; axes++)
                         reduce_and_check((drupe_op)op, &s, axes, axes & 1);
@@ -77,6 +79,7 @@ static void test_paths(void **state)
             for (int x = 0; x < BROADCAST; x++)
                 for (int dtype = DRUPE_INT32; dtype <= DRUPE_FLOAT32; dtype += 2) {
                     sample s;
+                    if (!queue_is_host(queues[q]) && dtype == DRUPE_INT32) continue;
                     sample_make(queues[q], (drupe_dtype)dtype, (sample_layout)x, 3, shapes[i], 2, false, &s);
                     for (uint32_t axes = 1; axes < 8; axes++) {
                         reduce_and_check(DRUPE_OP_SUM, &s, axes, false);
@@ -94,6 +97,7 @@ static void test_empty(void **state)
         for (int op = DRUPE_OP_SUM; op <= DRUPE_OP_ALL; op++)
             for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++) {
                 sample s;
+                if (!queue_is_host(queues[q]) && (dtype + op) % 3) continue;
                 sample_make(queues[q], (drupe_dtype)dtype, CONTIGUOUS, 2, shape, 0, false, &s);
                 for (uint32_t axes = 0; axes < 4; axes++) reduce_and_check((drupe_op)op, &s, axes, false);
                 sample_clear(&s);
