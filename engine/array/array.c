@@ -8,6 +8,7 @@ static drupe_status shape_size(int ndim, const size_t *shape, size_t size, size_
 {
     size_t bytes = size;
     bool empty = false;
+    *count = 0;
     if (ndim < 0 || ndim > DRUPE_MAX_DIMS)
         return drupe_error_set(DRUPE_E_INVALID, "an array has at most %d dimensions, not %d", DRUPE_MAX_DIMS,
                                ndim);
@@ -38,7 +39,7 @@ static drupe_status check_dtype(drupe_queue *queue, drupe_dtype dtype)
 drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
                                const size_t *shape, drupe_array *array)
 {
-    size_t count;
+    size_t count = 0;
     memset(array, 0, sizeof(*array));
     DRUPE_TRY(check_dtype(queue, dtype));
     DRUPE_TRY(shape_size(ndim, shape, drupe_dtype_size(dtype), &count));
@@ -213,7 +214,7 @@ static bool restride(const drupe_layout *from, int ndim, const size_t *shape, pt
 
 drupe_status drupe_array_reshape(drupe_array *array, int ndim, const size_t *shape)
 {
-    size_t count;
+    size_t count = 0;
     ptrdiff_t strides[DRUPE_MAX_DIMS];
     DRUPE_TRY(shape_size(ndim, shape, drupe_dtype_size(array->dtype), &count));
     if (count != array->size) {
@@ -246,7 +247,7 @@ drupe_status drupe_array_reshape(drupe_array *array, int ndim, const size_t *sha
 
 drupe_status drupe_array_broadcast(drupe_array *array, int ndim, const size_t *shape)
 {
-    size_t count;
+    size_t count = 0;
     drupe_array view = *array;
     DRUPE_TRY(shape_size(ndim, shape, 1, &count));
     bool fits = ndim >= array->ndim;

@@ -81,7 +81,7 @@ drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp
 
 drupe_dtype drupe_op_result(drupe_op op, const drupe_operand *in, size_t nin)
 {
-    op_types types;
+    op_types types = {DRUPE_DTYPE_NONE, DRUPE_DTYPE_NONE};
     bool fp64 = true;
     if ((int)op < 0 || op >= DRUPE_OP_COUNT || nin != (size_t)drupe_op_arity(op)) {
         (void)drupe_error_set(DRUPE_E_INVALID, "%s takes %d operands, not %zu", drupe_op_name(op),

@@ -92,7 +92,7 @@ static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
     const drupe_reduce_params *p = &step->p;
     drupe_i64 tasks = p->outputs, grain = GRAIN_CPU, wanted = (drupe_i64)t->units * 2;
     if (step->shape == SHAPE_COLUMN) {
-        const drupe_i64 inner = p->shape[p->ndim - 1];
+        const drupe_i64 inner = p->shape[p->ndim - 1] > 0 ? p->shape[p->ndim - 1] : 1;
         const drupe_i64 block = inner < COLUMN_BLOCK ? inner : COLUMN_BLOCK;
         if (!t->gpu_form) tasks = p->outputs / inner * ((inner + block - 1) / block);
         grain = t->gpu_form ? 32 : GRAIN_CPU / block;

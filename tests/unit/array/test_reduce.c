@@ -16,7 +16,8 @@ static void check_result(drupe_op op, const sample *s, uint32_t axes, drupe_dtyp
                          const drupe_array *out, int ulps)
 {
     const drupe_array *in = &s->array;
-    number *expected = malloc((out->size + 1) * sizeof(*expected));
+    number *expected = calloc(out->size + 1, sizeof(*expected));
+    assert_non_null(expected);
     size_t index[DRUPE_MAX_DIMS] = {0}, size = drupe_dtype_size(out->dtype);
     for (size_t k = 0; k < out->size; k++) expected[k] = number_identity(op, compute);
     for (size_t k = 0; k < in->size; k++) {
