@@ -98,7 +98,6 @@ class Kernel:
         self._server.close()
 
     async def _end_tasks(self):
-        self._executor.abandon()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()

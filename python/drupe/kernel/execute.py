@@ -6,13 +6,14 @@ next; tasks and threads get copies and keep the cell that started them.
 """
 import asyncio
 import datetime
+import functools
 import os
 import sys
 
 from drupe import _jkernel
 
 from . import display, jsontext
-from .interrupt import call_interruptibly, shielded
+from .interrupt import call_interruptibly, patient, shielded
 from .shell import error_text
 
 
@@ -69,11 +70,6 @@ class Executor:
         else:
             self._finish(cell)
 
-    def abandon(self):
-        """The kernel ends: break the cell that awaits. Returns its task, or None."""
-        self._cancel()
-        return self._task
-
     def _begin(self, cell):
         self._interrupts.reassert()
         cell.request.parent.silent = cell.silent
@@ -82,7 +78,6 @@ class Executor:
         self._shell.displayhook.count = cell.count
         self._shell.last_traceback = None
         self._shell.interrupted = False
-        self._interrupts.breakable = False
         self._stdin.request = cell.request if cell.allow_stdin else None
         if not cell.silent:
             content = {"code": cell.code, "execution_count": cell.count}
@@ -110,15 +105,13 @@ class Executor:
     def _start(self, cell):
         """Run a plain cell; make the coroutine of one that awaits. Inside, run_code() of the shell is interruptible."""
         try:
-            self._interrupts.breakable = True
             self._prepare(cell)
             if not cell.asynchronous:
                 cell.result = _drive(cell.coroutine)
-            self._interrupts.breakable = False
         except BaseException as error:
-            self._interrupts.breakable = False
             self._fail(cell, error)
 
+    @patient
     def _prepare(self, cell):
         shell, problem = self._shell, None
         try:
@@ -140,20 +133,21 @@ class Executor:
     @shielded
     async def _run_task(self, cell):
         try:
-            # Not earlier: a task that is cancelled before its first step never runs, and would never reply.
-            self._interrupts.awaiting = self._cancel
+            # Not earlier, and for this task only: one that is cancelled before its first step never runs, and would
+            # never reply.
+            self._interrupts.awaiting = functools.partial(self._cancel, asyncio.current_task())
             cell.result = await cell.coroutine
         except BaseException as error:
             self._fail(cell, error)
         self._interrupts.awaiting = self._task = None
         self._finish(cell)
 
-    def _cancel(self):
+    def _cancel(self, task):
         """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it is
         KeyboardInterrupt."""
-        if self._task is not None and not self._task.done():
+        if task is self._task:
             self._shell.interrupted = True
-            self._task.cancel()
+            task.cancel()
 
     # --- after the code ---
 

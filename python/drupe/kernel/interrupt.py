@@ -3,8 +3,8 @@
 The handler stands for the life of the kernel and decides by what is on the stack, not by a flag: a flag that is set
 before a `try` and cleared in its `finally` always leaves an instant in which the exception escapes. A frame of an
 `interruptible` function means that something above it catches; a frame of a `shielded` one means bookkeeping, which
-must not be broken, and in which IPython would swallow the exception: it waits for the user's code, unless Ctrl-C is
-pressed again. Innermost wins.
+must not be broken (half a `with` leaves a lock taken): it waits for the user's code. A `patient` one is something in
+between: it waits once. Innermost wins.
 """
 import asyncio
 import signal
@@ -15,6 +15,7 @@ from drupe import _jkernel
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
 _handle_code = asyncio.Handle._run.__code__
 _shielded_codes = set()
+_patient_codes = set()
 _interruptible_codes = set()
 
 
@@ -30,6 +31,12 @@ def interruptible(function):
     return function
 
 
+def patient(function):
+    """Mark where foreign code runs that swallows KeyboardInterrupt: the first one waits, the second breaks it."""
+    _patient_codes.add(function.__code__)
+    return function
+
+
 @interruptible
 def call_interruptibly(function, *args):
     return function(*args)
@@ -42,7 +49,6 @@ class Interrupts:
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
-        self.breakable = False  # a second one may break even IPython's own part of the cell
 
     def install(self):
         signal.signal(signal.SIGINT, self._on_signal)
@@ -67,22 +73,23 @@ class Interrupts:
             if code in _interruptible_codes:
                 raise KeyboardInterrupt
             if code in _shielded_codes:
-                self._on_signal_in_bookkeeping()
+                self._wait()
                 return
+            if code in _patient_codes and self._wait():
+                raise KeyboardInterrupt
             if code is _handle_code:
                 self._on_signal_in_loop(inner)
                 return
             inner, frame = frame, frame.f_back
         self._cancel()
 
-    def _on_signal_in_bookkeeping(self):
+    def _wait(self):
+        """Keep the interrupt for later. Returns whether one was waiting already."""
         if self.awaiting is not None:
             self._cancel()
-        elif self.pending and self.breakable:
-            self.pending = False
-            raise KeyboardInterrupt
-        else:
-            self.pending = True
+            return False
+        waiting, self.pending = self.pending, True
+        return waiting
 
     def _on_signal_in_loop(self, inner):
         """The loop runs a task or callback. asyncio's own callbacks must not break: they carry other tasks' wake-ups."""

@@ -6,15 +6,17 @@ from IPython.core import page
 from IPython.core.application import BaseIPythonApplication
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.error import UsageError
+from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.shellapp import InteractiveShellApp
 from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
 from . import display
-from .interrupt import interruptible
+from .interrupt import interruptible, patient
 
 interruptible(InteractiveShell.run_code)
+patient(EventManager.trigger)
 
 _ENVIRONMENT = {
     "TERM": "xterm-color",
