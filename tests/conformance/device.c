@@ -1,2 +1,210 @@
+/* Finding, asking and dividing devices. */
 #include "conformance.h"
-const conformance_case cases_device[] = {{NULL, NULL}};
+#include <stdio.h>
+
+static void filters(struct suite *suite)
+{
+    drupe_device *device = suite->bench.device, *same, *list[16];
+    size_t count;
+    OK(drupe_device_select(drupe_device_filter(device), &same));
+    assert_ptr_equal(same, device);
+    drupe_device_release(same);
+    char upper[64];
+    snprintf(upper, sizeof upper, " %s ", drupe_device_filter(device));
+    for (char *c = upper; *c; c++) *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 32) : *c;
+    OK(drupe_device_select(upper, &same));
+    assert_ptr_equal(same, device);
+    drupe_device_release(same);
+    OK(drupe_device_list(suite->fixture->backend, list, 16, &count));
+    assert_true(count >= 1);
+    assert_string_equal(drupe_device_backend(list[0]), suite->fixture->backend);
+    for (size_t i = 0; i < count && i < 16; i++) drupe_device_release(list[i]);
+    char alternatives[128];
+    snprintf(alternatives, sizeof alternatives, "%s,%s,%s:99", suite->fixture->backend,
+             suite->fixture->backend, suite->fixture->backend);
+    size_t again;
+    OK(drupe_device_list(alternatives, NULL, 0, &again));
+    assert_int_equal(again, count);
+    snprintf(alternatives, sizeof alternatives, "%s:99", suite->fixture->backend);
+    OK(drupe_device_list(alternatives, list, 16, &count));
+    assert_int_equal(count, 0);
+    FAILS(drupe_device_select(alternatives, &same), DRUPE_E_NOT_FOUND, drupe_device_filter(device));
+    assert_null(same);
+}
+
+static void filter_mistakes(struct suite *suite)
+{
+    (void)suite;
+    static const char *const wrong[] = {"fpga2:gpu", "cpu:", ":cpu", "cpu,,gpu", "cpu,",    "cpu:host",
+                                        "0:cpu",     "-1",   "1.5",  "cpu:0:1",  "cpu gpu", "host:host"};
+    drupe_device *device;
+    size_t count;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        FAILS(drupe_device_select(wrong[i], &device), DRUPE_E_INVALID, "device filter");
+        FAILS(drupe_device_list(wrong[i], NULL, 0, &count), DRUPE_E_INVALID, "device filter");
+        assert_null(device);
+    }
+}
+
+static void info(struct suite *suite)
+{
+    drupe_device *device = suite->bench.device;
+    for (int key = 0; key < DRUPE_INFO_COUNT; key++) {
+        uint64_t numbers[3] = {7, 7, 7};
+        char text[4096], shorter[4];
+        size_t needed = 0;
+        bool is_text = drupe_info_type_of((drupe_info)key) == DRUPE_INFO_STRING;
+        drupe_status status = drupe_device_info(device, (drupe_info)key, is_text ? (void *)text : numbers,
+                                                is_text ? sizeof text : sizeof numbers, &needed);
+        if (status != DRUPE_OK) {
+            FAILS(status, DRUPE_E_UNSUPPORTED, drupe_info_name((drupe_info)key));
+        } else if (is_text) {
+            assert_int_equal(needed, strlen(text) + 1);
+            OK(drupe_device_info(device, (drupe_info)key, shorter, sizeof shorter, &needed));
+            assert_int_equal(needed, strlen(text) + 1);
+            assert_true(strlen(shorter) < sizeof shorter);
+            assert_int_equal(strncmp(shorter, text, strlen(shorter)), 0);
+        } else {
+            assert_int_equal(needed, drupe_info_type_of((drupe_info)key) == DRUPE_INFO_U64 ? 8 : 24);
+        }
+    }
+    FAILS(drupe_device_info(device, DRUPE_INFO_COUNT, NULL, 0, NULL), DRUPE_E_INVALID, "property");
+    assert_true(drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 0) >= 1);
+    assert_true(drupe_device_number(device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) > 1u << 20);
+    assert_int_equal(drupe_device_number(device, DRUPE_INFO_NAME, 123), 123);
+    assert_string_equal(drupe_info_name(DRUPE_INFO_MAX_COMPUTE_UNITS), "max_compute_units");
+}
+
+static void contexts(struct suite *suite)
+{
+    drupe_context *context, *again;
+    drupe_device *device = suite->bench.device;
+    OK(drupe_device_context(device, &context));
+    OK(drupe_device_context(device, &again));
+    assert_ptr_equal(context, again);
+    assert_int_equal(drupe_context_device_count(context), 1);
+    assert_ptr_equal(drupe_context_device(context, 0), device);
+    assert_null(drupe_context_device(context, 1));
+    drupe_context_release(context);
+    drupe_context_release(again);
+    FAILS(drupe_context_open(&device, 0, &context), DRUPE_E_INVALID, "device");
+    assert_null(context);
+    struct bench *remote = use_remote(suite);
+    drupe_device *mixed[] = {device, remote->device};
+    FAILS(drupe_context_open(mixed, 2, &context), DRUPE_E_INVALID, "platform");
+    drupe_queue *queue;
+    FAILS(drupe_queue_open(suite->bench.context, remote->device, 0, &queue), DRUPE_E_INVALID, "belong");
+}
+
+static void default_queue(struct suite *suite)
+{
+    drupe_queue *first, *second;
+    OK(drupe_device_queue(suite->bench.device, &first));
+    OK(drupe_device_queue(suite->bench.device, &second));
+    assert_ptr_equal(first, second);
+    assert_ptr_equal(drupe_queue_device(first), suite->bench.device);
+    assert_ptr_equal(drupe_queue_context(first), suite->bench.context);
+    assert_int_equal(drupe_queue_flags_of(first), 0);
+    drupe_queue_release(first);
+    drupe_queue_release(second);
+    FAILS(drupe_queue_open(suite->bench.context, suite->bench.device, DRUPE_QUEUE_OUT_OF_ORDER, &first),
+          DRUPE_E_UNSUPPORTED, "in-order");
+    FAILS(drupe_queue_open(suite->bench.context, suite->bench.device, 64, &first), DRUPE_E_INVALID, "flags");
+}
+
+/* --- Division ------------------------------------------------------------------------------------------- */
+
+/* A sub-device computes, has memory, and a default queue of its own. */
+static void use_sub(struct suite *suite, drupe_device *sub, drupe_device *parent)
+{
+    drupe_queue *queue, *same;
+    assert_ptr_equal(drupe_device_parent(sub), parent);
+    assert_ptr_equal(drupe_device_root(sub), suite->bench.device);
+    OK(drupe_device_queue(sub, &queue));
+    OK(drupe_device_queue(sub, &same));
+    assert_ptr_equal(queue, same);
+    drupe_memory *m = new_memory(queue, DRUPE_MEM_DEVICE, 4000);
+    fill_u64(queue, m, 4, 500);
+    OK(submit_mad(&suite->bench, queue, m, m, 500, 5, 1, NULL, 0, NULL));
+    expect_u64(queue, m, 21, 500);
+    drupe_event *event;
+    OK(submit_mad(&suite->bench, queue, m, m, 500, 2, 0, NULL, 0, &event));
+    OK(submit_mad(&suite->bench, suite->bench.queue, m, m, 500, 1, 1, &event, 1, NULL));
+    expect_u64(suite->bench.queue, m, 43, 500);
+    drupe_event_release(event);
+    drupe_memory_release(m);
+    drupe_queue_release(queue);
+    drupe_queue_release(same);
+}
+
+static uint32_t divisible_units(struct suite *suite)
+{
+    uint64_t units = drupe_device_number(suite->bench.device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
+    if (units < 2 || drupe_device_number(suite->bench.device, DRUPE_INFO_PARTITION_MAX, 0) < 2) {
+        skip_known(suite, "split");
+    }
+    return (uint32_t)units;
+}
+
+static void split_equally(struct suite *suite)
+{
+    drupe_device *device = suite->bench.device, *subs[1024];
+    uint32_t units = divisible_units(suite), one = 1, wrong = units + 1, zero = 0;
+    size_t count;
+    drupe_partition partition = {DRUPE_SPLIT_EQUALLY, 1, &one};
+    OK(drupe_device_split(device, &partition, NULL, 0, &count));
+    assert_int_equal(count, units);
+    OK(drupe_device_split(device, &partition, subs, 1024, &count));
+    assert_int_equal(count, units);
+    for (size_t i = 0; i < count; i++) {
+        char filter[80];
+        snprintf(filter, sizeof filter, "%s.%zu", drupe_device_filter(device), i);
+        assert_string_equal(drupe_device_filter(subs[i]), filter);
+        assert_int_equal(drupe_device_number(subs[i], DRUPE_INFO_MAX_COMPUTE_UNITS, 0), 1);
+    }
+    use_sub(suite, subs[0], device);
+    use_sub(suite, subs[count - 1], device);
+    drupe_device *none;
+    FAILS(drupe_device_split(subs[0], &partition, &none, 1, &count), DRUPE_E_UNSUPPORTED, "1 compute unit");
+    for (size_t i = 0; i < units; i++) drupe_device_release(subs[i]);
+    partition.units = &wrong;
+    FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_OUT_OF_RANGE, "has ");
+    partition.units = &zero;
+    FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_INVALID, "at least 1");
+    partition.units = NULL;
+    FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_INVALID, "partition");
+    partition = (drupe_partition){(drupe_partition_kind)3, 1, &one};
+    FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_INVALID, "partition");
+    partition = (drupe_partition){DRUPE_SPLIT_EQUALLY, 1, &one};
+    FAILS(drupe_device_split(device, &partition, subs, 1, &count), DRUPE_E_INVALID, "room");
+}
+
+static void split_by_counts(struct suite *suite)
+{
+    drupe_device *device = suite->bench.device, *subs[2];
+    uint32_t units = divisible_units(suite), counts[] = {units - 1, 1}, many[] = {units, 1};
+    size_t count;
+    drupe_partition partition = {DRUPE_SPLIT_COUNTS, 2, counts};
+    OK(drupe_device_split(device, &partition, subs, 2, &count));
+    assert_int_equal(count, 2);
+    assert_int_equal(drupe_device_number(subs[0], DRUPE_INFO_MAX_COMPUTE_UNITS, 0), units - 1);
+    use_sub(suite, subs[0], device);
+    use_sub(suite, subs[1], device);
+    drupe_device_release(subs[0]);
+    drupe_device_release(subs[1]);
+    partition.units = many;
+    FAILS(drupe_device_split(device, &partition, subs, 2, &count), DRUPE_E_OUT_OF_RANGE, "has ");
+    partition.count = 0;
+    FAILS(drupe_device_split(device, &partition, subs, 2, &count), DRUPE_E_INVALID, "partition");
+}
+
+const conformance_case cases_device[] = {
+    {"filters", filters},
+    {"filter_mistakes", filter_mistakes},
+    {"info", info},
+    {"contexts", contexts},
+    {"default_queue", default_queue},
+    {"split_equally", split_equally},
+    {"split_by_counts", split_by_counts},
+    {NULL, NULL},
+};

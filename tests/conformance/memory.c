@@ -1,2 +1,133 @@
+/* USM: kinds, addresses, limits. */
 #include "conformance.h"
-const conformance_case cases_memory[] = {{NULL, NULL}};
+
+static void kinds(struct suite *suite)
+{
+    static const size_t sizes[] = {1, 63, 64, 65, 100, 4095, 4096, 5000, 1u << 20, (8u << 20) + 1};
+    drupe_queue *queue = suite->bench.queue;
+    for (int kind = 0; kind < 3; kind++) {
+        for (size_t i = 0; i < COUNT(sizes); i++) {
+            drupe_memory *m = new_memory(queue, (drupe_mem_kind)kind, sizes[i]);
+            assert_int_equal((uintptr_t)drupe_memory_pointer(m) % 64, 0);
+            assert_int_equal(drupe_memory_size(m), sizes[i]);
+            assert_int_equal(drupe_memory_kind(m), kind);
+            assert_ptr_equal(drupe_memory_queue(m), queue);
+            assert_int_equal(drupe_memory_host_accessible(m), kind != DRUPE_MEM_DEVICE);
+            if (kind != DRUPE_MEM_DEVICE) memset(drupe_memory_pointer(m), 1, sizes[i]);
+            drupe_memory_release(m);
+        }
+    }
+    for (size_t align = 1; align <= 4096; align *= 2) {
+        drupe_memory *m;
+        OK(drupe_memory_alloc(queue, DRUPE_MEM_SHARED, 100, align, &m));
+        assert_int_equal((uintptr_t)drupe_memory_pointer(m) % align, 0);
+        drupe_memory_release(m);
+    }
+}
+
+static void refused(struct suite *suite)
+{
+    drupe_queue *queue = suite->bench.queue;
+    drupe_memory *m;
+    FAILS(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, 0, 0, &m), DRUPE_E_INVALID, "1 byte");
+    FAILS(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, 8, 3, &m), DRUPE_E_INVALID, "power of two");
+    FAILS(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, 8, 8192, &m), DRUPE_E_INVALID, "4096");
+    FAILS(drupe_memory_alloc(queue, (drupe_mem_kind)3, 8, 0, &m), DRUPE_E_INVALID, "kind");
+    assert_null(m);
+}
+
+static void find(struct suite *suite)
+{
+    drupe_queue *queue = suite->bench.queue;
+    drupe_memory *all[50];
+    for (size_t i = 0; i < 50; i++) all[i] = new_memory(queue, (drupe_mem_kind)(i % 3), 100 + i * 37);
+    for (size_t i = 0; i < 50; i++) {
+        char *p = drupe_memory_pointer(all[i]);
+        const size_t offsets[] = {0, 1, 99 + i * 37};
+        for (size_t k = 0; k < 3; k++) {
+            drupe_memory *found = drupe_memory_find(p + offsets[k]);
+            assert_ptr_equal(found, all[i]);
+            drupe_memory_release(found);
+        }
+        assert_ptr_not_equal(drupe_memory_find(p + 100 + i * 37), all[i]);
+    }
+    char *gone = drupe_memory_pointer(all[0]);
+    for (size_t i = 0; i < 50; i++) drupe_memory_release(all[i]);
+    assert_null(drupe_memory_find(gone));
+    assert_null(drupe_memory_find(&gone));
+    assert_null(drupe_memory_find(NULL));
+}
+
+static void out_of_memory(struct suite *suite)
+{
+    drupe_queue *queue = suite->bench.queue;
+    drupe_device *device = suite->bench.device;
+    uint64_t most = drupe_device_number(device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, 0);
+    drupe_memory *m;
+    assert_true(most > 0);
+    FAILS(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, most + 1, 0, &m), DRUPE_E_NO_MEMORY, "at most");
+    FAILS(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, SIZE_MAX, 0, &m), DRUPE_E_NO_MEMORY, "at most");
+    /* Many large pieces, untouched, until the total is reached. */
+    drupe_memory *held[64];
+    size_t count = 0;
+    drupe_status status = DRUPE_OK;
+    uint64_t piece = drupe_device_number(device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) / 32;
+    if (piece > most) piece = most;
+    while (status == DRUPE_OK && count < 64) {
+        status = drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, piece, 0, &held[count]);
+        if (status == DRUPE_OK) count++;
+    }
+    FAILS(status, DRUPE_E_NO_MEMORY, "were asked for");
+    drupe_pool_stats stats;
+    drupe_pool_stats_of(device, &stats);
+    assert_true(stats.used <= drupe_device_number(device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0));
+    for (size_t i = 0; i < count; i++) drupe_memory_release(held[i]);
+    /* Then it works again. */
+    m = new_memory(queue, DRUPE_MEM_DEVICE, 1000);
+    drupe_memory_release(m);
+    drupe_pool_trim(device);
+}
+
+static void pool(struct suite *suite)
+{
+    drupe_queue *queue = suite->bench.queue;
+    drupe_device *device = suite->bench.device;
+    drupe_pool_stats before, during, after;
+    drupe_pool_trim(device);
+    drupe_pool_stats_of(device, &before);
+    drupe_memory *m = new_memory(queue, DRUPE_MEM_DEVICE, 10000);
+    void *address = drupe_memory_pointer(m);
+    drupe_pool_stats_of(device, &during);
+    assert_int_equal(during.count, before.count + 1);
+    assert_true(during.used >= before.used + 10000 && during.used <= before.used + 12500);
+    assert_true(during.reserved >= during.used && during.peak >= during.used);
+    drupe_memory_release(m);
+    drupe_pool_stats_of(device, &after);
+    assert_int_equal(after.count, before.count);
+    assert_int_equal(after.used, before.used);
+    assert_int_equal(after.reserved, during.reserved);
+    m = new_memory(queue, DRUPE_MEM_DEVICE, 9999);
+    assert_ptr_equal(drupe_memory_pointer(m), address);
+    drupe_memory_release(m);
+    assert_true(drupe_pool_trim(device) >= 10000);
+    drupe_pool_stats_of(device, &after);
+    assert_int_equal(after.reserved, before.reserved);
+}
+
+/* Memory outlives the queue and the context handle it was made with. */
+static void outlives(struct suite *suite)
+{
+    struct bench *other = use_other(suite);
+    drupe_memory *m = new_memory(other->queue, DRUPE_MEM_SHARED, 100);
+    bench_close(other);
+    memset(drupe_memory_pointer(m), 5, 100);
+    drupe_memory *found = drupe_memory_find((char *)drupe_memory_pointer(m) + 99);
+    assert_ptr_equal(found, m);
+    drupe_memory_release(found);
+    drupe_memory_release(m);
+}
+
+const conformance_case cases_memory[] = {
+    {"kinds", kinds}, {"alloc_refused", refused},    {"find", find}, {"out_of_memory", out_of_memory},
+    {"pool", pool},   {"memory_outlives", outlives}, {NULL, NULL},
+};

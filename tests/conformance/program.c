@@ -1,2 +1,212 @@
+/* Programs, kernels, and the checks of a launch. */
 #include "conformance.h"
-const conformance_case cases_program[] = {{NULL, NULL}};
+
+static void names(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_kernel *kernel;
+    assert_string_equal(drupe_kernel_name(b->mad), "test_mad");
+    assert_ptr_equal(drupe_kernel_program(b->mad), b->program);
+    assert_ptr_equal(drupe_program_context(b->program), b->context);
+    assert_ptr_equal(drupe_program_device(b->program), b->device);
+    FAILS(drupe_kernel_open(b->program, "no_such_kernel", &kernel), DRUPE_E_NOT_FOUND, "no_such_kernel");
+    assert_null(kernel);
+    FAILS(drupe_kernel_open(b->program, "", &kernel), DRUPE_E_INVALID, "empty");
+    const char *all = drupe_program_kernel_names(b->program);
+    if (*all) assert_non_null(strstr(all, "test_spin"));
+    uint64_t value;
+    OK(drupe_kernel_number(b->mad, DRUPE_KERNEL_ARG_COUNT, &value));
+    assert_int_equal(value, 5);
+    OK(drupe_kernel_number(b->mad, DRUPE_KERNEL_WORK_GROUP_SIZE, &value));
+    assert_true(value >= 1);
+    FAILS(drupe_kernel_number(b->mad, DRUPE_KERNEL_KEY_COUNT, &value), DRUPE_E_INVALID, "property");
+}
+
+static void languages(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    uint64_t taken = drupe_device_number(b->device, DRUPE_INFO_LANGUAGES, 0);
+    assert_true(taken & (uint64_t)b->fixture->language);
+    drupe_program *program;
+    for (uint64_t language = 1; language <= 8; language *= 2) {
+        drupe_source source = {.language = (drupe_language)language, .bytes = "x", .size = 1};
+        if (taken & language) continue;
+        FAILS(drupe_program_open(b->context, b->device, &source, NULL, &program), DRUPE_E_UNSUPPORTED,
+              "does not take");
+        if (language == DRUPE_LANG_OPENCL_C) assert_non_null(strstr(drupe_error_last()->text, "opencl:cpu"));
+        assert_null(program);
+    }
+    if (!b->fixture->source) return;
+    drupe_source empty = {.language = b->fixture->language, .bytes = "", .size = 0};
+    FAILS(drupe_program_open(b->context, b->device, &empty, NULL, &program), DRUPE_E_INVALID, "empty");
+}
+
+static void build_failure(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    if (!b->fixture->source) skip_known(suite, "build_failure");
+    static const char text[] = "kernel void broken(global int *p)\n{ p[0] = undefined_name; }\n";
+    drupe_source source = {.language = b->fixture->language, .bytes = text, .size = sizeof text - 1};
+    drupe_program *program;
+    char *log = NULL;
+    FAILS(drupe_program_open(b->context, b->device, &source, &log, &program), DRUPE_E_BUILD_FAILED,
+          "undefined_name");
+    assert_non_null(log);
+    assert_non_null(strstr(log, "undefined_name"));
+    free(log);
+}
+
+static void built_in_kernels(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    enum { N = 10000 };
+    drupe_memory *x = new_memory(b->queue, DRUPE_MEM_SHARED, N * 4),
+                 *y = new_memory(b->queue, DRUPE_MEM_HOST, N * 4);
+    drupe_memory *z = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    float *xs = drupe_memory_pointer(x), *ys = drupe_memory_pointer(y), *zs = malloc(N * 4);
+    assert_non_null(zs);
+    for (int i = 0; i < N; i++) xs[i] = (float)i, ys[i] = 0.5f;
+    void *pointers[] = {xs, ys, drupe_memory_pointer(z)};
+    uint64_t n = N;
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, 0, &pointers[0]},
+                        {DRUPE_ARG_POINTER, 0, &pointers[1]},
+                        {DRUPE_ARG_POINTER, 0, &pointers[2]},
+                        {DRUPE_ARG_VALUE, 8, &n}};
+    drupe_submission s = {.queue = b->queue};
+    drupe_range range = {.dims = 1, .global = {N}};
+    OK(drupe_submit_kernel(&s, b->add, &range, args, 4, NULL));
+    read_memory(b->queue, z, zs, N * 4);
+    for (int i = 0; i < N; i++) assert_true(zs[i] == (float)i + 0.5f);
+    /* Interior pointers are arguments like others, and each work-item runs once. */
+    uint64_t *ids = malloc(N * 8);
+    assert_non_null(ids);
+    OK(drupe_submit_kernel(&s, b->gid, &range, &args[2], 1, NULL));
+    read_memory(b->queue, z, ids, N * 8);
+    for (uint64_t i = 0; i < N; i++) assert_int_equal(ids[i], i);
+    free(ids);
+    free(zs);
+    drupe_memory_release(x);
+    drupe_memory_release(y);
+    drupe_memory_release(z);
+}
+
+static void launch_refused(struct suite *suite)
+{
+    struct bench *b = &suite->bench, *other = use_other(suite);
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 64),
+                 *far = new_memory(other->queue, DRUPE_MEM_DEVICE, 64);
+    uint64_t on_stack[8];
+    void *good = drupe_memory_pointer(m), *stranger = on_stack, *foreign = drupe_memory_pointer(far),
+         *null = NULL;
+    drupe_submission s = {.queue = b->queue};
+    drupe_range range = {.dims = 1, .global = {8}}, none = {.dims = 0}, empty = {.dims = 1};
+    drupe_arg arg = {DRUPE_ARG_POINTER, 0, &good};
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 0, NULL), DRUPE_E_INVALID,
+          "takes 1 argument, 0 were given");
+    FAILS(drupe_submit_kernel(&s, b->mad, &range, &arg, 1, NULL), DRUPE_E_INVALID,
+          "takes 5 arguments, 1 was");
+    FAILS(drupe_submit_kernel(&s, NULL, &range, &arg, 1, NULL), DRUPE_E_INVALID, "missing");
+    FAILS(drupe_submit_kernel(&s, b->gid, NULL, &arg, 1, NULL), DRUPE_E_INVALID, "dimensions");
+    FAILS(drupe_submit_kernel(&s, b->gid, &none, &arg, 1, NULL), DRUPE_E_INVALID, "dimensions");
+    FAILS(drupe_submit_kernel(&s, other->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "another context");
+    drupe_submission nowhere = {.queue = NULL};
+    FAILS(drupe_submit_kernel(&nowhere, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "queue");
+    arg.value = &stranger;
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "not in USM");
+    arg.value = &foreign;
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "another context");
+    arg.value = NULL;
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "no value");
+    arg = (drupe_arg){(drupe_arg_kind)9, 8, &good};
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "kind");
+    /* An empty range runs nothing, a NULL pointer is the kernel's business. */
+    drupe_event *event;
+    arg = (drupe_arg){DRUPE_ARG_POINTER, 0, &null};
+    OK(drupe_submit_kernel(&s, b->gid, &empty, &arg, 1, &event));
+    OK(drupe_event_wait(event, DRUPE_FOREVER));
+    drupe_event_release(event);
+    drupe_memory_release(m);
+    drupe_memory_release(far);
+}
+
+static void argument_information(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_arg_info info;
+    FAILS(drupe_kernel_arg(b->mad, 5, &info), DRUPE_E_OUT_OF_RANGE, "5 arguments");
+    if (drupe_kernel_arg(b->mad, 0, &info) == DRUPE_E_UNSUPPORTED) skip_known(suite, "argument_information");
+    assert_int_equal(info.kind, DRUPE_ARG_POINTER);
+    OK(drupe_kernel_arg(b->mad, 3, &info));
+    assert_int_equal(info.kind, DRUPE_ARG_VALUE);
+    assert_int_equal(info.scalar, DRUPE_SCALAR_U64);
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 64);
+    void *p = drupe_memory_pointer(m);
+    uint64_t value = 1;
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, 0, &p}, {DRUPE_ARG_VALUE, 4, &value}};
+    drupe_submission s = {.queue = b->queue};
+    drupe_range range = {.dims = 1, .global = {1}};
+    FAILS(drupe_submit_kernel(&s, b->spin, &range, args, 2, NULL), DRUPE_E_INVALID, "8 bytes, 4 were given");
+    args[1].kind = DRUPE_ARG_LOCAL;
+    FAILS(drupe_submit_kernel(&s, b->spin, &range, args, 2, NULL), DRUPE_E_INVALID, "local memory was given");
+    drupe_memory_release(m);
+}
+
+static void local_size(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    uint64_t most = drupe_device_number(b->device, DRUPE_INFO_MAX_WORK_GROUP_SIZE, 1);
+    if (most < 16) skip_known(suite, "local_size");
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 8 * 8 * most);
+    void *p = drupe_memory_pointer(m);
+    drupe_arg arg = {DRUPE_ARG_POINTER, 0, &p};
+    drupe_submission s = {.queue = b->queue};
+    drupe_range range = {.dims = 1, .global = {100}, .local = {16}};
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "does not divide");
+    range = (drupe_range){.dims = 1, .global = {most * 4}, .local = {most * 4}};
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "from 1 to");
+    range = (drupe_range){.dims = 2, .global = {16, 16}, .local = {16, 0}};
+    FAILS(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL), DRUPE_E_INVALID, "dimension 1");
+    range = (drupe_range){.dims = 1, .global = {96}, .local = {16}};
+    OK(drupe_submit_kernel(&s, b->gid, &range, &arg, 1, NULL));
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    drupe_memory_release(m);
+}
+
+static void local_memory_limit(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    uint64_t most = drupe_device_number(b->device, DRUPE_INFO_LOCAL_MEM_SIZE, 0);
+    if (most == 0 || !b->fixture->source) skip_known(suite, "local_memory_limit");
+    static const char text[] =
+        "kernel void scratch(global int *p, local int *s)\n"
+        "{ s[get_local_id(0)] = 1; barrier(CLK_LOCAL_MEM_FENCE); p[get_global_id(0)] = s[0]; }";
+    drupe_source source = {.language = b->fixture->language, .bytes = text, .size = sizeof text - 1};
+    drupe_program *program;
+    drupe_kernel *kernel;
+    OK(drupe_program_open(b->context, b->device, &source, NULL, &program));
+    OK(drupe_kernel_open(program, "scratch", &kernel));
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 64);
+    void *p = drupe_memory_pointer(m);
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, 0, &p}, {DRUPE_ARG_LOCAL, most + 4, NULL}};
+    drupe_submission s = {.queue = b->queue};
+    drupe_range range = {.dims = 1, .global = {16}, .local = {16}};
+    FAILS(drupe_submit_kernel(&s, kernel, &range, args, 2, NULL), DRUPE_E_OUT_OF_RANGE, "local memory");
+    args[1].size = 64;
+    OK(drupe_submit_kernel(&s, kernel, &range, args, 2, NULL));
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    drupe_memory_release(m);
+    drupe_kernel_release(kernel);
+    drupe_program_release(program);
+}
+
+const conformance_case cases_program[] = {
+    {"names", names},
+    {"languages", languages},
+    {"build_failure", build_failure},
+    {"built_in_kernels", built_in_kernels},
+    {"launch_refused", launch_refused},
+    {"argument_information", argument_information},
+    {"local_size", local_size},
+    {"local_memory_limit", local_memory_limit},
+    {NULL, NULL},
+};

@@ -150,10 +150,18 @@ static void fail_event(drupe_host_task *task)
     strcpy(event->error->text, "Did not run, because something that it waited for failed.");
 }
 
+/* What never ran on a worker begins when it ends. */
+static void stamp_end(drupe_times *times)
+{
+    times->ended = drupe_now_ns();
+    if (!times->submitted) times->submitted = times->ended;
+    if (!times->started) times->started = times->ended;
+}
+
 static void settle_event(drupe_host_pool *pool, drupe_host_task *task, drupe_host_task **over)
 {
     drupe_host_event *event = task->event;
-    if (task->queue->profiling) event->times.ended = drupe_now_ns();
+    if (task->queue->profiling) stamp_end(&event->times);
     for (drupe_host_link *link = event->dependents; link; link = link->next) {
         if (task->failed) link->task->failed = true;
         release_one(pool, link->task, over);
