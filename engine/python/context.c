@@ -79,7 +79,7 @@ static PyObject *context_compare(PyObject *self, PyObject *other, int op)
 
 static Py_hash_t context_hash(PyObject *self)
 {
-    return _Py_HashPointer(context_of(self));
+    return drupe_py_hash(context_of(self));
 }
 
 static PyObject *context_devices(PyObject *self, void *closure)

@@ -52,7 +52,7 @@ static PyObject *device_compare(PyObject *self, PyObject *other, int op)
 
 static Py_hash_t device_hash(PyObject *self)
 {
-    return _Py_HashPointer(device_of(self));
+    return drupe_py_hash(device_of(self));
 }
 
 static PyObject *device_repr(PyObject *self)

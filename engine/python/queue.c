@@ -110,7 +110,7 @@ static PyObject *queue_compare(PyObject *self, PyObject *other, int op)
 
 static Py_hash_t queue_hash(PyObject *self)
 {
-    return _Py_HashPointer(queue_of(self));
+    return drupe_py_hash(queue_of(self));
 }
 
 static PyObject *queue_repr(PyObject *self)

@@ -180,6 +180,16 @@ void drupe_py_free(PyObject *self, drupe_py_type type);
 /* tp_traverse of types that hold no other Python objects. */
 int drupe_py_traverse(PyObject *self, visitproc visit, void *arg);
 
+/* Of an engine object: the same object, the same hash. */
+static inline Py_hash_t drupe_py_hash(const void *pointer)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_HashPointer(pointer);
+#else
+    return _Py_HashPointer(pointer);
+#endif
+}
+
 /* At the start of whatever touches the engine: refuses in a forked child, and drops what finished while the
  * GIL was not held. */
 bool drupe_py_enter(drupe_py_state *state);
