@@ -222,7 +222,7 @@ drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_cl_queue_close(drupe_queue *queue);
 drupe_status drupe_cl_queue_flush(drupe_queue *queue);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
-/* A command was enqueued; `event` is its event (borrowed) or NULL. */
+/* A command was enqueued; `event` is its event (taken) or NULL. */
 void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event);
 void drupe_cl_event_close(drupe_event *event);
 drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state);

@@ -61,8 +61,8 @@ drupe_status drupe_cl_queue_flush(drupe_queue *queue)
 void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event)
 {
     atomic_store_explicit(&queue->unflushed, true, memory_order_release);
-    queue->dirty = !event || queue->api->RetainEvent(event) != CL_SUCCESS;
-    if (queue->dirty) return;
+    queue->dirty = !event;
+    if (!event) return;
     drupe_cl_mark_clear(&queue->marker);
     queue->marker.id = event;
 }

@@ -1,16 +1,20 @@
 /* Waiting for one native event with a timeout, which OpenCL does not have.
  *
  * The driver's callback is only a hint that wakes the waiter early: some drivers never call it for failed
- * work, some pass a wrong status, and it may come on any thread, even inside the registering call. So the
- * status is always asked for, and the waiter wakes by itself at growing intervals. A short wait is first
- * polled for, since registering and being woken cost more than many kernels take. */
+ * work, some pass a wrong status, some come 20 ms late, and it may come on any thread, even inside the
+ * registering call. So the status is always asked for, and the waiter wakes by itself after a fraction of the
+ * time that it has waited already. A short wait is polled for first, since being woken costs more than many
+ * kernels take: on a CPU device only briefly, because polling takes a core from the work and the callback
+ * comes at once; on a GPU longer, because its callback may be late. */
 #include "opencl.h"
 #include <sched.h>
 #include <stdlib.h>
 
-#define POLL_NS        UINT64_C(20000)
-#define PAUSE_FIRST_NS UINT64_C(500000)
+#define POLL_CPU_NS    UINT64_C(30000)
+#define POLL_GPU_NS    UINT64_C(300000)
+#define PAUSE_LEAST_NS UINT64_C(100000)
 #define PAUSE_MOST_NS  UINT64_C(10000000)
+#define PAUSE_FRACTION 8
 
 void drupe_cl_mark_status(const drupe_cl_mark *mark, cl_int *status)
 {
@@ -117,22 +121,29 @@ static void doze(drupe_cl_watch *watch, uint64_t until)
     if (done) sched_yield(); /* called back, yet the status lags behind */
 }
 
+static uint64_t next_wake(uint64_t started, uint64_t deadline)
+{
+    uint64_t now = drupe_now_ns(), pause = (now - started) / PAUSE_FRACTION;
+    if (pause < PAUSE_LEAST_NS) pause = PAUSE_LEAST_NS;
+    if (pause > PAUSE_MOST_NS) pause = PAUSE_MOST_NS;
+    return deadline - now < pause ? deadline : now + pause;
+}
+
 drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns)
 {
-    uint64_t deadline = drupe_deadline(timeout_ns);
     if (is_over(mark)) return DRUPE_OK;
     drupe_cl_mark_flush(mark);
     if (timeout_ns == 0) return drupe_error_set(DRUPE_E_TIMEOUT, "The work is not finished yet.");
-    uint64_t polled = drupe_deadline(POLL_NS);
-    if (poll_until(mark, polled < deadline ? polled : deadline)) return DRUPE_OK;
+    uint64_t started = drupe_now_ns(), deadline = drupe_deadline(timeout_ns);
+    uint64_t most = mark->queue->device->caps.cpu ? POLL_CPU_NS : POLL_GPU_NS;
+    if (poll_until(mark, deadline - started < most ? deadline : started + most)) return DRUPE_OK;
     drupe_cl_watch *watch = mark_watch(mark);
     if (!watch) return drupe_error_last()->status;
-    for (uint64_t pause = PAUSE_FIRST_NS; !is_over(mark); pause = pause < PAUSE_MOST_NS ? 2 * pause : pause) {
+    while (!is_over(mark)) {
         if (drupe_now_ns() >= deadline) {
             return drupe_error_set(DRUPE_E_TIMEOUT, "The work was not finished in time.");
         }
-        uint64_t until = drupe_deadline(pause);
-        doze(watch, until < deadline ? until : deadline);
+        doze(watch, next_wake(started, deadline));
     }
     return DRUPE_OK;
 }

@@ -20,6 +20,9 @@ static const char text[] =
     "    barrier(CLK_LOCAL_MEM_FENCE);\n"
     "    p[i].x = fixed[i & 15] + scratch[i] + v.z + q[0].x + s.a;\n"
     "}\n"
+    "kernel void absent(global int *a, global const int *b, constant int *c) {\n"
+    "    a[get_global_id(0)] = (b ? 1 : 2) + (c ? 10 : 20);\n"
+    "}\n"
     "kernel __attribute__((reqd_work_group_size(4, 1, 1))) void fours(global int *a) {\n"
     "    a[get_global_id(0)] = (int)get_local_size(0);\n"
     "}\n";
@@ -272,6 +275,37 @@ static void wrong_arguments(void **state)
     code_close(&c);
 }
 
+static void null_pointers(void **state)
+{
+    (void)state;
+    need_memory();
+    static const char *const tiers[] = {"", "coarse", "intel"};
+    for (size_t t = 0; t < DRUPE_COUNT_OF(tiers); t++) {
+        code c;
+        code_open(&c, tiers[t]);
+        drupe_kernel *kernel = open_kernel(&c, "absent");
+        int *a, out[4];
+        void *null = NULL;
+        assert_int_equal(B->mem_alloc(c.b.context, c.b.device, DRUPE_MEM_DEVICE, sizeof out, 64, (void **)&a),
+                         DRUPE_OK);
+        drupe_submit s = {.queue = c.b.queue};
+        drupe_range range = {.dims = 1, .global = {4}};
+        drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof null, &a},
+                            {DRUPE_ARG_POINTER, sizeof null, &a},
+                            {DRUPE_ARG_POINTER, sizeof null, &null}};
+        for (int given = 1; given >= 0; given--) { /* NULL also after something else was set */
+            if (!given) args[1].value = &null;
+            assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 3), DRUPE_OK);
+            assert_int_equal(B->submit_copy(&s, out, a, sizeof out), DRUPE_OK);
+            wait_idle(c.b.queue);
+            for (int i = 0; i < 4; i++) assert_int_equal(out[i], given ? 21 : 22);
+        }
+        B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, a);
+        close_kernel(kernel);
+        code_close(&c);
+    }
+}
+
 static void required_local_size(void **state)
 {
     (void)state;
@@ -296,12 +330,9 @@ static void required_local_size(void **state)
     code_close(&c);
 }
 
-const struct CMUnitTest program_tests[] = {cmocka_unit_test(build_logs),
-                                           cmocka_unit_test(other_languages),
-                                           cmocka_unit_test(names_and_numbers),
-                                           cmocka_unit_test(argument_types),
-                                           cmocka_unit_test(additions),
-                                           cmocka_unit_test(mixed_arguments),
-                                           cmocka_unit_test(wrong_arguments),
-                                           cmocka_unit_test(required_local_size),
-                                           {0}};
+const struct CMUnitTest program_tests[] = {
+    cmocka_unit_test(build_logs),        cmocka_unit_test(other_languages),
+    cmocka_unit_test(names_and_numbers), cmocka_unit_test(argument_types),
+    cmocka_unit_test(additions),         cmocka_unit_test(mixed_arguments),
+    cmocka_unit_test(wrong_arguments),   cmocka_unit_test(required_local_size),
+    cmocka_unit_test(null_pointers),     {0}};

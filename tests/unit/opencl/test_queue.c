@@ -116,11 +116,45 @@ static void queue_waits_in_slices(void **state)
     while ((status = B->queue_wait(w.b.queue, SECOND / 200)) == DRUPE_E_TIMEOUT) slices++;
     assert_int_equal(status, DRUPE_OK);
     assert_true(slices > 1);
-    assert_int_equal(*markers, 1);
+    /* On a CPU the kernel has an event of its own, which serves. */
+    unsigned expected = B->device_type(w.b.device) == DRUPE_DEVICE_CPU ? 0 : 1;
+    assert_int_equal(*markers, expected);
     wait_idle(w.b.queue); /* idle: no further marker */
-    assert_int_equal(*markers, 1);
+    assert_int_equal(*markers, expected);
     slow_close(&w);
     dlclose(shim);
+}
+
+static void barriers(void **state)
+{
+    (void)state;
+    need_memory();
+    slow_work w;
+    slow_open(&w, "", false);
+    need_background_work(&w);
+    drupe_event *first = make_event(w.b.queue), *second = make_event(w.b.queue);
+    drupe_submit s = {.queue = w.b.queue, .event = first};
+    drupe_event_state at;
+    slow_submit(&w, LONG_ROUNDS, NULL, 0, NULL);
+    assert_int_equal(B->submit_barrier(&s), DRUPE_OK);
+    s.event = second;
+    assert_int_equal(B->submit_barrier(&s), DRUPE_OK);
+    s.event = NULL;
+    assert_int_equal(B->submit_barrier(&s), DRUPE_OK);
+    assert_int_equal(B->event_state(second, &at), DRUPE_OK);
+    assert_true(at < DRUPE_EVENT_COMPLETE);
+    close_event(first); /* what they share is not lost with one of them */
+    assert_int_equal(B->event_wait(second, DRUPE_FOREVER), DRUPE_OK);
+    assert_int_equal(B->event_state(second, &at), DRUPE_OK);
+    assert_int_equal(at, DRUPE_EVENT_COMPLETE);
+    wait_idle(w.b.queue);
+    close_event(second);
+    drupe_event *idle = make_event(w.b.queue); /* nothing before it */
+    s.event = idle;
+    assert_int_equal(B->submit_barrier(&s), DRUPE_OK);
+    assert_int_equal(B->event_wait(idle, DRUPE_FOREVER), DRUPE_OK);
+    close_event(idle);
+    slow_close(&w);
 }
 
 static void times_in_order(void **state)
@@ -255,6 +289,7 @@ const struct CMUnitTest signal_tests[] = {cmocka_unit_test(handlers_stay), {0}};
 
 const struct CMUnitTest queue_tests[] = {cmocka_unit_test(event_waits),
                                          cmocka_unit_test(queue_waits_in_slices),
+                                         cmocka_unit_test(barriers),
                                          cmocka_unit_test(times_in_order),
                                          cmocka_unit_test(waits_across_queues),
                                          cmocka_unit_test(notifications),
