@@ -95,7 +95,7 @@ drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute,
         if (array) {
             pointers[i + 1] = plain ? drupe_array_pointer(array) : shifted(array, l.offsets[i + 1]);
         } else {
-            pointers[i + 1] = NULL;
+            pointers[i + 1] = pointers[0]; /* not read; NVIDIA's OpenCL refuses NULL */
             p.head.constants |= 1 << i;
             DRUPE_TRY(drupe_scalar_bytes(&in[i].scalar, compute, &p.head.value[i]));
         }
