@@ -118,9 +118,13 @@ static void post_job(drupe_flight *flight)
 /* --- The waiter: one step of one queue, under the queue's lock -------------------------------------------
  */
 
-/* A host function runs after everything before it on its queue, which the driver knows by an event. */
+/* A host function runs after all it waits for, since no driver waits in its place, and after everything before
+ * it on its queue, which the driver knows by an event. */
 static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
 {
+    for (size_t i = 0; i < flight->nwaits; i++) {
+        if (!drupe_phase_over(drupe_event_phase(flight->waits[i]))) return DRUPE_BLOCKED;
+    }
     if (!flight->marker) {
         if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) return DRUPE_DOOMED;
         if (!flight->marker) return DRUPE_READY;

@@ -246,6 +246,31 @@ static void host_between_kernels(struct suite *suite)
     drupe_memory_release(m);
 }
 
+/* A host function waits for work of another queue, also where core runs it. */
+static void host_waits(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *second;
+    OK(drupe_queue_open(b->context, b->device, 0, &second));
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 64 * 8);
+    for (int i = 0; i < 20; i++) {
+        uint64_t value = 0;
+        drupe_event *copied;
+        drupe_submission s = {.queue = b->queue};
+        struct peek peek = {.value = &value};
+        OK(submit_spin(b, b->queue, m, 64, 30000, NULL));
+        fill_u64(b->queue, m, 5, 64);
+        OK(drupe_submit_copy(&s, &value, drupe_memory_pointer(m), 8, &copied));
+        drupe_submission t = {.queue = second, .waits = &copied, .nwaits = 1};
+        OK(drupe_submit_host(&t, look, &peek, NULL));
+        OK(drupe_queue_wait(second, DRUPE_FOREVER));
+        assert_int_equal(peek.seen, 5);
+        drupe_event_release(copied);
+    }
+    drupe_memory_release(m);
+    drupe_queue_release(second);
+}
+
 struct submitter {
     struct bench *bench;
     drupe_queue *queue;
@@ -297,6 +322,7 @@ const conformance_case cases_order[] = {
     {"wait_for_the_past", wait_for_the_past},
     {"submit_host", submit_host},
     {"host_between_kernels", host_between_kernels},
+    {"host_waits", host_waits},
     {"many_threads", many_threads},
     {NULL, NULL},
 };
