@@ -44,6 +44,8 @@ PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand
                          PyObject *out);
 PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, PyObject *axis,
                           PyObject *dtype, PyObject *keepdims);
+/* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */
+bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value);
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b);
 
 /* --- Making and fetching (make.c, host.c) --------------------------------------------------------------- */

@@ -63,8 +63,7 @@ PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array
     PyObject *self = array_new(state, queue, kind, dtype, array->ndim, array->shape);
     drupe_operand operand = {.array = array};
     if (self == NULL || array->size == 0) return self;
-    if (drupe_array_assign(drupe_py_array_of(self), &operand) == DRUPE_OK) return self;
-    drupe_py_raise_on(state, queue);
+    if (drupe_py_assign(state, drupe_py_array_of(self), &operand)) return self;
     Py_DECREF(self);
     return NULL;
 }

@@ -161,10 +161,9 @@ static bool assign_other(drupe_py_state *state, drupe_array *view, PyObject *val
     PyObject *source = drupe_py_array_from(state, value, view->queue, kind, DRUPE_DTYPE_NONE);
     if (source == NULL) return false;
     drupe_operand operand = {.array = drupe_py_array_of(source)};
-    drupe_status status = drupe_array_assign(view, &operand);
-    if (status != DRUPE_OK) drupe_py_raise_on(state, view->queue);
+    bool good = drupe_py_assign(state, view, &operand);
     Py_DECREF(source);
-    return status == DRUPE_OK;
+    return good;
 }
 
 int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
@@ -180,8 +179,7 @@ int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
     int found = drupe_py_operand_arg(state, value, &operand);
     bool good = found >= 0;
     if (found > 0) {
-        good = drupe_array_assign(&view, &operand) == DRUPE_OK;
-        if (!good) drupe_py_raise_on(state, view.queue);
+        good = drupe_py_assign(state, &view, &operand);
     } else if (found == 0) {
         good = assign_other(state, &view, value);
     }

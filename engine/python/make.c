@@ -49,8 +49,7 @@ static PyObject *filled_wrap(drupe_py_state *state, drupe_array *array, const dr
 {
     if (value != NULL && array->size > 0) {
         drupe_operand operand = {.array = NULL, .scalar = *value};
-        if (drupe_array_assign(array, &operand) != DRUPE_OK) {
-            drupe_py_raise_on(state, array->queue);
+        if (!drupe_py_assign(state, array, &operand)) {
             drupe_array_clear(array);
             return NULL;
         }
@@ -189,7 +188,13 @@ static PyObject *sequence_make(drupe_py_state *state, make_place *place, size_t 
     drupe_array array;
     PyObject *result = NULL;
     if (empty_make(state, place, 1, &count, &array)) {
-        if (count == 0 || drupe_array_sequence(&array, start, step) == DRUPE_OK) {
+        drupe_status status = DRUPE_OK;
+        if (count > 0) {
+            /* The first of its kind may build a program. */
+            Py_BEGIN_ALLOW_THREADS status = drupe_array_sequence(&array, start, step);
+            Py_END_ALLOW_THREADS
+        }
+        if (status == DRUPE_OK) {
             result = drupe_py_array_wrap(state, &array);
         } else {
             drupe_py_raise_on(state, place->queue);
@@ -236,9 +241,11 @@ static bool linspace_end(drupe_py_state *state, PyObject *result, size_t count, 
     drupe_array_view(drupe_py_array_of(result), &last);
     drupe_slice slice = {(ptrdiff_t)count - 1, 1, 1, false};
     drupe_operand operand = {.array = NULL, .scalar = *stop};
-    bool good =
-        drupe_array_slice(&last, &slice) == DRUPE_OK && drupe_array_assign(&last, &operand) == DRUPE_OK;
-    if (!good) drupe_py_raise_on(state, last.queue);
+    bool good = drupe_array_slice(&last, &slice) == DRUPE_OK;
+    if (good)
+        good = drupe_py_assign(state, &last, &operand);
+    else
+        drupe_py_raise_on(state, last.queue);
     drupe_array_clear(&last);
     return good;
 }

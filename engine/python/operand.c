@@ -158,6 +158,22 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     return drupe_py_array_wrap(state, &result);
 }
 
+/* Numbers beside those of the table's operations, for drupe_py_warm(). */
+enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL };
+
+bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value)
+{
+    drupe_status status;
+    if (drupe_py_warm(state, warm_key(WARM_ASSIGN, array, value->array))) {
+        status = drupe_array_assign(array, value);
+    } else {
+        Py_BEGIN_ALLOW_THREADS status = drupe_array_assign(array, value);
+        Py_END_ALLOW_THREADS
+    }
+    if (status != DRUPE_OK) drupe_py_raise_on(state, array->queue);
+    return status == DRUPE_OK;
+}
+
 PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
 {
     for (int i = 0; i < 2; i++) {
@@ -170,7 +186,7 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
     drupe_array result;
     memset(&result, 0, sizeof result);
     drupe_status status;
-    if (drupe_py_warm(state, warm_key(DRUPE_OP_COUNT + left->ndim, left, right))) {
+    if (drupe_py_warm(state, warm_key(WARM_MATMUL + left->ndim, left, right))) {
         status = drupe_array_matmul(left, right, &result);
     } else {
         Py_BEGIN_ALLOW_THREADS status = drupe_array_matmul(left, right, &result);

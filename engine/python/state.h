@@ -3,7 +3,8 @@
  * Rules of this folder: every function is called with the GIL held unless it says otherwise; a function that
  * returns NULL, false or -1 has set a Python exception; PyObject results are new references; wrapping
  * functions *take* the engine reference they are given, also when they fail. The GIL is given up in waits, in
- * builds and in large host copies, and never around a submission, which costs less than giving it up. */
+ * builds and in large host copies. A submission costs little more than giving it up and keeps it, but for the
+ * first of its kind, for which a program may have to be built. */
 #ifndef DRUPE_PYTHON_STATE_H
 #define DRUPE_PYTHON_STATE_H
 
