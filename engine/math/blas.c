@@ -1,10 +1,16 @@
 /* BLAS by dlopen, so that the engine needs none to build or to start.
  *
- * The C interface is used; its enumerations are fixed numbers of the standard. */
+ * The C interface is used; its enumerations are fixed numbers of the standard.
+ *
+ * OpenBLAS chooses its routines by the processor's model when it is loaded, and takes its oldest ones for a
+ * model newer than itself: six times slower, measured with 0.3.21 on a processor of 2023. It can be told only
+ * by an environment variable, which is therefore set while it is being loaded. */
 #include "math/blas.h"
 #include "base/base.h"
 #include <stdlib.h>
 #include <string.h>
+
+#define CORE_VARIABLE "OPENBLAS_CORETYPE"
 
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 
@@ -21,6 +27,18 @@ struct drupe_blas {
 static struct drupe_blas functions;
 static bool present;
 
+/* The OpenBLAS name for what this processor can do; NULL = let it choose. */
+static const char *blas_core(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return "SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+    return NULL;
+}
+
 static void blas_open(void)
 {
     static const char *const names[] = {"libopenblas.so.0", "libblas.so.3", NULL};
@@ -33,8 +51,11 @@ static void blas_open(void)
     void *handle;
     const char *wanted = getenv("DRUPE_BLAS");
     if (wanted && strcmp(wanted, "none") == 0) return;
+    const char *core = getenv(CORE_VARIABLE) ? NULL : blas_core();
+    if (core) setenv(CORE_VARIABLE, core, 0);
     present = drupe_dl_open(names, "install the package libopenblas0", symbols, DRUPE_COUNT_OF(symbols),
                             &functions, &handle) == DRUPE_OK;
+    if (core) unsetenv(CORE_VARIABLE);
 }
 
 const drupe_blas *drupe_blas_get(void)
