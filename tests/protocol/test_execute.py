@@ -1,7 +1,9 @@
 """Cells: counters, order, errors, aborting, awaiting, magics, introspection."""
+import sqlite3
 import time
 
 import pytest
+import support
 
 
 def test_a_first_cell(kernel):
@@ -255,6 +257,19 @@ def test_history(kernel):
     assert len(session["history"]) == 1
     wrong = kernel.ask("history_request", {"hist_access_type": "guess"})
     assert wrong["status"] == "error" and "tail" in wrong["evalue"]
+
+
+def test_history_reaches_the_database_while_the_kernel_lives(fresh):
+    fresh.run("written = 'to the database'")
+    path = fresh.run("str(get_ipython().history_manager.hist_file)").result.strip("'")
+
+    def stored():
+        with sqlite3.connect(path) as database:
+            return database.execute("SELECT count(*) FROM history WHERE source LIKE 'written = %'").fetchone()[0]
+
+    before = support.wait_until(stored, what="the history")
+    fresh.run("written = 'again'")
+    support.wait_until(lambda: stored() > before, what="the history")
 
 
 def test_numpy_and_the_engine_wait_for_first_use(fresh):

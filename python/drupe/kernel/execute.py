@@ -170,6 +170,7 @@ class Executor:
         flags = _jkernel.REPLY_ABORT_QUEUED if abort else 0
         metadata = {"started": cell.started, "status": content["status"]}
         cell.request.reply(jsontext.dumps(content), jsontext.dumps(metadata), flags)
+        self._shell.save_history_later(self._loop)
 
     def _after(self, cell):
         """What IPython's own run_cell() does after the code, and figures wait for."""

@@ -13,10 +13,13 @@ from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
 from . import display
-from .interrupt import interruptible, patient
+from .interrupt import interruptible, patient, shielded
 
 interruptible(InteractiveShell.run_code)
 patient(EventManager.trigger)
+
+_HISTORY_DELAY = 1.0  # seconds
+_HISTORY_MOST = 1000  # cells that wait to be written
 
 _ENVIRONMENT = {
     "TERM": "xterm-color",
@@ -42,6 +45,7 @@ class ZMQInteractiveShell(InteractiveShell):
     keepkernel_on_exit = None
     last_traceback = None  # the lines of the last error that was shown in this cell
     interrupted = False  # Ctrl-C has cancelled what this cell awaits
+    _history_timer = None
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -66,6 +70,26 @@ class ZMQInteractiveShell(InteractiveShell):
     def init_hooks(self):
         super().init_hooks()
         self.set_hook("show_in_pager", page.as_hook(self._page), 99)
+
+    def init_history(self):
+        super().init_history()
+        if self.history_manager.db_cache_size == 0:
+            self.history_manager.db_cache_size = _HISTORY_MOST
+
+    def save_history_later(self, loop):
+        """Have the history written when its thread does not compete with a cell and its reply for the interpreter:
+        that would make every round trip wait for the database."""
+        if self._history_timer is None:
+            self._history_timer = loop.call_later(_HISTORY_DELAY, self._save_history)
+
+    @shielded
+    def _save_history(self):
+        self._history_timer = None
+        manager = self.history_manager
+        if manager is not None and manager.db_input_cache:
+            getattr(manager, "_restart_thread_if_stopped", lambda: None)()
+            if manager.save_flag is not None:
+                manager.save_flag.set()
 
     def init_data_pub(self):
         """There is no data publisher."""
