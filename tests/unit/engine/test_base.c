@@ -1,0 +1,269 @@
+/* The engine's base: errors, text, maps, time, vendor libraries, signals. */
+#include "base/base.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- Errors --------------------------------------------------------------------------------------------- */
+
+static void *other_thread(void *unused)
+{
+    (void)unused;
+    drupe_error_set(DRUPE_E_BUSY, "elsewhere");
+    return NULL;
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    assert_int_equal(drupe_error_set(DRUPE_E_NOT_FOUND, "no %s of %d", "thing", 3), DRUPE_E_NOT_FOUND);
+    assert_string_equal(drupe_error_last()->text, "no thing of 3");
+    pthread_t thread;
+    assert_int_equal(drupe_thread_start(&thread, other_thread, NULL, "other"), DRUPE_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(drupe_error_last()->status, DRUPE_E_NOT_FOUND);
+    /* The new text may quote the old one. */
+    drupe_error_set_native(DRUPE_E_INTERNAL, "opencl", -5, "CL_X", "because: %s", drupe_error_last()->text);
+    assert_string_equal(drupe_error_last()->text, "because: no thing of 3");
+    assert_string_equal(drupe_error_last()->native_name, "CL_X");
+    assert_int_equal(drupe_error_last()->native, -5);
+    drupe_error kept = *drupe_error_last();
+    drupe_error_set(DRUPE_E_BUSY, "x");
+    assert_string_equal(drupe_error_last()->backend, "");
+    assert_int_equal(drupe_error_restore(&kept), DRUPE_E_INTERNAL);
+    assert_string_equal(drupe_error_last()->text, "because: no thing of 3");
+    char lengthy[5000];
+    memset(lengthy, 'a', sizeof lengthy - 1);
+    lengthy[sizeof lengthy - 1] = '\0';
+    drupe_error_set(DRUPE_E_INVALID, "%s", lengthy);
+    assert_int_equal(strlen(drupe_error_last()->text), sizeof kept.text - 1);
+}
+
+static void status_names(void **state)
+{
+    (void)state;
+    for (int status = 0; status < DRUPE_STATUS_COUNT; status++) {
+        assert_string_not_equal(drupe_status_name((drupe_status)status), "UNKNOWN");
+    }
+    assert_string_equal(drupe_status_name(DRUPE_E_NO_MEMORY), "NO_MEMORY");
+    assert_string_equal(drupe_status_name((drupe_status)99), "UNKNOWN");
+    assert_string_equal(drupe_status_name((drupe_status)-1), "UNKNOWN");
+}
+
+/* --- Text ----------------------------------------------------------------------------------------------- */
+
+static void text(void **state)
+{
+    (void)state;
+    drupe_text text = {0};
+    assert_string_equal(drupe_text_get(&text), "");
+    assert_null(drupe_text_take(&text));
+    size_t length = 0;
+    for (int i = 0; i < 1000; i++) {
+        drupe_text_printf(&text, "%d,", i);
+        drupe_text_append(&text, "ab\0c", 2);
+    }
+    for (const char *c = drupe_text_get(&text); *c; c++) length++;
+    assert_int_equal(length, text.length);
+    assert_int_equal(strncmp(drupe_text_get(&text), "0,ab1,ab2,ab", 12), 0);
+    assert_int_equal(drupe_text_check(&text), DRUPE_OK);
+    char *taken = drupe_text_take(&text);
+    assert_int_equal(strlen(taken), length);
+    assert_int_equal(text.length, 0);
+    free(taken);
+    drupe_text_append(&text, "x", SIZE_MAX - 4);
+    assert_int_equal(drupe_text_check(&text), DRUPE_E_NO_MEMORY);
+    drupe_text_printf(&text, "ignored");
+    assert_string_equal(drupe_text_get(&text), "");
+    drupe_text_clear(&text);
+    assert_int_equal(drupe_text_check(&text), DRUPE_OK);
+}
+
+/* --- Map ------------------------------------------------------------------------------------------------ */
+
+/* Against a plain table, through random puts and removals: the probing must survive them. */
+static void map_against_table(void **state)
+{
+    (void)state;
+    enum { KEYS = 500 };
+    static int values[KEYS];
+    bool present[KEYS] = {false};
+    drupe_map map = {0};
+    uint64_t random = 1;
+    size_t count = 0;
+    for (int step = 0; step < 50000; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        int key = (int)((random >> 33) % KEYS);
+        if (random >> 63) {
+            void *old;
+            assert_int_equal(drupe_map_put(&map, &key, sizeof key, &values[key], &old), DRUPE_OK);
+            assert_ptr_equal(old, present[key] ? &values[key] : NULL);
+            count += !present[key];
+            present[key] = true;
+        } else {
+            assert_ptr_equal(drupe_map_remove(&map, &key, sizeof key), present[key] ? &values[key] : NULL);
+            count -= present[key];
+            present[key] = false;
+        }
+        assert_int_equal(map.count, count);
+    }
+    for (int key = 0; key < KEYS; key++) {
+        assert_ptr_equal(drupe_map_get(&map, &key, sizeof key), present[key] ? &values[key] : NULL);
+    }
+    size_t cursor = 0, seen = 0, size;
+    const void *key;
+    for (void *value; (value = drupe_map_next(&map, &cursor, &key, &size)); seen++) {
+        assert_int_equal(size, sizeof(int));
+        assert_ptr_equal(value, &values[*(const int *)key]);
+    }
+    assert_int_equal(seen, count);
+    drupe_map_clear(&map);
+    assert_int_equal(map.count, 0);
+}
+
+static void map_keys(void **state)
+{
+    (void)state;
+    drupe_map map = {0};
+    int a, b, c;
+    assert_null(drupe_map_get(&map, "x", 1));
+    assert_null(drupe_map_remove(&map, "x", 1));
+    assert_int_equal(drupe_map_put(&map, "", 0, &a, NULL), DRUPE_OK);
+    assert_int_equal(drupe_map_put(&map, "a\0b", 3, &b, NULL), DRUPE_OK);
+    assert_int_equal(drupe_map_put(&map, "a\0c", 3, &c, NULL), DRUPE_OK);
+    assert_ptr_equal(drupe_map_get(&map, "", 0), &a);
+    assert_ptr_equal(drupe_map_get(&map, "a\0b", 3), &b);
+    assert_ptr_equal(drupe_map_get(&map, "a\0c", 3), &c);
+    assert_null(drupe_map_get(&map, "a", 1));
+    drupe_map_clear(&map);
+}
+
+/* --- Time and threads ----------------------------------------------------------------------------------- */
+
+static void deadlines(void **state)
+{
+    (void)state;
+    assert_true(drupe_deadline(UINT64_MAX) == UINT64_MAX);
+    assert_true(drupe_deadline(UINT64_MAX - 1) == UINT64_MAX);
+    uint64_t before = drupe_now_ns(), deadline = drupe_deadline(5000000);
+    assert_true(deadline >= before + 5000000);
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond;
+    assert_int_equal(drupe_cond_init(&cond), DRUPE_OK);
+    pthread_mutex_lock(&lock);
+    while (drupe_cond_wait_until(&cond, &lock, deadline)) {}
+    pthread_mutex_unlock(&lock);
+    assert_true(drupe_now_ns() >= deadline);
+    pthread_cond_destroy(&cond);
+}
+
+static void *look_at_mask(void *user)
+{
+    pthread_sigmask(SIG_SETMASK, NULL, user);
+    return NULL;
+}
+
+static void threads_leave_signals_alone(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    sigset_t theirs, ours, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &ours);
+    assert_int_equal(drupe_thread_start(&thread, look_at_mask, &theirs, "mask"), DRUPE_OK);
+    pthread_join(thread, NULL);
+    static const int blocked[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM, SIGCHLD, SIGHUP, SIGPIPE};
+    static const int open[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(blocked); i++) assert_true(sigismember(&theirs, blocked[i]));
+    for (size_t i = 0; i < DRUPE_COUNT_OF(open); i++) assert_false(sigismember(&theirs, open[i]));
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    assert_int_equal(sigismember(&ours, SIGINT), sigismember(&after, SIGINT));
+}
+
+/* --- Vendor libraries ----------------------------------------------------------------------------------- */
+
+struct math_table {
+    double (*cos)(double);
+    double (*no_such_function)(double);
+};
+
+static void libraries(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"libno-such-library.so.1", "libm.so.6", NULL};
+    static const char *const bad[] = {"libno-such-library.so.1", "libnor-this.so", NULL};
+    drupe_dl_symbol symbols[] = {{"cos", offsetof(struct math_table, cos), false},
+                                 {"no_such_function", offsetof(struct math_table, no_such_function), true}};
+    struct math_table table = {0};
+    void *handle;
+    assert_int_equal(drupe_dl_open(good, "install libc6", symbols, 2, &table, &handle), DRUPE_OK);
+    assert_non_null(handle);
+    assert_true(table.cos(0.0) == 1.0);
+    assert_null(table.no_such_function);
+    drupe_dl_close(handle);
+    symbols[1].optional = false;
+    assert_int_equal(drupe_dl_open(good, "install libc6", symbols, 2, &table, &handle), DRUPE_E_UNAVAILABLE);
+    assert_null(handle);
+    assert_non_null(strstr(drupe_error_last()->text, "no_such_function"));
+    assert_non_null(strstr(drupe_error_last()->text, "libm.so.6"));
+    assert_int_equal(drupe_dl_open(bad, "install it", symbols, 2, &table, &handle), DRUPE_E_UNAVAILABLE);
+    assert_non_null(strstr(drupe_error_last()->text, "libno-such-library.so.1"));
+    assert_non_null(strstr(drupe_error_last()->text, "install it"));
+    drupe_dl_close(NULL);
+}
+
+/* --- Signals -------------------------------------------------------------------------------------------- */
+
+static void ours(int number)
+{
+    (void)number;
+}
+
+static void drivers(int number)
+{
+    (void)number;
+}
+
+static void (*handler_of(int number))(int)
+{
+    struct sigaction action;
+    sigaction(number, NULL, &action);
+    return action.sa_handler;
+}
+
+static void signals(void **state)
+{
+    (void)state;
+    static const int all[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], ours);
+    drupe_signals_save();
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], drivers);
+    /* A pair inside saves what the driver did, and must not bring it back at the end. */
+    drupe_signals_save();
+    drupe_signals_restore();
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) assert_ptr_equal(handler_of(all[i]), ours);
+    signal(SIGINT, drivers);
+    drupe_signals_restore();
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) assert_ptr_equal(handler_of(all[i]), ours);
+    /* One restore too many changes nothing. */
+    signal(SIGINT, drivers);
+    drupe_signals_restore();
+    assert_ptr_equal(handler_of(SIGINT), drivers);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], SIG_DFL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors),    cmocka_unit_test(status_names),
+        cmocka_unit_test(text),      cmocka_unit_test(map_against_table),
+        cmocka_unit_test(map_keys),  cmocka_unit_test(deadlines),
+        cmocka_unit_test(libraries), cmocka_unit_test(threads_leave_signals_alone),
+        cmocka_unit_test(signals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
