@@ -7,8 +7,8 @@
  * Life of a request: the io thread receives it, verifies it and queues it; the main thread, woken through
  * jk_server_request_fd(), calls jk_server_dispatch(); the server publishes `status: busy` and calls the
  * executor's handle(); the executor publishes outputs and ends with jk_request_reply(), now or later; the
- * server sends the reply and publishes `status: idle`. Everything published goes through one ordered queue, so
- * the order seen by clients is the order of the calls.
+ * server sends the reply and publishes `status: idle`. Everything published goes through one ordered queue,
+ * so the order seen by clients is the order of the calls.
  *
  * Strings: every `jk_bytes` is borrowed for the call unless said otherwise, and JSON text is UTF-8.
  * Threads: each function says who may call it. None of them needs or takes Python's GIL.
@@ -110,15 +110,19 @@ jk_bytes jk_parent_header(const jk_parent *parent);
 jk_parent *jk_server_current_cell(jk_server *server);
 
 /* Publish a message on iopub: `content` and `metadata` are JSON objects (metadata may be empty = {}); buffers
- * are copied. `parent` NULL means no parent ({}). Blocks the caller while the queue is over its limit, at most
- * 10 s; never drops. Returns 0, or -1 after the server was closed or in a forked child. */
-int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_bytes content, jk_bytes metadata,
-               const jk_bytes *buffers, size_t nbuffers);
+ * are copied. `parent` NULL means no parent ({}). Blocks the caller while the queue is over its limit, at
+ * most 10 s; never drops. Returns 0, or -1 after the server was closed or in a forked child. */
+int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_bytes content,
+               jk_bytes metadata, const jk_bytes *buffers, size_t nbuffers);
+
+/* Whether jk_publish() and jk_stream_write() go through without blocking now: a caller that holds a lock of
+ * its language lets go of it first when they may not. */
+bool jk_server_has_room(jk_server *server);
 
 /* Append text (UTF-8, any length) to a stream of a cell. Consecutive text of the same parent and stream is
- * coalesced: the first chunk leaves at once, later ones within 30 ms. Text pending on the captured descriptors
- * is taken first, so that Python's and C's output keep their order. `parent` NULL means the running cell, else
- * the last one. In a forked child the text goes to descriptor 1 or 2 instead. */
+ * coalesced: the first chunk leaves at once, later ones within 30 ms. Text pending on the captured
+ * descriptors is taken first, so that Python's and C's output keep their order. `parent` NULL means the
+ * running cell, else the last one. In a forked child the text goes to descriptor 1 or 2 instead. */
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 
 /* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Returns 0, or -1
@@ -127,12 +131,14 @@ int jk_server_flush(jk_server *server, int timeout_ms);
 
 /* --- Input: main thread --------------------------------------------------------------------------------- */
 
-/* Ask the client that sent `request` for a line (input_request). Stale answers are discarded first. Returns 0. */
+/* Ask the client that sent `request` for a line (input_request). Stale answers are discarded first. Returns
+ * 0. */
 int jk_input_ask(jk_server *server, const jk_request *request, jk_bytes content);
 
 #define JK_INPUT_TIMEOUT 1 /* nothing yet: look for signals, then call again */
 #define JK_INPUT_CLOSED  2 /* the server is shutting down */
-/* Wait at most `timeout_ms` for the answer. Returns 0 and the content of input_reply in a malloc'ed, NUL-ended
+/* Wait at most `timeout_ms` for the answer. Returns 0 and the content of input_reply in a malloc'ed,
+ * NUL-ended
  * `*content` (*taken* by the caller), or a JK_INPUT_ value. Returns early when a signal arrives. */
 int jk_input_wait(jk_server *server, int timeout_ms, char **content, size_t *size);
 

@@ -197,10 +197,16 @@ static PyObject *server_publish(PyObject *object, PyObject *args)
     jk_server *server = jk_kernel_enter();
     int failed = 1;
     if (server) {
-        Py_BEGIN_ALLOW_THREADS failed =
-            jk_publish(server, cell ? cell->parent : NULL, type, (jk_bytes){content, (size_t)content_size},
-                       (jk_bytes){metadata, (size_t)metadata_size}, list.bytes, (size_t)list.count);
-        Py_END_ALLOW_THREADS jk_kernel_leave();
+        jk_parent *to = cell ? cell->parent : NULL;
+        jk_bytes body = {content, (size_t)content_size}, extra = {metadata, (size_t)metadata_size};
+        if (body.size < JK_GIL_RELEASE_SIZE && list.count == 0 && jk_server_has_room(server)) {
+            failed = jk_publish(server, to, type, body, extra, NULL, 0);
+        } else {
+            Py_BEGIN_ALLOW_THREADS failed =
+                jk_publish(server, to, type, body, extra, list.bytes, (size_t)list.count);
+            Py_END_ALLOW_THREADS
+        }
+        jk_kernel_leave();
     }
     buffers_release(&list);
     return PyBool_FromLong(!failed);

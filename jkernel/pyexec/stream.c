@@ -21,7 +21,7 @@ static void stream_send(stream_object *self, const char *text, size_t size)
     if (server) {
         jk_parent *parent = cell ? cell->parent : NULL;
         if (__fpending(stdout) > 0) fflush(stdout);
-        if (size < JK_GIL_RELEASE_SIZE) {
+        if (size < JK_GIL_RELEASE_SIZE && jk_server_has_room(server)) {
             jk_stream_write(server, parent, self->which, text, size);
         } else {
             Py_BEGIN_ALLOW_THREADS jk_stream_write(server, parent, self->which, text, size);

@@ -226,6 +226,15 @@ void jk_outbox_wait_room(jk_server *server)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+bool jk_server_has_room(jk_server *server)
+{
+    if (!jk_server_alive(server)) return true;
+    pthread_mutex_lock(&server->outbox.lock);
+    bool room = !outbox_full(&server->outbox);
+    pthread_mutex_unlock(&server->outbox.lock);
+    return room;
+}
+
 int jk_server_flush(jk_server *server, int timeout_ms)
 {
     if (!jk_server_alive(server)) return -1;

@@ -160,7 +160,8 @@ class Kernel:
 class Raw:
     """Sockets of our own, for what no well-behaved client sends."""
 
-    def __init__(self, manager):
+    def __init__(self, manager, most=0):
+        """`most`: how many iopub messages the socket takes without being read; 0 for any number."""
         info = manager.get_connection_info()
         self.session = Session(key=info["key"], signature_scheme=info["signature_scheme"])
         self.context = zmq.Context()
@@ -169,7 +170,7 @@ class Raw:
             socket = self.context.socket(kind)
             socket.linger = 0
             if kind == zmq.SUB:
-                socket.setsockopt(zmq.RCVHWM, 0)
+                socket.setsockopt(zmq.RCVHWM, most)
                 socket.subscribe(b"")
             socket.connect("tcp://%s:%d" % (info["ip"], info[name + "_port"]))
             self.sockets[name] = socket

@@ -3,6 +3,7 @@ import base64
 import json
 
 import pytest
+import support
 
 
 def test_stdout_and_stderr_keep_their_order(kernel):
@@ -44,6 +45,23 @@ def test_big_output_is_complete_and_few_messages(kernel):
     flushed = kernel.run("for i in range(5000): print(i, flush=True)")
     assert flushed.text() == "".join("%d\n" % i for i in range(5000))
     assert len(flushed.of("stream")) < 1000
+
+
+def test_a_subscriber_that_does_not_read_costs_the_others_nothing(kernel):
+    """And it gets every line, and the idle, when it reads at last."""
+    lazy = support.Raw(kernel.manager, most=1000)
+    try:
+        line = "x" * 180
+        run = kernel.run("for i in range(20000): print('%%06d' %% i, %r, flush=True)" % line)
+        expected = "".join("%06d %s\n" % (i, line) for i in range(20000))
+        assert run.text() == expected
+        messages = []
+        while not messages or messages[-1]["content"].get("execution_state") != "idle":
+            messages.append(lazy.receive("iopub"))
+            assert messages[-1], "the idle was lost"
+        assert "".join(m["content"]["text"] for m in messages if m["msg_type"] == "stream") == expected
+    finally:
+        lazy.close()
 
 
 def test_a_print_is_visible_before_its_cell_ends(kernel):
