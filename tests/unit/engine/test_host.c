@@ -31,8 +31,8 @@ static int teardown(void **state)
 static void no_vendor_library(void **state)
 {
     (void)state;
-    static const char *const filters[] = {"host", "cpu", "host:cpu:0", "0", "cpu:0", "gpu:7,host"};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(filters) - (access("/dev/dri", F_OK) == 0); i++) {
+    static const char *const filters[] = {"host", "cpu", "host:cpu:0", "0", "cpu:0"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(filters); i++) {
         drupe_device *device;
         ok(drupe_device_select(filters[i], &device));
         assert_string_equal(drupe_device_filter(device), "host:cpu:0");
