@@ -175,8 +175,10 @@ drupe_device *drupe_py_device_arg(drupe_py_state *state, PyObject *object)
     }
     /* The first look at a vendor's devices opens its library, which takes a while. */
     drupe_status status;
-    Py_BEGIN_ALLOW_THREADS status = drupe_device_select(filter, &device);
-    Py_END_ALLOW_THREADS if (status == DRUPE_OK) return device;
+    PyThreadState *thread = PyEval_SaveThread();
+    status = drupe_device_select(filter, &device);
+    PyEval_RestoreThread(thread);
+    if (status == DRUPE_OK) return device;
     drupe_py_raise(state, NULL);
     return NULL;
 }
@@ -243,7 +245,7 @@ bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits 
     PyObject *events = one ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
     if (events == NULL) return false;
     Py_ssize_t count = PyTuple_GET_SIZE(events);
-    waits->events = PyMem_Calloc((size_t)count, sizeof *waits->events);
+    waits->events = PyMem_New(drupe_event *, (size_t)count);
     bool good = waits->events != NULL;
     if (!good) PyErr_NoMemory();
     for (Py_ssize_t i = 0; good && i < count; i++)

@@ -237,7 +237,7 @@ static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
         !partition_arg(given[0], units, &partition))
         return NULL;
-    drupe_device **subs = PyMem_Calloc(SUBS_MAX, sizeof *subs);
+    drupe_device **subs = PyMem_New(drupe_device *, SUBS_MAX);
     if (subs == NULL) return PyErr_NoMemory();
     size_t count = 0;
     PyObject *result = NULL;
@@ -323,12 +323,14 @@ static PyObject *module_devices(PyObject *module, PyObject *const *args, Py_ssiz
     const char *filter = NULL;
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     if (drupe_py_given(given[0]) && (filter = PyUnicode_AsUTF8(given[0])) == NULL) return NULL;
-    drupe_device **devices = PyMem_Calloc(SUBS_MAX, sizeof *devices);
+    drupe_device **devices = PyMem_New(drupe_device *, SUBS_MAX);
     if (devices == NULL) return PyErr_NoMemory();
     size_t count = 0;
     drupe_status status;
-    Py_BEGIN_ALLOW_THREADS status = drupe_device_list(filter, devices, SUBS_MAX, &count);
-    Py_END_ALLOW_THREADS PyObject *result = NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    status = drupe_device_list(filter, devices, SUBS_MAX, &count);
+    PyEval_RestoreThread(thread);
+    PyObject *result = NULL;
     if (status != DRUPE_OK)
         drupe_py_raise(state, NULL);
     else

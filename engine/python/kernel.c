@@ -48,8 +48,10 @@ PyObject *drupe_py_kernel_open(drupe_py_state *state, drupe_program *program, dr
 {
     drupe_kernel *kernel = NULL;
     drupe_status status;
-    Py_BEGIN_ALLOW_THREADS status = drupe_kernel_open(program, name, &kernel);
-    Py_END_ALLOW_THREADS if (status != DRUPE_OK) return drupe_py_raise_on(state, queue);
+    PyThreadState *thread = PyEval_SaveThread();
+    status = drupe_kernel_open(program, name, &kernel);
+    PyEval_RestoreThread(thread);
+    if (status != DRUPE_OK) return drupe_py_raise_on(state, queue);
     drupe_py_kernel *self = (drupe_py_kernel *)drupe_py_new(state, DRUPE_PY_TYPE_Kernel);
     if (self == NULL) {
         drupe_kernel_release(kernel);

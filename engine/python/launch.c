@@ -58,17 +58,17 @@ static bool place_join(drupe_py_state *state, const drupe_py_launch *launch, lau
 }
 
 /* Does an array's type match what the kernel's pointer points to? */
-static bool element_matches(drupe_dtype dtype, const drupe_arg_info *info)
+static bool element_matches(drupe_dtype dtype, drupe_scalar_type scalar)
 {
-    if (info == NULL || info->scalar == DRUPE_SCALAR_UNKNOWN) return true;
-    if (dtype == DRUPE_BOOL) return info->scalar == DRUPE_SCALAR_U8 || info->scalar == DRUPE_SCALAR_I8;
-    return drupe_py_scalar_of(dtype) == info->scalar;
+    if (scalar == DRUPE_SCALAR_UNKNOWN) return true;
+    if (dtype == DRUPE_BOOL) return scalar == DRUPE_SCALAR_U8 || scalar == DRUPE_SCALAR_I8;
+    return drupe_py_scalar_of(dtype) == scalar;
 }
 
 static bool array_arg(const drupe_py_launch *launch, const drupe_array *array, const drupe_arg_info *info,
                       size_t index, void **pointer)
 {
-    if (!element_matches(array->dtype, info)) {
+    if (info != NULL && !element_matches(array->dtype, info->scalar)) {
         PyErr_Format(PyExc_TypeError, "the array's elements are %s, and the kernel's are %s; use astype()",
                      drupe_dtype_name(array->dtype), drupe_py_scalar_name(info->scalar));
         return arg_fail(launch, index);
@@ -253,9 +253,10 @@ static drupe_status submit(drupe_py_state *state, const drupe_submission *submis
     if (drupe_py_warm(state, key))
         return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
     drupe_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
-    Py_END_ALLOW_THREADS return status;
+    PyThreadState *thread = PyEval_SaveThread();
+    status = drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
+    PyEval_RestoreThread(thread);
+    return status;
 }
 
 static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,

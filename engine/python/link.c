@@ -120,8 +120,10 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
     drupe_py_hold_collect();
     failures_print(state, module);
-    Py_BEGIN_ALLOW_THREADS(void) drupe_library_close(CLOSE_NS);
-    Py_END_ALLOW_THREADS drupe_py_hold_drain();
+    PyThreadState *thread = PyEval_SaveThread();
+    (void)drupe_library_close(CLOSE_NS);
+    PyEval_RestoreThread(thread);
+    drupe_py_hold_drain();
     Py_RETURN_NONE;
 }
 

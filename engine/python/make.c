@@ -191,8 +191,9 @@ static PyObject *sequence_make(drupe_py_state *state, make_place *place, size_t 
         drupe_status status = DRUPE_OK;
         if (count > 0) {
             /* The first of its kind may build a program. */
-            Py_BEGIN_ALLOW_THREADS status = drupe_array_sequence(&array, start, step);
-            Py_END_ALLOW_THREADS
+            PyThreadState *thread = PyEval_SaveThread();
+            status = drupe_array_sequence(&array, start, step);
+            PyEval_RestoreThread(thread);
         }
         if (status == DRUPE_OK) {
             result = drupe_py_array_wrap(state, &array);

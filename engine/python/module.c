@@ -132,10 +132,14 @@ static int names_init(drupe_py_state *state)
 
 static int functions_init(PyObject *module)
 {
-    PyMethodDef *const tables[] = {
-        own_functions,           drupe_py_device_functions, drupe_py_memory_functions,
-        drupe_py_make_functions, drupe_py_task_functions,   drupe_py_array_functions};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+    PyMethodDef *const tables[] = {own_functions,
+                                   drupe_py_device_functions,
+                                   drupe_py_memory_functions,
+                                   drupe_py_make_functions,
+                                   drupe_py_task_functions,
+                                   drupe_py_array_functions,
+                                   NULL};
+    for (size_t i = 0; tables[i] != NULL; i++)
         if (PyModule_AddFunctions(module, tables[i]) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", drupe_version());
 }

@@ -89,9 +89,15 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
 
 /* --- Running ------------------------------------------------------------------------------------------- */
 
-/* Distinguishes what may need a program of its own: operation, types and device. */
+/* Distinguishes what may need a program of its own: operation, types and device. One of the two may be NULL.
+ */
 static uint64_t warm_key(int op, const drupe_array *a, const drupe_array *b)
 {
+    if (a == NULL) {
+        a = b;
+        b = NULL;
+    }
+    if (a == NULL) return 0;
     uint64_t key = (uint64_t)(uintptr_t)drupe_queue_device(a->queue) << 16;
     key ^= (uint64_t)(unsigned)op << 8 ^ (uint64_t)a->dtype << 4;
     return key ^ (b == NULL ? 15u : (uint64_t)b->dtype);
@@ -101,11 +107,12 @@ static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand 
                         drupe_array *out)
 {
     const drupe_array *a = operands[0].array, *b = count > 1 ? operands[1].array : NULL;
-    if (drupe_py_warm(state, warm_key((int)op, a != NULL ? a : b, a != NULL ? b : NULL)))
-        return drupe_array_apply(op, operands, count, out);
+    if (drupe_py_warm(state, warm_key((int)op, a, b))) return drupe_array_apply(op, operands, count, out);
     drupe_status status;
-    Py_BEGIN_ALLOW_THREADS status = drupe_array_apply(op, operands, count, out);
-    Py_END_ALLOW_THREADS return status;
+    PyThreadState *thread = PyEval_SaveThread();
+    status = drupe_array_apply(op, operands, count, out);
+    PyEval_RestoreThread(thread);
+    return status;
 }
 
 static PyObject *apply_fail(drupe_py_state *state, const drupe_operand *operands, size_t count)
@@ -151,8 +158,9 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
                       warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^ (uint64_t)(wanted + 1) << 48)) {
         status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
     } else {
-        Py_BEGIN_ALLOW_THREADS status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
-        Py_END_ALLOW_THREADS
+        PyThreadState *thread = PyEval_SaveThread();
+        status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+        PyEval_RestoreThread(thread);
     }
     if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
     return drupe_py_array_wrap(state, &result);
@@ -167,8 +175,9 @@ bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drup
     if (drupe_py_warm(state, warm_key(WARM_ASSIGN, array, value->array))) {
         status = drupe_array_assign(array, value);
     } else {
-        Py_BEGIN_ALLOW_THREADS status = drupe_array_assign(array, value);
-        Py_END_ALLOW_THREADS
+        PyThreadState *thread = PyEval_SaveThread();
+        status = drupe_array_assign(array, value);
+        PyEval_RestoreThread(thread);
     }
     if (status != DRUPE_OK) drupe_py_raise_on(state, array->queue);
     return status == DRUPE_OK;
@@ -189,8 +198,9 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
     if (drupe_py_warm(state, warm_key(WARM_MATMUL + left->ndim, left, right))) {
         status = drupe_array_matmul(left, right, &result);
     } else {
-        Py_BEGIN_ALLOW_THREADS status = drupe_array_matmul(left, right, &result);
-        Py_END_ALLOW_THREADS
+        PyThreadState *thread = PyEval_SaveThread();
+        status = drupe_array_matmul(left, right, &result);
+        PyEval_RestoreThread(thread);
     }
     if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
     return drupe_py_array_wrap(state, &result);

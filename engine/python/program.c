@@ -85,9 +85,10 @@ static drupe_program *build(drupe_py_state *state, drupe_context *context, drupe
 {
     drupe_program *program = NULL;
     drupe_status status;
-    Py_BEGIN_ALLOW_THREADS status = drupe_program_open(context, device, source, log, &program);
-    Py_END_ALLOW_THREADS if (status == DRUPE_OK && PyErr_CheckSignals() < 0)
-    {
+    PyThreadState *thread = PyEval_SaveThread();
+    status = drupe_program_open(context, device, source, log, &program);
+    PyEval_RestoreThread(thread);
+    if (status == DRUPE_OK && PyErr_CheckSignals() < 0) {
         drupe_program_release(program);
         return NULL;
     }

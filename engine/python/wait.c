@@ -146,8 +146,10 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
     while (status == DRUPE_E_TIMEOUT && timeout_ns > 0) {
         uint64_t now = slice < timeout_ns ? slice : timeout_ns;
         if (timeout_ns != DRUPE_FOREVER) timeout_ns -= now;
-        Py_BEGIN_ALLOW_THREADS status = wait(object, now);
-        Py_END_ALLOW_THREADS slice = SLICE_NS;
+        PyThreadState *thread = PyEval_SaveThread();
+        status = wait(object, now);
+        PyEval_RestoreThread(thread);
+        slice = SLICE_NS;
         if (status == DRUPE_E_TIMEOUT && PyErr_CheckSignals() < 0) return DRUPE_E_TIMEOUT;
     }
     if (status == DRUPE_E_TIMEOUT)
@@ -225,8 +227,9 @@ void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void
         release(object);
         return;
     }
-    Py_BEGIN_ALLOW_THREADS release(object);
-    Py_END_ALLOW_THREADS
+    PyThreadState *thread = PyEval_SaveThread();
+    release(object);
+    PyEval_RestoreThread(thread);
 }
 
 bool drupe_py_warm(drupe_py_state *state, uint64_t key)

@@ -30,7 +30,7 @@ def device(request):
     return drupe.Device(request.param)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def opencl():
     if not OPENCL:
         pytest.skip("no OpenCL device on this machine")

@@ -39,12 +39,8 @@ kernel void empty(void) {}
 
 
 @pytest.fixture(scope="module")
-def program():
-    from conftest import OPENCL
-
-    if not OPENCL:
-        pytest.skip("no OpenCL device on this machine")
-    return drupe.Program(SOURCE, OPENCL[0])
+def program(opencl):
+    return drupe.Program(SOURCE, opencl)
 
 
 def ones(program, n=8, dtype="float32"):
