@@ -143,6 +143,30 @@ static void staged_in_order(struct suite *suite, struct bench *far)
     drupe_memory_release(far_memory);
 }
 
+/* There and back on one queue, with nothing named: the second copy reads what the first one wrote. */
+static void round_trip(struct suite *suite, struct bench *far)
+{
+    struct bench *b = &suite->bench;
+    enum { N = 200000 };
+    drupe_memory *here = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_memory *there = new_memory(far->queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_submission s = {.queue = b->queue};
+    for (uint64_t i = 1; i < 10; i++) {
+        fill_u64(b->queue, here, i, N);
+        OK(drupe_submit_copy(&s, drupe_memory_pointer(there), drupe_memory_pointer(here), N * 8, NULL));
+        fill_u64(b->queue, here, 0, N);
+        OK(drupe_submit_copy(&s, drupe_memory_pointer(here), drupe_memory_pointer(there), N * 8, NULL));
+        expect_u64(b->queue, here, i, N);
+    }
+    drupe_memory_release(here);
+    drupe_memory_release(there);
+}
+
+static void staged_round_trip(struct suite *suite)
+{
+    round_trip(suite, use_other(suite));
+}
+
 static void staged_order_contexts(struct suite *suite)
 {
     staged_in_order(suite, use_other(suite));
@@ -257,6 +281,7 @@ const conformance_case cases_copy[] = {
     {"copy_in_context", in_context},
     {"copy_between_contexts", between_contexts},
     {"copy_between_backends", between_backends},
+    {"staged_round_trip", staged_round_trip},
     {"staged_order_contexts", staged_order_contexts},
     {"staged_order_backends", staged_order_backends},
     {"staged_failure", staged_failure},
