@@ -197,9 +197,54 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name)
     return DRUPE_OK;
 }
 
+static drupe_status open_variant(drupe_kernel *kernel, drupe_cl_variant *variant, uint64_t nulls)
+{
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    const drupe_cl_program *program = drupe_native(drupe_kernel_program(kernel));
+    cl_int code = CL_SUCCESS;
+    if (variant->id) native->api->ReleaseKernel(variant->id); /* what was launched keeps it */
+    variant->nulls = nulls;
+    variant->id = native->api->CreateKernel(program->id, drupe_kernel_name(kernel), &code);
+    if (code == CL_SUCCESS) return DRUPE_OK;
+    variant->id = NULL;
+    return drupe_cl_fail(code, "Opening the kernel \"%s\" again", drupe_kernel_name(kernel));
+}
+
+drupe_status drupe_cl_kernel_pick(drupe_kernel *kernel, drupe_cl_tier tier, const drupe_arg *args,
+                                  size_t nargs, cl_kernel *id)
+{
+    drupe_cl_kernel *native = drupe_native(kernel);
+    uint64_t nulls = 0;
+    *id = native->id;
+    if (tier != DRUPE_CL_TIER_COARSE) return DRUPE_OK;
+    for (size_t i = 0; i < nargs; i++) {
+        if (args[i].kind != DRUPE_ARG_POINTER || *(void *const *)args[i].value) continue;
+        if (i >= 64) {
+            return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                                   "On this device only the first 64 arguments may be NULL.");
+        }
+        nulls |= UINT64_C(1) << i;
+    }
+    if (!nulls) return DRUPE_OK;
+    drupe_cl_variant *found = NULL;
+    for (size_t i = 0; i < DRUPE_CL_VARIANTS && !found; i++) {
+        if (native->variants[i].id && native->variants[i].nulls == nulls) found = &native->variants[i];
+    }
+    if (!found) {
+        found = &native->variants[native->next_variant++ % DRUPE_CL_VARIANTS];
+        DRUPE_TRY(open_variant(kernel, found, nulls));
+    }
+    *id = found->id;
+    return DRUPE_OK;
+}
+
 void drupe_cl_kernel_close(drupe_kernel *kernel)
 {
     drupe_cl_kernel *native = drupe_native(kernel);
+    for (size_t i = 0; i < DRUPE_CL_VARIANTS; i++) {
+        if (native->variants[i].id) native->api->ReleaseKernel(native->variants[i].id);
+        native->variants[i].id = NULL;
+    }
     if (native->id) native->api->ReleaseKernel(native->id);
     native->id = NULL;
     free(native->params);

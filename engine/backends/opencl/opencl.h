@@ -140,6 +140,14 @@ typedef struct drupe_cl_param {
     uint16_t size; /* of a VALUE in bytes, 0 = unknown */
 } drupe_cl_param;
 
+/* A further native kernel for launches in which just these arguments are NULL; see drupe_cl_kernel_pick(). */
+typedef struct drupe_cl_variant {
+    uint64_t nulls; /* bit i = argument i */
+    cl_kernel id;
+} drupe_cl_variant;
+
+#define DRUPE_CL_VARIANTS 8
+
 typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed, of the program */
@@ -152,6 +160,8 @@ typedef struct drupe_cl_kernel {
     uint64_t local_bytes;   /* declared inside the kernel */
     uint64_t private_bytes;
     bool launched;
+    drupe_cl_variant variants[DRUPE_CL_VARIANTS]; /* id NULL = free */
+    unsigned next_variant;                        /* which one makes room for a new one */
 } drupe_cl_kernel;
 
 /* --- error.c -------------------------------------------------------------------------------------------- */
@@ -239,6 +249,12 @@ drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name);
 void drupe_cl_kernel_close(drupe_kernel *kernel);
 drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
 drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info);
+/* The native kernel to launch with these arguments, borrowed. With coarse-grain SVM on NVIDIA an argument
+ * that was once set to an SVM pointer cannot become NULL again: one way of setting it keeps the old pointer
+ * silently, the other makes the launch fail. So there each pattern of NULL arguments gets a native kernel of
+ * its own. */
+drupe_status drupe_cl_kernel_pick(drupe_kernel *kernel, drupe_cl_tier tier, const drupe_arg *args,
+                                  size_t nargs, cl_kernel *id);
 /* Read a type as the compiler writes it ("float4*", "uint") into scalar and lanes. */
 void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *lanes);
 

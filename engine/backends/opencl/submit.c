@@ -77,14 +77,12 @@ static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code,
 
 /* --- Kernels -------------------------------------------------------------------------------------------- */
 
-static cl_int set_pointer(const drupe_cl_kernel *kernel, const drupe_cl_context *context, cl_uint index,
-                          const void *pointer)
+static cl_int set_pointer(const drupe_cl_context *context, cl_kernel id, cl_uint index, const void *pointer)
 {
-    if (context->tier == DRUPE_CL_TIER_INTEL) return context->intel.set_arg(kernel->id, index, pointer);
-    /* NVIDIA takes NULL for an argument that was not set when it comes as an SVM pointer. */
-    if (!pointer) return kernel->api->SetKernelArg(kernel->id, index, sizeof(cl_mem), NULL);
+    if (context->tier == DRUPE_CL_TIER_INTEL) return context->intel.set_arg(id, index, pointer);
+    if (!pointer) return context->api->SetKernelArg(id, index, sizeof(cl_mem), NULL);
     if (context->tier == DRUPE_CL_TIER_NONE) return CL_INVALID_OPERATION;
-    return kernel->api->SetKernelArgSVMPointer(kernel->id, index, pointer);
+    return context->api->SetKernelArgSVMPointer(id, index, pointer);
 }
 
 /* "3 (uint n) of the kernel \"f\"" */
@@ -117,31 +115,30 @@ static drupe_status check_arg(drupe_kernel *kernel, size_t index, const drupe_ar
     return DRUPE_OK;
 }
 
-static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *context, size_t index,
+static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *context, cl_kernel id, size_t index,
                             const drupe_arg *arg)
 {
-    const drupe_cl_kernel *native = drupe_native(kernel);
     char about[256];
     cl_int code;
     DRUPE_TRY(check_arg(kernel, index, arg));
     if (arg->kind == DRUPE_ARG_POINTER) {
-        code = set_pointer(native, context, (cl_uint)index, *(void *const *)arg->value);
+        code = set_pointer(context, id, (cl_uint)index, *(void *const *)arg->value);
     } else {
         const void *value = arg->kind == DRUPE_ARG_VALUE ? arg->value : NULL;
-        code = native->api->SetKernelArg(native->id, (cl_uint)index, arg->size, value);
+        code = context->api->SetKernelArg(id, (cl_uint)index, arg->size, value);
     }
     if (code == CL_SUCCESS) return DRUPE_OK;
     describe_arg(kernel, index, about, sizeof about);
     return drupe_cl_fail(code, "Setting argument %s", about);
 }
 
-static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *context, const drupe_arg *args,
-                             size_t nargs)
+static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *context, cl_kernel id,
+                             const drupe_arg *args, size_t nargs)
 {
     const drupe_cl_kernel *native = drupe_native(kernel);
     uint64_t local = native->local_bytes;
     for (size_t i = 0; i < nargs; i++) {
-        DRUPE_TRY(set_arg(kernel, context, i, &args[i]));
+        DRUPE_TRY(set_arg(kernel, context, id, i, &args[i]));
         if (args[i].kind == DRUPE_ARG_LOCAL) local += args[i].size;
     }
     if (local <= native->device->caps.local_bytes) return DRUPE_OK;
@@ -153,14 +150,14 @@ static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *conte
 }
 
 static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
-                             const drupe_range *range, const size_t *local, wait_list *waits)
+                             cl_kernel id, const drupe_range *range, const size_t *local, wait_list *waits)
 {
     /* The first launch may compile, on this thread with some devices. */
     bool first = !kernel->launched;
     if (first) drupe_signals_save();
     cl_int code =
-        queue->api->EnqueueNDRangeKernel(queue->id, kernel->id, range->dims, range->offset, range->global,
-                                         local, waits->count, waits->list, event_slot(s, queue, waits));
+        queue->api->EnqueueNDRangeKernel(queue->id, id, range->dims, range->offset, range->global, local,
+                                         waits->count, waits->list, event_slot(s, queue, waits));
     if (first) drupe_signals_restore();
     kernel->launched = true;
     return code;
@@ -180,10 +177,12 @@ drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel,
                                drupe_kernel_name(kernel), native->nargs, nargs);
     }
     DRUPE_TRY(drupe_cl_range_settle(native, range, local, &by_driver));
-    DRUPE_TRY(set_args(kernel, queue->context, args, nargs));
+    cl_kernel id;
+    DRUPE_TRY(drupe_cl_kernel_pick(kernel, queue->context->tier, args, nargs, &id));
+    DRUPE_TRY(set_args(kernel, queue->context, id, args, nargs));
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
-    cl_int code = enqueue_kernel(s, queue, native, range, by_driver ? NULL : local, &waits);
+    cl_int code = enqueue_kernel(s, queue, native, id, range, by_driver ? NULL : local, &waits);
     return finish(s, &waits, code, "a kernel");
 }
 

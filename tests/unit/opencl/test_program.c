@@ -275,6 +275,7 @@ static void wrong_arguments(void **state)
     code_close(&c);
 }
 
+/* NULL also after something else was set, and the other way round, in every order. */
 static void null_pointers(void **state)
 {
     (void)state;
@@ -290,20 +291,58 @@ static void null_pointers(void **state)
                          DRUPE_OK);
         drupe_submit s = {.queue = c.b.queue};
         drupe_range range = {.dims = 1, .global = {4}};
-        drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof null, &a},
-                            {DRUPE_ARG_POINTER, sizeof null, &a},
-                            {DRUPE_ARG_POINTER, sizeof null, &null}};
-        for (int given = 1; given >= 0; given--) { /* NULL also after something else was set */
-            if (!given) args[1].value = &null;
+        for (unsigned turn = 0; turn < 32; turn++) {
+            unsigned given = (turn ^ turn >> 2) & 3; /* 0 1 2 3 1 0 3 2 ... */
+            drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof null, &a},
+                                {DRUPE_ARG_POINTER, sizeof null, given & 1 ? (void *)&a : &null},
+                                {DRUPE_ARG_POINTER, sizeof null, given & 2 ? (void *)&a : &null}};
             assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 3), DRUPE_OK);
             assert_int_equal(B->submit_copy(&s, out, a, sizeof out), DRUPE_OK);
             wait_idle(c.b.queue);
-            for (int i = 0; i < 4; i++) assert_int_equal(out[i], given ? 21 : 22);
+            int expected = (given & 1 ? 1 : 2) + (given & 2 ? 10 : 20);
+            for (int i = 0; i < 4; i++) assert_int_equal(out[i], expected);
         }
         B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, a);
         close_kernel(kernel);
         code_close(&c);
     }
+}
+
+/* More patterns of NULL than native kernels are kept. */
+static void many_null_patterns(void **state)
+{
+    (void)state;
+    need_memory();
+    fixture b;
+    drupe_program *program;
+    drupe_kernel *kernel;
+    fixture_open(&b, "coarse");
+    const char *source =
+        "kernel void which(global int *o, global int *a, global int *b, global int *c, global int *d) {"
+        "    *o = (a ? 1 : 0) | (b ? 2 : 0) | (c ? 4 : 0) | (d ? 8 : 0);"
+        "}";
+    assert_int_equal(try_program(b.context, b.device, source, NULL, NULL, &program), DRUPE_OK);
+    assert_int_equal(try_kernel(program, "which", &kernel), DRUPE_OK);
+    int *o, out;
+    void *null = NULL;
+    assert_int_equal(B->mem_alloc(b.context, b.device, DRUPE_MEM_DEVICE, 64, 64, (void **)&o), DRUPE_OK);
+    drupe_submit s = {.queue = b.queue};
+    drupe_range range = {.dims = 1, .global = {1}};
+    for (int turn = 0; turn < 64; turn++) {
+        int given = turn * 7 & 15;
+        drupe_arg args[5] = {{DRUPE_ARG_POINTER, sizeof null, &o}};
+        for (int i = 0; i < 4; i++) {
+            args[i + 1] = (drupe_arg){DRUPE_ARG_POINTER, sizeof null, given >> i & 1 ? (void *)&o : &null};
+        }
+        assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 5), DRUPE_OK);
+        assert_int_equal(B->submit_copy(&s, &out, o, sizeof out), DRUPE_OK);
+        wait_idle(b.queue);
+        assert_int_equal(out, given);
+    }
+    B->mem_free(b.context, b.device, DRUPE_MEM_DEVICE, o);
+    close_kernel(kernel);
+    close_program(program);
+    fixture_close(&b);
 }
 
 static void required_local_size(void **state)
@@ -330,9 +369,14 @@ static void required_local_size(void **state)
     code_close(&c);
 }
 
-const struct CMUnitTest program_tests[] = {
-    cmocka_unit_test(build_logs),        cmocka_unit_test(other_languages),
-    cmocka_unit_test(names_and_numbers), cmocka_unit_test(argument_types),
-    cmocka_unit_test(additions),         cmocka_unit_test(mixed_arguments),
-    cmocka_unit_test(wrong_arguments),   cmocka_unit_test(required_local_size),
-    cmocka_unit_test(null_pointers),     {0}};
+const struct CMUnitTest program_tests[] = {cmocka_unit_test(build_logs),
+                                           cmocka_unit_test(other_languages),
+                                           cmocka_unit_test(names_and_numbers),
+                                           cmocka_unit_test(argument_types),
+                                           cmocka_unit_test(additions),
+                                           cmocka_unit_test(mixed_arguments),
+                                           cmocka_unit_test(wrong_arguments),
+                                           cmocka_unit_test(required_local_size),
+                                           cmocka_unit_test(null_pointers),
+                                           cmocka_unit_test(many_null_patterns),
+                                           {0}};
