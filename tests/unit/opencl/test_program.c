@@ -20,7 +20,7 @@ static const char text[] =
     "    barrier(CLK_LOCAL_MEM_FENCE);\n"
     "    p[i].x = fixed[i & 15] + scratch[i] + v.z + q[0].x + s.a;\n"
     "}\n"
-    "kernel void absent(global int *a, global const int *b, constant int *c) {\n"
+    "kernel void absent(global int *a, global const int *b, global const int *c) {\n"
     "    a[get_global_id(0)] = (b ? 1 : 2) + (c ? 10 : 20);\n"
     "}\n"
     "kernel __attribute__((reqd_work_group_size(4, 1, 1))) void fours(global int *a) {\n"
