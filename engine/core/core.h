@@ -230,6 +230,7 @@ struct drupe_cause {
     _Atomic(bool) reported;
     drupe_failure what;
     const drupe_queue *queue; /* where it happened; compared, never followed */
+    uint64_t reported_at;     /* the latest submission then; failure lock */
     drupe_cause *next;        /* in the list of the unreported, or of those that wait to be freed */
 };
 
@@ -246,8 +247,11 @@ void drupe_cause_report(drupe_cause *cause);
 void drupe_cause_dependent(const drupe_cause *cause, const char *label, const drupe_queue *queue,
                            drupe_error *error);
 
-/* Remember `cause` as the queue's first error, unless it has one or the cause was reported. */
-void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause);
+/* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does. */
+void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
+/* The failure that submission `number` stands behind, retained, or NULL: one that is unreported, or that was
+ * reported after the submission. */
+drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number);
 /* The queue's unreported cause, retained, or NULL. */
 drupe_cause *drupe_queue_trouble(drupe_queue *queue);
 /* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
@@ -379,7 +383,8 @@ struct drupe_queue {
     bool unflushed;
     bool silent;                  /* work without an event was launched since the last wait */
     bool is_default;              /* a device points to it; library lock */
-    _Atomic(drupe_cause *) cause; /* the first error not reported, retained; set under the failure lock */
+    _Atomic(drupe_cause *) cause; /* the latest failure, retained; set under the failure lock */
+    uint64_t cause_from;          /* what was submitted after this stands behind it; failure lock */
     drupe_queue *prev, *next;     /* all queues, queue.c's lock */
     drupe_queue *hold_next;       /* queues with held work, hold lock */
     bool on_hold;
@@ -409,6 +414,9 @@ drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work
 /* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
 drupe_flight *drupe_flight_reap(drupe_queue *queue);
 
+/* The number of the latest submission of the process. */
+uint64_t drupe_flight_latest(void);
+
 /* Without the lock: drop references and return the records. */
 void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
 
@@ -424,8 +432,8 @@ typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_
 /* The following need the queue's lock. */
 /* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
 drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
-/* The unreported failure that new work on the queue would stand behind, retained, or NULL. */
-drupe_cause *drupe_queue_standing(drupe_queue *queue);
+/* drupe_queue_doom() after a look at the queue's guard. */
+drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 /* Hand the work to the backend. */
 drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
                                  const drupe_work *work) DRUPE_MUST_CHECK;

@@ -77,12 +77,7 @@ static drupe_cause *cause_before(const drupe_event *event)
 {
     drupe_cause *cause = cause_of_waits(event->flight);
     if (cause) return cause;
-    cause = drupe_queue_trouble(event->queue);
-    if (cause && cause->queue == event->queue && cause->what.submission >= event->number) {
-        drupe_cause_release(cause);
-        return NULL;
-    }
-    return cause;
+    return drupe_queue_doom(event->queue, event->number);
 }
 
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
@@ -109,7 +104,7 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
         event->cause = drupe_cause_new(error, label, event->queue, event->number, cell);
         event->error = &event->cause->what.error;
     }
-    drupe_queue_blame(event->queue, event->cause);
+    drupe_queue_blame(event->queue, event->cause, event->number);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
     tell_others(from);
 }

@@ -1,7 +1,8 @@
 /* First causes and who has heard of them.
  *
  * All work that did not run because of one failure shares that failure's cause, and one flag says whether it
- * was reported. A queue that is in trouble works again as soon as the flag is set, wherever that happened.
+ * was reported. A queue that is in trouble works again as soon as the flag is set, wherever that happened;
+ * what was submitted before that moment stays doomed, though it may not have had its turn yet.
  *
  * The last reference to a cause may be dropped on the waiter's thread, where the caller's functions must not
  * be called: a cause that still owns a cell is put aside until the caller comes by. */
@@ -101,9 +102,18 @@ drupe_cause *drupe_cause_new(const drupe_error *error, const char *label, const 
     return cause;
 }
 
+static void report_locked(drupe_cause *cause)
+{
+    if (atomic_load(&cause->reported)) return;
+    cause->reported_at = drupe_flight_latest();
+    atomic_store(&cause->reported, true);
+}
+
 void drupe_cause_report(drupe_cause *cause)
 {
-    atomic_store(&cause->reported, true);
+    pthread_mutex_lock(&lock);
+    report_locked(cause);
+    pthread_mutex_unlock(&lock);
 }
 
 void drupe_cause_dependent(const drupe_cause *cause, const char *label, const drupe_queue *queue,
@@ -126,34 +136,38 @@ static bool is_over(const drupe_cause *cause)
     return atomic_load(&cause->reported) && cause->what.error.status != DRUPE_E_DEVICE_LOST;
 }
 
-void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause)
+void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
 {
-    if (is_over(cause)) return;
     drupe_cause *old = NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *seen = atomic_load(&queue->cause);
-    if (!seen || is_over(seen)) {
+    if (seen != cause && (!seen || is_over(seen))) {
         old = seen;
+        queue->cause_from = from;
         atomic_store(&queue->cause, drupe_cause_retain(cause));
     }
     pthread_mutex_unlock(&lock);
     drupe_cause_release(old);
 }
 
+drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number)
+{
+    if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
+    pthread_mutex_lock(&lock);
+    drupe_cause *cause = atomic_load(&queue->cause);
+    bool doomed = number > queue->cause_from && (!is_over(cause) || number <= cause->reported_at);
+    if (doomed) drupe_cause_retain(cause);
+    pthread_mutex_unlock(&lock);
+    return doomed ? cause : NULL;
+}
+
 drupe_cause *drupe_queue_trouble(drupe_queue *queue)
 {
     if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
-    drupe_cause *old = NULL, *cause = NULL;
     pthread_mutex_lock(&lock);
-    drupe_cause *seen = atomic_load(&queue->cause);
-    if (seen && is_over(seen)) {
-        old = seen;
-        atomic_store(&queue->cause, NULL);
-    } else if (seen) {
-        cause = drupe_cause_retain(seen);
-    }
+    drupe_cause *cause = atomic_load(&queue->cause);
+    cause = is_over(cause) ? NULL : drupe_cause_retain(cause);
     pthread_mutex_unlock(&lock);
-    drupe_cause_release(old);
     return cause;
 }
 
@@ -180,7 +194,7 @@ bool drupe_failure_take(drupe_failure *failure)
     drupe_cause *stale = detach_reported();
     drupe_cause *taken = first;
     if (taken) {
-        atomic_store(&taken->reported, true);
+        report_locked(taken);
         *failure = taken->what;
         taken->what.cell = NULL;
         first = taken->next;

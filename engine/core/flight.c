@@ -9,6 +9,11 @@
 
 static _Atomic(uint64_t) last_number;
 
+uint64_t drupe_flight_latest(void)
+{
+    return atomic_load(&last_number);
+}
+
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
     if (!queue->spare) queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);

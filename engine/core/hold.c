@@ -118,8 +118,8 @@ static void post_job(drupe_flight *flight)
 /* --- The waiter: one step of one queue, under the queue's lock -------------------------------------------
  */
 
-/* A host function runs after all it waits for, since no driver waits in its place, and after everything before
- * it on its queue, which the driver knows by an event. */
+/* A host function runs after all it waits for, since no driver waits in its place, and after everything
+ * before it on its queue, which the driver knows by an event. */
 static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
 {
     for (size_t i = 0; i < flight->nwaits; i++) {
@@ -137,9 +137,9 @@ static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
 }
 
 /* Whether the flight stands behind a failure on its own queue. */
-static bool stands_behind(drupe_queue *queue)
+static bool stands_behind(drupe_queue *queue, const drupe_flight *flight)
 {
-    drupe_cause *cause = drupe_queue_standing(queue);
+    drupe_cause *cause = drupe_queue_standing(queue, flight->number);
     drupe_cause_release(cause);
     return cause != NULL;
 }
@@ -161,7 +161,8 @@ static bool advance(drupe_queue *queue, drupe_flight *flight)
     drupe_phase phase = drupe_event_phase(flight->event);
     if (drupe_phase_over(phase)) return true;
     if (phase != DRUPE_PHASE_HELD) return false;
-    drupe_readiness readiness = stands_behind(queue) ? DRUPE_DOOMED : drupe_flight_ready(queue, flight);
+    drupe_readiness readiness =
+        stands_behind(queue, flight) ? DRUPE_DOOMED : drupe_flight_ready(queue, flight);
     bool emulated = flight->work.kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
     if (readiness == DRUPE_READY && emulated) readiness = host_ready(queue, flight);
     if (readiness == DRUPE_BLOCKED) return false;

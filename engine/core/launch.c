@@ -199,22 +199,23 @@ static drupe_status hold(drupe_queue *queue, drupe_flight *flight, const drupe_w
     return DRUPE_OK;
 }
 
-drupe_cause *drupe_queue_standing(drupe_queue *queue)
+drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
 {
     if (queue->guard && drupe_phase_over(drupe_event_poll_locked(queue->guard))) queue->guard = NULL;
-    return drupe_queue_trouble(queue);
+    return drupe_queue_doom(queue, number);
 }
 
 /* The failure that this submission stands behind or waits for, retained, or NULL. */
 static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
 {
-    for (size_t i = 0; i < flight->nwaits; i++) {
+    /* Behind held work a failed wait counts when its turn comes: what is held is not to be blamed for it. */
+    for (size_t i = 0; !queue->held && i < flight->nwaits; i++) {
         if (settled_phase(flight->waits[i]) == DRUPE_PHASE_FAILED) {
-            drupe_queue_blame(queue, flight->waits[i]->cause);
+            drupe_queue_blame(queue, flight->waits[i]->cause, flight->number);
             return drupe_cause_retain(flight->waits[i]->cause);
         }
     }
-    return drupe_queue_standing(queue);
+    return drupe_queue_standing(queue, flight->number);
 }
 
 /* Appends the flight unless it is over already: then `*over` is set and the caller drops it. */

@@ -234,7 +234,7 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
         drupe_cause *trouble = drupe_queue_trouble(queue);
         if (!trouble) {
             trouble = drupe_cause_new(drupe_error_last(), "work without an event", queue, number, NULL);
-            drupe_queue_blame(queue, trouble);
+            drupe_queue_blame(queue, trouble, queue->proven);
         }
         drupe_cause_release(trouble);
         status = DRUPE_OK;
@@ -244,8 +244,8 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
     return status;
 }
 
-/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is over
- * can be collected. */
+/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
+ * over can be collected. */
 static void let_waiter_pass(drupe_queue *queue)
 {
     bool late = true;

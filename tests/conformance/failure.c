@@ -144,6 +144,25 @@ static void behind_a_known_failure(struct suite *suite)
     drop_pair(pair);
 }
 
+/* What was submitted before a failure was reported does not run, also when its turn comes afterwards. */
+static void behind_a_reported_failure(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    for (int round = 0; round < 30; round++) {
+        drupe_event *cause = submit_failure(b->queue, "first"), *behind;
+        OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+        OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+        FAILS(drupe_event_wait(cause, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+        FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+        OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+        expect_u64(b->queue, pair.a, 1, N);
+        drupe_event_release(cause);
+        drupe_event_release(behind);
+    }
+    drop_pair(pair);
+}
+
 static void take(struct suite *suite)
 {
     struct bench *b = &suite->bench;
@@ -263,6 +282,7 @@ const conformance_case cases_failure[] = {
     {"wait_spreads_across_backends", wait_spreads_across_backends},
     {"reported_once", reported_once},
     {"behind_a_known_failure", behind_a_known_failure},
+    {"behind_a_reported_failure", behind_a_reported_failure},
     {"take", take},
     {"take_is_in_order", take_is_in_order},
     {"cells", cells},
