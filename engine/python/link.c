@@ -121,6 +121,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_hold_collect();
     failures_print(state, module);
     PyThreadState *thread = PyEval_SaveThread();
+    drupe_array_forget();
     (void)drupe_library_close(CLOSE_NS);
     PyEval_RestoreThread(thread);
     drupe_py_hold_drain();
