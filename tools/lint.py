@@ -41,14 +41,10 @@ def long_functions():
                 start = None
 
 
-def tool(name):
-    """The pinned tool beside this interpreter: another version would format differently."""
-    return pathlib.Path(sys.executable).parent / name
-
-
 def format_problems():
     files = sources(".c", ".h")
-    return run(tool("clang-format"), "--dry-run", "-Werror", "--style=file", *files) if files else []
+    # The pinned wheel beside this interpreter: another version would format differently.
+    return run(pathlib.Path(sys.executable).parent / "clang-format", "--dry-run", "-Werror", "--style=file", *files) if files else []
 
 
 def tidy_problems(build):
@@ -62,12 +58,9 @@ def tidy_problems(build):
     database = (build / "compile_commands.json").read_text()
     files = [p for p in sources(".c") if str(p) in database]
 
-    # The wheel has no compiler headers of its own; gcc's serve.
-    headers = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True).stdout.strip()
-
     def tidy(path):
-        done = subprocess.run([tool("clang-tidy"), "-p", str(build), "--quiet", f"--extra-arg=-isystem{headers}",
-                               str(path)], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(["clang-tidy", "-p", str(build), "--quiet", str(path)], cwd=ROOT, capture_output=True,
+                              text=True)
         return re.sub(r"(?m)^\d+ warnings? .*\n?", "", done.stdout) if done.returncode else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

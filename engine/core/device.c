@@ -156,7 +156,8 @@ drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_
     }
     free(into.seen);
     if (status != DRUPE_OK) {
-        for (size_t i = 0; i < into.count && i < into.capacity; i++) drupe_device_release(devices[i]);
+        for (size_t i = 0; devices && i < into.count && i < into.capacity; i++)
+            drupe_device_release(devices[i]);
         return status;
     }
     *count = into.count;

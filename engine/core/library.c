@@ -88,6 +88,7 @@ static drupe_status slot_open_devices(drupe_slot *slot)
     slot->devices = calloc(count ? count : 1, sizeof *slot->devices);
     if (!slot->devices)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u devices.", count);
+    slot->ndevices = 0;
     for (uint32_t i = 0; i < count; i++) {
         drupe_device *device;
         DRUPE_TRY(drupe_device_new(slot, NULL, &device));

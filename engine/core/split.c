@@ -56,8 +56,7 @@ static void name_part(const drupe_device *device, size_t index, drupe_device *su
     char number[24];
     snprintf(number, sizeof number, ".%zu", index);
     size_t room = sizeof sub->filter - strlen(number) - 1;
-    snprintf(sub->filter, room + 1, "%s", device->filter);
-    strcat(sub->filter, number);
+    snprintf(sub->filter, sizeof sub->filter, "%.*s%s", (int)room, device->filter, number);
 }
 
 static drupe_status make_parts(drupe_device *device, const drupe_partition *how, drupe_device **subs,

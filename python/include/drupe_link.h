@@ -2,8 +2,8 @@
  *
  * The kernel (jkernel/pyexec) publishes one drupe_link in the capsule DRUPE_LINK_CAPSULE; the engine's
  * extension (engine/python) looks for it when it is imported and works without it when there is no kernel.
- * Frozen: fields are only ever added at the end; `size` tells how many there are. Every function may be called
- * from any thread and without the GIL unless said otherwise, and none of them blocks on Python. */
+ * Frozen: fields are only ever added at the end; `size` tells how many there are. Every function may be
+ * called from any thread and without the GIL unless said otherwise, and none of them blocks on Python. */
 #ifndef DRUPE_LINK_H
 #define DRUPE_LINK_H
 
@@ -31,10 +31,10 @@ typedef struct drupe_link {
      * check may be registered; NULL removes it. */
     void (*set_cell_check)(int (*check)(void *user), void *user);
 
-    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return nonzero to
-     * take the fault over (the thread is then parked), 0 to leave it to the crash report. Must be
-     * async-signal-safe. One claim may be registered; NULL removes it. The field itself is NULL in a kernel that
-     * installs no fatal-signal handler. */
+    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return nonzero
+     * to take the fault over (the thread is then parked), 0 to leave it to the crash report. Must be
+     * async-signal-safe. One claim may be registered; NULL removes it. The field itself is NULL in a kernel
+     * that installs no fatal-signal handler. */
     void (*set_fault_claim)(int (*claim)(int signal, void *siginfo, void *ucontext));
 } drupe_link;
 

@@ -110,7 +110,7 @@ void skip_known(const struct suite *suite, const char *name)
 #undef KNOWN
     };
     for (size_t i = 0; i < COUNT(known); i++) {
-        if (strcmp(known[i][0], suite->fixture->backend) || strcmp(known[i][1], name)) continue;
+        if (strcmp(known[i][0], suite->fixture->backend) != 0 || strcmp(known[i][1], name) != 0) continue;
         print_message("skipped: %s\n", known[i][2]);
         skip();
     }

@@ -93,6 +93,7 @@ static void step(struct graph *graph)
 static void open_graph(struct graph *graph, struct suite *suite, uint64_t seed, bool remote)
 {
     graph->random = seed;
+    graph->nbenches = 0;
     graph->benches[graph->nbenches++] = &suite->bench;
     graph->benches[graph->nbenches++] = &suite->other;
     if (remote) graph->benches[graph->nbenches++] = &suite->remote;

@@ -55,6 +55,11 @@ DRUPE_API const drupe_error *drupe_error_last(void);
 /* Record a failure for the calling thread and return `status`. The text is cut to fit. */
 DRUPE_API drupe_status drupe_error_set(drupe_status status, const char *format, ...) DRUPE_PRINTF(2, 3);
 
+#ifdef __clang_analyzer__
+/* Static analysis has to know that the result is the argument. */
+#define drupe_error_set(status, ...) ((void)(drupe_error_set)(status, __VA_ARGS__), (status))
+#endif
+
 /* The same with the vendor's code; `native_name` and `backend` may be NULL. */
 DRUPE_API drupe_status drupe_error_set_native(drupe_status status, const char *backend, int64_t native,
                                               const char *native_name, const char *format, ...)
