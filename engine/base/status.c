@@ -52,7 +52,8 @@ static drupe_status set_error(drupe_status status, const char *backend, int64_t 
     return status;
 }
 
-drupe_status drupe_error_set(drupe_status status, const char *format, ...)
+/* In parentheses: a macro of that name serves static analysis. */
+drupe_status(drupe_error_set)(drupe_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
