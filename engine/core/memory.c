@@ -23,8 +23,9 @@ static drupe_status check_request(drupe_device *device, drupe_mem_kind kind, siz
         return drupe_error_set(DRUPE_E_INVALID, "The alignment %zu is not a power of two up to 4096.", align);
     }
     if (drupe_device_number(device, support_key(kind), DRUPE_USM_NONE) == DRUPE_USM_NONE) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s has no memory of kind '%s'.",
-                               device->filter, drupe_mem_kind_name(kind));
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s has no memory of kind '%s'.%s",
+                               device->filter, drupe_mem_kind_name(kind),
+                               kind == DRUPE_MEM_DEVICE ? "" : " Use device memory and copy.");
     }
     return DRUPE_OK;
 }
