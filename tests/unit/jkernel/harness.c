@@ -341,3 +341,44 @@ double seconds_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+/* --- The one kernel and its client -----------------------------------------------------------------------
+ */
+
+test_kernel the_kernel;
+test_client the_client;
+
+static int open_with(bool capture)
+{
+    kernel_start(&the_kernel, capture);
+    client_open(&the_client, the_kernel.path);
+    return 0;
+}
+
+int set_up(void **state)
+{
+    (void)state;
+    return open_with(false);
+}
+
+int set_up_captured(void **state)
+{
+    (void)state;
+    return open_with(true);
+}
+
+int tear_down(void **state)
+{
+    (void)state;
+    client_close(&the_client);
+    kernel_stop(&the_kernel);
+    return 0;
+}
+
+void expect_reply(const char *type, const char *id, const char *status)
+{
+    test_received reply;
+    client_expect(&the_client, JK_SHELL, type, id, &reply);
+    assert_string_equal(received_text(&reply, "status"), status);
+    received_clear(&reply);
+}

@@ -75,6 +75,15 @@ int client_until_idle(test_client *client, const char *id, char *text, size_t si
 /* Demand that nothing arrives for `ms`. */
 void client_expect_silence(test_client *client, jk_channel channel, int ms);
 
+/* Most programs talk to one kernel through one client: cmocka's set-up and tear-down for these. */
+extern test_kernel the_kernel;
+extern test_client the_client;
+int set_up(void **state);
+int set_up_captured(void **state); /* with file descriptors 1 and 2 captured */
+int tear_down(void **state);
+/* Demand a reply of this type and status to `id` on the shell channel. */
+void expect_reply(const char *type, const char *id, const char *status);
+
 long threads_count(void);
 long descriptors_count(void);
 double seconds_now(void);

@@ -10,33 +10,6 @@
 
 #include <cmocka.h>
 
-static test_kernel the_kernel;
-static test_client the_client;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kernel_start(&the_kernel, false);
-    client_open(&the_client, the_kernel.path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    client_close(&the_client);
-    kernel_stop(&the_kernel);
-    return 0;
-}
-
-static void expect_reply(const char *type, const char *id, const char *status)
-{
-    test_received reply;
-    client_expect(&the_client, JK_SHELL, type, id, &reply);
-    assert_string_equal(received_text(&reply, "status"), status);
-    received_clear(&reply);
-}
-
 static void test_order(void **state)
 {
     (void)state;

@@ -11,25 +11,6 @@
 
 #include <cmocka.h>
 
-static test_kernel the_kernel;
-static test_client the_client;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kernel_start(&the_kernel, false);
-    client_open(&the_client, the_kernel.path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    client_close(&the_client);
-    kernel_stop(&the_kernel);
-    return 0;
-}
-
 static void check_alive(void)
 {
     char id[64], text[64];

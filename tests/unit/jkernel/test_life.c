@@ -14,33 +14,6 @@
 
 #include <cmocka.h>
 
-static test_kernel the_kernel;
-static test_client the_client;
-
-static int set_up(void **state)
-{
-    (void)state;
-    kernel_start(&the_kernel, false);
-    client_open(&the_client, the_kernel.path);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    client_close(&the_client);
-    kernel_stop(&the_kernel);
-    return 0;
-}
-
-static void expect_reply(const char *id, const char *status)
-{
-    test_received reply;
-    client_expect(&the_client, JK_SHELL, "execute_reply", id, &reply);
-    assert_string_equal(received_text(&reply, "status"), status);
-    received_clear(&reply);
-}
-
 /* --- Input -------------------------------------------------------------------------------------------------
  */
 
@@ -59,7 +32,7 @@ static void test_input(void **state)
     client_execute(&the_client, "print ask\\ninput Name?", NULL, id);
     expect_question(id, "Name?");
     client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"Ann\"}", NULL);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_until_idle(&the_client, id, text, sizeof text);
     assert_string_equal(text, "ask\n{\"value\":\"Ann\"}\n");
 }
@@ -84,7 +57,7 @@ static void test_stale_answers(void **state)
     client_execute(&the_client, "input One?", NULL, id);
     expect_question(id, "One?");
     client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
-    expect_reply(id, "error");
+    expect_reply("execute_reply", id, "error");
     client_until_idle(&the_client, id, NULL, 0);
     /* It comes after the cell that asked was interrupted. */
     client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"late\"}", NULL);
@@ -93,7 +66,7 @@ static void test_stale_answers(void **state)
     expect_question(id, "Two?");
     client_send(&the_client, JK_STDIN, "wish", "{}", NULL);
     client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"right\"}", NULL);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_until_idle(&the_client, id, text, sizeof text);
     assert_string_equal(text, "{\"value\":\"right\"}\n");
 }
@@ -109,7 +82,7 @@ static void test_info_while_asking(void **state)
     client_expect(&the_client, JK_SHELL, "kernel_info_reply", info, &reply);
     received_clear(&reply);
     client_send(&the_client, JK_STDIN, "input_reply", "{\"value\":\"\"}", NULL);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 }
 
 static void test_shutdown_ends_a_question(void **state)
@@ -122,7 +95,7 @@ static void test_shutdown_ends_a_question(void **state)
     client_send(&the_client, JK_CONTROL, "shutdown_request", "{\"restart\":false}", stop);
     client_expect(&the_client, JK_CONTROL, "shutdown_reply", stop, &reply);
     received_clear(&reply);
-    expect_reply(id, "error");
+    expect_reply("execute_reply", id, "error");
 }
 
 /* --- Interrupt ---------------------------------------------------------------------------------------------
@@ -160,7 +133,7 @@ static void test_interrupt_while_stuck(void **state)
         received_clear(&reply);
     }
     fake_executor_release(&the_kernel.fake);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 }
 
 static void test_interrupt_reaches_children(void **state)

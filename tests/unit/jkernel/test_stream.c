@@ -12,49 +12,11 @@
 
 #include <cmocka.h>
 
-static test_kernel the_kernel;
-static test_client the_client;
-
-static int open_with(bool capture)
-{
-    kernel_start(&the_kernel, capture);
-    client_open(&the_client, the_kernel.path);
-    return 0;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return open_with(false);
-}
-
-static int set_up_captured(void **state)
-{
-    (void)state;
-    return open_with(true);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    client_close(&the_client);
-    kernel_stop(&the_kernel);
-    return 0;
-}
-
-static void expect_reply(const char *id, const char *status)
-{
-    test_received reply;
-    client_expect(&the_client, JK_SHELL, "execute_reply", id, &reply);
-    assert_string_equal(received_text(&reply, "status"), status);
-    received_clear(&reply);
-}
-
 static int run(const char *code, char *text, size_t size)
 {
     char id[64];
     client_execute(&the_client, code, NULL, id);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     return client_until_idle(&the_client, id, text, size);
 }
 
@@ -87,7 +49,7 @@ static void test_text_leaves_by_itself(void **state)
     fake_executor_release(&the_kernel.fake);
     client_expect_iopub(&the_client, "stream", id);
     fake_executor_release(&the_kernel.fake);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 }
 
 static void expect_stream(const char *name, const char *text)
@@ -105,7 +67,7 @@ static void test_switches_keep_order(void **state)
     (void)state;
     char id[64];
     client_execute(&the_client, "print a\\neprint b\\nprint c\\ndisplay d\\nprint e\\neprint f", NULL, id);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_expect_iopub(&the_client, "status:busy", id);
     client_expect_iopub(&the_client, "execute_input", id);
     expect_stream("stdout", "a\n");
@@ -136,7 +98,7 @@ static void test_captured_before_display(void **state)
     (void)state;
     char id[64];
     client_execute(&the_client, "write before\\ndisplay d\\nwrite after", NULL, id);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_expect_iopub(&the_client, "status:busy", id);
     client_expect_iopub(&the_client, "execute_input", id);
     expect_stream("stdout", "before\n");
@@ -155,7 +117,7 @@ static void test_captured_without_a_producer(void **state)
     client_expect_iopub(&the_client, "execute_input", id);
     expect_stream("stdout", "alone\n");
     fake_executor_release(&the_kernel.fake);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 }
 
 static void test_captured_bytes(void **state)
@@ -173,7 +135,7 @@ static void test_captured_bytes(void **state)
     assert_int_equal(write(2, "\xff?", 2), 2);
     expect_stream("stderr", "\xef\xbf\xbd?");
     fake_executor_release(&the_kernel.fake);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 }
 
 static void test_captured_flood(void **state)
@@ -203,7 +165,7 @@ static void test_captured_flood(void **state)
     assert_int_equal(got, size);
     free(block);
     fake_executor_release(&the_kernel.fake);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 }
 
 static void test_closed_descriptor(void **state)
@@ -241,7 +203,7 @@ static void test_slow_subscriber(void **state)
     assert_true(client_receive(&slow, JK_IOPUB, WAIT, &message));
     received_clear(&message);
     client_execute(&the_client, "flood 20000", NULL, id);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_until_idle(&the_client, id, text, size);
     assert_int_equal(strlen(text), size - 1);
     /* Only now does it read. */
@@ -288,7 +250,7 @@ static void test_dead_subscriber(void **state)
     }
     assert_true(noted);
     assert_true(got > JK_FLIGHT_LIMIT / 2 && got < 700000ul * 190);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
 
     client_until_idle(&dead, id, NULL, 0);
     client_execute(&the_client, "flood 1\\nprint whole", NULL, id);
@@ -296,7 +258,7 @@ static void test_dead_subscriber(void **state)
     assert_int_equal(strlen(text), 196);
     client_until_idle(&the_client, id, text, sizeof text);
     assert_int_equal(strlen(text), 196);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_close(&dead);
 }
 
@@ -305,7 +267,7 @@ static void test_flush(void **state)
     (void)state;
     char id[64];
     client_execute(&the_client, "print a", NULL, id);
-    expect_reply(id, "ok");
+    expect_reply("execute_reply", id, "ok");
     client_until_idle(&the_client, id, NULL, 0);
     jk_server *server = the_kernel.fake.server;
     for (int i = 0; i < 3; i++) {
