@@ -120,7 +120,8 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
 bool jk_server_has_room(jk_server *server);
 
 /* Append text (UTF-8, any length) to a stream of a cell. Consecutive text of the same parent and stream is
- * coalesced: the first chunk leaves at once, later ones within 30 ms. Text pending on the captured
+ * coalesced: the first chunk leaves at once (text
+ * without a line end within 2 ms), later ones within 30 ms. Text pending on the captured
  * descriptors is taken first, so that Python's and C's output keep their order. `parent` NULL means the
  * running cell, else the last one. In a forked child the text goes to descriptor 1 or 2 instead. */
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
@@ -132,7 +133,7 @@ int jk_server_flush(jk_server *server, int timeout_ms);
 /* --- Input: main thread --------------------------------------------------------------------------------- */
 
 /* Ask the client that sent `request` for a line (input_request). Stale answers are discarded first. Returns
- * 0. */
+ * 0, or -1 when the server is closed or memory is out. */
 int jk_input_ask(jk_server *server, const jk_request *request, jk_bytes content);
 
 #define JK_INPUT_TIMEOUT 1 /* nothing yet: look for signals, then call again */

@@ -88,7 +88,6 @@ static PyObject *server_fileno(PyObject *object, PyObject *unused)
     return PyLong_FromLong(fd);
 }
 
-/* The server answers some requests by itself (aborted cells), hence the loop. */
 static PyObject *server_dispatch(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -96,7 +95,7 @@ static PyObject *server_dispatch(PyObject *object, PyObject *unused)
     jk_server *server = state ? server_enter() : NULL;
     if (!server) return NULL;
     jk_request *request = NULL;
-    while (!request && jk_server_dispatch(server)) request = jk_kernel_take_request();
+    if (jk_server_dispatch(server)) request = jk_kernel_take_request();
     jk_kernel_leave();
     return request ? jk_request_object_new(state, request) : Py_NewRef(Py_None);
 }

@@ -28,7 +28,7 @@ static timer_t nudge_timer;
 static int nudge_timer_made;
 static atomic_int nudges_left;
 
-/* Nudges come 20, 100 and 500 ms after the signal. Async-signal-safe. */
+/* Nudges come 20 ms after the signal, then after 100 and 500 ms more. Async-signal-safe. */
 static void nudge_arm(int left)
 {
     static const long delays_ms[] = {0, 500, 100, 20};

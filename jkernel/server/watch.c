@@ -24,6 +24,7 @@ void jk_parent_watch_open(jk_parent_watch *watch)
 #ifdef SYS_pidfd_open
     watch->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)watch->named, 0);
 #endif
+    /* A parent that was gone before this cannot be told from one in another process namespace. */
     if (watch->pidfd < 0)
         jk_log("no process descriptor for the parent %ld; asking each second", watch->named);
 }

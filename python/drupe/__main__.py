@@ -30,6 +30,8 @@ def connection_file(argv):
 
 
 def start(path):
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the notebook's folder: a random.py in it must not take the place of the library's
     try:
         from drupe import _jkernel
     except ImportError as error:

@@ -50,9 +50,11 @@ class Kernel:
 
     def serve(self):
         """Run the loop until the server says shutdown."""
-        self._loop.add_reader(self._server.fileno(), self._on_ready)
+        # Through call_soon(): a reader's handle cannot be entered again, and a cell may run the loop in itself.
+        self._loop.add_reader(self._server.fileno(), self._loop.call_soon, self._on_ready)
         self._loop.call_soon(self._on_ready)
-        interrupt.run_forever(self._loop)
+        while not self._server.shutdown:  # a cell may stop the loop
+            interrupt.run_forever(self._loop)
         self._loop.remove_reader(self._server.fileno())
 
     @shielded

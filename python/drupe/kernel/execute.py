@@ -67,6 +67,7 @@ class Executor:
         self._start(cell)
         if cell.asynchronous:
             self._task = self._loop.create_task(self._run_task(cell), context=self._context)
+            self._task.add_done_callback(functools.partial(self._settle, cell), context=self._context)
         else:
             self._finish(cell)
 
@@ -91,7 +92,8 @@ class Executor:
             self._fail(cell, error)
 
     def _fail(self, cell, error):
-        cell.error = cell.error or self._shell.interruption(error)
+        if cell.error is None:
+            cell.error = self._shell.interruption(error)
         try:
             self._shell.showtraceback((type(error), error, error.__traceback__))
         except BaseException as second:
@@ -142,6 +144,15 @@ class Executor:
         self._interrupts.awaiting = self._task = None
         self._finish(cell)
 
+    @shielded
+    def _settle(self, cell, task):
+        """Reply for a task that was cancelled before its first step: nothing of it has run."""
+        if self._task is task:
+            cell.coroutine.close()
+            self._fail(cell, asyncio.CancelledError())
+            self._task = None
+            self._finish(cell)
+
     def _cancel(self, task):
         """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it is
         KeyboardInterrupt."""
@@ -154,7 +165,8 @@ class Executor:
     @shielded
     def _finish(self, cell):
         if os.getpid() != self._pid:
-            os._exit(0)  # a forked child came to the cell's end: it is no kernel
+            error = self._error_of_result(cell) if cell.error is None else cell.error
+            os._exit(_exit_code(error))  # a forked child is no kernel
         self._guard(cell, self._after)
         self._guard(cell, _run_cell_check)
         _jkernel.flush_stdio()
@@ -181,8 +193,10 @@ class Executor:
     def _error_of_result(self, cell):
         if cell.result is None:
             return None
-        error = cell.result.error_in_exec or cell.result.error_before_exec
-        return error and self._shell.interruption(error)
+        for error in (cell.result.error_in_exec, cell.result.error_before_exec):
+            if error is not None:  # an exception may be false
+                return self._shell.interruption(error)
+        return None
 
     def _reply_content(self, cell):
         shell = self._shell
@@ -211,6 +225,13 @@ def _drive(coroutine):
         return stop.value
     coroutine.close()
     raise RuntimeError("this cell awaits where it cannot: switch %autoawait on")
+
+
+def _exit_code(error):
+    """What a program that ends like this returns."""
+    if isinstance(error, SystemExit):
+        return error.code & 0xFF if isinstance(error.code, int) else int(error.code is not None)
+    return int(error is not None)
 
 
 def _run_cell_check(cell):

@@ -75,7 +75,10 @@ class Interrupts:
             if code in _shielded_codes:
                 self._wait()
                 return
-            if code in _patient_codes and self._wait():
+            if code in _patient_codes:
+                if not self._wait():
+                    return
+                self.pending = False
                 raise KeyboardInterrupt
             if code is _handle_code:
                 self._on_signal_in_loop(inner)
@@ -115,10 +118,13 @@ def run_forever(loop):
             continue
         except SystemExit as error:
             sys.stderr.write("a task asked to exit (%s); the kernel goes on\n" % error)
+        except IndexError:  # asyncio's own: a cell that ran the loop in itself has emptied its list
+            continue
 
 
 def run_until_complete(loop, coroutine):
     """The same for the last coroutine of the loop."""
     task = loop.create_task(coroutine)
     task.add_done_callback(lambda _: loop.stop())
-    run_forever(loop)
+    while not task.done():  # a stop() from before may still be on its way
+        run_forever(loop)

@@ -13,7 +13,7 @@ _MAX_DEPTH = 100
 def default(value):
     """A JSON value for an object that JSON does not know."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode("ascii")
+        return base64.b64encode(bytes(value)).decode("ascii")
     if isinstance(value, (set, frozenset)):
         return list(value)
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
@@ -32,8 +32,9 @@ def _text(value):
         return "<%s: %s in __str__>" % (type(value).__name__, type(error).__name__)
 
 
-def clean(value, depth=0):
-    """A copy of `value` in which JSON has nothing to refuse; not-a-number and infinities become text."""
+def clean(value, above=()):
+    """A copy of `value` in which JSON has nothing to refuse; not-a-number and infinities become text. `above`: the ids of
+    the containers that hold it, so that one inside itself is cut off."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, numbers.Integral):
@@ -41,13 +42,14 @@ def clean(value, depth=0):
     if isinstance(value, numbers.Real):
         number = float(value)
         return number if number - number == 0 else repr(number)
-    if depth >= _MAX_DEPTH:
+    if len(above) >= _MAX_DEPTH or id(value) in above:
         return "..."
+    above = (*above, id(value))
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _text(key): clean(item, depth + 1) for key, item in value.items()}
+        return {key if isinstance(key, str) else _text(key): clean(item, above) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [clean(item, depth + 1) for item in value]
-    return clean(default(value), depth + 1)
+        return [clean(item, above) for item in value]
+    return clean(default(value), above)
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default).encode

@@ -1,8 +1,10 @@
 """The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
 import asyncio
 import os
+import pdb
+import sys
 
-from IPython.core import page
+from IPython.core import debugger, page
 from IPython.core.application import BaseIPythonApplication
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.error import UsageError
@@ -49,6 +51,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        self._init_debugger()
         self.displayhook.server = self.display_pub.server = self.server
         if "IPKernelApp" not in self.config:
             self.config.IPKernelApp.tqdm = "older tqdm looks for this key"
@@ -91,6 +94,11 @@ class ZMQInteractiveShell(InteractiveShell):
             if manager.save_flag is not None:
                 manager.save_flag.set()
 
+    def _init_debugger(self):
+        """breakpoint() and pdb.set_trace() as well end on Ctrl-C, instead of asking again for ever."""
+        pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb
+        pdb.set_trace = debugger.set_trace
+
     def init_data_pub(self):
         """There is no data publisher."""
 
@@ -131,7 +139,8 @@ class ZMQInteractiveShell(InteractiveShell):
     def _showtraceback(self, etype, evalue, stb):
         self.last_traceback = list(stb)
         content = {"ename": etype.__name__, "evalue": error_text(evalue), "traceback": self.last_traceback}
-        display.publish(self.server, "error", content)
+        if not display.publish(self.server, "error", content):
+            sys.stderr.write("\n".join(self.last_traceback) + "\n")  # a forked child has only its descriptors
 
     def _tee(self, channel):
         """Output is not kept in the history manager: the front-end keeps it, and a long-running cell must not grow."""
@@ -144,9 +153,11 @@ class ZMQInteractiveShell(InteractiveShell):
             )
 
     def system_piped(self, cmd):
-        if cmd.rstrip().endswith("&"):
-            raise OSError("a cell cannot start background commands with &: use subprocess.Popen")
-        self.user_ns["_exit_code"] = system(self.var_expand(cmd, depth=1))
+        """`!cmd`: its output is the cell's, its exit status goes to `_exit_code`."""
+        command = self.var_expand(cmd, depth=1).strip()
+        if command[-1:] == "&":
+            raise UsageError("! waits for its command; start one in the background with subprocess.Popen")
+        self.user_ns["_exit_code"] = system(command)
 
     system = system_piped
 
