@@ -170,8 +170,10 @@ static drupe_status check_out(drupe_op op, const drupe_array *out, drupe_dtype r
                                drupe_op_name(op), from, to);
     }
     if (drupe_dtype_row(result)->kind > drupe_dtype_row(out->dtype)->kind)
-        return drupe_error_set(DRUPE_E_INVALID, "%s gives %s, which cannot be stored in %s in place",
-                               drupe_op_name(op), drupe_dtype_name(result), drupe_dtype_name(out->dtype));
+        return drupe_error_set(
+            DRUPE_E_INVALID,
+            "%s gives %s, which cannot be stored in %s in place; make a new array, as in x = x + 1.5",
+            drupe_op_name(op), drupe_dtype_name(result), drupe_dtype_name(out->dtype));
     return DRUPE_OK;
 }
 
@@ -217,6 +219,7 @@ drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin,
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
     if (given) {
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
+        DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;
         if (conflicts(out, in, nin)) return apply_through_copy(target, (int)op, &types, out, in, nin);
         return drupe_map_launch(target, (int)op, types.compute, out, in, nin);

@@ -137,7 +137,8 @@ drupe_status drupe_array_slice(drupe_array *array, const drupe_slice *slices)
     for (int d = 0; d < array->ndim; d++) {
         const drupe_slice *s = &slices[d];
         const size_t count = s->drop ? 1 : s->count;
-        const ptrdiff_t last = s->start + ((ptrdiff_t)count - 1) * (s->drop ? 0 : s->step);
+        const ptrdiff_t step = s->drop || count < 2 ? 0 : s->step; /* of one element it may be anything */
+        const ptrdiff_t last = s->start + ((ptrdiff_t)count - 1) * step;
         const ptrdiff_t length = (ptrdiff_t)array->shape[d];
         if (count > 0 && (s->start < 0 || s->start >= length || last < 0 || last >= length))
             return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
@@ -146,7 +147,7 @@ drupe_status drupe_array_slice(drupe_array *array, const drupe_slice *slices)
         if (count > 0) view.offset = (size_t)((ptrdiff_t)view.offset + s->start * array->strides[d]);
         if (s->drop) continue;
         view.shape[kept] = count;
-        view.strides[kept] = array->strides[d] * s->step;
+        view.strides[kept] = array->strides[d] * step;
         size *= count;
         kept++;
     }

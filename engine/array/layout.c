@@ -65,6 +65,17 @@ bool drupe_layout_overlap(const drupe_array *a, const drupe_array *b)
     return a_from < b_to && b_from < a_to;
 }
 
+drupe_status drupe_layout_writable(const drupe_array *out)
+{
+    for (int d = 0; d < out->ndim; d++)
+        if (out->shape[d] > 1 && out->strides[d] == 0 && out->size)
+            return drupe_error_set(
+                DRUPE_E_INVALID,
+                "a broadcast view cannot be written to, since several of its elements are one "
+                "in memory: copy it first");
+    return DRUPE_OK;
+}
+
 static void drop_axis(drupe_layout *l, int axis)
 {
     for (int d = axis; d + 1 < l->ndim; d++) {

@@ -191,23 +191,14 @@ static void result_shape(const drupe_array *in, uint32_t axes, bool keepdims, in
     }
 }
 
+/* The extreme of nothing is no value, though the kernels start from one. */
 static drupe_status fill_identity(const reduction *r, const drupe_array *out)
 {
     const char *identity = drupe_op_row(r->op)->identity;
-    const int kind = drupe_dtype_row(r->compute)->kind;
+    if (identity[0] != '0' && identity[0] != '1')
+        return drupe_error_set(DRUPE_E_INVALID, "%s of no elements has no value",
+                               drupe_op_name((drupe_op)r->op));
     drupe_scalar scalar = {.kind = DRUPE_SCALAR_KIND_INT, .i = identity[0] == '1'};
-    if (identity[0] != '0' && identity[0] != '1') {
-        const bool low = identity[0] == 'L';
-        if (kind == KIND_FLOAT)
-            scalar = (drupe_scalar){.kind = DRUPE_SCALAR_KIND_FLOAT,
-                                    .f = low ? -__builtin_inf() : __builtin_inf()};
-        else if (kind == KIND_BOOL)
-            scalar.i = !low;
-        else if (r->compute == DRUPE_INT32)
-            scalar.i = low ? INT32_MIN : INT32_MAX;
-        else
-            scalar.i = low ? INT64_MIN : INT64_MAX;
-    }
     return drupe_array_assign(out, &(drupe_operand){.scalar = scalar});
 }
 

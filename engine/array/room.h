@@ -118,6 +118,8 @@ bool drupe_layout_same_view(const drupe_array *a, const drupe_array *b);
 /* Whether their byte ranges meet: may say yes needlessly. */
 bool drupe_layout_overlap(const drupe_array *a, const drupe_array *b);
 bool drupe_layout_same_shape(const drupe_array *a, const drupe_array *b);
+/* DRUPE_E_INVALID for a view whose elements share memory. */
+drupe_status drupe_layout_writable(const drupe_array *out);
 /* "(2, 3)", cut to fit. */
 void drupe_shape_text(int ndim, const size_t *shape, char *text, size_t size);
 

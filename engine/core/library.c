@@ -252,6 +252,11 @@ static size_t slot_close(drupe_slot *slot)
     return leaks;
 }
 
+void drupe_library_settle(uint64_t timeout_ns)
+{
+    if (!atomic_load(&drupe_core_forked)) finish_queues(drupe_deadline(timeout_ns));
+}
+
 size_t drupe_library_close(uint64_t timeout_ns)
 {
     if (atomic_load(&drupe_core_forked)) return 0;

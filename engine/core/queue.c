@@ -128,6 +128,11 @@ void drupe_queue_release(drupe_queue *queue)
     drupe_queue_inner_release(queue);
 }
 
+bool drupe_queue_last(const drupe_queue *queue)
+{
+    return atomic_load_explicit(&((drupe_queue *)queue)->object.references, memory_order_relaxed) == 1;
+}
+
 drupe_device *drupe_queue_device(const drupe_queue *queue)
 {
     return queue->device;

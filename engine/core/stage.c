@@ -67,22 +67,25 @@ static drupe_status copy_step(struct stage *stage, drupe_queue *queue, void *dst
     return step(stage, queue, &work, &refs);
 }
 
-/* The last step, on the user's queue: it owns everything that all steps use. */
+static drupe_status give_queue(drupe_queue **queue, drupe_refs *refs)
+{
+    drupe_queue *given = *queue;
+    *queue = NULL;
+    return given ? drupe_refs_add(refs, given, release_queue) : DRUPE_OK;
+}
+
+/* The last step, on the user's queue: it owns everything that all steps use. The foreign queues come first:
+ * letting go of them waits for their half of the copy, which uses what comes after. */
 static drupe_status last_step(struct stage *stage, const drupe_work *work)
 {
     drupe_refs refs;
     drupe_refs_init(&refs);
     refs.bytes = stage->ticket->bytes;
-    drupe_status status = DRUPE_OK;
+    drupe_status status = give_queue(&stage->read, &refs);
+    if (status == DRUPE_OK) status = give_queue(&stage->write, &refs);
     for (size_t i = 0; status == DRUPE_OK && i < stage->ticket->nrefs; i++) {
         status = drupe_refs_add(&refs, stage->ticket->refs[i].object, stage->ticket->refs[i].release);
         stage->ticket->refs[i].release = NULL;
-    }
-    if (status == DRUPE_OK && stage->read) {
-        status = drupe_refs_add(&refs, drupe_queue_retain(stage->read), release_queue);
-    }
-    if (status == DRUPE_OK && stage->write) {
-        status = drupe_refs_add(&refs, drupe_queue_retain(stage->write), release_queue);
     }
     if (status == DRUPE_OK && stage->bounce) {
         status = drupe_refs_add(&refs, stage->bounce, free);
@@ -158,8 +161,5 @@ drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst
         *event = stage.last;
     else
         drupe_event_release(stage.last);
-    /* The last step holds the foreign queues until it is over; here no reference is the last one. */
-    drupe_queue_release(stage.read);
-    drupe_queue_release(stage.write);
     return DRUPE_OK;
 }

@@ -156,7 +156,9 @@ static drupe_status check_range(const drupe_queue *queue, const drupe_kernel *ke
     if (!range || range->dims < 1 || range->dims > 3) {
         return drupe_error_set(DRUPE_E_INVALID, "'%s': a range has 1 to 3 dimensions.", kernel->name);
     }
-    return range->local[0] ? check_local(queue, kernel, range) : DRUPE_OK;
+    bool given = false;
+    for (uint32_t d = 0; d < range->dims; d++) given = given || range->local[d];
+    return given ? check_local(queue, kernel, range) : DRUPE_OK;
 }
 
 static size_t scalar_size(drupe_scalar_type scalar)

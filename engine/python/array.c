@@ -27,8 +27,7 @@ static void array_release(void *array)
 void drupe_py_array_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    /* Submissions hold what they use, and the default queues live on: the GIL need not be given up. */
-    drupe_py_release_on(NULL, array_release, drupe_py_array_of(self));
+    drupe_py_release_on(drupe_py_array_of(self)->queue, array_release, drupe_py_array_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Array);
 }
 

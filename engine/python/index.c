@@ -64,8 +64,12 @@ static bool plan_item(index_plan *plan, const drupe_array *array, PyObject *item
         return true;
     }
     if (item == Py_None) {
-        if (plan->ninserted < DRUPE_MAX_DIMS) plan->inserted[plan->ninserted++] = plan->out_axis++;
-        return true;
+        if (plan->ninserted < DRUPE_MAX_DIMS) {
+            plan->inserted[plan->ninserted++] = plan->out_axis++;
+            return true;
+        }
+        PyErr_Format(PyExc_IndexError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
+        return false;
     }
     if (PySlice_Check(item)) return plan_slice(plan, array, item);
     if (PyIndex_Check(item) && !PyBool_Check(item)) return plan_integer(plan, array, item);

@@ -118,11 +118,14 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
+    PyThreadState *thread = PyEval_SaveThread();
+    drupe_library_settle(CLOSE_NS);
+    PyEval_RestoreThread(thread);
     drupe_py_hold_collect();
     failures_print(state, module);
-    PyThreadState *thread = PyEval_SaveThread();
+    thread = PyEval_SaveThread();
     drupe_array_forget();
-    (void)drupe_library_close(CLOSE_NS);
+    (void)drupe_library_close(0);
     PyEval_RestoreThread(thread);
     drupe_py_hold_drain();
     Py_RETURN_NONE;

@@ -156,10 +156,12 @@ static bool arange_count(const drupe_scalar *start, const drupe_scalar *stop, co
         PyErr_SetString(PyExc_ValueError, "arange: step must be finite and not zero");
         return false;
     }
-    double length = ceil((as_double(stop) - as_double(start)) / width);
     bool integers = start->kind == DRUPE_SCALAR_KIND_INT && stop->kind == DRUPE_SCALAR_KIND_INT &&
                     step->kind == DRUPE_SCALAR_KIND_INT;
     *count = 0;
+    if (integers && (step->i > 0 ? stop->i <= start->i : stop->i >= start->i)) return true;
+    /* Neighbours beyond 2^53 are one double. */
+    double length = integers ? 1 : ceil((as_double(stop) - as_double(start)) / width);
     if (!(length > 0)) {
         if (!isnan(length)) return true;
         PyErr_SetString(PyExc_ValueError, "arange: start and stop must be finite");

@@ -103,15 +103,26 @@ static uint64_t warm_key(int op, const drupe_array *a, const drupe_array *b)
     return key ^ (b == NULL ? 15u : (uint64_t)b->dtype);
 }
 
+/* A weak scalar and an output choose programs too. */
+static uint64_t warm_key_of(drupe_op op, const drupe_operand *operands, size_t count, const drupe_array *out)
+{
+    const drupe_array *a = operands[0].array, *b = count > 1 ? operands[1].array : NULL;
+    uint64_t key = warm_key((int)op, a, b);
+    for (size_t i = 0; i < count; i++)
+        if (operands[i].array == NULL) key ^= (uint64_t)(operands[i].scalar.kind + 1) << 56;
+    return key ^ (out->memory == NULL ? 0 : (uint64_t)(out->dtype + 1) << 59);
+}
+
 static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                         drupe_array *out)
 {
-    const drupe_array *a = operands[0].array, *b = count > 1 ? operands[1].array : NULL;
-    if (drupe_py_warm(state, warm_key((int)op, a, b))) return drupe_array_apply(op, operands, count, out);
+    uint64_t key = warm_key_of(op, operands, count, out);
+    if (drupe_py_warm(state, key)) return drupe_array_apply(op, operands, count, out);
     drupe_status status;
     PyThreadState *thread = PyEval_SaveThread();
     status = drupe_array_apply(op, operands, count, out);
     PyEval_RestoreThread(thread);
+    if (status != DRUPE_OK) drupe_py_cool(state, key);
     return status;
 }
 

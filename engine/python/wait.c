@@ -223,20 +223,32 @@ bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyOb
 void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void *object)
 {
     if (drupe_py_forked()) return;
-    if (queue == NULL || drupe_queue_pending(queue) == 0) {
+    if (queue == NULL || !drupe_queue_last(queue) || drupe_queue_pending(queue) == 0) {
         release(object);
         return;
     }
+    /* The watched reference is dropped once the queue is idle; with a full table the release waits. */
+    drupe_py_hold_watch(queue);
     PyThreadState *thread = PyEval_SaveThread();
     release(object);
     PyEval_RestoreThread(thread);
 }
 
+static uint64_t *warm_slot(drupe_py_state *state, uint64_t key)
+{
+    return &state->warm[(size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 54) & (DRUPE_PY_WARM_SLOTS - 1)];
+}
+
 bool drupe_py_warm(drupe_py_state *state, uint64_t key)
 {
     key = key << 1 | 1; /* 0 marks a free slot */
-    size_t slot = (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 54) & (DRUPE_PY_WARM_SLOTS - 1);
-    if (state->warm[slot] == key) return true;
-    state->warm[slot] = key;
+    uint64_t *slot = warm_slot(state, key);
+    if (*slot == key) return true;
+    *slot = key;
     return false;
+}
+
+void drupe_py_cool(drupe_py_state *state, uint64_t key)
+{
+    *warm_slot(state, key << 1 | 1) = 0;
 }

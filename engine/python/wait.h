@@ -37,5 +37,7 @@ void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void
 /* True when a submission of this kind was made before; false marks it, and the caller gives up the GIL once,
  * since a program may have to be built for it. Safe to be wrong. */
 bool drupe_py_warm(drupe_py_state *state, uint64_t key);
+/* Take the mark back: the submission failed before its program was built. */
+void drupe_py_cool(drupe_py_state *state, uint64_t key);
 
 #endif

@@ -220,6 +220,29 @@ def test_empty_reductions(device):
     x = da.zeros((0, 3), device=device)
     assert x.sum().tolist() == 0 and x.prod(axis=0).tolist() == [1, 1, 1] and x.sum(axis=1).shape == (0,)
     assert x.all().tolist() is True and x.any().tolist() is False
+    for extreme in (x.max, x.min):
+        with pytest.raises(ValueError, match="no elements"):
+            extreme()
+        assert extreme(axis=1).shape == (0,)
+
+
+def test_a_broadcast_view_cannot_be_written(device):
+    x = da.broadcast_to(da.asarray([1.0], device=device), (5,))
+    with pytest.raises(ValueError, match="broadcast view.*copy"):
+        x += 1
+    with pytest.raises(ValueError, match="broadcast view.*copy"):
+        x[...] = 2
+    assert x.tolist() == [1.0] * 5
+
+
+def test_arange_beyond_the_precision_of_doubles(device):
+    x = da.arange(2**62, 2**62 + 100, device=device)
+    assert x.shape == (100,) and int(x[99]) == 2**62 + 99
+
+
+def test_too_many_new_axes(device):
+    with pytest.raises(IndexError, match="at most 16 dimensions"):
+        da.ones((), device=device)[(None,) * 17]
 
 
 def test_reduction_arguments(device):

@@ -296,12 +296,22 @@ def test_exit_while_work_runs(device, fresh):
     assert time.monotonic() - started < 30
 
 
+def test_exit_does_not_wait_for_long_work(device, fresh):
+    """The work would take two minutes; the limit only has to tell that from not waiting."""
+    result = fresh(f"""
+        import drupe
+        from drupe import _engine
+        queue = drupe.Queue({device.filter_string!r})
+        event = _engine._task(queue, 120)
+    """, timeout=60)
+    assert result.returncode == 0, result
+
+
 def test_failures_left_behind_are_told_at_exit(device, fresh):
     result = fresh(f"""
         import time, drupe
         from drupe import _engine
-        _engine._task(drupe.queue({device.filter_string!r}), 0, "nobody looked")
-        time.sleep(0.2)
+        _engine._task(drupe.queue({device.filter_string!r}), 0.1, "nobody looked")
     """)
     assert result.returncode == 0
     assert "InternalError" in result.stderr and "nobody looked" in result.stderr, result

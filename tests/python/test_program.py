@@ -197,6 +197,12 @@ def test_wrong_ranges(program):
         program.empty(global_size=8, local_size=3)
     with pytest.raises(ValueError, match="negative"):
         program.empty(global_size=-1)
+    with pytest.raises(drupe.DeviceError, match="local size"):
+        program.empty(global_size=(4, 4), local_size=(0, 3))
+    with pytest.raises(drupe.DeviceError, match="work-groups|work-items"):
+        program.empty(global_size=2**32, local_size=1)
+    with pytest.raises(drupe.DeviceError):
+        program.empty(global_size=(2**31, 2**31), local_size=(1, 1))
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
         program.empty(size=1)
 

@@ -4,7 +4,8 @@
 #include "opencl.h"
 
 #define MOST_CHOSEN       256u /* work-items of a chosen work-group */
-#define MOST_CHOSEN_FIRST 64u  /* of them along dimension 0 when there are more dimensions */
+#define MOST_GROUPS       UINT32_MAX
+#define MOST_CHOSEN_FIRST 64u /* of them along dimension 0 when there are more dimensions */
 
 static drupe_status check_local(const drupe_cl_kernel *kernel, const drupe_range *range,
                                 const size_t local[3])
@@ -83,6 +84,17 @@ static void choose(const drupe_cl_kernel *kernel, const drupe_range *range, size
     spread(kernel, range, local);
 }
 
+/* PoCL counts work-groups in 32 bits and ends the process when that overflows. */
+static drupe_status check_groups(const drupe_range *range, const size_t local[3])
+{
+    if (group_count(range, local) <= MOST_GROUPS) return DRUPE_OK;
+    return drupe_error_set(
+        DRUPE_E_OUT_OF_RANGE,
+        "The global size makes more than %u work-groups: make it smaller, or the local size "
+        "larger, and let each work-item do more.",
+        MOST_GROUPS);
+}
+
 drupe_status drupe_cl_range_settle(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
                                    bool *by_driver)
 {
@@ -90,9 +102,10 @@ drupe_status drupe_cl_range_settle(const drupe_cl_kernel *kernel, const drupe_ra
     for (int d = 0; d < 3; d++) local[d] = 1;
     if (range->local[0] == 0 && !kernel->required[0]) {
         choose(kernel, range, local, by_driver);
-        return DRUPE_OK;
+        return check_groups(range, local);
     }
     const size_t *source = range->local[0] ? range->local : kernel->required;
     for (uint32_t d = 0; d < range->dims; d++) local[d] = source[d];
-    return check_local(kernel, range, local);
+    DRUPE_TRY(check_local(kernel, range, local));
+    return check_groups(range, local);
 }

@@ -125,7 +125,8 @@ DRUPE_API drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, s
                                          drupe_array *out) DRUPE_MUST_CHECK;
 
 /* Reduce the axes whose bits are set in `axes`; `dtype` NONE = the rule of the operation (sum of bool and
- * int32 gives int64). `out` must be empty. An empty reduction gives the identity. */
+ * int32 gives int64). `out` must be empty. An empty reduction gives the identity,
+ * or is DRUPE_E_INVALID where there is none (max, min). */
 DRUPE_API drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
                                           drupe_dtype dtype, drupe_array *out) DRUPE_MUST_CHECK;
 

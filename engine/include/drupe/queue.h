@@ -44,6 +44,9 @@ DRUPE_API drupe_status drupe_device_queue(drupe_device *device, drupe_queue **qu
 DRUPE_API drupe_queue *drupe_queue_retain(drupe_queue *queue); /* NULL-safe */
 /* NULL-safe. The last release waits for what is in flight. */
 DRUPE_API void drupe_queue_release(drupe_queue *queue);
+/* Whether this is the last reference, so that releasing it would wait; a hint when other threads use the
+ * queue. */
+DRUPE_API bool drupe_queue_last(const drupe_queue *queue);
 DRUPE_API drupe_device *drupe_queue_device(const drupe_queue *queue);   /* borrowed */
 DRUPE_API drupe_context *drupe_queue_context(const drupe_queue *queue); /* borrowed */
 DRUPE_API uint32_t drupe_queue_flags_of(const drupe_queue *queue);

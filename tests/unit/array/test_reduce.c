@@ -100,7 +100,15 @@ static void test_empty(void **state)
                 sample s;
                 if (!queue_is_host(queues[q]) && (dtype + op) % 3) continue;
                 sample_make(queues[q], (drupe_dtype)dtype, CONTIGUOUS, 2, shape, 0, false, &s);
-                for (uint32_t axes = 0; axes < 4; axes++) reduce_and_check((drupe_op)op, &s, axes, false);
+                for (uint32_t axes = 0; axes < 4; axes++) {
+                    drupe_array out = {0};
+                    if ((op != DRUPE_OP_MAX && op != DRUPE_OP_MIN) || !(axes & 2))
+                        reduce_and_check((drupe_op)op, &s, axes, false);
+                    else
+                        assert_int_equal(
+                            drupe_array_reduce((drupe_op)op, &s.array, axes, false, DRUPE_DTYPE_NONE, &out),
+                            DRUPE_E_INVALID);
+                }
                 sample_clear(&s);
             }
 }
