@@ -1,5 +1,6 @@
 """Every test that takes `device` runs on each device of this machine that arrays work on."""
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -7,6 +8,9 @@ import textwrap
 import pytest
 
 import drupe
+
+# Jobs in the background of a shell start with SIGINT ignored, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FILTERS = ("host", "opencl:cpu", "opencl:gpu")
 
