@@ -22,6 +22,8 @@
 
 typedef struct jk_server jk_server;
 typedef struct jk_request jk_request;
+/* A second line of requests, which a thread of its own serves beside the main one (JEP 91). */
+typedef struct jk_subshell jk_subshell;
 /* The header of the request that an output belongs to: immutable, reference-counted, as received. */
 typedef struct jk_parent jk_parent;
 
@@ -44,6 +46,15 @@ typedef struct jk_executor {
     void (*interrupt)(void *self);
     /* Ask the main loop to end. Any thread; never blocks. */
     void (*shutdown)(void *self, bool restart);
+    /* A debug_request has arrived: perform it like handle(), on a thread of the executor's own, because the
+     * main one may be stopped at a breakpoint. Control thread; never blocks, never waits for the language.
+     * NULL: the kernel has no debugger; the server then answers with an error. */
+    void (*debug)(void *self, jk_request *request);
+    /* Serve a new subshell on a thread of the executor's own: wait for jk_subshell_fd(), call
+     * jk_subshell_next(), reply, until it has ended; then jk_subshell_release(). `subshell` is *taken* when
+     * the result is 0; -1 refuses it. Control thread; never blocks, never waits for the language. NULL: the
+     * kernel has no subshells. */
+    int (*subshell_open)(void *self, jk_subshell *subshell);
 } jk_executor;
 
 /* --- The server's life: called by the main thread ------------------------------------------------------- */
@@ -75,6 +86,20 @@ bool jk_server_dispatch(jk_server *server);
 /* Make jk_server_request_fd() readable: for the executor's own shutdown and interrupt. Any thread,
  * async-signal-safe. */
 void jk_server_wake(jk_server *server);
+
+/* --- Subshells: the thread that serves one ----------------------------------------------------------------
+ */
+
+const char *jk_subshell_id(const jk_subshell *subshell);
+/* A descriptor that polls readable while requests wait, or the subshell has ended. */
+int jk_subshell_fd(const jk_subshell *subshell);
+/* Clear the descriptor and take the next request, for which `status: busy` is published; NULL when there is
+ * none.
+ * `*ended` tells that the subshell was deleted, or that the server goes down, and no request will follow. As
+ * in jk_server_dispatch(), one execute_request at a time is out. */
+jk_request *jk_subshell_next(jk_subshell *subshell, bool *ended);
+void jk_subshell_release(
+    jk_subshell *subshell); /* NULL-safe; whatever is still queued is answered as aborted */
 
 /* --- One request: main thread unless said otherwise ----------------------------------------------------- */
 

@@ -36,6 +36,17 @@ typedef struct drupe_link {
      * async-signal-safe. One claim may be registered; NULL removes it. The field itself is NULL in a kernel
      * that installs no fatal-signal handler. */
     void (*set_fault_claim)(int (*claim)(int signal, void *siginfo, void *ucontext));
+
+    /* Register `notes`, called while a crash is reported, on the faulting thread: write at most `size` bytes
+     * of UTF-8 text about the last device operations into `text` and return how many. Must be
+     * async-signal-safe. One may be registered; NULL removes it. */
+    void (*set_crash_notes)(size_t (*notes)(char *text, size_t size));
+
+    /* Register `usage`, called for a usage_request on a thread of the kernel, without the GIL: write a JSON
+     * array with one object per opened device ("name", "backend", "memory_used", "memory_total", in bytes)
+     * into `json`, at most `size` bytes and not NUL-ended, and return how many; 0 when it does not fit or
+     * nothing is open. Must not block. One may be registered; NULL removes it. */
+    void (*set_usage)(size_t (*usage)(char *json, size_t size));
 } drupe_link;
 
 #endif
