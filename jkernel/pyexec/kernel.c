@@ -60,7 +60,7 @@ static const jk_executor executor = {
     .shutdown = executor_shutdown,
 };
 
-static void kernel_describe(void)
+static void kernel_describe(const char *features)
 {
     int length = (int)strcspn(PY_VERSION, "+ ");
     snprintf(kernel.info, sizeof kernel.info,
@@ -72,18 +72,18 @@ static void kernel_describe(void)
              "{\"text\":\"Python Reference\",\"url\":\"https://docs.python.org/%d.%d\"},"
              "{\"text\":\"IPython Reference\",\"url\":\"https://ipython.readthedocs.io/en/stable/\"},"
              "{\"text\":\"NumPy Reference\",\"url\":\"https://numpy.org/doc/stable/reference/\"}],"
-             "\"supported_features\":[]}",
+             "\"supported_features\":[%s]}",
              DRUPE_VERSION, length, PY_VERSION, DRUPE_VERSION, length, PY_VERSION, PY_MAJOR_VERSION,
-             PY_MINOR_VERSION);
+             PY_MINOR_VERSION, features);
 }
 
-int jk_kernel_open(const char *connection_file, char *problem, size_t problem_size)
+int jk_kernel_open(const char *connection_file, const char *features, char *problem, size_t problem_size)
 {
     if (atomic_load(&kernel.server)) {
         snprintf(problem, problem_size, "the kernel is open already: a process holds one");
         return -1;
     }
-    kernel_describe();
+    kernel_describe(features);
     kernel.main_thread = pthread_self();
     atomic_store(&kernel.shutdown, 0);
     jk_server *server = jk_server_open(connection_file, &executor, problem, problem_size);

@@ -18,9 +18,11 @@
 /* --- The one kernel of the process (kernel.c): no GIL needed ---------------------------------------------
  */
 
-/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. Returns 0,
- * or -1 with one line of what to do in `problem`. */
-int jk_kernel_open(const char *connection_file, char *problem, size_t problem_size);
+/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `features`
+ * is what kernel_info announces as supported_features: the inside of a JSON array, below JK_FEATURES_SIZE
+ * bytes. Returns 0, or -1 with one line of what to do in `problem`. */
+#define JK_FEATURES_SIZE 512
+int jk_kernel_open(const char *connection_file, const char *features, char *problem, size_t problem_size);
 
 /* Refuse new users, wait for those inside (1 s at most), close the server. Does nothing when it is not open.
  */

@@ -1,4 +1,5 @@
 /* Server: the kernel's sockets as Python sees them. One per process; close() is final. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +16,47 @@ static jk_server *server_enter(void)
     return server;
 }
 
+/* Write the strings of `names` as the inside of a JSON array. They are plain words, so nothing is escaped. */
+static int features_format(PyObject *names, char text[JK_FEATURES_SIZE])
+{
+    PyObject *list = names ? PySequence_Tuple(names) : PyTuple_New(0);
+    if (!list) return -1;
+    size_t used = 0;
+    text[0] = '\0';
+    int failed = 0;
+    for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(list); i++) {
+        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(list, i));
+        size_t length = name ? strlen(name) : 0;
+        size_t plain = name ? strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789 -_") : 0;
+        failed = !name || length == 0 || plain != length || used + length + 4 > JK_FEATURES_SIZE;
+        if (failed) break;
+        used += (size_t)snprintf(text + used, JK_FEATURES_SIZE - used, "%s\"%s\"", used ? "," : "", name);
+    }
+    Py_DECREF(list);
+    if (failed && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError,
+                        "features are a few names of lower-case letters, digits and spaces");
+    }
+    return failed ? -1 : 0;
+}
+
 static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *path = NULL;
-    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
-        PyErr_SetString(PyExc_TypeError, "Server() takes no keyword arguments");
+    static char path_name[] = "", features_name[] = "features";
+    static char *keywords[] = {path_name, features_name, NULL};
+    PyObject *path = NULL, *names = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|O:Server", keywords, PyUnicode_FSConverter, &path,
+                                     &names)) {
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O&:Server", PyUnicode_FSConverter, &path)) return NULL;
-    PyObject *object = type->tp_alloc(type, 0);
+    char features[JK_FEATURES_SIZE], problem[512] = "";
+    PyObject *object = features_format(names, features) == 0 ? type->tp_alloc(type, 0) : NULL;
     if (!object) {
         Py_DECREF(path);
         return NULL;
     }
-    char problem[512] = "";
     jk_sigint_ignore();
-    int failed = jk_kernel_open(PyBytes_AS_STRING(path), problem, sizeof problem);
+    int failed = jk_kernel_open(PyBytes_AS_STRING(path), features, problem, sizeof problem);
     Py_DECREF(path);
     if (failed) {
         Py_DECREF(object);
@@ -291,7 +317,9 @@ static PyGetSetDef server_getset[] = {
 };
 
 static PyType_Slot server_slots[] = {
-    {Py_tp_doc, "Server(connection_file)\n--\n\nBind the sockets and answer from C."},
+    {Py_tp_doc, "Server(connection_file, /, features=())\n--\n\nBind the sockets and answer from C. "
+                "`features` are kernel_info's "
+                "supported_features."},
     {Py_tp_new, JK_SLOT(server_new)},
     {Py_tp_dealloc, JK_SLOT(server_dealloc)},
     {Py_tp_methods, server_methods},

@@ -36,8 +36,10 @@ def start(path):
         from drupe import _jkernel
     except ImportError as error:
         return fail("the kernel's extension cannot be loaded: %s" % error)
+    from drupe.kernel import features
+
     try:
-        server = _jkernel.Server(path)
+        server = _jkernel.Server(path, features=features.supported())
     except RuntimeError as error:
         return fail(error)
     server.started()

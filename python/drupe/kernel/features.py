@@ -1,0 +1,28 @@
+"""What kernel_info announces as supported_features: decided before the sockets are bound, so it must be quick."""
+import os
+import sys
+
+
+def supported():
+    """The names for Server(..., features=...)."""
+    found = []
+    if debugger_ready() and _has_debugpy() and os.environ.get("DRUPE_DEBUGGER") != "0":
+        found.append("debugger")
+    if subshells_ready() and os.environ.get("DRUPE_SUBSHELLS") == "1":
+        found.append("kernel subshells")
+    return found
+
+
+def debugger_ready():
+    """Whether this kernel answers debug_request."""
+    return False
+
+
+def subshells_ready():
+    """Whether this kernel serves subshells."""
+    return False
+
+
+def _has_debugpy():
+    # What importlib.util.find_spec() does, without the milliseconds of importing it.
+    return any(finder.find_spec("debugpy", None) for finder in sys.meta_path if hasattr(finder, "find_spec"))
