@@ -17,6 +17,7 @@
 #ifndef JK_EXECUTOR_H
 #define JK_EXECUTOR_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -86,6 +87,9 @@ bool jk_server_dispatch(jk_server *server);
 /* Make jk_server_request_fd() readable: for the executor's own shutdown and interrupt. Any thread,
  * async-signal-safe. */
 void jk_server_wake(jk_server *server);
+
+/* Start a thread with every signal blocked but those of a fault. Any thread. Returns 0 or -1. */
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 
 /* --- Subshells: the thread that serves one ----------------------------------------------------------------
  */

@@ -43,6 +43,34 @@ int jk_kernel_shutdown_state(void);
 /* True on the thread that opened the kernel. */
 int jk_kernel_on_main_thread(void);
 
+typedef struct jk_state jk_state;
+
+/* --- Workers (worker.c): C threads that run a Python function; no GIL needed ------------------------------
+ */
+
+typedef struct jk_worker_task {
+    const char *module, *function; /* static text: module.function(object) runs in the thread */
+    void *argument;
+    /* What the function is called with. GIL; NULL with an exception set fails the worker. */
+    PyObject *(*wrap)(jk_state *state, void *argument);
+    /* Make the function return soon. Called from jk_workers_close(), at most once and never after ended();
+     * without the GIL, must not block. */
+    void (*stop)(void *argument);
+    /* The worker is over and will not look at `argument` again: called once for every start that returned 0,
+     * in the thread, without the GIL. `why` is NULL when the function returned, else one line. */
+    void (*ended)(void *argument, const char *why);
+} jk_worker_task;
+
+/* Start a thread for `task`, which is copied; all signals but those of a fault are blocked in it. The
+ * function is called once jk_workers_open() was. Never waits for Python. Returns 0, or -1: the thread cannot
+ * be started, or the kernel is closing. */
+int jk_worker_start(const jk_worker_task *task);
+/* The shell stands: workers may run. */
+void jk_workers_open(void);
+/* Refuse new ones, stop those that are there, wait for their end. Called without the GIL. Returns whether all
+ * have ended; if not, the process must end without finalizing Python. */
+bool jk_workers_close(int timeout_ms);
+
 /* --- Signals (signals.c) ---------------------------------------------------------------------------------
  */
 
@@ -69,13 +97,13 @@ int jk_link_run_check(void);
 /* --- Module state and types ------------------------------------------------------------------------------
  */
 
-typedef struct jk_state {
+struct jk_state {
     PyTypeObject *server_type;
     PyTypeObject *request_type;
     PyTypeObject *parent_type;
     PyTypeObject *stream_type;
     PyObject *cell_var; /* ContextVar: the Parent whose cell this thread or task works for */
-} jk_state;
+};
 
 /* Module slots, called by jkernel/main/module.c. */
 int jk_state_exec(PyObject *module);

@@ -50,6 +50,24 @@ static PyObject *py_sigint_reassert(PyObject *module, PyObject *unused)
     return PyBool_FromLong(jk_sigint_reassert());
 }
 
+static PyObject *py_workers_open(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    jk_workers_open();
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_workers_close(PyObject *module, PyObject *value)
+{
+    (void)module;
+    int timeout_ms = (int)PyLong_AsLong(value);
+    if (timeout_ms == -1 && PyErr_Occurred()) return NULL;
+    bool ended;
+    Py_BEGIN_ALLOW_THREADS ended = jk_workers_close(timeout_ms);
+    Py_END_ALLOW_THREADS return PyBool_FromLong(ended);
+}
+
 static PyMethodDef functions[] = {
     {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
@@ -57,6 +75,10 @@ static PyMethodDef functions[] = {
     {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
     {"sigint_seen", py_sigint_seen, METH_NOARGS, "The Python-level handler has run."},
     {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Take SIGINT back; whether something had taken it."},
+    {"workers_open", py_workers_open, METH_NOARGS,
+     "The shell stands: C threads may serve requests in Python."},
+    {"workers_close", py_workers_close, METH_O,
+     "workers_close(timeout_ms)\n--\n\nStop those threads; whether all have ended."},
     {NULL, NULL, 0, NULL},
 };
 

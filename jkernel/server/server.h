@@ -292,8 +292,6 @@ struct jk_server {
 bool jk_server_alive(const jk_server *server);
 bool jk_server_forked(const jk_server *server);
 int64_t jk_clock(void);
-/* Start a thread with every signal blocked but those of a fault. */
-int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 int jk_mutex_open(pthread_mutex_t *lock);
 int jk_condition_open(pthread_cond_t *condition); /* on CLOCK_MONOTONIC */
 /* Wait until `deadline`. Returns false when it has passed. */

@@ -9,10 +9,13 @@ import os
 import sys
 import threading
 
+from drupe import _jkernel
+
 from . import interrupt, jsontext
 from .interrupt import call_interruptibly, shielded
 
 _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
+_WORKERS_GRACE = 50  # ms for the kernel's threads in Python
 
 
 class Kernel:
@@ -50,6 +53,7 @@ class Kernel:
 
     def serve(self):
         """Run the loop until the server says shutdown."""
+        _jkernel.workers_open()
         # Through call_soon(): a reader's handle cannot be entered again, and a cell may run the loop in itself.
         self._loop.add_reader(self._server.fileno(), self._loop.call_soon, self._on_ready)
         self._loop.call_soon(self._on_ready)
@@ -86,18 +90,20 @@ class Kernel:
 
     def _answer_other(self, request):
         from . import requests
-        from drupe import _jkernel
 
         _jkernel.cell.set(request.parent)
         content = call_interruptibly(requests.answer, self._shell, self._server, request)
         _reply(request, content)
 
     def close(self):
-        """End tasks, run the exit hooks while output still arrives, close the sockets."""
+        """End tasks, run the exit hooks while output still arrives, close the sockets. Returns whether Python may be
+        finalized: no thread of the kernel is left in it."""
+        ended = _jkernel.workers_close(_WORKERS_GRACE)
         interrupt.run_until_complete(self._loop, self._end_tasks())
         self._loop.close()
         atexit._run_exitfuncs()
         self._server.close()
+        return ended
 
     async def _end_tasks(self):
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -109,8 +115,6 @@ class Kernel:
 
 
 def _reply(request, content):
-    from drupe import _jkernel
-
     try:
         if content is None:
             request.reply(b"{}", b"", _jkernel.REPLY_NONE)
@@ -131,8 +135,8 @@ def run(server):
         sys.__stderr__.write("drupe: the kernel cannot start: %s: %s\n" % (type(error).__name__, error))
         return 1
     kernel.serve()
-    kernel.close()
+    ended = kernel.close()
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
-    if others:
-        os._exit(0)  # a thread of the user's that does not end must not hold the launcher up
+    if others or not ended:
+        os._exit(0)  # a thread that does not end must not hold the launcher up
     return 0
