@@ -120,6 +120,7 @@ typedef struct jk_parent_object {
     PyObject ob_base;
     jk_parent *parent; /* retained, may be NULL: no parent */
     PyObject *message; /* whatever Python keeps with it; None at first */
+    PyObject *cell;    /* the cell.Cell that runs for it; None when none does */
     char silent;       /* outputs for it are discarded */
 } jk_parent_object;
 

@@ -27,6 +27,7 @@ PyObject *jk_parent_object_new(jk_state *state, jk_parent *parent)
     jk_parent_object *self = (jk_parent_object *)object;
     self->parent = jk_parent_retain(parent);
     self->message = Py_NewRef(Py_None);
+    self->cell = Py_NewRef(Py_None);
     return object;
 }
 
@@ -45,12 +46,14 @@ static int parent_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(((jk_parent_object *)object)->message);
+    Py_VISIT(((jk_parent_object *)object)->cell);
     return 0;
 }
 
 static int parent_clear(PyObject *object)
 {
     Py_CLEAR(((jk_parent_object *)object)->message);
+    Py_CLEAR(((jk_parent_object *)object)->cell);
     return 0;
 }
 
@@ -73,6 +76,7 @@ static PyObject *parent_header(PyObject *object, void *closure)
 
 static PyMemberDef parent_members[] = {
     {"message", T_OBJECT_EX, offsetof(jk_parent_object, message), 0, "The parsed request, or None."},
+    {"cell", T_OBJECT, offsetof(jk_parent_object, cell), 0, "The Cell that runs for it, or None."},
     {"silent", T_BOOL, offsetof(jk_parent_object, silent), 0, "Outputs for it are discarded."},
     {NULL, 0, 0, 0, NULL},
 };

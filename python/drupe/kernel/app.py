@@ -41,9 +41,7 @@ class Kernel:
         threads.install()
         self._context.run(self._make_shell, shell)
         self._stdin.install()
-        self._executor = execute.Executor(
-            self._server, self._shell, self._interrupts, self._stdin, self._loop, self._context
-        )
+        self._executor = execute.Executor(self._server, self._shell, self._interrupts, self._loop, self._context)
 
     def _make_shell(self, module):
         app = module.KernelApp.instance(server=self._server, kernel=self._facade, interrupts=self._interrupts)

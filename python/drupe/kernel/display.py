@@ -7,6 +7,7 @@ from IPython.core.displaypub import DisplayPublisher
 from drupe import _jkernel
 
 from . import jsontext
+from .cell import current
 
 
 def publish(server, msg_type, content, parent=None):
@@ -20,11 +21,27 @@ class KernelDisplayHook(DisplayHook):
     """Turns the value of a cell's last expression into execute_result."""
 
     server = None
-    count = None  # of the cell that runs: the same in execute_input, execute_result and the reply
 
     @property
     def prompt_count(self):
-        return self.shell.execution_count if self.count is None else self.count
+        cell = current()
+        return self.shell.execution_count if cell is None else cell.count
+
+    @property
+    def exec_result(self):
+        cell = current()
+        return None if cell is None else cell.exec_result
+
+    @exec_result.setter
+    def exec_result(self, result):
+        cell = current()
+        if cell is not None:
+            cell.exec_result = result
+
+    def quiet(self):
+        """A cell whose last expression ends with a semicolon shows nothing."""
+        cell = current()
+        return cell is not None and ";" in cell.source and self.semicolon_at_end_of_expression(cell.source)
 
     def write_output_prompt(self):
         """The front-end draws the prompt."""

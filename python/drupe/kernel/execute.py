@@ -5,7 +5,6 @@ further cells until it has replied. All cells share one context, so a context va
 next; tasks and threads get copies and keep the cell that started them.
 """
 import asyncio
-import datetime
 import functools
 import os
 import sys
@@ -13,50 +12,20 @@ import sys
 from drupe import _jkernel
 
 from . import display, jsontext
+from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
-from .shell import error_text
-
-
-class Cell:
-    """One execute_request: what was asked, and what came of it."""
-
-    def __init__(self, request):
-        self.request = request
-        content = jsontext.loads(request.content)
-        metadata = jsontext.loads(request.metadata)
-        self.code = content["code"]
-        if not isinstance(self.code, str):
-            raise TypeError("execute_request needs its code as text")
-        self.code = jsontext.well_formed(self.code)  # the history's database takes nothing else
-        self.silent = bool(content.get("silent", False))
-        self.store_history = bool(content.get("store_history", True)) and not self.silent
-        self.user_expressions = content.get("user_expressions") or {}
-        self.allow_stdin = bool(content.get("allow_stdin", False))
-        self.stop_on_error = bool(content.get("stop_on_error", True))
-        self.id = metadata.get("cellId")
-        self.started = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
-        self.count = 0
-        self.coroutine = None
-        self.asynchronous = False
-        self.result = None  # IPython's ExecutionResult
-        self.error = None  # the exception that failed the cell
-
-    def content(self):
-        """The failed cell's part of the reply."""
-        return {"status": "error", "ename": type(self.error).__name__, "evalue": error_text(self.error)}
+from .shell import error_text, interruption
 
 
 class Executor:
     """Runs cells, one at a time."""
 
-    def __init__(self, server, shell, interrupts, stdin, loop, context):
+    def __init__(self, server, shell, interrupts, loop, context):
         self._server = server
         self._shell = shell
         self._interrupts = interrupts
-        self._stdin = stdin
         self._loop = loop
         self._context = context
-        self._task = None
         self._pid = os.getpid()
 
     @shielded
@@ -66,20 +35,15 @@ class Executor:
         self._begin(cell)
         self._start(cell)
         if cell.asynchronous:
-            self._task = self._loop.create_task(self._run_task(cell), context=self._context)
-            self._task.add_done_callback(functools.partial(self._settle, cell), context=self._context)
+            cell.task = self._loop.create_task(self._run_task(cell), context=self._context)
+            cell.task.add_done_callback(functools.partial(self._settle, cell), context=self._context)
         else:
             self._finish(cell)
 
     def _begin(self, cell):
         self._interrupts.reassert()
-        cell.request.parent.silent = cell.silent
-        _jkernel.cell.set(cell.request.parent)
-        cell.count = self._shell.execution_count
-        self._shell.displayhook.count = cell.count
-        self._shell.last_traceback = None
-        self._shell.interrupted = False
-        self._stdin.request = cell.request if cell.allow_stdin else None
+        cell.begin()
+        self._shell.count_cell(cell)
         if not cell.silent:
             content = {"code": cell.code, "execution_count": cell.count}
             display.publish(self._server, "execute_input", content)
@@ -93,7 +57,7 @@ class Executor:
 
     def _fail(self, cell, error):
         if cell.error is None:
-            cell.error = self._shell.interruption(error)
+            cell.error = interruption(cell, error)
         try:
             self._shell.showtraceback((type(error), error, error.__traceback__))
         except BaseException as second:
@@ -120,6 +84,7 @@ class Executor:
             code = shell.transform_cell(cell.code)
         except Exception:
             code, problem = cell.code, sys.exc_info()
+        cell.source = code
         cell.asynchronous = ("await" in code or "async" in code) and shell.should_run_async(
             cell.code, transformed_cell=code, preprocessing_exc_tuple=problem
         )
@@ -137,28 +102,28 @@ class Executor:
         try:
             # Not earlier, and for this task only: one that is cancelled before its first step never runs, and would
             # never reply.
-            self._interrupts.awaiting = functools.partial(self._cancel, asyncio.current_task())
+            self._interrupts.awaiting = functools.partial(self._cancel, cell)
             cell.result = await cell.coroutine
         except BaseException as error:
             self._fail(cell, error)
-        self._interrupts.awaiting = self._task = None
+        self._interrupts.awaiting = cell.task = None
         self._finish(cell)
 
     @shielded
     def _settle(self, cell, task):
         """Reply for a task that was cancelled before its first step: nothing of it has run."""
-        if self._task is task:
+        if cell.task is task:
             cell.coroutine.close()
             self._fail(cell, asyncio.CancelledError())
-            self._task = None
+            cell.task = None
             self._finish(cell)
 
-    def _cancel(self, task):
+    def _cancel(self, cell):
         """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it is
         KeyboardInterrupt."""
-        if task is self._task:
-            self._shell.interrupted = True
-            task.cancel()
+        if cell.task is not None:
+            cell.interrupted = True
+            cell.task.cancel()
 
     # --- after the code ---
 
@@ -173,8 +138,7 @@ class Executor:
         if cell.error is None:
             cell.error = self._error_of_result(cell)
         content = self._reply_content(cell)
-        self._shell.displayhook.count = None
-        self._stdin.request = None
+        cell.end()
         self._interrupts.pending = False
         self._interrupts.reassert()
         self._server.set_execution_count(self._shell.execution_count)
@@ -195,20 +159,18 @@ class Executor:
             return None
         for error in (cell.result.error_in_exec, cell.result.error_before_exec):
             if error is not None:  # an exception may be false
-                return self._shell.interruption(error)
+                return interruption(cell, error)
         return None
 
     def _reply_content(self, cell):
-        shell = self._shell
         if cell.error is None:
             content = {"status": "ok", "user_expressions": self._guard(cell, self._user_expressions)}
         if cell.error is not None:
-            content = cell.content()
-            content["traceback"] = shell.last_traceback or []
+            content = {"status": "error", "ename": type(cell.error).__name__, "evalue": error_text(cell.error)}
+            content["traceback"] = cell.traceback or []
             content["user_expressions"] = {}
         content["execution_count"] = cell.count
-        content["payload"] = shell.payload_manager.read_payload()
-        shell.payload_manager.clear_payload()
+        content["payload"] = cell.payloads
         return content
 
     def _user_expressions(self, cell):

@@ -3,6 +3,7 @@ import asyncio
 import os
 import pdb
 import sys
+import threading
 
 from IPython.core import debugger, page
 from IPython.core.application import BaseIPythonApplication
@@ -10,11 +11,13 @@ from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.error import UsageError
 from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.payload import PayloadManager
 from IPython.core.shellapp import InteractiveShellApp
 from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
 from . import display
+from .cell import current
 from .interrupt import interruptible, patient, shielded
 
 interruptible(InteractiveShell.run_code)
@@ -45,16 +48,40 @@ class ZMQInteractiveShell(InteractiveShell):
     autoindent = CBool(False)
     exiter = Instance(ZMQExitAutocall)
     keepkernel_on_exit = None
-    last_traceback = None  # the lines of the last error that was shown in this cell
-    interrupted = False  # Ctrl-C has cancelled what this cell awaits
+    _next_count = 1
     _history_timer = None
 
     def __init__(self, *args, **kwargs):
+        self._counting = threading.Lock()
         super().__init__(*args, **kwargs)
         self._init_debugger()
         self.displayhook.server = self.display_pub.server = self.server
         if "IPKernelApp" not in self.config:
             self.config.IPKernelApp.tqdm = "older tqdm looks for this key"
+
+    @property
+    def execution_count(self):
+        """The number of the caller's cell, or of the next one where none runs."""
+        cell = current()
+        return self._next_count if cell is None else cell.shown_count
+
+    @execution_count.setter
+    def execution_count(self, value):
+        cell = current()
+        if cell is None:
+            self._next_count = value
+            return
+        # Upwards: IPython counts the cell. Its place is taken, and cells beside it may have taken the next ones.
+        counted = value > cell.shown_count
+        cell.shown_count = value
+        self._next_count = max(self._next_count, value) if counted else value
+
+    def count_cell(self, cell):
+        """Give the cell its number. One that is not stored does not use it up."""
+        with self._counting:
+            cell.count = cell.shown_count = self._next_count
+            if cell.store_history and cell.code and not cell.code.isspace():
+                self._next_count += 1
 
     @default("exiter")
     def _default_exiter(self):
@@ -99,6 +126,10 @@ class ZMQInteractiveShell(InteractiveShell):
         pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb
         pdb.set_trace = debugger.set_trace
 
+    def init_payload(self):
+        self.payload_manager = CellPayloads(parent=self)
+        self.configurables.append(self.payload_manager)
+
     def init_data_pub(self):
         """There is no data publisher."""
 
@@ -125,22 +156,18 @@ class ZMQInteractiveShell(InteractiveShell):
         payload = {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
         self.payload_manager.write_payload(payload)
 
-    def interruption(self, error):
-        """`error`, or KeyboardInterrupt when it is the cancellation by which Ctrl-C ended what the cell awaited."""
-        if self.interrupted and isinstance(error, asyncio.CancelledError):
-            return KeyboardInterrupt().with_traceback(error.__traceback__)
-        return error
-
     def _get_exc_info(self, exc_tuple=None):
         kind, error, traceback = super()._get_exc_info(exc_tuple)
-        error = self.interruption(error)
+        error = interruption(current(), error)
         return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
     def _showtraceback(self, etype, evalue, stb):
-        self.last_traceback = list(stb)
-        content = {"ename": etype.__name__, "evalue": error_text(evalue), "traceback": self.last_traceback}
+        lines, cell = list(stb), current()
+        if cell is not None:
+            cell.traceback = lines
+        content = {"ename": etype.__name__, "evalue": error_text(evalue), "traceback": lines}
         if not display.publish(self.server, "error", content):
-            sys.stderr.write("\n".join(self.last_traceback) + "\n")  # a forked child has only its descriptors
+            sys.stderr.write("\n".join(lines) + "\n")  # a forked child has only its descriptors
 
     def _tee(self, channel):
         """Output is not kept in the history manager: the front-end keeps it, and a long-running cell must not grow."""
@@ -165,12 +192,34 @@ class ZMQInteractiveShell(InteractiveShell):
         return self.kernel.get_parent()
 
 
+class CellPayloads(PayloadManager):
+    """Payloads go into the reply to the cell that writes them; without a cell there is no reply to take them."""
+
+    @property
+    def _payload(self):
+        cell = current()
+        return [] if cell is None else cell.payloads
+
+    @_payload.setter
+    def _payload(self, payloads):
+        cell = current()
+        if cell is not None:
+            cell.payloads = payloads
+
+
 class _Nothing:
     def __enter__(self):
         return self
 
     def __exit__(self, *unused):
         return False
+
+
+def interruption(cell, error):
+    """`error`, or KeyboardInterrupt when it is the cancellation by which Ctrl-C ended what the cell awaited."""
+    if cell is not None and cell.interrupted and isinstance(error, asyncio.CancelledError):
+        return KeyboardInterrupt().with_traceback(error.__traceback__)
+    return error
 
 
 def error_text(error):

@@ -10,14 +10,14 @@ import threading
 from IPython.core.error import StdinNotImplementedError
 
 from . import jsontext
+from .cell import current
 
 
 class Stdin:
-    """Asks the client of the cell that runs now."""
+    """Asks the client of the caller's cell."""
 
     def __init__(self, server):
         self._server = server
-        self.request = None  # the execute_request whose client may be asked, or None
 
     def install(self):
         builtins.input = self.input
@@ -32,11 +32,12 @@ class Stdin:
         return self._ask(str(prompt), True)
 
     def _ask(self, prompt, password):
-        if self.request is None:
+        cell = current()
+        if cell is None or not cell.allow_stdin:
             raise StdinNotImplementedError("this front-end does not answer input(): it did not allow stdin for the cell")
         if threading.current_thread() is not threading.main_thread():
             raise StdinNotImplementedError("input() works in the main thread only: ask before starting the thread")
-        content = self._server.input(self.request, jsontext.dumps({"prompt": prompt, "password": password}))
+        content = self._server.input(cell.request, jsontext.dumps({"prompt": prompt, "password": password}))
         value = jsontext.loads(content).get("value", "")
         if value == "\x04":
             raise EOFError

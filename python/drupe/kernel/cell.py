@@ -1,0 +1,58 @@
+"""What belongs to one execute_request while it runs. Nothing of it stands on the shell, which several cells may use
+at once, each in a thread of its own; `current()` finds it from the context of the caller.
+"""
+import datetime
+
+from drupe import _jkernel
+
+from . import jsontext
+
+
+class Cell:
+    """One execute_request: what was asked, and what came of it."""
+
+    count = 0  # its number: the same in execute_input, execute_result and the reply
+    shown_count = 0  # what IPython finds in shell.execution_count: `count`, or one more once it has counted the cell
+    source = ""  # the code as Python sees it
+    coroutine = None
+    asynchronous = False
+    task = None  # that awaits the coroutine
+    interrupted = False  # Ctrl-C has cancelled what it awaits
+    result = None  # IPython's ExecutionResult
+    exec_result = None  # the one that the display hook fills: not always `result`, a cell may run others
+    error = None  # the exception that failed the cell
+    traceback = None  # the lines of the last error that was shown in it
+
+    def __init__(self, request):
+        self.request = request
+        content = jsontext.loads(request.content)
+        metadata = jsontext.loads(request.metadata)
+        self.code = content["code"]
+        if not isinstance(self.code, str):
+            raise TypeError("execute_request needs its code as text")
+        self.code = jsontext.well_formed(self.code)  # the history's database takes nothing else
+        self.silent = bool(content.get("silent", False))
+        self.store_history = bool(content.get("store_history", True)) and not self.silent
+        self.user_expressions = content.get("user_expressions") or {}
+        self.allow_stdin = bool(content.get("allow_stdin", False))
+        self.stop_on_error = bool(content.get("stop_on_error", True))
+        self.id = metadata.get("cellId")
+        self.started = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        self.payloads = []
+
+    def begin(self):
+        """Make it the current cell of this context, which passes on to its threads and tasks."""
+        parent = self.request.parent
+        parent.silent = self.silent
+        parent.cell = self
+        _jkernel.cell.set(parent)
+
+    def end(self):
+        """Nobody's current cell any more; what it started keeps its parent."""
+        self.request.parent.cell = None
+
+
+def current():
+    """The running cell that the caller works for, or None."""
+    parent = _jkernel.cell.get(None)
+    return None if parent is None else parent.cell
