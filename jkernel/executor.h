@@ -76,6 +76,11 @@ void jk_server_started(jk_server *server);
 /* Flush what is queued (bounded by 1 s), stop the threads, close the sockets, restore the descriptors. */
 void jk_server_close(jk_server *server);
 
+/* The session id in the headers of this process, and the path of its connection file. Any thread; valid until
+ * jk_server_close(). */
+const char *jk_server_session(const jk_server *server);
+const char *jk_server_connection_file(const jk_server *server);
+
 /* A descriptor that polls readable while requests wait to be dispatched, or the executor must look again. */
 int jk_server_request_fd(const jk_server *server);
 
@@ -131,16 +136,24 @@ void jk_server_set_execution_count(jk_server *server, long count);
 
 /* --- Output: any thread --------------------------------------------------------------------------------- */
 
+/* A parent for outputs that belong to another request than the one that runs: `header` is its header, a JSON
+ * object. NULL: no memory. */
+jk_parent *jk_parent_create(jk_bytes header);
 jk_parent *jk_parent_retain(jk_parent *parent); /* NULL-safe */
 void jk_parent_release(jk_parent *parent);      /* NULL-safe */
 jk_bytes jk_parent_header(const jk_parent *parent);
+/* From now on discard what is published and written for this parent, by whomever, but not its statuses, its
+ * reply and its comm messages: these keep two sides in step, whether anybody looks or not. */
+void jk_parent_silence(jk_parent *parent, bool silent);
+bool jk_parent_silent(const jk_parent *parent);
 
 /* The cell that is executing now, retained; NULL between cells. */
 jk_parent *jk_server_current_cell(jk_server *server);
 
 /* Publish a message on iopub: `content` and `metadata` are JSON objects (metadata may be empty = {}); buffers
  * are copied. `parent` NULL means no parent ({}). Blocks the caller while the queue is over its limit, at
- * most 10 s; never drops. Returns 0, or -1 after the server was closed or in a forked child. */
+ * most 10 s; never drops. Returns 0, also for a silent parent, or -1 after the server was closed or in a
+ * forked child. */
 int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_bytes content,
                jk_bytes metadata, const jk_bytes *buffers, size_t nbuffers);
 

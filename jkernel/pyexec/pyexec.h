@@ -121,7 +121,6 @@ typedef struct jk_parent_object {
     jk_parent *parent; /* retained, may be NULL: no parent */
     PyObject *message; /* whatever Python keeps with it; None at first */
     PyObject *cell;    /* the cell.Cell that runs for it; None when none does */
-    char silent;       /* outputs for it are discarded */
 } jk_parent_object;
 
 /* A new Parent around `parent` (borrowed; retained by the object). */

@@ -42,6 +42,23 @@ jk_parent_object *jk_parent_object_current(PyObject *cell_var, PyTypeObject *typ
     return (jk_parent_object *)value;
 }
 
+static PyObject *parent_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    const char *header = NULL;
+    Py_ssize_t size = 0;
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Parent() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "y#:Parent", &header, &size)) return NULL;
+    jk_parent *parent = jk_parent_create((jk_bytes){header, (size_t)size});
+    if (!parent) return PyErr_NoMemory();
+    jk_state *state = PyType_GetModuleState(type);
+    PyObject *object = state ? jk_parent_object_new(state, parent) : NULL;
+    jk_parent_release(parent);
+    return object;
+}
+
 static int parent_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(object));
@@ -74,20 +91,39 @@ static PyObject *parent_header(PyObject *object, void *closure)
     return parent ? bytes_object(jk_parent_header(parent)) : PyBytes_FromString("{}");
 }
 
+static PyObject *parent_silent(PyObject *object, void *closure)
+{
+    (void)closure;
+    jk_parent *parent = ((jk_parent_object *)object)->parent;
+    return PyBool_FromLong(parent && jk_parent_silent(parent));
+}
+
+static int parent_set_silent(PyObject *object, PyObject *value, void *closure)
+{
+    (void)closure;
+    jk_parent *parent = ((jk_parent_object *)object)->parent;
+    int silent = value ? PyObject_IsTrue(value) : 0;
+    if (silent < 0) return -1;
+    if (parent) jk_parent_silence(parent, silent);
+    return 0;
+}
+
 static PyMemberDef parent_members[] = {
     {"message", T_OBJECT_EX, offsetof(jk_parent_object, message), 0, "The parsed request, or None."},
     {"cell", T_OBJECT, offsetof(jk_parent_object, cell), 0, "The Cell that runs for it, or None."},
-    {"silent", T_BOOL, offsetof(jk_parent_object, silent), 0, "Outputs for it are discarded."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef parent_getset[] = {
     {"header", parent_header, NULL, "The request's header: JSON text as received.", NULL},
+    {"silent", parent_silent, parent_set_silent, "Outputs for it are discarded, but for comm messages.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot parent_slots[] = {
-    {Py_tp_doc, "The request that outputs belong to."},
+    {Py_tp_doc, "Parent(header)\n--\n\nThe request that outputs belong to, by its header as JSON text."},
+    {Py_tp_new, JK_SLOT(parent_new)},
     {Py_tp_traverse, JK_SLOT(parent_traverse)},
     {Py_tp_clear, JK_SLOT(parent_clear)},
     {Py_tp_dealloc, JK_SLOT(parent_dealloc)},
@@ -99,8 +135,7 @@ static PyType_Slot parent_slots[] = {
 PyType_Spec jk_parent_spec = {
     .name = "drupe._jkernel.Parent",
     .basicsize = sizeof(jk_parent_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = parent_slots,
 };
 
@@ -191,11 +226,13 @@ static PyObject *request_buffers(PyObject *object, void *closure)
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list && i < count; i++) {
         PyObject *bytes = bytes_object(jk_request_buffer(request, i));
-        if (!bytes) {
+        PyObject *view = bytes ? PyMemoryView_FromObject(bytes) : NULL;
+        Py_XDECREF(bytes);
+        if (!view) {
             Py_CLEAR(list);
             break;
         }
-        PyList_SET_ITEM(list, (Py_ssize_t)i, bytes);
+        PyList_SET_ITEM(list, (Py_ssize_t)i, view);
     }
     return list;
 }
@@ -236,7 +273,7 @@ static PyGetSetDef request_getset[] = {
     {"parent_header", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[1]},
     {"metadata", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[2]},
     {"content", request_frame, NULL, "JSON text as received.", (void *)&frame_getters[3]},
-    {"buffers", request_buffers, NULL, "A list of bytes.", NULL},
+    {"buffers", request_buffers, NULL, "A list of memoryviews.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

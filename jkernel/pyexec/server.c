@@ -216,7 +216,6 @@ static PyObject *server_publish(PyObject *object, PyObject *args)
         return NULL;
     }
     jk_parent_object *cell = parent == Py_None ? NULL : (jk_parent_object *)parent;
-    if (cell && cell->silent) Py_RETURN_FALSE;
     buffer_list list = {0};
     if (buffers && buffers != Py_None && buffers_acquire(buffers, &list) < 0) return NULL;
     jk_server *server = jk_kernel_enter();
@@ -295,6 +294,28 @@ static PyObject *server_shutdown(PyObject *object, void *closure)
     return PyLong_FromLong(jk_kernel_shutdown_state());
 }
 
+static PyObject *server_session(PyObject *object, void *closure)
+{
+    (void)object;
+    (void)closure;
+    jk_server *server = jk_kernel_enter();
+    if (!server) return PyUnicode_FromString("");
+    PyObject *id = PyUnicode_FromString(jk_server_session(server));
+    jk_kernel_leave();
+    return id;
+}
+
+static PyObject *server_connection_file(PyObject *object, void *closure)
+{
+    (void)object;
+    (void)closure;
+    jk_server *server = jk_kernel_enter();
+    const char *path = server ? jk_server_connection_file(server) : NULL;
+    PyObject *file = PyUnicode_DecodeFSDefault(path ? path : "");
+    if (server) jk_kernel_leave();
+    return file;
+}
+
 static PyMethodDef server_methods[] = {
     {"capture", server_capture, METH_NOARGS, "Redirect descriptors 1 and 2 into the running cell."},
     {"started", server_started, METH_NOARGS, "Publish the one status `starting`."},
@@ -312,6 +333,8 @@ static PyMethodDef server_methods[] = {
 };
 
 static PyGetSetDef server_getset[] = {
+    {"session", server_session, NULL, "The session id in every header of this process.", NULL},
+    {"connection_file", server_connection_file, NULL, "Its path.", NULL},
     {"shutdown", server_shutdown, NULL, "0, or 1 when the kernel must end, 2 for a restart.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -17,7 +17,7 @@ typedef struct stream_object {
 static void stream_send(stream_object *self, const char *text, size_t size)
 {
     jk_parent_object *cell = jk_parent_object_current(self->cell_var, self->parent_type);
-    jk_server *server = cell && cell->silent ? NULL : jk_kernel_enter();
+    jk_server *server = jk_kernel_enter();
     if (server) {
         jk_parent *parent = cell ? cell->parent : NULL;
         if (__fpending(stdout) > 0) fflush(stdout);

@@ -137,6 +137,7 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
     int result = 0;
     pthread_mutex_lock(&outbox->lock);
     if (!parent) parent = outbox->last_cell;
+    if (parent && jk_parent_silent(parent)) size = 0;
     while (size > 0 && result == 0) {
         jk_entry *tail = outbox->tail;
         if (!tail || tail->kind != JK_ENTRY_STREAM || tail->parent != parent || tail->stream != stream ||

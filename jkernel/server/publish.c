@@ -106,6 +106,7 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
                jk_bytes metadata, const jk_bytes *buffers, size_t nbuffers)
 {
     if (!jk_server_alive(server)) return -1;
+    if (parent && jk_parent_silent(parent) && strncmp(msg_type, "comm_", 5) != 0) return 0;
     jk_entry *entry = jk_entry_create(JK_ENTRY_PUBLISH, msg_type, parent);
     if (!entry) return -1;
     jk_buffer_append(&entry->content, content.data, content.size);

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-jk_parent *jk_parent_create(jk_slice header)
+jk_parent *jk_parent_create(jk_bytes header)
 {
     jk_parent *parent = malloc(sizeof *parent + header.size);
     if (!parent) return NULL;
     atomic_init(&parent->references, 1);
+    atomic_init(&parent->silent, false);
     parent->size = header.size;
     if (header.size) memcpy(parent->header, header.data, header.size);
     return parent;
@@ -31,10 +32,20 @@ jk_bytes jk_parent_header(const jk_parent *parent)
     return (jk_bytes){parent->header, parent->size};
 }
 
+void jk_parent_silence(jk_parent *parent, bool silent)
+{
+    atomic_store_explicit(&parent->silent, silent, memory_order_relaxed);
+}
+
+bool jk_parent_silent(const jk_parent *parent)
+{
+    return atomic_load_explicit(&parent->silent, memory_order_relaxed);
+}
+
 jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel channel)
 {
     jk_request *request = calloc(1, sizeof *request);
-    jk_parent *parent = jk_parent_create(jk_message_header(message));
+    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
     if (!request || !parent) {
         free(request);
         jk_parent_release(parent);

@@ -111,7 +111,7 @@ static void answer_no_subshell(jk_server *server, jk_channel channel, const jk_m
 /* Answer between busy and idle. */
 static void serve(jk_server *server, jk_channel channel, const jk_message *message, duty what)
 {
-    jk_parent *parent = jk_parent_create(jk_message_header(message));
+    jk_parent *parent = jk_parent_create(jk_bytes_of(jk_message_header(message)));
     if (!parent) return;
     bool restart = false;
     jk_status_busy(server, parent, false);

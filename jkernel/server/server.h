@@ -40,6 +40,7 @@
 
 struct jk_parent {
     atomic_uint references;
+    atomic_bool silent;
     size_t size;
     char header[];
 };
@@ -54,7 +55,6 @@ struct jk_request {
     jk_request *next; /* in the inbox */
 };
 
-jk_parent *jk_parent_create(jk_slice header); /* NULL: no memory */
 /* Takes `message` in every case. NULL: no memory. */
 jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel channel);
 void jk_request_release(jk_request *request);

@@ -102,6 +102,16 @@ static jk_request *inbox_take(jk_inbox *inbox, bool *more)
     return request;
 }
 
+const char *jk_server_session(const jk_server *server)
+{
+    return server->session.id;
+}
+
+const char *jk_server_connection_file(const jk_server *server)
+{
+    return server->config.path;
+}
+
 int jk_server_request_fd(const jk_server *server)
 {
     return server->inbox.ready;

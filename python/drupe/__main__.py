@@ -1,5 +1,4 @@
 """python -m drupe: start the kernel, or install its kernelspec. Imports next to nothing before the sockets answer."""
-import gc
 import sys
 
 USAGE = """\
@@ -44,7 +43,6 @@ def start(path):
     except RuntimeError as error:
         return fail(error)
     server.started()
-    gc.disable()  # until the shell stands: imports make no garbage
     from drupe.kernel import app
 
     return app.run(server)

@@ -14,6 +14,7 @@ from drupe import _jkernel
 from . import interrupt, jsontext
 from .interrupt import call_interruptibly, shielded
 
+_WITHOUT_REPLY = ("comm_open", "comm_msg", "comm_close")
 _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
 _WORKERS_GRACE = 50  # ms for the kernel's threads in Python
 
@@ -30,15 +31,16 @@ class Kernel:
         self._interrupts = interrupt.Interrupts(self._loop)
         self._interrupts.install()
         self._context = contextvars.copy_context()  # shared by all cells
-        self._facade = facade.Kernel(server, self._loop)
+        self._facade = facade.Kernel(server, self._loop, self._serve_one)
         self._stdin = stdin.Stdin(server)
 
     def prepare(self):
         """Import IPython and make the shell."""
-        from . import execute, shell, streams, threads
+        from . import execute, shell, shims, streams, threads
 
         streams.install(self._server)
         threads.install()
+        shims.install(self._facade)
         self._context.run(self._make_shell, shell)
         self._stdin.install()
         self._executor = execute.Executor(self._server, self._shell, self._interrupts, self._loop, self._context)
@@ -74,6 +76,18 @@ class Kernel:
             self._context.run(self._answer, request, self._executor.execute)
         else:
             self._context.copy().run(self._answer, request, self._answer_other)
+
+    @shielded
+    def _serve_one(self):
+        """For user code: answer one request in the middle of it, but run no cell. Whether there was one."""
+        request = self._server.dispatch()
+        if request is None:
+            return False
+        if request.type == "execute_request":  # the caller is no cell, so one was free to start
+            self._loop.call_soon(self._answer, request, self._executor.execute, context=self._context)
+        else:
+            self._context.copy().run(self._answer, request, self._answer_other)
+        return True
 
     @shielded
     def _answer(self, request, handler):
@@ -114,7 +128,7 @@ class Kernel:
 
 def _reply(request, content):
     try:
-        if content is None:
+        if content is None or request.type in _WITHOUT_REPLY:
             request.reply(b"{}", b"", _jkernel.REPLY_NONE)
         else:
             request.reply(jsontext.dumps(content))

@@ -27,7 +27,8 @@ class Cell:
         self.request = request
         content = jsontext.loads(request.content)
         metadata = jsontext.loads(request.metadata)
-        self.code = content["code"]
+        request.parent.message = (content, metadata)  # for get_parent()
+        self.code = content.get("code")
         if not isinstance(self.code, str):
             raise TypeError("execute_request needs its code as text")
         self.code = jsontext.well_formed(self.code)  # the history's database takes nothing else

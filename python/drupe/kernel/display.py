@@ -6,15 +6,16 @@ from IPython.core.displaypub import DisplayPublisher
 
 from drupe import _jkernel
 
-from . import jsontext
+from . import jsontext, parents
 from .cell import current
 
 
-def publish(server, msg_type, content, parent=None):
+def publish(server, msg_type, content, parent=None, metadata=None, buffers=None):
     """Publish for `parent`, by default the cell that the caller works for. False when the kernel is closing."""
     if parent is None:
         parent = _jkernel.cell.get(None)
-    return server.publish(parent, msg_type, jsontext.dumps(content))
+    extra = jsontext.dumps(metadata) if metadata else b""
+    return server.publish(parent, msg_type, jsontext.dumps(content), extra, buffers or None)
 
 
 class KernelDisplayHook(DisplayHook):
@@ -50,6 +51,9 @@ class KernelDisplayHook(DisplayHook):
         content = {"execution_count": self.prompt_count, "data": format_dict, "metadata": md_dict or {}}
         publish(self.server, "execute_result", content)
 
+    def set_parent(self, message):
+        parents.set_parent(message)
+
     def finish_displayhook(self):
         self._is_active = False
 
@@ -77,22 +81,28 @@ class KernelDisplayPublisher(DisplayPublisher):
         self._hooks.remove(hook)
         return True
 
-    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **unused):
+    def set_parent(self, message):
+        parents.set_parent(message)
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, buffers=None, **unused):
         metadata = {} if metadata is None else metadata
         transient = {} if transient is None else transient
         self._validate_data(data, metadata)
         if update and "display_id" not in transient:
             raise ValueError("an update needs the display_id of what it updates")
         content = {"data": data, "metadata": metadata, "transient": transient}
-        self._send("update_display_data" if update else "display_data", content)
+        self._send("update_display_data" if update else "display_data", content, buffers)
 
     def clear_output(self, wait=False):
         self._send("clear_output", {"wait": bool(wait)})
 
-    def _send(self, msg_type, content):
-        message = {"msg_type": msg_type, "content": content, "header": {"msg_type": msg_type}}
-        for hook in self._hooks:
-            message = hook(message)
-            if message is None:
-                return
-        publish(self.server, msg_type, message["content"])
+    def _send(self, msg_type, content, buffers=None):
+        hooks, metadata = self._hooks, None
+        if hooks:
+            message = self.shell.kernel.session.msg(msg_type, content, parents.current_message())
+            for hook in hooks:
+                message = hook(message)
+                if message is None:
+                    return
+            msg_type, content, metadata = message["msg_type"], message["content"], message.get("metadata")
+        publish(self.server, msg_type, content, None, metadata, buffers)

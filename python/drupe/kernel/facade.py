@@ -1,7 +1,69 @@
-"""`get_ipython().kernel`: what notebooks and libraries expect to find there."""
+"""`get_ipython().kernel`: what notebooks and libraries expect to find there.
+
+Sockets belong to C threads, so what ipykernel calls streams and sockets are names here that tell where a message is to
+go. Supported: the methods below. The handlers of requests cannot be replaced: `shell_handlers` may be read and written,
+and nothing looks into it.
+"""
+import datetime
+import itertools
+
 from drupe import _jkernel
 
-from . import jsontext
+from . import display
+from .parents import current_message, parent_of, set_parent
+
+
+class Socket:
+    """Where a message is to go: the name of a channel."""
+
+    def __init__(self, channel):
+        self.channel = channel
+
+    def flush(self, *unused, **ignored):
+        """What was sent is on its way already."""
+
+
+class Session:
+    """As far as libraries use it: messages to the front-end."""
+
+    username = "kernel"
+
+    def __init__(self, server):
+        self._server = server
+        self._numbers = itertools.count(1)
+
+    @property
+    def session(self):
+        return self._server.session
+
+    @property
+    def msg_id(self):
+        return "%s_py%d" % (self.session, next(self._numbers))
+
+    def msg_header(self, msg_type):
+        date = datetime.datetime.now(datetime.timezone.utc)
+        return {"msg_id": self.msg_id, "msg_type": msg_type, "username": self.username, "session": self.session,
+                "date": date, "version": "5.5"}
+
+    def msg(self, msg_type, content=None, parent=None, header=None, metadata=None):
+        header = self.msg_header(msg_type) if header is None else header
+        return {"header": header, "msg_id": header["msg_id"], "msg_type": header["msg_type"],
+                "parent_header": (parent or {}).get("header", parent or {}), "content": content or {},
+                "metadata": metadata or {}}
+
+    def send(self, stream, msg_or_type, content=None, parent=None, ident=None, buffers=None, track=False, header=None,
+             metadata=None):
+        """Publish a message on iopub, as an output of `parent` or of the caller's cell. The message."""
+        if isinstance(msg_or_type, dict):
+            message = msg_or_type
+            buffers = message.get("buffers") if buffers is None else buffers
+        else:
+            message = self.msg(msg_or_type, content, parent, header, metadata)
+        if isinstance(stream, Socket) and stream.channel != "iopub":
+            raise NotImplementedError("Drupe lets Python send on iopub only, not on %s" % stream.channel)
+        display.publish(self._server, message["msg_type"], message["content"], parent_of(message.get("parent_header")),
+                        message["metadata"], buffers)
+        return message
 
 
 class Kernel:
@@ -9,35 +71,46 @@ class Kernel:
 
     implementation = "drupe"
     implementation_version = _jkernel.__version__
-    iopub_socket = None  # sockets belong to C threads; send_response() ignores what it is given as socket
-    shell_stream = None
     eventloop = None
+    _aborting = False
+    _parent_ident = {"shell": [], "control": []}
 
-    def __init__(self, server, loop):
+    def __init__(self, server, loop, serve_one=None):
         self._server = server
+        self._serve_one = serve_one
         self.io_loop = loop
         self.shell = None
+        self.session = Session(server)
+        self.iopub_socket = Socket("iopub")
+        self.stdin_socket = Socket("stdin")
+        self.shell_stream = self.shell_socket = Socket("shell")
+        self.control_stream = self.control_socket = Socket("control")
+        self.shell_handlers = {"execute_request": None}
+        self.control_handlers = {}
 
     @property
     def execution_count(self):
         return self.shell.execution_count if self.shell else 0
 
+    @property
+    def user_ns(self):
+        return self.shell.user_ns
+
+    @property
+    def connection_file(self):
+        return self._server.connection_file
+
+    @property
+    def ident(self):
+        return self._server.session
+
     def get_parent(self, channel=None):
         """The request that the caller works for, as a message."""
-        parent = _jkernel.cell.get(None)
-        if parent is None:
-            return {"header": {}, "parent_header": {}, "metadata": {}, "content": {}}
-        if parent.message is None:
-            header = jsontext.loads(parent.header)
-            parent.message = {
-                "header": header,
-                "msg_id": header.get("msg_id"),
-                "msg_type": header.get("msg_type"),
-                "parent_header": {},
-                "metadata": {},
-                "content": {},
-            }
-        return parent.message
+        return current_message()
+
+    def set_parent(self, ident, parent, channel="shell"):
+        """From here on, what this thread or task puts out belongs to the request `parent`."""
+        set_parent(parent)
 
     @property
     def _parent_header(self):
@@ -46,12 +119,26 @@ class Kernel:
     def send_response(self, stream, msg_or_type, content=None, ident=None, buffers=None, track=False, header=None,
                       metadata=None, channel=None):
         """Publish a message as an output of the caller's cell."""
-        self._server.publish(
-            _jkernel.cell.get(None), msg_or_type, jsontext.dumps(content or {}), jsontext.dumps(metadata or {}), buffers
-        )
+        if isinstance(msg_or_type, dict):
+            self.session.send(stream, msg_or_type, buffers=buffers)
+        else:
+            display.publish(self._server, msg_or_type, content or {}, None, metadata, buffers)
+
+    def do_one_iteration(self):
+        """Serve one request that waits: a comm message, a completion, anything but a cell. May be awaited, or not."""
+        self._serve_one()
+        return _Done()
+
+    def do_apply(self, *unused, **ignored):
+        raise NotImplementedError("Drupe does not take the apply messages of ipyparallel")
 
     @property
     def comm_manager(self):
         import comm
 
         return comm.get_comm_manager()
+
+
+class _Done:
+    def __await__(self):
+        return iter(())

@@ -1,16 +1,17 @@
 """Every request except execute_request: a table from message type to a function that returns the reply's content."""
+import sys
+
 from . import introspect, jsontext
+from .interrupt import shielded
+from .parents import message_of
 
 
 def _comm_info(shell, content):
-    target = content.get("target_name")
-    comms = getattr(shell.kernel.comm_manager, "comms", {})
-    found = {
-        comm_id: {"target_name": comm.target_name}
-        for comm_id, comm in comms.items()
-        if target is None or comm.target_name == target
-    }
-    return {"status": "ok", "comms": found}
+    if "comm" not in sys.modules:  # nobody has opened one
+        return {"status": "ok", "comms": {}}
+    from . import comms
+
+    return {"status": "ok", "comms": comms.info(content)}
 
 
 _REPLIES = {
@@ -22,14 +23,30 @@ _REPLIES = {
 }
 
 
+@shielded
+def _answer_comm(shell, request):
+    import comm  # noqa: F401  sets the hooks
+
+    from . import comms
+
+    try:
+        message = message_of(
+            request.parent, jsontext.loads(request.content), jsontext.loads(request.metadata), request.buffers
+        )
+        message["parent_header"] = jsontext.loads(request.parent_header)
+    except ValueError:
+        shell.showtraceback()
+        return
+    comms.answer(comm.get_comm_manager(), request.type, message)
+
+
 def answer(shell, server, request):
     """The content of the reply, or None for a message that has none: comms, and types we do not know."""
     kind = request.type
+    if kind in ("comm_open", "comm_msg", "comm_close"):
+        return _answer_comm(shell, request)
+    if kind not in _REPLIES:
+        return None
     content = jsontext.loads(request.content)
-    if kind in _REPLIES:
-        return _REPLIES[kind](shell, content)
-    if kind == "comm_open":
-        # Nobody here listens for it: say so, or the front-end waits.
-        closed = {"comm_id": content.get("comm_id", ""), "data": {}}
-        server.publish(request.parent, "comm_close", jsontext.dumps(closed))
-    return None
+    request.parent.message = (content, jsontext.loads(request.metadata))
+    return _REPLIES[kind](shell, content)

@@ -1,11 +1,11 @@
 """The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
 import asyncio
-import gc
 import os
+import pdb
 import sys
 import threading
 
-from IPython.core import page
+from IPython.core import debugger, page
 from IPython.core.application import BaseIPythonApplication
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.error import UsageError
@@ -16,7 +16,7 @@ from IPython.core.shellapp import InteractiveShellApp
 from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
-from . import display, late
+from . import display, parents
 from .cell import current
 from .interrupt import interruptible, patient, shielded
 
@@ -54,11 +54,11 @@ class ZMQInteractiveShell(InteractiveShell):
     def __init__(self, *args, **kwargs):
         self._counting = threading.Lock()
         super().__init__(*args, **kwargs)
-        late.after_import("pdb", _import_debugger)
-        late.after_import("IPython.core.debugger", _replace_pdb)
+        self._init_debugger()
         self.displayhook.server = self.display_pub.server = self.server
         if "IPKernelApp" not in self.config:
             self.config.IPKernelApp.tqdm = "older tqdm looks for this key"
+            self.config.IPKernelApp.connection_file = self.server.connection_file  # older programs look for this one
 
     @property
     def execution_count(self):
@@ -122,6 +122,11 @@ class ZMQInteractiveShell(InteractiveShell):
             if manager.save_flag is not None:
                 manager.save_flag.set()
 
+    def _init_debugger(self):
+        """breakpoint() and pdb.set_trace() as well end on Ctrl-C, instead of asking again for ever."""
+        pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb
+        pdb.set_trace = debugger.set_trace
+
     def init_payload(self):
         self.payload_manager = CellPayloads(parent=self)
         self.configurables.append(self.payload_manager)
@@ -184,8 +189,21 @@ class ZMQInteractiveShell(InteractiveShell):
 
     system = system_piped
 
+    def init_magics(self):
+        from . import magics
+
+        super().init_magics()
+        self.register_magics(magics.KernelMagics)
+
     def get_parent(self):
-        return self.kernel.get_parent()
+        """The request that the caller works for, as a message."""
+        return parents.current_message()
+
+    def set_parent(self, message):
+        """From here on, what this thread or task puts out belongs to `message`."""
+        parents.set_parent(message)
+
+    parent_header = property(get_parent, lambda self, message: parents.set_parent(message))
 
 
 class CellPayloads(PayloadManager):
@@ -201,20 +219,6 @@ class CellPayloads(PayloadManager):
         cell = current()
         if cell is not None:
             cell.payloads = payloads
-
-
-def _import_debugger():
-    import IPython.core.debugger  # noqa: F401
-
-
-def _replace_pdb():
-    """breakpoint() and pdb.set_trace() as well end on Ctrl-C, instead of asking again for ever."""
-    import pdb
-
-    from IPython.core import debugger
-
-    pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb
-    pdb.set_trace = debugger.set_trace
 
 
 class _Nothing:
@@ -240,13 +244,6 @@ def error_text(error):
         return "<%s in __str__ of %s>" % (type(second).__name__, type(error).__name__)
 
 
-def _collect_from_now_on():
-    """End of the start, which ran without garbage collection: what it made stays, so it counts as old at once."""
-    gc.freeze()
-    gc.unfreeze()
-    gc.enable()
-
-
 class KernelApp(BaseIPythonApplication, InteractiveShellApp):
     """Reads the user's IPython profile: configuration files, extensions, startup files. Shares the configuration file
     of ipykernel, ipython_kernel_config.py."""
@@ -258,12 +255,22 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
     shell = Instance(InteractiveShell, allow_none=True)
     classes = [ZMQInteractiveShell]
 
-    def parse_command_line(self, argv=None):
-        """There is none; traitlets would build its parser all the same."""
-        self.extra_args = []
-
     def init_crash_handler(self):
         """A crash of the shell is a reply, not a file."""
+
+    @classmethod
+    def launch_instance(cls, argv=None, **kwargs):
+        raise RuntimeError("this process is a kernel already: start another one in a process of its own")
+
+    @property
+    def connection_file(self):
+        return self.server.connection_file
+
+    abs_connection_file = connection_file
+
+    @property
+    def connection_dir(self):
+        return os.path.dirname(self.server.connection_file)
 
     def exit(self, exit_status=0):
         """Bad configuration must not end the kernel."""
@@ -279,7 +286,6 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
             interrupts=self.interrupts,
         )
         self.shell.configurables.append(self)
-        _collect_from_now_on()
         os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
         self.init_gui_pylab()
         self.init_extensions()
