@@ -13,7 +13,7 @@
  * Strings: every `jk_bytes` is borrowed for the call unless said otherwise, and JSON text is UTF-8.
  * Threads: each function says who may call it. None of them needs or takes Python's GIL.
  *
- * Source: Jupyter messaging protocol 5.4 (jupyter_client, "Messaging in Jupyter"). */
+ * Source: Jupyter messaging protocol 5.6 (jupyter_client, "Messaging in Jupyter"). */
 #ifndef JK_EXECUTOR_H
 #define JK_EXECUTOR_H
 
@@ -37,8 +37,9 @@ typedef enum jk_stream { JK_STDOUT, JK_STDERR } jk_stream;
 
 typedef struct jk_executor {
     void *self;
-    /* The content of kernel_info_reply (a JSON object without "status"). Any thread, at any time after
-     * jk_server_open(); the text stays valid until jk_server_close(). */
+    /* The content of kernel_info_reply: a JSON object without "status" and "protocol_version", which are the
+     * server's. Any thread, at any time after jk_server_open(); the text stays valid until jk_server_close().
+     */
     const char *(*kernel_info)(void *self);
     /* Perform one request. Main thread. Ends, now or later, in exactly one jk_request_reply(). The request is
      * the executor's until then. */

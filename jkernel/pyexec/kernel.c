@@ -64,7 +64,7 @@ static void kernel_describe(const char *features)
 {
     int length = (int)strcspn(PY_VERSION, "+ ");
     snprintf(kernel.info, sizeof kernel.info,
-             "{\"protocol_version\":\"5.4\",\"implementation\":\"drupe\",\"implementation_version\":\"%s\","
+             "{\"implementation\":\"drupe\",\"implementation_version\":\"%s\","
              "\"language_info\":{\"name\":\"python\",\"version\":\"%.*s\",\"mimetype\":\"text/x-python\","
              "\"codemirror_mode\":{\"name\":\"ipython\",\"version\":3},\"pygments_lexer\":\"ipython3\","
              "\"nbconvert_exporter\":\"python\",\"file_extension\":\".py\"},"

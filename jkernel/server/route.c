@@ -67,7 +67,7 @@ static void answer_kernel_info(jk_server *server, jk_channel channel, const jk_m
 {
     const char *info = server->executor->kernel_info(server->executor->self);
     jk_buffer content = {0};
-    jk_buffer_append_text(&content, "{\"status\":\"ok\"");
+    jk_buffer_append_text(&content, "{\"status\":\"ok\",\"protocol_version\":\"" JK_PROTOCOL_VERSION "\"");
     info += strcspn(info, "{") + 1;
     info += strspn(info, " \t\r\n");
     if (*info != '}') jk_buffer_append(&content, ",", 1);

@@ -271,6 +271,7 @@ struct jk_server {
     unsigned long generation; /* forks this process has come through */
     void *context, *heart_context;
     void *sockets[JK_CHANNELS];
+    bool bound[JK_CHANNELS];
     atomic_bool started;  /* `starting` was published */
     atomic_bool closing;  /* jk_server_close() has begun */
     atomic_bool stopping; /* the threads are to end */
@@ -299,9 +300,17 @@ bool jk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t
 void jk_event_raise(int eventfd);
 void jk_event_clear(int eventfd);
 
-/* Bind all sockets; ports of 0 are chosen and written back. Returns 0, or -1 and a problem. */
+/* Bind all sockets; ports of 0 are chosen and written back, or told to the launcher that gave a registration
+ * file. Returns 0, or -1 and a problem. */
 int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size);
 void jk_sockets_close(jk_server *server);
+/* Tell the launcher the ports and wait for its acknowledgement, 5 s at most. Returns 0, or -1 and a problem.
+ */
+int jk_server_register(jk_server *server, char *problem, size_t problem_size);
+/* A Unix socket that listens at `path`, for its owner alone. `replace`: what a process that has ended left
+ * there is removed. Returns a descriptor, or -1 with errno: EADDRINUSE when somebody listens there, EEXIST
+ * when it is no socket. */
+int jk_ipc_claim(const char *path, bool replace);
 
 void *jk_io_run(void *server);
 void *jk_control_run(void *server);

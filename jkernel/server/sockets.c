@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LINGER_MS  1000
 #define FRAME_MOST ((int64_t)1 << 30) /* bytes that a peer may make us hold for one frame */
 #define SMALL_MOST ((int64_t)1 << 16) /* of a subscription or a heartbeat */
 #define BIND_TRIES 50
 #define BIND_PAUSE 20 /* ms */
+#define IPC_PORTS  65535
 
 static int option_set(void *socket, int option, int value)
 {
@@ -30,7 +32,7 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
         /* A client that reconnects comes back with its old identity. */
         result |= option_set(socket, ZMQ_ROUTER_HANDOVER, 1);
     }
-    if (strchr(config->ip, ':')) result |= option_set(socket, ZMQ_IPV6, 1);
+    if (config->transport == JK_TCP && strchr(config->ip, ':')) result |= option_set(socket, ZMQ_IPV6, 1);
     if (config->curve_secret[0]) {
         result |= option_set(socket, ZMQ_CURVE_SERVER, 1);
         result |= zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, config->curve_public, JK_KEY_Z85);
@@ -39,36 +41,77 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
     return result == 0 ? 0 : -1;
 }
 
-static void endpoint_format(const jk_config *config, jk_channel channel, char *endpoint, size_t size)
+/* Hand a Unix socket of ours to libzmq. */
+static int ipc_bind(void *socket, const char *endpoint, bool replace)
 {
-    bool v6 = strchr(config->ip, ':') != NULL;
-    char port[16] = "*";
-    if (config->ports[channel]) snprintf(port, sizeof port, "%d", config->ports[channel]);
-    snprintf(endpoint, size, "tcp://%s%s%s:%s", v6 ? "[" : "", config->ip, v6 ? "]" : "", port);
-}
-
-/* A port is found by the launcher and free for a moment before we take it: somebody may be leaving it. */
-static int socket_bind(void *socket, const char *endpoint)
-{
-    for (int i = 0; i < BIND_TRIES; i++) {
-        if (zmq_bind(socket, endpoint) == 0) return 0;
-        if (zmq_errno() != EADDRINUSE) return -1;
-        struct timespec pause = {.tv_nsec = BIND_PAUSE * JK_MILLISECOND};
-        nanosleep(&pause, NULL);
-    }
-    errno = EADDRINUSE;
+    const char *path = endpoint + strlen("ipc://");
+    int fd = jk_ipc_claim(path, replace);
+    if (fd < 0) return -1;
+    if (zmq_setsockopt(socket, ZMQ_USE_FD, &fd, sizeof fd) == 0 && zmq_bind(socket, endpoint) == 0) return 0;
+    int reason = zmq_errno();
+    unlink(path);
+    close(fd);
+    errno = reason;
     return -1;
 }
 
-static int port_learn(void *socket, int *port)
+static int tcp_bind(void *socket, const char *endpoint, int *port)
 {
-    char endpoint[256] = "";
-    size_t size = sizeof endpoint;
-    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, endpoint, &size) != 0) return -1;
-    const char *colon = strrchr(endpoint, ':');
-    if (!colon) return -1;
-    *port = (int)strtol(colon + 1, NULL, 10);
+    char bound[256] = "";
+    size_t size = sizeof bound;
+    if (zmq_bind(socket, endpoint) != 0) return -1;
+    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0) return -1;
+    const char *colon = strrchr(bound, ':');
+    *port = colon ? (int)strtol(colon + 1, NULL, 10) : 0;
     return *port > 0 ? 0 : -1;
+}
+
+/* `*port` of 0 is replaced by the one chosen. */
+static int socket_bind(const jk_config *config, void *socket, int *port, char endpoint[JK_ENDPOINT_SIZE])
+{
+    jk_endpoint_format(config->transport, config->ip, *port, endpoint);
+    if (config->transport == JK_TCP) return tcp_bind(socket, endpoint, port);
+    if (*port) return ipc_bind(socket, endpoint, true);
+    for (int number = 1; number <= IPC_PORTS; number++) {
+        jk_endpoint_format(JK_IPC, config->ip, number, endpoint);
+        if (ipc_bind(socket, endpoint, false) == 0) {
+            *port = number;
+            return 0;
+        }
+        if (zmq_errno() != EADDRINUSE) return -1;
+    }
+    return -1;
+}
+
+static const char *bind_advice(int reason)
+{
+    switch (reason) {
+    case EADDRINUSE: return "another program has this port: start the kernel again, or set the port to 0";
+    case EEXIST: return "something that is not a socket is there: remove it, or choose another \"ip\"";
+    case EACCES: return "this user may not use the port or the folder: choose another one";
+    default: return "check \"ip\" in the connection file";
+    }
+}
+
+/* A port is found by the launcher and free for a moment before we take it: somebody may be leaving it. */
+static int channel_bind(jk_server *server, jk_channel channel, char *problem, size_t problem_size)
+{
+    char endpoint[JK_ENDPOINT_SIZE];
+    int reason = 0;
+    for (int i = 0; i < BIND_TRIES; i++) {
+        if (socket_bind(&server->config, server->sockets[channel], &server->config.ports[channel],
+                        endpoint) == 0) {
+            server->bound[channel] = true;
+            return 0;
+        }
+        reason = zmq_errno();
+        if (reason != EADDRINUSE) break;
+        struct timespec pause = {.tv_nsec = BIND_PAUSE * JK_MILLISECOND};
+        nanosleep(&pause, NULL);
+    }
+    snprintf(problem, problem_size, "cannot bind the %s socket to %s: %s; %s", jk_channel_name(channel),
+             endpoint, zmq_strerror(reason), bind_advice(reason));
+    return -1;
 }
 
 static int channel_open(jk_server *server, jk_channel channel, char *problem, size_t problem_size)
@@ -81,16 +124,7 @@ static int channel_open(jk_server *server, jk_channel channel, char *problem, si
                  zmq_strerror(zmq_errno()));
         return -1;
     }
-    char endpoint[128];
-    endpoint_format(&server->config, channel, endpoint, sizeof endpoint);
-    if (socket_bind(socket, endpoint) == 0 && port_learn(socket, &server->config.ports[channel]) == 0)
-        return 0;
-    const char *advice = zmq_errno() == EADDRINUSE
-                             ? "another program has this port: start the kernel again, or set the port to 0"
-                             : "check \"ip\" in the connection file";
-    snprintf(problem, problem_size, "cannot bind the %s socket to %s: %s; %s", jk_channel_name(channel),
-             endpoint, zmq_strerror(zmq_errno()), advice);
-    return -1;
+    return channel_bind(server, channel, problem, problem_size);
 }
 
 int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size)
@@ -106,7 +140,13 @@ int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size)
         chosen = chosen || server->config.ports[i] == 0;
         if (channel_open(server, (jk_channel)i, problem, problem_size) != 0) return -1;
     }
-    return chosen ? jk_config_write(&server->config, problem, problem_size) : 0;
+    if (!server->config.kernel_id) {
+        return chosen ? jk_config_write(&server->config, problem, problem_size) : 0;
+    }
+    if (jk_server_register(server, problem, problem_size) != 0) return -1;
+    /* The launcher has what it needs; without a file only other clients miss something. */
+    if (jk_config_write(&server->config, problem, problem_size) != 0) jk_log("%s", problem);
+    return 0;
 }
 
 static void context_end(void **context)
@@ -116,8 +156,21 @@ static void context_end(void **context)
     *context = NULL;
 }
 
+/* While they are still bound: from then on another kernel may take the names. */
+static void files_remove(const jk_server *server)
+{
+    const jk_config *config = &server->config;
+    if (config->own_file) unlink(config->path);
+    for (int i = 0; i < JK_CHANNELS && config->transport == JK_IPC; i++) {
+        char endpoint[JK_ENDPOINT_SIZE];
+        jk_endpoint_format(JK_IPC, config->ip, config->ports[i], endpoint);
+        if (server->bound[i]) unlink(endpoint + strlen("ipc://"));
+    }
+}
+
 void jk_sockets_close(jk_server *server)
 {
+    files_remove(server);
     for (int i = 0; i < JK_CHANNELS; i++) {
         if (server->sockets[i]) zmq_close(server->sockets[i]);
         server->sockets[i] = NULL;

@@ -1,21 +1,24 @@
-/* The connection file. It holds the secret that lets anyone run code as this user, so its mode is checked
- * before it is read, on the open descriptor. */
-#include "jkernel/wire/wire.h"
+/* The connection file. It holds the secret that lets anyone run code as this user: problems never quote it.
+ */
+#include "jkernel/wire/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#define FILE_MOST (1 << 20)
+/* A launcher may still be writing the file: read again, this often and after so many ms. */
+#define CUT_TRIES 50
+#define CUT_PAUSE 20
 
-static const char *const port_fields[JK_CHANNELS] = {"shell_port", "iopub_port", "stdin_port", "control_port",
-                                                     "hb_port"};
+#define TCP_IP_MOST 63
+
+const char *const jk_port_fields[JK_CHANNELS] = {"shell_port", "iopub_port", "stdin_port", "control_port",
+                                                 "hb_port"};
 
 const char *jk_channel_name(jk_channel channel)
 {
@@ -23,41 +26,8 @@ const char *jk_channel_name(jk_channel channel)
     return names[channel];
 }
 
-static json_t *document_read(const char *path, char *problem, size_t problem_size)
-{
-    struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &about) != 0) {
-        snprintf(problem, problem_size, "cannot read the connection file %s: %s", path, strerror(errno));
-        if (fd >= 0) close(fd);
-        return NULL;
-    }
-    json_t *document = NULL;
-    json_error_t error;
-    if (!S_ISREG(about.st_mode) || about.st_size > FILE_MOST) {
-        snprintf(problem, problem_size, "%s is not a connection file: it must be a regular file below 1 MiB",
-                 path);
-    } else if (about.st_mode & (S_IRWXG | S_IRWXO)) {
-        snprintf(problem, problem_size,
-                 "others may read or write the connection file %s, which holds the session's key; run: chmod "
-                 "600 %s",
-                 path, path);
-    } else if (!(document = json_loadfd(fd, JSON_REJECT_DUPLICATES, &error))) {
-        /* Without the parser's own words: they quote the text, which may be the key. */
-        snprintf(problem, problem_size, "the connection file %s is not JSON: look at line %d, column %d",
-                 path, error.line, error.column);
-    } else if (!json_is_object(document)) {
-        snprintf(problem, problem_size, "the connection file %s must hold a JSON object", path);
-        json_decref(document);
-        document = NULL;
-    }
-    close(fd);
-    return document;
-}
-
-/* Copy a text field; `fallback` NULL makes it required. */
-static int field_text(const jk_config *config, const char *name, const char *fallback, char *text,
-                      size_t size, char *problem, size_t problem_size)
+int jk_field_text(const jk_config *config, const char *name, const char *fallback, char *text, size_t size,
+                  char *problem, size_t problem_size)
 {
     const json_t *value = json_object_get(config->document, name);
     const char *found = value ? json_string_value(value) : fallback;
@@ -76,8 +46,7 @@ static int field_text(const jk_config *config, const char *name, const char *fal
     return 0;
 }
 
-static int field_port(const jk_config *config, const char *name, int *port, char *problem,
-                      size_t problem_size)
+int jk_field_port(const jk_config *config, const char *name, int *port, char *problem, size_t problem_size)
 {
     const json_t *value = json_object_get(config->document, name);
     long long number = -1;
@@ -121,10 +90,10 @@ static int config_key(jk_config *config, char *problem, size_t problem_size)
 
 static int config_curve(jk_config *config, char *problem, size_t problem_size)
 {
-    if (field_text(config, "curve_publickey", "", config->curve_public, JK_KEY_Z85, problem, problem_size) !=
-            0 ||
-        field_text(config, "curve_secretkey", "", config->curve_secret, JK_KEY_Z85, problem, problem_size) !=
-            0) {
+    if (jk_field_text(config, "curve_publickey", "", config->curve_public, JK_KEY_Z85, problem,
+                      problem_size) != 0 ||
+        jk_field_text(config, "curve_secretkey", "", config->curve_secret, JK_KEY_Z85, problem,
+                      problem_size) != 0) {
         return -1;
     }
     size_t public_size = strlen(config->curve_public), secret_size = strlen(config->curve_secret);
@@ -142,94 +111,164 @@ static int config_curve(jk_config *config, char *problem, size_t problem_size)
                  config->path);
         return -1;
     }
+    /* Keys that do not belong together would be a kernel that nobody can talk to. */
+    uint8_t raw[JK_KEY_Z85];
+    char derived[JK_KEY_Z85] = "";
+    if (!zmq_z85_decode(raw, config->curve_secret) || !zmq_z85_decode(raw, config->curve_public) ||
+        zmq_curve_public(derived, config->curve_secret) != 0 || strcmp(derived, config->curve_public) != 0) {
+        snprintf(problem, problem_size,
+                 "curve_publickey and curve_secretkey in the connection file %s are not a pair of Z85 keys; "
+                 "make them with zmq_curve_keypair()",
+                 config->path);
+        OPENSSL_cleanse(raw, sizeof raw);
+        return -1;
+    }
+    OPENSSL_cleanse(raw, sizeof raw);
+    return 0;
+}
+
+void jk_endpoint_format(jk_transport transport, const char *ip, int port, char endpoint[JK_ENDPOINT_SIZE])
+{
+    bool v6 = strchr(ip, ':') != NULL;
+    char number[16] = "*";
+    if (port) snprintf(number, sizeof number, "%d", port);
+    if (transport == JK_IPC) {
+        snprintf(endpoint, JK_ENDPOINT_SIZE, "ipc://%s-%s", ip, number);
+    } else {
+        snprintf(endpoint, JK_ENDPOINT_SIZE, "tcp://%s%s%s:%s", v6 ? "[" : "", ip, v6 ? "]" : "", number);
+    }
+}
+
+static int config_transport(jk_config *config, char *problem, size_t problem_size)
+{
+    char transport[16];
+    if (jk_field_text(config, "transport", "tcp", transport, sizeof transport, problem, problem_size) != 0) {
+        return -1;
+    }
+    config->transport = strcmp(transport, "ipc") == 0 ? JK_IPC : JK_TCP;
+    if (config->transport == JK_IPC || strcmp(transport, "tcp") == 0) return 0;
+    snprintf(problem, problem_size,
+             "transport \"%s\" is not supported; set \"transport\" to \"tcp\" or \"ipc\" in the connection "
+             "file %s",
+             transport, config->path);
+    return -1;
+}
+
+/* A relative path would lead elsewhere once a cell has changed the folder. */
+static int path_absolute(const jk_config *config, const char *name, char path[JK_IP_SIZE], char *problem,
+                         size_t problem_size)
+{
+    static const int longest = sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof "-65535";
+    char folder[JK_IP_SIZE] = "", joined[2 * JK_IP_SIZE + 1];
+    if (path[0] == '\0' || path[0] == '@') {
+        snprintf(problem, problem_size,
+                 "the field \"%s\" in the connection file %s must be a path when the transport is ipc", name,
+                 config->path);
+        return -1;
+    }
+    if (path[0] != '/' && !getcwd(folder, sizeof folder)) folder[0] = '\0';
+    int length = snprintf(joined, sizeof joined, "%s%s%s", folder, folder[0] ? "/" : "", path);
+    if (length > longest || (path[0] != '/' && !folder[0])) {
+        snprintf(problem, problem_size,
+                 "the field \"%s\" in the connection file %s makes a path of %d characters, and Unix sockets "
+                 "allow %d: use a folder with a shorter path, with Jupyter by setting JUPYTER_RUNTIME_DIR",
+                 name, config->path, length, longest);
+        return -1;
+    }
+    memcpy(path, joined, (size_t)length + 1);
+    return 0;
+}
+
+int jk_field_address(const jk_config *config, const char *name, const char *fallback, char ip[JK_IP_SIZE],
+                     char *problem, size_t problem_size)
+{
+    size_t size = config->transport == JK_IPC ? JK_IP_SIZE : TCP_IP_MOST + 1;
+    if (jk_field_text(config, name, fallback, ip, size, problem, problem_size) != 0) return -1;
+    if (config->transport == JK_IPC) return path_absolute(config, name, ip, problem, problem_size);
     return 0;
 }
 
 static int config_fill(jk_config *config, char *problem, size_t problem_size)
 {
-    char transport[16];
-    if (field_text(config, "transport", "tcp", transport, sizeof transport, problem, problem_size) != 0 ||
-        field_text(config, "ip", NULL, config->ip, sizeof config->ip, problem, problem_size) != 0 ||
-        field_text(config, "signature_scheme", "hmac-sha256", config->scheme, sizeof config->scheme, problem,
-                   problem_size) != 0) {
+    if (config_transport(config, problem, problem_size) != 0 ||
+        jk_field_text(config, "signature_scheme", "hmac-sha256", config->scheme, sizeof config->scheme,
+                      problem, problem_size) != 0 ||
+        config_key(config, problem, problem_size) != 0 || config_curve(config, problem, problem_size) != 0) {
         return -1;
     }
-    if (strcmp(transport, "tcp") != 0) {
-        snprintf(problem, problem_size,
-                 "transport \"%s\" is not supported; set \"transport\": \"tcp\" in the connection file %s",
-                 transport, config->path);
-        return -1;
-    }
+    if (jk_registration_found(config)) return jk_registration_fill(config, problem, problem_size);
+    if (jk_field_address(config, "ip", NULL, config->ip, problem, problem_size) != 0) return -1;
     for (int i = 0; i < JK_CHANNELS; i++) {
-        if (field_port(config, port_fields[i], &config->ports[i], problem, problem_size) != 0) return -1;
-    }
-    if (config_key(config, problem, problem_size) != 0) return -1;
-    return config_curve(config, problem, problem_size);
-}
-
-int jk_config_read(const char *path, jk_config *config, char *problem, size_t problem_size)
-{
-    memset(config, 0, sizeof *config);
-    config->path = strdup(path);
-    if (!config->path) {
-        snprintf(problem, problem_size, "no memory for the connection file");
-        return -1;
-    }
-    config->document = document_read(path, problem, problem_size);
-    if (!config->document || config_fill(config, problem, problem_size) != 0) {
-        jk_config_clear(config);
-        return -1;
+        if (jk_field_port(config, jk_port_fields[i], &config->ports[i], problem, problem_size) != 0)
+            return -1;
     }
     return 0;
 }
 
-static int file_write(int fd, const char *text)
+int jk_config_parse(const char *path, const char *text, size_t size, jk_config *config, char *problem,
+                    size_t problem_size)
 {
-    size_t size = strlen(text);
-    while (size > 0) {
-        ssize_t done = write(fd, text, size);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return -1;
-        text += done;
-        size -= (size_t)done;
+    json_error_t error;
+    memset(config, 0, sizeof *config);
+    config->path = strdup(path);
+    config->document = config->path ? json_loadb(text, size, JSON_REJECT_DUPLICATES, &error) : NULL;
+    int result = -1;
+    if (!config->path) {
+        snprintf(problem, problem_size, "no memory for the connection file");
+    } else if (!config->document) {
+        /* Without the parser's own words: they quote the text, which may be the key. */
+        bool cut = json_error_code(&error) == json_error_premature_end_of_input;
+        snprintf(problem, problem_size, "the connection file %s is %s: look at line %d, column %d", path,
+                 cut ? "JSON that ends too early" : "not JSON", error.line, error.column);
+        if (cut) result = JK_CONFIG_CUT;
+    } else if (!json_is_object(config->document)) {
+        snprintf(problem, problem_size, "the connection file %s must hold a JSON object", path);
+    } else {
+        result = config_fill(config, problem, problem_size);
     }
-    return fsync(fd);
+    if (result != 0) jk_config_clear(config);
+    return result;
 }
 
-int jk_config_write(const jk_config *config, char *problem, size_t problem_size)
+int jk_config_read(const char *path, jk_config *config, char *problem, size_t problem_size)
 {
-    for (int i = 0; i < JK_CHANNELS; i++) {
-        json_object_set_new(config->document, port_fields[i], json_integer(config->ports[i]));
+    const struct timespec pause = {.tv_nsec = CUT_PAUSE * 1000000};
+    memset(config, 0, sizeof *config);
+    for (int turn = 0;; turn++) {
+        char *text = NULL;
+        size_t size = 0;
+        if (jk_file_load(path, problem, problem_size, &text, &size) != 0) return -1;
+        int result = jk_config_parse(path, text, size, config, problem, problem_size);
+        jk_file_forget(text, size);
+        if (result == 0) return 0;
+        if (result != JK_CONFIG_CUT || turn == CUT_TRIES) return -1;
+        nanosleep(&pause, NULL);
     }
-    int result = -1;
-    size_t length = strlen(config->path) + 8;
-    char *text = json_dumps(config->document, JSON_INDENT(2));
-    char *beside = malloc(length);
-    int fd = -1;
-    if (text && beside) {
-        snprintf(beside, length, "%s.XXXXXX", config->path);
-        fd = mkostemp(beside, O_CLOEXEC); /* creates with mode 0600 */
+}
+
+int jk_config_write(jk_config *config, char *problem, size_t problem_size)
+{
+    int result = config->kernel_id ? jk_registration_move(config) : 0;
+    for (int i = 0; result == 0 && i < JK_CHANNELS; i++) {
+        json_object_set_new(config->document, jk_port_fields[i], json_integer(config->ports[i]));
     }
-    if (fd >= 0) {
-        result = file_write(fd, text);
-        if (close(fd) != 0) result = -1;
-        if (result == 0) result = rename(beside, config->path);
-        if (result != 0) unlink(beside);
-    }
-    if (result != 0) {
+    char *text = result == 0 ? json_dumps(config->document, JSON_INDENT(2)) : NULL;
+    size_t size = text ? strlen(text) : 0;
+    if (!text || jk_file_store(config->path, text, size) != 0) {
         snprintf(problem, problem_size, "cannot write the chosen ports into %s: %s", config->path,
                  strerror(errno));
+        result = -1;
     }
-    if (text) OPENSSL_cleanse(text, strlen(text));
-    free(text);
-    free(beside);
-    return result == 0 ? 0 : -1;
+    config->own_file = result == 0 && config->kernel_id;
+    jk_file_forget(text, size);
+    return result;
 }
 
 void jk_config_clear(jk_config *config)
 {
     if (config->key) OPENSSL_cleanse(config->key, config->key_size);
     free(config->key);
+    free(config->kernel_id);
     free(config->path);
     json_decref(config->document);
     OPENSSL_cleanse(config, sizeof *config);

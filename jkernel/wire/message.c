@@ -225,7 +225,7 @@ void jk_session_header(jk_session *session, const char *type, struct timespec da
              "{\"msg_id\":\"%s_%ld_%lu\",\"username\":\"kernel\",\"session\":\"%s\",\"date\":\"%s\",",
              session->id, session->pid, atomic_fetch_add(&session->count, 1) + 1, session->id, when);
     jk_buffer_append_text(header, text);
-    jk_buffer_append_text(header, "\"version\":\"5.4\",\"msg_type\":");
+    jk_buffer_append_text(header, "\"version\":\"" JK_PROTOCOL_VERSION "\",\"msg_type\":");
     jk_buffer_append_json(header, type, strlen(type));
     jk_buffer_append(header, "}", 1);
 }

@@ -7,7 +7,8 @@
  *
  * Strings: a `jk_slice` is borrowed for the call, or as long as the object it came from.
  *
- * Source: Jupyter messaging protocol 5.4 (jupyter_client, "Messaging in Jupyter", "Making kernels"). */
+ * Source: Jupyter messaging protocol 5.6 (jupyter_client, "Messaging in Jupyter", "Making kernels"; JEP 66).
+ */
 #ifndef JK_WIRE_H
 #define JK_WIRE_H
 
@@ -16,6 +17,9 @@
 #include <stddef.h>
 #include <time.h>
 #include <zmq.h>
+
+/* What every header, kernel_info and the kernelspec say. */
+#define JK_PROTOCOL_VERSION "5.6"
 
 typedef struct jk_slice {
     const void *data;
@@ -54,28 +58,59 @@ typedef enum jk_channel { JK_SHELL, JK_IOPUB, JK_STDIN, JK_CONTROL, JK_HEARTBEAT
 
 const char *jk_channel_name(jk_channel channel); /* "shell", "iopub", "stdin", "control", "heartbeat" */
 
-#define JK_KEY_Z85 41 /* a CurveZMQ key as text, with its NUL */
+#define JK_KEY_Z85 41  /* a CurveZMQ key as text, with its NUL */
+#define JK_IP_SIZE 128 /* an address or the start of a socket's path, with its NUL */
+
+typedef enum jk_transport { JK_TCP, JK_IPC } jk_transport;
 
 typedef struct jk_config {
     char *path;
-    char ip[64];
+    jk_transport transport;
+    char ip[JK_IP_SIZE];    /* ipc: absolute; the sockets are at `{ip}-{port}` */
     int ports[JK_CHANNELS]; /* 0: choose one when binding, then call jk_config_write() */
     char scheme[32];        /* "hmac-sha256" */
     char *key;              /* secret; empty: messages are not signed */
     size_t key_size;
     char curve_public[JK_KEY_Z85], curve_secret[JK_KEY_Z85]; /* empty: no encryption */
-    struct json_t *document;                                 /* the file as read, for jk_config_write() */
+    char *kernel_id; /* of a registration file: the ports go to the launcher; NULL: a connection file */
+    char registration_ip[JK_IP_SIZE];
+    int registration_port;
+    bool own_file;           /* `path` is a file that jk_config_write() has made */
+    struct json_t *document; /* the file as read, for jk_config_write() */
 } jk_config;
 
-/* Read and check a connection file. Refuses one that anybody but its owner may read or write. Returns 0, or
- * -1 with one line of what to do in `problem`; `config` is then empty. Release with jk_config_clear(). */
+/* Read and check a connection file, or the registration file that a launcher gives instead (JEP 66). Refuses
+ * one that anybody but its owner may read or write; waits up to a second for one that is half written.
+ * Returns 0, or -1 with one line of what to do in `problem`; `config` is then empty. Release with
+ * jk_config_clear(). */
 int jk_config_read(const char *path, jk_config *config, char *problem, size_t problem_size);
 
+#define JK_CONFIG_CUT 1
+/* The same for the text of the file at `path`. Returns JK_CONFIG_CUT, with a problem too, when the text ends
+ * too early. */
+int jk_config_parse(const char *path, const char *text, size_t size, jk_config *config, char *problem,
+                    size_t problem_size);
+
 /* Put the ports of `config` into its file: a new file of mode 0600 takes the place of the old one at once.
- * All other fields stay. Returns 0, or -1 and a problem. */
-int jk_config_write(const jk_config *config, char *problem, size_t problem_size);
+ * All other fields stay. After a registration file: into a connection file of our own, for other clients, in
+ * Jupyter's runtime folder; `path` is then its path. Returns 0, or -1 and a problem. */
+int jk_config_write(jk_config *config, char *problem, size_t problem_size);
 
 void jk_config_clear(jk_config *config); /* also wipes the key */
+
+#define JK_ENDPOINT_SIZE 192
+/* Where a socket is, for zmq_bind() and zmq_connect(); port 0 is "any". */
+void jk_endpoint_format(jk_transport transport, const char *ip, int port, char endpoint[JK_ENDPOINT_SIZE]);
+
+/* --- Registration with a launcher ----------------------------------------------------------------------- */
+
+typedef struct jk_signer jk_signer;
+struct jk_frames;
+
+/* Send the signed message with kernel_id and ports on a DEALER socket. Returns 0, or -1 with errno. */
+int jk_registration_send(const jk_config *config, const jk_signer *signer, void *socket);
+/* Whether `frames` are the launcher's acknowledgement: one JSON frame under a right signature. */
+bool jk_registration_acknowledged(const struct jk_frames *frames, const jk_signer *signer);
 
 /* --- The signature -------------------------------------------------------------------------------------- */
 

@@ -18,6 +18,7 @@ def spec_folder(tmp_path_factory):
         "display_name": "Python 3 (Drupe)",
         "language": "python",
         "interrupt_mode": "message",
+        "metadata": {"supported_encryption": ["curve"]},
         "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))},
     }
     (root / "drupe").mkdir()

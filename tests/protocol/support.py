@@ -56,9 +56,10 @@ class Run:
 class Kernel:
     """A kernel and one client connected to it."""
 
-    def __init__(self, spec_folder, environment=None):
+    def __init__(self, spec_folder, environment=None, name="drupe", **options):
+        """`options` are the KernelManager's: transport, transport_encryption and the like."""
         specs = KernelSpecManager(kernel_dirs=[str(spec_folder)], ensure_native_kernel=False)
-        self.manager = KernelManager(kernel_name="drupe", kernel_spec_manager=specs)
+        self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs, **options)
         self.manager.start_kernel(env={**os.environ, **(environment or {})})
         self.client = self.manager.client()
         self.client.start_channels()
@@ -172,7 +173,8 @@ class Raw:
             if kind == zmq.SUB:
                 socket.setsockopt(zmq.RCVHWM, most)
                 socket.subscribe(b"")
-            socket.connect("tcp://%s:%d" % (info["ip"], info[name + "_port"]))
+            between = "-" if info["transport"] == "ipc" else ":"
+            socket.connect("%s://%s%s%d" % (info["transport"], info["ip"], between, info[name + "_port"]))
             self.sockets[name] = socket
         self.first = self.receive("iopub")  # the welcome: from here on nothing is missed
 

@@ -47,7 +47,7 @@ def test_kernel_info_on_shell_and_control(raw):
         assert content["status"] == "ok"
         assert content["implementation"] == "drupe"
         assert content["language_info"]["name"] == "python"
-        assert content["protocol_version"] == reply["header"]["version"]
+        assert content["protocol_version"] == reply["header"]["version"] == "5.6"
         assert isinstance(content["banner"], str) and content["help_links"][0]["url"].startswith("https://")
 
 

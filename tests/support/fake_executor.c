@@ -248,7 +248,7 @@ static void fake_handle(void *self, jk_request *request)
 static const char *fake_kernel_info(void *self)
 {
     (void)self;
-    return "{\"protocol_version\":\"5.4\",\"implementation\":\"fake\"}";
+    return "{\"implementation\":\"fake\"}";
 }
 
 static void fake_interrupt(void *self)
@@ -271,7 +271,13 @@ void fake_executor_init(fake_executor *fake)
 {
     memset(fake, 0, sizeof *fake);
     sem_init(&fake->releases, 0, 0);
-    fake->executor = (jk_executor){fake, fake_kernel_info, fake_handle, fake_interrupt, fake_shutdown};
+    fake->executor = (jk_executor){
+        .self = fake,
+        .kernel_info = fake_kernel_info,
+        .handle = fake_handle,
+        .interrupt = fake_interrupt,
+        .shutdown = fake_shutdown,
+    };
 }
 
 void fake_executor_run(fake_executor *fake)

@@ -100,7 +100,7 @@ static void socket_encrypt(void *socket, const jk_config *config)
 
 static void open_sockets(test_client *client, const char *path, bool encrypted)
 {
-    char problem[512] = "", endpoint[128];
+    char problem[512] = "", endpoint[JK_ENDPOINT_SIZE];
     static const int types[JK_CHANNELS] = {ZMQ_DEALER, ZMQ_SUB, ZMQ_DEALER, ZMQ_DEALER, ZMQ_DEALER};
     memset(client, 0, sizeof *client);
     if (jk_config_read(path, &client->config, problem, sizeof problem) != 0) fail_msg("%s", problem);
@@ -120,7 +120,7 @@ static void open_sockets(test_client *client, const char *path, bool encrypted)
             zmq_setsockopt(client->sockets[i], ZMQ_ROUTING_ID, client->session.id, 32);
         }
         if (encrypted) socket_encrypt(client->sockets[i], &client->config);
-        snprintf(endpoint, sizeof endpoint, "tcp://%s:%d", client->config.ip, client->config.ports[i]);
+        jk_endpoint_format(client->config.transport, client->config.ip, client->config.ports[i], endpoint);
         assert_int_equal(zmq_connect(client->sockets[i], endpoint), 0);
     }
 }
@@ -215,7 +215,7 @@ static void header_check(json_t *header)
     const char *date = json_string_value(json_object_get(header, "date"));
     assert_int_equal(strlen(date), 27);
     assert_int_equal(date[26], 'Z');
-    assert_string_equal(json_string_value(json_object_get(header, "version")), "5.4");
+    assert_string_equal(json_string_value(json_object_get(header, "version")), JK_PROTOCOL_VERSION);
 }
 
 bool client_receive(test_client *client, jk_channel channel, int timeout_ms, test_received *message)

@@ -1,6 +1,7 @@
 /* Connection files: the good, and every way to be refused with advice. */
 #include "harness.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -56,7 +57,6 @@ static void test_modes(void **state)
 static void test_fields(void **state)
 {
     (void)state;
-    check_refused("", 0600, "not JSON");
     check_refused("{\"key\" \"hush\"}", 0600, "line 1");
     check_refused("{\"key\":\"hush\" hush", 0600, "line 1");
     check_refused("[]", 0600, "JSON object");
@@ -66,13 +66,132 @@ static void test_fields(void **state)
     check_refused("{\"ip\":\"127.0.0.1\"," PORTS "}", 0600, "\"key\"");
     check_refused("{\"ip\":\"127.0.0.1\",\"key\":null," PORTS "}", 0600, "\"key\"");
     check_refused("{\"ip\":\"127.0.0.1\",\"key\":\"hush\"}", 0600, "\"shell_port\"");
-    check_refused("{\"transport\":\"ipc\",\"ip\":\"/tmp/x\",\"key\":\"hush\"," PORTS "}", 0600,
-                  "\"transport\": \"tcp\"");
+    check_refused("{\"transport\":\"pigeon\",\"ip\":\"/tmp/x\",\"key\":\"hush\"," PORTS "}", 0600,
+                  "\"tcp\" or \"ipc\"");
     check_refused("{\"ip\":\"127.0.0.1\",\"key\":\"hush\",\"curve_publickey\":\"short\"," PORTS "}", 0600,
                   "curve_secretkey");
     char text[400];
     snprintf(text, sizeof text, "{\"ip\":\"%0100d\",\"key\":\"hush\"," PORTS "}", 1);
     check_refused(text, 0600, "longer than 63");
+}
+
+/* A text that ends too early may be half of one that is being written. */
+static void test_cut(void **state)
+{
+    (void)state;
+    static const char whole[] = "{\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}";
+    for (size_t size = 0; size < sizeof whole; size++) {
+        char problem[512] = "";
+        jk_config config;
+        int result = jk_config_parse("c.json", whole, size, &config, problem, sizeof problem);
+        assert_int_equal(result, size < sizeof whole - 1 ? JK_CONFIG_CUT : 0);
+        if (result) assert_non_null(strstr(problem, "too early"));
+        jk_config_clear(&config);
+    }
+    check_refused("{\"ip\":\"127.0.0.1\",", 0600, "too early");
+}
+
+static void *rest_write(void *path)
+{
+    const struct timespec pause = {.tv_nsec = 100000000};
+    nanosleep(&pause, NULL);
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    fputs("\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}", file);
+    fclose(file);
+    return NULL;
+}
+
+static void test_half_written(void **state)
+{
+    (void)state;
+    char path[64], problem[512] = "";
+    jk_config config;
+    pthread_t writer;
+    connection_file("{", 0600, path);
+    assert_int_equal(pthread_create(&writer, NULL, rest_write, path), 0);
+    if (jk_config_read(path, &config, problem, sizeof problem) != 0) fail_msg("%s", problem);
+    assert_string_equal(config.key, "hush");
+    jk_config_clear(&config);
+    pthread_join(writer, NULL);
+    unlink(path);
+}
+
+static void test_ipc(void **state)
+{
+    (void)state;
+    char text[400], problem[512] = "", folder[256];
+    jk_config config;
+    static const char *const refused[] = {"", "@abstract"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"%s\",\"key\":\"hush\"," PORTS "}",
+                 refused[i]);
+        check_refused(text, 0600, "must be a path");
+    }
+    snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"/%0101d\",\"key\":\"hush\"," PORTS "}", 1);
+    check_refused(text, 0600, "JUPYTER_RUNTIME_DIR");
+    snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"/%0100d\",\"key\":\"hush\"," PORTS "}", 1);
+    assert_int_equal(jk_config_parse("c", text, strlen(text), &config, problem, sizeof problem), 0);
+    jk_config_clear(&config);
+    /* Relative to the folder of the start. */
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_non_null(getcwd(folder, sizeof folder));
+    snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"k\",\"key\":\"hush\"," PORTS "}");
+    assert_int_equal(jk_config_parse("c", text, strlen(text), &config, problem, sizeof problem), 0);
+    char endpoint[JK_ENDPOINT_SIZE], expected[300];
+    jk_endpoint_format(config.transport, config.ip, config.ports[JK_HEARTBEAT], endpoint);
+    snprintf(expected, sizeof expected, "ipc://%s/k-65535", folder);
+    assert_string_equal(endpoint, expected);
+    jk_config_clear(&config);
+}
+
+static void test_curve_keys(void **state)
+{
+    (void)state;
+    char public[JK_KEY_Z85], secret[JK_KEY_Z85], other[JK_KEY_Z85], text[400];
+    assert_int_equal(zmq_curve_keypair(public, secret), 0);
+    assert_int_equal(zmq_curve_keypair(other, text), 0);
+    static const char form[] = "{\"ip\":\"127.0.0.1\",\"key\":\"hush\",\"curve_publickey\":\"%s\","
+                               "\"curve_secretkey\":\"%s\"," PORTS "}";
+    snprintf(text, sizeof text, form, other, secret);
+    check_refused(text, 0600, "not a pair");
+    snprintf(text, sizeof text, form, public, "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~");
+    check_refused(text, 0600, "not a pair");
+    char problem[512] = "";
+    jk_config config;
+    snprintf(text, sizeof text, form, public, secret);
+    assert_int_equal(jk_config_parse("c", text, strlen(text), &config, problem, sizeof problem), 0);
+    assert_string_equal(config.curve_secret, secret);
+    jk_config_clear(&config);
+}
+
+#define LAUNCHER "\"key\":\"hush\",\"kernel_id\":\"k 1\",\"registration_ip\":\"127.0.0.2\""
+
+static void test_registration_files(void **state)
+{
+    (void)state;
+    char problem[512] = "";
+    jk_config config;
+    static const char good[] = "{\"transport\":\"tcp\"," LAUNCHER ",\"registration_port\":\"7\"}";
+    assert_int_equal(jk_config_parse("r", good, strlen(good), &config, problem, sizeof problem), 0);
+    assert_string_equal(config.kernel_id, "k 1");
+    assert_string_equal(config.registration_ip, "127.0.0.2");
+    assert_string_equal(config.ip, "127.0.0.2");
+    assert_int_equal(config.registration_port, 7);
+    for (int i = 0; i < JK_CHANNELS; i++) assert_int_equal(config.ports[i], 0);
+    jk_config_clear(&config);
+    static const char both[] = "{\"ip\":\"127.0.0.1\"," LAUNCHER ",\"registration_port\":7," PORTS "}";
+    assert_int_equal(jk_config_parse("r", both, strlen(both), &config, problem, sizeof problem), 0);
+    assert_null(config.kernel_id);
+    jk_config_clear(&config);
+    check_refused("{" LAUNCHER ",\"registration_port\":0}", 0600, "above 0");
+    check_refused("{" LAUNCHER ",\"registration_port\":\"x\"}", 0600, "\"registration_port\"");
+    check_refused("{\"key\":\"hush\",\"kernel_id\":\"\",\"registration_ip\":\"::1\",\"registration_port\":7}",
+                  0600, "\"kernel_id\"");
+    check_refused("{\"key\":\"hush\",\"kernel_id\":\"k\",\"registration_port\":7}", 0600,
+                  "\"registration_ip\"");
+    check_refused("{\"key\":\"hush\",\"registration_ip\":\"::1\",\"registration_port\":7}", 0600,
+                  "\"kernel_id\"");
 }
 
 static void test_ports(void **state)
@@ -188,9 +307,13 @@ static void test_port_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),         cmocka_unit_test(test_modes),      cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_ports),        cmocka_unit_test(test_absent),     cmocka_unit_test(test_write),
-        cmocka_unit_test(test_open_refuses), cmocka_unit_test(test_port_taken),
+        cmocka_unit_test(test_good),         cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_fields),       cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_half_written), cmocka_unit_test(test_ipc),
+        cmocka_unit_test(test_curve_keys),   cmocka_unit_test(test_registration_files),
+        cmocka_unit_test(test_ports),        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_write),        cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_port_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

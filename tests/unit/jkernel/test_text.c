@@ -96,7 +96,7 @@ static void test_header(void **state)
         snprintf(id, sizeof id, "%s_%ld_%lu", session.id, session.pid, n);
         assert_string_equal(json_string_value(json_object_get(value, "msg_id")), id);
         assert_string_equal(json_string_value(json_object_get(value, "msg_type")), "odd\"type");
-        assert_string_equal(json_string_value(json_object_get(value, "version")), "5.4");
+        assert_string_equal(json_string_value(json_object_get(value, "version")), JK_PROTOCOL_VERSION);
         assert_string_equal(json_string_value(json_object_get(value, "date")), "1970-01-01T00:00:00.000000Z");
         json_decref(value);
         jk_buffer_clear(&header);

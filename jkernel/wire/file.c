@@ -1,0 +1,115 @@
+/* Files that hold a session's key. The mode is checked on the open descriptor, before anything is read. */
+#include "jkernel/wire/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MOST (1 << 20)
+
+/* The variable by which Jupyter's own programs are told that a file system knows no modes. */
+static bool modes_ignored(void)
+{
+    const char *value = getenv("JUPYTER_ALLOW_INSECURE_WRITES");
+    return value && (strcmp(value, "1") == 0 || strcmp(value, "true") == 0);
+}
+
+static int file_check(int fd, const char *path, char *problem, size_t problem_size, size_t *size)
+{
+    struct stat about;
+    if (fd < 0 || fstat(fd, &about) != 0) {
+        snprintf(problem, problem_size, "cannot read the connection file %s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (!S_ISREG(about.st_mode) || about.st_size > FILE_MOST) {
+        snprintf(problem, problem_size, "%s is not a connection file: it must be a regular file below 1 MiB",
+                 path);
+        return -1;
+    }
+    if (about.st_mode & (S_IRWXG | S_IRWXO) && !modes_ignored()) {
+        snprintf(problem, problem_size,
+                 "others may read or write the connection file %s, which holds the session's key; run: chmod "
+                 "600 %s (or, where the file system keeps no modes, set JUPYTER_ALLOW_INSECURE_WRITES=1)",
+                 path, path);
+        return -1;
+    }
+    *size = (size_t)about.st_size;
+    return 0;
+}
+
+static ssize_t fully_read(int fd, char *text, size_t most)
+{
+    size_t size = 0;
+    while (size < most) {
+        ssize_t got = read(fd, text + size, most - size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -1;
+        if (got == 0) break;
+        size += (size_t)got;
+    }
+    return (ssize_t)size;
+}
+
+int jk_file_load(const char *path, char *problem, size_t problem_size, char **text, size_t *size)
+{
+    size_t expected = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int result = file_check(fd, path, problem, problem_size, &expected);
+    char *space = result == 0 ? malloc(expected + 1) : NULL;
+    ssize_t got = space ? fully_read(fd, space, expected) : -1;
+    if (result == 0 && got < 0) {
+        snprintf(problem, problem_size, "cannot read the connection file %s: %s", path,
+                 space ? strerror(errno) : "no memory");
+        result = -1;
+    }
+    if (fd >= 0) close(fd);
+    if (result != 0) {
+        jk_file_forget(space, space ? expected : 0);
+        return -1;
+    }
+    space[got] = '\0';
+    *text = space;
+    *size = (size_t)got;
+    return 0;
+}
+
+void jk_file_forget(char *text, size_t size)
+{
+    if (text) OPENSSL_cleanse(text, size);
+    free(text);
+}
+
+static int fully_write(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t done = write(fd, text, size);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return -1;
+        text += done;
+        size -= (size_t)done;
+    }
+    return fsync(fd);
+}
+
+int jk_file_store(const char *path, const char *text, size_t size)
+{
+    size_t length = strlen(path) + 8;
+    char *beside = malloc(length);
+    if (!beside) return -1;
+    snprintf(beside, length, "%s.XXXXXX", path);
+    int fd = mkostemp(beside, O_CLOEXEC); /* creates with mode 0600 */
+    int result = fd < 0 ? -1 : fully_write(fd, text, size);
+    if (fd >= 0 && close(fd) != 0) result = -1;
+    if (result == 0) result = rename(beside, path);
+    int reason = errno;
+    if (result != 0 && fd >= 0) unlink(beside);
+    free(beside);
+    errno = reason;
+    return result == 0 ? 0 : -1;
+}
