@@ -1,4 +1,5 @@
 """python -m drupe: start the kernel, or install its kernelspec. Imports next to nothing before the sockets answer."""
+import gc
 import sys
 
 USAGE = """\
@@ -43,6 +44,7 @@ def start(path):
     except RuntimeError as error:
         return fail(error)
     server.started()
+    gc.disable()  # until the shell stands: imports make no garbage
     from drupe.kernel import app
 
     return app.run(server)

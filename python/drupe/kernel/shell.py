@@ -1,11 +1,11 @@
 """The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
 import asyncio
+import gc
 import os
-import pdb
 import sys
 import threading
 
-from IPython.core import debugger, page
+from IPython.core import page
 from IPython.core.application import BaseIPythonApplication
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.error import UsageError
@@ -16,7 +16,7 @@ from IPython.core.shellapp import InteractiveShellApp
 from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
-from . import display, parents
+from . import display, late, parents
 from .cell import current
 from .interrupt import interruptible, patient, shielded
 
@@ -54,7 +54,8 @@ class ZMQInteractiveShell(InteractiveShell):
     def __init__(self, *args, **kwargs):
         self._counting = threading.Lock()
         super().__init__(*args, **kwargs)
-        self._init_debugger()
+        late.after_import("pdb", _import_debugger)
+        late.after_import("IPython.core.debugger", _replace_pdb)
         self.displayhook.server = self.display_pub.server = self.server
         if "IPKernelApp" not in self.config:
             self.config.IPKernelApp.tqdm = "older tqdm looks for this key"
@@ -121,11 +122,6 @@ class ZMQInteractiveShell(InteractiveShell):
             getattr(manager, "_restart_thread_if_stopped", lambda: None)()
             if manager.save_flag is not None:
                 manager.save_flag.set()
-
-    def _init_debugger(self):
-        """breakpoint() and pdb.set_trace() as well end on Ctrl-C, instead of asking again for ever."""
-        pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb
-        pdb.set_trace = debugger.set_trace
 
     def init_payload(self):
         self.payload_manager = CellPayloads(parent=self)
@@ -221,6 +217,20 @@ class CellPayloads(PayloadManager):
             cell.payloads = payloads
 
 
+def _import_debugger():
+    import IPython.core.debugger  # noqa: F401
+
+
+def _replace_pdb():
+    """breakpoint() and pdb.set_trace() as well end on Ctrl-C, instead of asking again for ever."""
+    import pdb
+
+    from IPython.core import debugger
+
+    pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb
+    pdb.set_trace = debugger.set_trace
+
+
 class _Nothing:
     def __enter__(self):
         return self
@@ -244,6 +254,13 @@ def error_text(error):
         return "<%s in __str__ of %s>" % (type(second).__name__, type(error).__name__)
 
 
+def _collect_from_now_on():
+    """End of the start, which ran without garbage collection: what it made stays, so it counts as old at once."""
+    gc.freeze()
+    gc.unfreeze()
+    gc.enable()
+
+
 class KernelApp(BaseIPythonApplication, InteractiveShellApp):
     """Reads the user's IPython profile: configuration files, extensions, startup files. Shares the configuration file
     of ipykernel, ipython_kernel_config.py."""
@@ -254,6 +271,10 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
     interrupts = Any()
     shell = Instance(InteractiveShell, allow_none=True)
     classes = [ZMQInteractiveShell]
+
+    def parse_command_line(self, argv=None):
+        """There is none; traitlets would build its parser all the same."""
+        self.extra_args = []
 
     def init_crash_handler(self):
         """A crash of the shell is a reply, not a file."""
@@ -286,6 +307,7 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
             interrupts=self.interrupts,
         )
         self.shell.configurables.append(self)
+        _collect_from_now_on()
         os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
         self.init_gui_pylab()
         self.init_extensions()

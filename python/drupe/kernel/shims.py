@@ -9,6 +9,7 @@ imported from there. Those in _ALWAYS would look for a running ipykernel and do 
 names that ours lack are taken from the real module. When it is not installed, a finder at the end of sys.meta_path
 answers for those in _ABSENT as well.
 """
+import functools
 import importlib.machinery
 import json
 import os
@@ -255,47 +256,15 @@ class _Finder:
         return importlib.machinery.ModuleSpec(name, _Loader(self._kernel), is_package=name in _PACKAGES)
 
 
-# --- the hooks of `comm`, set at the moment it is imported ---
+def _install_comm(kernel):
+    from . import comms
 
-
-class _CommFinder:
-    """Stands first until `comm` is imported; then it has the hooks set, and goes."""
-
-    def __init__(self, kernel):
-        self._kernel = kernel
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "comm":
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if hasattr(finder, "find_spec") else None
-            if spec is not None and spec.loader is not None:
-                spec.loader = _CommLoader(spec.loader, self._kernel)
-                return spec
-        sys.meta_path.insert(0, self)
-        return None
-
-
-class _CommLoader:
-    def __init__(self, loader, kernel):
-        self._loader = loader
-        self._kernel = kernel
-
-    def create_module(self, spec):
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module):
-        module.__spec__.loader = module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        from . import comms
-
-        comms.install(self._kernel)
+    comms.install(kernel)
 
 
 def install(kernel):
     """Make the names known. Imports nothing."""
-    from . import shell, streams
+    from . import late, shell, streams
 
     # plotly and click look at the module of a class
     shell.ZMQInteractiveShell.__module__ = "ipykernel.zmqshell"
@@ -303,9 +272,4 @@ def install(kernel):
     for name, fill in _ALWAYS.items():
         sys.modules.setdefault(name, (_Package if name == "ipykernel" else _Module)(name, fill, kernel))
     sys.meta_path.append(_Finder(kernel))
-    if "comm" in sys.modules:
-        from . import comms
-
-        comms.install(kernel)
-    else:
-        sys.meta_path.insert(0, _CommFinder(kernel))
+    late.after_import("comm", functools.partial(_install_comm, kernel))
