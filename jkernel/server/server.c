@@ -175,6 +175,7 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
         jk_log("serving %s", connection_file);
         return server;
     }
+    jk_line_clean(problem, strnlen(problem, problem_size));
     jk_log("%s", problem);
     atomic_store(&server->closing, true);
     server_stop(server);
