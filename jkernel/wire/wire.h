@@ -182,6 +182,8 @@ jk_slice jk_message_identity(const jk_message *message, size_t index);
 
 /* Whether the content has the member `name` with the value true. */
 bool jk_message_flag(const jk_message *message, const char *name);
+/* The content's member `name` when it is text, malloc'ed; NULL when it is not there or memory is out. */
+char *jk_message_text(const jk_message *message, const char *name);
 
 /* --- Sending -------------------------------------------------------------------------------------------- */
 
