@@ -52,7 +52,7 @@ static void executor_shutdown(void *self, bool restart)
     }
 }
 
-static const jk_executor executor = {
+static jk_executor executor = {
     .self = NULL,
     .kernel_info = executor_kernel_info,
     .handle = executor_handle,
@@ -84,6 +84,7 @@ int jk_kernel_open(const char *connection_file, const char *features, char *prob
         return -1;
     }
     kernel_describe(features);
+    executor.debug = strstr(features, "\"debugger\"") ? jk_debug_push : NULL;
     kernel.main_thread = pthread_self();
     atomic_store(&kernel.shutdown, 0);
     jk_server *server = jk_server_open(connection_file, &executor, problem, problem_size);

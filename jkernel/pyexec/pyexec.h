@@ -71,6 +71,17 @@ void jk_workers_open(void);
  * have ended; if not, the process must end without finalizing Python. */
 bool jk_workers_close(int timeout_ms);
 
+/* --- Debugging (debug.c) ---------------------------------------------------------------------------------
+ */
+
+/* executor.debug: queue the request for drupe.kernel.debugger, whose thread starts with the first. No GIL. */
+void jk_debug_push(void *self, jk_request *request);
+/* Python: the next Request, None when there is none, False when the thread has to end. */
+PyObject *jk_debug_next(PyObject *module, PyObject *unused);
+/* Python: the file name of a cell with this text, and what all such names begin with. */
+PyObject *jk_debug_cell_name(PyObject *module, PyObject *code);
+PyObject *jk_debug_cell_prefix(PyObject *module, PyObject *unused);
+
 /* --- Signals (signals.c) ---------------------------------------------------------------------------------
  */
 

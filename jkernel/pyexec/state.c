@@ -79,6 +79,9 @@ static PyMethodDef functions[] = {
      "The shell stands: C threads may serve requests in Python."},
     {"workers_close", py_workers_close, METH_O,
      "workers_close(timeout_ms)\n--\n\nStop those threads; whether all have ended."},
+    {"debug_next", jk_debug_next, METH_NOARGS, "The next debug_request, None, or False at the end."},
+    {"cell_name", jk_debug_cell_name, METH_O, "The file name by which debuggers know a cell with this text."},
+    {"cell_prefix", jk_debug_cell_prefix, METH_NOARGS, "What the file names of cells begin with."},
     {NULL, NULL, 0, NULL},
 };
 
