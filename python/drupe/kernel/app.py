@@ -53,6 +53,7 @@ class Kernel:
 
     def serve(self):
         """Run the loop until the server says shutdown."""
+        self._shell.modules_at_start = tuple(sys.modules)
         _jkernel.workers_open()
         # Through call_soon(): a reader's handle cannot be entered again, and a cell may run the loop in itself.
         self._loop.add_reader(self._server.fileno(), self._loop.call_soon, self._on_ready)

@@ -15,7 +15,7 @@ def supported():
 
 def debugger_ready():
     """Whether this kernel answers debug_request."""
-    return False
+    return True
 
 
 def subshells_ready():

@@ -49,6 +49,7 @@ class Interrupts:
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
+        self.before_break = None  # the debugger's, called before a cell gets its KeyboardInterrupt
 
     def install(self):
         signal.signal(signal.SIGINT, self._on_signal)
@@ -71,6 +72,8 @@ class Interrupts:
         while frame is not None:
             code = frame.f_code
             if code in _interruptible_codes:
+                if self.before_break is not None:
+                    self.before_break()
                 raise KeyboardInterrupt
             if code in _shielded_codes:
                 self._wait()

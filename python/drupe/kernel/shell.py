@@ -8,6 +8,7 @@ import threading
 from IPython.core import page
 from IPython.core.application import BaseIPythonApplication
 from IPython.core.autocall import ZMQExitAutocall
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.error import UsageError
 from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
@@ -15,6 +16,8 @@ from IPython.core.payload import PayloadManager
 from IPython.core.shellapp import InteractiveShellApp
 from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
+
+from drupe import _jkernel
 
 from . import display, late, parents
 from .cell import current
@@ -36,14 +39,27 @@ _ENVIRONMENT = {
 }
 
 
+class CellCompiler(CachingCompiler):
+    """Names cells as debuggers do; tracebacks show In[n] all the same."""
+
+    def get_code_name(self, raw_code, transformed_code, number):
+        try:
+            return _jkernel.cell_name(raw_code)
+        except (RuntimeError, UnicodeEncodeError):  # the kernel is closing; the text is not a front-end's
+            return super().get_code_name(raw_code, transformed_code, number)
+
+
 class ZMQInteractiveShell(InteractiveShell):
     """Output, tracebacks and payloads go to the front-end."""
+
+    compiler_class = Type(CellCompiler)
 
     displayhook_class = Type(display.KernelDisplayHook)
     display_pub_class = Type(display.KernelDisplayPublisher)
     kernel = Any()
     server = Any()
     interrupts = Any()
+    modules_at_start = ()  # names of what was imported before the first cell
     readline_use = CBool(False)
     autoindent = CBool(False)
     exiter = Instance(ZMQExitAutocall)
@@ -156,6 +172,9 @@ class ZMQInteractiveShell(InteractiveShell):
     def _get_exc_info(self, exc_tuple=None):
         kind, error, traceback = super()._get_exc_info(exc_tuple)
         error = interruption(current(), error)
+        adapter = sys.modules.get("drupe.kernel.debug_adapter")
+        if adapter is not None and isinstance(error, KeyboardInterrupt):
+            adapter.cut_traceback(traceback)
         return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
     def _showtraceback(self, etype, evalue, stb):
