@@ -1,6 +1,7 @@
 """A client for the tests: starts a kernel, keeps every iopub message, waits with deadlines."""
 import contextlib
 import os
+import queue
 import signal
 import time
 
@@ -145,6 +146,30 @@ class Kernel:
         reply = self.reply(msg_id, timeout)["content"]
         self.wait_idle(msg_id, timeout)
         return reply
+
+    def send_comm(self, msg_type, content, metadata=None, buffers=None):
+        """A comm message, not waited for. Returns its id."""
+        message = self.client.session.msg(msg_type, content, metadata=metadata)
+        self.client.session.send(self.client.shell_channel.socket, message, buffers=buffers)
+        return message["header"]["msg_id"]
+
+    def comm(self, msg_type, content, **more):
+        """A comm message and what it brought."""
+        msg_id = self.send_comm(msg_type, content, **more)
+        self.wait_idle(msg_id)
+        return Run(msg_id, {"content": {}}, self.of_parent(msg_id))
+
+    def stdin(self):
+        """The next message on stdin, or None when none comes soon."""
+        with contextlib.suppress(queue.Empty):
+            return self.client.get_stdin_msg(timeout=0.1)
+        return None
+
+    def asked(self, msg_id):
+        """Wait until the cell asks for input; the content of its input_request."""
+        message = wait_until(self.stdin, what="input_request")
+        assert message["msg_type"] == "input_request" and message["parent_header"]["msg_id"] == msg_id
+        return message["content"]
 
     def started(self, msg_id):
         """Wait until the cell's code is running (its execute_input is out)."""

@@ -1,6 +1,5 @@
 """Comms both ways: open, messages, close, buffers, errors, and when they are served."""
 import pytest
-import support
 
 TARGET = """
 def serve(comm, opening):
@@ -18,38 +17,24 @@ get_ipython().kernel.comm_manager.register_target('served', serve)
 """
 
 
-def send(kernel, msg_type, content, metadata=None, buffers=None):
-    message = kernel.client.session.msg(msg_type, content, metadata=metadata)
-    message["buffers"] = buffers or []
-    kernel.client.session.send(kernel.client.shell_channel.socket, message, buffers=buffers)
-    return message["header"]["msg_id"]
-
-
-def exchange(kernel, msg_type, content, **more):
-    """Send, wait for idle; what was published for it."""
-    msg_id = send(kernel, msg_type, content, **more)
-    kernel.wait_idle(msg_id)
-    return support.Run(msg_id, {"content": {}}, kernel.of_parent(msg_id))
-
-
 @pytest.fixture
 def served(kernel):
     kernel.run(TARGET)
-    exchange(kernel, "comm_open", {"comm_id": "c1", "target_name": "served", "data": {"a": 1}})
+    kernel.comm("comm_open", {"comm_id": "c1", "target_name": "served", "data": {"a": 1}})
     yield kernel
-    exchange(kernel, "comm_close", {"comm_id": "c1", "data": {}})
+    kernel.comm("comm_close", {"comm_id": "c1", "data": {}})
 
 
 def test_open_message_and_close(served):
     assert served.run("kept[-1][1]['content']['data'], kept[-1][0].comm_id").result == "({'a': 1}, 'c1')"
-    run = exchange(served, "comm_msg", {"comm_id": "c1", "data": "hi"}, metadata={"m": 7}, buffers=[b"\0one", b""])
+    run = served.comm("comm_msg", {"comm_id": "c1", "data": "hi"}, metadata={"m": 7}, buffers=[b"\0one", b""])
     assert run.types[0] == run.types[-1] == "status"
     assert run.text() == "got hi 7 [b'\\x00one', b'']\n"
     (answer,) = [m for m in run.messages if m["msg_type"] == "comm_msg"]
     assert answer["content"] == {"comm_id": "c1", "data": {"echo": "hi"}} and answer["metadata"] == {"n": 1}
     assert [bytes(b) for b in answer["buffers"]] == [b"back", b"wards", b"\0one", b""]
     assert served.ask("comm_info_request", {})["comms"] == {"c1": {"target_name": "served"}}
-    closed = exchange(served, "comm_close", {"comm_id": "c1", "data": "bye"})
+    closed = served.comm("comm_close", {"comm_id": "c1", "data": "bye"})
     assert closed.text() == "closed with bye\n" and "comm_close" not in closed.types
     assert served.ask("comm_info_request", {"target_name": None})["comms"] == {}
 
@@ -61,19 +46,19 @@ def test_comm_info_by_target(served):
 
 
 def test_an_unknown_target_is_closed(kernel):
-    run = exchange(kernel, "comm_open", {"comm_id": "nobody", "target_name": "nowhere", "data": {}})
+    run = kernel.comm("comm_open", {"comm_id": "nobody", "target_name": "nowhere", "data": {}})
     assert run.of("comm_close") == [{"comm_id": "nobody", "data": {}}] and run.of("error") == []
-    assert exchange(kernel, "comm_msg", {"comm_id": "nobody", "data": {}}).types == ["status", "status"]
+    assert kernel.comm("comm_msg", {"comm_id": "nobody", "data": {}}).types == ["status", "status"]
 
 
 def test_errors_of_handlers_are_shown(served):
-    run = exchange(served, "comm_msg", {"comm_id": "c1", "data": "fail"})
+    run = served.comm("comm_msg", {"comm_id": "c1", "data": "fail"})
     (error,) = run.of("error")
     assert error["ename"] == "ValueError" and "in the handler" in "".join(error["traceback"])
     served.run("def refuse(comm, message): 1/0\nget_ipython().kernel.comm_manager.register_target('refusing', refuse)")
-    run = exchange(served, "comm_open", {"comm_id": "c2", "target_name": "refusing", "data": {}})
+    run = served.comm("comm_open", {"comm_id": "c2", "target_name": "refusing", "data": {}})
     assert run.of("error")[0]["ename"] == "ZeroDivisionError" and run.of("comm_close")[0]["comm_id"] == "c2"
-    again = exchange(served, "comm_open", {"comm_id": "c1", "target_name": "served", "data": {}})
+    again = served.comm("comm_open", {"comm_id": "c1", "target_name": "served", "data": {}})
     assert "already" in again.of("error")[0]["evalue"]
     assert list(served.ask("comm_info_request", {})["comms"]) == ["c1"]
 
@@ -81,7 +66,7 @@ def test_errors_of_handlers_are_shown(served):
 @pytest.mark.parametrize("content", [{}, {"comm_id": None}, {"comm_id": 5, "data": []}, {"comm_id": ""}, b"null"])
 @pytest.mark.parametrize("msg_type", ["comm_open", "comm_msg", "comm_close"])
 def test_odd_comm_messages(kernel, msg_type, content):
-    run = exchange(kernel, msg_type, content)
+    run = kernel.comm(msg_type, content)
     assert run.types == ["status", "error", "status"] and "comm_id" in run.of("error")[0]["evalue"]
 
 
@@ -94,17 +79,17 @@ def test_a_comm_from_here(kernel):
     assert opened["content"] == {"comm_id": comm_id, "target_name": "there", "target_module": None, "data": {"x": 1}}
     assert opened["metadata"] == {"v": "2"} and bytes(opened["buffers"][0]) == b"raw"
     assert sent["content"] == {"comm_id": comm_id, "data": {"y": "nan"}}
-    assert exchange(kernel, "comm_msg", {"comm_id": comm_id, "data": 3}).text() == "heard 3\n"
+    assert kernel.comm("comm_msg", {"comm_id": comm_id, "data": 3}).text() == "heard 3\n"
     closed = kernel.run("c.close({'z': 1}); c.close()")
     assert closed.of("comm_close") == [{"comm_id": comm_id, "data": {"z": 1}}]
 
 
 def test_large_buffers(served):
     big = bytes(range(256)) * 8192
-    run = exchange(served, "comm_msg", {"comm_id": "c1", "data": "fail"}, buffers=[big])
+    run = served.comm("comm_msg", {"comm_id": "c1", "data": "fail"}, buffers=[big])
     assert run.of("error")
     served.run("kept[-1][0].on_msg(lambda m: kept[-1][0].send({}, buffers=[m['buffers'][0][::1], bytes(3 << 20)]))")
-    run = exchange(served, "comm_msg", {"comm_id": "c1", "data": 0}, buffers=[big])
+    run = served.comm("comm_msg", {"comm_id": "c1", "data": 0}, buffers=[big])
     (answer,) = [m for m in run.messages if m["msg_type"] == "comm_msg"]
     assert bytes(answer["buffers"][0]) == big and bytes(answer["buffers"][1]) == bytes(3 << 20)
 
@@ -112,7 +97,7 @@ def test_large_buffers(served):
 def test_messages_of_a_busy_cell_wait(served):
     cell = served.send("import time\ntime.sleep(0.4); print('cell done')")
     served.started(cell)
-    comm = send(served, "comm_msg", {"comm_id": "c1", "data": "later"})
+    comm = served.send_comm("comm_msg", {"comm_id": "c1", "data": "later"})
     served.finish(cell)
     served.wait_idle(comm)
     texts = [m["content"]["text"] for m in served.log if m["msg_type"] == "stream"]
@@ -125,7 +110,7 @@ def test_a_cell_can_wait_for_a_message(served, wait):
     cell = served.send("import asyncio, time\nheard = []\nkept[-1][0].on_msg(heard.append)\n"
                        "while not heard: %s\nprint('cell goes on')\nheard[0]['content']['data']" % wait)
     served.started(cell)
-    comm = send(served, "comm_msg", {"comm_id": "c1", "data": "now"})
+    comm = served.send_comm("comm_msg", {"comm_id": "c1", "data": "now"})
     run = served.finish(cell)
     assert run.result == "'now'" and run.text() == "cell goes on\n"
     states = [(m["parent_header"]["msg_id"] == cell, m["content"]["execution_state"]) for m in served.log
@@ -145,7 +130,7 @@ def test_no_cell_runs_inside_do_one_iteration(served):
 
 def test_a_handler_can_be_interrupted(served):
     served.run("import time\nkept[-1][0].on_msg(lambda m: (print('sleeping'), time.sleep(60)))")
-    comm = send(served, "comm_msg", {"comm_id": "c1", "data": 0})
+    comm = served.send_comm("comm_msg", {"comm_id": "c1", "data": 0})
     served.wait_iopub(lambda m: m["msg_type"] == "stream" and "sleeping" in m["content"]["text"])
     served.interrupt()
     served.wait_idle(comm)
@@ -170,7 +155,7 @@ def test_a_silent_cell_keeps_its_comms_in_step(kernel):
 
 def test_a_fork_in_a_handler_leaves_one_kernel(served):
     served.run("import os\nkept[-1][0].on_msg(lambda m: os.fork())")
-    exchange(served, "comm_msg", {"comm_id": "c1", "data": 0})
+    served.comm("comm_msg", {"comm_id": "c1", "data": 0})
     assert served.run("1+1").result == "2"
     assert "ChildProcessError" not in served.run("_, status = os.wait(); print(status)").text()
 

@@ -1,39 +1,24 @@
 """input() and getpass through the front-end."""
 import time
 
-import support
-
-
-def asked(kernel, msg_id):
-    message = support.wait_until(lambda: _stdin(kernel), what="input_request")
-    assert message["msg_type"] == "input_request" and message["parent_header"]["msg_id"] == msg_id
-    return message["content"]
-
-
-def _stdin(kernel):
-    try:
-        return kernel.client.get_stdin_msg(timeout=0.1)
-    except Exception:
-        return None
-
 
 def test_input(kernel):
     msg_id = kernel.send("print('first'); name = input('your name: ')\nprint('hello', name)", allow_stdin=True)
-    assert asked(kernel, msg_id) == {"prompt": "your name: ", "password": False}
+    assert kernel.asked(msg_id) == {"prompt": "your name: ", "password": False}
     kernel.client.input("Zoë \U0001d11e")
     assert kernel.finish(msg_id).text() == "first\nhello Zoë \U0001d11e\n"
 
 
 def test_getpass(kernel):
     msg_id = kernel.send("import getpass; getpass.getpass('secret? ')", allow_stdin=True)
-    assert asked(kernel, msg_id) == {"prompt": "secret? ", "password": True}
+    assert kernel.asked(msg_id) == {"prompt": "secret? ", "password": True}
     kernel.client.input("hush")
     assert kernel.finish(msg_id).result == "'hush'"
 
 
 def test_end_of_file(kernel):
     msg_id = kernel.send("input()", allow_stdin=True)
-    asked(kernel, msg_id)
+    kernel.asked(msg_id)
     kernel.client.input("\x04")
     assert kernel.finish(msg_id).reply["ename"] == "EOFError"
 
@@ -42,19 +27,19 @@ def test_not_allowed(kernel):
     for code in ("input()", "import getpass; getpass.getpass()"):
         run = kernel.run(code, allow_stdin=False)
         assert run.reply["ename"] == "StdinNotImplementedError" and "stdin" in run.reply["evalue"]
-    assert _stdin(kernel) is None
+    assert kernel.stdin() is None
 
 
 def test_an_interrupt_breaks_the_wait_and_its_late_answer_is_discarded(kernel):
     msg_id = kernel.send("input('one')", allow_stdin=True)
-    asked(kernel, msg_id)
+    kernel.asked(msg_id)
     time.sleep(0.2)
     kernel.interrupt()
     assert kernel.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
     kernel.client.input("stale")
     time.sleep(0.2)
     msg_id = kernel.send("input('two')", allow_stdin=True)
-    assert asked(kernel, msg_id)["prompt"] == "two"
+    assert kernel.asked(msg_id)["prompt"] == "two"
     kernel.client.input("current")
     assert kernel.finish(msg_id).result == "'current'"
 
@@ -63,7 +48,7 @@ def test_threads_run_while_input_waits(kernel):
     msg_id = kernel.send("import threading, time\nticks = []\ndone = threading.Event()\n"
                          "def tick():\n    while not done.wait(0.01): ticks.append(1)\n"
                          "threading.Thread(target=tick).start()\ninput()\ndone.set()\nlen(ticks)", allow_stdin=True)
-    asked(kernel, msg_id)
+    kernel.asked(msg_id)
     time.sleep(1)
     kernel.client.input("")
     assert int(kernel.finish(msg_id).result) > 20

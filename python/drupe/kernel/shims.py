@@ -262,6 +262,16 @@ def _install_comm(kernel):
     comms.install(kernel)
 
 
+def _share_app():
+    """The real IPKernelApp, just imported, gives the application that runs."""
+    from . import shell
+
+    app_class = sys.modules["ipykernel.kernelapp"].IPKernelApp
+    if app_class is not shell.KernelApp:
+        app_class.instance = shell.KernelApp.instance
+        app_class.launch_instance = shell.KernelApp.launch_instance
+
+
 def install(kernel):
     """Make the names known. Imports nothing."""
     from . import late, shell, streams
@@ -273,3 +283,4 @@ def install(kernel):
         sys.modules.setdefault(name, (_Package if name == "ipykernel" else _Module)(name, fill, kernel))
     sys.meta_path.append(_Finder(kernel))
     late.after_import("comm", functools.partial(_install_comm, kernel))
+    late.after_import("ipykernel.kernelapp", _share_app)
