@@ -124,6 +124,7 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code)
     if (atomic_exchange(&server->shutdown, true)) return;
     watchdog_start(&server->watchdog, exit_code ? ORPHAN_PATIENCE : SHUTDOWN_PATIENCE, exit_code);
     jk_input_close(&server->input);
+    jk_subshells_close(server);
     server->executor->shutdown(server->executor->self, restart);
     jk_children_signal(SIGTERM, false);
 }

@@ -123,7 +123,7 @@ static void publish_message(jk_server *server, jk_entry *entry)
 
 static void reply_send(jk_server *server, jk_entry *entry)
 {
-    if (entry->flags & JK_REPLY_ABORT_QUEUED) jk_shell_abort(server);
+    if (entry->flags & JK_REPLY_ABORT_QUEUED) jk_shell_abort(server, entry->request);
     if (entry->request->channel == JK_CONTROL) {
         jk_replies_push(server, entry);
         return;

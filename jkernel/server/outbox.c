@@ -30,10 +30,14 @@ void jk_outbox_clear(jk_outbox *outbox)
     }
     outbox->tail = NULL;
     outbox->bytes = 0;
-    jk_parent_release(outbox->cell);
+    while (outbox->cell) {
+        jk_parent *cell = outbox->cell;
+        outbox->cell = cell->below;
+        jk_parent_release(cell);
+    }
     jk_parent_release(outbox->last_cell);
     jk_parent_release(outbox->last_parent);
-    outbox->cell = outbox->last_cell = outbox->last_parent = NULL;
+    outbox->last_cell = outbox->last_parent = NULL;
     if (outbox->wake >= 0) close(outbox->wake);
     outbox->wake = -1;
     pthread_mutex_unlock(&outbox->lock);
@@ -136,7 +140,7 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
     jk_outbox *outbox = &server->outbox;
     int result = 0;
     pthread_mutex_lock(&outbox->lock);
-    if (!parent) parent = outbox->last_cell;
+    if (!parent) parent = outbox->cell ? outbox->cell : outbox->last_cell;
     if (parent && jk_parent_silent(parent)) size = 0;
     while (size > 0 && result == 0) {
         jk_entry *tail = outbox->tail;

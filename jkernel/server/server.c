@@ -111,9 +111,9 @@ static int parts_open(jk_server *server, char *problem, size_t problem_size)
 {
     /* Every part is opened, so that every part may be cleared. */
     int result = jk_outbox_open(&server->outbox) | jk_inbox_open(&server->inbox) |
-                 jk_input_open(&server->input) | jk_stdio_open(&server->stdio) |
-                 jk_replies_open(&server->replies) | jk_watchdog_open(&server->watchdog) |
-                 jk_session_open(&server->session);
+                 jk_subshells_open(&server->subshells) | jk_input_open(&server->input) |
+                 jk_stdio_open(&server->stdio) | jk_replies_open(&server->replies) |
+                 jk_watchdog_open(&server->watchdog) | jk_session_open(&server->session);
     jk_parent_watch_open(&server->watch);
     jk_debug_open(server);
     if (result != 0) {
@@ -176,6 +176,7 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
         jk_log("serving %s", connection_file);
         return server;
     }
+    jk_line_clean(problem, strnlen(problem, problem_size));
     jk_log("%s", problem);
     atomic_store(&server->closing, true);
     server_stop(server);
@@ -239,6 +240,7 @@ void jk_server_close(jk_server *server)
     static jk_server *closed;
 
     if (!server || !jk_server_alive(server)) return;
+    jk_subshells_close(server);
     jk_stdio_restore(server);
     jk_server_flush(server, CLOSE_FLUSH_MS);
     atomic_store(&server->closing, true);

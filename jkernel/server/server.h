@@ -8,8 +8,8 @@
  *   watchdog   only after a shutdown: ends the process when the main thread does not
  * All but main block every signal that is not raised by a fault.
  *
- * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, input.lock, replies.lock
- * and watchdog.lock are taken alone. */
+ * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, subshells.lock,
+ * input.lock, replies.lock and watchdog.lock are taken alone. */
 #ifndef JK_SERVER_H
 #define JK_SERVER_H
 
@@ -41,15 +41,17 @@
 struct jk_parent {
     atomic_uint references;
     atomic_bool silent;
+    jk_parent *below; /* in outbox.cell; under outbox.lock */
     size_t size;
     char header[];
 };
 
 struct jk_request {
     jk_server *server;
-    jk_message *message; /* owned */
-    jk_parent *parent;   /* retained */
-    jk_channel channel;  /* where the reply goes */
+    jk_message *message;   /* owned */
+    jk_parent *parent;     /* retained */
+    jk_channel channel;    /* where the reply goes */
+    jk_subshell *subshell; /* retained; NULL: the main shell's */
     bool is_execute;
     uint64_t ticket;  /* given at dispatch; 0 before */
     jk_request *next; /* in the inbox */
@@ -113,7 +115,7 @@ typedef struct jk_outbox {
     unsigned stalled_at;   /* `landed` at that time */
     int64_t patience;      /* how long writers wait */
     int wake;              /* eventfd */
-    jk_parent *cell;       /* the executing cell, retained */
+    jk_parent *cell;       /* the executing cells, the latest first, each retained; linked by `below` */
     jk_parent *last_cell;  /* the latest cell, executing or not, retained */
     /* Written by the transport's threads. */
     atomic_size_t flight; /* bytes that the transport holds */
@@ -153,12 +155,12 @@ void jk_outbox_awake(jk_server *server);
 /* Wake the io thread, whatever the outbox holds. Any thread. */
 void jk_outbox_wake(jk_outbox *outbox);
 
-/* Enqueue `status: busy`; with `cell`, the parent becomes the executing cell. */
+/* Enqueue `status: busy`; with `cell`, the parent becomes an executing cell. */
 void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
-/* Enqueue `status: idle`, and in the same step `busy` for the cell that still runs, or end the cell. `reply`,
- * when not NULL, goes first and is taken. */
+/* End the cell if it is one, enqueue `status: idle` and, in the same step, `busy` for the latest cell that
+ * still runs. `reply`, when not NULL, goes first and is taken. */
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
-/* busy, the reply and idle of a request that is not run. Takes `reply`. */
+/* busy, the reply (NULL: none) and idle of a request that is not run. Takes `reply`. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
@@ -168,7 +170,7 @@ void jk_iopub_subscriptions(jk_server *server);
 /* Turn an entry of stream text into a note about its loss. Holds outbox.lock. */
 void jk_entry_give_way(jk_outbox *outbox, jk_entry *entry);
 
-/* --- What arrives (shell.c, route.c) ---------------------------------------------------------------------
+/* --- What arrives (shell.c, subshell.c, route.c) -----------------------------------------------------------
  */
 
 typedef struct jk_inbox {
@@ -177,8 +179,8 @@ typedef struct jk_inbox {
     uint64_t tickets;   /* given so far */
     uint64_t executing; /* the ticket of the unfinished execute_request, or 0 */
     unsigned aborting;  /* failed cells whose queue is not cleared yet: no cell may start */
-    bool closed;
-    int ready; /* eventfd: jk_server_request_fd() */
+    bool closed;        /* nothing is accepted any more */
+    int ready;          /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
     atomic_bool signalled;
     atomic_bool shut;       /* `ready` is about to be closed */
     atomic_uint signallers; /* threads that may write to `ready` now */
@@ -186,13 +188,50 @@ typedef struct jk_inbox {
 
 int jk_inbox_open(jk_inbox *inbox);
 void jk_inbox_clear(jk_inbox *inbox);
-void jk_inbox_push(jk_inbox *inbox, jk_request *request); /* taken */
+/* Queue `request`, which is *taken*. Returns false, and takes nothing, when the inbox is closed. */
+bool jk_inbox_push(jk_inbox *inbox, jk_request *request);
+/* Accept nothing any more and take what is queued, linked by `next`. */
+jk_request *jk_inbox_close(jk_inbox *inbox);
+/* Make `ready` readable. Any thread, async-signal-safe. */
+void jk_inbox_signal(jk_inbox *inbox);
+/* Clear `ready`, take the first request that may start and publish its busy. NULL: there is none. */
+jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox);
+
+/* A shell beside the main one. References: the list's, the executor's, and one of each of its requests. */
+struct jk_subshell {
+    jk_server *server;
+    atomic_uint references;
+    char id[37]; /* a UUID */
+    jk_inbox inbox;
+    jk_subshell *next; /* in the list */
+};
+
+typedef struct jk_subshells {
+    pthread_mutex_t lock;
+    jk_subshell *first;
+    bool closed; /* no more are made */
+} jk_subshells;
+
+int jk_subshells_open(jk_subshells *subshells);
+/* End all; no more are made. */
+void jk_subshells_close(jk_server *server);
+/* The one with this id, retained, or NULL. */
+jk_subshell *jk_subshell_find(jk_server *server, const char *id);
+/* Perform create_subshell_request, delete_subshell_request or list_subshell_request. The reply's content goes
+ * into `content`. */
+void jk_subshell_answer(jk_server *server, const jk_message *message, jk_buffer *content);
+/* Answer without running it, between busy and idle: failed for `reason`, or aborted (an execute_request) when
+ * that is NULL. Comm messages have no reply. Takes `request`. */
+void jk_request_refuse(jk_request *request, const char *reason);
+/* The content of a failed reply about subshells, with every member that any type of reply must have. */
+void jk_error_content(jk_buffer *content, const char *reason);
 
 /* Read what waits in a ROUTER socket, at most `most` messages, and route each. Only by the socket's owner.
  * Returns how many. */
 int jk_route_receive(jk_server *server, jk_channel channel, int most);
-/* io thread: take the execute_requests that were sent before a cell failed, and answer them as aborted. */
-void jk_shell_abort(jk_server *server);
+/* io thread: take the execute_requests that were sent to the same shell before the cell `failed` did, and
+ * answer them as aborted. */
+void jk_shell_abort(jk_server *server, const jk_request *failed);
 /* Send a REPLY entry on the socket of `channel`, which the calling thread owns. */
 void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry);
 
@@ -291,7 +330,8 @@ struct jk_server {
     char cell_prefix[JK_CELL_NAME_SIZE - 20]; /* folder and slash: what the names of cells begin with */
     atomic_long execution_count;
     jk_outbox outbox;
-    jk_inbox inbox;
+    jk_inbox inbox; /* the main shell's */
+    jk_subshells subshells;
     jk_input input;
     jk_stdio stdio;
     jk_replies replies;
