@@ -182,13 +182,16 @@ bool jk_server_has_room(jk_server *server);
 
 /* Append text (UTF-8, any length) to a stream of a cell. Consecutive text of the same parent and stream is
  * coalesced: the first chunk leaves at once (text
- * without a line end within 2 ms), later ones within 30 ms. Text pending on the captured
- * descriptors is taken first, so that Python's and C's output keep their order. `parent` NULL means the
- * running cell, else the last one. In a forked child the text goes to descriptor 1 or 2 instead. */
+ * without a line end within 2 ms), later ones within 30 ms, while no request is served within 300 ms. After a
+ * burst no more than 600 stream messages leave in a second, which only streams that alternate come to. Text
+ * pending on the captured descriptors is taken first, so that Python's and C's output keep their order.
+ * `parent` NULL means the running cell, else the last one. In a forked child the text goes to descriptor 1 or
+ * 2 instead. */
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 
-/* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Returns 0, or -1
- * on timeout. */
+/* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Text written
+ * while no request is served is not hurried: it leaves by itself every 300 ms, so that a client which waits
+ * for silence finds it. Returns 0, or -1 on timeout. */
 int jk_server_flush(jk_server *server, int timeout_ms);
 
 /* --- Input: one thread at a time --------------------------------------------------------------------------

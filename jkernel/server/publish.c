@@ -31,6 +31,7 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
     jk_outbox *outbox = &server->outbox;
     pthread_mutex_lock(&outbox->lock);
     jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    outbox->serving++;
     if (cell) {
         jk_parent_release(outbox->last_cell);
         outbox->last_cell = jk_parent_retain(parent);
@@ -63,6 +64,7 @@ void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_outbox *outbox = &server->outbox;
     pthread_mutex_lock(&outbox->lock);
     if (reply) jk_outbox_push_locked(outbox, reply);
+    if (outbox->serving > 0) outbox->serving--;
     idle_locked(outbox, parent);
     pthread_mutex_unlock(&outbox->lock);
 }

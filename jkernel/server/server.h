@@ -30,6 +30,11 @@
                                     */
 #define JK_STREAM_MOST  (1u << 20) /* bytes of text in one stream message */
 #define JK_STREAM_PAUSE (30 * JK_MILLISECOND)
+/* Between cells: a client that waits for 0.2 s of silence must find them while a thread prints on. */
+#define JK_STREAM_PAUSE_BETWEEN (300 * JK_MILLISECOND)
+/* Stream messages that may go at once, and a second. jupyter_server drops what exceeds 3000 in 3 s. */
+#define JK_STREAM_BURST 1000
+#define JK_STREAM_RATE  600
 #define JK_WRITER_WAIT  (10 * JK_SECOND)
 #define JK_ABORT_SILENCE                                                                                     \
     2 /* ms without a message, after which the socket holds nothing older than a failure */
@@ -117,6 +122,9 @@ typedef struct jk_outbox {
     int wake;              /* eventfd */
     jk_parent *cell;       /* the executing cells, the latest first, each retained; linked by `below` */
     jk_parent *last_cell;  /* the latest cell, executing or not, retained */
+    unsigned serving;      /* requests between busy and idle */
+    size_t others;         /* entries that are not stream text */
+    bool hurry;            /* the server closes: nothing is held back */
     /* Written by the transport's threads. */
     atomic_size_t flight; /* bytes that the transport holds */
     atomic_uint landed;   /* messages that it let go: progress */
@@ -125,6 +133,7 @@ typedef struct jk_outbox {
     jk_parent *last_parent; /* of the latest stream message, retained */
     jk_stream last_stream;
     int64_t last_sent;    /* 0: none yet */
+    int64_t rate_since;   /* stream messages are paid for up to this time */
     const jk_entry *line; /* the head that waits for the end of its line; compared, never followed */
     int64_t line_since;
     int64_t stall_since;
@@ -143,6 +152,10 @@ void jk_entry_release(jk_entry *entry);
 int jk_outbox_push(jk_server *server, jk_entry *entry);
 /* The same under the lock that the caller holds. */
 int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry);
+/* Take the head of a queue that is not empty, under the lock. */
+jk_entry *jk_outbox_pop_locked(jk_outbox *outbox);
+/* From now on no text waits for more of its kind, nor for a slower pace. */
+void jk_outbox_hurry(jk_outbox *outbox);
 /* Append stream text. Waits for nothing. */
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 /* Wait for room, at most JK_WRITER_WAIT; then the oldest stream text gives way. Hold no lock. */
@@ -384,6 +397,23 @@ void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
 
 /* Send a signal to the descendants of this process; `same_group` leaves out those in other process groups. */
 void jk_children_signal(int signal, bool same_group);
+
+/* Open what is closed of the descriptors 0 to 2, and see that there is room for the server's descriptors and
+ * threads. Returns 0, or -1 and a problem. */
+int jk_process_prepare(char *problem, size_t problem_size);
+/* Have SIGTERM and SIGHUP, unless somebody handles or ignores them, raise `wake`, an eventfd. */
+void jk_ending_watch(int wake);
+/* The signal that came since the last call, or 0. */
+int jk_ending_asked(void);
+/* Give the signals back. Async-signal-safe. */
+void jk_ending_forget(void);
+/* Around a fork, on the thread that forks: hold the signals back, let them come. Async-signal-safe. */
+void jk_ending_hold(void);
+void jk_ending_resume(void);
+/* The addresses of the kernel's sockets; NULL: none any more. */
+void jk_bound_remember(const jk_config *config);
+/* In a forked child: close every socket with one of these addresses. Async-signal-safe. */
+void jk_bound_close(void);
 
 void jk_parent_watch_open(jk_parent_watch *watch);
 void jk_parent_watch_clear(jk_parent_watch *watch);
