@@ -1,12 +1,18 @@
 /* Questions to the client. The io thread owns the socket; the main thread waits on an eventfd with poll(),
- * which a signal ends, unlike a condition variable. */
+ * which a signal ends, unlike a condition variable.
+ *
+ * A client's sockets connect one by one: its first cell can ask before its stdin socket is there. The
+ * question is then kept and sent again until somebody takes it or its request is replied to. */
 #include "jkernel/server/server.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define RESEND_PAUSE 20 /* ms */
 
 int jk_input_open(jk_input *input)
 {
@@ -14,8 +20,15 @@ int jk_input_open(jk_input *input)
     return input->answered < 0 ? -1 : jk_mutex_open(&input->lock);
 }
 
+static void unsent_drop(jk_input *input)
+{
+    if (input->unsent) jk_entry_release(input->unsent);
+    input->unsent = NULL;
+}
+
 void jk_input_clear(jk_input *input)
 {
+    unsent_drop(input);
     free(input->answer);
     input->answer = NULL;
     if (input->answered >= 0) close(input->answered);
@@ -118,12 +131,9 @@ void jk_input_receive(jk_server *server)
     }
 }
 
-void jk_input_send(jk_server *server, const jk_entry *entry)
+/* False: the client's stdin socket is not connected. */
+static bool question_send(jk_server *server, const jk_entry *entry)
 {
-    /* What is in the socket now answers an older question. */
-    jk_input_receive(server);
-    answer_forget(&server->input, true);
-
     jk_buffer header = {0};
     jk_session_header(&server->session, "input_request", entry->date, &header);
     jk_envelope envelope = {
@@ -132,8 +142,36 @@ void jk_input_send(jk_server *server, const jk_entry *entry)
         .parent = {entry->parent->header, entry->parent->size},
         .content = {entry->content.data, entry->content.size},
     };
-    if (header.failed || jk_envelope_send(&envelope, server->sockets[JK_STDIN], server->signer) != 0) {
-        jk_log("cannot ask for input: %s", zmq_strerror(zmq_errno()));
-    }
+    bool sent = !header.failed && jk_envelope_send(&envelope, server->sockets[JK_STDIN], server->signer) == 0;
+    bool reached = !sent || errno != EHOSTUNREACH;
+    if (!sent) jk_log("cannot ask for input: %s", zmq_strerror(zmq_errno()));
     jk_buffer_clear(&header);
+    return reached;
+}
+
+void jk_input_send(jk_server *server, jk_entry *entry)
+{
+    /* What is in the socket now answers an older question. */
+    jk_input_receive(server);
+    answer_forget(&server->input, true);
+    unsent_drop(&server->input);
+    if (question_send(server, entry)) {
+        jk_entry_release(entry);
+    } else {
+        jk_log("stdin: the client is not connected yet");
+        server->input.unsent = entry;
+    }
+}
+
+int jk_input_resend(jk_server *server)
+{
+    if (!server->input.unsent) return -1;
+    if (!question_send(server, server->input.unsent)) return RESEND_PAUSE;
+    unsent_drop(&server->input);
+    return -1;
+}
+
+void jk_input_end(jk_server *server, const jk_request *request)
+{
+    if (server->input.unsent && server->input.unsent->to == request->message) unsent_drop(&server->input);
 }

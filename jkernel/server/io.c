@@ -44,6 +44,8 @@ void *jk_io_run(void *argument)
     while (!atomic_load(&server->stopping)) {
         zmq_pollitem_t items[ITEMS];
         int delay = jk_iopub_send(server);
+        int resend = jk_input_resend(server);
+        if (resend >= 0 && (delay < 0 || resend < delay)) delay = resend;
         int count = items_fill(server, items);
         int ready = zmq_poll(items, count, delay);
         if (ready < 0 && zmq_errno() == ETERM) break;

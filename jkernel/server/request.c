@@ -11,7 +11,6 @@ jk_parent *jk_parent_create(jk_bytes header)
     if (!parent) return NULL;
     atomic_init(&parent->references, 1);
     atomic_init(&parent->silent, false);
-    parent->below = NULL;
     parent->size = header.size;
     if (header.size) memcpy(parent->header, header.data, header.size);
     return parent;
@@ -66,7 +65,6 @@ void jk_request_release(jk_request *request)
     if (!request) return;
     jk_message_release(request->message);
     jk_parent_release(request->parent);
-    jk_subshell_release(request->subshell);
     free(request);
 }
 

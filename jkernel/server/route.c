@@ -7,7 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum duty { TO_EXECUTOR, KERNEL_INFO, CONNECT, INTERRUPT, SHUTDOWN, SUBSHELLS, DEBUG, UNKNOWN } duty;
+typedef enum duty {
+    TO_EXECUTOR,
+    KERNEL_INFO,
+    CONNECT,
+    INTERRUPT,
+    SHUTDOWN,
+    DEBUG,
+    UNSUPPORTED,
+    UNKNOWN
+} duty;
 
 static duty duty_of(const char *type)
 {
@@ -29,9 +38,9 @@ static duty duty_of(const char *type)
         {"interrupt_request", INTERRUPT},
         {"shutdown_request", SHUTDOWN},
         {"debug_request", DEBUG},
-        {"create_subshell_request", SUBSHELLS},
-        {"delete_subshell_request", SUBSHELLS},
-        {"list_subshell_request", SUBSHELLS},
+        {"create_subshell_request", UNSUPPORTED},
+        {"delete_subshell_request", UNSUPPORTED},
+        {"list_subshell_request", UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof duties / sizeof duties[0]; i++) {
         if (strcmp(type, duties[i].type) == 0) return duties[i].duty;
@@ -101,12 +110,12 @@ static bool answer_shutdown(jk_server *server, jk_channel channel, const jk_mess
     return restart;
 }
 
-static void answer_subshells(jk_server *server, jk_channel channel, const jk_message *message)
+static void answer_no_subshell(jk_server *server, jk_channel channel, const jk_message *message)
 {
-    jk_buffer content = {0};
-    jk_subshell_answer(server, message, &content);
-    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
-    jk_buffer_clear(&content);
+    answer_text(server, channel, message,
+                "{\"status\":\"error\",\"ename\":\"SubshellError\",\"evalue\":\"this kernel has no "
+                "subshells; send the "
+                "request without subshell_id\",\"traceback\":[],\"execution_count\":null}");
 }
 
 /* Answer between busy and idle. */
@@ -124,22 +133,15 @@ static void serve(jk_server *server, jk_channel channel, const jk_message *messa
         answer_text(server, channel, message, "{\"status\":\"ok\"}");
         break;
     case SHUTDOWN: restart = answer_shutdown(server, channel, message, parent); break;
-    case SUBSHELLS: answer_subshells(server, channel, message); break;
-    case DEBUG:
-    case TO_EXECUTOR:
+    case TO_EXECUTOR: answer_no_subshell(server, channel, message); break;
+    case DEBUG: break; /* jk_debug_request() */
+    case UNSUPPORTED: jk_log("%s: this kernel has no subshells", message->type); break;
     case UNKNOWN: jk_log("%s is not a request this kernel knows", message->type); break;
     }
     jk_status_idle(server, parent, NULL);
     jk_parent_release(parent);
     /* Last: the executor may close the server at once. */
     if (what == SHUTDOWN) jk_shutdown(server, restart, 0);
-}
-
-static const char *no_subshell(const jk_server *server)
-{
-    return server->executor->subshell_open
-               ? "there is no subshell with this subshell_id; create one, or send the request without it"
-               : "this kernel runs without subshells; send the request without subshell_id";
 }
 
 static void route(jk_server *server, jk_channel channel, jk_message *message)
@@ -149,7 +151,7 @@ static void route(jk_server *server, jk_channel channel, jk_message *message)
         jk_debug_request(server, channel, message);
         return;
     }
-    if (what != TO_EXECUTOR) {
+    if (what != TO_EXECUTOR || (message->subshell && channel == JK_SHELL)) {
         serve(server, channel, message, what);
         jk_message_release(message);
         return;
@@ -159,17 +161,8 @@ static void route(jk_server *server, jk_channel channel, jk_message *message)
         jk_log("no memory for a request; it is lost");
         return;
     }
-    jk_inbox *inbox = &server->inbox;
-    if (message->subshell && channel == JK_SHELL) {
-        request->subshell = jk_subshell_find(server, message->subshell);
-        inbox = request->subshell ? &request->subshell->inbox : NULL;
-    }
-    if (inbox && jk_inbox_push(inbox, request)) return;
-    if (inbox == &server->inbox) {
-        jk_request_release(request);
-    } else {
-        jk_request_refuse(request, no_subshell(server));
-    }
+    if (channel == JK_SHELL) jk_shell_announce(server, request);
+    jk_inbox_push(&server->inbox, request);
 }
 
 int jk_route_receive(jk_server *server, jk_channel channel, int most)

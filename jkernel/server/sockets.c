@@ -31,6 +31,8 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
     } else {
         /* A client that reconnects comes back with its old identity. */
         result |= option_set(socket, ZMQ_ROUTER_HANDOVER, 1);
+        /* A question to nobody must be noticed; a reply to nobody is dropped. */
+        if (channel == JK_STDIN) result |= option_set(socket, ZMQ_ROUTER_MANDATORY, 1);
     }
     if (config->transport == JK_TCP && strchr(config->ip, ':')) result |= option_set(socket, ZMQ_IPV6, 1);
     if (config->curve_secret[0]) {

@@ -19,8 +19,8 @@ class OwnKernelspec:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _data_folder(spec_folder):
-    OwnKernelspec.data_folder = _jupyter_folder(spec_folder)
+def _data_folder(data_folder):
+    OwnKernelspec.data_folder = data_folder
 
 
 class TestWelcome(OwnKernelspec, jupyter_kernel_test.IopubWelcomeTests):
@@ -55,16 +55,7 @@ class TestConformance(OwnKernelspec, jupyter_kernel_test.KernelTests):
     code_clear_output = "from IPython.display import clear_output; clear_output()"
 
 
-def _jupyter_folder(spec_folder):
-    """The suite starts kernels by name: give it a data folder in which `drupe` is ours."""
-    data = spec_folder.parent / (spec_folder.name + "-data")
-    if not data.exists():
-        data.mkdir()
-        (data / "kernels").symlink_to(spec_folder)
-    return pathlib.Path(data)
-
-
-def test_the_suite_runs_our_kernel(spec_folder, monkeypatch):
-    monkeypatch.setenv("JUPYTER_PATH", str(_jupyter_folder(spec_folder)))
+def test_the_suite_runs_our_kernel(spec_folder, data_folder, monkeypatch):
+    monkeypatch.setenv("JUPYTER_PATH", str(data_folder))
     spec = KernelSpecManager().get_kernel_spec("drupe")
     assert pathlib.Path(spec.resource_dir).resolve() == (spec_folder / "drupe").resolve()

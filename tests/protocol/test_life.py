@@ -161,3 +161,26 @@ def test_install_says_what_is_wrong(tmp_path):
     (tmp_path / "file").write_text("")
     blocked = drupe("install", "--prefix", str(tmp_path / "file"))
     assert blocked.returncode == 1 and blocked.stderr.startswith("drupe: ") and blocked.stderr.count("\n") == 1
+
+
+def test_the_first_cell_is_announced_before_python_is_ready(spec_folder, tmp_path):
+    """A client takes the idle of what it asked earlier for the end of its cell, unless busy comes at once."""
+    startup = tmp_path / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    go = tmp_path / "go"
+    (startup / "wait.py").write_text("import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)" % str(go))
+    kernel = support.Kernel(spec_folder, {"IPYTHONDIR": str(tmp_path)})
+    try:
+        first, second = kernel.send("print('first')"), kernel.send("print('second')")
+        kernel.wait_iopub(lambda m: m["msg_type"] == "status" and m["parent_header"].get("msg_id") == first)
+        asked = kernel.client.kernel_info()
+        kernel.wait_idle(asked)
+        kernel.wait_iopub(lambda m: kernel.log[-1]["parent_header"].get("msg_id") == first)  # busy is said again
+        states = [m["content"]["execution_state"] for m in kernel.of_parent(first)]
+        assert states == ["busy", "busy"] and kernel.of_parent(second) == []
+        go.touch()
+        run = kernel.finish(first, 60)
+        assert run.types == ["status", "status", "execute_input", "stream", "status"]
+        assert kernel.finish(second).types == ["status", "execute_input", "stream", "status"]
+    finally:
+        kernel.close()

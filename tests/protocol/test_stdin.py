@@ -1,6 +1,9 @@
 """input() and getpass through the front-end."""
 import time
 
+import support
+import zmq
+
 
 def test_input(kernel):
     msg_id = kernel.send("print('first'); name = input('your name: ')\nprint('hello', name)", allow_stdin=True)
@@ -58,3 +61,38 @@ def test_a_thread_that_asks_gets_a_clear_error(kernel):
     run = kernel.run("import threading\ndef ask():\n    try: input()\n    except Exception as e: print(e)\n"
                      "t = threading.Thread(target=ask); t.start(); t.join()", allow_stdin=True)
     assert "main thread" in run.text()
+
+
+def test_a_client_whose_stdin_socket_connects_late(kernel, raw):
+    """A client's sockets connect one by one, and nothing tells the kernel when they all have."""
+    identity = b"late-stdin"
+    shell, stdin = (raw.context.socket(zmq.DEALER) for _ in range(2))
+    info = kernel.manager.get_connection_info()
+    for socket, port in ((shell, "shell_port"), (stdin, "stdin_port")):
+        socket.linger, socket.identity = 0, identity
+    shell.connect("tcp://%s:%d" % (info["ip"], info["shell_port"]))
+
+    def execute(code):
+        frames, header = raw.frames("execute_request", {"code": code, "allow_stdin": True})
+        shell.send_multipart(frames)
+        return header["msg_id"]
+
+    given_up = execute("try: input('given up')\nexcept KeyboardInterrupt: print('broken')")
+    kernel.started(given_up)
+    time.sleep(0.2)
+    kernel.interrupt()
+    kernel.wait_idle(given_up)
+
+    asking = execute("print('got', input('who? '))")
+    kernel.started(asking)
+    time.sleep(0.2)
+    stdin.connect("tcp://%s:%d" % (info["ip"], info["stdin_port"]))
+    assert stdin.poll(support.TIMEOUT * 1000)
+    _, frames = raw.session.feed_identities(stdin.recv_multipart())
+    question = raw.session.deserialize(frames)
+    assert question["content"]["prompt"] == "who? " and question["parent_header"]["msg_id"] == asking
+    stdin.send_multipart(raw.frames("input_reply", {"value": "late"})[0])
+    kernel.wait_idle(asking)
+    said = [m["content"]["text"] for m in kernel.of_parent(asking) if m["msg_type"] == "stream"]
+    assert "".join(said) == "got late\n"
+    assert not stdin.poll(100)  # the question that was given up does not come

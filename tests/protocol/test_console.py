@@ -1,0 +1,204 @@
+"""jupyter console in a terminal: everything has a plain form, and what is typed has its effect."""
+import os
+import re
+import sys
+import time
+
+import pexpect
+import pytest
+
+TIMEOUT = 60
+ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+class Console:
+    """A terminal with jupyter console in it, which reads plain lines."""
+
+    test_mode = True
+
+    def __init__(self, data_folder, *arguments, kernel=("--kernel", "drupe")):
+        paths = [str(data_folder), os.environ.get("JUPYTER_PATH", "")]
+        environment = {**os.environ, "JUPYTER_PATH": os.pathsep.join(paths), "PROMPT_TOOLKIT_NO_CPR": "1",
+                       "PAGER": "cat", "TERM": "xterm"}
+        if self.test_mode:
+            environment["JUPYTER_CONSOLE_TEST"] = "1"
+        self.terminal = pexpect.spawn(sys.executable, ["-m", "jupyter_console", *kernel, *arguments], env=environment,
+                                      timeout=TIMEOUT, encoding="utf-8", dimensions=(50, 200))
+        self.banner = self.prompt()
+
+    def expect(self, pattern):
+        """Wait for a pattern; the text before it, without colours."""
+        self.terminal.expect(pattern)
+        return ANSI.sub("", self.terminal.before).replace("\r", "")
+
+    def prompt(self):
+        """Wait for the next prompt; the text since the last one."""
+        return self.expect(r"In \[\d+\]: ")
+
+    def type(self, line):
+        """Type a line at the prompt and see it echoed."""
+        self.terminal.sendline(line)
+        self.terminal.expect_exact(line)
+
+    def run(self, line):
+        self.type(line)
+        return self.prompt()
+
+    def close(self):
+        self.terminal.close(force=True)
+
+
+@pytest.fixture
+def console(data_folder):
+    opened = Console(data_folder, "--ZMQTerminalInteractiveShell.image_handler=None")
+    yield opened
+    opened.close()
+
+
+def test_a_session(console):
+    assert "Jupyter console" in console.banner and "Drupe" in console.banner and "Python" in console.banner
+    assert "Out[1]: 42" in console.run("6*7")
+    assert "Out[2]: 43" in console.run("_ + 1")
+    assert "to stdout\n" in console.run("print('to stdout')")
+    assert "to stderr\n" in console.run("import sys; print('to stderr', file=sys.stderr)")
+    assert "from a child\n" in console.run("!echo from a child")
+    failed = console.run("1/0")
+    assert "ZeroDivisionError" in failed and "division by zero" in failed and "1/0" in failed
+    assert "SyntaxError" in console.run("x = = 1")
+    assert "Figure" in console.run("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")
+    assert "drupe.Device" in console.run("import drupe; drupe.Device('host')")
+    assert "alive" in console.run("print('alive')")
+
+
+def test_questions(console):
+    console.type("name = input('your name? ')")
+    console.expect(r"your name\? ")
+    console.terminal.sendline("Zoë")
+    console.prompt()
+    assert "Out[2]: 'Zoë'" in console.run("name")
+
+    console.type("import getpass; secret = getpass.getpass('the word? ')")
+    console.expect(r"the word\? ")
+    console.terminal.waitnoecho(TIMEOUT)
+    console.terminal.sendline("hush")
+    assert "hush" not in console.prompt()
+    assert "Out[4]: 'hush'" in console.run("secret")
+
+    console.type("input('more? ')")
+    console.expect(r"more\? ")
+    console.terminal.sendeof()
+    assert "EOFError" in console.prompt()
+
+
+def test_interrupts(console):
+    for endless in ("while True: pass", "import time; time.sleep(600)", "import threading; threading.Event().wait()"):
+        console.type("print('be' + 'gun', flush=True); exec(%r)" % endless)
+        console.expect("begun")
+        console.terminal.sendintr()
+        assert "KeyboardInterrupt" in console.prompt()
+    console.type("input('still there? ')")
+    console.expect(r"still there\? ")
+    shown = 1  # Python's readline does not notice a signal that comes just before it begins to wait
+    while shown:
+        console.terminal.sendintr()
+        shown = console.terminal.expect(["KeyboardInterrupt", pexpect.TIMEOUT], timeout=15)
+    console.prompt()
+    assert "alive" in console.run("print('alive')")
+
+
+def test_pages(console):
+    assert "Return the number of items in a container" in console.run("len?")
+    console.run("import json")
+    assert "def dumps(" in console.run("json.dumps??")
+    assert "Available line magics" in console.run("%lsmagic")
+
+
+def test_exit(console):
+    console.type("exit")
+    assert "Shutting down kernel" in console.expect(pexpect.EOF)
+    console.terminal.wait()
+    assert console.terminal.exitstatus == 0
+
+
+def test_the_end_of_input_exits(console):
+    console.terminal.sendeof()
+    console.expect(r"exit \(\[y\]/n\)\?")
+    console.terminal.sendline("y")
+    assert "Shutting down kernel" in console.expect(pexpect.EOF)
+
+
+def test_late_output_of_a_thread_on_enter(console, tmp_path):
+    """Whatever comes after the cell is shown when the user presses Enter next."""
+    go = tmp_path / "go"
+    console.run("import os, threading, time; go = %r" % str(go))
+    console.run("wait = lambda: os.path.exists(go) or time.sleep(0.01) or wait()")
+    console.run("threading.Thread(target=lambda: wait() and print('late ' + 'words')).start()")
+    go.touch()
+    deadline = time.monotonic() + TIMEOUT
+    shown = ""
+    while "late words" not in shown:
+        assert time.monotonic() < deadline
+        console.terminal.sendline(" ")
+        shown += console.prompt()
+
+
+def test_a_cell_that_is_aborted(fresh, data_folder, tmp_path):
+    """Another client's cell fails while the console's waits behind it."""
+    console = Console(data_folder, kernel=("--existing", fresh.manager.connection_file))
+    try:
+        for attempt in range(20):  # the console's cell may come too late to be aborted
+            go = tmp_path / ("go%d" % attempt)
+            blocker = fresh.send("import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)\n1/0" % str(go))
+            fresh.started(blocker)
+            console.type("print('not ' + 'aborted')")
+            time.sleep(0.1 * (attempt + 1))
+            go.touch()
+            shown = console.prompt()
+            fresh.finish(blocker)
+            if "Aborted" in shown:
+                break
+        assert "Aborted" in shown and "not aborted" not in shown
+        assert "still here" in console.run("print('still ' + 'here')")
+    finally:
+        console.close()
+    assert fresh.run("1+1").result == "2"  # a console that did not start the kernel leaves it running
+
+
+class Editor(Console):
+    """The console with its line editor. It draws the prompt again with every key."""
+
+    test_mode = False
+
+    def prompt(self, number=1):
+        return self.expect(r"In \[(?:\x1b\[[0-9;]*m)*%d(?:\x1b\[[0-9;]*m)*\]" % number)
+
+    def enter(self, keys, number):
+        """Press keys and Enter; what is shown until prompt `number`."""
+        self.terminal.send(keys + "\r")
+        return self.prompt(number)
+
+
+@pytest.fixture
+def editor(data_folder):
+    opened = Editor(data_folder, "--ZMQTerminalInteractiveShell.display_completions=readlinelike")
+    yield opened
+    opened.close()
+
+
+def test_the_line_editor(editor, tmp_path):
+    editor.enter("alphabet_soup = 40", 2)
+    assert "42" in editor.enter("alphabet_s\t + 2", 3)  # completed by the kernel
+
+    (tmp_path / "loaded.py").write_text("loaded = alphabet_soup + 59")
+    editor.enter("%%load %s" % (tmp_path / "loaded.py"), 4)
+    editor.expect(r"\+ ?(?:\x1b\[[0-9;]*m)* ?(?:\x1b\[[0-9;]*m)*59")
+    editor.enter("", 5)
+    assert "99" in editor.enter("loaded", 6)
+
+    editor.terminal.send("dropped = 1\x03")  # Ctrl-C at the prompt clears the line and nothing else
+    assert "40" in editor.enter("alphabet_soup", 7)
+    assert "NameError" in editor.enter("dropped", 8)
+
+    editor.terminal.send("for i in range(2):\r")  # Enter asks the kernel whether that is all, and how far to indent
+    editor.expect(r"\.\.\.: ")
+    assert "round 1" in editor.enter("print('round', i)\r", 9)
