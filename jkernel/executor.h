@@ -53,9 +53,9 @@ typedef struct jk_executor {
      * language. NULL: the kernel has no debugger; the server then answers with an error. */
     void (*debug)(void *self, jk_request *request);
     /* Serve a new subshell on a thread of the executor's own: wait for jk_subshell_fd(), call
-     * jk_subshell_next(), reply, until it has ended; then jk_subshell_release(). `subshell` is *taken* when
-     * the result is 0; -1 refuses it. Control thread; never blocks, never waits for the language. NULL: the
-     * kernel has no subshells. */
+     * jk_subshell_next(), reply, until it has ended; then jk_subshell_end() and jk_subshell_release().
+     * `subshell` is *taken* when the result is 0; -1 refuses it. Control or io thread; never blocks, never
+     * waits for the language. NULL: the kernel has no subshells. */
     int (*subshell_open)(void *self, jk_subshell *subshell);
 } jk_executor;
 
@@ -100,16 +100,22 @@ int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 /* --- Subshells: the thread that serves one ----------------------------------------------------------------
  */
 
+/* Its functions may be called at any time while a reference is held, also after the server was closed. */
+jk_subshell *jk_subshell_retain(jk_subshell *subshell); /* NULL-safe */
+void jk_subshell_release(jk_subshell *subshell);        /* NULL-safe */
 const char *jk_subshell_id(const jk_subshell *subshell);
 /* A descriptor that polls readable while requests wait, or the subshell has ended. */
 int jk_subshell_fd(const jk_subshell *subshell);
 /* Clear the descriptor and take the next request, for which `status: busy` is published; NULL when there is
- * none.
- * `*ended` tells that the subshell was deleted, or that the server goes down, and no request will follow. As
- * in jk_server_dispatch(), one execute_request at a time is out. */
+ * none. `*ended` tells that the subshell was deleted, or that the server goes down, and no request will
+ * follow; an unfinished one is still replied to. As in jk_server_dispatch(), one execute_request at a time is
+ * out. The subshell's thread. */
 jk_request *jk_subshell_next(jk_subshell *subshell, bool *ended);
-void jk_subshell_release(
-    jk_subshell *subshell); /* NULL-safe; whatever is still queued is answered as aborted */
+/* Make jk_subshell_fd() readable. Any thread. */
+void jk_subshell_wake(jk_subshell *subshell);
+/* As delete_subshell_request does: its id is unknown from now on, what is queued is answered as aborted, what
+ * runs may finish. Any thread; never blocks. */
+void jk_subshell_end(jk_subshell *subshell);
 
 /* --- One request: main thread unless said otherwise ----------------------------------------------------- */
 
@@ -159,7 +165,8 @@ jk_bytes jk_parent_header(const jk_parent *parent);
 void jk_parent_silence(jk_parent *parent, bool silent);
 bool jk_parent_silent(const jk_parent *parent);
 
-/* The cell that is executing now, retained; NULL between cells. */
+/* The cell that is executing now, retained; NULL between cells. Where several run, in as many shells, the one
+ * that began last. */
 jk_parent *jk_server_current_cell(jk_server *server);
 
 /* Publish a message on iopub: `content` and `metadata` are JSON objects (metadata may be empty = {}); buffers
@@ -175,16 +182,20 @@ bool jk_server_has_room(jk_server *server);
 
 /* Append text (UTF-8, any length) to a stream of a cell. Consecutive text of the same parent and stream is
  * coalesced: the first chunk leaves at once (text
- * without a line end within 2 ms), later ones within 30 ms. Text pending on the captured
- * descriptors is taken first, so that Python's and C's output keep their order. `parent` NULL means the
- * running cell, else the last one. In a forked child the text goes to descriptor 1 or 2 instead. */
+ * without a line end within 2 ms), later ones within 30 ms, while no request is served within 300 ms. After a
+ * burst no more than 600 stream messages leave in a second, which only streams that alternate come to. Text
+ * pending on the captured descriptors is taken first, so that Python's and C's output keep their order.
+ * `parent` NULL means the running cell, else the last one. In a forked child the text goes to descriptor 1 or
+ * 2 instead. */
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 
-/* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Returns 0, or -1
- * on timeout. */
+/* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Text written
+ * while no request is served is not hurried: it leaves by itself every 300 ms, so that a client which waits
+ * for silence finds it. Returns 0, or -1 on timeout. */
 int jk_server_flush(jk_server *server, int timeout_ms);
 
-/* --- Input: main thread --------------------------------------------------------------------------------- */
+/* --- Input: one thread at a time --------------------------------------------------------------------------
+ */
 
 /* Ask the client that sent `request` for a line (input_request). Stale answers are discarded first. Returns
  * 0, or -1 when the server is closed or memory is out. */

@@ -124,6 +124,7 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code)
     if (atomic_exchange(&server->shutdown, true)) return;
     watchdog_start(&server->watchdog, exit_code ? ORPHAN_PATIENCE : SHUTDOWN_PATIENCE, exit_code);
     jk_input_close(&server->input);
+    jk_subshells_close(server);
     server->executor->shutdown(server->executor->self, restart);
     jk_children_signal(SIGTERM, false);
 }
@@ -148,6 +149,11 @@ void *jk_control_run(void *argument)
         if (zmq_poll(items, count, watching && watch->pidfd < 0 ? PARENT_LOOK : -1) < 0) continue;
         if (items[WAKE].revents) jk_event_clear(server->replies.wake);
         replies_send(server);
+        int ended_by = jk_ending_asked();
+        if (ended_by) {
+            jk_log("ending on signal %d", ended_by);
+            jk_shutdown(server, false, 128 + ended_by);
+        }
         if (items[CONTROL].revents) jk_route_receive(server, JK_CONTROL, 64);
         if (watching && jk_parent_watch_gone(watch)) {
             watch->reported = true;

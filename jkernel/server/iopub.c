@@ -102,6 +102,13 @@ static void publish_note(jk_server *server, const jk_entry *entry)
     publish_text(server, entry, JK_STDERR, text, (size_t)size);
 }
 
+static void pace_pay(jk_outbox *outbox)
+{
+    int64_t now = jk_clock();
+    if (outbox->rate_since < now) outbox->rate_since = now;
+    outbox->rate_since += JK_SECOND / JK_STREAM_RATE;
+}
+
 static void publish_stream(jk_server *server, const jk_entry *entry)
 {
     jk_outbox *outbox = &server->outbox;
@@ -112,6 +119,7 @@ static void publish_stream(jk_server *server, const jk_entry *entry)
     outbox->last_parent = entry->parent;
     outbox->last_stream = entry->stream;
     outbox->last_sent = jk_clock();
+    pace_pay(outbox);
 }
 
 static void publish_message(jk_server *server, jk_entry *entry)
@@ -124,7 +132,7 @@ static void publish_message(jk_server *server, jk_entry *entry)
 static void reply_send(jk_server *server, jk_entry *entry)
 {
     jk_input_end(server, entry->request);
-    if (entry->flags & JK_REPLY_ABORT_QUEUED) jk_shell_abort(server);
+    if (entry->flags & JK_REPLY_ABORT_QUEUED) jk_shell_abort(server, entry->request);
     if (entry->request->channel == JK_CONTROL) {
         jk_replies_push(server, entry);
         return;
@@ -178,7 +186,8 @@ static int stall_delay(jk_outbox *outbox, jk_entry *head)
     }
     int64_t rest = outbox->stall_since + outbox->patience - now;
     if (rest > 0) return rest < STALL_LOOK * JK_MILLISECOND ? delay_ms(rest) : STALL_LOOK;
-    jk_entry_give_way(outbox, head);
+    /* The others still see what is small, as they see statuses. */
+    if (head->content.size >= COPIED_BELOW) jk_entry_give_way(outbox, head);
     return 0;
 }
 
@@ -196,6 +205,14 @@ static int line_delay(jk_outbox *outbox, const jk_entry *head)
     return delay > 0 ? delay_ms(delay) : 0;
 }
 
+/* How long the next stream message waits so that no more than JK_STREAM_RATE a second leave, after a burst:
+ * streams that alternate cannot be merged without losing their order. */
+static int64_t pace_delay(const jk_outbox *outbox)
+{
+    int64_t delay = outbox->rate_since - JK_STREAM_BURST * JK_SECOND / JK_STREAM_RATE - jk_clock();
+    return delay > 0 ? delay : 0;
+}
+
 /* ms until the head of the queue may leave; -1 when it is empty. */
 static int head_delay(jk_outbox *outbox)
 {
@@ -205,24 +222,23 @@ static int head_delay(jk_outbox *outbox)
     int stall = stall_delay(outbox, head);
     if (stall > 0 || head->kind != JK_ENTRY_STREAM) return stall;
 
-    bool follows =
-        outbox->last_sent && head->parent == outbox->last_parent && head->stream == outbox->last_stream;
+    if (outbox->hurry) return 0;
+    int64_t pace = pace_delay(outbox);
     bool may_grow =
         head == outbox->tail && outbox->pushed > outbox->urgent && head->content.size + 4 <= JK_STREAM_MOST;
-    if (!may_grow) return 0;
+    if (outbox->serving == 0 && outbox->others == 0) {
+        /* Between cells all text waits together and leaves together. */
+        int64_t quiet = outbox->pushed > outbox->urgent && outbox->last_sent
+                            ? outbox->last_sent + JK_STREAM_PAUSE_BETWEEN - jk_clock()
+                            : 0;
+        if (quiet > 0) return delay_ms(quiet);
+        if (!may_grow) outbox->urgent = outbox->pushed;
+    }
+    if (!may_grow || pace > 0) return delay_ms(pace);
+    bool follows =
+        outbox->last_sent && head->parent == outbox->last_parent && head->stream == outbox->last_stream;
     int64_t delay = follows ? outbox->last_sent + JK_STREAM_PAUSE - jk_clock() : 0;
     return delay > 0 ? delay_ms(delay) : line_delay(outbox, head);
-}
-
-static jk_entry *head_pop(jk_outbox *outbox)
-{
-    jk_entry *head = outbox->head;
-    outbox->head = head->next;
-    if (!outbox->head) outbox->tail = NULL;
-    head->next = NULL;
-    outbox->bytes -= head->cost;
-    if (outbox->line == head) outbox->line = NULL;
-    return head;
 }
 
 int jk_iopub_send(jk_server *server)
@@ -236,7 +252,7 @@ int jk_iopub_send(jk_server *server)
     for (int i = 0; i < BATCH; i++) {
         delay = head_delay(outbox);
         if (delay != 0) break;
-        jk_entry *entry = head_pop(outbox);
+        jk_entry *entry = jk_outbox_pop_locked(outbox);
         pthread_mutex_unlock(&outbox->lock);
         entry_send(server, entry);
         pthread_mutex_lock(&outbox->lock);

@@ -30,10 +30,14 @@ void jk_outbox_clear(jk_outbox *outbox)
     }
     outbox->tail = NULL;
     outbox->bytes = 0;
-    jk_parent_release(outbox->cell);
+    while (outbox->cell) {
+        jk_parent *cell = outbox->cell;
+        outbox->cell = cell->below;
+        jk_parent_release(cell);
+    }
     jk_parent_release(outbox->last_cell);
     jk_parent_release(outbox->last_parent);
-    outbox->cell = outbox->last_cell = outbox->last_parent = NULL;
+    outbox->last_cell = outbox->last_parent = NULL;
     if (outbox->wake >= 0) close(outbox->wake);
     outbox->wake = -1;
     pthread_mutex_unlock(&outbox->lock);
@@ -73,6 +77,11 @@ static void entry_account(jk_outbox *outbox, jk_entry *entry)
     entry->cost = cost;
 }
 
+static bool entry_is_text(const jk_entry *entry)
+{
+    return entry->kind == JK_ENTRY_STREAM || entry->kind == JK_ENTRY_NOTE;
+}
+
 static void wake_locked(jk_outbox *outbox)
 {
     if (!outbox->sleeping || outbox->closed) return;
@@ -109,9 +118,29 @@ int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry)
     }
     outbox->tail = entry;
     outbox->pushed++;
+    if (!entry_is_text(entry)) outbox->others++;
     entry_account(outbox, entry);
     wake_locked(outbox);
     return 0;
+}
+
+jk_entry *jk_outbox_pop_locked(jk_outbox *outbox)
+{
+    jk_entry *head = outbox->head;
+    outbox->head = head->next;
+    if (!outbox->head) outbox->tail = NULL;
+    head->next = NULL;
+    outbox->bytes -= head->cost;
+    if (!entry_is_text(head)) outbox->others--;
+    if (outbox->line == head) outbox->line = NULL;
+    return head;
+}
+
+void jk_outbox_hurry(jk_outbox *outbox)
+{
+    pthread_mutex_lock(&outbox->lock);
+    outbox->hurry = true;
+    pthread_mutex_unlock(&outbox->lock);
 }
 
 int jk_outbox_push(jk_server *server, jk_entry *entry)
@@ -136,7 +165,7 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
     jk_outbox *outbox = &server->outbox;
     int result = 0;
     pthread_mutex_lock(&outbox->lock);
-    if (!parent) parent = outbox->last_cell;
+    if (!parent) parent = outbox->cell ? outbox->cell : outbox->last_cell;
     if (parent && jk_parent_silent(parent)) size = 0;
     while (size > 0 && result == 0) {
         jk_entry *tail = outbox->tail;
@@ -243,7 +272,9 @@ int jk_server_flush(jk_server *server, int timeout_ms)
     jk_outbox *outbox = &server->outbox;
     int64_t deadline = jk_clock() + timeout_ms * JK_MILLISECOND;
     pthread_mutex_lock(&outbox->lock);
-    uint64_t target = outbox->pushed;
+    /* Text between cells keeps its pause; it is nobody's to wait for. */
+    bool between = outbox->serving == 0 && outbox->others == 0 && !outbox->hurry;
+    uint64_t target = between ? 0 : outbox->pushed;
     if (outbox->urgent < target) outbox->urgent = target;
     if (outbox->sent < target) wake_locked(outbox);
     outbox->waiting++;

@@ -26,34 +26,48 @@ void jk_server_started(jk_server *server)
     }
 }
 
+static bool cell_runs_locked(const jk_outbox *outbox, const jk_parent *parent)
+{
+    const jk_parent *cell = outbox->cell;
+    while (cell && cell != parent) cell = cell->below;
+    return cell != NULL;
+}
+
 void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
 {
     jk_outbox *outbox = &server->outbox;
     pthread_mutex_lock(&outbox->lock);
-    if (cell && outbox->cell == parent) { /* announced */
+    if (cell && cell_runs_locked(outbox, parent)) { /* announced */
         pthread_mutex_unlock(&outbox->lock);
         return;
     }
     jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    outbox->serving++;
     if (cell) {
-        jk_parent_release(outbox->cell);
         jk_parent_release(outbox->last_cell);
-        outbox->cell = jk_parent_retain(parent);
         outbox->last_cell = jk_parent_retain(parent);
+        parent->below = outbox->cell;
+        outbox->cell = jk_parent_retain(parent);
     }
     pthread_mutex_unlock(&outbox->lock);
+}
+
+static void cell_end_locked(jk_outbox *outbox, jk_parent *parent)
+{
+    jk_parent **link = &outbox->cell;
+    while (*link && *link != parent) link = &(*link)->below;
+    if (!*link) return;
+    *link = parent->below;
+    parent->below = NULL;
+    jk_parent_release(parent);
 }
 
 /* Clients take any idle for the kernel's: while a cell runs, its busy is said again in the same step. */
 static void idle_locked(jk_outbox *outbox, jk_parent *parent)
 {
+    cell_end_locked(outbox, parent);
     jk_outbox_push_locked(outbox, status_entry(parent, "idle"));
-    if (outbox->cell && outbox->cell == parent) {
-        outbox->cell = NULL;
-        jk_parent_release(parent);
-    } else if (outbox->cell) {
-        jk_outbox_push_locked(outbox, status_entry(outbox->cell, "busy"));
-    }
+    if (outbox->cell) jk_outbox_push_locked(outbox, status_entry(outbox->cell, "busy"));
 }
 
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
@@ -61,6 +75,7 @@ void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_outbox *outbox = &server->outbox;
     pthread_mutex_lock(&outbox->lock);
     if (reply) jk_outbox_push_locked(outbox, reply);
+    if (outbox->serving > 0) outbox->serving--;
     idle_locked(outbox, parent);
     pthread_mutex_unlock(&outbox->lock);
 }
@@ -71,7 +86,7 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_parent_retain(parent);
     pthread_mutex_lock(&outbox->lock);
     jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
-    jk_outbox_push_locked(outbox, reply);
+    if (reply) jk_outbox_push_locked(outbox, reply);
     idle_locked(outbox, parent);
     pthread_mutex_unlock(&outbox->lock);
     jk_parent_release(parent);

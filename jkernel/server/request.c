@@ -11,6 +11,7 @@ jk_parent *jk_parent_create(jk_bytes header)
     if (!parent) return NULL;
     atomic_init(&parent->references, 1);
     atomic_init(&parent->silent, false);
+    parent->below = NULL;
     parent->size = header.size;
     if (header.size) memcpy(parent->header, header.data, header.size);
     return parent;
@@ -65,6 +66,7 @@ void jk_request_release(jk_request *request)
     if (!request) return;
     jk_message_release(request->message);
     jk_parent_release(request->parent);
+    jk_subshell_release(request->subshell);
     free(request);
 }
 

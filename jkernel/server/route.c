@@ -7,16 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum duty {
-    TO_EXECUTOR,
-    KERNEL_INFO,
-    CONNECT,
-    INTERRUPT,
-    SHUTDOWN,
-    DEBUG,
-    UNSUPPORTED,
-    UNKNOWN
-} duty;
+typedef enum duty { TO_EXECUTOR, KERNEL_INFO, CONNECT, INTERRUPT, SHUTDOWN, SUBSHELLS, DEBUG, UNKNOWN } duty;
 
 static duty duty_of(const char *type)
 {
@@ -38,9 +29,9 @@ static duty duty_of(const char *type)
         {"interrupt_request", INTERRUPT},
         {"shutdown_request", SHUTDOWN},
         {"debug_request", DEBUG},
-        {"create_subshell_request", UNSUPPORTED},
-        {"delete_subshell_request", UNSUPPORTED},
-        {"list_subshell_request", UNSUPPORTED},
+        {"create_subshell_request", SUBSHELLS},
+        {"delete_subshell_request", SUBSHELLS},
+        {"list_subshell_request", SUBSHELLS},
     };
     for (size_t i = 0; i < sizeof duties / sizeof duties[0]; i++) {
         if (strcmp(type, duties[i].type) == 0) return duties[i].duty;
@@ -110,12 +101,12 @@ static bool answer_shutdown(jk_server *server, jk_channel channel, const jk_mess
     return restart;
 }
 
-static void answer_no_subshell(jk_server *server, jk_channel channel, const jk_message *message)
+static void answer_subshells(jk_server *server, jk_channel channel, const jk_message *message)
 {
-    answer_text(server, channel, message,
-                "{\"status\":\"error\",\"ename\":\"SubshellError\",\"evalue\":\"this kernel has no "
-                "subshells; send the "
-                "request without subshell_id\",\"traceback\":[],\"execution_count\":null}");
+    jk_buffer content = {0};
+    jk_subshell_answer(server, message, &content);
+    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
+    jk_buffer_clear(&content);
 }
 
 /* Answer between busy and idle. */
@@ -133,15 +124,22 @@ static void serve(jk_server *server, jk_channel channel, const jk_message *messa
         answer_text(server, channel, message, "{\"status\":\"ok\"}");
         break;
     case SHUTDOWN: restart = answer_shutdown(server, channel, message, parent); break;
-    case TO_EXECUTOR: answer_no_subshell(server, channel, message); break;
-    case DEBUG: break; /* jk_debug_request() */
-    case UNSUPPORTED: jk_log("%s: this kernel has no subshells", message->type); break;
+    case SUBSHELLS: answer_subshells(server, channel, message); break;
+    case DEBUG:
+    case TO_EXECUTOR:
     case UNKNOWN: jk_log("%s is not a request this kernel knows", message->type); break;
     }
     jk_status_idle(server, parent, NULL);
     jk_parent_release(parent);
     /* Last: the executor may close the server at once. */
     if (what == SHUTDOWN) jk_shutdown(server, restart, 0);
+}
+
+static const char *no_subshell(const jk_server *server)
+{
+    return server->executor->subshell_open
+               ? "there is no subshell with this subshell_id; create one, or send the request without it"
+               : "this kernel runs without subshells; send the request without subshell_id";
 }
 
 static void route(jk_server *server, jk_channel channel, jk_message *message)
@@ -151,7 +149,7 @@ static void route(jk_server *server, jk_channel channel, jk_message *message)
         jk_debug_request(server, channel, message);
         return;
     }
-    if (what != TO_EXECUTOR || (message->subshell && channel == JK_SHELL)) {
+    if (what != TO_EXECUTOR) {
         serve(server, channel, message, what);
         jk_message_release(message);
         return;
@@ -161,8 +159,18 @@ static void route(jk_server *server, jk_channel channel, jk_message *message)
         jk_log("no memory for a request; it is lost");
         return;
     }
-    if (channel == JK_SHELL) jk_shell_announce(server, request);
-    jk_inbox_push(&server->inbox, request);
+    jk_inbox *inbox = &server->inbox;
+    if (message->subshell && channel == JK_SHELL) {
+        request->subshell = jk_subshell_find(server, message->subshell);
+        inbox = request->subshell ? &request->subshell->inbox : NULL;
+    }
+    if (inbox == &server->inbox && channel == JK_SHELL) jk_shell_announce(server, request);
+    if (inbox && jk_inbox_push(inbox, request)) return;
+    if (inbox == &server->inbox) {
+        jk_request_release(request);
+    } else {
+        jk_request_refuse(request, no_subshell(server));
+    }
 }
 
 int jk_route_receive(jk_server *server, jk_channel channel, int most)

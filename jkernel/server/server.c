@@ -22,11 +22,14 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void fork_child(void)
 {
     atomic_fetch_add(&generations, 1);
+    jk_ending_forget();
+    jk_bound_close();
+    jk_ending_resume();
 }
 
 static void fork_watch(void)
 {
-    pthread_atfork(NULL, NULL, fork_child);
+    pthread_atfork(jk_ending_hold, jk_ending_resume, fork_child);
 }
 
 bool jk_server_forked(const jk_server *server)
@@ -111,9 +114,9 @@ static int parts_open(jk_server *server, char *problem, size_t problem_size)
 {
     /* Every part is opened, so that every part may be cleared. */
     int result = jk_outbox_open(&server->outbox) | jk_inbox_open(&server->inbox) |
-                 jk_input_open(&server->input) | jk_stdio_open(&server->stdio) |
-                 jk_replies_open(&server->replies) | jk_watchdog_open(&server->watchdog) |
-                 jk_session_open(&server->session);
+                 jk_subshells_open(&server->subshells) | jk_input_open(&server->input) |
+                 jk_stdio_open(&server->stdio) | jk_replies_open(&server->replies) |
+                 jk_watchdog_open(&server->watchdog) | jk_session_open(&server->session);
     jk_parent_watch_open(&server->watch);
     jk_debug_open(server);
     if (result != 0) {
@@ -166,16 +169,20 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
     server->generation = atomic_load(&generations);
     sigset_t before;
     signals_block(&before); /* for libzmq's threads */
-    bool good = parts_open(server, problem, problem_size) == 0 &&
+    bool good = jk_process_prepare(problem, problem_size) == 0 &&
+                parts_open(server, problem, problem_size) == 0 &&
                 jk_config_read(connection_file, &server->config, problem, problem_size) == 0 &&
                 trust_open(server, problem, problem_size) == 0 &&
                 jk_sockets_bind(server, problem, problem_size) == 0 &&
                 threads_start(server, problem, problem_size) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (good) {
+        jk_bound_remember(&server->config);
+        jk_ending_watch(server->replies.wake);
         jk_log("serving %s", connection_file);
         return server;
     }
+    jk_line_clean(problem, strnlen(problem, problem_size));
     jk_log("%s", problem);
     atomic_store(&server->closing, true);
     server_stop(server);
@@ -215,11 +222,13 @@ static void outbox_close(jk_outbox *outbox)
 /* From here on nothing is accepted. Locks and conditions stay for late callers. */
 static void server_stop(jk_server *server)
 {
+    jk_ending_forget();
     outbox_close(&server->outbox);
     jk_input_close(&server->input);
     threads_end(server);
     jk_watchdog_clear(&server->watchdog);
     jk_sockets_close(server);
+    jk_bound_remember(NULL);
     jk_inbox_clear(&server->inbox);
     jk_outbox_clear(&server->outbox);
     jk_replies_clear(&server->replies);
@@ -239,7 +248,9 @@ void jk_server_close(jk_server *server)
     static jk_server *closed;
 
     if (!server || !jk_server_alive(server)) return;
+    jk_subshells_close(server);
     jk_stdio_restore(server);
+    jk_outbox_hurry(&server->outbox);
     jk_server_flush(server, CLOSE_FLUSH_MS);
     atomic_store(&server->closing, true);
     if (atomic_load(&server->shutdown)) jk_children_signal(SIGTERM, false);

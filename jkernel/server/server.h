@@ -8,8 +8,8 @@
  *   watchdog   only after a shutdown: ends the process when the main thread does not
  * All but main block every signal that is not raised by a fault.
  *
- * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, input.lock, replies.lock
- * and watchdog.lock are taken alone. */
+ * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, subshells.lock,
+ * input.lock, replies.lock and watchdog.lock are taken alone. */
 #ifndef JK_SERVER_H
 #define JK_SERVER_H
 
@@ -30,6 +30,11 @@
                                     */
 #define JK_STREAM_MOST  (1u << 20) /* bytes of text in one stream message */
 #define JK_STREAM_PAUSE (30 * JK_MILLISECOND)
+/* Between cells: a client that waits for 0.2 s of silence must find them while a thread prints on. */
+#define JK_STREAM_PAUSE_BETWEEN (300 * JK_MILLISECOND)
+/* Stream messages that may go at once, and a second. jupyter_server drops what exceeds 3000 in 3 s. */
+#define JK_STREAM_BURST 1000
+#define JK_STREAM_RATE  600
 #define JK_WRITER_WAIT  (10 * JK_SECOND)
 #define JK_ABORT_SILENCE                                                                                     \
     2 /* ms without a message, after which the socket holds nothing older than a failure */
@@ -41,15 +46,17 @@
 struct jk_parent {
     atomic_uint references;
     atomic_bool silent;
+    jk_parent *below; /* in outbox.cell; under outbox.lock */
     size_t size;
     char header[];
 };
 
 struct jk_request {
     jk_server *server;
-    jk_message *message; /* owned */
-    jk_parent *parent;   /* retained */
-    jk_channel channel;  /* where the reply goes */
+    jk_message *message;   /* owned */
+    jk_parent *parent;     /* retained */
+    jk_channel channel;    /* where the reply goes */
+    jk_subshell *subshell; /* retained; NULL: the main shell's */
     bool is_execute;
     uint64_t ticket;  /* given at dispatch; 0 before */
     jk_request *next; /* in the inbox */
@@ -113,8 +120,11 @@ typedef struct jk_outbox {
     unsigned stalled_at;   /* `landed` at that time */
     int64_t patience;      /* how long writers wait */
     int wake;              /* eventfd */
-    jk_parent *cell;       /* the executing cell, retained */
+    jk_parent *cell;       /* the executing cells, the latest first, each retained; linked by `below` */
     jk_parent *last_cell;  /* the latest cell, executing or not, retained */
+    unsigned serving;      /* requests between busy and idle */
+    size_t others;         /* entries that are not stream text */
+    bool hurry;            /* the server closes: nothing is held back */
     /* Written by the transport's threads. */
     atomic_size_t flight; /* bytes that the transport holds */
     atomic_uint landed;   /* messages that it let go: progress */
@@ -123,6 +133,7 @@ typedef struct jk_outbox {
     jk_parent *last_parent; /* of the latest stream message, retained */
     jk_stream last_stream;
     int64_t last_sent;    /* 0: none yet */
+    int64_t rate_since;   /* stream messages are paid for up to this time */
     const jk_entry *line; /* the head that waits for the end of its line; compared, never followed */
     int64_t line_since;
     int64_t stall_since;
@@ -141,6 +152,10 @@ void jk_entry_release(jk_entry *entry);
 int jk_outbox_push(jk_server *server, jk_entry *entry);
 /* The same under the lock that the caller holds. */
 int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry);
+/* Take the head of a queue that is not empty, under the lock. */
+jk_entry *jk_outbox_pop_locked(jk_outbox *outbox);
+/* From now on no text waits for more of its kind, nor for a slower pace. */
+void jk_outbox_hurry(jk_outbox *outbox);
 /* Append stream text. Waits for nothing. */
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 /* Wait for room, at most JK_WRITER_WAIT; then the oldest stream text gives way. Hold no lock. */
@@ -153,13 +168,13 @@ void jk_outbox_awake(jk_server *server);
 /* Wake the io thread, whatever the outbox holds. Any thread. */
 void jk_outbox_wake(jk_outbox *outbox);
 
-/* Enqueue `status: busy`; with `cell`, the parent becomes the executing cell (nothing happens if it is
+/* Enqueue `status: busy`; with `cell`, the parent becomes an executing cell (nothing happens if it is
  * already). */
 void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
-/* Enqueue `status: idle`, and in the same step `busy` for the cell that still runs, or end the cell. `reply`,
- * when not NULL, goes first and is taken. */
+/* End the cell if it is one, enqueue `status: idle` and, in the same step, `busy` for the latest cell that
+ * still runs. `reply`, when not NULL, goes first and is taken. */
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
-/* busy, the reply and idle of a request that is not run. Takes `reply`. */
+/* busy, the reply (NULL: none) and idle of a request that is not run. Takes `reply`. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
@@ -169,7 +184,7 @@ void jk_iopub_subscriptions(jk_server *server);
 /* Turn an entry of stream text into a note about its loss. Holds outbox.lock. */
 void jk_entry_give_way(jk_outbox *outbox, jk_entry *entry);
 
-/* --- What arrives (shell.c, route.c) ---------------------------------------------------------------------
+/* --- What arrives (shell.c, subshell.c, route.c) -----------------------------------------------------------
  */
 
 typedef struct jk_inbox {
@@ -178,10 +193,10 @@ typedef struct jk_inbox {
     uint64_t tickets;   /* given so far */
     uint64_t executing; /* the ticket of the unfinished execute_request, or 0 */
     unsigned aborting;  /* failed cells whose queue is not cleared yet: no cell may start */
-    bool closed;
-    bool dispatched; /* the main thread has taken, or looked for, its first request */
-    bool announced;  /* the busy of the first cell is out */
-    int ready;       /* eventfd: jk_server_request_fd() */
+    bool closed;        /* nothing is accepted any more */
+    bool dispatched;    /* the main thread has taken, or looked for, its first request */
+    bool announced;     /* the busy of the first cell is out */
+    int ready;          /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
     atomic_bool signalled;
     atomic_bool shut;       /* `ready` is about to be closed */
     atomic_uint signallers; /* threads that may write to `ready` now */
@@ -189,15 +204,52 @@ typedef struct jk_inbox {
 
 int jk_inbox_open(jk_inbox *inbox);
 void jk_inbox_clear(jk_inbox *inbox);
-void jk_inbox_push(jk_inbox *inbox, jk_request *request); /* taken */
+/* Queue `request`, which is *taken*. Returns false, and takes nothing, when the inbox is closed. */
+bool jk_inbox_push(jk_inbox *inbox, jk_request *request);
+/* Accept nothing any more and take what is queued, linked by `next`. */
+jk_request *jk_inbox_close(jk_inbox *inbox);
+/* Make `ready` readable. Any thread, async-signal-safe. */
+void jk_inbox_signal(jk_inbox *inbox);
+/* Clear `ready`, take the first request that may start and publish its busy. NULL: there is none. */
+jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox);
+
+/* A shell beside the main one. References: the list's, the executor's, and one of each of its requests. */
+struct jk_subshell {
+    jk_server *server;
+    atomic_uint references;
+    char id[37]; /* a UUID */
+    jk_inbox inbox;
+    jk_subshell *next; /* in the list */
+};
+
+typedef struct jk_subshells {
+    pthread_mutex_t lock;
+    jk_subshell *first;
+    bool closed; /* no more are made */
+} jk_subshells;
+
+int jk_subshells_open(jk_subshells *subshells);
+/* End all; no more are made. */
+void jk_subshells_close(jk_server *server);
+/* The one with this id, retained, or NULL. */
+jk_subshell *jk_subshell_find(jk_server *server, const char *id);
+/* Perform create_subshell_request, delete_subshell_request or list_subshell_request. The reply's content goes
+ * into `content`. */
+void jk_subshell_answer(jk_server *server, const jk_message *message, jk_buffer *content);
+/* Answer without running it, between busy and idle: failed for `reason`, or aborted (an execute_request) when
+ * that is NULL. Comm messages have no reply. Takes `request`. */
+void jk_request_refuse(jk_request *request, const char *reason);
+/* The content of a failed reply about subshells, with every member that any type of reply must have. */
+void jk_error_content(jk_buffer *content, const char *reason);
 /* io thread: `request` is about to be pushed; publish its busy now when nothing can run before it. */
 void jk_shell_announce(jk_server *server, jk_request *request);
 
 /* Read what waits in a ROUTER socket, at most `most` messages, and route each. Only by the socket's owner.
  * Returns how many. */
 int jk_route_receive(jk_server *server, jk_channel channel, int most);
-/* io thread: take the execute_requests that were sent before a cell failed, and answer them as aborted. */
-void jk_shell_abort(jk_server *server);
+/* io thread: take the execute_requests that were sent to the same shell before the cell `failed` did, and
+ * answer them as aborted. */
+void jk_shell_abort(jk_server *server, const jk_request *failed);
 /* Send a REPLY entry on the socket of `channel`, which the calling thread owns. */
 void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry);
 
@@ -301,7 +353,8 @@ struct jk_server {
     char cell_prefix[JK_CELL_NAME_SIZE - 20]; /* folder and slash: what the names of cells begin with */
     atomic_long execution_count;
     jk_outbox outbox;
-    jk_inbox inbox;
+    jk_inbox inbox; /* the main shell's */
+    jk_subshells subshells;
     jk_input input;
     jk_stdio stdio;
     jk_replies replies;
@@ -354,6 +407,23 @@ void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
 
 /* Send a signal to the descendants of this process; `same_group` leaves out those in other process groups. */
 void jk_children_signal(int signal, bool same_group);
+
+/* Open what is closed of the descriptors 0 to 2, and see that there is room for the server's descriptors and
+ * threads. Returns 0, or -1 and a problem. */
+int jk_process_prepare(char *problem, size_t problem_size);
+/* Have SIGTERM and SIGHUP, unless somebody handles or ignores them, raise `wake`, an eventfd. */
+void jk_ending_watch(int wake);
+/* The signal that came since the last call, or 0. */
+int jk_ending_asked(void);
+/* Give the signals back. Async-signal-safe. */
+void jk_ending_forget(void);
+/* Around a fork, on the thread that forks: hold the signals back, let them come. Async-signal-safe. */
+void jk_ending_hold(void);
+void jk_ending_resume(void);
+/* The addresses of the kernel's sockets; NULL: none any more. */
+void jk_bound_remember(const jk_config *config);
+/* In a forked child: close every socket with one of these addresses. Async-signal-safe. */
+void jk_bound_close(void);
 
 void jk_parent_watch_open(jk_parent_watch *watch);
 void jk_parent_watch_clear(jk_parent_watch *watch);

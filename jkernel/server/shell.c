@@ -1,4 +1,4 @@
-/* Requests on their way to the executor and their replies.
+/* Requests on their way to the executor and their replies, for the main shell and for subshells.
  *
  * A failed cell aborts what was sent before its error was known, which may still lie in the socket. So the
  * abort happens in the io thread, when the error reply is about to leave: the socket is read until it falls
@@ -21,30 +21,37 @@ int jk_inbox_open(jk_inbox *inbox)
 
 void jk_inbox_clear(jk_inbox *inbox)
 {
-    /* A signal handler may be in inbox_signal() and takes no lock. */
+    /* A signal handler may be in jk_inbox_signal() and takes no lock. */
     atomic_store(&inbox->shut, true);
     while (atomic_load(&inbox->signallers) > 0) sched_yield();
-    pthread_mutex_lock(&inbox->lock);
-    inbox->closed = true;
-    while (inbox->head) {
-        jk_request *request = inbox->head;
-        inbox->head = request->next;
+    jk_request *request = jk_inbox_close(inbox);
+    while (request) {
+        jk_request *next = request->next;
         jk_request_release(request);
+        request = next;
     }
-    inbox->tail = NULL;
-    pthread_mutex_unlock(&inbox->lock);
     if (inbox->ready >= 0) close(inbox->ready);
     inbox->ready = -1;
 }
 
-static void inbox_signal(jk_inbox *inbox)
+jk_request *jk_inbox_close(jk_inbox *inbox)
+{
+    pthread_mutex_lock(&inbox->lock);
+    inbox->closed = true;
+    jk_request *first = inbox->head;
+    inbox->head = inbox->tail = NULL;
+    pthread_mutex_unlock(&inbox->lock);
+    return first;
+}
+
+void jk_inbox_signal(jk_inbox *inbox)
 {
     atomic_fetch_add(&inbox->signallers, 1);
     if (!atomic_load(&inbox->shut) && !atomic_exchange(&inbox->signalled, true)) jk_event_raise(inbox->ready);
     atomic_fetch_sub(&inbox->signallers, 1);
 }
 
-void jk_inbox_push(jk_inbox *inbox, jk_request *request)
+bool jk_inbox_push(jk_inbox *inbox, jk_request *request)
 {
     pthread_mutex_lock(&inbox->lock);
     bool closed = inbox->closed;
@@ -57,11 +64,8 @@ void jk_inbox_push(jk_inbox *inbox, jk_request *request)
         inbox->tail = request;
     }
     pthread_mutex_unlock(&inbox->lock);
-    if (closed) {
-        jk_request_release(request);
-    } else {
-        inbox_signal(inbox);
-    }
+    if (!closed) jk_inbox_signal(inbox);
+    return !closed;
 }
 
 /* Before the language is up nothing can run, so the first cell to come is the next to run, and its busy need
@@ -132,13 +136,12 @@ int jk_server_request_fd(const jk_server *server)
 
 void jk_server_wake(jk_server *server)
 {
-    if (jk_server_alive(server)) inbox_signal(&server->inbox);
+    if (jk_server_alive(server)) jk_inbox_signal(&server->inbox);
 }
 
-bool jk_server_dispatch(jk_server *server)
+jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox)
 {
-    jk_inbox *inbox = &server->inbox;
-    if (!jk_server_alive(server)) return false;
+    if (!jk_server_alive(server)) return NULL;
     /* In this order: whoever signals in between is seen by the look at the queue. */
     jk_event_clear(inbox->ready);
     atomic_store(&inbox->signalled, false);
@@ -148,12 +151,19 @@ bool jk_server_dispatch(jk_server *server)
     inbox->dispatched = true;
     jk_request *request = inbox_take(inbox, &more);
     pthread_mutex_unlock(&inbox->lock);
-    if (more) inbox_signal(inbox);
-    if (!request) return false;
+    if (more) jk_inbox_signal(inbox);
+    if (!request) return NULL;
 
     bool entered = jk_stdio_enter(server);
     jk_status_busy(server, request->parent, request->is_execute);
     jk_stdio_leave(server, entered);
+    return request;
+}
+
+bool jk_server_dispatch(jk_server *server)
+{
+    jk_request *request = jk_inbox_next(server, &server->inbox);
+    if (!request) return false;
     server->executor->handle(server->executor->self, request);
     return true;
 }
@@ -196,13 +206,18 @@ void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry)
     jk_buffer_clear(&header);
 }
 
+static jk_inbox *inbox_of(const jk_request *request)
+{
+    return request->subshell ? &request->subshell->inbox : &request->server->inbox;
+}
+
 static void executing_end(jk_inbox *inbox, uint64_t ticket)
 {
     pthread_mutex_lock(&inbox->lock);
     if (inbox->executing == ticket) inbox->executing = 0;
     bool waiting = inbox->head != NULL;
     pthread_mutex_unlock(&inbox->lock);
-    if (waiting) inbox_signal(inbox);
+    if (waiting) jk_inbox_signal(inbox);
 }
 
 static void aborting_add(jk_inbox *inbox, int change)
@@ -228,15 +243,18 @@ void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, 
     }
     jk_request *kept = reply ? NULL : request;
     jk_parent *parent = jk_parent_retain(request->parent);
+    jk_subshell *subshell = jk_subshell_retain(request->subshell);
+    jk_inbox *inbox = inbox_of(request);
     uint64_t ticket = request->ticket;
     /* From the push on, the io thread may abort and release: mark first, and do not look at `request` after.
      */
-    if (reply && aborts) aborting_add(&server->inbox, 1);
+    if (reply && aborts) aborting_add(inbox, 1);
     jk_stdio_flush(server);
     bool entered = jk_stdio_enter(server);
     jk_status_idle(server, parent, reply);
     jk_stdio_leave(server, entered);
-    executing_end(&server->inbox, ticket);
+    executing_end(inbox, ticket);
+    jk_subshell_release(subshell);
     jk_parent_release(parent);
     jk_request_release(kept);
 }
@@ -279,22 +297,39 @@ static jk_request *executes_take(jk_inbox *inbox)
     return first;
 }
 
-void jk_shell_abort(jk_server *server)
+void jk_shell_abort(jk_server *server, const jk_request *failed)
 {
     shell_drain(server);
-    char content[80];
-    int size = snprintf(content, sizeof content, "{\"status\":\"aborted\",\"execution_count\":%ld}",
-                        atomic_load(&server->execution_count));
-    jk_request *request = executes_take(&server->inbox);
+    jk_request *request = executes_take(inbox_of(failed));
     while (request) {
         jk_request *next = request->next;
-        request->next = NULL;
-        jk_entry *reply = reply_entry(request, (jk_slice){content, (size_t)size}, (jk_slice){0}, 0);
-        if (reply) {
-            jk_status_around(server, request->parent, reply);
-        } else {
-            jk_request_release(request);
-        }
+        jk_request_refuse(request, NULL);
         request = next;
     }
+}
+
+void jk_request_refuse(jk_request *request, const char *reason)
+{
+    jk_server *server = request->server;
+    jk_buffer content = {0};
+    size_t length = strlen(request->message->type);
+    bool replies = length > 8 && strcmp(request->message->type + length - 8, "_request") == 0;
+    if (!reason) {
+        char text[80];
+        snprintf(text, sizeof text, "{\"status\":\"aborted\",\"execution_count\":%ld}",
+                 atomic_load(&server->execution_count));
+        jk_buffer_append_text(&content, text);
+    } else {
+        jk_error_content(&content, reason);
+    }
+    jk_parent *parent = jk_parent_retain(request->parent);
+    request->next = NULL;
+    jk_entry *reply = NULL;
+    if (replies && !content.failed) {
+        reply = reply_entry(request, (jk_slice){content.data, content.size}, (jk_slice){0}, 0);
+    }
+    if (!reply) jk_request_release(request);
+    jk_status_around(server, parent, reply);
+    jk_parent_release(parent);
+    jk_buffer_clear(&content);
 }

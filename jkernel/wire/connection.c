@@ -226,7 +226,10 @@ int jk_config_parse(const char *path, const char *text, size_t size, jk_config *
     } else {
         result = config_fill(config, problem, problem_size);
     }
-    if (result != 0) jk_config_clear(config);
+    if (result != 0) {
+        jk_line_clean(problem, strnlen(problem, problem_size));
+        jk_config_clear(config);
+    }
     return result;
 }
 

@@ -39,9 +39,7 @@ void jk_log(const char *format, ...)
     if (wanted < 0) return;
     int room = (int)sizeof line - 2 - used;
     int end = used + (wanted < room ? wanted : room);
-    for (int i = 0; i < end; i++) {
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f) line[i] = '?';
-    }
+    jk_line_clean(line, (size_t)end);
     line[end++] = '\n';
     /* A full disk must not hurt the kernel. */
     ssize_t ignored = write(log_fd, line, (size_t)end);

@@ -194,6 +194,17 @@ bool jk_message_flag(const jk_message *message, const char *name)
     return flag;
 }
 
+char *jk_message_text(const jk_message *message, const char *name)
+{
+    jk_slice part = jk_message_content(message);
+    json_error_t error;
+    json_t *content = json_loadb(part.data, part.size, 0, &error);
+    const char *text = json_string_value(json_object_get(content, name));
+    char *copy = text ? strdup(text) : NULL;
+    json_decref(content);
+    return copy;
+}
+
 /* --- Our own headers -------------------------------------------------------------------------------------
  */
 

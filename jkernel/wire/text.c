@@ -78,6 +78,13 @@ int jk_utf8_next(const char *text, size_t size)
     return length;
 }
 
+void jk_line_clean(char *line, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f) line[i] = '?';
+    }
+}
+
 bool jk_utf8_valid(const char *text, size_t size)
 {
     for (size_t at = 0; at < size;) {

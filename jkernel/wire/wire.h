@@ -50,6 +50,8 @@ void jk_buffer_clear(jk_buffer *buffer); /* free and zero */
 /* The length of the UTF-8 sequence at `text`: 1 to 4, 0 when `size` cuts a so far valid one, -1 when invalid.
  */
 int jk_utf8_next(const char *text, size_t size);
+/* Replace control characters, so that quoted text cannot add lines or steer a terminal. */
+void jk_line_clean(char *line, size_t size);
 bool jk_utf8_valid(const char *text, size_t size);
 
 /* --- The connection file -------------------------------------------------------------------------------- */
@@ -180,6 +182,8 @@ jk_slice jk_message_identity(const jk_message *message, size_t index);
 
 /* Whether the content has the member `name` with the value true. */
 bool jk_message_flag(const jk_message *message, const char *name);
+/* The content's member `name` when it is text, malloc'ed; NULL when it is not there or memory is out. */
+char *jk_message_text(const jk_message *message, const char *name);
 
 /* --- Sending -------------------------------------------------------------------------------------------- */
 

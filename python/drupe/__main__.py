@@ -5,13 +5,15 @@ import sys
 USAGE = """\
 usage: python -m drupe -f CONNECTION_FILE
        python -m drupe install [--user | --sys-prefix | --prefix PATH] [--name NAME]
+                               [--executable [PATH]]
        python -m drupe --version
 
 Drupe is a Jupyter kernel. JupyterLab and other clients start it with -f; `install` makes them find it:
   --user         for your user (the default)
   --sys-prefix   in this Python environment
   --prefix PATH  under PATH/share/jupyter
-  --name NAME    under another name than drupe"""
+  --name NAME    under another name than drupe
+  --executable   naming the program drupe-kernel instead of python -m drupe"""
 
 
 def fail(message, code=1):

@@ -2,6 +2,7 @@
 import json
 import pathlib
 import sys
+import sysconfig
 
 import pytest
 
@@ -11,7 +12,7 @@ import support
 
 @pytest.fixture(scope="session")
 def spec_folder(tmp_path_factory):
-    """A folder with the kernelspec `drupe` for the interpreter that runs the tests."""
+    """A folder with the kernelspecs `drupe` and `drupe-kernel`, for the interpreter that runs the tests."""
     root = tmp_path_factory.mktemp("kernels")
     spec = {
         "argv": [sys.executable, "-m", "drupe", "-f", "{connection_file}"],
@@ -21,8 +22,10 @@ def spec_folder(tmp_path_factory):
         "metadata": {"supported_encryption": ["curve"]},
         "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))},
     }
-    (root / "drupe").mkdir()
-    (root / "drupe" / "kernel.json").write_text(json.dumps(spec))
+    program = [str(pathlib.Path(sysconfig.get_path("scripts")) / "drupe-kernel"), "--python", sys.executable]
+    for name, start in (("drupe", spec["argv"][:3]), ("drupe-kernel", program)):
+        (root / name).mkdir()
+        (root / name / "kernel.json").write_text(json.dumps({**spec, "argv": [*start, "-f", "{connection_file}"]}))
     return root
 
 

@@ -107,12 +107,12 @@ def test_messages_of_a_busy_cell_wait(served):
 @pytest.mark.parametrize("wait", ["await asyncio.sleep(0.01)", "get_ipython().kernel.do_one_iteration(); time.sleep(0.01)",
                                   "await get_ipython().kernel.do_one_iteration()"])
 def test_a_cell_can_wait_for_a_message(served, wait):
-    cell = served.send("import asyncio, time\nheard = []\nkept[-1][0].on_msg(heard.append)\n"
+    cell = served.send("import asyncio, time\nheard = []\nkept[-1][0].on_msg(heard.append)\nprint('listens')\n"
                        "while not heard: %s\nprint('cell goes on')\nheard[0]['content']['data']" % wait)
-    served.started(cell)
+    served.wait_iopub(lambda m: m["msg_type"] == "stream" and "listens" in m["content"]["text"])
     comm = served.send_comm("comm_msg", {"comm_id": "c1", "data": "now"})
     run = served.finish(cell)
-    assert run.result == "'now'" and run.text() == "cell goes on\n"
+    assert run.result == "'now'" and run.text() == "listens\ncell goes on\n"
     states = [(m["parent_header"]["msg_id"] == cell, m["content"]["execution_state"]) for m in served.log
               if m["msg_type"] == "status" and m["parent_header"].get("msg_id") in (cell, comm)]
     # after the comm's idle the cell's busy is said again

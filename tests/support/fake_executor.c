@@ -163,13 +163,13 @@ static void finish(fake_cell *cell, outcome result)
     if (result == CONTINUE) {
         snprintf(content, sizeof content,
                  "{\"status\":\"ok\",\"execution_count\":%ld,\"payload\":[],\"user_expressions\":{}}",
-                 fake->count);
+                 atomic_load(&fake->count));
     } else {
         const char *name = result == INTERRUPTED ? "KeyboardInterrupt" : "Error";
         snprintf(content, sizeof content,
                  "{\"status\":\"error\",\"execution_count\":%ld,\"ename\":\"%s\",\"evalue\":\"\","
                  "\"traceback\":[]}",
-                 fake->count, name);
+                 atomic_load(&fake->count), name);
         if (!cell->silent) {
             jk_publish(fake->server, jk_request_parent(cell->request), "error", text_bytes(content),
                        text_bytes(""), NULL, 0);
@@ -204,9 +204,10 @@ static void execute(fake_executor *fake, jk_request *request, json_t *content)
     atomic_store(&fake->interrupted, false);
     atomic_fetch_add(&fake->executed, 1);
     if (!cell.silent) {
-        jk_server_set_execution_count(fake->server, ++fake->count);
+        long count = atomic_fetch_add(&fake->count, 1) + 1;
+        jk_server_set_execution_count(fake->server, count);
         char input[64];
-        snprintf(input, sizeof input, "{\"code\":\"\",\"execution_count\":%ld}", fake->count);
+        snprintf(input, sizeof input, "{\"code\":\"\",\"execution_count\":%ld}", count);
         jk_publish(fake->server, jk_request_parent(request), "execute_input", text_bytes(input),
                    text_bytes(""), NULL, 0);
     }
@@ -280,6 +281,58 @@ void fake_executor_init(fake_executor *fake)
     };
 }
 
+/* --- Subshells ---------------------------------------------------------------------------------------------
+ */
+
+typedef struct fake_shell {
+    fake_executor *fake;
+    jk_subshell *subshell;
+} fake_shell;
+
+static void *subshell_run(void *argument)
+{
+    fake_shell *shell = argument;
+    struct pollfd item = {.fd = jk_subshell_fd(shell->subshell), .events = POLLIN};
+    bool ended = false;
+    while (!ended) {
+        jk_request *request = jk_subshell_next(shell->subshell, &ended);
+        if (request) {
+            fake_handle(shell->fake, request);
+        } else if (!ended) {
+            poll(&item, 1, -1);
+        }
+    }
+    jk_subshell_end(shell->subshell);
+    jk_subshell_release(shell->subshell);
+    free(shell);
+    return NULL;
+}
+
+static int fake_subshell_open(void *self, jk_subshell *subshell)
+{
+    fake_executor *fake = self;
+    int number = atomic_load(&fake->nsubshells);
+    fake_shell *shell = malloc(sizeof *shell);
+    if (!shell || atomic_load(&fake->refuses) || number == 64) {
+        free(shell);
+        return -1;
+    }
+    *shell = (fake_shell){fake, subshell};
+    fake->subshells[number] = jk_subshell_retain(subshell);
+    if (pthread_create(&fake->subshell_threads[number], NULL, subshell_run, shell) != 0) {
+        jk_subshell_release(subshell);
+        free(shell);
+        return -1;
+    }
+    atomic_store(&fake->nsubshells, number + 1);
+    return 0;
+}
+
+void fake_executor_with_subshells(fake_executor *fake)
+{
+    fake->executor.subshell_open = fake_subshell_open;
+}
+
 void fake_executor_run(fake_executor *fake)
 {
     fake->main = pthread_self();
@@ -289,4 +342,9 @@ void fake_executor_run(fake_executor *fake)
         if (!jk_server_dispatch(fake->server)) poll(&item, 1, -1);
     }
     later_join(fake);
+    for (int i = 0; i < atomic_load(&fake->nsubshells); i++) {
+        jk_subshell_end(fake->subshells[i]);
+        pthread_join(fake->subshell_threads[i], NULL);
+        jk_subshell_release(fake->subshells[i]);
+    }
 }

@@ -22,20 +22,26 @@
 #include <stdatomic.h>
 
 typedef struct fake_executor {
-    jk_executor executor; /* pass its address to jk_server_open() */
-    jk_server *server;    /* set by the test before fake_executor_run() */
-    pthread_t main;       /* the thread in fake_executor_run() */
-    atomic_bool running;  /* `main` is valid */
+    jk_executor executor;        /* pass its address to jk_server_open() */
+    _Atomic(jk_server *) server; /* set by the test before fake_executor_run() */
+    pthread_t main;              /* the thread in fake_executor_run() */
+    atomic_bool running;         /* `main` is valid */
     atomic_bool stop, interrupted;
     atomic_int shutdowns, restarts, interrupts;
     sem_t releases;
     atomic_long executed; /* cells begun */
-    long count;           /* execution_count */
+    atomic_long count;    /* execution_count */
     pthread_t later;      /* the thread of the unfinished cell */
     bool later_started;
+    pthread_t subshell_threads[64]; /* joined at the end of fake_executor_run() */
+    jk_subshell *subshells[64];     /* retained */
+    atomic_int nsubshells;
+    atomic_bool refuses; /* no more subshells */
 } fake_executor;
 
 void fake_executor_init(fake_executor *fake);
+/* Have subshells; before jk_server_open(). Each serves on a thread of its own. */
+void fake_executor_with_subshells(fake_executor *fake);
 
 /* Let one `stuck` or `later` go on, the next one if none waits. Any thread. */
 void fake_executor_release(fake_executor *fake);

@@ -32,11 +32,11 @@ class Cell:
         if not isinstance(self.code, str):
             raise TypeError("execute_request needs its code as text")
         self.code = jsontext.well_formed(self.code)  # the history's database takes nothing else
-        self.silent = bool(content.get("silent", False))
-        self.store_history = bool(content.get("store_history", True)) and not self.silent
+        self.silent = _flag(content, "silent", False)
+        self.store_history = _flag(content, "store_history", True) and not self.silent
         self.user_expressions = content.get("user_expressions") or {}
-        self.allow_stdin = bool(content.get("allow_stdin", False))
-        self.stop_on_error = bool(content.get("stop_on_error", True))
+        self.allow_stdin = _flag(content, "allow_stdin", False)
+        self.stop_on_error = _flag(content, "stop_on_error", True)
         self.id = metadata.get("cellId")
         self.started = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
         self.payloads = []
@@ -51,6 +51,12 @@ class Cell:
     def end(self):
         """Nobody's current cell any more; what it started keeps its parent."""
         self.request.parent.cell = None
+
+
+def _flag(content, name, default):
+    """A field that is missing or null means its default."""
+    value = content.get(name)
+    return default if value is None else bool(value)
 
 
 def current():

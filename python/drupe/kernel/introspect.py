@@ -1,15 +1,38 @@
 """complete, inspect, is_complete, history: replies from IPython's own machinery."""
+import re
+
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
+from . import jsontext
+
 _TYPES_KEY = "_jupyter_types_experimental"
+_MOST = 2**62  # what a column of the history's database holds
+
+
+def _text(content, name, default=""):
+    value = content.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise TypeError("%s must be text, not %s" % (name, type(value).__name__))
+    return jsontext.well_formed(value)
+
+
+def _integer(content, name, default=None):
+    value = content.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _MOST:
+        raise TypeError("%s must be an integer, not %r" % (name, value))
+    return value
 
 
 def _position(content):
-    """The code and a cursor inside it."""
-    code = str(content.get("code", ""))
+    """The code and a cursor inside it, counted in code points; at the end when the client does not say."""
+    code = _text(content, "code")
     position = content.get("cursor_pos")
-    if not isinstance(position, int):
+    if not isinstance(position, int) or isinstance(position, bool):
         position = len(code)
     return code, max(0, min(position, len(code)))
 
@@ -34,35 +57,37 @@ def complete(shell, content):
 def inspect(shell, content):
     code, position = _position(content)
     detail = 1 if content.get("detail_level") == 1 else 0
+    omitted = content.get("omit_sections")
+    omitted = [one for one in omitted if isinstance(one, str)] if isinstance(omitted, (list, tuple)) else ()
     reply = {"status": "ok", "found": False, "data": {}, "metadata": {}}
     try:
-        data = shell.object_inspect_mime(
-            token_at_cursor(code, position), detail_level=detail, omit_sections=content.get("omit_sections") or ()
-        )
+        data = shell.object_inspect_mime(token_at_cursor(code, position), detail_level=detail, omit_sections=omitted)
     except KeyError:
         return reply
-    if not shell.enable_html_pager:
-        data.pop("text/html", None)
+    if "text/html" in data:  # the size of a page's title is too much for the heading of a paragraph
+        data["text/html"] = re.sub(r"^<h1>(.*)</h1>$", r"<strong>\1</strong>", data["text/html"], flags=re.MULTILINE)
     reply.update(found=True, data=data)
     return reply
 
 
 def is_complete(shell, content):
-    status, indent = shell.check_complete(str(content.get("code", "")))
+    status, indent = shell.check_complete(_text(content, "code"))
     return {"status": status, "indent": indent} if status == "incomplete" else {"status": status}
 
 
 def history(shell, content):
     manager = shell.history_manager
-    raw, output = bool(content.get("raw", True)), bool(content.get("output", False))
-    kind, count = content.get("hist_access_type", "tail"), content.get("n")
+    raw, output = content.get("raw") is not False, bool(content.get("output", False))
+    kind, count = _text(content, "hist_access_type", "tail"), _integer(content, "n")
+    if count is not None and count < 0:
+        raise ValueError("n must not be negative")
     if kind == "tail":
         found = manager.get_tail(10 if count is None else count, raw=raw, output=output, include_latest=True)
     elif kind == "range":
-        session, start, stop = content.get("session") or 0, content.get("start") or 0, content.get("stop")
-        found = manager.get_range(session, start, stop, raw=raw, output=output)
+        session, start, stop = (_integer(content, name) for name in ("session", "start", "stop"))
+        found = manager.get_range(session or 0, start or 1, stop, raw=raw, output=output)
     elif kind == "search":
-        pattern, unique = content.get("pattern") or "*", bool(content.get("unique", False))
+        pattern, unique = _text(content, "pattern") or "*", bool(content.get("unique", False))
         found = manager.search(pattern, raw=raw, output=output, n=count, unique=unique)
     else:
         raise ValueError("hist_access_type must be tail, range or search, not %r" % (kind,))

@@ -1,7 +1,9 @@
 """The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
 import asyncio
+import contextlib
 import gc
 import os
+import shutil
 import sys
 import threading
 
@@ -280,6 +282,19 @@ def _collect_from_now_on():
     gc.enable()
 
 
+@contextlib.contextmanager
+def _unfailing_copy():
+    def copy(source, target, **options):
+        with contextlib.suppress(OSError):
+            return original(source, target, **options)
+
+    original, shutil.copy = shutil.copy, copy
+    try:
+        yield
+    finally:
+        shutil.copy = original
+
+
 class KernelApp(BaseIPythonApplication, InteractiveShellApp):
     """Reads the user's IPython profile: configuration files, extensions, startup files. Shares the configuration file
     of ipykernel, ipython_kernel_config.py."""
@@ -314,6 +329,15 @@ class KernelApp(BaseIPythonApplication, InteractiveShellApp):
 
     def exit(self, exit_status=0):
         """Bad configuration must not end the kernel."""
+
+    def init_profile_dir(self):
+        """A new profile gets a README; where it cannot be written (a full disk), do without."""
+        try:
+            super().init_profile_dir()
+        except OSError as error:
+            self.log.warning("the profile is incomplete: %s", error)
+            with _unfailing_copy():
+                super().init_profile_dir()
 
     def initialize(self, argv=None):
         super().initialize([])

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import sys
+import sysconfig
 
 SOURCE = pathlib.Path(__file__).absolute().parent.parent / "kernelspec"
 
@@ -24,13 +25,27 @@ def _parse(arguments):
     place.add_argument("--sys-prefix", action="store_true", help="in this Python environment")
     place.add_argument("--prefix", metavar="PATH", help="under PATH/share/jupyter")
     parser.add_argument("--name", default="drupe", help="the kernelspec's name (default: drupe)")
+    parser.add_argument("--executable", nargs="?", const="", metavar="PATH",
+                        help="start the program drupe-kernel (at PATH) instead of python -m drupe")
     return parser.parse_args(arguments)
 
 
-def install(folder):
+def _program(wanted):
+    """The absolute path of drupe-kernel: the one named, the one installed with this package, or the one on PATH."""
+    for path in [wanted] if wanted else [os.path.join(sysconfig.get_path("scripts"), "drupe-kernel"), "drupe-kernel"]:
+        found = shutil.which(path)
+        if found:
+            return os.path.abspath(found)
+    raise FileNotFoundError("no program %s; give its path after --executable" % (wanted or "drupe-kernel"))
+
+
+def install(folder, program=None):
     """Write the kernelspec into `folder`, for the interpreter that runs now."""
     spec = json.loads((SOURCE / "kernel.json").read_text(encoding="utf-8"))
-    spec["argv"][0] = sys.executable
+    if program is None:
+        spec["argv"][0] = sys.executable
+    else:
+        spec["argv"][:3] = [program, "--python", sys.executable]
     folder.mkdir(parents=True, exist_ok=True)
     for logo in SOURCE.glob("logo-*"):
         shutil.copyfile(logo, folder / logo.name)
@@ -48,7 +63,7 @@ def main(arguments):
         root = _user_folder()
     folder = root / "kernels" / options.name
     try:
-        install(folder)
+        install(folder, None if options.executable is None else _program(options.executable))
     except OSError as error:
         sys.stderr.write("drupe: cannot write the kernelspec: %s\n" % error)
         return 1

@@ -58,11 +58,8 @@ static void *kernel_run(void *argument)
     return NULL;
 }
 
-void kernel_start(test_kernel *kernel, bool capture)
+static void kernel_launch(test_kernel *kernel)
 {
-    memset(kernel, 0, sizeof *kernel);
-    fake_executor_init(&kernel->fake);
-    kernel->capture = capture;
     connection_file(connection_text("secret"), 0600, kernel->path);
     pthread_mutex_init(&kernel->lock, NULL);
     pthread_cond_init(&kernel->opened, NULL);
@@ -72,6 +69,22 @@ void kernel_start(test_kernel *kernel, bool capture)
     pthread_mutex_unlock(&kernel->lock);
     assert_string_equal(kernel->problem, "");
     assert_non_null(kernel->fake.server);
+}
+
+void kernel_start(test_kernel *kernel, bool capture)
+{
+    memset(kernel, 0, sizeof *kernel);
+    fake_executor_init(&kernel->fake);
+    kernel->capture = capture;
+    kernel_launch(kernel);
+}
+
+void kernel_start_subshells(test_kernel *kernel)
+{
+    memset(kernel, 0, sizeof *kernel);
+    fake_executor_init(&kernel->fake);
+    fake_executor_with_subshells(&kernel->fake);
+    kernel_launch(kernel);
 }
 
 void kernel_stop(test_kernel *kernel)
@@ -167,13 +180,20 @@ void client_send(test_client *client, jk_channel channel, const char *type, cons
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     jk_session_header(&client->session, type, now, &header);
+    jk_buffer_append(&header, "", 1);
     assert_false(header.failed);
     if (id) {
         snprintf(id, 64, "%s_%ld_%lu", client->session.id, client->session.pid,
                  atomic_load(&client->session.count));
     }
+    client_send_header(client, channel, header.data, content);
+    jk_buffer_clear(&header);
+}
+
+void client_send_header(test_client *client, jk_channel channel, const char *header, const char *content)
+{
     jk_slice parts[JK_SIGNED_PARTS] = {
-        {header.data, header.size}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
+        {header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
     char signature[JK_SIGNATURE_SIZE];
     int size = jk_signer_sign(client->signer, parts, signature);
     void *socket = client->sockets[channel];
@@ -183,7 +203,6 @@ void client_send(test_client *client, jk_channel channel, const char *type, cons
         int more = i + 1 < JK_SIGNED_PARTS ? ZMQ_SNDMORE : 0;
         assert_true(zmq_send(socket, parts[i].data, parts[i].size, more) >= 0);
     }
-    jk_buffer_clear(&header);
 }
 
 void client_execute(test_client *client, const char *code, const char *more, char *id)
@@ -365,6 +384,14 @@ int set_up_captured(void **state)
 {
     (void)state;
     return open_with(true);
+}
+
+int set_up_subshells(void **state)
+{
+    (void)state;
+    kernel_start_subshells(&the_kernel);
+    client_open(&the_client, the_kernel.path);
+    return 0;
 }
 
 int tear_down(void **state)

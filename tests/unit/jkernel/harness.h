@@ -26,6 +26,8 @@ const char *connection_text(const char *key);
 
 /* Start; fails the test when the server cannot be opened. */
 void kernel_start(test_kernel *kernel, bool capture);
+/* The same, with subshells. */
+void kernel_start_subshells(test_kernel *kernel);
 /* End the main loop and close the server. */
 void kernel_stop(test_kernel *kernel);
 
@@ -49,6 +51,8 @@ void client_close(test_client *client);
 
 /* Send a request; its msg_id goes into `id` (64 bytes) unless NULL. */
 void client_send(test_client *client, jk_channel channel, const char *type, const char *content, char *id);
+/* Send a request with this JSON text as its whole header. */
+void client_send_header(test_client *client, jk_channel channel, const char *header, const char *content);
 /* execute_request with this code (JSON-escaped already) and more members, e.g. ",\"silent\":true". */
 void client_execute(test_client *client, const char *code, const char *more, char *id);
 
@@ -80,6 +84,7 @@ extern test_kernel the_kernel;
 extern test_client the_client;
 int set_up(void **state);
 int set_up_captured(void **state); /* with file descriptors 1 and 2 captured */
+int set_up_subshells(void **state);
 int tear_down(void **state);
 /* Demand a reply of this type and status to `id` on the shell channel. */
 void expect_reply(const char *type, const char *id, const char *status);

@@ -63,6 +63,7 @@ static void test_fields(void **state)
     check_refused("{\"ip\":\"1\",\"ip\":\"2\"}", 0600, "not JSON");
     check_refused("{\"key\":\"hush\"," PORTS "}", 0600, "\"ip\"");
     check_refused("{\"ip\":7,\"key\":\"hush\"," PORTS "}", 0600, "\"ip\"");
+    check_refused("{\"transport\":\"a\\n\\u001b\\u007fb\"}", 0600, "\"a???b\"");
     check_refused("{\"ip\":\"127.0.0.1\"," PORTS "}", 0600, "\"key\"");
     check_refused("{\"ip\":\"127.0.0.1\",\"key\":null," PORTS "}", 0600, "\"key\"");
     check_refused("{\"ip\":\"127.0.0.1\",\"key\":\"hush\"}", 0600, "\"shell_port\"");

@@ -123,8 +123,7 @@ static void test_no_reply(void **state)
 {
     (void)state;
     static const char *const types[] = {"comm_open",    "comm_msg", "comm_close",
-                                        "wish_request", "wish",     "create_subshell_request",
-                                        "input_reply"};
+                                        "wish_request", "wish",     "input_reply"};
     static const jk_channel channels[] = {JK_SHELL, JK_CONTROL};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         for (int c = 0; c < 2; c++) {
@@ -369,15 +368,7 @@ static void test_unknown_subshell(void **state)
 {
     (void)state;
     const char *header = "{\"msg_id\":\"sub\",\"msg_type\":\"execute_request\",\"subshell_id\":\"x\"}";
-    jk_slice parts[JK_SIGNED_PARTS] = {
-        {header, strlen(header)}, {"{}", 2}, {"{}", 2}, {"{\"code\":\"\"}", 11}};
-    char signature[JK_SIGNATURE_SIZE];
-    int size = jk_signer_sign(the_client.signer, parts, signature);
-    void *socket = the_client.sockets[JK_SHELL];
-    zmq_send(socket, "<IDS|MSG>", 9, ZMQ_SNDMORE);
-    zmq_send(socket, signature, (size_t)size, ZMQ_SNDMORE);
-    for (int i = 0; i < JK_SIGNED_PARTS; i++)
-        zmq_send(socket, parts[i].data, parts[i].size, i < 3 ? ZMQ_SNDMORE : 0);
+    client_send_header(&the_client, JK_SHELL, header, "{\"code\":\"\"}");
     expect_reply("execute_reply", "sub", "error");
     client_expect_iopub(&the_client, "status:busy", "sub");
     client_expect_iopub(&the_client, "status:idle", "sub");

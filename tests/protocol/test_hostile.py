@@ -1,0 +1,353 @@
+"""What strangers, broken clients and a hostile environment do: each case has a defined end, and the kernel serves on."""
+import collections
+import os
+import pathlib
+import pty
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+import support
+import zmq
+from jupyter_client.connect import write_connection_file
+
+
+# --- clients ---
+
+def test_garbage_on_every_socket(kernel, raw):
+    """Random frames, wrong signatures, truncated and endless messages on all five sockets."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    rng = random.Random(seed)
+    info = kernel.manager.get_connection_info()
+    sockets = {}
+    for name in ("shell", "control", "stdin", "iopub", "hb"):
+        socket = raw.context.socket(zmq.XSUB if name == "iopub" else zmq.DEALER)
+        socket.linger = 0
+        socket.connect("tcp://%s:%d" % (info["ip"], info[name + "_port"]))
+        sockets[name] = socket
+    good, _ = raw.frames("kernel_info_request")
+    for _ in range(2000):
+        kind = rng.randrange(4)
+        if kind == 0:
+            frames = [rng.randbytes(rng.randrange(60)) for _ in range(rng.randrange(1, 9))]
+        elif kind == 1:
+            frames = good[:rng.randrange(1, len(good))]
+        elif kind == 2:
+            at = rng.randrange(len(good))
+            frames = [*good[:at], rng.randbytes(64), *good[at + 1:]]
+        else:
+            frames = [b"<IDS|MSG>", *[rng.randbytes(9)] * rng.randrange(8)]
+        socket = sockets[rng.choice(list(sockets))]
+        socket.send_multipart(frames)
+    for name in ("shell", "control", "stdin"):
+        sockets[name].send_multipart([b"x"] * 20000)  # more frames than any message has
+    assert kernel.run("1+1").result == "2", "seed %d" % seed
+    raw.send("control", "kernel_info_request")
+    assert raw.receive("control")["content"]["status"] == "ok"
+
+
+def test_strange_and_many_subscriptions(kernel, raw):
+    info = kernel.manager.get_connection_info()
+    socket = raw.context.socket(zmq.SUB)
+    socket.linger = 0
+    socket.sndhwm = socket.rcvhwm = 0
+    socket.subscribe(b"\xff\xfe not UTF-8")
+    for i in range(10000):
+        socket.subscribe(b"topic.%d" % i)
+    socket.connect("tcp://%s:%d" % (info["ip"], info["iopub_port"]))
+    welcomed = set()
+    while len(welcomed) < 10000:
+        assert socket.poll(support.TIMEOUT * 1000), "only %d welcomes" % len(welcomed)
+        welcomed.add(socket.recv_multipart()[0])
+    assert b"\xff\xfe not UTF-8" not in welcomed
+    assert kernel.run("1+1").result == "2"
+    socket.close()
+    assert kernel.run("print('after')").text() == "after\n"
+
+
+def test_a_client_that_comes_and_goes(kernel):
+    """A thousand connections, each with a request whose reply nobody takes: no descriptor is kept."""
+    info = kernel.manager.get_connection_info()
+    before = psutil.Process(kernel.pid).num_fds()
+    for i in range(1000):
+        context = zmq.Context()
+        socket = context.socket(zmq.DEALER)
+        socket.linger = 0
+        socket.connect("tcp://%s:%d" % (info["ip"], info["shell_port"]))
+        if i % 10 == 0:
+            socket.send_multipart([b"<IDS|MSG>", b"", b"{}", b"{}", b"{}", b"{}"])
+        context.destroy(linger=0)
+    assert kernel.run("1+1").result == "2"
+    support.wait_until(lambda: psutil.Process(kernel.pid).num_fds() <= before + 3, what="the connections to be closed")
+
+
+def test_two_clients_get_their_own_replies_and_both_see_all_output(kernel, raw):
+    ids = []
+    for i in range(20):
+        ids.append(kernel.send("print('one %d')" % i))
+        raw.send("shell", "execute_request", {"code": "print('two %d')" % i})
+    for msg_id in ids:
+        kernel.finish(msg_id)
+    for _ in range(20):
+        assert raw.receive("shell")["content"]["status"] == "ok"
+    texts = collections.defaultdict(str)  # by cell: a line may come in two messages
+    while sum(map(len, texts.values())) < 2 * sum(len("one %d\n" % i) for i in range(20)):
+        message = raw.receive("iopub")
+        assert message, texts
+        if message["msg_type"] == "stream":
+            texts[message["parent_header"]["msg_id"]] += message["content"]["text"]
+    assert sorted(texts.values()) == sorted("%s %d\n" % (who, i) for who in ("one", "two") for i in range(20))
+
+
+# --- the process's surroundings ---
+
+class Bare:
+    """A kernel process started by hand, in surroundings of the test's making."""
+
+    def __init__(self, folder, prepare=None, environment=None, **options):
+        self.path, self.info = write_connection_file(str(pathlib.Path(folder) / "bare.json"))
+        variables = {**os.environ, "IPYTHONDIR": str(pathlib.Path(folder) / "ipython"), **(environment or {})}
+        variables = {name: value for name, value in variables.items() if value is not None}
+        options.setdefault("stdin", subprocess.DEVNULL)
+        self.process = subprocess.Popen([sys.executable, "-m", "drupe", "-f", self.path], env=variables,
+                                        preexec_fn=prepare, **options)
+        self.client = None
+
+    def connect(self):
+        from jupyter_client import BlockingKernelClient
+        self.client = BlockingKernelClient(connection_file=self.path)
+        self.client.load_connection_file()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=support.TIMEOUT)
+        return self
+
+    def run(self, code, **options):
+        """(status, stdout and stderr text) of a cell."""
+        texts = []
+
+        def hook(message):
+            if message["msg_type"] == "stream":
+                texts.append(message["content"]["text"])
+
+        options.setdefault("allow_stdin", False)
+        reply = self.client.execute_interactive(code, output_hook=hook, timeout=support.TIMEOUT, **options)
+        return reply["content"]["status"], "".join(texts)
+
+    def close(self):
+        if self.client:
+            self.client.stop_channels()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def bare(tmp_path):
+    kernels = []
+
+    def start(*arguments, **options):
+        kernels.append(Bare(tmp_path, *arguments, **options))
+        return kernels[-1]
+
+    yield start
+    for kernel in kernels:
+        kernel.close()
+
+
+def close_standard_descriptors():
+    for fd in (0, 1, 2):
+        os.close(fd)
+
+
+def test_started_with_the_standard_descriptors_closed(bare):
+    kernel = bare(close_standard_descriptors, stdin=None).connect()
+    status, text = kernel.run("import os, subprocess\nprint('python')\nos.write(1, b'descriptor\\n')\n"
+                              "subprocess.run(['echo', 'child'])\n"
+                              "import sys; print('error', file=sys.stderr)")
+    assert status == "ok" and text == "python\ndescriptor\nchild\nerror\n"
+    kernel.client.shutdown()
+    assert kernel.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("busy", ["pass", "import time; time.sleep(600)", "while True: pass"])
+def test_sigterm_and_sighup_are_a_shutdown(bare, tmp_path, number, busy):
+    """The exit hooks run, child processes end, clients are told."""
+    kernel = bare().connect()
+    mark = tmp_path / "hook"
+    status, text = kernel.run("import atexit, pathlib, subprocess\natexit.register(pathlib.Path(%r).write_text, 'ran')\n"
+                              "print(subprocess.Popen(['sleep', '600']).pid)" % str(mark))
+    child = psutil.Process(int(text))
+    kernel.client.execute(busy)
+    time.sleep(0.3)
+    kernel.process.send_signal(number)
+    assert kernel.process.wait(10) == 0
+    assert mark.read_text() == "ran"
+    support.wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 10, "the child to end")
+
+
+def test_sighup_that_is_ignored_stays_so(bare):
+    """nohup python -m drupe ..."""
+    kernel = bare(lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)).connect()
+    kernel.process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert kernel.run("print('alive')") == ("ok", "alive\n")
+
+
+def test_a_childs_sigterm_is_its_own(kernel):
+    """Pool.terminate() and Process.terminate() end the child, not the kernel."""
+    run = kernel.run("import multiprocessing, time\n"
+                     "p = multiprocessing.get_context('fork').Process(target=time.sleep, args=(600,))\n"
+                     "p.start(); p.terminate(); p.join(); print(p.exitcode)")
+    assert run.text() == "-15\n"
+    assert kernel.run("1").result == "1"
+
+
+def test_a_terminal_that_closes(bare):
+    """The kernel was started by hand in a terminal whose window is closed: it ends, as any program there."""
+    master, slave = pty.openpty()
+
+    def own_the_terminal():
+        import fcntl
+        import termios
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    kernel = bare(own_the_terminal, stdin=slave, stdout=slave, stderr=slave).connect()
+    os.close(slave)
+    assert kernel.run("print('alive')") == ("ok", "alive\n")
+    os.close(master)
+    assert kernel.process.wait(10) == 0
+
+
+def test_a_dead_terminal_does_not_matter(bare):
+    """The same when SIGHUP does not reach it: descriptors that fail with EIO."""
+    master, slave = pty.openpty()
+    kernel = bare(os.setsid, stdin=slave, stdout=slave, stderr=slave).connect()
+    os.close(slave)
+    os.close(master)
+    status, text = kernel.run("import os, sys\nprint('python'); os.system('echo child')\n"
+                              "print('to the terminal', file=sys.__stdout__)\ntry:\n    os.read(0, 1)\nexcept OSError: pass")
+    assert status == "ok" and text == "python\nchild\nto the terminal\n"
+    kernel.client.shutdown()
+    assert kernel.process.wait(10) == 0
+
+
+def test_a_broken_pipe_is_an_exception(kernel):
+    run = kernel.run("import os\nr, w = os.pipe(); os.close(r)\ntry:\n    os.write(w, b'x')\nexcept BrokenPipeError:\n"
+                     "    print('broken')\nos.close(w)")
+    assert run.text() == "broken\n"
+
+
+@pytest.mark.parametrize("case", ["read-only", "a file", "no home", "full"])
+def test_nowhere_to_write_the_history(bare, tmp_path, case):
+    environment, prepare = {}, None
+    if case == "read-only":  # for root, who may write everywhere, a folder that nobody can make
+        environment["IPYTHONDIR"] = "/proc/no/ipython"
+        environment["HOME"] = "/proc/no"
+    elif case == "a file":
+        (tmp_path / "ipython").write_text("")
+    elif case == "no home":
+        environment.update(HOME=None, IPYTHONDIR=None, XDG_CONFIG_HOME=None, IPYTHON_DIR=None)
+    else:
+        def prepare():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    kernel = bare(prepare, environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE).connect()
+    for i in range(3):
+        status, text = kernel.run("print(%d)" % i)
+        assert status == "ok" and text.endswith("%d\n" % i)
+    kernel.client.history(hist_access_type="tail", n=2)
+    assert kernel.client.get_shell_msg(timeout=support.TIMEOUT)["content"]["status"] == "ok"
+    time.sleep(1.5)  # the history is written a second later
+    assert kernel.run("print('after')") == ("ok", "after\n")
+    kernel.client.shutdown()
+    out, error = kernel.process.communicate(timeout=10)
+    assert kernel.process.returncode == 0
+    assert out == b"" and error == b"", error
+
+
+def test_few_descriptors(bare):
+    """Where they suffice for nothing: one line. Where a cell eats the rest: an error in the cell, and life goes on."""
+    kernel = bare(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24)), stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE)
+    out, error = kernel.process.communicate(timeout=support.TIMEOUT)
+    assert kernel.process.returncode == 1 and out == b""
+    assert error.startswith(b"drupe: ") and error.count(b"\n") == 1, error
+
+    kernel = bare(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))).connect()
+    status, text = kernel.run("eaten = []\ntry:\n    while True: eaten.append(open('/dev/null'))\n"
+                              "except OSError as e: print('full', len(eaten) > 10)")
+    assert (status, text) == ("ok", "full True\n")
+    assert kernel.run("print('still here'); 1/0")[0] == "error"
+    kernel.client.control_channel.send(kernel.client.session.msg("interrupt_request", {}))
+    assert kernel.client.get_control_msg(timeout=support.TIMEOUT)["content"]["status"] == "ok"
+    assert kernel.run("for f in eaten: f.close()\nimport subprocess; subprocess.run(['echo', 'works'])")[1] == "works\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user without processes of its own")
+def test_no_threads_to_be_had(bare, tmp_path):
+    """RLIMIT_NPROC: one clear line, not an abort of libzmq's."""
+    tmp_path.chmod(0o777)
+
+    def prepare():
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+        os.setgid(65533)
+        os.setuid(65533)
+
+    path = tmp_path / "bare.json"
+    kernel = Bare.__new__(Bare)
+    kernel.path, kernel.info = write_connection_file(str(path))
+    os.chown(path, 65533, 65533)
+    process = subprocess.run([sys.executable, "-m", "drupe", "-f", str(path)], preexec_fn=prepare, capture_output=True,
+                             timeout=60, cwd="/", env={**os.environ, "HOME": str(tmp_path)})
+    if b"Permission denied" in process.stderr or b"No module" in process.stderr:
+        pytest.skip("this interpreter cannot be read by another user")
+    assert process.returncode == 1 and process.stderr.startswith(b"drupe: "), process
+    assert process.stderr.count(b"\n") == 1
+
+
+def test_no_memory_in_a_cell(bare):
+    """Allocations fail all over; the kernel replies to the cell, and to the next."""
+    kernel = bare().connect()
+    size = psutil.Process(kernel.process.pid).memory_info().vms
+    psutil.Process(kernel.process.pid).rlimit(resource.RLIMIT_AS, (size + (48 << 20), -1))
+    status, text = kernel.run("kept = []\ntry:\n    while True: kept.append(bytearray(1 << 20))\n"
+                              "except MemoryError: print('no memory'); kept.clear()")
+    assert status == "ok" and "no memory" in text
+    assert kernel.run("bytearray(1 << 30)")[0] == "error"
+    assert kernel.run("print('alive')") == ("ok", "alive\n")
+
+
+_JUMPS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+#include <sys/time.h>
+static long turn;
+static long jump(void) { return (turn++ % 3 - 1) * 86400L * 400; }
+int clock_gettime(clockid_t id, struct timespec *at)
+{
+    int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, at);
+    if (id == CLOCK_REALTIME) at->tv_sec += jump();
+    return result;
+}
+"""
+
+
+def test_a_clock_that_jumps(bare, tmp_path):
+    """Years forward and back at every look: nothing waits for the wall clock."""
+    (tmp_path / "jumps.c").write_text(_JUMPS)
+    library = tmp_path / "jumps.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "jumps.c", "-ldl"], check=True)
+    kernel = bare(environment={"LD_PRELOAD": str(library)}).connect()
+    assert kernel.run("import time\nfor i in range(3):\n    print(i); time.sleep(0.05)") == ("ok", "0\n1\n2\n")
+    assert kernel.run("import asyncio; await asyncio.sleep(0.1); print('awaited')") == ("ok", "awaited\n")
+    kernel.client.shutdown()
+    assert kernel.process.wait(10) == 0
