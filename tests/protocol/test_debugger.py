@@ -128,6 +128,25 @@ def test_breakpoint_steps_and_variables(front, kernel):
     assert front.get("debugInfo")["stoppedThreads"] == []
 
 
+def test_a_step_ends_with_its_cell(front, kernel):
+    code = "value = 1\nvalue += 1"
+    msg_id, thread, frame = stop_in(front, code, 2)
+    front.get("next", {"threadId": thread})
+    assert kernel.finish(msg_id).status == "ok"
+    front.get("setBreakpoints", {"breakpoints": [], "source": frame["source"]})
+    assert kernel.run(code).status == "ok", "the same cell again does not stop"
+    assert front.events("stopped") == 1
+
+
+def test_pause_before_a_cell(front, kernel):
+    front.get("pause", {"threadId": 1})
+    msg_id = kernel.send("value = 5\nvalue")
+    thread, frame = front.stopped()
+    assert frame["line"] == 1
+    front.go_on(thread)
+    assert kernel.finish(msg_id).result == "5"
+
+
 def test_blank_lines_above_a_cell_count(front, kernel):
     msg_id, thread, frame = stop_in(front, "\n\nvalue = 5\nvalue += 1", 4)
     front.go_on(thread)

@@ -150,6 +150,6 @@ def run(server):
     kernel.serve()
     ended = kernel.close()
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
-    if others or not ended:
-        os._exit(0)  # a thread that does not end must not hold the launcher up
+    if others or not ended or "pydevd" in sys.modules:
+        os._exit(0)  # threads that do not end, and debugpy's hundreds of modules, must not hold the launcher up
     return 0

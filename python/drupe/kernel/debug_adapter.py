@@ -134,26 +134,38 @@ class Adapter:
             self._data = rest[size:]
 
     def trace_caller(self):
-        """Trace the calling thread, if it is not."""
+        """Trace the calling thread, if it is not. A step that went beyond the end of the last cell is over."""
         import debugpy
 
         if sys.gettrace() is None:
             debugpy.trace_this_thread(True)
+        info = _thread_info()
+        if info is not None and info.pydev_state == _RUNNING:
+            _let_run(info)
 
     def release_caller(self):
         """In the signal handler, which is about to raise KeyboardInterrupt: if the calling thread is stopped, it will not be
         when that has left debugpy's code. Without locks: the handler may interrupt who holds them."""
-        info = getattr(threading.current_thread(), "additional_info", None)
+        info = _thread_info()
         if info is not None and info.pydev_state == _SUSPENDED:
-            info.pydev_original_step_cmd = info.pydev_step_cmd = -1
-            info.pydev_step_stop = None
-            info.pydev_state = _RUNNING
+            _let_run(info)
 
     def close(self, quickly=False):
         """End the session: nothing is traced any more. `quickly`: the process ends."""
         if not quickly:
             self._pydevd.stoptrace()
         self._socket.close()
+
+
+def _thread_info():
+    """What debugpy keeps of the calling thread, or None."""
+    return getattr(threading.current_thread(), "additional_info", None)
+
+
+def _let_run(info):
+    info.pydev_original_step_cmd = info.pydev_step_cmd = -1
+    info.pydev_step_stop = None
+    info.pydev_state = _RUNNING
 
 
 def untrace_caller():

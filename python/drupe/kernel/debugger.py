@@ -381,19 +381,28 @@ class Debugger:
         thread = wanted if wanted in known else (main or known or [wanted])[0]
         self._forward(call, {"threadId": thread})
 
-    def _of_stopped(self, call):
+    def _of_stopped(self, call, then=None):
         arguments = dict(call.arguments)
         if self._stopped and arguments.get("threadId") not in self._stopped:
             arguments["threadId"] = self._stopped[0]
-        self._forward(call, arguments)
+        self._forward(call, arguments, then)
+
+    do_next = do_stepIn = do_stepOut = _of_stopped
+
+    def do_stackTrace(self, call):
+        self._of_stopped(call, self._frames_known)
+
+    def _frames_known(self, call, response):
+        """Python is at line 0 before the first statement of a cell; front-ends count from 1."""
+        for frame in (response.get("body") or {}).get("stackFrames") or []:
+            frame["line"] = max(1, frame.get("line", 1))
+        call.pass_back(response)
 
     def do_continue(self, call):
         if self._stopped or self._adapter is None:
             self._forward(call)
         else:
             call.reply({"allThreadsContinued": True})  # debugpy would reply when something stops and goes on
-
-    do_next = do_stepIn = do_stepOut = do_stackTrace = _of_stopped
 
     # --- variables ---
 
