@@ -31,7 +31,7 @@ static void items_serve(jk_server *server, const zmq_pollitem_t items[ITEMS], in
 {
     if (items[WAKE].revents) jk_event_clear(server->outbox.wake);
     if (items[IOPUB].revents) jk_iopub_subscriptions(server);
-    if (items[SHELL].revents) jk_route_receive(server, JK_SHELL, TURN);
+    if (items[SHELL].revents) server->outbox.expecting = jk_route_receive(server, JK_SHELL, TURN) > 0;
     if (items[STDIN].revents) jk_input_receive(server);
     bool text = false;
     for (int i = PIPES; i < count; i++) text = text || items[i].revents;

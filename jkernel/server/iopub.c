@@ -259,7 +259,10 @@ int jk_iopub_send(jk_server *server)
         outbox->sent++;
         if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
     }
+    if (outbox->expecting && (delay < 0 || delay > JK_LOOK_AGAIN)) delay = JK_LOOK_AGAIN;
+    outbox->expecting = false;
     outbox->sleeping = delay != 0;
+    outbox->look = delay < 0 ? INT64_MAX : jk_clock() + delay * JK_MILLISECOND;
     pthread_mutex_unlock(&outbox->lock);
     return delay;
 }

@@ -89,6 +89,23 @@ static void wake_locked(jk_outbox *outbox)
     jk_event_raise(outbox->wake);
 }
 
+/* The same at jk_outbox_unlock(). A quick cell so wakes the io thread once, for all that it brings. */
+static void call_locked(jk_outbox *outbox, bool patient)
+{
+    if (!outbox->sleeping || outbox->closed) return;
+    if (patient && outbox->look <= jk_clock() + JK_LOOK_AGAIN * JK_MILLISECOND) return;
+    outbox->sleeping = false;
+    outbox->calling = true;
+}
+
+void jk_outbox_unlock(jk_outbox *outbox)
+{
+    int wake = outbox->calling ? outbox->wake : -1;
+    outbox->calling = false;
+    pthread_mutex_unlock(&outbox->lock);
+    if (wake >= 0) jk_event_raise(wake);
+}
+
 void jk_outbox_wake(jk_outbox *outbox)
 {
     jk_event_raise(outbox->wake);
@@ -120,7 +137,7 @@ int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry)
     outbox->pushed++;
     if (!entry_is_text(entry)) outbox->others++;
     entry_account(outbox, entry);
-    wake_locked(outbox);
+    call_locked(outbox, entry->patient);
     return 0;
 }
 
@@ -147,7 +164,7 @@ int jk_outbox_push(jk_server *server, jk_entry *entry)
 {
     pthread_mutex_lock(&server->outbox.lock);
     int result = jk_outbox_push_locked(&server->outbox, entry);
-    pthread_mutex_unlock(&server->outbox.lock);
+    jk_outbox_unlock(&server->outbox);
     return result;
 }
 
@@ -186,8 +203,8 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
         text += part;
         size -= part;
     }
-    if (outbox->tail && outbox->tail->content.size + 4 > JK_STREAM_MOST) wake_locked(outbox);
-    pthread_mutex_unlock(&outbox->lock);
+    if (outbox->tail && outbox->tail->content.size + 4 > JK_STREAM_MOST) call_locked(outbox, false);
+    jk_outbox_unlock(outbox);
     return result;
 }
 

@@ -41,7 +41,9 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
         pthread_mutex_unlock(&outbox->lock);
         return;
     }
-    jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    jk_entry *busy = status_entry(parent, "busy");
+    if (busy) busy->patient = true;
+    jk_outbox_push_locked(outbox, busy);
     outbox->serving++;
     if (cell) {
         jk_parent_release(outbox->last_cell);
@@ -49,7 +51,7 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
         parent->below = outbox->cell;
         outbox->cell = jk_parent_retain(parent);
     }
-    pthread_mutex_unlock(&outbox->lock);
+    jk_outbox_unlock(outbox);
 }
 
 static void cell_end_locked(jk_outbox *outbox, jk_parent *parent)
@@ -77,7 +79,7 @@ void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
     if (reply) jk_outbox_push_locked(outbox, reply);
     if (outbox->serving > 0) outbox->serving--;
     idle_locked(outbox, parent);
-    pthread_mutex_unlock(&outbox->lock);
+    jk_outbox_unlock(outbox);
 }
 
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
@@ -88,7 +90,7 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
     if (reply) jk_outbox_push_locked(outbox, reply);
     idle_locked(outbox, parent);
-    pthread_mutex_unlock(&outbox->lock);
+    jk_outbox_unlock(outbox);
     jk_parent_release(parent);
 }
 
@@ -134,6 +136,7 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
         jk_entry_release(entry);
         return -1;
     }
+    entry->patient = strcmp(msg_type, "execute_input") == 0;
     jk_outbox_wait_room(server);
     bool entered = jk_stdio_enter(server);
     int result = jk_outbox_push(server, entry);

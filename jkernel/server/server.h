@@ -37,7 +37,8 @@
 #define JK_STREAM_RATE  600
 #define JK_WRITER_WAIT  (10 * JK_SECOND)
 #define JK_ABORT_SILENCE                                                                                     \
-    2 /* ms without a message, after which the socket holds nothing older than a failure */
+    2                    /* ms without a message, after which the socket holds nothing older than a failure */
+#define JK_LOOK_AGAIN  1 /* ms until the io thread looks again after it has handed requests over */
 #define JK_ABORT_GRACE 20 /* ms at most */
 
 /* --- Requests (request.c) --------------------------------------------------------------------------------
@@ -103,7 +104,8 @@ typedef struct jk_entry {
     jk_slice *buffers; /* one block, the bytes behind the slices */
     size_t nbuffers;
     size_t lost;
-    size_t cost; /* what outbox.bytes counts for it */
+    size_t cost;  /* what outbox.bytes counts for it */
+    bool patient; /* more follows at once: not worth waking an io thread that looks soon by itself */
 } jk_entry;
 
 typedef struct jk_outbox {
@@ -115,6 +117,8 @@ typedef struct jk_outbox {
     uint64_t urgent;       /* stream text up to this count may not be held back */
     unsigned waiting;      /* threads in a wait for `moved` */
     bool sleeping;         /* the io thread is in its poll: write to `wake` */
+    bool calling;          /* write to `wake` on leaving the lock: jk_outbox_unlock() */
+    int64_t look;          /* when the io thread's poll ends by itself */
     bool closed;           /* nothing is accepted any more */
     bool stalled;          /* a writer waited in vain: the next ones do not wait until there is progress */
     unsigned stalled_at;   /* `landed` at that time */
@@ -130,6 +134,7 @@ typedef struct jk_outbox {
     atomic_uint landed;   /* messages that it let go: progress */
     atomic_bool watched;  /* somebody waits for `flight` to fall */
     /* The io thread's own. */
+    bool expecting;         /* requests were handed over: their busy and execute_input come at once */
     jk_parent *last_parent; /* of the latest stream message, retained */
     jk_stream last_stream;
     int64_t last_sent;    /* 0: none yet */
@@ -150,8 +155,10 @@ void jk_entry_release(jk_entry *entry);
 /* Enqueue; `entry` is taken in every case. Wait for nothing. Returns 0, or -1 when the outbox is closed or
  * `entry` is NULL. */
 int jk_outbox_push(jk_server *server, jk_entry *entry);
-/* The same under the lock that the caller holds. */
+/* The same under the lock that the caller holds, and leaves with jk_outbox_unlock(): the io thread is woken
+ * after the lock, or it would wake only to wait for it. */
 int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry);
+void jk_outbox_unlock(jk_outbox *outbox);
 /* Take the head of a queue that is not empty, under the lock. */
 jk_entry *jk_outbox_pop_locked(jk_outbox *outbox);
 /* From now on no text waits for more of its kind, nor for a slower pace. */
