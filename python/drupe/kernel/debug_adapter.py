@@ -177,13 +177,15 @@ def untrace_caller():
 
 
 def cut_traceback(traceback):
-    """Drop debugpy's frames from the end of the traceback of a KeyboardInterrupt at a breakpoint."""
-    while traceback is not None:
-        following = traceback.tb_next
-        if following is not None and "pydevd" in os.path.basename(following.tb_frame.f_code.co_filename):
-            traceback.tb_next = None
+    """Drop debugpy's frames from the end of the traceback of a KeyboardInterrupt at a breakpoint, and the second entry of
+    the frame that was stopped."""
+    before = None
+    while traceback is not None and traceback.tb_next is not None:
+        if "pydevd" in os.path.basename(traceback.tb_next.tb_frame.f_code.co_filename):
+            twice = before is not None and before.tb_frame is traceback.tb_frame
+            (before if twice else traceback).tb_next = None
             return
-        traceback = following
+        before, traceback = traceback, traceback.tb_next
 
 
 def _content_length(head):

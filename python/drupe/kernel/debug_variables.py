@@ -110,6 +110,11 @@ def rich(shell, value):
     return {"data": data, "metadata": {key: extra for key, extra in metadata.items() if key in data}}
 
 
+def failure(text):
+    """A bundle that says why there is none."""
+    return {"data": {"text/plain": text}, "metadata": {}}
+
+
 def rich_text(value):
     """The same as JSON text: what debugpy evaluates at a frame."""
     from IPython import get_ipython
@@ -118,7 +123,10 @@ def rich_text(value):
 
 
 def rich_of_text(text):
-    """The bundle from repr() of rich_text()."""
+    """The bundle from repr() of rich_text(); from that of an exception, when evaluating failed."""
     import ast
 
-    return json.loads(ast.literal_eval(text))
+    try:
+        return json.loads(ast.literal_eval(text))
+    except ValueError:
+        return failure(text)

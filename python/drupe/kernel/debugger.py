@@ -438,16 +438,21 @@ class Debugger:
         call.reply({"variables": self._tree.globals(self._shell)})
 
     def do_richInspectVariables(self, call):
-        expression = call.arguments.get("variableName")
-        frame = call.arguments.get("frameId")
+        """The mime bundle of an expression. One that fails is shown as its error: front-ends keep asking for variables that
+        are gone, and take a refusal for a defect."""
+        expression, frame = call.arguments.get("variableName"), call.arguments.get("frameId")
         if not isinstance(expression, str) or expression in _GROUPS:
             call.reply({"data": {}, "metadata": {}})
             return
-        compile(expression.strip(), "<variable>", "eval")  # it goes into another expression: it must be a whole one
-        if frame is None or not self._stopped:
-            value = eval(expression.strip(), self._shell.user_ns)
-            call.reply(debug_variables.rich(self._shell, value))
+        try:
+            code = compile(expression.strip(), "<variable>", "eval")
+            if frame is None or not self._stopped:
+                call.reply(debug_variables.rich(self._shell, eval(code, self._shell.user_ns)))
+                return
+        except Exception as error:
+            call.reply(debug_variables.failure("%s: %s" % (type(error).__name__, error)))
             return
+        # Inside another expression: compile() has seen that it is a whole one.
         text = "__import__('drupe.kernel.debug_variables', fromlist=['*']).rich_text((%s))" % expression.strip()
         arguments = {"expression": text, "frameId": frame, "context": "clipboard"}
         self._forward(call, arguments, self._rich_known, "evaluate")
@@ -456,7 +461,7 @@ class Debugger:
         if response.get("success"):
             call.reply(debug_variables.rich_of_text(response["body"]["result"]))
         else:
-            call.pass_back(response)
+            call.reply(debug_variables.failure(str(response.get("message")).strip().rpartition("\n")[2]))
 
     def do_copyToGlobals(self, call):
         source, target = call.arguments.get("srcVariableName"), call.arguments.get("dstVariableName")
