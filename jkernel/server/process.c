@@ -167,7 +167,7 @@ void jk_ending_forget(void)
 
 static struct {
     int ports[JK_CHANNELS];      /* 0: none */
-    char path[JK_CHANNELS][108]; /* of ipc; "": none */
+    char path[JK_CHANNELS][JK_IP_SIZE + 16]; /* of ipc; "": none */
 } bound;
 
 void jk_bound_remember(const jk_config *config)

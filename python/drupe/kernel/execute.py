@@ -11,7 +11,7 @@ import sys
 
 from drupe import _jkernel
 
-from . import display, jsontext
+from . import display, jsontext, streams
 from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
 from .shell import error_text, interruption
@@ -134,7 +134,7 @@ class Executor:
             os._exit(_exit_code(error))  # a forked child is no kernel
         self._guard(cell, self._after)
         self._guard(cell, _run_cell_check)
-        _jkernel.flush_stdio()
+        streams.finish()
         if cell.error is None:
             cell.error = self._error_of_result(cell)
         content = self._reply_content(cell)

@@ -6,6 +6,7 @@ import time
 from drupe import _jkernel
 
 _FLUSH_PAUSE = 0.03  # seconds
+_installed = []  # the buffers of both streams
 
 
 class BinaryStream(io.BufferedIOBase):
@@ -32,10 +33,14 @@ class BinaryStream(io.BufferedIOBase):
             self._text._core.write_bytes(whole[:cut])
         return size
 
-    def flush(self):
+    def finish(self):
+        """Let go of half a character: its rest does not come any more."""
         if self._rest:
             rest, self._rest = self._rest, b""
             self._text._core.write_bytes(rest)
+
+    def flush(self):
+        self.finish()
         self._text.flush()
 
     def writable(self):
@@ -115,7 +120,15 @@ def install(server):
     """Put both streams in place of the interpreter's; the originals stay reachable as sys.__stdout__."""
     for file in (sys.__stdout__, sys.__stderr__):
         if file is not None:
-            file.reconfigure(line_buffering=True)
+            file.reconfigure(write_through=True)  # in order with what the descriptors get otherwise
     _jkernel.line_buffer_stdio()
     sys.stdout = OutStream("<stdout>", 1, server)
     sys.stderr = OutStream("<stderr>", 2, server)
+    _installed.extend((sys.stdout.buffer, sys.stderr.buffer))
+
+
+def finish():
+    """At the end of a cell: nothing of its text stays behind."""
+    for buffer in _installed:
+        buffer.finish()
+    _jkernel.flush_stdio()

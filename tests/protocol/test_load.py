@@ -1,0 +1,191 @@
+"""Load: many requests, slow and dead subscribers, much output, and what a front-end that limits rates may be sent."""
+import collections
+import json
+import time
+
+import psutil
+import support
+
+
+LINE = "x" * 180
+
+
+def stream_messages(messages):
+    return [message["content"] for message in messages if message["msg_type"] == "stream"]
+
+
+def test_many_queued_requests_are_aborted_quickly_and_control_answers_meanwhile(kernel, raw):
+    """20,000 cells behind one that fails; ./dev soak load sends a million."""
+    count = 20000
+    first = raw.send("shell", "execute_request", {"code": "import time; time.sleep(3); 1/0"})
+    for _ in range(count):
+        raw.send("shell", "execute_request", {"code": "pass"})
+    asked = time.monotonic()
+    raw.send("control", "kernel_info_request")
+    assert raw.receive("control")["content"]["status"] == "ok"
+    assert time.monotonic() - asked < support.TIMEOUT
+    statuses = collections.Counter()
+    for _ in range(count + 1):
+        message = raw.receive("shell")
+        assert message, statuses
+        statuses[message["content"]["status"]] += 1
+        if message["parent_header"]["msg_id"] == first:
+            assert message["content"]["ename"] == "ZeroDivisionError"
+    assert statuses == {"error": 1, "aborted": count}
+    assert kernel.run("1+1").result == "2"
+
+
+def test_requests_beyond_the_limit_wait_outside(kernel, raw):
+    """Large requests behind a running cell: the kernel holds a bounded part of them, loses none, and runs each."""
+    kernel.run("seen = 0")
+    sleeper = kernel.send("import time; time.sleep(4)")
+    kernel.started(sleeper)
+    before = psutil.Process(kernel.pid).memory_info().rss
+    raw.sockets["shell"].sndhwm = 0
+    text = "seen += 1 #" + "x" * (4 << 20)
+    for _ in range(60):
+        raw.send("shell", "execute_request", {"code": text, "store_history": False, "silent": True})
+    peak = 0
+    while len(kernel.log) == 0 or not any(
+            m["content"].get("execution_state") == "idle" and m["parent_header"].get("msg_id") == sleeper
+            for m in kernel.log):
+        peak = max(peak, psutil.Process(kernel.pid).memory_info().rss)
+        kernel.poll(0.05)
+    for _ in range(60):
+        assert raw.receive("shell")["content"]["status"] == "ok"
+    assert kernel.run("seen").result == "60"
+    assert peak - before < 220 << 20
+
+
+def test_a_subscriber_that_stalls_for_4_seconds_gets_everything(kernel):
+    lazy = support.Raw(kernel.manager, most=1)
+    try:
+        msg_id = kernel.send("for i in range(20000): print('%%06d' %% i, %r, flush=True)" % LINE)
+        stalled_until = time.monotonic() + 4
+        kernel.finish(msg_id)
+        time.sleep(max(0, stalled_until - time.monotonic()))
+        texts, last = [], None
+        while not last or last["content"].get("execution_state") != "idle" or last["parent_header"]["msg_id"] != msg_id:
+            last = lazy.receive("iopub")
+            assert last, "the idle was lost"
+            if last["msg_type"] == "stream":
+                texts.append(last["content"]["text"])
+        assert "".join(texts) == "".join("%06d %s\n" % (i, LINE) for i in range(20000))
+    finally:
+        lazy.close()
+
+
+def test_a_subscriber_that_never_reads(fresh):
+    """Text gives way with a note after 10 s; statuses, errors, displays and replies never do."""
+    dead = support.Raw(fresh.manager, most=1)
+    try:
+        run = fresh.run("for i in range(200): print('x' * 1_000_000)\ndisplay('shown')\n1/0", timeout=90)
+        assert run.status == "error" and run.types[-1] == "status"
+        assert len(run.of("error")) == len(run.of("display_data")) == 1
+        notes = [c["text"] for c in run.of("stream") if "bytes of output were left out" in c["text"]]
+        text = run.text()
+        assert notes and all(c["name"] == "stderr" for c in run.of("stream") if c["text"] in notes)
+        lost = sum(int(note.split("[")[1].split()[0]) for note in notes)
+        assert len(text) + lost == 200 * 1_000_001
+        assert fresh.run("print('next')").text() == "next\n"
+        assert psutil.Process(fresh.pid).memory_info().rss < 400 << 20
+    finally:
+        dead.close()
+
+
+def test_64_mib_in_one_print(fresh):
+    run = fresh.run("print('y' * (64 << 20))", timeout=90)
+    messages = run.of("stream")
+    assert "".join(c["text"] for c in messages) == "y" * (64 << 20) + "\n"
+    assert max(len(c["text"].encode()) for c in messages) <= 1 << 20
+    assert len(messages) < 100
+
+
+def test_many_displays_all_arrive(kernel):
+    run = kernel.run("for i in range(3000): display(i)", timeout=60)
+    assert [c["data"]["text/plain"] for c in run.of("display_data")] == [str(i) for i in range(3000)]
+
+
+def most_in_3_seconds(times):
+    first = most = 0
+    for last, at in enumerate(times):
+        while times[first] < at - 3:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def arrivals(kernel, code):
+    """(when, message) of every message that a cell brings, as they arrive; then the Run."""
+    msg_id = kernel.send(code)
+    times, seen = [], 0
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        kernel.poll(0.01)
+        now = time.monotonic()
+        times += [(now, message) for message in kernel.log[seen:]]
+        seen = len(kernel.log)
+        if any(m["content"].get("execution_state") == "idle" and m["parent_header"].get("msg_id") == msg_id
+               for _, m in times):
+            break
+    return times, kernel.finish(msg_id)
+
+
+def test_output_stays_under_the_rates_that_servers_allow(kernel):
+    """jupyter_server drops what exceeds 1000 messages a second, looked at over 3 s."""
+    for code, expected in (
+            ("for i in range(5000): print(i, flush=True)", "".join("%d\n" % i for i in range(5000))),
+            ("import sys\nfor i in range(1500):\n    print('o', i)\n    print('e', i, file=sys.stderr)",
+             "".join("o %d\ne %d\n" % (i, i) for i in range(1500))),
+            ("import time\nfor i in range(300): print(end='.'); time.sleep(0.001)", "." * 300)):
+        times, run = arrivals(kernel, code)
+        assert "".join(c["text"] for c in run.of("stream")) == expected
+        assert most_in_3_seconds([at for at, message in times if message["msg_type"] == "stream"]) < 3000
+
+
+def test_a_second_client_becomes_ready_while_a_thread_prints(kernel):
+    """wait_for_ready() wants 0.2 s of silence on iopub."""
+    kernel.run("import threading, time, sys\ngo_on = True\n"
+               "def tick():\n"
+               "    i = 0\n"
+               "    while go_on:\n"
+               "        i += 1\n"
+               "        print('tick', i, flush=True)\n"
+               "        if i % 3 == 0: print('tock', file=sys.stderr)\n"
+               "        time.sleep(0.1)\n"
+               "thread = threading.Thread(target=tick); thread.start()")
+    try:
+        second = kernel.manager.client()
+        second.start_channels()
+        started = time.monotonic()
+        second.wait_for_ready(timeout=support.TIMEOUT)
+        assert time.monotonic() - started < support.TIMEOUT
+        second.stop_channels()
+    finally:
+        kernel.run("go_on = False; thread.join()")
+    kernel.poll(0.5)
+    ticks = "".join(c["text"] for c in stream_messages(kernel.log) if c["name"] == "stdout")
+    numbers = [int(line.split()[1]) for line in ticks.splitlines()]
+    assert numbers == list(range(1, len(numbers) + 1)), "text of the thread was lost"
+
+
+def test_nothing_is_published_unless_asked(kernel):
+    kernel.run("import asyncio\nasync def idle():\n    while True: await asyncio.sleep(0.05)\n"
+               "task = asyncio.create_task(idle())")
+    kernel.poll(0.3)
+    kernel.log.clear()
+    kernel.poll(3)
+    assert kernel.log == []
+    kernel.run("task.cancel()")
+
+
+def test_a_large_request_and_a_large_reply(kernel, raw):
+    text = "x" * (64 << 20)
+    raw.send("shell", "execute_request", {"code": "t = %r" % text, "user_expressions": {"n": "len(t)"},
+                                          "store_history": False})
+    reply = raw.receive("shell", 60)["content"]
+    assert reply["user_expressions"]["n"]["data"]["text/plain"] == str(64 << 20)
+    raw.send("shell", "execute_request", {"code": "", "user_expressions": {"n": "t"}, "store_history": False})
+    reply = raw.receive("shell", 60)["content"]
+    assert len(json.dumps(reply)) > 1000
+    kernel.run("del t")
