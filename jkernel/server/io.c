@@ -14,7 +14,8 @@ static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
 {
     jk_outbox *outbox = &server->outbox;
     items[WAKE] = (zmq_pollitem_t){.fd = outbox->wake, .events = ZMQ_POLLIN};
-    items[SHELL] = (zmq_pollitem_t){.socket = server->sockets[JK_SHELL], .events = ZMQ_POLLIN};
+    short more = jk_shell_has_room(server) ? ZMQ_POLLIN : 0;
+    items[SHELL] = (zmq_pollitem_t){.socket = server->sockets[JK_SHELL], .events = more};
     items[IOPUB] = (zmq_pollitem_t){.socket = server->sockets[JK_IOPUB], .events = ZMQ_POLLIN};
     items[STDIN] = (zmq_pollitem_t){.socket = server->sockets[JK_STDIN], .events = ZMQ_POLLIN};
     int count = PIPES;

@@ -166,7 +166,7 @@ void jk_ending_forget(void)
  */
 
 static struct {
-    int ports[JK_CHANNELS];      /* 0: none */
+    int ports[JK_CHANNELS];                  /* 0: none */
     char path[JK_CHANNELS][JK_IP_SIZE + 16]; /* of ipc; "": none */
 } bound;
 

@@ -43,6 +43,25 @@ bool jk_parent_silent(const jk_parent *parent)
     return atomic_load_explicit(&parent->silent, memory_order_relaxed);
 }
 
+/* What the request takes while it waits; the parts that libzmq allocates are estimated. */
+static size_t request_cost(const jk_message *message)
+{
+    size_t cost = sizeof(jk_request) + sizeof *message + 1024;
+    for (size_t i = 0; i < message->frames.count; i++) {
+        cost += sizeof(zmq_msg_t) + zmq_msg_size(&message->frames.items[i]);
+    }
+    return cost;
+}
+
+static void request_uncount(jk_request *request)
+{
+    jk_server *server = request->server;
+    size_t held = atomic_fetch_sub(&server->held, request->cost) - request->cost;
+    if (held <= JK_HELD_LIMIT && atomic_load(&server->full) && atomic_exchange(&server->full, false)) {
+        jk_outbox_wake(&server->outbox);
+    }
+}
+
 jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel channel)
 {
     jk_request *request = calloc(1, sizeof *request);
@@ -58,12 +77,15 @@ jk_request *jk_request_create(jk_server *server, jk_message *message, jk_channel
     request->parent = parent;
     request->channel = channel;
     request->is_execute = strcmp(message->type, "execute_request") == 0;
+    request->cost = request_cost(message);
+    atomic_fetch_add(&server->held, request->cost);
     return request;
 }
 
 void jk_request_release(jk_request *request)
 {
     if (!request) return;
+    request_uncount(request);
     jk_message_release(request->message);
     jk_parent_release(request->parent);
     jk_subshell_release(request->subshell);

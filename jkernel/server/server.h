@@ -36,6 +36,10 @@
 #define JK_STREAM_BURST 1000
 #define JK_STREAM_RATE  600
 #define JK_WRITER_WAIT  (10 * JK_SECOND)
+/* Bytes of requests that are not replied to, above which no more are read from the shell socket. What a
+ * client sends then waits with the transport and with the client. */
+#define JK_HELD_LIMIT    (128u << 20)
+#define JK_RECEIVED_MOST 64 /* messages of one client that the transport takes beyond that */
 #define JK_ABORT_SILENCE                                                                                     \
     2                    /* ms without a message, after which the socket holds nothing older than a failure */
 #define JK_LOOK_AGAIN  1 /* ms until the io thread looks again after it has handed requests over */
@@ -59,8 +63,10 @@ struct jk_request {
     jk_channel channel;    /* where the reply goes */
     jk_subshell *subshell; /* retained; NULL: the main shell's */
     bool is_execute;
+    size_t cost;      /* what server.held counts for it */
+    uint64_t arrival; /* its place among all of the inbox */
     uint64_t ticket;  /* given at dispatch; 0 before */
-    jk_request *next; /* in the inbox */
+    jk_request *next; /* in its lane */
 };
 
 /* Takes `message` in every case. NULL: no memory. */
@@ -194,16 +200,22 @@ void jk_entry_give_way(jk_outbox *outbox, jk_entry *entry);
 /* --- What arrives (shell.c, subshell.c, route.c) -----------------------------------------------------------
  */
 
+/* Requests in the order of their arrival. */
+typedef struct jk_lane {
+    jk_request *head, *tail;
+} jk_lane;
+
 typedef struct jk_inbox {
     pthread_mutex_t lock;
-    jk_request *head, *tail;
-    uint64_t tickets;   /* given so far */
-    uint64_t executing; /* the ticket of the unfinished execute_request, or 0 */
-    unsigned aborting;  /* failed cells whose queue is not cleared yet: no cell may start */
-    bool closed;        /* nothing is accepted any more */
-    bool dispatched;    /* the main thread has taken, or looked for, its first request */
-    bool announced;     /* the busy of the first cell is out */
-    int ready;          /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
+    jk_lane cells, others; /* apart, so that what overtakes a running cell is found at once */
+    uint64_t arrivals;     /* so far */
+    uint64_t tickets;      /* given so far */
+    uint64_t executing;    /* the ticket of the unfinished execute_request, or 0 */
+    unsigned aborting;     /* failed cells whose queue is not cleared yet: no cell may start */
+    bool closed;           /* nothing is accepted any more */
+    bool dispatched;       /* the main thread has taken, or looked for, its first request */
+    bool announced;        /* the busy of the first cell is out */
+    int ready;             /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
     atomic_bool signalled;
     atomic_bool shut;       /* `ready` is about to be closed */
     atomic_uint signallers; /* threads that may write to `ready` now */
@@ -251,6 +263,8 @@ void jk_error_content(jk_buffer *content, const char *reason);
 /* io thread: `request` is about to be pushed; publish its busy now when nothing can run before it. */
 void jk_shell_announce(jk_server *server, jk_request *request);
 
+/* io thread: whether more requests may be read; if not, it is woken when they may. */
+bool jk_shell_has_room(jk_server *server);
 /* Read what waits in a ROUTER socket, at most `most` messages, and route each. Only by the socket's owner.
  * Returns how many. */
 int jk_route_receive(jk_server *server, jk_channel channel, int most);
@@ -359,6 +373,8 @@ struct jk_server {
     atomic_bool debugging;                    /* the executor has been given a debug_request */
     char cell_prefix[JK_CELL_NAME_SIZE - 20]; /* folder and slash: what the names of cells begin with */
     atomic_long execution_count;
+    atomic_size_t held; /* bytes of requests that are not replied to */
+    atomic_bool full;   /* the io thread leaves the shell socket alone until `held` falls */
     jk_outbox outbox;
     jk_inbox inbox; /* the main shell's */
     jk_subshells subshells;

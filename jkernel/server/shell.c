@@ -34,14 +34,41 @@ void jk_inbox_clear(jk_inbox *inbox)
     inbox->ready = -1;
 }
 
+static void lane_push(jk_lane *lane, jk_request *request)
+{
+    if (lane->tail) {
+        lane->tail->next = request;
+    } else {
+        lane->head = request;
+    }
+    lane->tail = request;
+}
+
+static jk_request *lane_pop(jk_lane *lane)
+{
+    jk_request *request = lane->head;
+    lane->head = request->next;
+    if (!lane->head) lane->tail = NULL;
+    request->next = NULL;
+    return request;
+}
+
+/* The lane with the earlier head; NULL when both are empty. */
+static jk_lane *lane_earlier(jk_lane *one, jk_lane *other)
+{
+    if (!one->head) return other->head ? other : NULL;
+    if (!other->head) return one;
+    return one->head->arrival < other->head->arrival ? one : other;
+}
+
 jk_request *jk_inbox_close(jk_inbox *inbox)
 {
+    jk_lane all = {0}, *lane;
     pthread_mutex_lock(&inbox->lock);
     inbox->closed = true;
-    jk_request *first = inbox->head;
-    inbox->head = inbox->tail = NULL;
+    while ((lane = lane_earlier(&inbox->cells, &inbox->others))) lane_push(&all, lane_pop(lane));
     pthread_mutex_unlock(&inbox->lock);
-    return first;
+    return all.head;
 }
 
 void jk_inbox_signal(jk_inbox *inbox)
@@ -56,12 +83,8 @@ bool jk_inbox_push(jk_inbox *inbox, jk_request *request)
     pthread_mutex_lock(&inbox->lock);
     bool closed = inbox->closed;
     if (!closed) {
-        if (inbox->tail) {
-            inbox->tail->next = request;
-        } else {
-            inbox->head = request;
-        }
-        inbox->tail = request;
+        request->arrival = ++inbox->arrivals;
+        lane_push(request->is_execute ? &inbox->cells : &inbox->others, request);
     }
     pthread_mutex_unlock(&inbox->lock);
     if (!closed) jk_inbox_signal(inbox);
@@ -81,41 +104,24 @@ void jk_shell_announce(jk_server *server, jk_request *request)
     if (first) jk_status_busy(server, request->parent, true);
 }
 
-static bool may_start(const jk_inbox *inbox, const jk_request *request)
+/* Where the first request that may start is; NULL: nowhere. */
+static jk_lane *lane_ready(jk_inbox *inbox)
 {
-    return !request->is_execute || (!inbox->executing && inbox->aborting == 0);
-}
-
-/* Unlink `request`, which follows `before` (NULL: it is the head). */
-static void inbox_unlink(jk_inbox *inbox, jk_request *before, jk_request *request)
-{
-    if (before) {
-        before->next = request->next;
-    } else {
-        inbox->head = request->next;
-    }
-    if (inbox->tail == request) inbox->tail = before;
-    request->next = NULL;
+    bool cell_may = !inbox->executing && inbox->aborting == 0;
+    if (!cell_may) return inbox->others.head ? &inbox->others : NULL;
+    return lane_earlier(&inbox->cells, &inbox->others);
 }
 
 /* The first request that may start, or NULL; `*more` tells whether another one may start beside it. */
 static jk_request *inbox_take(jk_inbox *inbox, bool *more)
 {
-    jk_request *before = NULL, *request = inbox->head;
-    while (request && !may_start(inbox, request)) {
-        before = request;
-        request = request->next;
-    }
+    jk_lane *lane = lane_ready(inbox);
     *more = false;
-    if (!request) return NULL;
-    jk_request *rest = request->next;
-    inbox_unlink(inbox, before, request);
+    if (!lane) return NULL;
+    jk_request *request = lane_pop(lane);
     request->ticket = ++inbox->tickets;
     if (request->is_execute) inbox->executing = request->ticket;
-    while (rest && !*more) {
-        *more = may_start(inbox, rest);
-        rest = rest->next;
-    }
+    *more = lane_ready(inbox) != NULL;
     return request;
 }
 
@@ -168,6 +174,14 @@ bool jk_server_dispatch(jk_server *server)
     return true;
 }
 
+bool jk_shell_has_room(jk_server *server)
+{
+    if (atomic_load(&server->held) <= JK_HELD_LIMIT) return true;
+    atomic_store(&server->full, true);
+    /* The last of it may have gone before the flag was up. */
+    return atomic_load(&server->held) <= JK_HELD_LIMIT;
+}
+
 /* --- Replies -----------------------------------------------------------------------------------------------
  */
 
@@ -215,7 +229,7 @@ static void executing_end(jk_inbox *inbox, uint64_t ticket)
 {
     pthread_mutex_lock(&inbox->lock);
     if (inbox->executing == ticket) inbox->executing = 0;
-    bool waiting = inbox->head != NULL;
+    bool waiting = inbox->cells.head || inbox->others.head;
     pthread_mutex_unlock(&inbox->lock);
     if (waiting) jk_inbox_signal(inbox);
 }
@@ -279,19 +293,9 @@ static void shell_drain(jk_server *server)
 
 static jk_request *executes_take(jk_inbox *inbox)
 {
-    jk_request *first = NULL, **end = &first, *before = NULL;
     pthread_mutex_lock(&inbox->lock);
-    for (jk_request *request = inbox->head; request;) {
-        jk_request *next = request->next;
-        if (request->is_execute) {
-            inbox_unlink(inbox, before, request);
-            *end = request;
-            end = &request->next;
-        } else {
-            before = request;
-        }
-        request = next;
-    }
+    jk_request *first = inbox->cells.head;
+    inbox->cells = (jk_lane){0};
     inbox->aborting--;
     pthread_mutex_unlock(&inbox->lock);
     return first;

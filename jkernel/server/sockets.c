@@ -24,6 +24,7 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
 {
     int64_t frame_most = channel == JK_IOPUB || channel == JK_HEARTBEAT ? SMALL_MOST : FRAME_MOST;
     int result = option_set(socket, ZMQ_LINGER, LINGER_MS) | option_set(socket, ZMQ_SNDHWM, 0) |
+                 option_set(socket, ZMQ_RCVHWM, JK_RECEIVED_MOST) |
                  zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &frame_most, sizeof frame_most);
     if (channel == JK_IOPUB) {
         /* Verbose: every subscriber is welcomed, not only the first of a topic. */

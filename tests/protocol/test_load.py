@@ -1,10 +1,10 @@
 """Load: many requests, slow and dead subscribers, much output, and what a front-end that limits rates may be sent."""
 import collections
-import json
 import time
 
 import psutil
 import support
+from jupyter_client import BlockingKernelClient
 
 
 LINE = "x" * 180
@@ -15,8 +15,8 @@ def stream_messages(messages):
 
 
 def test_many_queued_requests_are_aborted_quickly_and_control_answers_meanwhile(kernel, raw):
-    """20,000 cells behind one that fails; ./dev soak load sends a million."""
-    count = 20000
+    """5,000 cells behind one that fails; ./dev soak load sends a million."""
+    count = 5000
     first = raw.send("shell", "execute_request", {"code": "import time; time.sleep(3); 1/0"})
     for _ in range(count):
         raw.send("shell", "execute_request", {"code": "pass"})
@@ -42,19 +42,19 @@ def test_requests_beyond_the_limit_wait_outside(kernel, raw):
     kernel.started(sleeper)
     before = psutil.Process(kernel.pid).memory_info().rss
     raw.sockets["shell"].sndhwm = 0
-    text = "seen += 1 #" + "x" * (4 << 20)
-    for _ in range(60):
-        raw.send("shell", "execute_request", {"code": text, "store_history": False, "silent": True})
+    padding, count = "x" * (2 << 20), 200
+    for _ in range(count):
+        raw.send("shell", "execute_request", {"code": "seen += 1", "silent": True, "padding": padding})
     peak = 0
     while len(kernel.log) == 0 or not any(
             m["content"].get("execution_state") == "idle" and m["parent_header"].get("msg_id") == sleeper
             for m in kernel.log):
         peak = max(peak, psutil.Process(kernel.pid).memory_info().rss)
         kernel.poll(0.05)
-    for _ in range(60):
-        assert raw.receive("shell")["content"]["status"] == "ok"
-    assert kernel.run("seen").result == "60"
-    assert peak - before < 220 << 20
+    for _ in range(count):
+        assert raw.receive("shell", 60)["content"]["status"] == "ok"
+    assert kernel.run("seen").result == str(count)
+    assert peak - before < 330 << 20, "it holds all 400 MiB"
 
 
 def test_a_subscriber_that_stalls_for_4_seconds_gets_everything(kernel):
@@ -106,41 +106,19 @@ def test_many_displays_all_arrive(kernel):
     assert [c["data"]["text/plain"] for c in run.of("display_data")] == [str(i) for i in range(3000)]
 
 
-def most_in_3_seconds(times):
-    first = most = 0
-    for last, at in enumerate(times):
-        while times[first] < at - 3:
-            first += 1
-        most = max(most, last - first + 1)
-    return most
-
-
-def arrivals(kernel, code):
-    """(when, message) of every message that a cell brings, as they arrive; then the Run."""
-    msg_id = kernel.send(code)
-    times, seen = [], 0
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        kernel.poll(0.01)
-        now = time.monotonic()
-        times += [(now, message) for message in kernel.log[seen:]]
-        seen = len(kernel.log)
-        if any(m["content"].get("execution_state") == "idle" and m["parent_header"].get("msg_id") == msg_id
-               for _, m in times):
-            break
-    return times, kernel.finish(msg_id)
-
-
 def test_output_stays_under_the_rates_that_servers_allow(kernel):
-    """jupyter_server drops what exceeds 1000 messages a second, looked at over 3 s."""
-    for code, expected in (
-            ("for i in range(5000): print(i, flush=True)", "".join("%d\n" % i for i in range(5000))),
-            ("import sys\nfor i in range(1500):\n    print('o', i)\n    print('e', i, file=sys.stderr)",
-             "".join("o %d\ne %d\n" % (i, i) for i in range(1500))),
-            ("import time\nfor i in range(300): print(end='.'); time.sleep(0.001)", "." * 300)):
-        times, run = arrivals(kernel, code)
-        assert "".join(c["text"] for c in run.of("stream")) == expected
-        assert most_in_3_seconds([at for at, message in times if message["msg_type"] == "stream"]) < 3000
+    """jupyter_server drops what exceeds 1000 messages a second, looked at over 3 s. Streams that alternate cannot be
+    merged: they may come 1000 at once, then 600 a second."""
+    flushed = kernel.run("for i in range(5000): print(i, flush=True)")
+    assert flushed.text() == "".join("%d\n" % i for i in range(5000)) and len(flushed.of("stream")) < 1000
+    bar = kernel.run("import time\nfor i in range(300): print(end='.'); time.sleep(0.001)")
+    assert bar.text() == "." * 300 and len(bar.of("stream")) < 100
+    time.sleep(2)  # what the rate allows at once is there again
+    started = time.monotonic()
+    run = kernel.run("import sys\nfor i in range(1500):\n    print('o', i)\n    print('e', i, file=sys.stderr)", timeout=60)
+    seconds = time.monotonic() - started
+    assert "".join(c["text"] for c in run.of("stream")) == "".join("o %d\ne %d\n" % (i, i) for i in range(1500))
+    assert seconds > (len(run.of("stream")) - 1000) / 600 - 0.5
 
 
 def test_a_second_client_becomes_ready_while_a_thread_prints(kernel):
@@ -155,7 +133,8 @@ def test_a_second_client_becomes_ready_while_a_thread_prints(kernel):
                "        time.sleep(0.1)\n"
                "thread = threading.Thread(target=tick); thread.start()")
     try:
-        second = kernel.manager.client()
+        second = BlockingKernelClient(connection_file=kernel.manager.connection_file)
+        second.load_connection_file()  # a session of its own: clients are told apart by it
         second.start_channels()
         started = time.monotonic()
         second.wait_for_ready(timeout=support.TIMEOUT)
@@ -180,12 +159,10 @@ def test_nothing_is_published_unless_asked(kernel):
 
 
 def test_a_large_request_and_a_large_reply(kernel, raw):
-    text = "x" * (64 << 20)
-    raw.send("shell", "execute_request", {"code": "t = %r" % text, "user_expressions": {"n": "len(t)"},
-                                          "store_history": False})
+    size = 32 << 20
+    raw.send("shell", "execute_request", {"code": "t = 'x' * %d" % size, "padding": "y" * size, "silent": True,
+                                          "user_expressions": {"n": "len(t)", "t": "t.encode()"}})
     reply = raw.receive("shell", 60)["content"]
-    assert reply["user_expressions"]["n"]["data"]["text/plain"] == str(64 << 20)
-    raw.send("shell", "execute_request", {"code": "", "user_expressions": {"n": "t"}, "store_history": False})
-    reply = raw.receive("shell", 60)["content"]
-    assert len(json.dumps(reply)) > 1000
+    assert reply["user_expressions"]["n"]["data"]["text/plain"] == str(size)
+    assert len(reply["user_expressions"]["t"]["data"]["text/plain"]) == size + 3
     kernel.run("del t")
