@@ -191,3 +191,18 @@ def test_output_for_an_earlier_cell(kernel):
     kernel.wait_iopub(lambda m: m["msg_type"] == "display_data" and m["parent_header"]["msg_id"] == early.id)
     texts = [m["content"]["text"] for m in kernel.of_parent(early.id) if m["msg_type"] == "stream"]
     assert texts == ["to the early one\n"]
+
+
+def test_the_link_keeps_silent_cells_silent(kernel):
+    """What C code publishes through the capsule obeys the cell's silence."""
+    code = ("import ctypes\nfrom drupe import _jkernel\n"
+            "get = ctypes.pythonapi.PyCapsule_GetPointer; get.restype = ctypes.c_void_p\n"
+            "get.argtypes = [ctypes.py_object, ctypes.c_char_p]\n"
+            "table = ctypes.cast(get(_jkernel.link, b'drupe._jkernel.link') + 8, ctypes.POINTER(ctypes.c_void_p))\n"
+            "retain = ctypes.PYFUNCTYPE(ctypes.c_void_p)(table[0])\nrelease = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(table[1])\n"
+            "publish = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)"
+            "(table[2])\ntext = b'{\"data\":{\"text/plain\":\"linked\"},\"metadata\":{}}'\n"
+            "cell = retain(); published = publish(cell, b'display_data', text, len(text)); release(cell)")
+    assert [c["data"] for c in kernel.run(code).of("display_data")] == [{"text/plain": "linked"}]
+    assert kernel.run(code, silent=True).types == ["status", "status"]
+    assert kernel.run("published").result == "0"

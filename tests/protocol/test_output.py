@@ -204,3 +204,11 @@ def test_matplotlib_magic(kernel):
     assert kernel.run("%matplotlib inline", timeout=60).status == "ok"
     run = kernel.run("import matplotlib.pyplot as plt\nfor i in range(2):\n    plt.figure(); plt.plot([i])\n    plt.show()")
     assert len(run.of("display_data")) == 2
+
+
+@pytest.mark.parametrize("make", ["threading.Thread(target=fail)", "threading.Timer(0, fail)", "Own()"])
+def test_a_thread_traceback_shows_only_its_own_frames(kernel, make):
+    run = kernel.run("import threading\ndef fail(): print('in it'); 1/0\nclass Own(threading.Thread):\n"
+                     "    def run(self): fail()\nt = %s; t.start(); t.join(); '_set_ident' in t.__dict__" % make)
+    assert run.text() == "in it\n" and run.result == "False"
+    assert "ZeroDivisionError" in run.text("stderr") and "drupe" not in run.text("stderr")

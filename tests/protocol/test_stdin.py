@@ -19,6 +19,14 @@ def test_getpass(kernel):
     assert kernel.finish(msg_id).result == "'hush'"
 
 
+def test_getpass_as_newer_pythons_have_it(kernel):
+    msg_id = kernel.send("import getpass; getpass.getpass('pin ', echo_char='*')", allow_stdin=True)
+    assert kernel.asked(msg_id) == {"prompt": "pin ", "password": True}
+    kernel.client.input("1234")
+    assert kernel.finish(msg_id).result == "'1234'"
+    assert kernel.run("getpass.getpass(echo_char='**')", allow_stdin=True).reply["ename"] == "ValueError"
+
+
 def test_end_of_file(kernel):
     msg_id = kernel.send("input()", allow_stdin=True)
     kernel.asked(msg_id)

@@ -64,10 +64,17 @@ def inspect(shell, content):
         data = shell.object_inspect_mime(token_at_cursor(code, position), detail_level=detail, omit_sections=omitted)
     except KeyError:
         return reply
-    if "text/html" in data:  # the size of a page's title is too much for the heading of a paragraph
-        data["text/html"] = re.sub(r"^<h1>(.*)</h1>$", r"<strong>\1</strong>", data["text/html"], flags=re.MULTILINE)
+    if "text/html" in data:
+        data["text/html"] = _fitting(data["text/html"])
     reply.update(found=True, data=data)
     return reply
+
+
+def _fitting(html):
+    """IPython's HTML without headings as large as a page's title, and without a background that only suits a light
+    theme."""
+    html = re.sub(r"^<h1>(.*)</h1>$", r"<strong>\1</strong>", html, flags=re.MULTILINE)
+    return re.sub(r'(<div class="highlight") style="background:[^"]*"', r"\1", html)
 
 
 def is_complete(shell, content):

@@ -1,4 +1,5 @@
 """Magics that need a front-end where a terminal has an editor, a pager and a screen."""
+import linecache
 import os
 import shlex
 import subprocess
@@ -37,9 +38,11 @@ class KernelMagics(Magics):
             raise UsageError("%edit cannot take a macro back: change it with %macro") from None
         if target is None or target[0] is None:
             return
-        number = target[1]
-        payload = {"source": "edit_magic", "filename": os.path.abspath(target[0]),
-                   "line_number": int(number) if number else 0}
+        filename, number = target[:2]
+        source = [] if os.path.exists(filename) else linecache.getlines(filename)
+        if source:  # the name of a cell: no such file need exist
+            filename = self.shell.mktempfile("".join(source))
+        payload = {"source": "edit_magic", "filename": os.path.abspath(filename), "line_number": int(number or 0)}
         self.shell.payload_manager.write_payload(payload)
 
     ed = line_magic("ed")(edit)

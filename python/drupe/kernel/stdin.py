@@ -28,7 +28,9 @@ class Stdin:
         return self._ask(str(prompt), False)
 
     def getpass(self, prompt="Password: ", stream=None, *, echo_char=None):
-        """Read a line from the front-end, which hides what is typed."""
+        """Read a line from the front-end, which hides what is typed; `echo_char`: it decides what it shows instead."""
+        if echo_char is not None and not (len(echo_char) == 1 and echo_char.isascii() and echo_char.isprintable()):
+            raise ValueError("'echo_char' must be a single printable ASCII character")
         return self._ask(str(prompt), True)
 
     def _ask(self, prompt, password):

@@ -1,8 +1,10 @@
 """Output of a thread goes to the cell that started it: the one place where threading is patched.
 
-A new thread begins with an empty context (PEP 567), so its cell must be carried over by hand. `start` notes the
-caller's cell, and the thread's `run` is wrapped once to set it.
+A new thread begins with an empty context (PEP 567), so its cell must be carried over by hand. It is set before the
+thread's run() is called, not around it, so that tracebacks show nothing of it.
 """
+import contextvars
+import sys
 import threading
 
 from drupe import _jkernel
@@ -10,21 +12,29 @@ from drupe import _jkernel
 _original_start = threading.Thread.start
 
 
+def _enter(thread, parent):
+    """Have the new thread set its cell in the first of the steps that come before run()."""
+
+    def set_ident():
+        thread.__dict__.pop("_set_ident", None)
+        _jkernel.cell.set(parent)
+        thread._set_ident()
+
+    thread._set_ident = set_ident
+
+
+def _give_context(thread, parent):
+    """From Python 3.14 on a thread has a context of its own from the start; one that the caller chose stays."""
+    if thread._context is None:
+        inherits = getattr(sys.flags, "thread_inherit_context", False)
+        thread._context = contextvars.copy_context() if inherits else contextvars.Context()
+        thread._context.run(_jkernel.cell.set, parent)
+
+
 def _start(self):
     parent = _jkernel.cell.get(None)
-    if parent is None or self._started.is_set():
-        return _original_start(self)
-    run, own = self.run, "run" in self.__dict__
-
-    def run_in_cell():
-        if own:
-            self.run = run
-        else:
-            self.__dict__.pop("run", None)
-        _jkernel.cell.set(parent)
-        run()
-
-    self.run = run_in_cell
+    if parent is not None and not self._started.is_set():
+        (_give_context if "_context" in self.__dict__ else _enter)(self, parent)
     return _original_start(self)
 
 
