@@ -85,6 +85,7 @@ int jk_kernel_open(const char *connection_file, const char *features, char *prob
     }
     kernel_describe(features);
     executor.debug = strstr(features, "\"debugger\"") ? jk_debug_push : NULL;
+    executor.subshell_open = strstr(features, "\"kernel subshells\"") ? jk_executor_subshell_open : NULL;
     kernel.main_thread = pthread_self();
     atomic_store(&kernel.shutdown, 0);
     jk_server *server = jk_server_open(connection_file, &executor, problem, problem_size);
@@ -126,9 +127,4 @@ jk_request *jk_kernel_take_request(void)
 int jk_kernel_shutdown_state(void)
 {
     return atomic_load(&kernel.shutdown);
-}
-
-int jk_kernel_on_main_thread(void)
-{
-    return pthread_equal(pthread_self(), kernel.main_thread) != 0;
 }

@@ -40,9 +40,6 @@ jk_request *jk_kernel_take_request(void);
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
 int jk_kernel_shutdown_state(void);
 
-/* True on the thread that opened the kernel. */
-int jk_kernel_on_main_thread(void);
-
 typedef struct jk_state jk_state;
 
 /* --- Workers (worker.c): C threads that run a Python function; no GIL needed ------------------------------
@@ -82,6 +79,9 @@ PyObject *jk_debug_next(PyObject *module, PyObject *unused);
 PyObject *jk_debug_cell_name(PyObject *module, PyObject *code);
 PyObject *jk_debug_cell_prefix(PyObject *module, PyObject *unused);
 
+/* executor.h's subshell_open(): a worker that runs drupe.kernel.subshells.serve() (subshell.c). */
+int jk_executor_subshell_open(void *self, jk_subshell *subshell);
+
 /* --- Signals (signals.c) ---------------------------------------------------------------------------------
  */
 
@@ -113,6 +113,7 @@ struct jk_state {
     PyTypeObject *request_type;
     PyTypeObject *parent_type;
     PyTypeObject *stream_type;
+    PyTypeObject *subshell_type;
     PyObject *cell_var; /* ContextVar: the Parent whose cell this thread or task works for */
 };
 
@@ -150,6 +151,7 @@ extern PyType_Spec jk_server_spec;
 extern PyType_Spec jk_request_spec;
 extern PyType_Spec jk_parent_spec;
 extern PyType_Spec jk_stream_spec;
+extern PyType_Spec jk_subshell_spec;
 
 /* From this many bytes on, text is handed over without the GIL. Below, releasing it would cost a writer a
  * whole switch interval whenever another thread computes. */

@@ -5,7 +5,7 @@
 
 #include "jkernel/pyexec/pyexec.h"
 
-/* The wait for input wakes this often to look for signals. */
+/* The wait for input comes back to Python this often, where interrupts are looked for. */
 #define INPUT_SLICE_MS 50
 #define FLUSH_LIMIT_MS 1000
 
@@ -239,52 +239,47 @@ static PyObject *server_publish(PyObject *object, PyObject *args)
 /* --- Input -------------------------------------------------------------------------------------------------
  */
 
-static PyObject *input_loop(jk_server *server)
-{
-    for (;;) {
-        char *text = NULL;
-        size_t size = 0;
-        int status;
-        Py_BEGIN_ALLOW_THREADS status = jk_input_wait(server, INPUT_SLICE_MS, &text, &size);
-        Py_END_ALLOW_THREADS if (status == 0)
-        {
-            PyObject *content = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
-            free(text);
-            return content;
-        }
-        if (PyErr_CheckSignals() < 0) return NULL;
-        if (status == JK_INPUT_CLOSED || jk_kernel_shutdown_state()) {
-            PyErr_SetString(PyExc_EOFError, "the kernel is shutting down");
-            return NULL;
-        }
-    }
-}
-
-static PyObject *server_input(PyObject *object, PyObject *args)
+static PyObject *server_input_ask(PyObject *object, PyObject *args)
 {
     jk_state *state = PyType_GetModuleState(Py_TYPE(object));
     PyObject *request_object = NULL;
     const char *content = NULL;
     Py_ssize_t size = 0;
     if (!state) return NULL;
-    if (!PyArg_ParseTuple(args, "O!y#:input", state->request_type, &request_object, &content, &size))
+    if (!PyArg_ParseTuple(args, "O!y#:input_ask", state->request_type, &request_object, &content, &size))
         return NULL;
     jk_request *request = jk_request_object_get(request_object);
-    if (!request) return NULL;
-    if (!jk_kernel_on_main_thread()) {
-        PyErr_SetString(PyExc_RuntimeError, "only the main thread can ask the front-end for input");
-        return NULL;
-    }
+    jk_server *server = request ? server_enter() : NULL;
+    if (!server) return NULL;
+    int failed = jk_input_ask(server, request, (jk_bytes){content, (size_t)size});
+    jk_kernel_leave();
+    if (!failed) Py_RETURN_NONE;
+    PyErr_SetString(PyExc_EOFError, "the front-end cannot be asked for input");
+    return NULL;
+}
+
+static PyObject *server_input_wait(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
     jk_server *server = server_enter();
     if (!server) return NULL;
-    PyObject *answer = NULL;
-    if (jk_input_ask(server, request, (jk_bytes){content, (size_t)size}) != 0) {
-        PyErr_SetString(PyExc_EOFError, "the front-end cannot be asked for input");
-    } else {
-        answer = input_loop(server);
+    char *text = NULL;
+    size_t size = 0;
+    int status;
+    Py_BEGIN_ALLOW_THREADS status = jk_input_wait(server, INPUT_SLICE_MS, &text, &size);
+    Py_END_ALLOW_THREADS jk_kernel_leave();
+    if (status == 0) {
+        PyObject *content = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
+        free(text);
+        return content;
     }
-    jk_kernel_leave();
-    return answer;
+    if (PyErr_CheckSignals() < 0) return NULL; /* a KeyboardInterrupt comes before the end of the kernel */
+    if (status == JK_INPUT_CLOSED || jk_kernel_shutdown_state()) {
+        PyErr_SetString(PyExc_EOFError, "the kernel is shutting down");
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *server_shutdown(PyObject *object, void *closure)
@@ -326,8 +321,10 @@ static PyMethodDef server_methods[] = {
     {"set_execution_count", server_set_execution_count, METH_O, "The counter that aborted replies carry."},
     {"publish", server_publish, METH_VARARGS,
      "publish(parent, type, content, metadata=b'', buffers=None)\n--\n\nSend a message on iopub."},
-    {"input", server_input, METH_VARARGS,
-     "input(request, content)\n--\n\nAsk the client and wait; the content of its answer."},
+    {"input_ask", server_input_ask, METH_VARARGS,
+     "input_ask(request, content)\n--\n\nAsk the client. One question at a time."},
+    {"input_wait", server_input_wait, METH_NOARGS,
+     "The content of the client's answer, or None when none came for a moment."},
     {"close", server_close, METH_NOARGS, "Flush, stop the threads, restore the descriptors."},
     {NULL, NULL, 0, NULL},
 };

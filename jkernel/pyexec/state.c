@@ -68,6 +68,14 @@ static PyObject *py_workers_close(PyObject *module, PyObject *value)
     Py_END_ALLOW_THREADS return PyBool_FromLong(ended);
 }
 
+static PyObject *py_interrupt_thread(PyObject *module, PyObject *value)
+{
+    (void)module;
+    unsigned long ident = PyLong_AsUnsignedLong(value);
+    if (ident == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+    return PyBool_FromLong(PyThreadState_SetAsyncExc(ident, PyExc_KeyboardInterrupt) > 0);
+}
+
 static PyMethodDef functions[] = {
     {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
@@ -75,6 +83,8 @@ static PyMethodDef functions[] = {
     {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
     {"sigint_seen", py_sigint_seen, METH_NOARGS, "The Python-level handler has run."},
     {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Take SIGINT back; whether something had taken it."},
+    {"interrupt_thread", py_interrupt_thread, METH_O,
+     "interrupt_thread(ident)\n--\n\nRaise KeyboardInterrupt where that thread's bytecode is next run."},
     {"workers_open", py_workers_open, METH_NOARGS,
      "The shell stands: C threads may serve requests in Python."},
     {"workers_close", py_workers_close, METH_O,
@@ -101,7 +111,9 @@ static int add_types(PyObject *module, jk_state *state)
     state->parent_type = add_type(module, &jk_parent_spec);
     if (!state->parent_type) return -1;
     state->stream_type = add_type(module, &jk_stream_spec);
-    return state->stream_type ? 0 : -1;
+    if (!state->stream_type) return -1;
+    state->subshell_type = add_type(module, &jk_subshell_spec);
+    return state->subshell_type ? 0 : -1;
 }
 
 int jk_state_exec(PyObject *module)
@@ -128,6 +140,7 @@ int jk_state_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->request_type);
     Py_VISIT(state->parent_type);
     Py_VISIT(state->stream_type);
+    Py_VISIT(state->subshell_type);
     Py_VISIT(state->cell_var);
     return 0;
 }
@@ -140,6 +153,7 @@ int jk_state_clear(PyObject *module)
     Py_CLEAR(state->request_type);
     Py_CLEAR(state->parent_type);
     Py_CLEAR(state->stream_type);
+    Py_CLEAR(state->subshell_type);
     Py_CLEAR(state->cell_var);
     return 0;
 }

@@ -2,6 +2,7 @@
 at once, each in a thread of its own; `current()` finds it from the context of the caller.
 """
 import datetime
+import threading
 
 from drupe import _jkernel
 
@@ -17,6 +18,7 @@ class Cell:
     coroutine = None
     asynchronous = False
     task = None  # that awaits the coroutine
+    interrupts = None  # of the thread that runs it
     interrupted = False  # Ctrl-C has cancelled what it awaits
     result = None  # IPython's ExecutionResult
     exec_result = None  # the one that the display hook fills: not always `result`, a cell may run others
@@ -44,6 +46,7 @@ class Cell:
     def begin(self):
         """Make it the current cell of this context, which passes on to its threads and tasks."""
         parent = self.request.parent
+        self.thread = threading.get_ident()
         parent.silent = self.silent
         parent.cell = self
         _jkernel.cell.set(parent)

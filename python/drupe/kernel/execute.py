@@ -27,6 +27,7 @@ class Executor:
         self._loop = loop
         self._context = context
         self._pid = os.getpid()
+        self.task = None  # of the cell that awaits
 
     @shielded
     def execute(self, request):
@@ -35,13 +36,14 @@ class Executor:
         self._begin(cell)
         self._start(cell)
         if cell.asynchronous:
-            cell.task = self._loop.create_task(self._run_task(cell), context=self._context)
+            cell.task = self.task = self._loop.create_task(self._run_task(cell), context=self._context)
             cell.task.add_done_callback(functools.partial(self._settle, cell), context=self._context)
         else:
             self._finish(cell)
 
     def _begin(self, cell):
         self._interrupts.reassert()
+        cell.interrupts = self._interrupts
         cell.begin()
         self._shell.count_cell(cell)
         if not cell.silent:
@@ -139,6 +141,7 @@ class Executor:
             cell.error = self._error_of_result(cell)
         content = self._reply_content(cell)
         cell.end()
+        self.task = None
         self._interrupts.pending = False
         self._interrupts.reassert()
         self._server.set_execution_count(self._shell.execution_count)
@@ -146,7 +149,7 @@ class Executor:
         flags = _jkernel.REPLY_ABORT_QUEUED if abort else 0
         metadata = {"started": cell.started, "status": content["status"]}
         cell.request.reply(jsontext.dumps(content), jsontext.dumps(metadata), flags)
-        self._shell.save_history_later(self._loop)
+        self._shell.save_history_later()
 
     def _after(self, cell):
         """What IPython's own run_cell() does after the code, and figures wait for."""

@@ -8,7 +8,7 @@ def supported():
     found = []
     if debugger_ready() and _has_debugpy() and os.environ.get("DRUPE_DEBUGGER") != "0":
         found.append("debugger")
-    if subshells_ready() and os.environ.get("DRUPE_SUBSHELLS") == "1":
+    if subshells_on():
         found.append("kernel subshells")
     return found
 
@@ -18,9 +18,9 @@ def debugger_ready():
     return True
 
 
-def subshells_ready():
-    """Whether this kernel serves subshells."""
-    return False
+def subshells_on():
+    """Whether this kernel serves subshells: only when asked to, they move widget callbacks to other threads."""
+    return os.environ.get("DRUPE_SUBSHELLS") == "1"
 
 
 def _has_debugpy():

@@ -9,9 +9,11 @@ between: it waits once. Innermost wins.
 import asyncio
 import signal
 import sys
+import threading
 
 from drupe import _jkernel
 
+_SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
 _handle_code = asyncio.Handle._run.__code__
 _shielded_codes = set()
@@ -49,6 +51,7 @@ class Interrupts:
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
+        self.others = set()  # ThreadInterrupts of the shells beside the main one
         self.before_break = None  # the debugger's, called before a cell gets its KeyboardInterrupt
 
     def install(self):
@@ -68,26 +71,33 @@ class Interrupts:
 
     def _on_signal(self, number, frame):
         _jkernel.sigint_seen()
+        for other in tuple(self.others):
+            other.strike()
+        if self._breaks(frame):
+            raise KeyboardInterrupt
+
+    def _breaks(self, frame):
+        """Whether KeyboardInterrupt is to be raised in the thread whose innermost frame this is."""
         inner = None
         while frame is not None:
             code = frame.f_code
             if code in _interruptible_codes:
                 if self.before_break is not None:
                     self.before_break()
-                raise KeyboardInterrupt
+                return True
             if code in _shielded_codes:
                 self._wait()
-                return
+                return False
             if code in _patient_codes:
                 if not self._wait():
-                    return
+                    return False
                 self.pending = False
-                raise KeyboardInterrupt
+                return True
             if code is _handle_code:
-                self._on_signal_in_loop(inner)
-                return
+                return self._breaks_loop(inner)
             inner, frame = frame, frame.f_back
         self._cancel()
+        return False
 
     def _wait(self):
         """Keep the interrupt for later. Returns whether one was waiting already."""
@@ -97,18 +107,37 @@ class Interrupts:
         waiting, self.pending = self.pending, True
         return waiting
 
-    def _on_signal_in_loop(self, inner):
+    def _breaks_loop(self, inner):
         """The loop runs a task or callback. asyncio's own callbacks must not break: they carry other tasks' wake-ups."""
         self._cancel()
         if inner is None:
-            return
-        of_user = inner.f_code.co_flags & _COROUTINE or not inner.f_globals.get("__name__", "").startswith("asyncio")
-        if of_user:
-            raise KeyboardInterrupt
+            return False
+        return inner.f_code.co_flags & _COROUTINE or not inner.f_globals.get("__name__", "").startswith("asyncio")
 
     def _cancel(self):
         if self.awaiting is not None:
             self._loop.call_soon_threadsafe(self.awaiting)
+
+
+class ThreadInterrupts(Interrupts):
+    """The same for a shell in another thread. Python hands signals to the main thread only, whose handler strikes here:
+    the exception is raised where the thread next runs bytecode, so a call that blocks in C is broken when it returns."""
+
+    def __init__(self, loop):
+        super().__init__(loop)
+        self._thread = threading.get_ident()
+
+    def install(self):
+        """The main thread's handler is the only one."""
+
+    def reassert(self):
+        """SIGINT is the main thread's."""
+
+    def strike(self):
+        """Called by the main thread, holding the interpreter: the frame does not move meanwhile."""
+        frame = sys._current_frames().get(self._thread)
+        if frame is not None and self._breaks(frame):
+            _jkernel.interrupt_thread(self._thread)
 
 
 def run_forever(loop):
@@ -131,3 +160,13 @@ def run_until_complete(loop, coroutine):
     task.add_done_callback(lambda _: loop.stop())
     while not task.done():  # a stop() from before may still be on its way
         run_forever(loop)
+
+
+async def end_tasks(loop):
+    """Cancel what still runs on a loop that is about to close."""
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_SHUTDOWN_GRACE)
+    await loop.shutdown_asyncgens()

@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, line_magic, magics_class
 
 @magics_class
 class KernelMagics(Magics):
-    """%edit, %clear, %less, %more, %man, %connect_info, %qtconsole, %autosave."""
+    """%edit, %clear, %less, %more, %man, %connect_info, %subshell, %qtconsole, %autosave."""
 
     @line_magic
     def edit(self, line="", last_call=("", "")):
@@ -97,6 +97,13 @@ class KernelMagics(Magics):
         print("%s\n\nOn this machine, connect with\n    jupyter console --existing %s\n"
               "Elsewhere, put the text above into a file and name that. Whoever has the key can run code here."
               % (text.rstrip(), shlex.quote(path)))
+
+    @line_magic
+    def subshell(self, line=""):
+        """Tell which shell, of which thread, runs this cell."""
+        from . import subshells
+
+        print(subshells.describe())
 
     @line_magic
     def qtconsole(self, line=""):

@@ -44,11 +44,19 @@ _ENVIRONMENT = {
 class CellCompiler(CachingCompiler):
     """Names cells as debuggers do; tracebacks show In[n] all the same."""
 
+    _lock = threading.Lock()
+
     def get_code_name(self, raw_code, transformed_code, number):
         try:
             return _jkernel.cell_name(raw_code)
         except (RuntimeError, UnicodeEncodeError):  # the kernel is closing; the text is not a front-end's
             return super().get_code_name(raw_code, transformed_code, number)
+
+    @contextlib.contextmanager
+    def extra_flags(self, flags):
+        """Held while a statement is compiled: the flags are the compiler's, and cells of other shells use it too."""
+        with self._lock, super().extra_flags(flags):
+            yield
 
 
 class ZMQInteractiveShell(InteractiveShell):
@@ -71,6 +79,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def __init__(self, *args, **kwargs):
         self._counting = threading.Lock()
+        self._main_thread = threading.get_ident()
         super().__init__(*args, **kwargs)
         late.after_import("pdb", _import_debugger)
         late.after_import("IPython.core.debugger", _replace_pdb)
@@ -126,11 +135,15 @@ class ZMQInteractiveShell(InteractiveShell):
         if self.history_manager.db_cache_size == 0:
             self.history_manager.db_cache_size = _HISTORY_MOST
 
-    def save_history_later(self, loop):
+    def save_history_later(self):
         """Have the history written when its thread does not compete with a cell and its reply for the interpreter:
         that would make every round trip wait for the database."""
         if self._history_timer is None:
-            self._history_timer = loop.call_later(_HISTORY_DELAY, self._save_history)
+            loop = self.kernel.io_loop
+            if threading.get_ident() == self._main_thread:
+                self._history_timer = loop.call_later(_HISTORY_DELAY, self._save_history)
+            else:
+                self._history_timer = loop.call_soon_threadsafe(loop.call_later, _HISTORY_DELAY, self._save_history)
 
     @shielded
     def _save_history(self):
@@ -151,7 +164,9 @@ class ZMQInteractiveShell(InteractiveShell):
     @interruptible
     async def run_code(self, code_obj, result=None, *, async_=False):
         """Run one statement of a cell. An interrupt that came before it is delivered here."""
-        if not self.interrupts.take_pending():
+        cell = current()
+        interrupts = self.interrupts if cell is None else cell.interrupts
+        if not interrupts.take_pending():
             return await super().run_code(code_obj, result, async_=async_)
         error = KeyboardInterrupt()
         if result is not None:

@@ -6,11 +6,14 @@ to anybody, and a program that puts in its own `input` keeps it beyond the cell,
 import builtins
 import getpass
 import threading
+import time
 
 from IPython.core.error import StdinNotImplementedError
 
 from . import jsontext
 from .cell import current
+
+_TURN_PAUSE = 0.05  # seconds
 
 
 class Stdin:
@@ -18,6 +21,7 @@ class Stdin:
 
     def __init__(self, server):
         self._server = server
+        self._turn = {}  # holds whose turn it is, of the cells that ask from several threads
 
     def install(self):
         builtins.input = self.input
@@ -37,9 +41,19 @@ class Stdin:
         cell = current()
         if cell is None or not cell.allow_stdin:
             raise StdinNotImplementedError("this front-end does not answer input(): it did not allow stdin for the cell")
-        if threading.current_thread() is not threading.main_thread():
-            raise StdinNotImplementedError("input() works in the main thread only: ask before starting the thread")
-        content = self._server.input(cell.request, jsontext.dumps({"prompt": prompt, "password": password}))
+        if threading.get_ident() != cell.thread:
+            raise StdinNotImplementedError("input() works in the main thread of a cell only: ask before starting the thread")
+        turn = object()
+        try:
+            while self._turn.setdefault("", turn) is not turn:  # one question at a time: clients keep no two apart
+                time.sleep(_TURN_PAUSE)
+            self._server.input_ask(cell.request, jsontext.dumps({"prompt": prompt, "password": password}))
+            content = None
+            while content is None:
+                content = self._server.input_wait()
+        finally:
+            if self._turn.get("") is turn:
+                del self._turn[""]
         value = jsontext.loads(content).get("value", "")
         if value == "\x04":
             raise EOFError

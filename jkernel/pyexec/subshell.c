@@ -1,0 +1,119 @@
+/* The Python type Subshell, and the worker that serves one: drupe.kernel.subshells.serve(subshell). */
+#include "jkernel/pyexec/pyexec.h"
+
+#include <structmember.h>
+
+typedef struct subshell_object {
+    PyObject ob_base;
+    jk_subshell *subshell; /* retained */
+    char ended;
+} subshell_object;
+
+/* --- The worker: no GIL ------------------------------------------------------------------------------------
+ */
+
+static PyObject *task_wrap(jk_state *state, void *argument)
+{
+    PyObject *object = state->subshell_type->tp_alloc(state->subshell_type, 0);
+    if (object) ((subshell_object *)object)->subshell = jk_subshell_retain(argument);
+    return object;
+}
+
+static void task_stop(void *argument)
+{
+    jk_subshell_end(argument);
+}
+
+static void task_ended(void *argument, const char *why)
+{
+    (void)why; /* what failed was answered with errors; what is queued is answered now */
+    jk_subshell_end(argument);
+    jk_subshell_release(argument);
+}
+
+int jk_executor_subshell_open(void *self, jk_subshell *subshell)
+{
+    (void)self;
+    const jk_worker_task task = {
+        .module = "drupe.kernel.subshells",
+        .function = "serve",
+        .argument = subshell,
+        .wrap = task_wrap,
+        .stop = task_stop,
+        .ended = task_ended,
+    };
+    return jk_worker_start(&task);
+}
+
+/* --- The type ----------------------------------------------------------------------------------------------
+ */
+
+static void subshell_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    jk_subshell_release(((subshell_object *)object)->subshell);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyObject *subshell_id(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(jk_subshell_id(((subshell_object *)object)->subshell));
+}
+
+static PyObject *subshell_fileno(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(jk_subshell_fd(((subshell_object *)object)->subshell));
+}
+
+static PyObject *subshell_dispatch(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    subshell_object *self = (subshell_object *)object;
+    jk_state *state = PyType_GetModuleState(Py_TYPE(object));
+    if (!state) return NULL;
+    bool ended = true;
+    jk_request *request = NULL;
+    if (jk_kernel_enter()) {
+        request = jk_subshell_next(self->subshell, &ended);
+        jk_kernel_leave();
+    }
+    self->ended = ended;
+    return request ? jk_request_object_new(state, request) : Py_NewRef(Py_None);
+}
+
+static PyMethodDef subshell_methods[] = {
+    {"fileno", subshell_fileno, METH_NOARGS,
+     "A descriptor that is readable while requests wait, or it has ended."},
+    {"dispatch", subshell_dispatch, METH_NOARGS, "The next Request, or None."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef subshell_members[] = {
+    {"ended", T_BOOL, offsetof(subshell_object, ended), READONLY,
+     "The last dispatch() found that no request will follow."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef subshell_getset[] = {
+    {"id", subshell_id, NULL, "Its subshell_id.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot subshell_slots[] = {
+    {Py_tp_doc, "A shell beside the main one, served by a thread of its own."},
+    {Py_tp_dealloc, JK_SLOT(subshell_dealloc)},
+    {Py_tp_methods, subshell_methods},
+    {Py_tp_members, subshell_members},
+    {Py_tp_getset, subshell_getset},
+    {0, NULL},
+};
+
+PyType_Spec jk_subshell_spec = {
+    .name = "drupe._jkernel.Subshell",
+    .basicsize = sizeof(subshell_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = subshell_slots,
+};
