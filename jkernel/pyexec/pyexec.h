@@ -89,8 +89,12 @@ int jk_executor_subshell_open(void *self, jk_subshell *subshell);
 void jk_sigint_ignore(void);
 /* Put our handler in front of Python's, which is installed now. Main thread. */
 void jk_sigint_adopt(void);
-/* The Python-level handler has run: no more nudges. Main thread. */
-void jk_sigint_seen(void);
+#define JK_SIGINT_CAME  1 /* a signal */
+#define JK_SIGINT_AGAIN 2 /* jk_sigint_again() */
+/* The Python-level handler runs: no more nudges. Returns why, JK_SIGINT_ values. Main thread. */
+int jk_sigint_seen(void);
+/* Have it run once more in a millisecond. Returns 1, or 0 when there is no timer. Main thread. */
+int jk_sigint_again(void);
 /* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
 int jk_sigint_reassert(void);
 

@@ -27,6 +27,8 @@ static int remembered;
 static timer_t nudge_timer;
 static int nudge_timer_made;
 static atomic_int nudges_left;
+static atomic_int again;  /* the next nudge is to run the Python-level handler once more */
+static atomic_int causes; /* JK_SIGINT_ values since it ran */
 
 /* Nudges come 20 ms after the signal, then after 100 and 500 ms more. Async-signal-safe. */
 static void nudge_arm(int left)
@@ -37,18 +39,27 @@ static void nudge_arm(int left)
     if (nudge_timer_made) timer_settime(nudge_timer, 0, &when, NULL);
 }
 
+/* Have the Python-level handler run, and nudge until it does. */
+static void note(int number, int cause)
+{
+    atomic_fetch_or(&causes, cause);
+    if (python_action.sa_handler != SIG_DFL && python_action.sa_handler != SIG_IGN) {
+        python_action.sa_handler(number);
+    }
+    nudge_arm(3);
+}
+
 static void on_sigint(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int saved = errno;
-    if (info && info->si_code == SI_TIMER) {
+    if (!info || info->si_code != SI_TIMER) {
+        note(number, JK_SIGINT_CAME);
+    } else if (atomic_exchange(&again, 0)) {
+        note(number, JK_SIGINT_AGAIN);
+    } else {
         int left = atomic_load(&nudges_left);
         if (left > 0) nudge_arm(left - 1);
-    } else {
-        if (python_action.sa_handler != SIG_DFL && python_action.sa_handler != SIG_IGN) {
-            python_action.sa_handler(number);
-        }
-        nudge_arm(3);
     }
     errno = saved;
 }
@@ -89,9 +100,18 @@ void jk_sigint_adopt(void)
     remembered = 1;
 }
 
-void jk_sigint_seen(void)
+int jk_sigint_seen(void)
 {
     if (atomic_load(&nudges_left) > 0) nudge_arm(0);
+    return atomic_exchange(&causes, 0);
+}
+
+int jk_sigint_again(void)
+{
+    const struct itimerspec soon = {.it_value = {.tv_nsec = 1000000}};
+    if (!nudge_timer_made) return 0;
+    atomic_store(&again, 1);
+    return timer_settime(nudge_timer, 0, &soon, NULL) == 0;
 }
 
 int jk_sigint_reassert(void)

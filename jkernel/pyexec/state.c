@@ -1,4 +1,5 @@
 /* The module's state, its types and its functions. */
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "jkernel/pyexec/pyexec.h"
@@ -39,8 +40,14 @@ static PyObject *py_sigint_seen(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    jk_sigint_seen();
-    Py_RETURN_NONE;
+    return PyLong_FromLong(jk_sigint_seen());
+}
+
+static PyObject *py_sigint_again(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return PyBool_FromLong(jk_sigint_again());
 }
 
 static PyObject *py_sigint_reassert(PyObject *module, PyObject *unused)
@@ -68,11 +75,25 @@ static PyObject *py_workers_close(PyObject *module, PyObject *value)
     Py_END_ALLOW_THREADS return PyBool_FromLong(ended);
 }
 
-static PyObject *py_interrupt_thread(PyObject *module, PyObject *value)
+/* Whether `frame`, at this instruction, is the innermost one of the thread. */
+static bool thread_is_at(unsigned long ident, PyObject *frame, int instruction)
+{
+    PyThreadState *thread = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    while (thread && thread->thread_id != ident) thread = PyThreadState_Next(thread);
+    PyFrameObject *inner = thread ? PyThreadState_GetFrame(thread) : NULL;
+    bool same = inner && (PyObject *)inner == frame && PyFrame_GetLasti(inner) == instruction;
+    Py_XDECREF(inner);
+    return same;
+}
+
+static PyObject *py_interrupt_thread(PyObject *module, PyObject *args)
 {
     (void)module;
-    unsigned long ident = PyLong_AsUnsignedLong(value);
-    if (ident == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+    unsigned long ident = 0;
+    PyObject *frame = NULL;
+    int instruction = 0;
+    if (!PyArg_ParseTuple(args, "kOi:interrupt_thread", &ident, &frame, &instruction)) return NULL;
+    if (!thread_is_at(ident, frame, instruction)) Py_RETURN_FALSE;
     return PyBool_FromLong(PyThreadState_SetAsyncExc(ident, PyExc_KeyboardInterrupt) > 0);
 }
 
@@ -81,10 +102,15 @@ static PyMethodDef functions[] = {
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
     {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
-    {"sigint_seen", py_sigint_seen, METH_NOARGS, "The Python-level handler has run."},
+    {"sigint_seen", py_sigint_seen, METH_NOARGS,
+     "The Python-level handler runs: 1 for a signal, 2 for sigint_again(), 3 for both."},
+    {"sigint_again", py_sigint_again, METH_NOARGS,
+     "Run it once more in a millisecond; whether that is possible."},
     {"sigint_reassert", py_sigint_reassert, METH_NOARGS, "Take SIGINT back; whether something had taken it."},
-    {"interrupt_thread", py_interrupt_thread, METH_O,
-     "interrupt_thread(ident)\n--\n\nRaise KeyboardInterrupt where that thread's bytecode is next run."},
+    {"interrupt_thread", py_interrupt_thread, METH_VARARGS,
+     "interrupt_thread(ident, frame, lasti)\n--\n\nRaise KeyboardInterrupt in a thread that is still there; "
+     "whether "
+     "it is."},
     {"workers_open", py_workers_open, METH_NOARGS,
      "The shell stands: C threads may serve requests in Python."},
     {"workers_close", py_workers_close, METH_O,

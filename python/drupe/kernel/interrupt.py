@@ -10,10 +10,17 @@ import asyncio
 import signal
 import sys
 import threading
+import time
 
 from drupe import _jkernel
 
+from .cell import current
+
 _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
+_AGAIN = 2  # of sigint_seen()
+_TRIES = 100
+_PAUSE = 0.0005  # seconds
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
 _handle_code = asyncio.Handle._run.__code__
 _shielded_codes = set()
@@ -44,6 +51,12 @@ def call_interruptibly(function, *args):
     return function(*args)
 
 
+def _imports(frame):
+    """Whether the import system itself, not what it imports, is at work there: an exception between its taking of the
+    lock of all imports and its `try` leaves the lock taken, and no other thread imports anything ever after."""
+    return frame is not None and frame.f_code.co_filename == _IMPORT_SYSTEM
+
+
 class Interrupts:
     """The kernel's SIGINT handler and what it knows about the cell."""
 
@@ -51,6 +64,8 @@ class Interrupts:
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
+        self._tries = 0  # for an interrupt that found the import system at work
+        self._aim = None  # the cell it is for
         self.others = set()  # ThreadInterrupts of the shells beside the main one
         self.before_break = None  # the debugger's, called before a cell gets its KeyboardInterrupt
 
@@ -70,10 +85,16 @@ class Interrupts:
         return pending
 
     def _on_signal(self, number, frame):
-        _jkernel.sigint_seen()
-        for other in tuple(self.others):
-            other.strike()
-        if self._breaks(frame):
+        came = _jkernel.sigint_seen() != _AGAIN
+        if came:
+            self._tries, self._aim = 0, current()
+            for other in tuple(self.others):
+                other.strike()
+        elif current() is not self._aim:
+            return  # that cell has ended meanwhile
+        if _imports(frame) and self._tries < _TRIES and _jkernel.sigint_again():
+            self._tries += 1
+        elif self._breaks(frame):
             raise KeyboardInterrupt
 
     def _breaks(self, frame):
@@ -134,10 +155,17 @@ class ThreadInterrupts(Interrupts):
         """SIGINT is the main thread's."""
 
     def strike(self):
-        """Called by the main thread, holding the interpreter: the frame does not move meanwhile."""
-        frame = sys._current_frames().get(self._thread)
-        if frame is not None and self._breaks(frame):
-            _jkernel.interrupt_thread(self._thread)
+        """Called by the main thread. What is seen of the other one is old when it is acted upon, as the two take turns;
+        so C compares once more, and holds the interpreter from there on."""
+        for _ in range(_TRIES):
+            frame = sys._current_frames().get(self._thread)
+            if frame is None:
+                return
+            position = frame.f_lasti
+            if not _imports(frame):
+                if not self._breaks(frame) or _jkernel.interrupt_thread(self._thread, frame, position):
+                    return
+            time.sleep(_PAUSE)
 
 
 def run_forever(loop):

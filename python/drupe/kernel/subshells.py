@@ -5,6 +5,7 @@ owns lives with the cell (cell.py); here is made safe what IPython keeps for one
 """
 import asyncio
 import os
+import signal
 import threading
 import time
 
@@ -20,20 +21,22 @@ _parts = ()
 def prepare(server, shell, interrupts, context):
     """Let subshells be served from now on."""
     global _parts
-    _parts = (server, shell, interrupts, context)
+    _parts = (server, shell, interrupts, context, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
     # Entered once and never left: two cells that leave at a time would take get_ipython() and the display hook from a
     # third.
     shell.builtin_trap.__enter__()
     shell.display_trap.__enter__()
     if shell.history_manager is not None:
         _order_inputs(shell.history_manager)
+    _lock_lazy_magics(shell.magics_manager)
     time.sleep = sleep
 
 
 @shielded
 def serve(subshell):
     """The life of a subshell, in its thread."""
-    server, shell, main, context = _parts
+    server, shell, main, context, signals = _parts
+    signal.pthread_sigmask(signal.SIG_SETMASK, signals)  # inherited by programs that are started here
     threading.current_thread().name = "subshell-" + subshell.id
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -96,6 +99,20 @@ def _order_inputs(manager):
                 inputs[line_num] = text
 
     manager.store_inputs = store_inputs
+
+
+def _lock_lazy_magics(manager):
+    """A magic that another cell is just loading is waited for."""
+    original = getattr(manager, "load_lazy", None)
+    if original is None:  # this IPython loads all magics at the start
+        return
+    lock = threading.RLock()
+
+    def load_lazy(*args):
+        with lock:
+            original(*args)
+
+    manager.load_lazy = load_lazy
 
 
 def describe():
