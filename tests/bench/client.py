@@ -187,8 +187,9 @@ class Kernel:
 
     def execute(self, code, **options):
         """Seconds until the reply, seconds until idle, and what came on iopub."""
+        frames, msg_id = self.messages.request("execute_request", execute_content(code, **options))
         begun = time.perf_counter()
-        msg_id = self.start_cell(code, **options)
+        self.shell.send_multipart(frames)
         reply = self.answer(self.shell, msg_id)
         replied = time.perf_counter() - begun
         seen = self.until_idle(msg_id)
