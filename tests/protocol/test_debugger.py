@@ -283,6 +283,30 @@ def test_interrupt_while_stopped_ends_the_cell(front, kernel):
     assert kernel.finish(msg_id).text() == "2 4\n"
 
 
+def test_interrupt_while_a_thread_is_stopped(front, kernel):
+    code = ("import threading\ndef work():\n    value = 9\n    return value\n"
+            "t = threading.Thread(target=work)\nt.start()\nwhile True:\n    t.join(0.01)")
+    msg_id, thread, frame = stop_in(front, code, 4)
+    kernel.interrupt()
+    assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
+    assert front.event("continued") is not None
+    assert kernel.run("t.join(20); t.is_alive()").result == "False"
+
+
+def test_a_thread_stopped_between_cells(front, kernel):
+    code = "import threading, time\ndef late():\n    time.sleep(0.2)\n    value = 1\n    return value\nt = threading.Thread(target=late)\nt.start()"
+    path = front.breakpoints(code, 5)
+    assert kernel.run(code).status == "ok"
+    thread, frame = front.stopped()
+    assert frame["line"] == 5
+    msg_id = kernel.send("'next cell'")
+    time.sleep(0.3)
+    kernel.interrupt()
+    run = kernel.finish(msg_id)
+    assert run.status == "error" or run.result == "'next cell'"
+    assert kernel.run("t.join(20); t.is_alive()").result == "False"
+
+
 def test_terminate_ends_the_cell_and_not_the_kernel(front, kernel):
     msg_id, thread, frame = stop_in(front, TWICE, 5)
     front.get("terminate", {"restart": False})

@@ -95,6 +95,7 @@ class Debugger:
         self._breakpoints = {}
         self._stopped = []  # ids of threads, the one that stopped last first
         self._resuming = False  # a request that lets threads go on is on its way
+        self._all_may_run = False  # Ctrl-C
         self._scopes = set()  # references of scopes, since the last stop
         self._tree = debug_variables.Tree()
         self._transforms = []
@@ -107,6 +108,7 @@ class Debugger:
 
     def run(self, descriptor):
         """Serve until the kernel closes."""
+        self._descriptor = descriptor
         try:
             while True:
                 wait = [descriptor] if self._adapter is None else [descriptor, self._adapter]
@@ -115,6 +117,10 @@ class Debugger:
                     self._receive()
                 if descriptor in ready and not self._take():
                     return
+                if self._all_may_run:
+                    self._all_may_run = False
+                    if self._stopped:
+                        self._run_all()
         finally:
             self._close()
 
@@ -185,8 +191,9 @@ class Debugger:
             everything = body.get("allThreadsContinued", True)
             self._stopped = [] if everything else [other for other in self._stopped if other != thread]
             if not self._resuming:
-                self._adapter.send("continue", {"threadId": thread})  # Ctrl-C has broken one stop: end the others
-            self._resuming = False
+                self._run_all()  # an exception has broken one stop: end the others
+            else:
+                self._resuming = False
         elif name == "output" and _UNTRACED in body.get("output", ""):
             return  # the next cell is traced again
         elif name == "thread" and body.get("reason") == "exited" and thread in self._stopped:
@@ -223,7 +230,19 @@ class Debugger:
             at = transforms.index(leading_empty_lines)
             self._transforms.append((at, transforms.pop(at)))
         self._shell.events.register("pre_run_cell", self._before_cell)
-        self._shell.interrupts.before_break = self._adapter.release_caller
+        self._shell.interrupts.debugger = self._interrupted
+
+    def _interrupted(self):
+        """In the signal handler, on the main thread."""
+        adapter = self._adapter
+        if adapter is not None:
+            adapter.release_caller()
+            self._all_may_run = True
+            os.eventfd_write(self._descriptor, 1)
+
+    def _run_all(self):
+        self._resuming = True
+        self._adapter.send("continue", {"threadId": 1})
 
     def _before_cell(self, info):
         """In the cell's thread: an interrupt at a breakpoint ends its tracing, and debugpy cannot start it in another
@@ -238,7 +257,7 @@ class Debugger:
 
     def _stop(self):
         adapter, self._adapter = self._adapter, None
-        self._shell.interrupts.before_break = None
+        self._shell.interrupts.debugger = None
         self._stopped = []
         self._breakpoints = {}
         while self._transforms:

@@ -67,7 +67,7 @@ class Interrupts:
         self._tries = 0  # for an interrupt that found the import system at work
         self._aim = None  # the cell it is for
         self.others = set()  # ThreadInterrupts of the shells beside the main one
-        self.before_break = None  # the debugger's, called before a cell gets its KeyboardInterrupt
+        self.debugger = None  # called first: nothing stays stopped at a breakpoint
 
     def install(self):
         signal.signal(signal.SIGINT, self._on_signal)
@@ -85,6 +85,8 @@ class Interrupts:
         return pending
 
     def _on_signal(self, number, frame):
+        if self.debugger is not None:
+            self.debugger()
         came = _jkernel.sigint_seen() != _AGAIN
         if came:
             self._tries, self._aim = 0, current()
@@ -103,8 +105,6 @@ class Interrupts:
         while frame is not None:
             code = frame.f_code
             if code in _interruptible_codes:
-                if self.before_break is not None:
-                    self.before_break()
                 return True
             if code in _shielded_codes:
                 self._wait()
