@@ -135,6 +135,11 @@ class Kernel:
         self.wait_idle(msg_id, timeout)
         return Run(msg_id, reply, self.of_parent(msg_id))
 
+    def finish_idle(self, msg_id, timeout=60):
+        """The same for a message that has no reply."""
+        self.wait_idle(msg_id, timeout)
+        return Run(msg_id, {"content": {}}, self.of_parent(msg_id))
+
     def run(self, code, timeout=TIMEOUT, **options):
         return self.finish(self.send(code, **options), timeout)
 
