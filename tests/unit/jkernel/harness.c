@@ -79,12 +79,17 @@ void kernel_start(test_kernel *kernel, bool capture)
     kernel_launch(kernel);
 }
 
-void kernel_start_subshells(test_kernel *kernel)
+void kernel_start_prepared(test_kernel *kernel, void (*prepare)(fake_executor *fake))
 {
     memset(kernel, 0, sizeof *kernel);
     fake_executor_init(&kernel->fake);
-    fake_executor_with_subshells(&kernel->fake);
+    prepare(&kernel->fake);
     kernel_launch(kernel);
+}
+
+void kernel_start_subshells(test_kernel *kernel)
+{
+    kernel_start_prepared(kernel, fake_executor_with_subshells);
 }
 
 void kernel_stop(test_kernel *kernel)

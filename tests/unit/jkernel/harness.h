@@ -28,6 +28,8 @@ const char *connection_text(const char *key);
 void kernel_start(test_kernel *kernel, bool capture);
 /* The same, with subshells. */
 void kernel_start_subshells(test_kernel *kernel);
+/* The same, with an executor that `prepare` changes before the server looks at it. */
+void kernel_start_prepared(test_kernel *kernel, void (*prepare)(fake_executor *fake));
 /* End the main loop and close the server. */
 void kernel_stop(test_kernel *kernel);
 

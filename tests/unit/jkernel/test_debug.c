@@ -23,10 +23,16 @@ static void reply_handed_over(void *self, jk_request *request)
     jk_request_reply(request, (jk_bytes){text, sizeof text - 1}, (jk_bytes){NULL, 0}, 0);
 }
 
+static void with_debugger(fake_executor *fake)
+{
+    fake->executor.debug = reply_handed_over;
+}
+
 static int set_up_debugger(void **state)
 {
-    if (set_up(state) != 0) return -1;
-    the_kernel.fake.executor.debug = reply_handed_over; /* nothing was asked yet */
+    (void)state;
+    kernel_start_prepared(&the_kernel, with_debugger);
+    client_open(&the_client, the_kernel.path);
     return 0;
 }
 
