@@ -66,9 +66,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     header_check(type);
     header_check(message->type);
     jk_message_flag(message, "restart");
-    jk_request *request = jk_request_create(NULL, message, JK_SHELL);
+    static jk_server server; /* only counts what its requests hold */
+    jk_request *request = jk_request_create(&server, message, JK_SHELL);
     FUZZ_CHECK(request && jk_request_content(request).size >= 2);
     FUZZ_CHECK(jk_parent_header(jk_request_parent(request)).size == parts[0].size);
+    FUZZ_CHECK(atomic_load(&server.held) > parts[0].size);
     jk_request_release(request);
+    FUZZ_CHECK(atomic_load(&server.held) == 0);
     return 0;
 }
