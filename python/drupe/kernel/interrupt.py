@@ -75,9 +75,10 @@ class Interrupts:
 
     def reassert(self):
         """Take SIGINT back from drivers' compilers and from handlers that a cell left behind."""
-        if signal.getsignal(signal.SIGINT) != self._on_signal:
+        # signal.signal() puts another C handler there too, so C sees every case; asking Python first is dear.
+        if _jkernel.sigint_reassert() and signal.getsignal(signal.SIGINT) != self._on_signal:
             signal.signal(signal.SIGINT, self._on_signal)
-        _jkernel.sigint_reassert()
+            _jkernel.sigint_reassert()
 
     def take_pending(self):
         """Whether an interrupt waits for the code that is about to run; it is delivered by this."""
