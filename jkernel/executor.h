@@ -57,7 +57,27 @@ typedef struct jk_executor {
      * `subshell` is *taken* when the result is 0; -1 refuses it. Control or io thread; never blocks, never
      * waits for the language. NULL: the kernel has no subshells. */
     int (*subshell_open)(void *self, jk_subshell *subshell);
+    /* Write the JSON array `devices` of usage_reply, at most `size` bytes; returns how many, 0 for none. The
+     * io or the control thread; never blocks. NULL: no devices. */
+    size_t (*devices)(void *self, char *json, size_t size);
 } jk_executor;
+
+/* What an executor adds to the report of a crash: called on the thread that a fatal signal hit, inside the
+ * handler, so all of it is async-signal-safe. A function that faults, or takes longer than a fraction of a
+ * second, is given up. Each may be NULL. */
+typedef struct jk_crash_hooks {
+    /* First of all, for every fatal signal: nonzero takes the fault over, and the thread is parked for good.
+     * Several threads may be in it at once. `siginfo` and `ucontext` are the handler's. */
+    int (*claim)(int signal, void *siginfo, void *ucontext);
+    /* Note the language's traceback of the calling thread. May end by raising `signal` again, as crash
+     * handlers do that pass it on. */
+    void (*trace)(int signal);
+    /* Write what trace() has noted, as lines of UTF-8; also called when trace() was given up. Returns the
+     * size, at most `size`. */
+    size_t (*traced)(char *text, size_t size);
+    /* Write about the last device operations, in the same way. */
+    size_t (*notes)(char *text, size_t size);
+} jk_crash_hooks;
 
 /* --- The server's life: called by the main thread ------------------------------------------------------- */
 
@@ -81,6 +101,22 @@ void jk_server_close(jk_server *server);
  * jk_server_close(). */
 const char *jk_server_session(const jk_server *server);
 const char *jk_server_connection_file(const jk_server *server);
+
+/* Report crashes: install handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in this process, and a
+ * signal stack for the calling thread. On such a signal, in any thread, the running cell (else the last one)
+ * receives an `error`; within 2 s the process ends by that signal. What could not be shown is told by the
+ * next kernel with this connection file, in its first cell.
+ *
+ * A handler that was there before is called after the report; one that is installed later stays in front of
+ * ours and is expected to pass on what is not its own. Calling this again puts ours in front once more. A
+ * forked child that crashes just dies. `hooks` is borrowed for good. Returns 0, 1 in a build with a
+ * sanitizer, which reports faults itself, or -1 with errno. Main thread. */
+int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks);
+
+/* Give the calling thread a stack of its own for signals, without which a crash by a full stack cannot be
+ * reported; freed when the thread ends. Threads of the server have one. Any thread; costs a few microseconds
+ * once. */
+void jk_thread_guard(void);
 
 /* A descriptor that polls readable while requests wait to be dispatched, or the executor must look again. */
 int jk_server_request_fd(const jk_server *server);

@@ -52,12 +52,19 @@ static void executor_shutdown(void *self, bool restart)
     }
 }
 
+static size_t executor_devices(void *self, char *json, size_t size)
+{
+    (void)self;
+    return jk_link_usage(json, size);
+}
+
 static jk_executor executor = {
     .self = NULL,
     .kernel_info = executor_kernel_info,
     .handle = executor_handle,
     .interrupt = executor_interrupt,
     .shutdown = executor_shutdown,
+    .devices = executor_devices,
 };
 
 static void kernel_describe(const char *features)

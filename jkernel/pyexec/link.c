@@ -1,9 +1,11 @@
-/* drupe_link for the engine: cells, publishing and the cell check.
+/* drupe_link for the engine: cells, publishing, the cell check, and what the engine adds to crash reports and
+ * usage figures.
  *
  * A thread that holds the GIL belongs to the cell in its context variable (a task or a thread that outlived
  * its cell keeps it); a C thread of a driver belongs to the cell that runs. The functions carry no context
  * argument, hence the file's own variables. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "drupe_link.h"
@@ -14,6 +16,12 @@ static PyTypeObject *link_parent_type;
 static pthread_mutex_t link_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int (*link_check)(void *user);
 static void *link_check_user;
+
+typedef int claim_function(int signal, void *siginfo, void *ucontext);
+typedef size_t text_function(char *text, size_t size);
+/* Read in a signal handler, so no lock. */
+static _Atomic(claim_function *) link_claim;
+static _Atomic(text_function *) link_notes, link_usage;
 
 static jk_parent *cell_of_python_thread(void)
 {
@@ -60,6 +68,39 @@ static void set_cell_check(int (*check)(void *user), void *user)
     pthread_mutex_unlock(&link_mutex);
 }
 
+static void set_fault_claim(claim_function *claim)
+{
+    atomic_store(&link_claim, claim);
+}
+
+static void set_crash_notes(text_function *notes)
+{
+    atomic_store(&link_notes, notes);
+}
+
+static void set_usage(text_function *usage)
+{
+    atomic_store(&link_usage, usage);
+}
+
+int jk_link_claim(int signal, void *siginfo, void *ucontext)
+{
+    claim_function *claim = atomic_load(&link_claim);
+    return claim ? claim(signal, siginfo, ucontext) : 0;
+}
+
+size_t jk_link_notes(char *text, size_t size)
+{
+    text_function *notes = atomic_load(&link_notes);
+    return notes ? notes(text, size) : 0;
+}
+
+size_t jk_link_usage(char *json, size_t size)
+{
+    text_function *usage = atomic_load(&link_usage);
+    return usage ? usage(json, size) : 0;
+}
+
 static drupe_link link_table = {
     .size = sizeof(drupe_link),
     .version = DRUPE_LINK_VERSION,
@@ -67,7 +108,9 @@ static drupe_link link_table = {
     .cell_release = cell_release,
     .publish = publish,
     .set_cell_check = set_cell_check,
-    .set_fault_claim = NULL,
+    .set_fault_claim = set_fault_claim,
+    .set_crash_notes = set_crash_notes,
+    .set_usage = set_usage,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)
@@ -82,6 +125,7 @@ PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)
 void jk_link_clear(void)
 {
     set_cell_check(NULL, NULL);
+    set_usage(NULL);
     Py_CLEAR(link_cell_var);
     Py_CLEAR(link_parent_type);
 }

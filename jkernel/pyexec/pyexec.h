@@ -98,6 +98,16 @@ int jk_sigint_again(void);
 /* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
 int jk_sigint_reassert(void);
 
+/* --- Crashes (crash.c) -------------------------------------------------------------------------------------
+ */
+
+/* Have crashes reported (jk_server_guard()), with the Python traceback of the thread. Does what can be done
+ * and never fails. Main thread. */
+void jk_crash_install(jk_server *server);
+/* note_cell(name, number): the file name that the code of In[number] was compiled under. The last 64 are
+ * known. */
+PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments);
+
 /* --- The link (link.c) -----------------------------------------------------------------------------------
  */
 
@@ -106,6 +116,11 @@ int jk_sigint_reassert(void);
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type);
 /* Forget the variable and the check: the module goes away. */
 void jk_link_clear(void);
+/* The claim and the notes that the engine has registered: for the crash report. Async-signal-safe. */
+int jk_link_claim(int signal, void *siginfo, void *ucontext);
+size_t jk_link_notes(char *text, size_t size);
+/* The engine's devices for usage_reply. Any thread, no GIL. */
+size_t jk_link_usage(char *json, size_t size);
 /* Run the registered cell check, if any. Main thread. Returns 0, or -1 with the exception it raised. */
 int jk_link_run_check(void);
 

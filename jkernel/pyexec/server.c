@@ -63,6 +63,11 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         PyErr_SetString(PyExc_RuntimeError, problem);
         return NULL;
     }
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        jk_crash_install(server);
+        jk_kernel_leave();
+    }
     return object;
 }
 

@@ -28,6 +28,14 @@ static PyObject *py_line_buffer_stdio(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *py_guard_thread(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    jk_thread_guard();
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_sigint_adopt(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -101,6 +109,9 @@ static PyMethodDef functions[] = {
     {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
+    {"note_cell", jk_crash_note_cell, METH_VARARGS,
+     "note_cell(name, number)\n--\n\nThe file name that stands for In[number] in crash reports."},
+    {"guard_thread", py_guard_thread, METH_NOARGS, "Let a full stack of this thread be reported."},
     {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
     {"sigint_seen", py_sigint_seen, METH_NOARGS,
      "The Python-level handler runs: 1 for a signal, 2 for sigint_again(), 3 for both."},

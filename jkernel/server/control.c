@@ -1,5 +1,5 @@
 /* The control thread and what ends the process. Nothing here waits for the language. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -122,6 +122,7 @@ void jk_watchdog_clear(jk_watchdog *watchdog)
 void jk_shutdown(jk_server *server, bool restart, int exit_code)
 {
     if (atomic_exchange(&server->shutdown, true)) return;
+    if (server->record) atomic_store(&server->record->ending, true);
     watchdog_start(&server->watchdog, exit_code ? ORPHAN_PATIENCE : SHUTDOWN_PATIENCE, exit_code);
     jk_input_close(&server->input);
     jk_subshells_close(server);
@@ -138,6 +139,7 @@ void *jk_control_run(void *argument)
 {
     jk_server *server = argument;
     jk_parent_watch *watch = &server->watch;
+    jk_record_sweep(server);
     while (!atomic_load(&server->stopping)) {
         zmq_pollitem_t items[ITEMS] = {
             [WAKE] = {.fd = server->replies.wake, .events = ZMQ_POLLIN},

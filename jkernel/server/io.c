@@ -1,6 +1,6 @@
 /* The io thread: it alone touches shell, stdin and iopub. It waits in zmq_poll() and never on a socket's own
  * descriptor, whose edges are lost when the socket also sends. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
 
 #include <errno.h>
 
@@ -51,6 +51,7 @@ void *jk_io_run(void *argument)
         int ready = zmq_poll(items, count, delay);
         if (ready < 0 && zmq_errno() == ETERM) break;
         jk_outbox_awake(server);
+        jk_crash_look(server);
         if (ready > 0) items_serve(server, items, count);
     }
     return NULL;

@@ -4,7 +4,7 @@
  * own limit is off, and the bytes it holds are counted here: content is handed over without a copy, and the
  * release callback tells when the last subscriber has it. Stream text waits in the outbox while too much is
  * in flight; everything else may always pass. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,8 +31,8 @@ static void cargo_landed(void *data, void *hint)
     jk_outbox *outbox = landed->outbox;
     atomic_fetch_sub(&outbox->flight, landed->size);
     atomic_fetch_add(&outbox->landed, 1);
-    free(data);
-    free(landed);
+    jk_memory_release(data);
+    jk_memory_release(landed);
     if (atomic_exchange(&outbox->watched, false)) jk_outbox_wake(outbox);
 }
 
@@ -265,6 +265,19 @@ int jk_iopub_send(jk_server *server)
     outbox->look = delay < 0 ? INT64_MAX : jk_clock() + delay * JK_MILLISECOND;
     pthread_mutex_unlock(&outbox->lock);
     return delay;
+}
+
+void jk_iopub_send_all(jk_server *server)
+{
+    jk_outbox *outbox = &server->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    for (uint64_t target = outbox->pushed; outbox->head && outbox->sent < target; outbox->sent++) {
+        jk_entry *entry = jk_outbox_pop_locked(outbox);
+        pthread_mutex_unlock(&outbox->lock);
+        entry_send(server, entry);
+        pthread_mutex_lock(&outbox->lock);
+    }
+    pthread_mutex_unlock(&outbox->lock);
 }
 
 /* --- Subscribers -------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
  *
  * Stream text grows the last entry instead of adding one. The entry is therefore the coalescing buffer, and
  * anything else that is enqueued seals it: no timer, no second buffer, no order to restore. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ jk_entry *jk_entry_create(jk_entry_kind kind, const char *type, jk_parent *paren
 
 void jk_entry_release(jk_entry *entry)
 {
-    if (!entry) return;
+    if (!entry || jk_memory_frozen()) return;
     jk_parent_release(entry->parent);
     jk_request_release(entry->request);
     jk_buffer_clear(&entry->content);
@@ -187,7 +187,7 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
     while (size > 0 && result == 0) {
         jk_entry *tail = outbox->tail;
         if (!tail || tail->kind != JK_ENTRY_STREAM || tail->parent != parent || tail->stream != stream ||
-            tail->content.size + 4 > JK_STREAM_MOST) {
+            tail->content.size + 4 > JK_STREAM_MOST || jk_memory_frozen()) {
             tail = jk_entry_create(JK_ENTRY_STREAM, NULL, parent);
             if (tail) tail->stream = stream;
             result = jk_outbox_push_locked(outbox, tail);

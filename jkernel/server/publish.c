@@ -1,5 +1,5 @@
 /* What the executor publishes, and the statuses around requests. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,6 +46,7 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
     jk_outbox_push_locked(outbox, busy);
     outbox->serving++;
     if (cell) {
+        jk_record_cell(server, true);
         jk_parent_release(outbox->last_cell);
         outbox->last_cell = jk_parent_retain(parent);
         parent->below = outbox->cell;
@@ -65,9 +66,11 @@ static void cell_end_locked(jk_outbox *outbox, jk_parent *parent)
 }
 
 /* Clients take any idle for the kernel's: while a cell runs, its busy is said again in the same step. */
-static void idle_locked(jk_outbox *outbox, jk_parent *parent)
+static void idle_locked(jk_server *server, jk_parent *parent)
 {
+    jk_outbox *outbox = &server->outbox;
     cell_end_locked(outbox, parent);
+    jk_record_cell(server, outbox->cell != NULL);
     jk_outbox_push_locked(outbox, status_entry(parent, "idle"));
     if (outbox->cell) jk_outbox_push_locked(outbox, status_entry(outbox->cell, "busy"));
 }
@@ -78,7 +81,7 @@ void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
     pthread_mutex_lock(&outbox->lock);
     if (reply) jk_outbox_push_locked(outbox, reply);
     if (outbox->serving > 0) outbox->serving--;
-    idle_locked(outbox, parent);
+    idle_locked(server, parent);
     jk_outbox_unlock(outbox);
 }
 
@@ -89,7 +92,7 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
     pthread_mutex_lock(&outbox->lock);
     jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
     if (reply) jk_outbox_push_locked(outbox, reply);
-    idle_locked(outbox, parent);
+    idle_locked(server, parent);
     jk_outbox_unlock(outbox);
     jk_parent_release(parent);
 }
@@ -123,6 +126,14 @@ static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nb
     return 0;
 }
 
+/* What became of the kernel before this one is said once, at the head of the first cell's output. */
+static void notice_publish(jk_server *server, jk_parent *parent)
+{
+    char *notice = atomic_exchange(&server->notice, NULL);
+    if (notice) jk_outbox_stream(server, parent, JK_STDERR, notice, strlen(notice));
+    free(notice);
+}
+
 int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_bytes content,
                jk_bytes metadata, const jk_bytes *buffers, size_t nbuffers)
 {
@@ -140,6 +151,8 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
     jk_outbox_wait_room(server);
     bool entered = jk_stdio_enter(server);
     int result = jk_outbox_push(server, entry);
+    if (atomic_load_explicit(&server->notice, memory_order_relaxed) && strcmp(msg_type, "execute_input") == 0)
+        notice_publish(server, parent);
     jk_stdio_leave(server, entered);
     return result;
 }

@@ -2,12 +2,23 @@
  * without the language, so that they are answered while the language is stuck; the others go to the executor.
  */
 #include "jkernel/server/server.h"
+#include "jkernel/server/usage.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef enum duty { TO_EXECUTOR, KERNEL_INFO, CONNECT, INTERRUPT, SHUTDOWN, SUBSHELLS, DEBUG, UNKNOWN } duty;
+typedef enum duty {
+    TO_EXECUTOR,
+    KERNEL_INFO,
+    CONNECT,
+    INTERRUPT,
+    SHUTDOWN,
+    USAGE,
+    SUBSHELLS,
+    DEBUG,
+    UNKNOWN
+} duty;
 
 static duty duty_of(const char *type)
 {
@@ -28,6 +39,7 @@ static duty duty_of(const char *type)
         {"connect_request", CONNECT},
         {"interrupt_request", INTERRUPT},
         {"shutdown_request", SHUTDOWN},
+        {"usage_request", USAGE},
         {"debug_request", DEBUG},
         {"create_subshell_request", SUBSHELLS},
         {"delete_subshell_request", SUBSHELLS},
@@ -101,6 +113,19 @@ static bool answer_shutdown(jk_server *server, jk_channel channel, const jk_mess
     return restart;
 }
 
+static void answer_usage(jk_server *server, jk_channel channel, const jk_message *message)
+{
+    const jk_executor *executor = server->executor;
+    char devices[8192];
+    jk_buffer content = {0};
+    size_t size = executor->devices ? executor->devices(executor->self, devices, sizeof devices) : 0;
+    jk_buffer_append_text(&content, "{\"status\":\"ok\",");
+    jk_usage_write(server->usage, (jk_slice){devices, size > sizeof devices ? 0 : size}, &content);
+    jk_buffer_append(&content, "}", 1);
+    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
+    jk_buffer_clear(&content);
+}
+
 static void answer_subshells(jk_server *server, jk_channel channel, const jk_message *message)
 {
     jk_buffer content = {0};
@@ -124,6 +149,7 @@ static void serve(jk_server *server, jk_channel channel, const jk_message *messa
         answer_text(server, channel, message, "{\"status\":\"ok\"}");
         break;
     case SHUTDOWN: restart = answer_shutdown(server, channel, message, parent); break;
+    case USAGE: answer_usage(server, channel, message); break;
     case SUBSHELLS: answer_subshells(server, channel, message); break;
     case DEBUG:
     case TO_EXECUTOR:

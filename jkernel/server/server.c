@@ -2,7 +2,8 @@
  *
  * A closed server's struct is kept, empty, on a list: Python threads may still print while the interpreter
  * ends, and a late jk_stream_write() must find a closed server, not freed memory. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
+#include "jkernel/server/usage.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -54,7 +55,12 @@ int64_t jk_clock(void)
 
 int jk_mutex_open(pthread_mutex_t *lock)
 {
-    return pthread_mutex_init(lock, NULL) == 0 ? 0 : -1;
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0) return -1;
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    int result = pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return result == 0 ? 0 : -1;
 }
 
 int jk_condition_open(pthread_cond_t *condition)
@@ -98,12 +104,29 @@ static void signals_block(sigset_t *before)
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
+typedef struct thread_start {
+    void *(*body)(void *);
+    void *argument;
+} thread_start;
+
+static void *thread_run(void *argument)
+{
+    thread_start start = *(thread_start *)argument;
+    free(argument);
+    jk_thread_guard();
+    return start.body(start.argument);
+}
+
 int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     sigset_t before;
+    thread_start *start = malloc(sizeof *start);
+    if (!start) return -1;
+    *start = (thread_start){body, argument};
     signals_block(&before);
-    int result = pthread_create(thread, NULL, body, argument);
+    int result = pthread_create(thread, NULL, thread_run, start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result != 0) free(start);
     return result == 0 ? 0 : -1;
 }
 
@@ -119,6 +142,8 @@ static int parts_open(jk_server *server, char *problem, size_t problem_size)
                  jk_watchdog_open(&server->watchdog) | jk_session_open(&server->session);
     jk_parent_watch_open(&server->watch);
     jk_debug_open(server);
+    server->usage = jk_usage_create();
+    if (!server->usage) result = -1;
     if (result != 0) {
         snprintf(problem, problem_size, "cannot start the kernel: %s", strerror(errno));
         return -1;
@@ -179,6 +204,7 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
     if (good) {
         jk_bound_remember(&server->config);
         jk_ending_watch(server->replies.wake);
+        jk_record_open(server);
         jk_log("serving %s", connection_file);
         return server;
     }
@@ -223,6 +249,7 @@ static void outbox_close(jk_outbox *outbox)
 static void server_stop(jk_server *server)
 {
     jk_ending_forget();
+    jk_crash_forget(server);
     outbox_close(&server->outbox);
     jk_input_close(&server->input);
     threads_end(server);
@@ -239,7 +266,10 @@ static void server_stop(jk_server *server)
     jk_replay_release(server->replay);
     server->signer = NULL;
     server->replay = NULL;
+    jk_record_close(server);
     jk_config_clear(&server->config);
+    jk_usage_release(server->usage);
+    server->usage = NULL;
 }
 
 void jk_server_close(jk_server *server)

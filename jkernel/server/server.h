@@ -21,6 +21,9 @@
 #include <stdint.h>
 #include <time.h>
 
+struct jk_record; /* crash.h */
+struct jk_usage;  /* usage.h */
+
 #define JK_MILLISECOND 1000000LL /* times are in nanoseconds of CLOCK_MONOTONIC */
 #define JK_SECOND      1000000000LL
 
@@ -383,6 +386,10 @@ struct jk_server {
     jk_replies replies;
     jk_watchdog watchdog;
     jk_parent_watch watch;
+    struct jk_record *record; /* of this kernel's life (crash.h); NULL until it is open */
+    bool record_kept;         /* there is a file to remove */
+    _Atomic(char *) notice;   /* what to say in the first output, owned; NULL: nothing */
+    struct jk_usage *usage;   /* owned */
     pthread_t io, control, heartbeat;
     bool io_started, control_started, heartbeat_started;
     jk_server *next_closed; /* closed servers are kept: late callers find them closed */
@@ -392,6 +399,7 @@ struct jk_server {
 bool jk_server_alive(const jk_server *server);
 bool jk_server_forked(const jk_server *server);
 int64_t jk_clock(void);
+/* A lock that knows its owner: a crashed thread gives up what it holds, and nothing else. */
 int jk_mutex_open(pthread_mutex_t *lock);
 int jk_condition_open(pthread_cond_t *condition); /* on CLOCK_MONOTONIC */
 /* Wait until `deadline`. Returns false when it has passed. */

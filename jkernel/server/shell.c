@@ -4,7 +4,7 @@
  * abort happens in the io thread, when the error reply is about to leave: the socket is read until it falls
  * silent, what is queued then is aborted, and whatever a client sends after it saw the error is not. Until
  * then no other cell may start (inbox.aborting). */
-#include "jkernel/server/server.h"
+#include "jkernel/server/crash.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -276,6 +276,7 @@ void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, 
 void jk_server_set_execution_count(jk_server *server, long count)
 {
     atomic_store(&server->execution_count, count);
+    jk_record_count(server, count);
 }
 
 /* --- Abort -------------------------------------------------------------------------------------------------

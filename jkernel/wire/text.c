@@ -7,6 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SMALL 1024u
+
+static atomic_bool frozen;
+
+void jk_memory_freeze(void)
+{
+    atomic_store(&frozen, true);
+}
+
+bool jk_memory_frozen(void)
+{
+    return atomic_load_explicit(&frozen, memory_order_relaxed);
+}
+
+void jk_memory_release(void *memory)
+{
+    if (!jk_memory_frozen()) free(memory);
+}
+
+/* A small block may come from another thread's pool, whose lock realloc() would take: see jk_memory_freeze().
+ */
+static char *memory_grow(const jk_buffer *buffer, size_t capacity)
+{
+    if (buffer->capacity > SMALL && !jk_memory_frozen()) return realloc(buffer->data, capacity);
+    char *data = malloc(capacity);
+    if (!data) return NULL;
+    if (buffer->size) memcpy(data, buffer->data, buffer->size);
+    jk_memory_release(buffer->data);
+    return data;
+}
+
 static bool buffer_reserve(jk_buffer *buffer, size_t more)
 {
     if (buffer->failed) return false;
@@ -18,7 +49,7 @@ static bool buffer_reserve(jk_buffer *buffer, size_t more)
     if (wanted <= buffer->capacity) return true;
     size_t capacity = buffer->capacity ? buffer->capacity : 128;
     while (capacity < wanted) capacity *= 2;
-    char *data = realloc(buffer->data, capacity);
+    char *data = memory_grow(buffer, capacity);
     if (!data) {
         buffer->failed = true;
         return false;
@@ -42,7 +73,7 @@ void jk_buffer_append_text(jk_buffer *buffer, const char *text)
 
 void jk_buffer_clear(jk_buffer *buffer)
 {
-    free(buffer->data);
+    jk_memory_release(buffer->data);
     memset(buffer, 0, sizeof *buffer);
 }
 

@@ -47,6 +47,14 @@ void jk_buffer_append_text(jk_buffer *buffer, const char *text);
 void jk_buffer_append_json(jk_buffer *buffer, const char *text, size_t size);
 void jk_buffer_clear(jk_buffer *buffer); /* free and zero */
 
+/* From here on nothing is given back to the allocator, nor grown in place: a thread has crashed, perhaps
+ * inside malloc() and with its lock. What other threads allocate anew comes from pools of their own. For the
+ * last second of a process; async-signal-safe. */
+void jk_memory_freeze(void);
+bool jk_memory_frozen(void);
+/* free(), unless frozen. */
+void jk_memory_release(void *memory);
+
 /* The length of the UTF-8 sequence at `text`: 1 to 4, 0 when `size` cuts a so far valid one, -1 when invalid.
  */
 int jk_utf8_next(const char *text, size_t size);

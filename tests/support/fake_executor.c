@@ -268,6 +268,15 @@ static void fake_shutdown(void *self, bool restart)
     if (atomic_load(&fake->running)) jk_server_wake(fake->server);
 }
 
+static size_t fake_devices(void *self, char *json, size_t size)
+{
+    static const char devices[] = "[{\"name\":\"fake\",\"memory_used\":1}]";
+    (void)self;
+    if (size < sizeof devices) return 0;
+    memcpy(json, devices, sizeof devices - 1);
+    return sizeof devices - 1;
+}
+
 void fake_executor_init(fake_executor *fake)
 {
     memset(fake, 0, sizeof *fake);
@@ -278,6 +287,7 @@ void fake_executor_init(fake_executor *fake)
         .handle = fake_handle,
         .interrupt = fake_interrupt,
         .shutdown = fake_shutdown,
+        .devices = fake_devices,
     };
 }
 

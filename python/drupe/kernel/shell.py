@@ -48,7 +48,9 @@ class CellCompiler(CachingCompiler):
 
     def get_code_name(self, raw_code, transformed_code, number):
         try:
-            return _jkernel.cell_name(raw_code)
+            name = _jkernel.cell_name(raw_code)
+            _jkernel.note_cell(name, number)
+            return name
         except (RuntimeError, UnicodeEncodeError):  # the kernel is closing; the text is not a front-end's
             return super().get_code_name(raw_code, transformed_code, number)
 

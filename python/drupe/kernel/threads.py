@@ -1,7 +1,7 @@
 """Output of a thread goes to the cell that started it: the one place where threading is patched.
 
 A new thread begins with an empty context (PEP 567), so its cell must be carried over by hand. It is set before the
-thread's run() is called, not around it, so that tracebacks show nothing of it.
+thread's run() is called, not around it, so that tracebacks show nothing of it. What crash reports need is set there too.
 """
 import contextvars
 import sys
@@ -13,11 +13,13 @@ _original_start = threading.Thread.start
 
 
 def _enter(thread, parent):
-    """Have the new thread set its cell in the first of the steps that come before run()."""
+    """Have the new thread set its cell (None: it has it) in the first of the steps that come before run()."""
 
     def set_ident():
         thread.__dict__.pop("_set_ident", None)
-        _jkernel.cell.set(parent)
+        if parent is not None:
+            _jkernel.cell.set(parent)
+        _jkernel.guard_thread()
         thread._set_ident()
 
     thread._set_ident = set_ident
@@ -34,7 +36,10 @@ def _give_context(thread, parent):
 def _start(self):
     parent = _jkernel.cell.get(None)
     if parent is not None and not self._started.is_set():
-        (_give_context if "_context" in self.__dict__ else _enter)(self, parent)
+        if "_context" in self.__dict__:
+            _give_context(self, parent)
+            parent = None
+        _enter(self, parent)
     return _original_start(self)
 
 

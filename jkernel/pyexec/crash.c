@@ -1,0 +1,243 @@
+/* The Python traceback of a crashed thread, by faulthandler: it alone can walk the frames without the GIL and
+ * inside a signal handler.
+ *
+ * Its handler writes to a descriptor, restores the handler that was there before and raises the signal again.
+ * So ours is installed first, then faulthandler is enabled on a memory file, its handler is remembered, and
+ * ours is put in front. In a crash ours calls faulthandler's as if it were a function, and swallows the
+ * signal that it raises at its end. When a cell calls faulthandler.enable(file) itself, the traceback goes to
+ * that file and not into the report; after faulthandler.disable() the report has no traceback. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "jkernel/pyexec/pyexec.h"
+
+#define RAW_ROOM    (96u << 10)
+#define FRAMES_MOST 100
+
+#define CELLS_KNOWN 64u
+#define NAME_ROOM   56u
+
+static const char frame_start[] = "  File \"";
+
+static int trace_fd = -1;
+static void (*trace_handlers[NSIG])(int signal); /* faulthandler's */
+
+static void trace(int signal)
+{
+    if (trace_handlers[signal]) trace_handlers[signal](signal);
+}
+
+/* --- Names of cells ----------------------------------------------------------------------------------------
+ */
+
+/* The end of the name tells cells apart. Written with the GIL, read in a crash. */
+static struct cell {
+    char name[NAME_ROOM];
+    size_t size;
+    long number;
+} cells[CELLS_KNOWN];
+static unsigned cells_noted;
+
+PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
+{
+    const char *name;
+    Py_ssize_t size;
+    long number;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "s#l:note_cell", &name, &size, &number)) return NULL;
+    size_t tail = (size_t)size < NAME_ROOM ? (size_t)size : NAME_ROOM;
+    struct cell *cell = &cells[cells_noted % CELLS_KNOWN];
+    memcpy(cell->name, name + (size_t)size - tail, tail);
+    cell->size = tail;
+    cell->number = number;
+    cells_noted++;
+    Py_RETURN_NONE;
+}
+
+/* --- Making it readable: most recent call last, without the kernel's own frames ----------------------------
+ */
+
+typedef struct lines {
+    struct {
+        const char *text;
+        size_t size;
+    } items[FRAMES_MOST];
+    int count;
+    bool cut; /* frames are missing at the outer end */
+} lines;
+
+static bool has(const char *text, size_t size, const char *what)
+{
+    return memmem(text, size, what, strlen(what)) != NULL;
+}
+
+/* Where the cell's code was started: from here outwards the frames are IPython's and ours. */
+static bool is_start(const char *text, size_t size)
+{
+    return has(text, size, "/IPython/core/interactiveshell.py\"") && has(text, size, " in run_code");
+}
+
+static void lines_split(const char *text, size_t size, lines *found)
+{
+    const char *end = text + size;
+    for (const char *line = text; line < end && found->count < FRAMES_MOST;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        if (!stop) break;
+        size_t length = (size_t)(stop - line);
+        bool frame = length > sizeof frame_start && memcmp(line, frame_start, sizeof frame_start - 1) == 0;
+        if (frame && is_start(line, length)) return;
+        if (frame) {
+            found->items[found->count].text = line;
+            found->items[found->count++].size = length;
+        } else if (length == 5 && memcmp(line, "  ...", 5) == 0) {
+            found->cut = true;
+        } else if (found->count > 0) {
+            return; /* what follows the stack is no part of it */
+        }
+        line = stop + 1;
+    }
+}
+
+typedef struct output {
+    char *text;
+    size_t size, room;
+} output;
+
+static void put(output *to, const char *text, size_t size)
+{
+    if (size > to->room - to->size) size = to->room - to->size;
+    memcpy(to->text + to->size, text, size);
+    to->size += size;
+}
+
+static void put_text(output *to, const char *text)
+{
+    put(to, text, strlen(text));
+}
+
+/* The number of the cell whose code has this file name; 0: it is no cell's. */
+static long cell_number(const char *name, size_t size)
+{
+    size_t tail = size < NAME_ROOM ? size : NAME_ROOM;
+    for (unsigned i = 1; i <= CELLS_KNOWN && i <= cells_noted; i++) {
+        const struct cell *cell = &cells[(cells_noted - i) % CELLS_KNOWN];
+        if (cell->size == tail && memcmp(cell->name, name + size - tail, tail) == 0) return cell->number;
+    }
+    return 0;
+}
+
+/* `  File "/tmp/x/123.py", line 2 in f` becomes `  Cell In[3], line 2, in f`. */
+static void put_frame(output *to, const char *text, size_t size)
+{
+    const char *name = text + sizeof frame_start - 1, *end = text + size;
+    const char *line = memmem(name, (size_t)(end - name), "\", line ", 8);
+    const char *where = line ? memmem(line, (size_t)(end - line), " in ", 4) : NULL;
+    if (!where) {
+        put(to, text, size);
+        put_text(to, "\n");
+        return;
+    }
+    char label[40];
+    long number = cell_number(name, (size_t)(line - name));
+    if (number > 0) {
+        snprintf(label, sizeof label, "  Cell In[%ld]", number);
+        put_text(to, label);
+        line++;
+    } else {
+        put(to, text, (size_t)(line - text));
+    }
+    put(to, line, (size_t)(where - line));
+    put_text(to, ",");
+    put(to, where, (size_t)(end - where));
+    put_text(to, "\n");
+}
+
+static size_t traced(char *text, size_t size)
+{
+    static char raw[RAW_ROOM];
+    static lines found;
+    output to = {text, 0, size};
+    ssize_t got = trace_fd < 0 ? -1 : pread(trace_fd, raw, sizeof raw - 1, 0);
+    if (got <= 0) return 0;
+    lines_split(raw, (size_t)got, &found);
+    if (found.count == 0) return 0;
+    put_text(&to, "Traceback (most recent call last):\n");
+    if (found.cut) put_text(&to, "  ...\n");
+    /* The innermost frames matter most: what does not fit is left out at the outer end. */
+    size_t need = 0;
+    int first = 0;
+    while (first < found.count && need + found.items[first].size + 2 < size / 2) {
+        need += found.items[first++].size + 2;
+    }
+    if (first < found.count) put_text(&to, "  ...\n");
+    while (first > 0) {
+        first--;
+        put_frame(&to, found.items[first].text, found.items[first].size);
+    }
+    return to.size;
+}
+
+static const jk_crash_hooks hooks = {
+    .claim = jk_link_claim,
+    .trace = trace,
+    .traced = traced,
+    .notes = jk_link_notes,
+};
+
+/* --- Installation -----------------------------------------------------------------------------------------
+ */
+
+static int faulthandler_call(PyObject *module, const char *name, PyObject *arguments)
+{
+    PyObject *function = PyObject_GetAttrString(module, name);
+    PyObject *none = PyTuple_New(0);
+    PyObject *result = function && none ? PyObject_Call(function, none, arguments) : NULL;
+    Py_XDECREF(none);
+    Py_XDECREF(function);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+static PyObject *enable_arguments(void)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return Py_BuildValue("{s:i,s:O,s:O}", "file", trace_fd, "all_threads", Py_False, "c_stack", Py_False);
+#else
+    return Py_BuildValue("{s:i,s:O}", "file", trace_fd, "all_threads", Py_False);
+#endif
+}
+
+/* Enable faulthandler on our file and remember its handlers. */
+static int faulthandler_take(PyObject *module)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    PyObject *arguments = enable_arguments();
+    int failed = !arguments || faulthandler_call(module, "enable", arguments) < 0;
+    Py_XDECREF(arguments);
+    if (failed) return -1;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction now;
+        if (sigaction(signals[i], NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO)) {
+            trace_handlers[signals[i]] = now.sa_handler;
+        }
+    }
+    return 0;
+}
+
+void jk_crash_install(jk_server *server)
+{
+    if (jk_server_guard(server, &hooks) != 0) return;
+    PyObject *module = PyImport_ImportModule("faulthandler");
+    /* One that was enabled from outside has other handlers than ours behind it. */
+    int failed = !module || faulthandler_call(module, "disable", NULL) < 0;
+    jk_server_guard(server, &hooks);
+    trace_fd = memfd_create("drupe-traceback", MFD_CLOEXEC);
+    if (!failed && trace_fd >= 0) failed = faulthandler_take(module) < 0;
+    Py_XDECREF(module);
+    jk_server_guard(server, &hooks);
+    if (failed) PyErr_Clear(); /* a report without a traceback */
+}

@@ -1,0 +1,110 @@
+/* The io thread's part of a crash report.
+ *
+ * Nothing is given back to the allocator here, and the long texts live in this file's own memory: the thread
+ * that crashed may have crashed inside malloc(). The content is padded beyond the transport's batch size, so
+ * that its release tells that it was written to the network and not only queued. */
+#include "jkernel/server/crash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CONTENT_ROOM (160u << 10)
+#define HEADER_ROOM  2048u
+#define PADDING      (24u << 10)
+#define LOCK_MS      100
+#define STDIO_MS     20
+
+static char content_room[CONTENT_ROOM], header_room[HEADER_ROOM];
+
+/* On a thread of the transport: every subscriber has it. */
+static void report_landed(void *data, void *hint)
+{
+    (void)data;
+    (void)hint;
+    jk_crash_published(true);
+}
+
+static void lines_append(jk_buffer *content, const char *text)
+{
+    while (*text) {
+        size_t size = strcspn(text, "\n");
+        jk_buffer_append(content, ",", 1);
+        jk_buffer_append_json(content, text, size);
+        text += size + (text[size] == '\n');
+    }
+}
+
+static void report_write(const jk_record *record, bool running, jk_buffer *content)
+{
+    char line[JK_CRASH_SUMMARY + 200];
+    jk_buffer_append_text(content, "{\"ename\":\"KernelCrash\",\"evalue\":");
+    jk_buffer_append_json(content, record->summary, strlen(record->summary));
+    jk_buffer_append_text(content, ",\"traceback\":[");
+    snprintf(line, sizeof line, "KernelCrash: %s", record->summary);
+    jk_buffer_append_json(content, line, strlen(line));
+    lines_append(content, record->detail);
+    snprintf(line, sizeof line, "%sThe kernel's process ends with %s now; its variables are lost.",
+             running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)));
+    lines_append(content, line);
+    jk_buffer_append(content, "]", 1);
+    memset(content->data + content->size, ' ', PADDING);
+    content->size += PADDING;
+    jk_buffer_append(content, "}", 1);
+}
+
+static void text_take(jk_server *server)
+{
+    jk_stdio *stdio = &server->stdio;
+    if (!atomic_load(&stdio->active)) return;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOCK_MS * JK_MILLISECOND;
+    until.tv_sec += until.tv_nsec / JK_SECOND;
+    until.tv_nsec %= JK_SECOND;
+    bool locked = pthread_mutex_timedlock(&stdio->lock, &until) == 0;
+    jk_stdio_drain_locked(server);
+    /* What C's stdout holds. A printf() of wrong arguments crashes with its lock taken, and is not going on.
+     */
+    const struct timespec pause = {.tv_nsec = JK_MILLISECOND};
+    bool own = ftrylockfile(stdout) == 0;
+    for (int i = 0; i < STDIO_MS && !own; i++) {
+        nanosleep(&pause, NULL);
+        own = ftrylockfile(stdout) == 0;
+    }
+    fflush_unlocked(stdout);
+    if (own) funlockfile(stdout);
+    jk_stdio_drain_locked(server);
+    if (locked) pthread_mutex_unlock(&stdio->lock);
+}
+
+void jk_crash_publish(jk_server *server)
+{
+    jk_outbox *outbox = &server->outbox;
+    text_take(server);
+    jk_iopub_send_all(server);
+    pthread_mutex_lock(&outbox->lock);
+    bool running = outbox->cell != NULL;
+    jk_parent *parent = running ? outbox->cell : outbox->last_cell;
+    pthread_mutex_unlock(&outbox->lock);
+    if (!parent) { /* no cell to show it in: the next kernel tells */
+        jk_crash_published(false);
+        return;
+    }
+    char topic[128];
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(topic, sizeof topic, "kernel.%s.error", server->session.id);
+    jk_buffer header = {.data = header_room, .capacity = sizeof header_room};
+    jk_buffer content = {.data = content_room, .capacity = sizeof content_room};
+    jk_session_header(&server->session, "error", now, &header);
+    report_write(server->record, running, &content);
+    jk_envelope envelope = {
+        .topic = {topic, strlen(topic)},
+        .header = {header.data, header.size},
+        .parent = {parent->header, parent->size},
+        .content = {content.data, content.size},
+        .content_free = report_landed,
+    };
+    if (jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0)
+        jk_crash_published(false);
+}

@@ -1,0 +1,203 @@
+/* The words of a crash report, made with nothing but a signal handler's means: no allocation, no stdio, no
+ * locks of ours. Two calls go further than the letter of POSIX: backtrace(), whose library is loaded
+ * beforehand, and dladdr(), which takes the linker's lock. Both run in steps that may be given up (crash.c).
+ */
+#include "jkernel/server/crash.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAMES_MOST 48
+#define FRAMES_TOLD 14
+#define STACK_REACH (64u << 10) /* a fault so near the stack pointer is the stack's own end */
+
+void jk_ink_bytes(jk_ink *ink, const char *text, size_t size)
+{
+    size_t room = ink->room - ink->size - 1;
+    if (size > room) size = room;
+    memcpy(ink->text + ink->size, text, size);
+    ink->size += size;
+    ink->text[ink->size] = '\0';
+}
+
+void jk_ink_text(jk_ink *ink, const char *text)
+{
+    jk_ink_bytes(ink, text, strlen(text));
+}
+
+void jk_ink_number(jk_ink *ink, unsigned long long value, unsigned base)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value);
+    if (base == 16) jk_ink_text(ink, "0x");
+    jk_ink_bytes(ink, digits + at, sizeof digits - at);
+}
+
+/* --- The signal -------------------------------------------------------------------------------------------
+ */
+
+const char *jk_signal_name(int number)
+{
+    switch (number) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGFPE: return "SIGFPE";
+    case SIGILL: return "SIGILL";
+    case SIGABRT: return "SIGABRT";
+    default: return "a signal";
+    }
+}
+
+static uintptr_t stack_pointer(const void *context)
+{
+    const ucontext_t *machine = context;
+#if defined(__x86_64__)
+    return machine ? (uintptr_t)machine->uc_mcontext.gregs[REG_RSP] : 0;
+#elif defined(__aarch64__)
+    return machine ? (uintptr_t)machine->uc_mcontext.sp : 0;
+#else
+    return 0;
+#endif
+}
+
+static uintptr_t program_counter(const void *context)
+{
+    const ucontext_t *machine = context;
+#if defined(__x86_64__)
+    return machine ? (uintptr_t)machine->uc_mcontext.gregs[REG_RIP] : 0;
+#elif defined(__aarch64__)
+    return machine ? (uintptr_t)machine->uc_mcontext.pc : 0;
+#else
+    return 0;
+#endif
+}
+
+/* " (writing)" and so on, where the processor tells. */
+static const char *access_kind(const void *context)
+{
+#if defined(__x86_64__)
+    const ucontext_t *machine = context;
+    if (!machine) return "";
+    unsigned long error = (unsigned long)machine->uc_mcontext.gregs[REG_ERR];
+    return error & 16 ? " (executing)" : error & 2 ? " (writing)" : " (reading)";
+#else
+    (void)context;
+    return "";
+#endif
+}
+
+static void describe_address(jk_ink *ink, const siginfo_t *info, const void *context)
+{
+    uintptr_t address = (uintptr_t)info->si_addr, stack = stack_pointer(context);
+    if (info->si_signo == SIGSEGV && info->si_code == SI_KERNEL) {
+        jk_ink_text(ink, "an address that cannot exist was used");
+        return;
+    }
+    jk_ink_text(ink, "address ");
+    jk_ink_number(ink, address, 16);
+    if (info->si_signo == SIGBUS) {
+        jk_ink_text(ink, info->si_code == BUS_ADRALN ? " is not aligned" : " has no memory behind it");
+        if (info->si_code == BUS_ADRERR) jk_ink_text(ink, " (is the mapped file shorter?)");
+        return;
+    }
+    jk_ink_text(ink, info->si_code == SEGV_MAPERR   ? " is not mapped"
+                     : info->si_code == SEGV_ACCERR ? " must not be used so"
+                                                    : " is protected");
+    jk_ink_text(ink, access_kind(context));
+    uintptr_t distance = address > stack ? address - stack : stack - address;
+    if (stack && distance < STACK_REACH) jk_ink_text(ink, ": the stack is full, as by recursion without end");
+}
+
+static const char *describe_code(int number, int code)
+{
+    if (number == SIGFPE) {
+        return code == FPE_INTDIV   ? "integer division by zero"
+               : code == FPE_INTOVF ? "integer overflow"
+               : code == FPE_FLTDIV ? "division by zero"
+                                    : "an arithmetic exception";
+    }
+    return "an instruction that the processor does not know";
+}
+
+void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context)
+{
+    if (info->si_code <= 0) { /* not from the processor */
+        if (info->si_code == SI_TKILL || info->si_pid == getpid()) {
+            jk_ink_text(ink, info->si_signo == SIGABRT ? "abort() was called" : "raised by the program");
+        } else {
+            jk_ink_text(ink, "sent by process ");
+            jk_ink_number(ink, (unsigned long long)info->si_pid, 10);
+        }
+    } else if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) {
+        describe_address(ink, info, context);
+    } else {
+        jk_ink_text(ink, describe_code(info->si_signo, info->si_code));
+        jk_ink_text(ink, " at ");
+        jk_ink_number(ink, (uintptr_t)info->si_addr, 16);
+    }
+}
+
+/* --- The C frames -----------------------------------------------------------------------------------------
+ */
+
+void jk_crash_frames_prime(void)
+{
+    void *frame;
+    (void)backtrace(&frame, 1);
+}
+
+/* Appends one frame. Returns false where the language's interpreter begins: from there on its own traceback
+ * says more. */
+static bool frame_tell(jk_ink *ink, void *frame, bool exact)
+{
+    /* A return address may lie behind the last byte of its function. */
+    char *address = (char *)frame - (exact ? 0 : 1);
+    Dl_info found;
+    jk_ink_text(ink, "  ");
+    if (!dladdr(address, &found) || !found.dli_fname) {
+        jk_ink_number(ink, (uintptr_t)frame, 16);
+        jk_ink_text(ink, "\n");
+        return true;
+    }
+    const char *slash = strrchr(found.dli_fname, '/');
+    jk_ink_text(ink, slash ? slash + 1 : found.dli_fname);
+    jk_ink_text(ink, " + ");
+    jk_ink_number(ink, (uintptr_t)address - (uintptr_t)found.dli_fbase + (exact ? 0 : 1), 16);
+    if (found.dli_sname) {
+        jk_ink_text(ink, ", in ");
+        jk_ink_text(ink, found.dli_sname);
+    }
+    jk_ink_text(ink, "\n");
+    return !found.dli_sname || strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") != 0;
+}
+
+void jk_crash_frames(jk_ink *ink, const void *context)
+{
+    void *frames[FRAMES_MOST];
+    int count = backtrace(frames, FRAMES_MOST), first = 0;
+    void *fault = (void *)program_counter(context);
+    while (first < count && frames[first] != fault) first++;
+    jk_ink_text(ink, "C (most recent call first):\n");
+    if (first == count) { /* the stack cannot be walked through the handler: the place alone */
+        frame_tell(ink, fault, true);
+        return;
+    }
+    int told = 0;
+    for (int i = first; i < count && told < FRAMES_TOLD; i++) {
+        bool again = i > first + 1 && frames[i] == frames[i - 1];
+        if (again && i + 1 < count && frames[i + 1] == frames[i]) continue;
+        if (again) {
+            jk_ink_text(ink, "  the same again and again\n");
+        } else if (!frame_tell(ink, frames[i], i == first)) {
+            return;
+        }
+        told++;
+    }
+}

@@ -1,0 +1,204 @@
+/* The record of a kernel's life, and what its successor makes of it. */
+#include "jkernel/server/crash.h"
+#include "jkernel/server/usage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUFFIX ".drupe-state"
+#define MAGIC  "drupe/1"
+
+static int record_path(const jk_server *server, char *path, size_t size)
+{
+    int length = snprintf(path, size, "%s" SUFFIX, server->config.path ? server->config.path : "");
+    return server->config.path && length > 0 && (size_t)length < size ? 0 : -1;
+}
+
+static void record_begin(jk_record *record)
+{
+    jk_cgroup group;
+    bool machine;
+    jk_cgroup_find(&group);
+    memset(record, 0, sizeof *record);
+    memcpy(record->magic, MAGIC, sizeof MAGIC);
+    record->size = sizeof *record;
+    record->pid = (int32_t)getpid();
+    jk_proc_read("sys/kernel/random/boot_id", record->boot, sizeof record->boot);
+    memccpy(record->group, group.memory.path, 0, sizeof record->group - 1);
+    record->kills = jk_cgroup_kills(&group.memory, &machine);
+    record->limit = jk_cgroup_memory_limit(&group.memory, NULL);
+}
+
+/* --- The story
+ * ----------------------------------------------------------------------------------------------
+ */
+
+static void cell_name(const jk_record *record, char *text, size_t size)
+{
+    long cell = atomic_load(&record->cell);
+    if (atomic_load(&record->running)) {
+        snprintf(text, size, "while cell [%ld] ran", cell);
+    } else if (cell > 0) {
+        snprintf(text, size, "after cell [%ld] had ended", cell);
+    } else {
+        snprintf(text, size, "before its first cell");
+    }
+}
+
+static char *story_of_crash(const jk_record *old, const char *where)
+{
+    char *story = NULL;
+    int size;
+    if (atomic_load(&old->shown)) {
+        size = asprintf(&story, "The previous kernel ended by %s %s, as reported there.\n",
+                        jk_signal_name(atomic_load(&old->signal)), where);
+    } else {
+        const char *detail = old->detail;
+        size = asprintf(&story,
+                        "The previous kernel crashed %s: %s.\nThe report could not be shown at the time:\n%s",
+                        where, old->summary, detail);
+    }
+    return size < 0 ? NULL : story;
+}
+
+static char *story_of_kill(const jk_record *old, const jk_record *now, const char *where)
+{
+    char *story = NULL, limit[64] = "";
+    int size = 0;
+    bool counted = old->kills != JK_NOT_KNOWN && now->kills != JK_NOT_KNOWN && now->kills > old->kills;
+    if (old->limit) snprintf(limit, sizeof limit, " The limit is %.2f GiB.", (double)old->limit / (1u << 30));
+    if (counted && strcmp(old->group, now->group) == 0) {
+        const char *hedge =
+            old->group[0] ? "" : ", it seems (this machine has killed a process for it since)";
+        size = asprintf(&story,
+                        "The previous kernel was ended by the system for lack of memory %s%s.%s Its "
+                        "variables are lost.\n",
+                        where, hedge, limit);
+    } else if (atomic_load(&old->running)) {
+        size = asprintf(&story,
+                        "The previous kernel ended without a report %s: it was killed (SIGKILL), or left by "
+                        "os._exit(). Its variables are lost.\n",
+                        where);
+    }
+    return size < 0 ? NULL : story;
+}
+
+/* What to tell about the kernel that left `old`, or NULL. */
+static char *story_make(const jk_record *old, const jk_record *now)
+{
+    char where[64];
+    if (atomic_load(&old->ending) || strcmp(old->boot, now->boot) != 0) return NULL;
+    cell_name(old, where, sizeof where);
+    return atomic_load(&old->signal) ? story_of_crash(old, where) : story_of_kill(old, now, where);
+}
+
+/* --- The file
+ * -----------------------------------------------------------------------------------------------
+ */
+
+static bool record_read(const char *path, jk_record *old)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    struct stat info;
+    bool good = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+                info.st_size == sizeof *old && read(fd, old, sizeof *old) == sizeof *old;
+    close(fd);
+    if (!good || memcmp(old->magic, MAGIC, sizeof MAGIC) != 0 || old->size != sizeof *old) return false;
+    old->boot[sizeof old->boot - 1] = old->group[sizeof old->group - 1] = '\0';
+    old->summary[sizeof old->summary - 1] = old->detail[sizeof old->detail - 1] = '\0';
+    return true;
+}
+
+/* The space is taken now: a full disk must not become a fault when the record is written. */
+static jk_record *record_map(const char *path)
+{
+    unlink(path);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0) return NULL;
+    void *memory = MAP_FAILED;
+    if (posix_fallocate(fd, 0, sizeof(jk_record)) == 0) {
+        memory = mmap(NULL, sizeof(jk_record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    if (memory != MAP_FAILED) return memory;
+    unlink(path);
+    return NULL;
+}
+
+void jk_record_open(jk_server *server)
+{
+    char path[4096];
+    jk_record now, *old = malloc(sizeof *old);
+    record_begin(&now);
+    jk_record *record = NULL;
+    if (record_path(server, path, sizeof path) == 0) {
+        if (old && record_read(path, old)) atomic_store(&server->notice, story_make(old, &now));
+        record = record_map(path);
+        if (!record) jk_log("no record of this kernel's life in %s: %s", path, strerror(errno));
+    }
+    free(old);
+    server->record_kept = record != NULL;
+    if (!record) {
+        void *memory = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return;
+        record = memory;
+    }
+    *record = now;
+    server->record = record;
+}
+
+void jk_record_close(jk_server *server)
+{
+    char path[4096];
+    free(atomic_exchange(&server->notice, NULL));
+    if (server->record && server->record_kept && record_path(server, path, sizeof path) == 0) unlink(path);
+    server->record_kept = false;
+}
+
+void jk_record_cell(jk_server *server, bool running)
+{
+    jk_record *record = server->record;
+    if (!record) return;
+    if (running && !atomic_load_explicit(&record->running, memory_order_relaxed)) {
+        long cell = atomic_load_explicit(&server->execution_count, memory_order_relaxed);
+        atomic_store_explicit(&record->cell, cell, memory_order_relaxed);
+    }
+    atomic_store_explicit(&record->running, running, memory_order_relaxed);
+}
+
+void jk_record_count(jk_server *server, long count)
+{
+    jk_record *record = server->record;
+    if (record && atomic_load(&record->running) && atomic_load(&record->cell) == 0) {
+        atomic_store(&record->cell, count);
+    }
+}
+
+void jk_record_sweep(const jk_server *server)
+{
+    char folder[4096], path[4096 + 512];
+    if (record_path(server, folder, sizeof folder) != 0) return;
+    char *slash = strrchr(folder, '/');
+    if (!slash) return;
+    slash[1] = '\0';
+    DIR *names = opendir(folder);
+    if (!names) return;
+    struct dirent *name;
+    while ((name = readdir(names))) {
+        size_t length = strlen(name->d_name), suffix = strlen(SUFFIX);
+        if (length <= suffix || strcmp(name->d_name + length - suffix, SUFFIX) != 0) continue;
+        snprintf(path, sizeof path, "%s%.*s", folder, (int)(length - suffix), name->d_name);
+        if (access(path, F_OK) == 0 || errno != ENOENT) continue;
+        snprintf(path, sizeof path, "%s%s", folder, name->d_name);
+        unlink(path);
+    }
+    closedir(names);
+}
