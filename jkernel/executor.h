@@ -123,7 +123,7 @@ int jk_server_request_fd(const jk_server *server);
 
 /* Clear the descriptor and hand the next request to the executor's handle(). Returns false when there was
  * none. While an execute_request is unfinished (a cell that awaits), further ones stay queued and other
- * requests overtake them. Main thread. */
+ * requests overtake them. One thread at a time, usually the main one. */
 bool jk_server_dispatch(jk_server *server);
 
 /* Make jk_server_request_fd() readable: for the executor's own shutdown and interrupt. Any thread,

@@ -16,7 +16,7 @@ static struct {
     _Atomic(jk_server *) server;
     atomic_int users;
     atomic_int shutdown; /* as jk_kernel_shutdown_state() */
-    jk_request *parked;  /* main thread only */
+    jk_request *parked;  /* under the GIL */
     pthread_t main_thread;
     char info[2048];
 } kernel;

@@ -33,8 +33,8 @@ void jk_kernel_close(void);
 jk_server *jk_kernel_enter(void);
 void jk_kernel_leave(void);
 
-/* The request that the last jk_server_dispatch() handed over (*taken* by the caller), or NULL. Main thread.
- */
+/* The request that the last jk_server_dispatch() handed over (*taken* by the caller), or NULL. With the GIL
+ * held since that call. */
 jk_request *jk_kernel_take_request(void);
 
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */

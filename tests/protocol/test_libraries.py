@@ -126,11 +126,13 @@ def test_anywidget_with_numpy(kernel):
     assert bytes([m for m in reply.messages if m["msg_type"] == "comm_msg"][0]["buffers"][0]) == b"\0\1"
 
 
-def test_ui_polled_in_a_cell(kernel, widgets):
-    """What jupyter-ui-poll does: the cell serves widget messages and keeps other cells out."""
-    cell = kernel.send("import time\nflag = w.Checkbox()\nprint(flag.model_id)\nk = get_ipython().kernel\n"
+@pytest.mark.parametrize("serve", ["k.do_one_iteration()", "pool.submit(k.do_one_iteration).result()"])
+def test_ui_polled_in_a_cell(kernel, widgets, serve):
+    """What jupyter-ui-poll does: the cell, or a thread of it, serves widget messages and keeps other cells out."""
+    cell = kernel.send("import time, concurrent.futures as f\npool = f.ThreadPoolExecutor(1)\nflag = w.Checkbox()\n"
+                       "print(flag.model_id)\nk = get_ipython().kernel\n"
                        "parent = k._parent_ident, k.get_parent()\nassert 'execute_request' in k.shell_handlers\n"
-                       "while not flag.value:\n    k.do_one_iteration(); k.set_parent(*parent); time.sleep(0.005)\nflag.value")
+                       "while not flag.value:\n    %s; k.set_parent(*parent); time.sleep(0.005)\nflag.value" % serve)
     text = kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and m["parent_header"]["msg_id"] == cell)
     data = {"method": "update", "state": {"value": True}, "buffer_paths": []}
     kernel.send_comm("comm_msg", {"comm_id": text["content"]["text"].strip(), "data": data})

@@ -89,6 +89,7 @@ def test_edit(kernel, tmp_path):
     path.write_text("x = 1\n")
     (payload,) = kernel.run("%%edit -n 3 '%s'" % path).reply["payload"]
     assert payload == {"source": "edit_magic", "filename": str(path), "line_number": 3}
+    assert kernel.run("%edit -p").reply["payload"] == [{**payload, "line_number": 0}]
     kernel.run("def defined_here(): pass")
     (payload,) = kernel.run("%edit -x defined_here").reply["payload"]
     assert "defined_here" in open(payload["filename"]).read()

@@ -75,7 +75,7 @@ class Kernel:
 def _serve_one():
     from .line import Line
 
-    line = Line.current()
+    line = Line.of_caller()
     return line is not None and line.serve_one()
 
 

@@ -4,6 +4,7 @@ import threading
 from drupe import _jkernel
 
 from . import execute, jsontext
+from .cell import current as current_cell
 from .interrupt import call_interruptibly, shielded
 
 _COMMS = ("comm_open", "comm_msg", "comm_close")  # have no reply
@@ -29,6 +30,12 @@ class Line:
     def current(cls):
         """The line of the calling thread, or None."""
         return cls._lines.get(threading.get_ident())
+
+    @classmethod
+    def of_caller(cls):
+        """The line of the calling thread, else that of the cell which the thread works for, or None."""
+        cell = current_cell()
+        return cls.current() or (cls._lines.get(cell.thread) if cell is not None else None)
 
     def open(self):
         # Through call_soon(): a reader's handle cannot be entered again, and a cell may run the loop in itself.
@@ -64,12 +71,13 @@ class Line:
 
     @shielded
     def serve_one(self):
-        """For user code: answer one request in the middle of it, but run no cell. Whether there was one."""
+        """For user code, on any of its threads: answer one request in the middle of it, but run no cell. Whether there
+        was one."""
         request = self._source.dispatch()
         if request is None:
             return False
         if request.type == "execute_request":  # the caller is no cell, so one was free to start
-            self.loop.call_soon(self._answer, request, self._executor.execute, context=self._context)
+            self.loop.call_soon_threadsafe(self._answer, request, self._executor.execute, context=self._context)
         else:
             self._context.copy().run(self._answer, request, self._answer_other)
         return True

@@ -14,26 +14,35 @@ from IPython.core.magic import Magics, line_magic, magics_class
 class KernelMagics(Magics):
     """%edit, %clear, %less, %more, %man, %connect_info, %subshell, %qtconsole, %autosave."""
 
+    _last_edit = None  # the argument of the last %edit
+
     @line_magic
-    def edit(self, line="", last_call=("", "")):
-        """Have the front-end open a file, or the source of an object, macro or input cells, in its editor.
+    def edit(self, line=""):
+        """Have the front-end open a file, or the source of an object or of input cells, in its editor.
 
         %edit FILE        the file
         %edit -n 12 FILE  at a line
         %edit NAME        the file in which NAME is defined
         %edit 3-5         input cells, in a temporary file (-r: as typed)
+        %edit -p          what was edited last
         """
         from IPython.core.macro import Macro
         from IPython.core.magics.code import CodeMagics, InteractivelyDefined, MacroToEdit
 
         options, argument = self.parse_options(line, "prxn:")
+        if "p" in options:
+            if self._last_edit is None:
+                raise UsageError("%edit -p: nothing was edited before")
+            argument = self._last_edit
+            options.pop("p")
+        self._last_edit = argument
         if isinstance(self.shell.user_ns.get(argument), Macro):
             raise UsageError("%%edit cannot take a macro back: change %s with %%macro" % argument)
         find = CodeMagics._find_edit_target
         try:
-            target = find(self.shell, argument, options, list(last_call))
+            target = find(self.shell, argument, options, ["", ""])
         except InteractivelyDefined as cell:
-            target = find(self.shell, str(cell.index), options, list(last_call))
+            target = find(self.shell, str(cell.index), options, ["", ""])
         except MacroToEdit:
             raise UsageError("%edit cannot take a macro back: change it with %macro") from None
         if target is None or target[0] is None:

@@ -374,6 +374,27 @@ static void test_unknown_subshell(void **state)
     client_expect_iopub(&the_client, "status:idle", "sub");
 }
 
+static void test_silent_parent(void **state)
+{
+    (void)state;
+    static const char header[] = "{\"msg_id\":\"quiet\",\"msg_type\":\"execute_request\"}";
+    const jk_bytes content = {"{}", 2}, none = {NULL, 0};
+    jk_server *server = the_kernel.fake.server;
+    jk_parent *parent = jk_parent_create((jk_bytes){header, sizeof header - 1});
+    assert_non_null(parent);
+    assert_false(jk_parent_silent(parent));
+    jk_parent_silence(parent, true);
+    assert_int_equal(jk_publish(server, parent, "display_data", content, none, NULL, 0), 0);
+    assert_int_equal(jk_stream_write(server, parent, JK_STDOUT, "unheard", 7), 0);
+    assert_int_equal(jk_publish(server, parent, "comm_msg", content, none, NULL, 0), 0);
+    jk_parent_silence(parent, false);
+    assert_int_equal(jk_publish(server, parent, "display_data", content, none, NULL, 0), 0);
+    jk_parent_release(parent);
+    client_expect_iopub(&the_client, "comm_msg", "quiet");
+    client_expect_iopub(&the_client, "display_data", "quiet");
+    client_expect_silence(&the_client, JK_IOPUB, 100);
+}
+
 static void test_heartbeat(void **state)
 {
     (void)state;
@@ -414,6 +435,7 @@ int main(void)
         CASE(test_abort_statuses),
         CASE(test_no_abort),
         CASE(test_unknown_subshell),
+        CASE(test_silent_parent),
         CASE(test_heartbeat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
