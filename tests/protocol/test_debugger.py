@@ -9,6 +9,7 @@ import time
 import debugging
 import pytest
 import support
+import test_subshell
 
 pytest.importorskip("debugpy")
 
@@ -307,6 +308,18 @@ def test_a_thread_stopped_between_cells(front, kernel):
     assert kernel.run("t.join(20); t.is_alive()").result == "False"
 
 
+def test_processes_started_in_a_session(front, kernel):
+    code = ("import os, subprocess, sys\ndef child():\n    value = 3\n    return value\npid = os.fork()\n"
+            "if pid == 0:\n    os._exit(child())\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+            "print(subprocess.run([sys.executable, '-c', 'print(7)'], capture_output=True, text=True))\n"
+            "print([name for name in os.environ if name.startswith('PYDEVD')])")
+    front.breakpoints(code, 4)
+    run = kernel.run(code)
+    assert run.status == "ok" and run.text().splitlines()[0] == "3", "a breakpoint does not stop a forked child"
+    assert "stdout='7\\n', stderr=''" in run.text() and run.text().splitlines()[2] == "[]"
+    assert run.text("stderr") == ""
+
+
 def test_terminate_ends_the_cell_and_not_the_kernel(front, kernel):
     msg_id, thread, frame = stop_in(front, TWICE, 5)
     front.get("terminate", {"restart": False})
@@ -385,6 +398,30 @@ def test_the_end_of_the_kernel_while_stopped(fresh, how):
     assert folder.exists() == (how == "kill"), "the files of cells go with the kernel"
     for file in folder.glob("*"):
         file.unlink()
+
+
+def test_subshells_stop_too(spec_folder):
+    kernel = support.Kernel(spec_folder, test_subshell.ON)
+    try:
+        front = debugging.Front(kernel).start()
+        for shell in (test_subshell.create(kernel), test_subshell.create(kernel)):
+            front.breakpoints(TWICE, 3)
+            msg_id = test_subshell.send(kernel, shell, TWICE)
+            thread, frame = front.stopped()
+            assert frame["line"] == 3 and front.variables(frame["id"], "Locals")["y"]["value"] == "2"
+            kernel.interrupt()
+            assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
+            front.event("continued")
+            assert front.get("debugInfo")["stoppedThreads"] == []
+            msg_id = test_subshell.send(kernel, shell, TWICE)
+            thread, frame = front.stopped()
+            front.get("setBreakpoints", {"breakpoints": [], "source": frame["source"]})
+            front.go_on(thread)
+            assert kernel.finish(msg_id).text() == "2 4\n"
+        front.stop()
+        assert kernel.run(TWICE).text() == "2 4\n"
+    finally:
+        kernel.close()
 
 
 def test_without_debugpy(spec_folder):

@@ -5,6 +5,7 @@ debug the kernel; who connected is known by a token. There is no adapter process
 does itself.
 """
 import atexit
+import functools
 import json
 import os
 import socket
@@ -39,7 +40,23 @@ def load():
         for name in set(os.environ) - set(before):
             del os.environ[name]
         os.environ.update(before)
+    _watch_forks()
     return pydevd
+
+
+@functools.cache
+def _watch_forks():
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def _in_child():
+    """A forked child has the trace functions, but nobody who lets it go on."""
+    debugger = sys.modules["pydevd"].get_global_debugger()
+    if debugger is not None:
+        debugger.pydb_disposed = True
+    sys.modules["pydevd_tracing"].restore_sys_set_trace_func()
+    untrace_caller()
+    threading.settrace(None)
 
 
 class Adapter:

@@ -9,6 +9,7 @@ import select
 import signal
 import sys
 import threading
+import time
 
 from IPython import get_ipython
 from IPython.core.inputtransformer2 import leading_empty_lines
@@ -20,6 +21,8 @@ from .debug_adapter import AdapterError
 
 _SEED = 0xC70F6907  # as in jkernel/server/server.h
 _SUFFIX = ".py"
+_TRIES = 50
+_PAUSE = 0.02  # seconds
 _UNTRACED = "Debugging will be disabled for this thread"
 _RESUMING = ("continue", "next", "stepIn", "stepOut", "goto", "disconnect")
 _GROUPS = ("special variables", "function variables", "class variables", "protected variables")
@@ -56,6 +59,7 @@ class Call:
         message = jsontext.loads(request.content)
         self.command = message.get("command")
         self.seq = message.get("seq", 0)
+        self.tries = 0
         arguments = message.get("arguments")
         self.arguments = arguments if isinstance(arguments, dict) else {}
 
@@ -413,7 +417,13 @@ class Debugger:
 
     def _frames_known(self, call, response):
         """Python is at line 0 before the first statement of a cell; front-ends count from 1."""
-        for frame in (response.get("body") or {}).get("stackFrames") or []:
+        frames = (response.get("body") or {}).get("stackFrames") or []
+        if not frames and self._stopped and call.tries < _TRIES:
+            call.tries += 1  # debugpy announces a stop before it knows the frames
+            time.sleep(_PAUSE)
+            self.do_stackTrace(call)
+            return
+        for frame in frames:
             frame["line"] = max(1, frame.get("line", 1))
         call.pass_back(response)
 
