@@ -89,6 +89,7 @@ class Kernel:
     """One kernel process and sockets to it."""
 
     def __init__(self, name, folder, context=None):
+        self.name = name
         key = secrets.token_hex(16)
         self.ports = dict(zip(("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port"), free_ports(5)))
         path = folder / ("%s-%d.json" % (name, time.monotonic_ns()))
@@ -131,8 +132,12 @@ class Kernel:
     def __enter__(self):
         return self
 
-    def __exit__(self, *unused):
+    def __exit__(self, kind, error, traceback):
+        status = self.process.poll()
         self.close()
+        if kind is not None and issubclass(kind, zmq.Again):
+            state = "runs" if status is None else "has ended with status %d" % status
+            raise SystemExit("%s did not answer within %d s; its process %s" % (self.name, WAIT, state)) from error
 
     # --- asking ---
 

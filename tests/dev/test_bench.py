@@ -1,0 +1,49 @@
+"""The benchmarks run and count right; how fast anything is does not matter here."""
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+BENCH = pathlib.Path(__file__).parent.parent / "bench"
+
+
+def run(script, *arguments):
+    done = subprocess.run([sys.executable, str(BENCH / script), *arguments], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_kernel(tmp_path):
+    text = run("kernel.py", "--only", "drupe", "--rounds", "1", "--turns", "10", "--json", str(tmp_path / "values"))
+    values = json.loads((tmp_path / "values").read_text())
+    drupe = values["drupe"]
+    for figure in ("20,000 prints, lost", "flushed prints, lost", "display_data, lost"):
+        assert set(drupe[figure]) == {0}
+    assert len(drupe["pass -> idle"]) == len(drupe["kernel_info on control"]) == 10
+    assert len(drupe["control, GIL held 2 s"]) > 1  # one: answered when the call was over
+    assert all(idle >= reply for reply, idle in zip(drupe["pass -> reply"], drupe["pass -> idle"]))
+    assert drupe["threads"][0] >= 4 and drupe["idle memory, private"][0] <= drupe["idle memory, PSS"][0]
+    assert values["C echo"] and values["IPython alone"] and "goal" in text
+
+
+def test_many():
+    text = run("many.py", "--only", "drupe", "--kernels", "3", "--seconds", "1", "--rate", "5")
+    row = next(line for line in text.splitlines() if line.startswith("drupe"))
+    assert row.split()[1:3] == ["15", "0"]  # requests, errors
+
+
+def test_the_page_keeps_what_is_around_the_figures(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("bench_report", BENCH / "report.py")
+    report = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(report)
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- a -->\nold\n<!-- end of a -->\nafter\n")
+    monkeypatch.setattr(report, "RESULTS", page)
+    report.write("a", "new")
+    report.write("a", "newer")
+    assert page.read_text() == "before\n<!-- a -->\nnewer\n<!-- end of a -->\nafter\n"
+    with pytest.raises(SystemExit):
+        report.write("b", "text")
