@@ -13,6 +13,13 @@
 
 static const drupe_link *kernel_link;
 
+/* An older kernel's table ends earlier. */
+static bool kernel_has_usage(const drupe_link *link)
+{
+    return link != NULL && link->size >= offsetof(drupe_link, set_usage) + sizeof link->set_usage &&
+           link->set_usage != NULL;
+}
+
 /* --- Failures ------------------------------------------------------------------------------------------ */
 
 static PyObject *failure_exception(drupe_py_state *state, const drupe_failure *failure, const char *whose)
@@ -118,6 +125,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
+    if (kernel_has_usage(kernel_link)) kernel_link->set_usage(NULL);
     PyThreadState *thread = PyEval_SaveThread();
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
@@ -171,6 +179,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     static drupe_observer observer;
     observer = (drupe_observer){link->cell_retain, link->cell_release};
     drupe_library_observe(&observer);
+    if (kernel_has_usage(link)) link->set_usage(drupe_py_usage);
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));
     return 0;

@@ -46,6 +46,18 @@ typedef struct drupe_pool_stats {
 
 /* Figures over all kinds of one root device (a sub-device counts for its root). */
 DRUPE_API void drupe_pool_stats_of(drupe_device *device, drupe_pool_stats *stats);
+/* A root device that memory was taken from. */
+typedef struct drupe_device_use {
+    char filter[64], name[128]; /* `name` is the filter until somebody has asked for the device's name */
+    const char *backend;        /* static */
+    uint64_t used, reserved;    /* as in drupe_pool_stats */
+    uint64_t total;             /* bytes of the device; 0: nobody has asked yet */
+} drupe_device_use;
+
+/* The devices in use, at most `capacity`. Loads nothing, asks no driver and waits for no lock: a backend that
+ * is being opened or closed at this moment is left out. Any thread. Returns how many were written. */
+DRUPE_API size_t drupe_device_uses(drupe_device_use *uses, size_t capacity);
+
 /* Give free blocks back to the driver. Returns the bytes given back. */
 DRUPE_API size_t drupe_pool_trim(drupe_device *device);
 
