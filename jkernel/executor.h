@@ -130,6 +130,9 @@ bool jk_server_dispatch(jk_server *server);
  * async-signal-safe. */
 void jk_server_wake(jk_server *server);
 
+/* Append one line to the kernel's log (DRUPE_LOG). Any thread. */
+void jk_server_note(const char *text);
+
 /* Start a thread with every signal blocked but those of a fault. Any thread. Returns 0 or -1. */
 int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 

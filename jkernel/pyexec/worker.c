@@ -50,20 +50,31 @@ static PyObject *call(const jk_worker_task *task)
     return result;
 }
 
-/* The exception that is set, as one line. */
-static void describe_error(char *text, size_t size)
+/* The exception that is set, as a new reference. */
+static PyObject *error_take(void)
 {
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *message = value ? PyObject_Str(value) : NULL;
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+/* The same as one line. */
+static void describe_error(char *text, size_t size)
+{
+    PyObject *error = error_take();
+    PyObject *message = error ? PyObject_Str(error) : NULL;
     const char *said = message ? PyUnicode_AsUTF8(message) : NULL;
-    snprintf(text, size, "%s: %s", type ? ((PyTypeObject *)type)->tp_name : "error", said ? said : "?");
+    snprintf(text, size, "%s: %s", error ? Py_TYPE(error)->tp_name : "error", said ? said : "?");
     PyErr_Clear();
     Py_XDECREF(message);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
+    Py_XDECREF(error);
 }
 
 static bool run_python(const jk_worker_task *task, char *problem, size_t size)
@@ -86,11 +97,19 @@ static void worker_unlink(worker *self)
     pthread_mutex_unlock(&workers.lock);
 }
 
+static void note_failure(const jk_worker_task *task, const char *problem)
+{
+    char text[700];
+    snprintf(text, sizeof text, "%s.%s: %s", task->module, task->function, problem);
+    jk_server_note(text);
+}
+
 static void *worker_run(void *argument)
 {
     worker *self = argument;
     char problem[512] = "the kernel is shutting down";
     bool good = wait_open() && run_python(&self->task, problem, sizeof problem);
+    if (!good) note_failure(&self->task, problem);
     worker_unlink(self);
     self->task.ended(self->task.argument, good ? NULL : problem);
     free(self);

@@ -117,6 +117,11 @@ static void *thread_run(void *argument)
     return start.body(start.argument);
 }
 
+void jk_server_note(const char *text)
+{
+    jk_log("%s", text);
+}
+
 int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     sigset_t before;

@@ -68,6 +68,22 @@ def test_requests_before_the_start_are_refused(fresh):
     assert fresh.run("1+1").result == "2"
 
 
+def test_a_debugger_that_fails_to_start(spec_folder, tmp_path):
+    log = tmp_path / "log"
+    kernel = support.Kernel(spec_folder, {"DRUPE_LOG": str(log)})
+    try:
+        front = debugging.Front(kernel)
+        kernel.run("from drupe.kernel import debugger; serve, debugger.serve = debugger.serve, 'no function'")
+        for _ in range(3):
+            response = front.ask("inspectVariables")
+            assert response["success"] is False and "not callable" in response["message"]
+        assert "drupe.kernel.debugger.serve: TypeError" in log.read_text()
+        kernel.run("debugger.serve = serve")
+        assert {each["name"] for each in front.get("inspectVariables")["variables"]} >= {"serve", "debugger"}
+    finally:
+        kernel.close()
+
+
 def test_variables_without_a_session(fresh):
     fresh.run("import pandas as pd\nfrom IPython.display import HTML\n"
               "page = HTML('<b>bold</b>')\nnumbers = [1, [2, 3]]\nnames = {'a': numbers, 'b': None}\n_mine = 1")
@@ -254,6 +270,14 @@ def test_breakpoint_in_a_library(front, kernel, tmp_path):
     assert kernel.finish(msg_id).result == "5"
 
 
+def test_breakpoint_in_the_code(front, kernel):
+    msg_id = kernel.send("value = 1\nbreakpoint()\nvalue += 1\nvalue")
+    thread, frame = front.stopped()
+    assert front.variables(frame["id"], "Globals")["value"]["value"] == "1"
+    front.go_on(thread)
+    assert kernel.finish(msg_id).result == "2"
+
+
 def test_pause(front, kernel):
     msg_id = kernel.send("import time\nwhile True:\n    time.sleep(0.01)")
     kernel.started(msg_id)
@@ -344,6 +368,7 @@ def test_disconnect_while_stopped_and_a_second_session(kernel):
 
 
 def test_nothing_is_traced_after_a_session(kernel):
+    hook = kernel.run("import sys; sys.breakpointhook").result
     ask = "import sys, threading; (sys.gettrace(), threading.gettrace() if hasattr(threading, 'gettrace') else None)"
     front = debugging.Front(kernel).start()
     msg_id, thread, frame = stop_in(front, TWICE, 5)
@@ -351,6 +376,7 @@ def test_nothing_is_traced_after_a_session(kernel):
     kernel.finish(msg_id)
     kernel.run("pass")
     assert ast.literal_eval(kernel.run(ask).result) == (None, None)
+    assert kernel.run("sys.breakpointhook").result == hook
     names = ast.literal_eval(kernel.run("[t.name for t in threading.enumerate()]").result)
     assert not [name for name in names if name.startswith("pydevd")], names
 

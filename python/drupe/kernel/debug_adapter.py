@@ -29,7 +29,7 @@ class AdapterError(Exception):
 
 def load():
     """Import debugpy's server. Returns the module pydevd."""
-    before = dict(os.environ)
+    before, hook = dict(os.environ), sys.breakpointhook
     os.environ.update(_ENVIRONMENT)
     try:
         import debugpy.server  # puts pydevd where it can be imported
@@ -40,6 +40,7 @@ def load():
         for name in set(os.environ) - set(before):
             del os.environ[name]
         os.environ.update(before)
+        sys.breakpointhook = hook  # debugpy's does nothing when nobody debugs
     _watch_forks()
     return pydevd
 
@@ -68,12 +69,22 @@ class Adapter:
             raise AdapterError("a cell has started debugpy itself: restart the kernel to debug it from here")
         self._seq = 0
         self._data = b""
+        try:
+            self._open()
+        except BaseException:
+            self._pydevd.stoptrace()
+            raise
+
+    def _open(self):
+        import debugpy
+
         with socket.create_server(("127.0.0.1", 0), backlog=8) as listener:
             token = os.urandom(16).hex()
             self._connect(listener.getsockname(), token)
             listener.settimeout(_PATIENCE)
             self._socket = self._accept(listener, token)
-        self._own_trace_off()
+        debugpy.trace_this_thread(False)
+        self._hook, sys.breakpointhook = sys.breakpointhook, debugpy.breakpoint
 
     def fileno(self):
         return self._socket.fileno()
@@ -120,11 +131,6 @@ class Adapter:
                     body = message.get("body")
                     return isinstance(body, dict) and body.get("clientAccessToken") == token
 
-    def _own_trace_off(self):
-        import debugpy
-
-        debugpy.trace_this_thread(False)
-
     def send(self, command, arguments):
         """Send a request. Returns its number, which the response repeats."""
         self._seq += 1
@@ -170,6 +176,7 @@ class Adapter:
     def close(self, quickly=False):
         """End the session: nothing is traced any more. `quickly`: the process ends."""
         if not quickly:
+            sys.breakpointhook = self._hook
             self._pydevd.stoptrace()
         self._socket.close()
 
