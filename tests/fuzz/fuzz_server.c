@@ -60,14 +60,10 @@ static void file_write(const char *path, const char *folder)
     fclose(file);
 }
 
-/* The names of the sockets; a server that is closed in order does this itself. */
-static void names_remove(void)
+/* Removes its sockets, too. */
+static void the_close(void)
 {
-    char path[100];
-    for (int i = 1; i <= JK_CHANNELS; i++) {
-        snprintf(path, sizeof path, "/tmp/fuzz-%ld-%d", (long)getpid(), i);
-        unlink(path);
-    }
+    jk_server_close(the.server);
 }
 
 static void the_open(void)
@@ -85,7 +81,7 @@ static void the_open(void)
     snprintf(path, sizeof path, "%s.json", start);
     file_write(path, start);
     the.server = jk_server_open(path, &executor, problem, sizeof problem);
-    FUZZ_CHECK(the.server && unlink(path) == 0 && atexit(names_remove) == 0);
+    FUZZ_CHECK(the.server && unlink(path) == 0 && atexit(the_close) == 0);
     FUZZ_CHECK(jk_signer_create("hmac-sha256", "key", 3, &the.signer) == 0);
     the.context = zmq_ctx_new();
     for (int i = 0; i < JK_CHANNELS; i++) {
