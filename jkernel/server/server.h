@@ -386,10 +386,10 @@ struct jk_server {
     jk_replies replies;
     jk_watchdog watchdog;
     jk_parent_watch watch;
-    struct jk_record *record; /* of this kernel's life (crash.h); NULL until it is open */
-    bool record_kept;         /* there is a file to remove */
-    _Atomic(char *) notice;   /* what to say in the first output, owned; NULL: nothing */
-    struct jk_usage *usage;   /* owned */
+    _Atomic(struct jk_record *) record; /* of this kernel's life (crash.h); NULL until it is open */
+    bool record_kept;                   /* there is a file to remove */
+    _Atomic(char *) notice;             /* what to say in the first output, owned; NULL: nothing */
+    struct jk_usage *usage;             /* owned */
     pthread_t io, control, heartbeat;
     bool io_started, control_started, heartbeat_started;
     jk_server *next_closed; /* closed servers are kept: late callers find them closed */
