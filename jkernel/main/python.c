@@ -24,9 +24,9 @@ static bool path_join(char path[JK_PATH_SIZE], const char *folder, const char *n
 {
     size_t before = strlen(folder), after = strlen(name);
     if (before + after + 2 > JK_PATH_SIZE) return false;
-    memcpy(path, folder, before);
-    path[before] = '/';
-    memcpy(path + before + 1, name, after + 1);
+    char *end = stpcpy(path, folder);
+    *end = '/';
+    memcpy(end + 1, name, after + 1);
     return true;
 }
 
