@@ -152,6 +152,7 @@ def test_install(tmp_path, where):
     assert spec["display_name"] == "Python 3 (Drupe)" and spec["language"] == "python"
     assert spec["interrupt_mode"] == "message" and spec["kernel_protocol_version"] == "5.6.0"
     assert spec["metadata"]["supported_encryption"] == ["curve"]
+    assert spec["metadata"]["interpreter"] == {"path": sys.executable}
     assert {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"} <= {path.name for path in folder.iterdir()}
 
 

@@ -46,6 +46,8 @@ def install(folder, program=None):
         spec["argv"][0] = sys.executable
     else:
         spec["argv"][:3] = [program, "--python", sys.executable]
+    # VS Code looks for the scripts of widgets beside this interpreter.
+    spec["metadata"]["interpreter"] = {"path": sys.executable}
     folder.mkdir(parents=True, exist_ok=True)
     for logo in SOURCE.glob("logo-*"):
         shutil.copyfile(logo, folder / logo.name)

@@ -1,0 +1,115 @@
+// What the browser scripts share: a page with a notebook in JupyterLab or Notebook 7, and what a user does there.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { require, rest, token, until, url } from './harness.mjs';
+
+const { chromium } = require('playwright-core');
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync'];
+const DEADLINE = 90000;
+
+let made = 0;
+
+export class Browser {
+  static async open(name) {
+    const house = new Browser();
+    house.name = name.replace(/[^a-z0-9]+/gi, '-').toLowerCase();
+    house.browser = await chromium.launch({ executablePath: process.env.DRUPE_CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
+    house.page = await house.browser.newPage({ viewport: { width: 1200, height: 950 } });
+    house.page.setDefaultTimeout(DEADLINE);
+    house.errors = [];
+    house.page.on('pageerror', error => house.errors.push(String(error)));
+    return house;
+  }
+
+  async picture(name) {
+    await this.page.screenshot({ path: `${process.env.DRUPE_PICTURES}/${name}.png` });
+  }
+
+  async failed() {
+    console.log(this.errors.join('\n'));
+    await this.picture(`failed-${this.name}`);
+  }
+
+  async close() {
+    await this.browser.close();
+    for (const session of await rest('api/sessions')) await rest(`api/sessions/${session.id}`, 'DELETE');
+  }
+
+  // Open a page of the application; its plugins are up when this returns.
+  async go(path) {
+    await this.page.goto(`${url}${path}${path.includes('?') ? '&' : '?'}token=${token}`);
+    await this.page.waitForFunction(() => window.jupyterapp?.shell);
+    await this.page.evaluate(() => window.jupyterapp.restored ?? window.jupyterapp.started);
+    await this.theme('JupyterLab Light'); // the last scenario's stays otherwise
+  }
+
+  async theme(name) {
+    await this.command('apputils:change-theme', { theme: name });
+    await this.page.locator(`body[data-jp-theme-light="${name.includes('Light')}"]`).waitFor({ state: 'attached' });
+  }
+
+  command(id, args = {}) {
+    return this.page.evaluate(([id, args]) => void window.jupyterapp.commands.execute(id, args), [id, args]);
+  }
+
+  // Make a notebook of these cells and open it, in JupyterLab ('lab/tree') or Notebook 7 ('notebooks').
+  async notebook(cells, { app = 'lab/tree', kernel = 'drupe' } = {}) {
+    const file = `${this.name}-${++made}.ipynb`;
+    const notebook = {
+      nbformat: 4, nbformat_minor: 5,
+      metadata: { kernelspec: { name: kernel, display_name: 'Python 3 (Drupe)', language: 'python' } },
+      cells: cells.map((source, i) => source.startsWith('# ') && !source.includes('\n')
+        ? { cell_type: 'markdown', id: `c${i}`, metadata: {}, source: source.slice(2) }
+        : { cell_type: 'code', id: `c${i}`, metadata: {}, source, outputs: [], execution_count: null })
+    };
+    mkdirSync(process.env.DRUPE_NOTEBOOKS, { recursive: true });
+    writeFileSync(`${process.env.DRUPE_NOTEBOOKS}/${file}`, JSON.stringify(notebook));
+    await this.go(`${app}/${file}${app === 'lab/tree' ? '?reset' : ''}`);
+    await this.page.locator('.jp-Notebook').waitFor();
+    await this.status('idle');
+    return file;
+  }
+
+  kernel() {
+    return this.page.evaluate(() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status);
+  }
+
+  async status(wanted) {
+    await until(async () => (await this.kernel()) === wanted, `a kernel that is ${wanted}`, DEADLINE / 1000);
+  }
+
+  cell(i) {
+    return this.page.locator(`.jp-Notebook .jp-Cell[data-windowed-list-index="${i}"]`);
+  }
+
+  // Type a text into a cell and run it.
+  async run(i) {
+    await this.page.evaluate(i => {
+      const notebook = window.jupyterapp.shell.currentWidget.content;
+      notebook.activeCellIndex = i;
+      notebook.deselectAll();
+    }, i);
+    await this.command('notebook:run-cell');
+  }
+
+  async runAll() {
+    await this.command('notebook:run-all-cells');
+  }
+
+  // Wait until cell `i` shows `text`.
+  async shows(i, text) {
+    await this.cell(i).locator('.jp-OutputArea-output', { hasText: text }).first().waitFor();
+  }
+
+  // Wait until cell `i` has run to its end.
+  async ended(i) {
+    await until(() => this.page.evaluate(i => {
+      const cell = window.jupyterapp.shell.currentWidget.content.widgets[i];
+      return cell.model.executionCount !== null && cell.model.executionState !== 'running' && cell.prompt !== '*';
+    }, i), `the end of cell ${i}`, DEADLINE / 1000);
+  }
+
+  async accept() {
+    await this.page.locator('.jp-Dialog .jp-mod-accept').click();
+  }
+}

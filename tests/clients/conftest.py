@@ -1,0 +1,27 @@
+"""Servers for the tests of clients, which `./dev clients` runs."""
+import pytest
+from servers import Server
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """JupyterLab and Notebook 7."""
+    opened = Server(tmp_path_factory.mktemp("server"), "--LabApp.expose_app_in_browser=True",
+                    "--JupyterNotebookApp.expose_app_in_browser=True",
+                    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def make_server(tmp_path):
+    """Start servers with options of the test's own."""
+    opened = []
+
+    def make(*options, application="jupyter_server"):
+        opened.append(Server(tmp_path / ("server%d" % len(opened)), *options, application=application))
+        return opened[-1]
+
+    yield make
+    for server in opened:
+        server.close()

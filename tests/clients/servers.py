@@ -1,0 +1,99 @@
+"""A Jupyter server of the tests' own, with the drupe that is installed beside it."""
+import json
+import os
+import pathlib
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+NODE = os.environ.get("DRUPE_NODE_MODULES", str(ROOT / "build" / "clients" / "node_modules"))
+TIMEOUT = 120
+
+
+def scenarios(script):
+    """The names of the scenarios in a script for node."""
+    return re.findall(r'^scenario\("([^"]+)"', (HERE / script).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+class Server:
+    """A Jupyter server: its folder, its address and its REST interface."""
+
+    def __init__(self, folder, *options, application="jupyterlab"):
+        self.folder = folder
+        self.notebooks = folder / "notebooks"
+        self.token = secrets.token_hex(8)
+        self.environment = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+                            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"), "IPYTHONDIR": str(folder / "ipython")}
+        for name in ("config", "data", "runtime"):
+            self.environment["JUPYTER_%s_DIR" % name.upper()] = str(folder / name)
+        self.notebooks.mkdir(parents=True)
+        quiet = folder / "config" / "labconfig" / "page_config.json"
+        quiet.parent.mkdir(parents=True)
+        quiet.write_text(json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}))
+        timing = folder / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+        timing.parent.mkdir(parents=True)
+        timing.write_text(json.dumps({"recordTiming": True}))
+        self._subshell_kernelspec()
+        root = ["--allow-root"] if os.geteuid() == 0 else []
+        self.log = open(folder / "server.log", "wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", application, "--no-browser", "--ip=127.0.0.1", "--port=0", *root,
+             "--IdentityProvider.token=" + self.token, "--ServerApp.root_dir=" + str(self.notebooks),
+             "--MultiKernelManager.default_kernel_name=drupe", *options],
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True)
+        self.url = self._wait()
+
+    def _subshell_kernelspec(self):
+        spec = {"argv": ["python", "-m", "drupe", "-f", "{connection_file}"], "display_name": "Subshells",
+                "language": "python", "interrupt_mode": "message", "env": {"DRUPE_SUBSHELLS": "1"}}
+        folder = self.folder / "data" / "kernels" / "drupe-subshells"
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_text(json.dumps(spec))
+
+    def _wait(self):
+        info = self.folder / "runtime" / ("jpserver-%d.json" % self.process.pid)
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                url = json.loads(info.read_text())["url"]
+                self.url = url
+                self.rest("api/status")
+                return url
+            except (OSError, ValueError):
+                time.sleep(0.05)
+        raise AssertionError("the server does not start:\n" + (self.folder / "server.log").read_text())
+
+    def rest(self, path, method="GET", body=None):
+        """A REST call; the decoded answer."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Authorization": "token " + self.token}, method=method)
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def node(self, script, scenario, timeout=240, **environment):
+        """Run one scenario of a script in node; it must succeed."""
+        done = subprocess.run(
+            ["node", str(HERE / script), scenario], capture_output=True, text=True, timeout=timeout, check=False,
+            env={**os.environ, "NODE_PATH": NODE, "DRUPE_URL": self.url, "DRUPE_TOKEN": self.token,
+                 "DRUPE_NOTEBOOKS": str(self.notebooks), "DRUPE_PICTURES": str(pictures()), **environment})
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def close(self):
+        for kernel in self.rest("api/kernels"):
+            self.rest("api/kernels/" + kernel["id"], "DELETE")
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(TIMEOUT)
+        self.log.close()
+
+
+def pictures():
+    folder = ROOT / "build" / "clients"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,8 @@
+"""JupyterLab and Notebook 7 in headless Chromium: one scenario of lab.mjs each. Pictures go to build/clients."""
+import pytest
+from servers import scenarios
+
+
+@pytest.mark.parametrize("scenario", scenarios("lab.mjs"))
+def test_browser(server, scenario):
+    server.node("lab.mjs", scenario)
