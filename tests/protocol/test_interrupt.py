@@ -2,9 +2,11 @@
 import os
 import random
 import signal
+import threading
 import time
 
 import pytest
+import support
 
 WAYS = ["message", "signal"]
 
@@ -133,6 +135,89 @@ def test_children_in_other_sessions_are_left_alone(kernel):
     interrupted(kernel, "import time; time.sleep(60)")
     assert kernel.run("child.poll() is None").result == "True"
     kernel.run("child.kill(); child.wait()")
+
+
+def test_a_numpy_call_is_broken_when_it_returns(kernel):
+    run = interrupted(kernel, "import numpy\na = numpy.random.default_rng(1).random((300, 300))\nwhile True: a @ a", wait=1)
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    assert kernel.run("a.shape").result == "(300, 300)"
+
+
+def test_waiting_for_a_program_in_a_group_of_its_own(kernel):
+    """It asked to be left alone; the wait for it is broken all the same."""
+    run = interrupted(kernel, "import subprocess\nchild = subprocess.Popen(['sleep', '60'], process_group=0)\nchild.wait()")
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    assert kernel.run("child.poll() is None").result == "True"
+    kernel.run("child.kill(); child.wait()")
+
+
+def test_a_lock_and_a_queue(kernel):
+    for code in ("import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()",
+                 "import queue; queue.Queue().get()", "import os; r, w = os.pipe(); os.read(r, 1)",
+                 "import select; select.select([], [], [], 60)"):
+        assert interrupted(kernel, code).reply["ename"] == "KeyboardInterrupt"
+
+
+def test_twice_at_once_breaks_one_cell(kernel):
+    for how in WAYS * 5:
+        msg_id = kernel.send("import time; time.sleep(60)")
+        kernel.started(msg_id)
+        time.sleep(0.05)
+        strike(kernel, how)
+        strike(kernel, how)
+        assert kernel.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+        assert kernel.run("1+1").result == "2"
+
+
+def test_one_between_cells_breaks_none(kernel):
+    for number in range(30):
+        assert kernel.run("%d" % number).result == "%d" % number
+        kernel.sigint()
+        time.sleep(0.01)
+
+
+def test_a_storm_while_starting_and_while_ending(spec_folder):
+    kernel = support.Kernel.__new__(support.Kernel)
+    done = threading.Event()
+
+    def storm():
+        while not done.is_set():
+            manager = getattr(kernel, "manager", None)
+            process = getattr(getattr(manager, "provisioner", None), "process", None)
+            if process is not None and process.poll() is None:
+                os.kill(process.pid, signal.SIGINT)
+            time.sleep(0.002)
+
+    blocked = signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the moment between fork and exec
+    thread = threading.Thread(target=storm)
+    thread.start()
+    try:
+        kernel.__init__(spec_folder)
+        assert kernel.manager.is_alive()
+        assert kernel.ask("kernel_info_request", {})["status"] == "ok"
+        kernel.client.shutdown()
+        assert kernel.manager.provisioner.process.wait(timeout=20) == 0
+    finally:
+        done.set()
+        thread.join()
+        signal.signal(signal.SIGINT, blocked)
+        kernel.close()
+
+
+def test_an_import_that_is_broken_leaves_imports_to_others(fresh, tmp_path):
+    """The lock of all imports is not left taken, whenever Ctrl-C comes."""
+    for number in range(200):
+        (tmp_path / ("small%d.py" % number)).write_text("")
+    fresh.run("import sys, threading; sys.path.insert(0, %r)" % str(tmp_path))
+    for round_ in range(20):
+        msg_id = fresh.send("import importlib\nwhile True:\n    for i in range(100):\n        name = 'small%d' % i\n"
+                            "        sys.modules.pop(name, None)\n        importlib.import_module(name)")
+        fresh.started(msg_id)
+        time.sleep(0.003 * round_)
+        fresh.sigint()
+        assert fresh.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+    run = fresh.run("t = threading.Thread(target=__import__, args=('small150',)); t.start(); t.join(10); t.is_alive()")
+    assert run.result == "False"
 
 
 def test_random_interrupts_leave_the_kernel_alive(fresh):

@@ -89,6 +89,43 @@ def test_the_kernel_ends_with_its_parent(spec_folder, tmp_path):
     wait_gone(pid)
 
 
+def test_shutdown_ends_what_the_kernel_started(fresh, tmp_path):
+    """Also in sessions of their own. Whoever is to outlive the kernel detaches twice, as a daemon does."""
+    run = fresh.run("import os, subprocess\n"
+                    "plain = subprocess.Popen(['sleep', '600'])\n"
+                    "own = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+                    "subprocess.run(['sh', '-c', 'setsid sleep 600 >/dev/null 2>&1 & echo $! > %s'], check=True)\n"
+                    "(plain.pid, own.pid, int(open(%r).read()))" % (tmp_path / "pid", str(tmp_path / "pid")))
+    plain, own, daemon = (int(part) for part in run.result.strip("()").split(","))
+    fresh.client.shutdown()
+    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    wait_gone(plain)
+    wait_gone(own)
+    assert psutil.Process(daemon).status() != psutil.STATUS_ZOMBIE
+    os.kill(daemon, 9)
+
+
+def test_a_parent_that_is_dead_before_the_start(tmp_path):
+    """A process that JPY_PARENT_PID names and nobody finds may live in another namespace: the kernel serves, and ends with
+    the process that started it."""
+    from jupyter_client.connect import write_connection_file
+    path, _ = write_connection_file(str(tmp_path / "c.json"))
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    starter = subprocess.Popen(
+        [sys.executable, "-c",
+         "import subprocess, sys, time\nprint(subprocess.Popen([sys.executable, '-m', 'drupe', '-f', %r]).pid, flush=True)\n"
+         "time.sleep(600)" % path],
+        stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "JPY_PARENT_PID": str(dead.pid), "IPYTHONDIR": str(tmp_path)})
+    pid = int(starter.stdout.readline())
+    time.sleep(2)
+    assert psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    starter.kill()
+    starter.wait()
+    wait_gone(pid)
+
+
 def test_nothing_is_printed_on_the_terminal(tmp_path):
     from jupyter_client.connect import write_connection_file
     path, _ = write_connection_file(str(tmp_path / "c.json"))

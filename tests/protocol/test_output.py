@@ -150,6 +150,36 @@ def test_a_subclass_and_an_executor_print_into_their_cell(kernel):
     assert sorted(run.text().split()) == ["a", "b", "once", "own"]
 
 
+@pytest.mark.parametrize("submit", [
+    "pool.submit(late)",
+    "pool.map(lambda _: late(), [1])",
+    "asyncio.get_event_loop().run_in_executor(pool, late)",
+    "task = asyncio.get_event_loop().create_task(asyncio.to_thread(late))",
+    "threading.Timer(0.2, late).start()",
+    "_thread.start_new_thread(late, ())",
+    "_thread.start_new_thread(lambda first, second: late(), (1,), {'second': 2})",
+])
+def test_work_of_threads_goes_to_the_cell_that_gave_it(kernel, submit):
+    """Also when a worker thread is older, was started by another cell and the submitting cell has ended."""
+    kernel.run("import _thread, asyncio, concurrent.futures, threading, time\n"
+               "pool = concurrent.futures.ThreadPoolExecutor(1)\npool.submit(print, 'warm').result()\n"
+               "def late():\n    time.sleep(0.3)\n    print('late work')")
+    given = kernel.run(submit + "\nNone")
+    kernel.run("print('another cell')")
+    late = kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "late work" in m["content"]["text"])
+    assert late["parent_header"]["msg_id"] == given.id
+    kernel.run("pool.shutdown()")
+
+
+def test_threads_and_executors_show_no_frame_of_the_kernel(kernel):
+    run = kernel.run("import _thread, concurrent.futures, time, threading\ndef fail():\n    raise ValueError('in a thread')\n"
+                     "t = threading.Thread(target=fail); t.start(); t.join()\n"
+                     "_thread.start_new_thread(fail, ()); time.sleep(0.3)\n"
+                     "with concurrent.futures.ThreadPoolExecutor(1) as pool: pool.submit(fail).result()")
+    shown = run.text("stderr") + "".join(run.reply["traceback"])
+    assert shown.count("in a thread") >= 3 and "drupe/kernel" not in shown
+
+
 def test_a_forked_child_prints_and_the_kernel_goes_on(kernel):
     run = kernel.run("import os\npid = os.fork()\n"
                      "if pid == 0:\n    print('child', flush=True)\n    os._exit(0)\n"

@@ -68,6 +68,7 @@ class Kernel:
         interrupt.run_until_complete(self._loop, interrupt.end_tasks(self._loop))
         self._loop.close()
         atexit._run_exitfuncs()
+        self._interrupts.ignore()
         self._server.close()
         return ended
 

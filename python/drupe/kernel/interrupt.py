@@ -73,6 +73,10 @@ class Interrupts:
         signal.signal(signal.SIGINT, self._on_signal)
         _jkernel.sigint_adopt()
 
+    def ignore(self):
+        """The kernel ends: finalizing Python would put back the handler that ends the process otherwise."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     def reassert(self):
         """Take SIGINT back from drivers' compilers and from handlers that a cell left behind."""
         # signal.signal() puts another C handler there too, so C sees every case; asking Python first is dear.
