@@ -100,7 +100,8 @@ def test_create_list_delete(kernel):
 
 
 def test_a_subshell_runs_while_the_main_shell_is_busy(kernel, shell):
-    main = kernel.send("import time\ngo = False\nwhile not go: time.sleep(0.01)\nprint('main'); 'm'")
+    kernel.run("import time\ngo = False")
+    main = kernel.send("while not go: time.sleep(0.01)\nprint('main'); 'm'")
     kernel.started(main)
     beside = run(kernel, shell, "print('beside'); go = True; 's'")
     assert beside.text() == "beside\n" and beside.result == "'s'"
@@ -118,8 +119,8 @@ def test_two_computing_cells_share_the_interpreter(kernel, shell):
 
 def test_everything_of_a_cell_is_its_own(kernel, shell):
     """Number, result, error, traceback, payloads, user_expressions, quiet semicolons, display and stderr."""
-    main = kernel.send("import threading, time\nmain_may_end = threading.Event()\n"
-                       "get_ipython().set_next_input('of the main cell')\n"
+    kernel.run("import threading, time\nmain_may_end = threading.Event()")
+    main = kernel.send("get_ipython().set_next_input('of the main cell')\n"
                        "while not main_may_end.is_set(): time.sleep(0.01)\n'main'",
                        user_expressions={"where": "'in main'"})
     kernel.started(main)
@@ -154,7 +155,8 @@ def test_numbers_rise_and_inputs_keep_their_place(kernel):
 
 
 def test_status_names_a_cell_that_runs(kernel, shell):
-    first = send(kernel, shell, "import threading\nmay_end = threading.Event()\nwhile not may_end.wait(0.02): pass")
+    kernel.run("import threading\nmay_end = threading.Event()")
+    first = send(kernel, shell, "while not may_end.wait(0.02): pass")
     kernel.started(first)
     kernel.run("1+1")
     asked = kernel.client.kernel_info()
@@ -171,10 +173,11 @@ def test_status_names_a_cell_that_runs(kernel, shell):
 
 
 def test_a_failure_aborts_only_its_own_queue(kernel, shell):
-    main = kernel.send("import threading\nmay_fail = threading.Event()\nmay_fail.wait(20)")
+    kernel.run("import threading\nmay_fail = threading.Event()")
+    main = kernel.send("may_fail.wait(60)")
     waiting = kernel.send("'still there'")
     kernel.started(main)
-    failed = send(kernel, shell, "may_fail.wait(20)\n1/0")
+    failed = send(kernel, shell, "may_fail.wait(60)\n1/0")
     aborted = send(kernel, shell, "'never'")
     completion = send_to(kernel, shell, "complete_request", {"code": "impo", "cursor_pos": 4})
     other = create(kernel)
@@ -256,10 +259,10 @@ def test_threads_and_tasks_keep_their_cell(kernel, shell):
 
 
 def test_comms_in_a_subshell(kernel, shell):
-    kernel.run("import comm, threading, time\nkept = []\ndef target(one, message):\n    kept.append(one)\n"
+    kernel.run("import comm, threading, time\nkept = []\nstop = threading.Event()\ndef target(one, message):\n    kept.append(one)\n"
                "    one.on_msg(lambda m: (print('handled in', threading.current_thread().name), one.send(m['content']['data'])))\n"
                "comm.get_comm_manager().register_target('echo', target)")
-    main = kernel.send("import threading\nstop = threading.Event()\nwhile not stop.is_set(): time.sleep(0.01)")
+    main = kernel.send("while not stop.is_set(): time.sleep(0.01)")
     kernel.started(main)
     opened = send_to(kernel, shell, "comm_open", {"comm_id": "sub-comm", "target_name": "echo", "data": {}})
     kernel.wait_idle(opened)

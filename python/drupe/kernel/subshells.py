@@ -9,6 +9,8 @@ import signal
 import threading
 import time
 
+from drupe import _jkernel
+
 from . import interrupt
 from .interrupt import shielded
 from .line import Line
@@ -37,6 +39,7 @@ def serve(subshell):
     """The life of a subshell, in its thread."""
     server, shell, main, context, signals = _parts
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)  # inherited by programs that are started here
+    _jkernel.guard_thread()
     threading.current_thread().name = "subshell-" + subshell.id
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
