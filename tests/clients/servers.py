@@ -29,7 +29,8 @@ class Server:
         self.notebooks = folder / "notebooks"
         self.token = secrets.token_hex(8)
         self.environment = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-                            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"), "IPYTHONDIR": str(folder / "ipython")}
+                            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+                            "IPYTHONDIR": str(folder / "ipython")}
         for name in ("config", "data", "runtime"):
             self.environment["JUPYTER_%s_DIR" % name.upper()] = str(folder / name)
         self.notebooks.mkdir(parents=True)
