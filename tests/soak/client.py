@@ -46,8 +46,8 @@ class Process:
                 raise Failure("the kernel did not start (exit code %s)" % self.process.poll())
             time.sleep(0.005)
 
-    def client(self):
-        return Client(self)
+    def client(self, queue=0):
+        return Client(self, queue)
 
     def alive(self):
         return self.process.poll() is None
@@ -106,7 +106,8 @@ class Answer:
 class Client:
     """Sockets to one kernel; every answer is kept until it is asked for."""
 
-    def __init__(self, process):
+    def __init__(self, process, queue=0):
+        """`queue`: how many messages wait to be sent before sending would block; 0: any number."""
         info = process.info
         self.key = process.key.encode()
         self.session = uuid.uuid4().hex
@@ -119,7 +120,7 @@ class Client:
                            ("iopub", zmq.SUB)):
             socket = self.context.socket(kind)
             socket.linger = 0
-            socket.sndhwm = socket.rcvhwm = 0
+            socket.sndhwm, socket.rcvhwm = queue, 0
             if kind == zmq.SUB:
                 socket.subscribe(b"")
             else:
