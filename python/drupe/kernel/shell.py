@@ -196,6 +196,19 @@ class ZMQInteractiveShell(InteractiveShell):
             adapter.cut_traceback(traceback)
         return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        """At a shutdown the broken cell's error is one line: making a traceback would hold the end up."""
+        if not self.server.shutdown:
+            return super().showtraceback(exc_tuple, *args, **kwargs)
+        kind, error, _ = self._get_exc_info(exc_tuple)
+        self._showtraceback(kind, error, ["%s: %s" % (kind.__name__, error_text(error))])
+
+    def _format_exception_for_storage(self, exception, *args, **kwargs):
+        """What was shown is what IPython keeps; it would make the whole traceback a second time."""
+        cell = current()
+        lines = [] if cell is None else cell.traceback or []
+        return {"ename": type(exception).__name__, "evalue": error_text(exception), "traceback": lines}
+
     def _showtraceback(self, etype, evalue, stb):
         lines, cell = list(stb), current()
         if cell is not None:
