@@ -37,9 +37,8 @@ def test_multiprocessing(kernel, tmp_path, method):
                      "queue = context.Queue(); q = context.Process(target=queue.put, args=({'a': 1},))\n"
                      "q.start(); print(queue.get(timeout=20)); q.join()" % (str(tmp_path), method), timeout=60)
     assert run.status == "ok", run.reply
-    lines = run.text().splitlines()
-    assert "[0, 1, 4, 9]" in lines and "1" in lines and "{'a': 1}" in lines
-    assert sorted(line for line in lines if line.startswith("square")) == ["square %d" % i for i in range(4)]
+    assert "[0, 1, 4, 9]\n" in run.text() and "{'a': 1}\n" in run.text()
+    assert run.text().count("square") == 4  # two children may write at the same time
     assert "failing" in run.text("stderr") and "ValueError: in the child" in run.text("stderr")
     assert kernel.run("1+1").result == "2"
 
