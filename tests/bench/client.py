@@ -17,7 +17,7 @@ import time
 import zmq
 
 HERE = pathlib.Path(__file__).parent
-WAIT = 60  # seconds until a kernel counts as dead
+WAIT = 20  # seconds until a kernel counts as dead
 
 KERNELS = {
     "drupe": [sys.executable, "-m", "drupe", "-f"],
@@ -48,6 +48,10 @@ def environment(folder):
     """Nothing of the user's configuration, and no warnings of the debugger."""
     return {**os.environ, "IPYTHONDIR": str(folder / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             "JUPYTER_CONFIG_DIR": str(folder / "jupyter"), "DRUPE_LOG": ""}
+
+
+class Silent(Exception):
+    """A kernel has not answered in time."""
 
 
 class Messages:
@@ -137,7 +141,7 @@ class Kernel:
         self.close()
         if kind is not None and issubclass(kind, zmq.Again):
             state = "runs" if status is None else "has ended with status %d" % status
-            raise SystemExit("%s did not answer within %d s; its process %s" % (self.name, WAIT, state)) from error
+            raise Silent("%s did not answer within %d s; its process %s" % (self.name, WAIT, state)) from error
 
     # --- asking ---
 

@@ -20,6 +20,16 @@ def add(results, name, found):
         results.setdefault(name, {}).setdefault(key, []).extend(values)
 
 
+def take_turn(results, name, function, *arguments):
+    """A turn in which the kernel falls silent is told and repeated, twice at most."""
+    for _ in range(3):
+        try:
+            return add(results, name, function(name, *arguments))
+        except client.Silent as silence:
+            print("given up: %s" % silence, flush=True)
+            add(results, name, {"turns given up": [1]})
+
+
 def measure(names, rounds, turns):
     results = {name: {} for name in names}
     with tempfile.TemporaryDirectory() as name:
@@ -27,9 +37,8 @@ def measure(names, rounds, turns):
         program = figures.build_echo(folder)
         for number in range(2 * rounds + 1):
             for kernel in names[number % len(names):] + names[:number % len(names)]:
-                found = figures.start(kernel, folder)
-                if number:  # the first one reads everything from disk
-                    add(results, kernel, found)
+                # The first one reads everything from disk.
+                take_turn(results if number else {}, kernel, figures.start, folder)
             found = figures.bare_shell(folder)
             if number:
                 add(results, "IPython alone", found)
@@ -37,7 +46,7 @@ def measure(names, rounds, turns):
             add(results, "C echo", figures.echo(program, turns))
             for kernel in names[number % len(names):] + names[:number % len(names)]:
                 print("round %d of %d: %s" % (number + 1, rounds, kernel), flush=True)
-                add(results, kernel, figures.turn(kernel, folder, turns))
+                take_turn(results, kernel, figures.turn, folder, turns)
     return results
 
 
@@ -52,11 +61,14 @@ def main():
     names = [name for name in client.available() if not options.only or name in options.only]
     before = os.getloadavg()[0]
     results = measure(names, options.rounds, options.turns)
+    for name in names:
+        results[name]["turns given up"] = [len(results[name].get("turns given up", ()))]
     rows, goals = report.table(results), report.goal_rows(report.Goals(results))
-    print("load before: %.2f; Python %s" % (before, platform.python_version()))
+    mood = "Load average before: %.2f; Python %s." % (before, platform.python_version())
+    print(mood)
     print(report.terminal(rows), report.terminal(goals), sep="\n\n")
     if options.write:
-        report.write("kernel figures", report.markdown(rows) + "\n\n" + report.markdown(goals))
+        report.write("kernel figures", "%s\n\n%s\n\n%s" % (mood, report.markdown(rows), report.markdown(goals)))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results))
 

@@ -12,6 +12,7 @@ ROWS = [
     ("20,000 prints, lost", ""), ("flushed prints", "/s"), ("flushed prints, messages", "each"),
     ("flushed prints, lost", ""), ("display_data", "/s"), ("display_data, lost", ""), ("idle memory, PSS", "MiB"),
     ("idle memory, private", "MiB"), ("threads", ""),
+    ("turns given up", ""),
 ]
 
 
