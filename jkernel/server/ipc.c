@@ -4,14 +4,18 @@
 #include "jkernel/server/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 100
+#define BACKLOG    100
+#define LOCK_TRIES 200
+#define LOCK_PAUSE 5 /* ms */
 
 static int unix_socket(void)
 {
@@ -39,6 +43,46 @@ static int stale_remove(const struct sockaddr_un *address)
     return unlink(address->sun_path) == 0 || errno == ENOENT ? 0 : -1;
 }
 
+/* A socket looks stale between its bind() and its listen(), and another one may take the place of a stale one
+ * between the look at it and its removal: kernels claim in turns. Returns a descriptor that holds the lock;
+ * -1 where a folder cannot be locked, or somebody keeps it locked. */
+static int folder_lock(const char *path)
+{
+    char folder[sizeof((struct sockaddr_un *)0)->sun_path];
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE * JK_MILLISECOND};
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int turn = 0; fd >= 0 && turn < LOCK_TRIES; turn++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+        if (errno != EWOULDBLOCK) break;
+        nanosleep(&pause, NULL);
+    }
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+static int socket_claim(const struct sockaddr_un *address, bool replace)
+{
+    int fd = unix_socket();
+    if (fd < 0) return -1;
+    int result = fchmod(fd, S_IRUSR | S_IWUSR); /* the mode that bind() gives the file */
+    for (int turn = 0; result == 0 && turn < 2; turn++) {
+        result = bind(fd, (const struct sockaddr *)address, sizeof *address);
+        if (result == 0 || errno != EADDRINUSE || !replace || turn) break;
+        result = stale_remove(address);
+    }
+    if (result == 0 && listen(fd, BACKLOG) != 0) {
+        unlink(address->sun_path);
+        result = -1;
+    }
+    if (result == 0) return fd;
+    int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
 int jk_ipc_claim(const char *path, bool replace)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -47,21 +91,9 @@ int jk_ipc_claim(const char *path, bool replace)
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    int fd = unix_socket();
-    if (fd < 0) return -1;
-    int result = fchmod(fd, S_IRUSR | S_IWUSR); /* the mode that bind() gives the file */
-    for (int turn = 0; result == 0 && turn < 2; turn++) {
-        result = bind(fd, (const struct sockaddr *)&address, sizeof address);
-        if (result == 0 || errno != EADDRINUSE || !replace || turn) break;
-        result = stale_remove(&address);
-    }
-    if (result == 0 && listen(fd, BACKLOG) != 0) {
-        unlink(path);
-        result = -1;
-    }
-    if (result == 0) return fd;
+    int lock = folder_lock(path), fd = socket_claim(&address, replace);
     int reason = errno;
-    close(fd);
+    if (lock >= 0) close(lock);
     errno = reason;
-    return -1;
+    return fd;
 }

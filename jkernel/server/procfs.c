@@ -34,11 +34,18 @@ long jk_file_read(const char *path, char *text, size_t size)
     return (long)got;
 }
 
+static char root[JK_PATH / 2] = "/proc";
+
+void jk_proc_choose(void)
+{
+    const char *given = getenv("DRUPE_TEST_PROC");
+    snprintf(root, sizeof root, "%s", given && strlen(given) < sizeof root ? given : "/proc");
+}
+
 long jk_proc_read(const char *name, char *text, size_t size)
 {
     char path[JK_PATH];
-    const char *root = getenv("DRUPE_TEST_PROC");
-    snprintf(path, sizeof path, "%s/%s", root ? root : "/proc", name);
+    snprintf(path, sizeof path, "%s/%s", root, name);
     return jk_file_read(path, text, size);
 }
 

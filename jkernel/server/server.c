@@ -186,10 +186,10 @@ static int threads_start(jk_server *server, char *problem, size_t problem_size)
 
 static void server_stop(jk_server *server);
 
-jk_server *jk_server_open(const char *connection_file, const jk_executor *executor, char *problem,
-                          size_t problem_size)
+/* Parts that were never opened must not be closed: nothing is made before the process is fit for all. */
+static jk_server *server_create(const jk_executor *executor, char *problem, size_t problem_size)
 {
-    pthread_once(&fork_once, fork_watch);
+    if (jk_process_prepare(problem, problem_size) != 0) return NULL;
     jk_server *server = calloc(1, sizeof *server);
     if (!server) {
         snprintf(problem, problem_size, "no memory to start the kernel");
@@ -197,10 +197,18 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
     }
     server->executor = executor;
     server->generation = atomic_load(&generations);
+    return server;
+}
+
+jk_server *jk_server_open(const char *connection_file, const jk_executor *executor, char *problem,
+                          size_t problem_size)
+{
     sigset_t before;
+    pthread_once(&fork_once, fork_watch);
+    jk_proc_choose();
     signals_block(&before); /* for libzmq's threads */
-    bool good = jk_process_prepare(problem, problem_size) == 0 &&
-                parts_open(server, problem, problem_size) == 0 &&
+    jk_server *server = server_create(executor, problem, problem_size);
+    bool good = server && parts_open(server, problem, problem_size) == 0 &&
                 jk_config_read(connection_file, &server->config, problem, problem_size) == 0 &&
                 trust_open(server, problem, problem_size) == 0 &&
                 jk_sockets_bind(server, problem, problem_size) == 0 &&
@@ -215,6 +223,7 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
     }
     jk_line_clean(problem, strnlen(problem, problem_size));
     jk_log("%s", problem);
+    if (!server) return NULL;
     atomic_store(&server->closing, true);
     server_stop(server);
     free(server);

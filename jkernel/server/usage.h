@@ -50,7 +50,10 @@ void jk_memory_read(const jk_group *group, jk_memory *memory);
 
 /* Read a whole small file into `text`, NUL-ended and cut to `size`. Returns its length, or -1. */
 long jk_file_read(const char *path, char *text, size_t size);
-/* The same for a file under /proc, or under the folder named by DRUPE_TEST_PROC, which tests use. */
+/* Look whether DRUPE_TEST_PROC, which tests use, names a folder that stands for /proc. Before there are other
+ * threads: a program that changes its environment moves it under their feet. */
+void jk_proc_choose(void);
+/* The same as jk_file_read() for a file under that folder. */
 long jk_proc_read(const char *name, char *text, size_t size);
 /* The number that follows `key` at the start of a line; JK_NOT_KNOWN when there is none. */
 uint64_t jk_text_number(const char *text, const char *key);

@@ -233,6 +233,22 @@ int jk_config_parse(const char *path, const char *text, size_t size, jk_config *
     return result;
 }
 
+/* A cell may change the folder, and the file has neighbours that are removed at the end. */
+static int config_settle(jk_config *config, char *problem, size_t problem_size)
+{
+    if (config->path[0] == '/') return 0;
+    char *absolute = realpath(config->path, NULL);
+    if (!absolute) {
+        snprintf(problem, problem_size, "cannot find the connection file %s: %s", config->path,
+                 strerror(errno));
+        jk_config_clear(config);
+        return -1;
+    }
+    free(config->path);
+    config->path = absolute;
+    return 0;
+}
+
 int jk_config_read(const char *path, jk_config *config, char *problem, size_t problem_size)
 {
     const struct timespec pause = {.tv_nsec = CUT_PAUSE * 1000000};
@@ -243,7 +259,7 @@ int jk_config_read(const char *path, jk_config *config, char *problem, size_t pr
         if (jk_file_load(path, problem, problem_size, &text, &size) != 0) return -1;
         int result = jk_config_parse(path, text, size, config, problem, problem_size);
         jk_file_forget(text, size);
-        if (result == 0) return 0;
+        if (result == 0) return config_settle(config, problem, problem_size);
         if (result != JK_CONFIG_CUT || turn == CUT_TRIES) return -1;
         nanosleep(&pause, NULL);
     }

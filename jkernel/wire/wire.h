@@ -74,7 +74,7 @@ const char *jk_channel_name(jk_channel channel); /* "shell", "iopub", "stdin", "
 typedef enum jk_transport { JK_TCP, JK_IPC } jk_transport;
 
 typedef struct jk_config {
-    char *path;
+    char *path; /* jk_config_read() makes it absolute */
     jk_transport transport;
     char ip[JK_IP_SIZE];    /* ipc: absolute; the sockets are at `{ip}-{port}` */
     int ports[JK_CHANNELS]; /* 0: choose one when binding, then call jk_config_write() */

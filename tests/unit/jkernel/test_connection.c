@@ -1,6 +1,9 @@
 /* Connection files: the good, and every way to be refused with advice. */
 #include "harness.h"
 
+#include "jkernel/server/server.h"
+
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -286,6 +290,99 @@ static void test_open_refuses(void **state)
         "check \"ip\"");
 }
 
+static void test_too_few_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit before, few;
+    char path[64], problem[512] = "";
+    fake_executor fake;
+    fake_executor_init(&fake);
+    connection_file("{\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}", 0600, path);
+    int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
+    assert_true(input >= 0);
+    long descriptors = descriptors_count();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 20;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    jk_server *server = jk_server_open(path, &fake.executor, problem, sizeof problem);
+    setrlimit(RLIMIT_NOFILE, &before);
+    long left = descriptors_count();
+    if (fcntl(0, F_GETFD) < 0) dup2(input, 0);
+    close(input);
+    unlink(path);
+    assert_null(server);
+    assert_non_null(strstr(problem, "ulimit -n"));
+    assert_int_equal(left, descriptors); /* what it had not opened is not closed */
+}
+
+static void test_relative_path(void **state)
+{
+    (void)state;
+    char path[64], before[4096], problem[512] = "";
+    jk_config config;
+    connection_file("{\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}", 0600, path);
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_int_equal(strncmp(path, "/tmp/", 5), 0);
+    int result = jk_config_read(path + 5, &config, problem, sizeof problem);
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(result, 0);
+    assert_string_equal(config.path, path);
+    jk_config_clear(&config);
+    unlink(path);
+}
+
+/* --- Unix sockets ------------------------------------------------------------------------------------------
+ */
+
+#define CLAIMERS 4
+#define CLAIMS   200
+
+static char claim_path[64];
+static pthread_barrier_t claim_begin, claim_end;
+static atomic_int claim_winners;
+
+static void *claim_run(void *unused)
+{
+    for (int i = 0; i < CLAIMS; i++) {
+        pthread_barrier_wait(&claim_begin);
+        int fd = jk_ipc_claim(claim_path, true);
+        if (fd >= 0) atomic_fetch_add(&claim_winners, 1);
+        pthread_barrier_wait(&claim_end);
+        if (fd >= 0) close(fd); /* and leaves a stale socket to the next round */
+    }
+    return unused;
+}
+
+/* Kernels that start at once where a dead one has left its socket: one gets the path and keeps it. */
+static void test_claims_of_a_stale_socket(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/drupe-claim-XXXXXX";
+    pthread_t threads[CLAIMERS];
+    assert_non_null(mkdtemp(folder));
+    snprintf(claim_path, sizeof claim_path, "%s/socket-1", folder);
+    pthread_barrier_init(&claim_begin, NULL, CLAIMERS + 1);
+    pthread_barrier_init(&claim_end, NULL, CLAIMERS + 1);
+    for (int i = 0; i < CLAIMERS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, claim_run, NULL), 0);
+    }
+    int rounds_of_one = 0;
+    for (int i = 0; i < CLAIMS; i++) {
+        atomic_store(&claim_winners, 0);
+        pthread_barrier_wait(&claim_begin);
+        pthread_barrier_wait(&claim_end);
+        rounds_of_one += atomic_load(&claim_winners) == 1;
+    }
+    for (int i = 0; i < CLAIMERS; i++) pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&claim_begin);
+    pthread_barrier_destroy(&claim_end);
+    unlink(claim_path);
+    rmdir(folder);
+    assert_int_equal(rounds_of_one, CLAIMS);
+}
+
 static void test_port_taken(void **state)
 {
     (void)state;
@@ -308,13 +405,14 @@ static void test_port_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),         cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_fields),       cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_half_written), cmocka_unit_test(test_ipc),
-        cmocka_unit_test(test_curve_keys),   cmocka_unit_test(test_registration_files),
-        cmocka_unit_test(test_ports),        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_write),        cmocka_unit_test(test_open_refuses),
-        cmocka_unit_test(test_port_taken),
+        cmocka_unit_test(test_good),          cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_fields),        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_half_written),  cmocka_unit_test(test_ipc),
+        cmocka_unit_test(test_curve_keys),    cmocka_unit_test(test_registration_files),
+        cmocka_unit_test(test_ports),         cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_write),         cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_port_taken),    cmocka_unit_test(test_too_few_descriptors),
+        cmocka_unit_test(test_relative_path), cmocka_unit_test(test_claims_of_a_stale_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,9 @@ static int proc_set_up(void **state)
 {
     (void)state;
     assert_non_null(mkdtemp(root));
-    return setenv("DRUPE_TEST_PROC", root, 1);
+    setenv("DRUPE_TEST_PROC", root, 1);
+    jk_proc_choose();
+    return 0;
 }
 
 static int proc_tear_down(void **state)
@@ -46,6 +48,7 @@ static int proc_tear_down(void **state)
     (void)state;
     snprintf(command, sizeof command, "rm -r %s", root);
     unsetenv("DRUPE_TEST_PROC");
+    jk_proc_choose();
     return system(command);
 }
 
