@@ -149,9 +149,7 @@ static void thread_tell(jk_ink *ink, jk_server *server)
         return;
     }
     prctl(PR_GET_NAME, name, 0, 0, 0);
-    pthread_t self = pthread_self();
-    bool ours = pthread_equal(self, server->io) || pthread_equal(self, server->control) ||
-                pthread_equal(self, server->heartbeat);
+    bool ours = jk_server_own_thread(server);
     jk_ink_text(ink, ours ? "a thread of the kernel's own" : "thread \"");
     if (ours) return;
     jk_ink_text(ink, name);
@@ -198,6 +196,7 @@ static void locks_give_up(jk_server *server)
     pthread_mutex_unlock(&server->outbox.lock);
     pthread_mutex_unlock(&server->stdio.lock);
     pthread_mutex_unlock(&server->inbox.lock);
+    pthread_mutex_unlock(&server->subshells.lock);
     pthread_mutex_unlock(&server->input.lock);
     pthread_mutex_unlock(&server->replies.lock);
 }

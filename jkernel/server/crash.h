@@ -24,7 +24,6 @@
 typedef struct jk_record {
     char magic[8];
     uint32_t size;
-    int32_t pid;
     char boot[40];       /* the machine's boot id */
     char group[256];     /* the memory cgroup, "" when there is none */
     uint64_t kills;      /* out-of-memory kills counted at the start; UINT64_MAX: not known */

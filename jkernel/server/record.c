@@ -29,7 +29,6 @@ static void record_begin(jk_record *record)
     memset(record, 0, sizeof *record);
     memcpy(record->magic, MAGIC, sizeof MAGIC);
     record->size = sizeof *record;
-    record->pid = (int32_t)getpid();
     jk_proc_read("sys/kernel/random/boot_id", record->boot, sizeof record->boot);
     memccpy(record->group, group.memory.path, 0, sizeof record->group - 1);
     record->kills = jk_cgroup_kills(&group.memory, &machine);

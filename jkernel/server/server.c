@@ -43,6 +43,13 @@ bool jk_server_alive(const jk_server *server)
     return !jk_server_forked(server) && !atomic_load(&server->closing);
 }
 
+bool jk_server_own_thread(const jk_server *server)
+{
+    pthread_t self = pthread_self();
+    return pthread_equal(self, server->io) || pthread_equal(self, server->control) ||
+           pthread_equal(self, server->heartbeat);
+}
+
 /* --- Tools -------------------------------------------------------------------------------------------------
  */
 

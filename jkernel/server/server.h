@@ -319,7 +319,7 @@ void jk_stdio_restore(jk_server *server);
 void jk_stdio_clear(jk_stdio *stdio);
 /* Take what is in the pipes into the outbox. The caller holds stdio.lock. */
 void jk_stdio_drain_locked(jk_server *server);
-/* Push what C's stdout still holds into its pipe. Hold no lock. */
+/* Push what C's stdout still holds into its pipe; does nothing on the server's own threads. Hold no lock. */
 void jk_stdio_flush(jk_server *server);
 /* Take stdio.lock if the descriptors are captured, and drain. Returns whether the lock was taken. */
 bool jk_stdio_enter(jk_server *server);
@@ -398,6 +398,8 @@ struct jk_server {
 /* False in a forked child and after jk_server_close() has begun to stop. */
 bool jk_server_alive(const jk_server *server);
 bool jk_server_forked(const jk_server *server);
+/* Whether the calling thread is io, control or heartbeat. */
+bool jk_server_own_thread(const jk_server *server);
 int64_t jk_clock(void);
 /* A lock that knows its owner: a crashed thread gives up what it holds, and nothing else. */
 int jk_mutex_open(pthread_mutex_t *lock);

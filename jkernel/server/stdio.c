@@ -146,7 +146,8 @@ void jk_stdio_drain_locked(jk_server *server)
 
 void jk_stdio_flush(jk_server *server)
 {
-    if (atomic_load(&server->stdio.active)) fflush(stdout);
+    /* Whoever has stdout's lock may be waiting, in a full pipe, for the io thread to read. */
+    if (atomic_load(&server->stdio.active) && !jk_server_own_thread(server)) fflush(stdout);
 }
 
 bool jk_stdio_enter(jk_server *server)

@@ -119,6 +119,20 @@ static void expect_refusal(const char *content, const char *why)
     received_clear(&reply);
 }
 
+/* A printf() that waits for its pipe to be read has stdout's lock. */
+static void test_a_reply_from_the_io_thread_waits_for_nobody(void **state)
+{
+    (void)state;
+    test_received reply;
+    assert_int_equal(jk_server_capture_stdio(the_kernel.fake.server), 0);
+    flockfile(stdout);
+    ask(JK_SHELL, STOP, &reply);
+    received_clear(&reply);
+    ask(JK_CONTROL, STOP, &reply);
+    received_clear(&reply);
+    funlockfile(stdout);
+}
+
 static void test_no_debugger(void **state)
 {
     (void)state;
@@ -199,6 +213,7 @@ int main(void)
         CASE(test_info_on_shell),
         CASE(test_the_executor_answers_from_its_first_request_on),
         cmocka_unit_test_setup_teardown(test_no_debugger, set_up, tear_down),
+        CASE(test_a_reply_from_the_io_thread_waits_for_nobody),
         CASE(test_garbage),
         CASE(test_names_of_cells),
         cmocka_unit_test(test_odd_folders_for_cells),
