@@ -238,3 +238,12 @@ def test_random_interrupts_leave_the_kernel_alive(fresh):
     run = fresh.run("print('alive'); 6*7")
     assert run.text() == "alive\n" and run.result == "42"
     assert interrupted(fresh, "import time; time.sleep(60)").reply["ename"] == "KeyboardInterrupt"
+
+
+def test_an_interrupted_cell_keeps_nothing_alive(kernel):
+    """Its error, and with it the variables of what it ran, goes when Python lets go of the last error."""
+    run = interrupted(kernel, "import gc, time, weakref\nclass Big: pass\ndef hold():\n    global seen\n    big = Big()\n"
+                              "    seen = weakref.ref(big)\n    time.sleep(60)\nhold()")
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    kernel.run("1/0")
+    assert kernel.run("gc.collect(); seen() is None").result == "True"

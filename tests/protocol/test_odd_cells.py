@@ -71,3 +71,43 @@ def test_a_kernel_with_a_busy_cell_ends_with_its_parent(spec_folder, tmp_path):
     launcher.wait()
     support.wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie", 10,
                        "the kernel to end")
+
+
+_FAILS = "class Fails(BaseException):\n    def __str__(self): raise Fails\n"
+_NO_ITEMS = "class NoItems(dict):\n    def items(self): raise LookupError('no items')\n"
+_PAYLOAD = "get_ipython().payload_manager.write_payload({'source': 'x', 'data': NoItems(a=1)})"
+
+
+def test_an_exception_whose_text_fails_with_any_exception(kernel):
+    run = kernel.run(_FAILS + "raise Fails")
+    assert run.status == "error" and run.reply["ename"] == "Fails" and len(run.of("error")) == 1
+    assert kernel.run("class Names(type):\n    __name__ = property(lambda self: 1/0)\n"
+                      "class Odd(Exception, metaclass=Names): pass\nraise Odd").reply["ename"] == "Odd"
+    assert kernel.run("1+1").result == "2"
+
+
+def test_a_payload_that_cannot_be_copied_does_not_cost_the_reply(kernel):
+    for code in (_PAYLOAD, "import asyncio; await asyncio.sleep(0)\n" + _PAYLOAD):
+        run = kernel.run(_NO_ITEMS + code)
+        assert run.status == "ok" and "no items" in run.reply["payload"][0]["data"]
+
+
+def test_a_task_whose_reply_cannot_be_made_is_answered(kernel):
+    run = kernel.run("import asyncio\nfrom drupe.kernel import streams\nfinish = streams.finish\n"
+                     "def broken():\n    streams.finish = finish\n    raise OSError('broken')\n"
+                     "streams.finish = broken\nawait asyncio.sleep(0)")
+    assert run.status == "error" and run.reply["ename"] == "OSError"
+    assert kernel.run("1+1").result == "2"
+
+
+def test_text_in_a_stream_that_replaced_stdout_is_shown_with_its_cell(kernel):
+    run = kernel.run("import io, sys\nmine, sys.stdout = sys.stdout, io.TextIOWrapper(sys.stdout.buffer, 'utf-8')\n"
+                     "print('wrapped')")
+    assert kernel.run("sys.stdout = mine").status == "ok" and run.text() == "wrapped\n"
+
+
+def test_a_warning_that_runs_a_cell_while_a_cell_is_compiled(kernel):
+    run = kernel.run("import warnings\nbefore = warnings.showwarning\n"
+                     "warnings.showwarning = lambda *unused, **ignored: get_ipython().run_cell('print(\"warned\")')\n"
+                     "get_ipython().run_cell('1 is 1; None')\nwarnings.showwarning = before")
+    assert run.status == "ok" and "warned" in run.text()

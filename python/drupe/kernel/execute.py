@@ -14,18 +14,19 @@ from drupe import _jkernel
 from . import display, jsontext, streams
 from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
-from .shell import error_text, interruption
+from .shell import interruption
 
 
 class Executor:
-    """Runs cells, one at a time."""
+    """Runs cells, one at a time. `failed(request, error)` replies when a cell that has awaited could not be answered."""
 
-    def __init__(self, server, shell, interrupts, loop, context):
+    def __init__(self, server, shell, interrupts, loop, context, failed):
         self._server = server
         self._shell = shell
         self._interrupts = interrupts
         self._loop = loop
         self._context = context
+        self._failed = failed
         self._pid = os.getpid()
         self.task = None  # of the cell that awaits
 
@@ -63,9 +64,8 @@ class Executor:
         try:
             self._shell.showtraceback((type(error), error, error.__traceback__))
         except BaseException as second:
-            text = "%s: %s" % (type(second).__name__, error_text(second))
-            content = {"ename": type(error).__name__, "evalue": error_text(error), "traceback": [text]}
-            display.publish(self._server, "error", content)
+            cell.traceback = [jsontext.error_line(second)]
+            display.publish(self._server, "error", jsontext.error_content(error, cell.traceback))
 
     # --- running the code ---
 
@@ -109,7 +109,10 @@ class Executor:
         except BaseException as error:
             self._fail(cell, error)
         self._interrupts.awaiting = cell.task = None
-        self._finish(cell)
+        try:
+            self._finish(cell)
+        except BaseException as error:
+            self._failed(cell.request, error)
 
     @shielded
     def _settle(self, cell, task):
@@ -156,6 +159,7 @@ class Executor:
         self._shell.events.trigger("post_execute")
         if not cell.silent:
             self._shell.events.trigger("post_run_cell", cell.result)
+        streams.flush_others()
 
     def _error_of_result(self, cell):
         if cell.result is None:
@@ -169,9 +173,8 @@ class Executor:
         if cell.error is None:
             content = {"status": "ok", "user_expressions": self._guard(cell, self._user_expressions)}
         if cell.error is not None:
-            content = {"status": "error", "ename": type(cell.error).__name__, "evalue": error_text(cell.error)}
-            content["traceback"] = cell.traceback or []
-            content["user_expressions"] = {}
+            content = {"status": "error", "user_expressions": {}}
+            content.update(jsontext.error_content(cell.error, cell.traceback or []))
         content["execution_count"] = cell.count
         content["payload"] = cell.payloads
         return content

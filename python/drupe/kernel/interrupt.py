@@ -14,8 +14,6 @@ import time
 
 from drupe import _jkernel
 
-from .cell import current
-
 _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
 _AGAIN = 2  # of sigint_seen()
 _TRIES = 100
@@ -65,7 +63,7 @@ class Interrupts:
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
         self._tries = 0  # for an interrupt that found the import system at work
-        self._aim = None  # the cell it is for
+        self._aim = None  # whose cell it is for: the Parent, which lets go of its cell
         self.others = set()  # ThreadInterrupts of the shells beside the main one
         self.debugger = None  # called first: nothing stays stopped at a breakpoint
 
@@ -94,10 +92,10 @@ class Interrupts:
             self.debugger()
         came = _jkernel.sigint_seen() != _AGAIN
         if came:
-            self._tries, self._aim = 0, current()
+            self._tries, self._aim = 0, _jkernel.cell.get(None)
             for other in tuple(self.others):
                 other.strike()
-        elif current() is not self._aim:
+        elif _jkernel.cell.get(None) is not self._aim:
             return  # that cell has ended meanwhile
         if _imports(frame) and self._tries < _TRIES and _jkernel.sigint_again():
             self._tries += 1

@@ -8,6 +8,7 @@ import json
 import numbers
 
 _MAX_DEPTH = 100
+_class_name = type.__dict__["__name__"].__get__  # a metaclass may have another, which fails
 
 
 def default(value):
@@ -26,15 +27,33 @@ def default(value):
 
 
 def _text(value):
+    """str(), whatever the value does."""
     try:
         return str(value)
-    except Exception as error:
-        return "<%s: %s in __str__>" % (type(value).__name__, type(error).__name__)
+    except BaseException as error:
+        return "<%s: %s in __str__>" % (_class_name(type(value)), _class_name(type(error)))
+
+
+def error_content(error, traceback):
+    """What messages say of an exception."""
+    return {"ename": _class_name(type(error)), "evalue": _text(error), "traceback": traceback}
+
+
+def error_line(error):
+    """The exception in one line."""
+    return "%s: %s" % (_class_name(type(error)), _text(error))
 
 
 def clean(value, above=()):
-    """A copy of `value` in which JSON has nothing to refuse; not-a-number and infinities become text. `above`: the ids of
-    the containers that hold it, so that one inside itself is cut off."""
+    """A copy of `value` in which JSON has nothing to refuse; not-a-number and infinities become text, and so does what
+    cannot be copied. `above`: the ids of the containers that hold it, so that one inside itself is cut off."""
+    try:
+        return _copy(value, above)
+    except Exception as error:
+        return "<%s: %s>" % (_class_name(type(value)), error_line(error))
+
+
+def _copy(value, above):
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, numbers.Integral):
@@ -71,7 +90,7 @@ def dumps(value):
     """JSON as UTF-8 bytes."""
     try:
         text = _encode(value)
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # any: a value's own methods are called
         text = _encode(clean(value))
     try:
         return text.encode("utf-8")

@@ -1,4 +1,5 @@
 """One shell, main or beside it: its requests are answered one after the other, on the loop of its thread."""
+import functools
 import threading
 
 from drupe import _jkernel
@@ -8,7 +9,7 @@ from .cell import current as current_cell
 from .interrupt import call_interruptibly, shielded
 
 _COMMS = ("comm_open", "comm_msg", "comm_close")  # have no reply
-_one_at_a_time = threading.Lock()  # IPython's completer, inspector and history are not made for two threads
+_one_at_a_time = threading.RLock()  # IPython's completer, inspector and history are not made for two threads
 
 
 class Line:
@@ -23,7 +24,8 @@ class Line:
         self._server = server
         self._shell = shell
         self._context = context
-        self._executor = execute.Executor(server, shell, interrupts, loop, context)
+        failed = functools.partial(_reply_error, shell)  # no method of ours: a subshell goes when nobody refers to it
+        self._executor = execute.Executor(server, shell, interrupts, loop, context, failed)
         self._lines[threading.get_ident()] = self
 
     @classmethod
@@ -88,10 +90,7 @@ class Line:
         try:
             handler(request)
         except BaseException as error:
-            text = "%s: %s" % (type(error).__name__, error)
-            content = {"status": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": [text]}
-            content["execution_count"] = self._shell.execution_count
-            _reply(request, content)
+            _reply_error(self._shell, request, error)
 
     def _answer_other(self, request):
         from . import requests
@@ -113,3 +112,10 @@ def _reply(request, content):
             request.reply(jsontext.dumps(content))
     except ValueError:
         pass  # it was replied to before the error
+
+
+def _reply_error(shell, request, error):
+    request.parent.cell = None
+    content = {"status": "error", "execution_count": shell.execution_count}
+    content.update(jsontext.error_content(error, [jsontext.error_line(error)]))
+    _reply(request, content)

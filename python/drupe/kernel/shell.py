@@ -21,7 +21,7 @@ from traitlets import Any, CBool, Instance, Type, default
 
 from drupe import _jkernel
 
-from . import display, late, parents
+from . import display, jsontext, late, parents
 from .cell import current
 from .interrupt import interruptible, patient, shielded
 
@@ -44,7 +44,7 @@ _ENVIRONMENT = {
 class CellCompiler(CachingCompiler):
     """Names cells as debuggers do; tracebacks show In[n] all the same."""
 
-    _lock = threading.Lock()
+    _lock = threading.RLock()  # warnings of the compiler call what the user has set for them
 
     def get_code_name(self, raw_code, transformed_code, number):
         try:
@@ -201,20 +201,19 @@ class ZMQInteractiveShell(InteractiveShell):
         if not self.server.shutdown:
             return super().showtraceback(exc_tuple, *args, **kwargs)
         kind, error, _ = self._get_exc_info(exc_tuple)
-        self._showtraceback(kind, error, ["%s: %s" % (kind.__name__, error_text(error))])
+        self._showtraceback(kind, error, [jsontext.error_line(error)])
 
     def _format_exception_for_storage(self, exception, *args, **kwargs):
         """What was shown is what IPython keeps; it would make the whole traceback a second time."""
         cell = current()
         lines = [] if cell is None else cell.traceback or []
-        return {"ename": type(exception).__name__, "evalue": error_text(exception), "traceback": lines}
+        return jsontext.error_content(exception, lines)
 
     def _showtraceback(self, etype, evalue, stb):
         lines, cell = list(stb), current()
         if cell is not None:
             cell.traceback = lines
-        content = {"ename": etype.__name__, "evalue": error_text(evalue), "traceback": lines}
-        if not display.publish(self.server, "error", content):
+        if not display.publish(self.server, "error", jsontext.error_content(evalue, lines)):
             sys.stderr.write("\n".join(lines) + "\n")  # a forked child has only its descriptors
 
     def _tee(self, channel):
@@ -295,14 +294,6 @@ def interruption(cell, error):
     if cell is not None and cell.interrupted and isinstance(error, asyncio.CancelledError):
         return KeyboardInterrupt().with_traceback(error.__traceback__)
     return error
-
-
-def error_text(error):
-    """str() of an exception, whose own __str__ may fail."""
-    try:
-        return str(error)
-    except Exception as second:
-        return "<%s in __str__ of %s>" % (type(second).__name__, type(error).__name__)
 
 
 def _collect_from_now_on():

@@ -1,4 +1,5 @@
 """sys.stdout and sys.stderr of the kernel: text files whose write() is C (_jkernel.Stream)."""
+import contextlib
 import io
 import sys
 import time
@@ -125,6 +126,14 @@ def install(server):
     sys.stdout = OutStream("<stdout>", 1, server)
     sys.stderr = OutStream("<stderr>", 2, server)
     _installed.extend((sys.stdout.buffer, sys.stderr.buffer))
+
+
+def flush_others():
+    """What a program has put in place of our streams, and forgotten there, may hold text of the cell."""
+    for file in (sys.stdout, sys.stderr):
+        if not isinstance(file, OutStream):
+            with contextlib.suppress(Exception):
+                file.flush()
 
 
 def finish():
