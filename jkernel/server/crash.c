@@ -252,9 +252,9 @@ _Noreturn static void steps_run(step first)
 static void on_alarm(int number, siginfo_t *info, void *context)
 {
     (void)number;
-    (void)info;
     (void)context;
-    if (atomic_load(&crash.owner) == thread_id()) steps_run((step)(crash.step + 1));
+    bool ours = info->si_code == SI_TIMER; /* and not from an alarm() of the program's */
+    if (ours && atomic_load(&crash.owner) == thread_id()) steps_run((step)(crash.step + 1));
 }
 
 /* A second signal on the thread that reports. The language's own crash handler, run as the step TRACE, passes

@@ -215,6 +215,15 @@ def test_notes(fresh, faults):
     assert "Last device operations:\n  1. twice on host:cpu:0, 16 items\n" in crash.lines
 
 
+def test_an_alarm_clock_of_the_user(fresh, faults):
+    """Its signals are not taken for those that tell the report to hurry."""
+    crash = Crash(fresh, faults + "import signal\nsignal.signal(signal.SIGALRM, lambda *_: None)\n"
+                                  "signal.setitimer(signal.ITIMER_REAL, .001, .001)\nprint('y' * (4 << 20))\nC.fault_null()")
+    assert crash.signal == signal.SIGSEGV
+    assert crash.report.startswith("SIGSEGV in the main thread: address 0x10 is not mapped")
+    assert "Cell In[1], line " in crash.lines and "in fault_null" in crash.lines
+
+
 def test_a_crash_in_the_report(fresh, faults):
     code = faults + LINK + "register('set_crash_notes', C.notes_crashing)\nregister('set_fault_claim', C.claim_crashing)\n"
     crash = Crash(fresh, code + "C.fault_null()")
