@@ -25,6 +25,14 @@ def wait_until(condition, timeout=TIMEOUT, what="the condition"):
         time.sleep(0.01)
 
 
+def link_target(path):
+    """What a symbolic link names, or "" when it is gone."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
 class Run:
     """What one execute_request brought."""
 

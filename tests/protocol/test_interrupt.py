@@ -49,6 +49,27 @@ def test_shell_commands_are_broken(kernel, code):
     assert kernel.run("1+1").result == "2"
 
 
+def test_commands_that_are_broken_while_they_start_leave_nothing_open(kernel):
+    """The interrupt comes at a random moment of starting the process, whose pipes and terminal must not stay open."""
+    rng = random.Random(11)
+    folder = "/proc/%d/fd" % kernel.pid
+
+    def opened():
+        targets = [support.link_target(os.path.join(folder, name)) for name in os.listdir(folder)]
+        return sum(target.startswith(("pipe:", "/dev/ptmx", "/dev/pts")) for target in targets)
+
+    interrupted(kernel, "!sleep 60")  # what it imports is there now
+    before = opened()
+    for _ in range(40):
+        msg_id = kernel.send("!sleep 60")
+        kernel.started(msg_id)
+        time.sleep(rng.random() * 0.012)
+        kernel.interrupt()
+        run = kernel.finish(msg_id, 30)
+        assert run.reply.get("ename") == "KeyboardInterrupt", "\n".join(run.reply.get("traceback", ["it ended"]))
+    support.wait_until(lambda: opened() <= before, what="no more descriptors than before")
+
+
 def test_an_interrupt_right_after_busy_is_not_lost(kernel):
     for _ in range(20):
         msg_id = kernel.send("import time; time.sleep(20)")

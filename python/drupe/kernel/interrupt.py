@@ -24,6 +24,7 @@ _handle_code = asyncio.Handle._run.__code__
 _shielded_codes = set()
 _patient_codes = set()
 _interruptible_codes = set()
+_whole_codes = set()
 
 
 def shielded(function):
@@ -44,6 +45,13 @@ def patient(function):
     return function
 
 
+def whole(function):
+    """Mark a function that ends soon and that an exception would leave half done, with what it opened: an interrupt that
+    arrives in it comes again when it has ended."""
+    _whole_codes.add(function.__code__)
+    return function
+
+
 @interruptible
 def call_interruptibly(function, *args):
     return function(*args)
@@ -55,6 +63,15 @@ def _imports(frame):
     return frame is not None and frame.f_code.co_filename == _IMPORT_SYSTEM
 
 
+def _must_end(frame):
+    """Whether what runs there ends by itself and must."""
+    if _imports(frame):
+        return True
+    while frame is not None and frame.f_code not in _whole_codes:
+        frame = frame.f_back
+    return frame is not None
+
+
 class Interrupts:
     """The kernel's SIGINT handler and what it knows about the cell."""
 
@@ -62,7 +79,7 @@ class Interrupts:
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
-        self._tries = 0  # for an interrupt that found the import system at work
+        self._tries = 0  # for an interrupt that found at work what must end
         self._aim = None  # whose cell it is for: the Parent, which lets go of its cell
         self.others = set()  # ThreadInterrupts of the shells beside the main one
         self.debugger = None  # called first: nothing stays stopped at a breakpoint
@@ -97,7 +114,7 @@ class Interrupts:
                 other.strike()
         elif _jkernel.cell.get(None) is not self._aim:
             return  # that cell has ended meanwhile
-        if _imports(frame) and self._tries < _TRIES and _jkernel.sigint_again():
+        if self._tries < _TRIES and _must_end(frame) and _jkernel.sigint_again():
             self._tries += 1
         elif self._breaks(frame):
             raise KeyboardInterrupt
@@ -165,7 +182,7 @@ class ThreadInterrupts(Interrupts):
             if frame is None:
                 return
             position = frame.f_lasti
-            if not _imports(frame):
+            if not _must_end(frame):
                 if not self._breaks(frame) or _jkernel.interrupt_thread(self._thread, frame, position):
                     return
             time.sleep(_PAUSE)

@@ -16,7 +16,6 @@ from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.payload import PayloadManager
 from IPython.core.shellapp import InteractiveShellApp
-from IPython.utils.process import system
 from traitlets import Any, CBool, Instance, Type, default
 
 from drupe import _jkernel
@@ -231,7 +230,9 @@ class ZMQInteractiveShell(InteractiveShell):
         command = self.var_expand(cmd, depth=1).strip()
         if command[-1:] == "&":
             raise UsageError("! waits for its command; start one in the background with subprocess.Popen")
-        self.user_ns["_exit_code"] = system(command)
+        from .command import run
+
+        self.user_ns["_exit_code"] = run(command)
 
     system = system_piped
 
