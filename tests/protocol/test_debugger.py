@@ -333,6 +333,7 @@ def test_a_thread_stopped_between_cells(front, kernel):
 
 
 def test_processes_started_in_a_session(front, kernel):
+    kernel.run("import warnings; warnings.filterwarnings('ignore', '.*fork', DeprecationWarning)")  # of Python 3.12
     code = ("import os, subprocess, sys\ndef child():\n    value = 3\n    return value\npid = os.fork()\n"
             "if pid == 0:\n    os._exit(child())\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
             "print(subprocess.run([sys.executable, '-c', 'print(7)'], capture_output=True, text=True))\n"

@@ -19,6 +19,9 @@ _ENVIRONMENT = {
     # context is the frame of a statement: run_code() of IPython's shell, called by run_code() of ours.
     "PYDEVD_IPYTHON_COMPATIBLE_DEBUGGING": "1",
     "PYDEVD_IPYTHON_CONTEXT": "interactiveshell.py,run_code,run_code",
+    # From Python 3.12 on it would use sys.monitoring, which does not stop before a cell's first statement, goes on after
+    # an interrupt, and leaves frames of its own in tracebacks.
+    "PYDEVD_USE_SYS_MONITORING": "0",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else it warns of frozen modules, on stderr
 }
 

@@ -1,5 +1,7 @@
 """Results and rich output: execute_result, display_data, update_display_data, clear_output."""
+import io
 import threading
+import tokenize
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -16,6 +18,16 @@ def publish(server, msg_type, content, parent=None, metadata=None, buffers=None)
         parent = _jkernel.cell.get(None)
     extra = jsontext.dumps(metadata) if metadata else b""
     return server.publish(parent, msg_type, jsontext.dumps(content), extra, buffers or None)
+
+
+def _ends_with_semicolon(source):
+    """Comments and blank lines may follow. IPython has this under several names."""
+    skipped = (tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT)
+    try:
+        tokens = [one for one in tokenize.generate_tokens(io.StringIO(source).readline) if one.type not in skipped]
+    except (tokenize.TokenError, SyntaxError):
+        return False
+    return bool(tokens) and tokens[-1].string == ";"
 
 
 class KernelDisplayHook(DisplayHook):
@@ -42,7 +54,7 @@ class KernelDisplayHook(DisplayHook):
     def quiet(self):
         """A cell whose last expression ends with a semicolon shows nothing."""
         cell = current()
-        return cell is not None and ";" in cell.source and self.semicolon_at_end_of_expression(cell.source)
+        return cell is not None and ";" in cell.source and _ends_with_semicolon(cell.source)
 
     def write_output_prompt(self):
         """The front-end draws the prompt."""
