@@ -121,6 +121,15 @@ static PyStructSequence_Desc times_desc = {
     "The four times of an event in nanoseconds. Only differences between times of one device mean something.",
     times_fields, 5};
 
+static int look_init(drupe_py_state *state)
+{
+    PyObject *globals = PyDict_New();
+    if (globals == NULL) return -1;
+    state->look = PyRun_String("lambda: None", Py_eval_input, globals, globals);
+    Py_DECREF(globals);
+    return state->look == NULL ? -1 : 0;
+}
+
 static int names_init(drupe_py_state *state)
 {
     for (int i = 0; i < DRUPE_PY_NAME_COUNT; i++) {
@@ -152,7 +161,7 @@ static int module_exec(PyObject *module)
         return -1;
     }
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (names_init(state) < 0 || drupe_py_errors_init(module, state) < 0) return -1;
+    if (names_init(state) < 0 || look_init(state) < 0 || drupe_py_errors_init(module, state) < 0) return -1;
     state->times = PyStructSequence_NewType(&times_desc);
     if (state->times == NULL || PyModule_AddType(module, state->times) < 0) return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
@@ -175,6 +184,7 @@ static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *
         {state->dtypes, DRUPE_DTYPE_COUNT},
         {state->operations, DRUPE_OP_COUNT},
         {&state->numpy_generic, 1},
+        {&state->look, 1},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         for (size_t j = 0; j < groups[i].count; j++) {

@@ -137,6 +137,16 @@ static drupe_status wait_queue(void *object, uint64_t timeout_ns)
     return drupe_queue_wait(object, timeout_ns);
 }
 
+/* Whether an exception is set now: by a signal's handler in the main thread, or by another thread for this one
+ * (PyThreadState_SetAsyncExc()), which CPython raises only where bytecode runs. */
+static bool interrupted(const drupe_py_state *state)
+{
+    if (PyErr_CheckSignals() < 0) return true;
+    PyObject *none = PyObject_CallNoArgs(state->look);
+    Py_XDECREF(none);
+    return none == NULL;
+}
+
 /* DRUPE_OK, or a status with a Python exception set. */
 static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_fn wait, void *object,
                                 uint64_t timeout_ns)
@@ -150,7 +160,7 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
         status = wait(object, now);
         PyEval_RestoreThread(thread);
         slice = SLICE_NS;
-        if (status == DRUPE_E_TIMEOUT && PyErr_CheckSignals() < 0) return DRUPE_E_TIMEOUT;
+        if (status == DRUPE_E_TIMEOUT && interrupted(state)) return DRUPE_E_TIMEOUT;
     }
     if (status == DRUPE_E_TIMEOUT)
         drupe_py_raise_text(state, status,

@@ -198,6 +198,7 @@ def test_a_failure_aborts_only_its_own_queue(kernel, shell):
     "import subprocess; subprocess.run(['sleep', '60'], check=True)",
     "!sleep 60\nraise KeyboardInterrupt",
     "import numpy; a = numpy.ones(1000)\nwhile True: a.sum()",
+    "import drupe\nfrom drupe import _engine\nevent = _engine._task(drupe.Queue('host'), 100)\nevent.wait()",
 ])
 def test_an_interrupt_reaches_subshells(kernel, shell, code):
     msg_id = send(kernel, shell, code)
