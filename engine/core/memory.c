@@ -135,14 +135,14 @@ static const drupe_info_entry *info_known(drupe_device *device, drupe_info key)
     return atomic_load_explicit(&entry->state, memory_order_acquire) == DRUPE_INFO_KNOWN ? entry : NULL;
 }
 
-static bool use_fill(drupe_device *device, drupe_device_use *use)
+static bool use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_use *use)
 {
     if (atomic_load(&device->peak) == 0 && atomic_load(&device->reserved) == 0) return false;
     const drupe_info_entry *name = info_known(device, DRUPE_INFO_NAME);
     const drupe_info_entry *total = info_known(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
     snprintf(use->filter, sizeof use->filter, "%s", device->filter);
     snprintf(use->name, sizeof use->name, "%s", name && name->text ? name->text : device->filter);
-    use->backend = device->slot->backend->name;
+    use->backend = slot->backend->name;
     use->used = atomic_load(&device->used);
     use->reserved = atomic_load(&device->reserved);
     use->total = total ? total->number[0] : 0;
@@ -157,7 +157,7 @@ size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
         drupe_slot *slot = drupe_slot_at(i);
         if (pthread_mutex_trylock(&slot->lock) != 0) continue;
         for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++) {
-            if (use_fill(slot->devices[d], &uses[count])) count++;
+            if (use_fill(slot, slot->devices[d], &uses[count])) count++;
         }
         pthread_mutex_unlock(&slot->lock);
     }

@@ -173,8 +173,8 @@ static void answer_create(jk_server *server, jk_buffer *content)
     char id[sizeof subshell->id];
     memcpy(id, subshell->id, sizeof id);
     if (executor->subshell_open(executor->self, subshell) != 0) { /* else `subshell` is taken */
-        jk_subshell_end(subshell);
-        jk_subshell_release(subshell);
+        jk_subshell_end(subshell);                                /* drops the list's reference */
+        jk_subshell_release(subshell); /* NOLINT(clang-analyzer-unix.Malloc): ours */
         jk_error_content(content, "the system has no thread for a subshell");
         return;
     }
@@ -192,8 +192,8 @@ static void answer_delete(jk_server *server, const jk_message *message, jk_buffe
         jk_error_content(content, "there is no subshell with this subshell_id");
         return;
     }
-    jk_subshell_end(subshell);
-    jk_subshell_release(subshell);
+    jk_subshell_end(subshell);     /* drops the list's reference */
+    jk_subshell_release(subshell); /* NOLINT(clang-analyzer-unix.Malloc): the one of jk_subshell_find() */
     jk_buffer_append_text(content, "{\"status\":\"ok\"}");
 }
 

@@ -1,5 +1,5 @@
-/* What the transport alone costs: answers every message on a ROUTER socket with its own frames. The endpoint is
- * the only argument; the process ends when it is killed. */
+/* What the transport alone costs: answers every message on a ROUTER socket with its own frames. The endpoint
+ * is the only argument; the process ends when it is killed. */
 #include <stdbool.h>
 #include <zmq.h>
 
