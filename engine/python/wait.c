@@ -137,8 +137,8 @@ static drupe_status wait_queue(void *object, uint64_t timeout_ns)
     return drupe_queue_wait(object, timeout_ns);
 }
 
-/* Whether an exception is set now: by a signal's handler in the main thread, or by another thread for this one
- * (PyThreadState_SetAsyncExc()), which CPython raises only where bytecode runs. */
+/* Whether an exception is set now: by a signal's handler in the main thread, or by another thread for this
+ * one (PyThreadState_SetAsyncExc()), which CPython raises only where bytecode runs. */
 static bool interrupted(const drupe_py_state *state)
 {
     if (PyErr_CheckSignals() < 0) return true;

@@ -207,7 +207,11 @@ def test_the_first_cell_is_announced_before_python_is_ready(spec_folder, tmp_pat
     startup.mkdir(parents=True)
     go = tmp_path / "go"
     (startup / "wait.py").write_text("import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)" % str(go))
-    kernel = support.Kernel(spec_folder, {"IPYTHONDIR": str(tmp_path)})
+    spec = json.loads((spec_folder / "drupe" / "kernel.json").read_text())
+    spec["env"]["IPYTHONDIR"] = str(tmp_path)  # a kernelspec's environment wins over the client's
+    (tmp_path / "kernels" / "drupe").mkdir(parents=True)
+    (tmp_path / "kernels" / "drupe" / "kernel.json").write_text(json.dumps(spec))
+    kernel = support.Kernel(tmp_path / "kernels")
     try:
         first, second = kernel.send("print('first')"), kernel.send("print('second')")
         kernel.wait_iopub(lambda m: m["msg_type"] == "status" and m["parent_header"].get("msg_id") == first)

@@ -6,16 +6,11 @@ import sys
 def supported():
     """The names for Server(..., features=...)."""
     found = []
-    if debugger_ready() and _has_debugpy() and os.environ.get("DRUPE_DEBUGGER") != "0":
+    if _has_debugpy() and os.environ.get("DRUPE_DEBUGGER") != "0":
         found.append("debugger")
     if subshells_on():
         found.append("kernel subshells")
     return found
-
-
-def debugger_ready():
-    """Whether this kernel answers debug_request."""
-    return True
 
 
 def subshells_on():
