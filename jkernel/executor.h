@@ -220,12 +220,11 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
 bool jk_server_has_room(jk_server *server);
 
 /* Append text (UTF-8, any length) to a stream of a cell. Consecutive text of the same parent and stream is
- * coalesced: the first chunk leaves at once (text
- * without a line end within 2 ms), later ones within 30 ms, while no request is served within 300 ms. After a
- * burst no more than 600 stream messages leave in a second, which only streams that alternate come to. Text
- * pending on the captured descriptors is taken first, so that Python's and C's output keep their order.
- * `parent` NULL means the running cell, else the last one. In a forked child the text goes to descriptor 1 or
- * 2 instead. */
+ * coalesced: the first chunk leaves at once (text without a line end within 2 ms), later ones within 30 ms,
+ * while no request is served within 300 ms. After a burst no more than 600 stream messages leave in a second,
+ * which only streams that alternate come to. Text pending in C's stdout and on the captured descriptors is
+ * taken first, so that Python's and C's output keep their order. `parent` NULL means the running cell, else
+ * the last one. In a forked child the text goes to C's stdout, by lines, or to descriptor 2 instead. */
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 
 /* Wait until everything published so far was handed to the transport, at most `timeout_ms`. Text written

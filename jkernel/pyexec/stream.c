@@ -1,10 +1,7 @@
 /* Stream: the fast path under sys.stdout and sys.stderr. drupe.kernel.streams wraps it into a file object.
  *
  * print() calls write() for every piece, so a write is one lookup in the context and one append to the
- * server's queue. Text pending in C's stdout goes out first: a printf() before a print() stays before it. */
-#include <stdio.h>
-#include <stdio_ext.h>
-
+ * server's queue. */
 #include "jkernel/pyexec/pyexec.h"
 
 typedef struct stream_object {
@@ -20,7 +17,6 @@ static void stream_send(stream_object *self, const char *text, size_t size)
     jk_server *server = jk_kernel_enter();
     if (server) {
         jk_parent *parent = cell ? cell->parent : NULL;
-        if (__fpending(stdout) > 0) fflush(stdout);
         if (size < JK_GIL_RELEASE_SIZE && jk_server_has_room(server)) {
             jk_stream_write(server, parent, self->which, text, size);
         } else {

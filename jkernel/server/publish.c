@@ -2,6 +2,8 @@
 #include "jkernel/server/crash.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -157,10 +159,12 @@ int jk_publish(jk_server *server, jk_parent *parent, const char *msg_type, jk_by
     return result;
 }
 
-static int descriptor_write(int fd, const char *text, size_t size)
+/* C's stdout gathers a line before it writes, so that lines of several children do not mix. */
+static int child_write(jk_stream stream, const char *text, size_t size)
 {
+    if (stream == JK_STDOUT) return fwrite(text, 1, size, stdout) == size ? 0 : -1;
     while (size > 0) {
-        ssize_t done = write(fd, text, size);
+        ssize_t done = write(STDERR_FILENO, text, size);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return -1;
         text += done;
@@ -171,8 +175,9 @@ static int descriptor_write(int fd, const char *text, size_t size)
 
 int jk_stream_write(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size)
 {
-    if (jk_server_forked(server)) return descriptor_write(stream == JK_STDERR ? 2 : 1, text, size);
+    if (jk_server_forked(server)) return child_write(stream, text, size);
     if (!jk_server_alive(server)) return -1;
+    if (__fpending(stdout) > 0) jk_stdio_flush(server); /* a printf() before a print() stays before it */
     jk_outbox_wait_room(server);
     bool entered = jk_stdio_enter(server);
     int result = jk_outbox_stream(server, parent, stream, text, size);

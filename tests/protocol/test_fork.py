@@ -43,6 +43,15 @@ def test_multiprocessing(kernel, tmp_path, method):
     assert kernel.run("1+1").result == "2"
 
 
+def test_lines_of_forked_children_stay_whole(kernel):
+    """print() writes its pieces one by one; several children write at the same time."""
+    run = kernel.run("import multiprocessing\n"
+                     "def lines(n):\n    for i in range(300): print('line', n, i, 'end')\n"
+                     "with multiprocessing.get_context('fork').Pool(4) as pool: pool.map(lines, range(4))", timeout=60)
+    expected = ["line %d %d end" % (n, i) for n in range(4) for i in range(300)]
+    assert sorted(run.text().splitlines()) == sorted(expected)
+
+
 def test_a_process_pool(kernel):
     run = kernel.run("import concurrent.futures as c, multiprocessing\n"
                      "with c.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context('fork')) as p:\n"

@@ -8,6 +8,8 @@ import comm
 from comm.base_comm import BaseComm
 from comm.base_comm import CommManager as BaseCommManager
 
+from drupe import _jkernel
+
 from .interrupt import call_interruptibly, shielded
 
 
@@ -124,5 +126,6 @@ def answer(manager, kind, message):
         error = caught
         shell.showtraceback((type(error), error, error.__traceback__))
     if os.getpid() != pid:
+        _jkernel.flush_stdio()
         os._exit(int(error is not None))  # a forked child is no kernel
     return error

@@ -136,6 +136,7 @@ class Executor:
     def _finish(self, cell):
         if os.getpid() != self._pid:
             error = self._error_of_result(cell) if cell.error is None else cell.error
+            _jkernel.flush_stdio()
             os._exit(_exit_code(error))  # a forked child is no kernel
         self._guard(cell, self._after)
         self._guard(cell, _run_cell_check)
