@@ -25,13 +25,13 @@ class Crowd:
     def __init__(self, name, count, folder):
         self.context = zmq.Context()
         self.kernels = []
+        self.silent = 0  # kernels that did not come up and were replaced
         while len(self.kernels) < count:
             batch = [client.Kernel(name, folder, self.context) for _ in range(min(BATCH, count - len(self.kernels)))]
-            self.kernels += batch
-            for kernel in batch:
-                kernel.ready()
-                kernel.execute("1+1")
-                kernel.disconnect()
+            self.kernels += [kernel for kernel in batch if self._started(kernel)]
+            if self.silent > count:
+                self.close()
+                raise SystemExit("the kernels of %s do not start" % name)
         self.shell = self._socket(zmq.ROUTER)
         self.iopub = self._socket(zmq.SUB)
         self.iopub.subscribe(b"")
@@ -40,6 +40,18 @@ class Crowd:
             self.shell.setsockopt(zmq.CONNECT_ROUTING_ID, routing_id)
             self.shell.connect("tcp://127.0.0.1:%d" % kernel.ports["shell_port"])
             self.iopub.connect("tcp://127.0.0.1:%d" % kernel.ports["iopub_port"])
+
+    def _started(self, kernel):
+        try:
+            kernel.ready()
+            kernel.execute("1+1")
+        except zmq.Again:
+            self.silent += 1
+            print("one did not answer and is replaced", flush=True)
+            kernel.close()
+            return False
+        kernel.disconnect()
+        return True
 
     def _socket(self, kind):
         socket = self.context.socket(kind)
