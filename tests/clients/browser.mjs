@@ -22,6 +22,7 @@ export class Browser {
   }
 
   async picture(name) {
+    await this.page.locator('#jupyterlab-splash').waitFor({ state: 'detached' }); // a change of theme shows it
     await this.page.screenshot({ path: `${process.env.DRUPE_PICTURES}/${name}.png` });
   }
 
