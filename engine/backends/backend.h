@@ -122,6 +122,10 @@ struct drupe_backend {
     /* (opt) Run fn on a thread of the backend; without it core holds the queue and runs fn on a thread of its
      * own. */
     drupe_status (*submit_host)(const drupe_submit *s, drupe_host_fn fn, void *user);
+    /* (opt) Hints about USM of the queue's context; without them core queues a barrier. What the driver
+     * cannot do for this memory is DRUPE_OK all the same, with the event in its place. */
+    drupe_status (*submit_prefetch)(const drupe_submit *s, const void *pointer, size_t bytes);
+    drupe_status (*submit_advise)(const drupe_submit *s, const void *pointer, size_t bytes, uint32_t advice);
 };
 
 /* The backends built into this library, in order of preference; ends with NULL. Defined in registry.c, so

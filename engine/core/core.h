@@ -234,9 +234,10 @@ struct drupe_cause {
     drupe_cause *next;        /* in the list of the unreported, or of those that wait to be freed */
 };
 
-/* A new cause, in the list of the unreported. `cell` is taken. Never NULL: without memory, a shared one. */
-drupe_cause *drupe_cause_new(const drupe_error *error, const char *label, const drupe_queue *queue,
-                             uint64_t submission, void *cell);
+/* A new cause, in the list of the unreported. `flight` (NULL: unknown) gives its label, site and cell away.
+ * `queue` NULL: it happened on none. Never NULL: without memory, a shared one. */
+drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
+                             uint64_t submission);
 drupe_cause *drupe_cause_retain(drupe_cause *cause);
 /* May be called on any thread: cells are released by drupe_cause_bury(). */
 void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
@@ -316,7 +317,9 @@ typedef enum drupe_work_kind {
     DRUPE_WORK_COPY,
     DRUPE_WORK_FILL,
     DRUPE_WORK_BARRIER,
-    DRUPE_WORK_HOST
+    DRUPE_WORK_HOST,
+    DRUPE_WORK_PREFETCH,
+    DRUPE_WORK_ADVISE
 } drupe_work_kind;
 
 /* What a submission does. Everything in it is borrowed, except in a held flight, which owns `args`. */
@@ -326,9 +329,10 @@ typedef struct drupe_work {
     const drupe_range *range;
     const drupe_arg *args;
     size_t nargs;
-    void *dst;
+    void *dst;       /* or the memory that a hint is about */
     const void *src; /* COPY: the source; FILL: the pattern */
     size_t bytes, pattern_size;
+    uint32_t advice;
     drupe_host_fn fn;
     void *user;
 } drupe_work;
@@ -346,6 +350,7 @@ struct drupe_flight {
     void *cell;        /* retained by the observer, or NULL */
     const char *label; /* static, the kernel's name, or label_copy */
     char label_copy[64];
+    uint32_t site;
     bool held;
     bool fallible;    /* may fail for a reason that core knows: what follows must wait for it by name */
     drupe_keep *refs; /* dropped when it is over */
@@ -400,6 +405,7 @@ typedef struct drupe_ticket {
     drupe_keep *refs;  /* the array is borrowed, the objects are taken */
     size_t nrefs;
     size_t bytes; /* what they keep alive */
+    uint32_t site;
 } drupe_ticket;
 
 /* The following need the queue's lock. */

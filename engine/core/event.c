@@ -94,14 +94,11 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const char *la
 static void write_down(drupe_event *event, drupe_phase from, const drupe_error *error)
 {
     drupe_flight *flight = event->flight;
-    const char *label = flight ? flight->label : NULL;
     drupe_cause *cause = cause_before(event);
     if (cause) {
-        set_dependent(event, cause, label);
+        set_dependent(event, cause, flight ? flight->label : NULL);
     } else {
-        void *cell = flight ? flight->cell : NULL;
-        if (flight) flight->cell = NULL;
-        event->cause = drupe_cause_new(error, label, event->queue, event->number, cell);
+        event->cause = drupe_cause_new(error, flight, event->queue, event->number);
         event->error = &event->cause->what.error;
     }
     drupe_queue_blame(event->queue, event->cause, event->number);

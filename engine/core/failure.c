@@ -75,8 +75,8 @@ static void release_list(drupe_cause *list)
     }
 }
 
-drupe_cause *drupe_cause_new(const drupe_error *error, const char *label, const drupe_queue *queue,
-                             uint64_t submission, void *cell)
+drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
+                             uint64_t submission)
 {
     drupe_cause *cause = calloc(1, sizeof *cause);
     if (!cause) {
@@ -85,10 +85,15 @@ drupe_cause *drupe_cause_new(const drupe_error *error, const char *label, const 
     }
     atomic_init(&cause->references, 2);
     cause->what.error = *error;
-    snprintf(cause->what.label, sizeof cause->what.label, "%s", label ? label : "work");
-    snprintf(cause->what.device, sizeof cause->what.device, "%s", queue->device->filter);
+    snprintf(cause->what.label, sizeof cause->what.label, "%s",
+             flight ? flight->label : "work without an event");
+    if (queue) snprintf(cause->what.device, sizeof cause->what.device, "%s", queue->device->filter);
     cause->what.submission = submission;
-    cause->what.cell = cell;
+    if (flight) {
+        cause->what.site = flight->site;
+        cause->what.cell = flight->cell;
+        flight->cell = NULL;
+    }
     cause->queue = queue;
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();

@@ -34,6 +34,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
     fresh->cell = NULL;
     fresh->label = "work";
+    fresh->site = 0;
     fresh->held = fresh->fallible = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
@@ -78,6 +79,7 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket)
     if (ticket->nrefs) memcpy(flight->refs, ticket->refs, ticket->nrefs * sizeof *flight->refs);
     flight->nrefs = ticket->nrefs;
     flight->label = ticket->label;
+    flight->site = ticket->site;
     if (!ticket->label_static) {
         snprintf(flight->label_copy, sizeof flight->label_copy, "%s", ticket->label);
         flight->label = flight->label_copy;

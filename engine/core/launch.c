@@ -67,6 +67,12 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
         return backend->submit_fill(submit, work->dst, work->src, work->pattern_size, work->bytes);
     case DRUPE_WORK_BARRIER: return backend->submit_barrier(submit);
     case DRUPE_WORK_HOST: return backend->submit_host(submit, work->fn, work->user);
+    case DRUPE_WORK_PREFETCH:
+        if (!backend->submit_prefetch) return backend->submit_barrier(submit);
+        return backend->submit_prefetch(submit, work->dst, work->bytes);
+    case DRUPE_WORK_ADVISE:
+        if (!backend->submit_advise) return backend->submit_barrier(submit);
+        return backend->submit_advise(submit, work->dst, work->bytes, work->advice);
     }
     return drupe_error_set(DRUPE_E_INTERNAL, "There is no work of kind %d.", (int)work->kind);
 }

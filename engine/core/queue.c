@@ -69,12 +69,11 @@ void drupe_queue_inner_release(drupe_queue *queue)
 
 static drupe_status check_open(const drupe_context *context, const drupe_device *device, uint32_t flags)
 {
-    if (flags & DRUPE_QUEUE_OUT_OF_ORDER) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                               "Out-of-order queues are not supported; use several in-order queues.");
-    }
-    if (flags & ~(uint32_t)DRUPE_QUEUE_PROFILING) {
-        return drupe_error_set(DRUPE_E_INVALID, "Unknown queue flags 0x%x.", flags);
+    const uint32_t priorities = DRUPE_QUEUE_PRIORITY_LOW | DRUPE_QUEUE_PRIORITY_HIGH;
+    const uint32_t known = DRUPE_QUEUE_PROFILING | DRUPE_QUEUE_OUT_OF_ORDER | priorities;
+    if (flags & ~known) return drupe_error_set(DRUPE_E_INVALID, "Unknown queue flags 0x%x.", flags);
+    if ((flags & priorities) == priorities) {
+        return drupe_error_set(DRUPE_E_INVALID, "A queue has a low or a high priority, not both.");
     }
     if (drupe_context_member(context, device) < 0) {
         return drupe_error_set(DRUPE_E_INVALID, "The device %s does not belong to this context.",
@@ -238,7 +237,7 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
     if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
         drupe_cause *trouble = drupe_queue_trouble(queue);
         if (!trouble) {
-            trouble = drupe_cause_new(drupe_error_last(), "work without an event", queue, number, NULL);
+            trouble = drupe_cause_new(drupe_error_last(), NULL, queue, number);
             drupe_queue_blame(queue, trouble, queue->proven);
         }
         drupe_cause_release(trouble);

@@ -75,8 +75,7 @@ static drupe_status begin(const drupe_submission *s, drupe_refs *refs)
 }
 
 /* Passes the references on. `name` outlives the work. */
-static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
-                           const char *name, drupe_event **event)
+static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, const char *name)
 {
     drupe_ticket ticket = {
         .queue = s->queue,
@@ -87,8 +86,16 @@ static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const dr
         .refs = refs->list,
         .nrefs = refs->count,
         .bytes = refs->bytes,
+        .site = s->site,
     };
     refs->count = 0;
+    return ticket;
+}
+
+static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
+                           const char *name, drupe_event **event)
+{
+    drupe_ticket ticket = make_ticket(s, refs, name);
     return drupe_queue_submit(&ticket, work, event);
 }
 
@@ -324,15 +331,7 @@ static drupe_status submit_copy(const drupe_submission *s, void *dst, const void
     drupe_work work = {
         .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_BARRIER, .dst = dst, .src = src, .bytes = bytes};
     if (!to.foreign && !from.foreign) return finish(s, refs, &work, "copy", event);
-    drupe_ticket ticket = {.queue = s->queue,
-                           .waits = s->waits,
-                           .nwaits = s->nwaits,
-                           .label = s->label ? s->label : "copy",
-                           .label_static = !s->label,
-                           .refs = refs->list,
-                           .nrefs = refs->count,
-                           .bytes = refs->bytes};
-    refs->count = 0;
+    drupe_ticket ticket = make_ticket(s, refs, "copy");
     return drupe_stage_copy(&ticket, &to, &from, bytes, event);
 }
 
@@ -386,6 +385,41 @@ drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void 
         status = finish(s, &refs, &work, "fill", event);
     }
     return end(&refs, status);
+}
+
+/* --- Hints ---------------------------------------------------------------------------------------------- */
+
+static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, const char *name,
+                                drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_place place = {.memory = NULL};
+    drupe_status status = begin(s, &refs);
+    if (status == DRUPE_OK) status = find_place(s->queue, work->dst, work->bytes, name, &refs, &place);
+    if (status == DRUPE_OK && work->bytes && (!place.memory || place.memory->context != s->queue->context)) {
+        status =
+            drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);
+    }
+    if (work->bytes == 0) work->kind = DRUPE_WORK_BARRIER;
+    if (status == DRUPE_OK) status = finish(s, &refs, work, name, event);
+    return end(&refs, status);
+}
+
+drupe_status drupe_submit_prefetch(const drupe_submission *s, const void *pointer, size_t bytes,
+                                   drupe_event **event)
+{
+    drupe_work work = {.kind = DRUPE_WORK_PREFETCH, .dst = (void *)(uintptr_t)pointer, .bytes = bytes};
+    return submit_hint(s, &work, "prefetch", event);
+}
+
+drupe_status drupe_submit_advise(const drupe_submission *s, const void *pointer, size_t bytes,
+                                 uint32_t advice, drupe_event **event)
+{
+    drupe_work work = {
+        .kind = DRUPE_WORK_ADVISE, .dst = (void *)(uintptr_t)pointer, .bytes = bytes, .advice = advice};
+    return submit_hint(s, &work, "advice", event);
 }
 
 /* --- Barrier and host function -------------------------------------------------------------------------- */

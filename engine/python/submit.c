@@ -181,8 +181,11 @@ PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t 
                 nbytes_arg(given[2], &place, NULL, &nbytes);
     if (good) {
         drupe_keep keep = drupe_py_hold_keep(place.hold);
-        drupe_submission submission = {
-            queue_of(self), waits.events, waits.count, &keep, place.hold == NULL ? 0 : 1, NULL};
+        drupe_submission submission = {.queue = queue_of(self),
+                                       .waits = waits.events,
+                                       .nwaits = waits.count,
+                                       .keeps = &keep,
+                                       .nkeeps = place.hold == NULL ? 0 : 1};
         place.hold = NULL;
         good = (nbytes == 0 ? drupe_submit_barrier(&submission, want ? &event : NULL)
                             : drupe_submit_fill(&submission, place.pointer, pattern, size, nbytes,

@@ -46,8 +46,12 @@ static PyObject *module_task(PyObject *module, PyObject *args)
         return NULL;
     }
     drupe_keep keep = {work, free};
-    drupe_submission submission = {
-        ((drupe_py_queue *)object)->queue, waits.events, waits.count, &keep, 1, "task"};
+    drupe_submission submission = {.queue = ((drupe_py_queue *)object)->queue,
+                                   .waits = waits.events,
+                                   .nwaits = waits.count,
+                                   .keeps = &keep,
+                                   .nkeeps = 1,
+                                   .label = "task"};
     drupe_event *event = NULL;
     drupe_status status = drupe_submit_host(&submission, task_run, work, &event);
     drupe_py_waits_clear(&waits);

@@ -107,8 +107,6 @@ static void default_queue(struct suite *suite)
     assert_int_equal(drupe_queue_flags_of(first), 0);
     drupe_queue_release(first);
     drupe_queue_release(second);
-    FAILS(drupe_queue_open(suite->bench.context, suite->bench.device, DRUPE_QUEUE_OUT_OF_ORDER, &first),
-          DRUPE_E_UNSUPPORTED, "in-order");
     FAILS(drupe_queue_open(suite->bench.context, suite->bench.device, 64, &first), DRUPE_E_INVALID, "flags");
 }
 

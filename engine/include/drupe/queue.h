@@ -1,13 +1,16 @@
 /* Queues, events and submissions.
  *
- * Ordering. A queue is in-order: a submission starts after everything submitted to it earlier has finished.
- * Different queues are independent unless a submission names events to wait for. A wait may only name an
- * event of work that was already submitted. Waits inside one context are the driver's; a submission that
- * waits for another context's or backend's event, or stands behind such a one, is held by the engine until
- * that event is done, and everything behind it on its queue is held with it.
+ * Ordering. A queue is in-order unless it was opened otherwise: a submission starts after everything
+ * submitted to it earlier has finished. On an out-of-order queue only waits and barriers order: a barrier
+ * stands behind everything before it, and everything after it stands behind the barrier; a device without
+ * such queues runs one in order. Different queues are independent unless a submission names events to wait
+ * for. A wait may only name an event of work that was already submitted, or one of drupe_event_open(). Waits
+ * inside one context are the driver's; a submission that waits for another context's or backend's event is
+ * held by the engine until that event is done, and everything behind it on an in-order queue is held with it.
  *
  * Failure. An event keeps its own error. A submission whose wait failed, or which stands behind a failed one
- * on its queue, does not run and fails with DRUPE_E_DEPENDENCY, naming the first cause. A queue remembers its
+ * on its in-order queue, does not run and fails with DRUPE_E_DEPENDENCY, naming the first cause. On an
+ * out-of-order queue a failure dooms only what waits for it and the barriers behind it. A queue remembers its
  * first error until it has been reported: by drupe_queue_wait(), by drupe_event_wait() on the event that
  * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost.
  *
@@ -27,9 +30,11 @@ typedef struct drupe_event drupe_event;
 typedef struct drupe_kernel drupe_kernel;
 
 enum drupe_queue_flags {
-    DRUPE_QUEUE_DEFAULT = 0,      /* in-order */
-    DRUPE_QUEUE_PROFILING = 1u,   /* its events carry times */
-    DRUPE_QUEUE_OUT_OF_ORDER = 2u /* DRUPE_E_UNSUPPORTED in this release */
+    DRUPE_QUEUE_DEFAULT = 0,       /* in-order */
+    DRUPE_QUEUE_PROFILING = 1u,    /* its events carry times */
+    DRUPE_QUEUE_OUT_OF_ORDER = 2u, /* ordered by waits and barriers alone */
+    DRUPE_QUEUE_PRIORITY_LOW = 4u, /* hints, without effect where the device knows no priorities; not both */
+    DRUPE_QUEUE_PRIORITY_HIGH = 8u
 };
 
 #define DRUPE_FOREVER UINT64_MAX
@@ -76,9 +81,10 @@ typedef struct drupe_times {
     uint64_t queued, submitted, started, ended;
 } drupe_times;
 
-DRUPE_API drupe_event *drupe_event_retain(drupe_event *event);      /* NULL-safe */
-DRUPE_API void drupe_event_release(drupe_event *event);             /* NULL-safe */
-DRUPE_API drupe_queue *drupe_event_queue(const drupe_event *event); /* borrowed */
+DRUPE_API drupe_event *drupe_event_retain(drupe_event *event); /* NULL-safe */
+DRUPE_API void drupe_event_release(drupe_event *event);        /* NULL-safe */
+/* Borrowed; NULL for an event of drupe_event_open(). */
+DRUPE_API drupe_queue *drupe_event_queue(const drupe_event *event);
 /* Never blocks. */
 DRUPE_API drupe_event_state drupe_event_state_of(drupe_event *event);
 /* Wait until it is complete. Returns its error if it failed (and reports it), DRUPE_E_TIMEOUT when the time
@@ -89,6 +95,42 @@ DRUPE_API const drupe_error *drupe_event_error(drupe_event *event);
 /* The four times of a finished event of a profiling queue; DRUPE_E_UNSUPPORTED on other queues and where the
  * device has none, DRUPE_E_BUSY while it is not finished. */
 DRUPE_API drupe_status drupe_event_times(drupe_event *event, drupe_times *times) DRUPE_MUST_CHECK;
+/* What it still waits for by name, each retained: at most `capacity` are written, `*count` is the number
+ * there are. A finished event waits for nothing. */
+DRUPE_API drupe_status drupe_event_waits(drupe_event *event, drupe_event **waits, size_t capacity,
+                                         size_t *count) DRUPE_MUST_CHECK;
+
+/* An event that stands on no queue and ends when the caller says so, for work done elsewhere that device work
+ * is to wait for. Whoever opens one has to end it, also when giving up: what waits for it is held until then.
+ * `label` (borrowed, NULL = "event") and `site` are for messages. Retained. */
+DRUPE_API drupe_status drupe_event_open(const char *label, uint32_t site,
+                                        drupe_event **event) DRUPE_MUST_CHECK;
+/* End it: complete, or failed with `error` (borrowed) unless that is NULL. Any thread; only the first call
+ * counts. DRUPE_E_INVALID for an event of a queue. */
+DRUPE_API drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error) DRUPE_MUST_CHECK;
+
+/* --- Being told ---------------------------------------------------------------------------------------- */
+
+/* A list of events of which the finished ones can be taken, with a file descriptor for event loops. */
+typedef struct drupe_watch drupe_watch;
+
+/* `wake` (may be NULL) is called on a thread of the engine when something can be taken and nothing could
+ * before. It must not block and must not call the engine. */
+DRUPE_API drupe_status drupe_watch_open(void (*wake)(void *user), void *user,
+                                        drupe_watch **watch) DRUPE_MUST_CHECK;
+/* An eventfd that is readable while something can be taken. Never read it; it closes with the watch. */
+DRUPE_API int drupe_watch_fd(const drupe_watch *watch);
+/* Watch the event (retained) until it is over, however it ends. `user` comes back with it; the same event may
+ * be watched several times. */
+DRUPE_API drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user) DRUPE_MUST_CHECK;
+/* Take one that is over, in the order in which that was seen: `*event` is retained. False when there is none.
+ * Never blocks. */
+DRUPE_API bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user);
+/* Watched events that were not taken. */
+DRUPE_API size_t drupe_watch_count(drupe_watch *watch);
+/* Forget all events, over or not; `release` (may be NULL) gets the `user` of each. No other call may run.
+ * NULL-safe. */
+DRUPE_API void drupe_watch_close(drupe_watch *watch, void (*release)(void *user));
 
 /* --- Submitting ---------------------------------------------------------------------------------------- */
 
@@ -105,6 +147,7 @@ typedef struct drupe_submission {
     const drupe_keep *keeps; /* each object is taken, also when the call fails */
     size_t nkeeps;
     const char *label; /* borrowed: what to call it in messages; NULL = the kernel's name, "copy", ... */
+    uint32_t site;     /* the caller's number for the place in its program; 0 = unknown */
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend
@@ -141,10 +184,18 @@ DRUPE_API drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, c
 DRUPE_API drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void *pattern,
                                          size_t pattern_size, size_t bytes,
                                          drupe_event **event) DRUPE_MUST_CHECK;
+/* Hints that touch no contents: move `bytes` of USM to the queue's device ahead of their use; tell the driver
+ * how they will be used, in its own numbers (0 takes earlier advice back). Where the device has no such thing
+ * they only take their place on the queue. */
+DRUPE_API drupe_status drupe_submit_prefetch(const drupe_submission *s, const void *pointer, size_t bytes,
+                                             drupe_event **event) DRUPE_MUST_CHECK;
+DRUPE_API drupe_status drupe_submit_advise(const drupe_submission *s, const void *pointer, size_t bytes,
+                                           uint32_t advice, drupe_event **event) DRUPE_MUST_CHECK;
 /* An event for "everything before this, and the waits". */
 DRUPE_API drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event) DRUPE_MUST_CHECK;
 /* Run fn(user) on a thread of the engine when its turn comes; not run when a wait failed. A result other than
- * DRUPE_OK fails the event with the error that fn left on its thread. fn must not wait for this queue. */
+ * DRUPE_OK fails the event with the error that fn left on its thread. fn must not wait for this queue. Up to
+ * 64 host functions run at a time, so that some may wait for others. */
 typedef drupe_status (*drupe_host_fn)(void *user);
 DRUPE_API drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user,
                                          drupe_event **event) DRUPE_MUST_CHECK;
@@ -157,6 +208,7 @@ typedef struct drupe_failure {
     char device[64];     /* filter string of the device */
     uint64_t submission; /* process-wide number of the submission */
     void *cell;          /* the observer's cell that submitted it; *taken* by the caller; may be NULL */
+    uint32_t site;       /* of the submission, 0 = unknown */
 } drupe_failure;
 
 /* Look at what has finished on all queues, and take the oldest failure that was not reported yet. Returns
