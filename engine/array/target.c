@@ -98,7 +98,10 @@ static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_
     drupe_status status = DRUPE_OK;
     if (!t->builtin) {
         status = drupe_render_program(t, key, &text);
-        source = (drupe_source){DRUPE_LANG_OPENCL_C, drupe_text_get(&text), text.length, "-w"};
+        source = (drupe_source){.language = DRUPE_LANG_OPENCL_C,
+                                .bytes = drupe_text_get(&text),
+                                .size = text.length,
+                                .options = "-w"};
     }
     if (status == DRUPE_OK) status = drupe_program_open(t->context, t->device, &source, NULL, program);
     drupe_text_clear(&text);

@@ -109,6 +109,14 @@ struct drupe_backend {
     void (*kernel_close)(drupe_kernel *kernel);
     drupe_status (*kernel_number)(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
     drupe_status (*kernel_arg)(drupe_kernel *kernel, size_t index, drupe_arg_info *info); /* (opt) */
+    /* (opt) The built program as malloc'ed bytes (taken by core), which program_open() takes as
+     * DRUPE_LANG_BINARY for the same device and driver, with the same options. May compile, and run beside
+     * anything else. Core stores them with a checksum: no others reach program_open(). A SPIR-V module was
+     * checked, and its specialisation constants are set in it. */
+    drupe_status (*program_binary)(drupe_program *program, void **bytes, size_t *size);
+    /* (opt) What makes this device take a language that it does not take now, as the end of a sentence that
+     * says what to install; NULL if nothing does. Static text. */
+    const char *(*program_advice)(drupe_device *device, drupe_language language);
 
     /* --- submissions --- */
     /* Arguments travel with the call and are copied before it returns: no sticky state in the kernel object.

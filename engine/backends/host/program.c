@@ -35,7 +35,11 @@ drupe_status drupe_host_kernel_number(drupe_kernel *kernel, drupe_kernel_key key
     switch (key) {
     case DRUPE_KERNEL_ARG_COUNT: *value = native->builtin->nargs; return DRUPE_OK;
     case DRUPE_KERNEL_WORK_GROUP_SIZE:
-    case DRUPE_KERNEL_PREFERRED_MULTIPLE: *value = 1; return DRUPE_OK;
+    case DRUPE_KERNEL_PREFERRED_MULTIPLE:
+    case DRUPE_KERNEL_MAX_NUM_SUB_GROUPS:
+    case DRUPE_KERNEL_MAX_SUB_GROUP_SIZE: *value = 1; return DRUPE_OK;
+    case DRUPE_KERNEL_COMPILE_NUM_SUB_GROUPS:
+    case DRUPE_KERNEL_COMPILE_SUB_GROUP_SIZE:
     case DRUPE_KERNEL_PRIVATE_MEM_SIZE:
     case DRUPE_KERNEL_LOCAL_MEM_SIZE: *value = 0; return DRUPE_OK;
     case DRUPE_KERNEL_KEY_COUNT: break;

@@ -1,11 +1,13 @@
 /* The device engine's public interface: everything at once.
  *
  * Reading order: status.h (errors and ownership words), device.h (what there is), queue.h (how work is
- * ordered and fails), memory.h (USM), program.h (kernels), array.h (arrays on top of all that). */
+ * ordered and fails), memory.h (USM), program.h (kernels), cache.h (built
+ * programs on disk), array.h (arrays on top of all that). */
 #ifndef DRUPE_DRUPE_H
 #define DRUPE_DRUPE_H
 
 #include "drupe/array.h"
+#include "drupe/cache.h"
 #include "drupe/device.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"

@@ -13,21 +13,36 @@ typedef struct drupe_program drupe_program;
 typedef enum drupe_language {
     DRUPE_LANG_BUILTIN = 1,  /* no text: kernels precompiled into the engine (`host`) */
     DRUPE_LANG_OPENCL_C = 2, /* OpenCL C text */
-    DRUPE_LANG_SPIRV = 4,
-    DRUPE_LANG_BINARY = 8
+    DRUPE_LANG_SPIRV = 4,    /* a module for OpenCL; checked before any driver sees it */
+    DRUPE_LANG_BINARY = 8    /* what drupe_program_binary() gave, for the same device and driver */
 } drupe_language;
+
+/* A value for a specialisation constant of a SPIR-V module. `size` is that of the constant's type. */
+typedef struct drupe_spec_value {
+    uint32_t id;
+    size_t size;
+    const void *value; /* borrowed */
+} drupe_spec_value;
+
+/* Bits of drupe_source.flags. */
+#define DRUPE_SOURCE_UNCACHED 1u /* neither look into the disk cache nor add to it */
+#define DRUPE_SOURCE_CACHED   2u /* from the disk cache or not at all: DRUPE_E_NOT_FOUND instead of a build */
 
 typedef struct drupe_source {
     drupe_language language;
+    uint32_t flags;
     const void *bytes; /* borrowed; text need not be NUL-ended; NULL for BUILTIN */
     size_t size;
-    const char *options; /* compiler options, such as "-DN=5"; NULL = none */
+    const char *options;            /* compiler options, such as "-DN=5"; NULL = none */
+    const drupe_spec_value *values; /* borrowed; SPIR-V only; the others keep their defaults */
+    size_t nvalues;
 } drupe_source;
 
-/* Build a program for one device of a context. Retained. When `log` is not NULL it receives the compiler's
- * messages as malloc'ed text, *taken* by the caller (free()), or NULL if there are none, on success and on
- * failure; on DRUPE_E_BUILD_FAILED the error's text holds its first lines. A language the device does not
- * take is DRUPE_E_UNSUPPORTED, and the text names a device that does. */
+/* Build a program for one device of a context, or take it from the disk cache (cache.h). Retained. When `log`
+ * is not NULL it receives the compiler's messages as malloc'ed text, *taken* by the caller (free()), or NULL
+ * if there are none, on success and on failure; on DRUPE_E_BUILD_FAILED the error's text holds its first
+ * lines. A language the device does not take is DRUPE_E_UNSUPPORTED, and the text names a device that does.
+ */
 DRUPE_API drupe_status drupe_program_open(drupe_context *context, drupe_device *device,
                                           const drupe_source *source, char **log,
                                           drupe_program **program) DRUPE_MUST_CHECK;
@@ -37,6 +52,37 @@ DRUPE_API drupe_context *drupe_program_context(const drupe_program *program); /*
 DRUPE_API drupe_device *drupe_program_device(const drupe_program *program);   /* borrowed */
 /* The names of its kernels separated by ';', borrowed from the program; "" where the backend cannot tell. */
 DRUPE_API const char *drupe_program_kernel_names(const drupe_program *program);
+
+/* The built program as malloc'ed bytes, *taken* by the caller (free()), to be given back as
+ * DRUPE_LANG_BINARY. They carry a checksum and what they were built for: a damaged binary, or one for another
+ * device, driver or version of the engine, is DRUPE_E_INVALID there and reaches no driver. Some drivers
+ * compile again for this, which may take seconds. DRUPE_E_UNSUPPORTED where the backend has no binaries. */
+DRUPE_API drupe_status drupe_program_binary(drupe_program *program, void **bytes,
+                                            size_t *size) DRUPE_MUST_CHECK;
+
+/* --- SPIR-V ----------------------------------------------------------------------------------------------
+ */
+
+/* Whether the bytes are a whole module for OpenCL: header, instructions, their order, every id defined once
+ * and none used that is not. DRUPE_E_INVALID says what is wrong and where. The bytes may lie at any address.
+ */
+DRUPE_API drupe_status drupe_spirv_check(const void *bytes, size_t size) DRUPE_MUST_CHECK;
+
+typedef struct drupe_spec_constant {
+    uint32_t id;      /* of the decoration SpecId */
+    uint32_t bytes;   /* of a value: 1 for a bool */
+    char type;        /* 'b' bool, 'i' integer, 'f' floating point */
+    uint8_t value[8]; /* its default, `bytes` of them */
+    char name[48];    /* "" if the module does not tell */
+} drupe_spec_constant;
+
+/* The scalar specialisation constants of a module, in the order of the module: malloc'ed, *taken* by the
+ * caller (free()); NULL if there are none. Checks the module. */
+DRUPE_API drupe_status drupe_spirv_constants(const void *bytes, size_t size, drupe_spec_constant **constants,
+                                             size_t *count) DRUPE_MUST_CHECK;
+
+/* --- Kernels ---------------------------------------------------------------------------------------------
+ */
 
 /* A kernel of a program. Retained. DRUPE_E_NOT_FOUND lists the names there are. */
 DRUPE_API drupe_status drupe_kernel_open(drupe_program *program, const char *name,
@@ -52,8 +98,13 @@ typedef enum drupe_kernel_key {
     DRUPE_KERNEL_PREFERRED_MULTIPLE,
     DRUPE_KERNEL_PRIVATE_MEM_SIZE,
     DRUPE_KERNEL_LOCAL_MEM_SIZE,
+    DRUPE_KERNEL_MAX_NUM_SUB_GROUPS,     /* most sub-groups of a work-group */
+    DRUPE_KERNEL_MAX_SUB_GROUP_SIZE,     /* most work-items of a sub-group */
+    DRUPE_KERNEL_COMPILE_NUM_SUB_GROUPS, /* that the kernel was written for; 0 = any */
+    DRUPE_KERNEL_COMPILE_SUB_GROUP_SIZE, /* that the kernel was written for; 0 = any */
     DRUPE_KERNEL_KEY_COUNT
 } drupe_kernel_key;
+/* DRUPE_E_UNSUPPORTED for what the driver does not tell. */
 DRUPE_API drupe_status drupe_kernel_number(drupe_kernel *kernel, drupe_kernel_key key,
                                            uint64_t *value) DRUPE_MUST_CHECK;
 
