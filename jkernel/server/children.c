@@ -1,47 +1,30 @@
 /* The processes that this one started, found through /proc. */
 #include "jkernel/server/server.h"
 
-#include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#define DEPTH_MOST 16
-
-static void descendants_signal(long process, int signal, pid_t group, int depth);
-
-static void children_of_thread(const char *path, int signal, pid_t group, int depth)
+void jk_descendants(jk_processes *found)
 {
-    FILE *file = fopen(path, "re");
-    if (!file) return;
-    long child;
-    while (fscanf(file, "%ld", &child) == 1) {
-        /* Their children first: without its parent a process would be lost to the search. */
-        if (depth < DEPTH_MOST) descendants_signal(child, signal, group, depth + 1);
-        if (child > 1 && (group == 0 || getpgid((pid_t)child) == group)) kill((pid_t)child, signal);
-    }
-    fclose(file);
+    found->count = 0;
+    jk_children_add((long)getpid(), found);
+    for (int i = 0; i < found->count; i++) jk_children_add(found->ids[i], found);
 }
 
-static void descendants_signal(long process, int signal, pid_t group, int depth)
+void jk_processes_signal(const jk_processes *processes, int signal, bool same_group)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/task", process);
-    DIR *threads = opendir(path);
-    if (!threads) return;
-    struct dirent *thread;
-    while ((thread = readdir(threads))) {
-        long id = strtol(thread->d_name, NULL, 10);
-        if (id <= 0) continue;
-        snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", process, id);
-        children_of_thread(path, signal, group, depth);
+    pid_t group = same_group ? getpgrp() : 0;
+    /* Children before their parents, which might start others in their place. */
+    for (int i = processes->count; i-- > 0;) {
+        pid_t process = (pid_t)processes->ids[i];
+        if (process > 1 && (group == 0 || getpgid(process) == group)) kill(process, signal);
     }
-    closedir(threads);
 }
 
 void jk_children_signal(int signal, bool same_group)
 {
-    descendants_signal((long)getpid(), signal, same_group ? getpgrp() : 0, 0);
+    jk_processes found;
+    jk_descendants(&found);
+    jk_processes_signal(&found, signal, same_group);
 }

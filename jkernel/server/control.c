@@ -69,9 +69,13 @@ static void replies_send(jk_server *server)
 
 void jk_interrupt(jk_server *server)
 {
+    /* Those that are there now: the interrupt may end the cell before they are told, and what the next cell
+     * starts is not meant. */
+    jk_processes children;
+    jk_descendants(&children);
     server->executor->interrupt(server->executor->self);
     /* As a terminal does: processes that left our group asked to be left alone. */
-    jk_children_signal(SIGINT, true);
+    jk_processes_signal(&children, SIGINT, true);
 }
 
 int jk_watchdog_open(jk_watchdog *watchdog)

@@ -13,9 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_MOST 512
-#define WALKED_MOST    ((uint64_t)1 << 30)
-#define WALK_TIME      (40 * JK_MILLISECOND)
+#define WALKED_MOST ((uint64_t)1 << 30)
+#define WALK_TIME   (40 * JK_MILLISECOND)
 
 long jk_file_read(const char *path, char *text, size_t size)
 {
@@ -70,12 +69,7 @@ uint64_t jk_text_number(const char *text, const char *key)
  * -----------------------------------------------------------------------------------------------
  */
 
-typedef struct walk {
-    long ids[PROCESSES_MOST];
-    int count;
-} walk;
-
-static void children_add(long process, walk *found)
+void jk_children_add(long process, jk_processes *found)
 {
     char path[96], text[4096];
     snprintf(path, sizeof path, "/proc/%ld/task", process);
@@ -87,7 +81,7 @@ static void children_add(long process, walk *found)
         if (id <= 0) continue;
         snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", process, id);
         if (jk_file_read(path, text, sizeof text) <= 0) continue;
-        for (char *at = text, *end; found->count < PROCESSES_MOST; at = end) {
+        for (char *at = text, *end; found->count < JK_PROCESSES_MOST; at = end) {
             long child = strtol(at, &end, 10);
             if (end == at || child <= 0) break;
             found->ids[found->count++] = child;
@@ -129,13 +123,15 @@ static uint64_t memory_read(long process, int64_t deadline)
 
 void jk_tree_read(jk_tree *tree)
 {
-    walk found = {.ids = {(long)getpid()}, .count = 1};
+    jk_processes found;
+    found.ids[0] = (long)getpid();
+    found.count = 1;
     int64_t deadline = jk_clock() + WALK_TIME;
     memset(tree, 0, sizeof *tree);
     for (int i = 0; i < found.count; i++) {
         tree->cpu += cpu_read(found.ids[i]);
         tree->memory += memory_read(found.ids[i], deadline);
-        if (jk_clock() < deadline) children_add(found.ids[i], &found);
+        if (jk_clock() < deadline) jk_children_add(found.ids[i], &found);
     }
     tree->processes = found.count;
 }

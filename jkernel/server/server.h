@@ -438,7 +438,18 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code);
 int jk_watchdog_open(jk_watchdog *watchdog);
 void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
 
-/* Send a signal to the descendants of this process; `same_group` leaves out those in other process groups. */
+#define JK_PROCESSES_MOST 2048
+typedef struct jk_processes {
+    int count;
+    long ids[JK_PROCESSES_MOST];
+} jk_processes;
+/* Append the children of `process`, as far as there is room. */
+void jk_children_add(long process, jk_processes *found);
+/* The descendants of this process, parents before their children. */
+void jk_descendants(jk_processes *found);
+/* `same_group` leaves out those in other process groups than ours. */
+void jk_processes_signal(const jk_processes *processes, int signal, bool same_group);
+/* Send a signal to the descendants of this process. */
 void jk_children_signal(int signal, bool same_group);
 
 /* Open what is closed of the descriptors 0 to 2, and see that there is room for the server's descriptors and

@@ -49,7 +49,8 @@ def test_shell_commands_are_broken(kernel, code):
     assert kernel.run("1+1").result == "2"
 
 
-def test_commands_that_are_broken_while_they_start_leave_nothing_open(kernel):
+@pytest.mark.parametrize("code", ["!sleep 60", "import subprocess; subprocess.run(['sleep', '60'])"])
+def test_commands_that_are_broken_while_they_start_leave_nothing_open(kernel, code):
     """The interrupt comes at a random moment of starting the process, whose pipes and terminal must not stay open."""
     rng = random.Random(11)
     folder = "/proc/%d/fd" % kernel.pid
@@ -58,10 +59,10 @@ def test_commands_that_are_broken_while_they_start_leave_nothing_open(kernel):
         targets = [support.link_target(os.path.join(folder, name)) for name in os.listdir(folder)]
         return sum(target.startswith(("pipe:", "/dev/ptmx", "/dev/pts")) for target in targets)
 
-    interrupted(kernel, "!sleep 60")  # what it imports is there now
+    interrupted(kernel, code)  # what it imports is there now
     before = opened()
     for _ in range(40):
-        msg_id = kernel.send("!sleep 60")
+        msg_id = kernel.send(code)
         kernel.started(msg_id)
         time.sleep(rng.random() * 0.012)
         kernel.interrupt()
@@ -195,6 +196,14 @@ def test_one_between_cells_breaks_none(kernel):
         assert kernel.run("%d" % number).result == "%d" % number
         kernel.sigint()
         time.sleep(0.01)
+
+
+def test_one_between_cells_leaves_the_next_cells_children_alone(kernel):
+    kernel.run("import subprocess")
+    for _ in range(60):
+        kernel.client.control_channel.send(kernel.client.session.msg("interrupt_request", {}))
+        run = kernel.run("subprocess.run(['sleep', '0.02']).returncode")
+        assert run.reply.get("ename") == "KeyboardInterrupt" or run.result == "0", run.reply
 
 
 def test_a_storm_while_starting_and_while_ending(spec_folder):

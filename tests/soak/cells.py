@@ -76,10 +76,10 @@ def _kernel(folder, count, seed, history, warm):
                 continue
             times.append(seconds)
             if len(times) == warm:
-                seen["warm"] = process.memory(), process.threads(), process.descriptors()
+                seen["warm"] = process.memory(), process.threads(), len(process.descriptors())
             if len(times) % 10000 == 0:
                 print("  %d cells, %.1f MiB" % (len(times), process.memory() / _MIB), flush=True)
-        seen["end"] = process.memory(), process.threads(), process.descriptors()
+        seen["end"] = process.memory(), process.threads(), len(process.descriptors())
         if client.ask("control", "kernel_info_request", {})["status"] != "ok":
             raise Failure("control does not answer")
         client.close()

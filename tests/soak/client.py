@@ -65,8 +65,15 @@ class Process:
         return len(os.listdir("/proc/%d/task" % self.pid))
 
     def descriptors(self):
-        """How many are open."""
-        return len(os.listdir("/proc/%d/fd" % self.pid))
+        """What is open: the target of each descriptor, by its number."""
+        folder = pathlib.Path("/proc/%d/fd" % self.pid)
+        links = {}
+        for entry in folder.iterdir():
+            try:
+                links[int(entry.name)] = os.readlink(entry)
+            except FileNotFoundError:
+                pass  # closed since
+        return links
 
     def memory(self):
         return memory(self.pid)

@@ -141,7 +141,9 @@ def run(count, seed):
             time.sleep(0.5)
             after = process.threads(), process.descriptors()
             print("  %d interrupts over %d cells, %d ended by them; threads %d to %d, descriptors %d to %d"
-                  % (soak.interrupts, rounds, soak.broken, before[0], after[0], before[1], after[1]))
+                  % (soak.interrupts, rounds, soak.broken, before[0], after[0], len(before[1]), len(after[1])))
+            left = {number: target for number, target in after[1].items() if before[1].get(number) != target}
+            print("  opened since: %s" % (left or "none"))
             print("  endless cells that ended by another error: %s" % (dict(soak.others) or "none"))
             soak.client.close()
         except Failure as failure:
@@ -150,4 +152,4 @@ def run(count, seed):
         finally:
             process.stop()
     # numpy's threads come with their first use
-    return [] if after[0] <= before[0] + 8 and after[1] <= before[1] + 4 else ["threads or descriptors were left over"]
+    return [] if after[0] <= before[0] + 8 and len(after[1]) <= len(before[1]) + 4 else ["threads or descriptors were left over"]

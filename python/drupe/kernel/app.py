@@ -33,10 +33,11 @@ class Kernel:
 
     def prepare(self):
         """Import IPython and make the shell."""
-        from . import features, line, shell, shims, streams, threads
+        from . import features, late, line, shell, shims, streams, threads
 
         streams.install(self._server)
         threads.install()
+        late.after_import("subprocess", interrupt.keep_popen_whole)
         shims.install(self._facade)
         self._context.run(self._make_shell, shell)
         self._stdin.install()

@@ -52,6 +52,11 @@ def whole(function):
     return function
 
 
+def keep_popen_whole():
+    """A Popen() that is broken leaves its pipes open, or a process that nobody knows: it ends soon, or fails."""
+    _whole_codes.add(sys.modules["subprocess"].Popen.__init__.__code__)
+
+
 @interruptible
 def call_interruptibly(function, *args):
     return function(*args)
@@ -80,6 +85,7 @@ class Interrupts:
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
         self._tries = 0  # for an interrupt that found at work what must end
+        self._late = False  # such an interrupt waits for it
         self._aim = None  # whose cell it is for: the Parent, which lets go of its cell
         self.others = set()  # ThreadInterrupts of the shells beside the main one
         self.debugger = None  # called first: nothing stays stopped at a breakpoint
@@ -104,9 +110,15 @@ class Interrupts:
         pending, self.pending = self.pending, False
         return pending
 
+    def take_late(self):
+        """Whether the statement that has just ended was interrupted in what must end: there was nothing left to break."""
+        late, self._late = self._late, False
+        return late
+
     def _on_signal(self, number, frame):
         if self.debugger is not None:
             self.debugger()
+        self._late = False
         came = _jkernel.sigint_seen() != _AGAIN
         if came:
             self._tries, self._aim = 0, _jkernel.cell.get(None)
@@ -116,6 +128,7 @@ class Interrupts:
             return  # that cell has ended meanwhile
         if self._tries < _TRIES and _must_end(frame) and _jkernel.sigint_again():
             self._tries += 1
+            self._late = True
         elif self._breaks(frame):
             raise KeyboardInterrupt
 

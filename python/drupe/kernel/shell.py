@@ -164,11 +164,13 @@ class ZMQInteractiveShell(InteractiveShell):
 
     @interruptible
     async def run_code(self, code_obj, result=None, *, async_=False):
-        """Run one statement of a cell. An interrupt that came before it is delivered here."""
+        """Run one statement of a cell. An interrupt that came before it, or could not break it, is delivered here."""
         cell = current()
         interrupts = self.interrupts if cell is None else cell.interrupts
         if not interrupts.take_pending():
-            return await super().run_code(code_obj, result, async_=async_)
+            failed = await super().run_code(code_obj, result, async_=async_)
+            if failed or not interrupts.take_late():
+                return failed
         error = KeyboardInterrupt()
         if result is not None:
             result.error_in_exec = error
