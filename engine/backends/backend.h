@@ -139,6 +139,10 @@ struct drupe_backend {
 /* The backends built into this library, in order of preference; ends with NULL. Defined in registry.c, so
  * that core names no backend. */
 extern const drupe_backend *const drupe_backends[];
+/* The table through which core calls `base`, the backend number `slot`: itself, or one with the layers that
+ * were chosen in front of it. Implemented by backends/layers. */
+drupe_status drupe_layers_apply(const drupe_backend *base, size_t slot,
+                                const drupe_backend **backend) DRUPE_MUST_CHECK;
 /* Names that a filter may use though this library has no such backend; ends with NULL. */
 extern const char *const drupe_backends_absent[];
 

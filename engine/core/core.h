@@ -30,7 +30,8 @@ typedef struct drupe_cause drupe_cause;
 
 /* One backend and what is known of it. */
 struct drupe_slot {
-    const drupe_backend *backend;
+    const drupe_backend *backend; /* `base` with its layers; set when it is loaded */
+    const drupe_backend *base;
     pthread_mutex_t lock; /* loading and unloading */
     _Atomic(int) loaded;  /* 1: `state` and `devices` are valid */
     bool failed;          /* load() failed: `error` says why; tried again after drupe_library_close() */

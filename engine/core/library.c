@@ -27,7 +27,7 @@ static void on_fork_child(void)
 static void start_once(void)
 {
     while (nslots < MAX_SLOTS && drupe_backends[nslots]) {
-        slots[nslots].backend = drupe_backends[nslots];
+        slots[nslots].base = slots[nslots].backend = drupe_backends[nslots];
         pthread_mutex_init(&slots[nslots].lock, NULL);
         nslots++;
     }
@@ -121,7 +121,10 @@ static drupe_status slot_load_locked(drupe_slot *slot)
         return drupe_error_set(DRUPE_E_UNAVAILABLE, "Backend '%s' has interface version %u, %u is needed.",
                                slot->backend->name, slot->backend->abi, DRUPE_BACKEND_ABI);
     }
-    DRUPE_TRY(slot->backend->load(&slot->state));
+    const drupe_backend *backend;
+    DRUPE_TRY(drupe_layers_apply(slot->base, (size_t)(slot - slots), &backend));
+    if (slot->backend != backend) slot->backend = backend;
+    DRUPE_TRY(backend->load(&slot->state));
     drupe_status status = slot_open_devices(slot);
     if (status != DRUPE_OK) {
         drupe_error kept = *drupe_error_last();

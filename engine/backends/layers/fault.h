@@ -1,0 +1,29 @@
+/* The layer `fault`: what to fail (fault_plan.c), and failing it (fault.c). drupe/layers.h has the language.
+ */
+#ifndef DRUPE_LAYERS_FAULT_H
+#define DRUPE_LAYERS_FAULT_H
+
+#include "backends/layers/layers.h"
+#include "drupe/layers.h"
+
+typedef enum drupe_fault_entry {
+#define DRUPE_FAULT_ENTRY(result, name, ...) DRUPE_FAULT_##name,
+    DRUPE_ENTRIES_SLOT(DRUPE_FAULT_ENTRY) DRUPE_ENTRIES_OBJECT(DRUPE_FAULT_ENTRY)
+#undef DRUPE_FAULT_ENTRY
+        DRUPE_FAULT_ENTRIES,
+    DRUPE_FAULT_any = DRUPE_FAULT_ENTRIES, /* counts all that can fail */
+    DRUPE_FAULT_event,                     /* submissions with an event */
+    DRUPE_FAULT_submission,                /* all submissions */
+    DRUPE_FAULT_COUNTERS
+} drupe_fault_entry;
+
+/* Read DRUPE_FAULT, the first time. */
+void drupe_fault_start(void);
+/* Count a call. DRUPE_OK, or the planned failure, set as the thread's error. */
+drupe_status drupe_fault_gate(drupe_fault_entry entry, const char *backend) DRUPE_MUST_CHECK;
+/* The fate of the event of a submission that begins: DRUPE_OK, or what it shall end with. */
+drupe_status drupe_fault_event_fate(void) DRUPE_MUST_CHECK;
+/* Whether the devices are lost by plan; `submission`: one begins. */
+bool drupe_fault_lost(bool submission);
+
+#endif

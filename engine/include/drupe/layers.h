@@ -1,0 +1,42 @@
+/* Layers: code between core and a backend that sees every call, for tests and for finding mistakes.
+ *
+ * DRUPE_LAYERS=fault,check names them, the outermost first; drupe_layers_choose() does so for a program that
+ * cannot set its environment. A backend gets its layers when it is loaded. Without layers core calls the
+ * backend's own table, so that nothing is paid for what is not used.
+ *
+ * Threads: all functions may be called from any thread. */
+#ifndef DRUPE_LAYERS_H
+#define DRUPE_LAYERS_H
+
+#include "drupe/status.h"
+#include <stdint.h>
+
+/* Use these layers (a list as in DRUPE_LAYERS; "" = none, NULL = what the environment says) for the backends
+ * that are loaded from now on. DRUPE_E_INVALID for a name that is no layer's: the text lists those there are.
+ */
+DRUPE_API drupe_status drupe_layers_choose(const char *names) DRUPE_MUST_CHECK;
+
+/* --- The layer `fault`: failures on demand -----------------------------------------------------------------
+ */
+
+/* What shall fail, from now on, with all counters back at 0; NULL or "" = nothing. It counts only for
+ * backends that have the layer. DRUPE_FAULT holds the plan that a process starts with. A plan is a list of
+ * rules, with commas or spaces between:
+ *
+ *   submit_kernel:3=NO_MEMORY   the third call of this entry of backend.h; the status is one of
+ *                               drupe_status_name(), INTERNAL if left out. `any` counts all entries that can
+ * fail mem_alloc:3+=NO_MEMORY      the third and all later ones event:5=late                the event of the
+ * fifth submission that has one fails, after its work has run; a status may stand in place of `late`, and 5+
+ * is understood device:lost@7               the devices are lost from the seventh submission on
+ *   random:SEED:RATE            every call fails with the probability RATE, the same ones for the same SEED
+ * as long as the calls come in the same order
+ *
+ * Calls that wait (queue_wait, event_wait) do wait, and fail then. A rule that cannot be read is
+ * DRUPE_E_INVALID and leaves the plan as it was. */
+DRUPE_API drupe_status drupe_fault_plan(const char *plan) DRUPE_MUST_CHECK;
+/* Calls of an entry since the plan was made, failed ones included; NULL or "any": of all that can fail. */
+DRUPE_API uint64_t drupe_fault_calls(const char *entry);
+/* How many failures the plan has made. */
+DRUPE_API uint64_t drupe_fault_made(void);
+
+#endif

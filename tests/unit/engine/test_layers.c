@@ -1,0 +1,228 @@
+/* Layers: which table core calls through, and failures on demand. */
+#include "backends/layers/layers.h"
+#include "drupe/layers.h"
+#include "drupe/memory.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SECOND 1000000000u
+
+#define OK(expression) check((expression), #expression, __LINE__)
+
+static void check(drupe_status status, const char *what, int line)
+{
+    if (status != DRUPE_OK) fail_msg("line %d: %s: %s", line, what, drupe_error_last()->text);
+}
+
+static drupe_queue *open_queue(void)
+{
+    drupe_device *device;
+    drupe_queue *queue;
+    OK(drupe_device_select("host", &device));
+    OK(drupe_device_queue(device, &queue));
+    drupe_device_release(device);
+    return queue;
+}
+
+static drupe_status submit(drupe_queue *queue, drupe_event **event)
+{
+    drupe_submission s = {.queue = queue};
+    return drupe_submit_barrier(&s, event);
+}
+
+static const drupe_backend *table_of(drupe_queue *queue)
+{
+    return ((const drupe_object *)(const void *)queue)->backend;
+}
+
+static int close_library(void **state)
+{
+    (void)state;
+    OK(drupe_fault_plan(NULL));
+    OK(drupe_layers_choose(""));
+    assert_int_equal(drupe_library_close(SECOND), 0);
+    return 0;
+}
+
+static void without_layers_core_calls_the_backend(void **state)
+{
+    (void)state;
+    drupe_queue *queue = open_queue();
+    assert_ptr_equal(table_of(queue), drupe_backends[0]);
+    drupe_queue_release(queue);
+}
+
+static void with_a_layer_absent_entries_stay_absent(void **state)
+{
+    (void)state;
+    OK(drupe_layers_choose("fault"));
+    drupe_queue *queue = open_queue();
+    const drupe_backend *table = table_of(queue), *below = drupe_backends[0];
+    assert_ptr_not_equal(table, below);
+    assert_true(table->submit_barrier != below->submit_barrier);
+#define SAME_ABSENCE(result, name, ...) assert_int_equal(table->name == NULL, below->name == NULL);
+    DRUPE_ENTRIES_SLOT(SAME_ABSENCE)
+    DRUPE_ENTRIES_OBJECT(SAME_ABSENCE)
+    assert_null(table->queue_flush);
+    drupe_queue_release(queue);
+}
+
+static void layers_change_when_the_backend_is_loaded_again(void **state)
+{
+    (void)state;
+    OK(drupe_layers_choose("fault,fault"));
+    drupe_queue *queue = open_queue();
+    const drupe_backend *table = table_of(queue);
+    drupe_queue_release(queue);
+    OK(drupe_layers_choose(""));
+    assert_int_equal(drupe_library_close(SECOND), 0);
+    queue = open_queue();
+    assert_ptr_equal(table_of(queue), drupe_backends[0]);
+    drupe_queue_release(queue);
+    OK(drupe_layers_choose("fault, fault"));
+    assert_int_equal(drupe_library_close(SECOND), 0);
+    queue = open_queue();
+    assert_ptr_equal(table_of(queue), table);
+    drupe_queue_release(queue);
+}
+
+static void unknown_names_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(drupe_layers_choose("fault,fualt"), DRUPE_E_INVALID);
+    assert_non_null(strstr(drupe_error_last()->text, "'fualt'"));
+    assert_non_null(strstr(drupe_error_last()->text, "'fault'"));
+    setenv("DRUPE_LAYERS", "nonsense", 1);
+    OK(drupe_layers_choose(NULL));
+    drupe_device *device;
+    assert_int_equal(drupe_device_select("host", &device), DRUPE_E_NOT_FOUND);
+    assert_non_null(strstr(drupe_error_last()->text, "'nonsense'"));
+    unsetenv("DRUPE_LAYERS");
+}
+
+static void plans_are_read(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"",
+                                       "any:1",
+                                       "submit_kernel:3=NO_MEMORY",
+                                       "mem_alloc:2+",
+                                       "event:1=late",
+                                       "device:lost@7",
+                                       "random:3:0.5",
+                                       "any:1, load:2"};
+    static const char *const bad[] = {"x",          "any",           "any:",     "any:0",
+                                      "any:1=WHAT", "event:1x",      "device:7", "device:lost@0",
+                                      "random:1:2", "queue_close:1", "nothing:1"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) OK(drupe_fault_plan(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (drupe_fault_plan(bad[i]) != DRUPE_E_INVALID) fail_msg("'%s' was taken", bad[i]);
+        assert_non_null(strstr(drupe_error_last()->text, bad[i]));
+    }
+}
+
+static void the_chosen_call_fails(void **state)
+{
+    (void)state;
+    OK(drupe_layers_choose("fault"));
+    drupe_queue *queue = open_queue();
+    OK(drupe_fault_plan("submit_barrier:2=BUSY"));
+    OK(submit(queue, NULL));
+    assert_int_equal(submit(queue, NULL), DRUPE_E_BUSY);
+    assert_non_null(strstr(drupe_error_last()->text, "submit_barrier, call 2"));
+    OK(submit(queue, NULL));
+    assert_int_equal(drupe_fault_calls("submit_barrier"), 3);
+    assert_int_equal(drupe_fault_made(), 1);
+    OK(drupe_fault_plan(NULL));
+    OK(drupe_queue_wait(queue, SECOND));
+    drupe_queue_release(queue);
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    OK(drupe_layers_choose("fault"));
+    drupe_queue *queue = open_queue();
+    OK(drupe_fault_plan("mem_alloc:1+=NO_MEMORY"));
+    drupe_memory *memory;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(drupe_memory_alloc(queue, DRUPE_MEM_SHARED, 1u << 20, 0, &memory),
+                         DRUPE_E_NO_MEMORY);
+    }
+    drupe_queue_release(queue);
+}
+
+static void an_event_fails_late(void **state)
+{
+    (void)state;
+    OK(drupe_layers_choose("fault"));
+    drupe_queue *queue = open_queue();
+    drupe_event *good, *bad;
+    OK(drupe_fault_plan("event:2=late"));
+    OK(submit(queue, &good));
+    OK(submit(queue, &bad));
+    OK(drupe_event_wait(good, SECOND));
+    assert_int_equal(drupe_event_wait(bad, SECOND), DRUPE_E_INTERNAL);
+    assert_non_null(strstr(drupe_error_last()->text, "late"));
+    drupe_event_release(good);
+    drupe_event_release(bad);
+    OK(drupe_queue_wait(queue, SECOND));
+    drupe_queue_release(queue);
+}
+
+static void a_device_is_lost(void **state)
+{
+    (void)state;
+    OK(drupe_layers_choose("fault"));
+    drupe_queue *queue = open_queue();
+    drupe_event *event;
+    OK(drupe_fault_plan("device:lost@2"));
+    OK(submit(queue, NULL));
+    assert_int_equal(submit(queue, &event), DRUPE_E_DEVICE_LOST);
+    drupe_memory *memory;
+    assert_int_equal(drupe_memory_alloc(queue, DRUPE_MEM_SHARED, 1u << 20, 0, &memory), DRUPE_E_DEVICE_LOST);
+    OK(drupe_fault_plan(NULL));
+    drupe_queue_release(queue);
+}
+
+static void chance_repeats_itself(void **state)
+{
+    (void)state;
+    uint64_t seen[2];
+    OK(drupe_layers_choose("fault"));
+    drupe_queue *queue = open_queue();
+    for (int run = 0; run < 2; run++) {
+        OK(drupe_fault_plan("random:11:0.3"));
+        for (int i = 0; i < 40; i++) {
+            if (submit(queue, NULL) == DRUPE_OK) continue;
+            assert_int_equal(drupe_error_last()->status, DRUPE_E_INTERNAL);
+        }
+        seen[run] = drupe_fault_made();
+        OK(drupe_fault_plan(NULL));
+        OK(drupe_queue_wait(queue, SECOND));
+    }
+    assert_int_equal(seen[0], seen[1]);
+    assert_in_range(seen[0], 3, 30);
+    drupe_queue_release(queue);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(without_layers_core_calls_the_backend, close_library),
+        cmocka_unit_test_teardown(with_a_layer_absent_entries_stay_absent, close_library),
+        cmocka_unit_test_teardown(layers_change_when_the_backend_is_loaded_again, close_library),
+        cmocka_unit_test_teardown(unknown_names_are_refused, close_library),
+        cmocka_unit_test_teardown(plans_are_read, close_library),
+        cmocka_unit_test_teardown(the_chosen_call_fails, close_library),
+        cmocka_unit_test_teardown(memory_runs_out, close_library),
+        cmocka_unit_test_teardown(an_event_fails_late, close_library),
+        cmocka_unit_test_teardown(a_device_is_lost, close_library),
+        cmocka_unit_test_teardown(chance_repeats_itself, close_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
