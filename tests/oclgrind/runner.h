@@ -1,0 +1,44 @@
+/* Runs generated kernels over OpenCL 1.2 with buffers: what Oclgrind, which has no SVM, can look at. */
+#ifndef OCLGRIND_RUNNER_H
+#define OCLGRIND_RUNNER_H
+
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include "array/room.h"
+#include <CL/cl.h>
+
+typedef struct runner {
+    cl_context context;
+    cl_device_id device;
+    cl_command_queue queue;
+    drupe_target target; /* only what rendering reads */
+    struct built {
+        kernel_key key; /* with what chooses a kernel in the program blanked */
+        bool gpu_form;
+        cl_program program;
+    } * built;
+    size_t nbuilt, capacity, kernels;
+} runner;
+
+/* One buffer argument: so many elements of a type, no byte more. */
+typedef struct span {
+    int dtype;
+    size_t elements;
+} span;
+
+typedef struct launch {
+    kernel_key key;
+    span spans[3]; /* the output first; elements 0: there is none; dtype -1: the output once more */
+    const void *params;
+    size_t params_size;
+    size_t global, local;
+} launch;
+
+/* All of these end the process with a message when OpenCL refuses. */
+void runner_open(runner *r);
+void runner_close(runner *r);
+void runner_launch(runner *r, const launch *l);
+/* A kernel that writes one element too far. */
+void runner_trespass(runner *r);
+
+#endif
