@@ -98,6 +98,18 @@ struct drupe_backend {
     drupe_status (*mem_alloc)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, size_t size,
                               size_t align, void **pointer);
     void (*mem_free)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
+    /* (opt) Overwrite with zeros a block that nothing uses, and return when that is done. */
+    drupe_status (*mem_wipe)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer,
+                             size_t size);
+    /* (opt) Name a block of mem_alloc() that nothing uses, for mem_import() in another process; asking twice
+     * gives the same name. mem_free() ends it. */
+    drupe_status (*mem_export)(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                               void *pointer, size_t size, unsigned char handle[DRUPE_IPC_BYTES]);
+    /* (opt, both or none) The block behind a name, its kind and size; and the end of this view of it. */
+    drupe_status (*mem_import)(drupe_context *context, drupe_device *device,
+                               const unsigned char handle[DRUPE_IPC_BYTES], drupe_mem_kind *kind,
+                               void **pointer, size_t *size);
+    void (*mem_detach)(drupe_context *context, drupe_device *device, void *pointer, size_t size);
 
     /* --- programs --- */
     /* Always fill the log when there is one (malloc'ed text, taken by core). */

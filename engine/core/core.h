@@ -22,7 +22,6 @@
 #include <limits.h>
 
 typedef struct drupe_slot drupe_slot;
-typedef struct drupe_block drupe_block;
 typedef struct drupe_flight drupe_flight;
 typedef struct drupe_cause drupe_cause;
 
@@ -80,6 +79,8 @@ bool drupe_object_release(void *object);
 /* The observer's cell of this thread, retained, or NULL; and its release. */
 void *drupe_core_cell(void);
 void drupe_core_cell_release(void *cell);
+/* The observer's number for where this thread is in its program, or 0. */
+uint32_t drupe_core_site(void);
 
 /* --- device.c, info.c ----------------------------------------------------------------------------------- */
 
@@ -90,6 +91,11 @@ typedef struct drupe_info_entry {
     uint64_t number[3];
     char *text;
 } drupe_info_entry;
+
+/* Bytes of a root device, over all its contexts. */
+typedef struct drupe_use {
+    _Atomic(uint64_t) used, reserved, peak, count;
+} drupe_use;
 
 struct drupe_device {
     drupe_object object;
@@ -103,8 +109,10 @@ struct drupe_device {
     drupe_info_entry info[DRUPE_INFO_COUNT];
     drupe_context *context; /* of a root: the default one, retained; library lock */
     drupe_queue *queue;     /* the default one, retained by a root, borrowed by a sub-device; library lock */
-    /* Of a root, summed over its contexts. */
-    _Atomic(uint64_t) used, reserved, peak, count;
+    /* Of a root. */
+    drupe_use use, kinds[3]; /* `use` over all kinds, its count not kept */
+    _Atomic(uint64_t) limit; /* most bytes that may be reserved; 0: not looked up yet */
+    _Atomic(uint32_t) wipe;  /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
 };
 
 /* A device whose native state is still to be filled. `parent` NULL: a root. */
@@ -149,55 +157,81 @@ long drupe_context_member(const drupe_context *context, const drupe_device *devi
 /* Call fn for every context; fn must not open or release one. */
 void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user);
 
-/* --- memory.c, pool.c, registry.c ----------------------------------------------------------------------- */
+/* --- memory.c, pool.c, limit.c, figures.c, registry.c --------------------------------------------------- */
 
-/* A piece of memory from the driver. It stays in the registry while it waits in a pool. */
-struct drupe_block {
+/* A piece of memory from the driver, and the object that it is lent out as. While it waits in a pool it has
+ * no references and stays in the registry: lending it changes neither. */
+struct drupe_memory {
+    drupe_object object;
     void *base;
-    size_t size;
+    size_t room;  /* bytes from the driver */
     size_t index; /* its size class */
     drupe_pool *pool;
-    drupe_memory *memory; /* the user it is lent to, or NULL; registry lock */
-    drupe_block *next;    /* in the pool's free list */
+    drupe_memory *next; /* in the pool's free list */
+    bool imported;      /* another process's: not pooled, not counted */
+    /* While it is lent: */
+    drupe_queue *queue;     /* inner reference */
+    drupe_context *context; /* retained */
+    size_t size;            /* as asked for */
+    drupe_mem_kind kind;
+    uint32_t site;
 };
 
+/* A zeroed piece of this pool, without references; freed with free(). NULL without memory. */
+drupe_memory *drupe_memory_new(drupe_pool *pool);
+
 #define DRUPE_POOL_CLASSES 96
+#define DRUPE_POOL_LARGE   DRUPE_POOL_CLASSES       /* the list of those too large for a class */
+#define DRUPE_POOL_NEVER   (DRUPE_POOL_CLASSES + 1) /* goes back to the driver */
 
 struct drupe_pool {
     pthread_mutex_t lock;
     drupe_context *context; /* borrowed: the pool is part of it */
     drupe_device *device;   /* borrowed: a member of the context */
+    drupe_device *root;     /* of the device */
     drupe_mem_kind kind;
-    size_t idle; /* bytes in the free lists */
-    drupe_block *free[DRUPE_POOL_CLASSES];
+    _Atomic(bool) asked; /* the next three are known */
+    bool served;         /* the device has this kind */
+    uint64_t most, keep; /* bytes: one allocation at most; in the free lists at most */
+    size_t idle;         /* bytes in the free lists */
+    drupe_memory *free[DRUPE_POOL_LARGE + 1];
 };
 
 void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *device, drupe_mem_kind kind);
 void drupe_pool_close(drupe_pool *pool);
-/* A block of at least `bytes`, aligned to `align`; limits are checked here. */
+/* The pool of this kind for a queue's device. */
+drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
+/* A piece of at least `bytes`, aligned to `align`, without references; limits are checked here. */
 drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align,
-                             drupe_block **block) DRUPE_MUST_CHECK;
-void drupe_pool_give(drupe_block *block);
+                             drupe_memory **memory) DRUPE_MUST_CHECK;
+void drupe_pool_give(drupe_memory *memory);
+/* Give free pieces back to the driver; the bytes given back. */
 size_t drupe_pool_trim_one(drupe_pool *pool);
 
-drupe_status drupe_registry_add(drupe_block *block) DRUPE_MUST_CHECK;
-void drupe_registry_remove(drupe_block *block);
-void drupe_registry_lend(drupe_block *block, drupe_memory *memory); /* NULL: nobody */
+/* Count `size` bytes as reserved, or leave DRUPE_E_NO_MEMORY for a request of `asked` bytes. */
+drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked) DRUPE_MUST_CHECK;
+void drupe_limit_return(drupe_pool *pool, size_t size);
+/* Make room on a device, each step more costly than the one before. False: there is no such step. */
+bool drupe_limit_make_room(drupe_device *root, unsigned step);
+/* Add to the thread's error what is in use and who holds it. */
+drupe_status drupe_limit_explain(drupe_device *root) DRUPE_MUST_CHECK;
+uint64_t drupe_limit_get(drupe_device *root);
+/* Most bytes to keep for reuse in one pool of the device. */
+uint64_t drupe_limit_keep(drupe_device *root);
+#define DRUPE_WIPE_ASKED 0x80000000u
+uint32_t drupe_limit_wipe(drupe_device *root);
+
+drupe_status drupe_registry_add(drupe_memory *memory) DRUPE_MUST_CHECK;
+void drupe_registry_remove(drupe_memory *memory);
 void drupe_registry_clear(void);
+/* All memory that is lent, each retained, in a malloc'ed list that is *taken* by the caller; without memory
+ * for the list there is none. Returns how many. */
+size_t drupe_registry_lent(drupe_memory ***list);
 /* The memory that [pointer, pointer + bytes) begins in, retained, or NULL when it is not the engine's.
  * DRUPE_E_OUT_OF_RANGE when the range runs past an allocation's end or into one. bytes 0: the address alone.
  */
 drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what,
                                  drupe_memory **memory) DRUPE_MUST_CHECK;
-
-struct drupe_memory {
-    drupe_object object;
-    drupe_queue *queue;     /* inner reference */
-    drupe_context *context; /* retained */
-    drupe_block *block;
-    size_t size;
-    drupe_mem_kind kind;
-};
 
 /* Whether any driver may read and write it as if it were plain host memory. */
 bool drupe_memory_plain(const drupe_memory *memory);

@@ -226,6 +226,12 @@ void drupe_core_cell_release(void *cell)
     if (cell && seen && seen->cell_release) seen->cell_release(cell);
 }
 
+uint32_t drupe_core_site(void)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return seen && seen->site ? seen->site() : 0;
+}
+
 /* --- Closing -------------------------------------------------------------------------------------------- */
 
 static void finish_queues(uint64_t deadline)

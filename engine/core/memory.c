@@ -8,13 +8,7 @@ const char *drupe_mem_kind_name(drupe_mem_kind kind)
     return (unsigned)kind < DRUPE_COUNT_OF(names) ? names[kind] : "unknown";
 }
 
-static drupe_info support_key(drupe_mem_kind kind)
-{
-    if (kind == DRUPE_MEM_DEVICE) return DRUPE_INFO_USM_DEVICE;
-    return kind == DRUPE_MEM_SHARED ? DRUPE_INFO_USM_SHARED : DRUPE_INFO_USM_HOST;
-}
-
-static drupe_status check_request(drupe_device *device, drupe_mem_kind kind, size_t bytes, size_t align)
+static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t align)
 {
     if ((unsigned)kind > DRUPE_MEM_HOST) {
         return drupe_error_set(DRUPE_E_INVALID, "There is no memory kind number %d.", (int)kind);
@@ -23,12 +17,31 @@ static drupe_status check_request(drupe_device *device, drupe_mem_kind kind, siz
     if (align & (align - 1) || align > 4096) {
         return drupe_error_set(DRUPE_E_INVALID, "The alignment %zu is not a power of two up to 4096.", align);
     }
-    if (drupe_device_number(device, support_key(kind), DRUPE_USM_NONE) == DRUPE_USM_NONE) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s has no memory of kind '%s'.%s",
-                               device->filter, drupe_mem_kind_name(kind),
-                               kind == DRUPE_MEM_DEVICE ? "" : " Use device memory and copy.");
-    }
     return DRUPE_OK;
+}
+
+static drupe_status wipe(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    if (!backend->mem_wipe) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
+                               backend->name);
+    }
+    return backend->mem_wipe(pool->context, pool->device, pool->kind, memory->base, memory->room);
+}
+
+/* Hand out a piece that has no references; the last step, after which lookups find it. */
+static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, size_t bytes)
+{
+    drupe_queue_inner_retain(queue);
+    memory->queue = queue;
+    memory->context = drupe_context_retain(queue->context);
+    memory->kind = kind;
+    memory->size = bytes;
+    memory->site = drupe_core_site();
+    atomic_fetch_add_explicit(&queue->slot->live, 1, memory_order_relaxed);
+    atomic_store_explicit(&memory->object.references, 1, memory_order_release);
 }
 
 drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align,
@@ -36,24 +49,16 @@ drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t 
 {
     *memory = NULL;
     DRUPE_TRY(drupe_core_check());
-    DRUPE_TRY(check_request(queue->device, kind, bytes, align));
-    long member = drupe_context_member(queue->context, queue->device);
-    drupe_pool *pool = &queue->context->pools[member * 3 + (long)kind];
-    drupe_memory *fresh =
-        drupe_object_new(queue->slot, queue->slot->backend, DRUPE_OBJECT_MEMORY, sizeof *fresh, 0);
-    if (!fresh) return DRUPE_E_NO_MEMORY;
-    drupe_queue_inner_retain(queue);
-    fresh->queue = queue;
-    fresh->context = drupe_context_retain(queue->context);
-    fresh->kind = kind;
-    fresh->size = bytes;
-    drupe_status status = drupe_pool_take(pool, bytes, align, &fresh->block);
+    DRUPE_TRY(check_request(kind, bytes, align));
+    drupe_pool *pool = drupe_pool_of(queue, kind);
+    drupe_memory *fresh;
+    DRUPE_TRY(drupe_pool_take(pool, bytes, align, &fresh));
+    drupe_status status = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC ? wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
-        drupe_error kept = *drupe_error_last();
-        drupe_memory_release(fresh);
-        return drupe_error_restore(&kept);
+        drupe_pool_give(fresh);
+        return status;
     }
-    drupe_registry_lend(fresh->block, fresh);
+    lend(fresh, queue, kind, bytes);
     *memory = fresh;
     return DRUPE_OK;
 }
@@ -64,22 +69,36 @@ drupe_memory *drupe_memory_retain(drupe_memory *memory)
     return memory;
 }
 
+static void detach(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_registry_remove(memory);
+    pool->context->slot->backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
+    free(memory);
+}
+
 void drupe_memory_release(drupe_memory *memory)
 {
     if (!memory || !drupe_object_release(memory)) return;
-    if (memory->block) {
-        drupe_registry_lend(memory->block, NULL);
-        drupe_pool_give(memory->block);
+    drupe_queue *queue = memory->queue;
+    drupe_context *context = memory->context;
+    drupe_slot *slot = queue->slot;
+    if (memory->imported) {
+        detach(memory);
+    } else {
+        /* What cannot be overwritten is not kept: the driver gets it back. */
+        if (drupe_limit_wipe(memory->pool->root) & DRUPE_WIPE_FREE && wipe(memory) != DRUPE_OK)
+            memory->index = DRUPE_POOL_NEVER;
+        drupe_pool_give(memory);
     }
-    drupe_slot *slot = memory->queue->slot;
-    drupe_queue_inner_release(memory->queue);
-    drupe_context_release(memory->context);
-    drupe_object_free(slot, memory);
+    drupe_queue_inner_release(queue);
+    drupe_context_release(context);
+    atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
 }
 
 void *drupe_memory_pointer(const drupe_memory *memory)
 {
-    return memory->block->base;
+    return memory->base;
 }
 
 size_t drupe_memory_size(const drupe_memory *memory)
@@ -102,11 +121,22 @@ bool drupe_memory_host_accessible(const drupe_memory *memory)
     return memory->kind != DRUPE_MEM_DEVICE;
 }
 
+uint32_t drupe_memory_site(const drupe_memory *memory)
+{
+    return memory->site;
+}
+
+static drupe_info support_key(drupe_mem_kind kind)
+{
+    if (kind == DRUPE_MEM_DEVICE) return DRUPE_INFO_USM_DEVICE;
+    return kind == DRUPE_MEM_SHARED ? DRUPE_INFO_USM_SHARED : DRUPE_INFO_USM_HOST;
+}
+
 bool drupe_memory_plain(const drupe_memory *memory)
 {
-    drupe_device *device = memory->block->pool->device;
     return memory->kind != DRUPE_MEM_DEVICE &&
-           drupe_device_number(device, support_key(memory->kind), DRUPE_USM_NONE) == DRUPE_USM_NATIVE;
+           drupe_device_number(memory->pool->device, support_key(memory->kind), DRUPE_USM_NONE) ==
+               DRUPE_USM_NATIVE;
 }
 
 drupe_memory *drupe_memory_find(const void *pointer)
@@ -118,70 +148,66 @@ drupe_memory *drupe_memory_find(const void *pointer)
     return memory;
 }
 
-/* --- Figures -------------------------------------------------------------------------------------------- */
+/* --- Between processes ---------------------------------------------------------------------------------- */
 
-void drupe_pool_stats_of(drupe_device *device, drupe_pool_stats *stats)
+static drupe_status no_names(const drupe_device *device)
 {
-    drupe_device *root = device->root;
-    stats->used = atomic_load(&root->used);
-    stats->reserved = atomic_load(&root->reserved);
-    stats->peak = atomic_load(&root->peak);
-    stats->count = atomic_load(&root->count);
+    return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                           "Memory of %s cannot be shared between processes. Copy it through host memory, or "
+                           "use the device \"host\".",
+                           device->filter);
 }
 
-static const drupe_info_entry *info_known(drupe_device *device, drupe_info key)
+drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUPE_IPC_BYTES])
 {
-    const drupe_info_entry *entry = &device->info[key];
-    return atomic_load_explicit(&entry->state, memory_order_acquire) == DRUPE_INFO_KNOWN ? entry : NULL;
-}
-
-static bool use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_use *use)
-{
-    if (atomic_load(&device->peak) == 0 && atomic_load(&device->reserved) == 0) return false;
-    const drupe_info_entry *name = info_known(device, DRUPE_INFO_NAME);
-    const drupe_info_entry *total = info_known(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
-    snprintf(use->filter, sizeof use->filter, "%s", device->filter);
-    snprintf(use->name, sizeof use->name, "%s", name && name->text ? name->text : device->filter);
-    use->backend = slot->backend->name;
-    use->used = atomic_load(&device->used);
-    use->reserved = atomic_load(&device->reserved);
-    use->total = total ? total->number[0] : 0;
-    return true;
-}
-
-size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
-{
-    size_t count = 0;
-    if (atomic_load(&drupe_core_forked)) return 0;
-    for (size_t i = 0; i < drupe_slot_count(); i++) {
-        drupe_slot *slot = drupe_slot_at(i);
-        if (pthread_mutex_trylock(&slot->lock) != 0) continue;
-        for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++) {
-            if (use_fill(slot, slot->devices[d], &uses[count])) count++;
-        }
-        pthread_mutex_unlock(&slot->lock);
+    DRUPE_TRY(drupe_core_check());
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    if (!backend->mem_export) return no_names(pool->device);
+    if (memory->imported) {
+        return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }
-    return count;
+    return backend->mem_export(pool->context, pool->device, memory->kind, memory->base, memory->room, handle);
 }
 
-struct trimming {
-    drupe_device *root;
-    size_t freed;
-};
-
-static void trim_context(drupe_context *context, void *user)
+static drupe_status import_into(drupe_memory *memory, const unsigned char handle[DRUPE_IPC_BYTES],
+                                size_t bytes, drupe_queue *queue)
 {
-    struct trimming *trimming = user;
-    for (size_t i = 0; i < context->ndevices * 3; i++) {
-        if (context->pools[i].device->root != trimming->root) continue;
-        trimming->freed += drupe_pool_trim_one(&context->pools[i]);
+    drupe_pool *pool = memory->pool;
+    drupe_context *context = queue->context;
+    const drupe_backend *backend = context->slot->backend;
+    drupe_mem_kind kind = DRUPE_MEM_DEVICE;
+    DRUPE_TRY(backend->mem_import(context, pool->device, handle, &kind, &memory->base, &memory->room));
+    memory->pool = drupe_pool_of(queue, kind);
+    drupe_status status = DRUPE_OK;
+    if (bytes > memory->room) {
+        status = drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                                 "%zu bytes were asked for, the memory behind the handle has %zu.", bytes,
+                                 memory->room);
     }
+    if (status == DRUPE_OK) status = drupe_registry_add(memory);
+    if (status != DRUPE_OK) {
+        backend->mem_detach(context, pool->device, memory->base, memory->room);
+        return status;
+    }
+    lend(memory, queue, kind, bytes ? bytes : memory->room);
+    return DRUPE_OK;
 }
 
-size_t drupe_pool_trim(drupe_device *device)
+drupe_status drupe_memory_import(drupe_queue *queue, const unsigned char handle[DRUPE_IPC_BYTES],
+                                 size_t bytes, drupe_memory **memory)
 {
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    struct trimming trimming = {.root = device->root};
-    drupe_context_each(trim_context, &trimming);
-    return trimming.freed;
+    *memory = NULL;
+    DRUPE_TRY(drupe_core_check());
+    if (!queue->slot->backend->mem_import) return no_names(queue->device);
+    drupe_memory *fresh = drupe_memory_new(drupe_pool_of(queue, DRUPE_MEM_DEVICE));
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->imported = true;
+    drupe_status status = import_into(fresh, handle, bytes, queue);
+    if (status != DRUPE_OK) {
+        free(fresh);
+        return status;
+    }
+    *memory = fresh;
+    return DRUPE_OK;
 }

@@ -1,30 +1,31 @@
-/* Pools: one per (context, member device, kind), of blocks in size classes.
+/* Pools: one per (context, member device, kind), of pieces in size classes.
  *
- * Classes step by a quarter of a power of two, so at most a fifth of a block is unused. Blocks of a page and
- * more are aligned to a page, smaller ones to 64 bytes: alignment needs no classes of its own. The free lists
- * of one pool keep at most a fixed share of the device's memory; what exceeds it goes back to the driver. */
+ * Classes step by a quarter of a power of two, so at most a fifth of a piece is unused; what is too large for
+ * a class has its size rounded to pages and is found again for requests that use seven eighths of it. Pieces
+ * of a page and more are aligned to a page, smaller ones to 64 bytes: alignment needs no classes of its own.
+ * The free lists of one pool keep at most a fixed share of the device's memory; what exceeds it goes back to
+ * the driver. */
 #include "core/core.h"
 #include <stdlib.h>
 
-#define SMALLEST      64u
-#define PAGE          4096u
-#define IDLE_AT_LEAST (256u << 20)
+#define SMALLEST 64u
+#define PAGE     4096u
 
-/* Class 4k + q holds blocks of (4 + q) * 16 * 2^k bytes, q from 0 to 3: 64, 80, 96, 112, 128, 160 ... */
+/* Class 4k + q holds pieces of (4 + q) * 16 * 2^k bytes, q from 0 to 3: 64, 80, 96, 112, 128, 160 ... */
 static size_t class_size(size_t index)
 {
     return (size_t)(4 + index % 4) << (4 + index / 4);
 }
 
-/* The smallest class that holds `bytes`, or DRUPE_POOL_CLASSES when there is none. Sizes below a page that
- * are no multiple of 64 would break the alignment of nothing: every block has an allocation of its own. */
+/* The smallest class that holds `bytes`, or DRUPE_POOL_LARGE when there is none. Sizes below a page that are
+ * no multiple of 64 break the alignment of nothing: every piece has an allocation of its own. */
 static size_t class_of(size_t bytes)
 {
     if (bytes <= SMALLEST) return 0;
     size_t power = 63 - (size_t)__builtin_clzll((unsigned long long)bytes - 1);
     size_t index = (power - 6) * 4;
     while (index < DRUPE_POOL_CLASSES && class_size(index) < bytes) index++;
-    return index;
+    return index < DRUPE_POOL_CLASSES ? index : DRUPE_POOL_LARGE;
 }
 
 void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *device, drupe_mem_kind kind)
@@ -32,37 +33,61 @@ void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *dev
     pthread_mutex_init(&pool->lock, NULL);
     pool->context = context;
     pool->device = device;
+    pool->root = device->root;
     pool->kind = kind;
 }
 
-static void block_free(drupe_block *block)
+drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind)
 {
-    drupe_pool *pool = block->pool;
-    drupe_registry_remove(block);
-    pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind, block->base);
-    atomic_fetch_sub(&pool->device->root->reserved, block->size);
-    free(block);
+    drupe_context *context = queue->context;
+    long member = 0;
+    if (context->devices[0] != queue->device) member = drupe_context_member(context, queue->device);
+    return &context->pools[member * 3 + (long)kind];
+}
+
+drupe_memory *drupe_memory_new(drupe_pool *pool)
+{
+    drupe_memory *memory = calloc(1, sizeof *memory);
+    if (!memory) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe an allocation.");
+        return NULL;
+    }
+    memory->object.kind = DRUPE_OBJECT_MEMORY;
+    memory->object.backend = pool->context->slot->backend;
+    memory->pool = pool;
+    return memory;
+}
+
+/* --- Giving back to the driver -------------------------------------------------------------------------- */
+
+static void piece_free(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_registry_remove(memory);
+    pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind, memory->base);
+    drupe_limit_return(pool, memory->room);
+    free(memory);
 }
 
 size_t drupe_pool_trim_one(drupe_pool *pool)
 {
-    drupe_block *list = NULL;
+    drupe_memory *list = NULL;
     pthread_mutex_lock(&pool->lock);
-    for (size_t i = 0; i < DRUPE_POOL_CLASSES; i++) {
+    for (size_t i = 0; i <= DRUPE_POOL_LARGE; i++) {
         while (pool->free[i]) {
-            drupe_block *block = pool->free[i];
-            pool->free[i] = block->next;
-            block->next = list;
-            list = block;
+            drupe_memory *memory = pool->free[i];
+            pool->free[i] = memory->next;
+            memory->next = list;
+            list = memory;
         }
     }
     pool->idle = 0;
     pthread_mutex_unlock(&pool->lock);
     size_t freed = 0;
     while (list) {
-        drupe_block *next = list->next;
-        freed += list->size;
-        block_free(list);
+        drupe_memory *next = list->next;
+        freed += list->room;
+        piece_free(list);
         list = next;
     }
     return freed;
@@ -74,14 +99,24 @@ void drupe_pool_close(drupe_pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
-/* --- Limits --------------------------------------------------------------------------------------------- */
+/* --- Taking --------------------------------------------------------------------------------------------- */
 
-static void account_take(drupe_device *root, size_t size)
+static drupe_info support_key(drupe_mem_kind kind)
 {
-    uint64_t used = atomic_fetch_add(&root->used, size) + size;
-    uint64_t peak = atomic_load(&root->peak);
-    while (used > peak && !atomic_compare_exchange_weak(&root->peak, &peak, used)) {}
-    atomic_fetch_add(&root->count, 1);
+    if (kind == DRUPE_MEM_DEVICE) return DRUPE_INFO_USM_DEVICE;
+    return kind == DRUPE_MEM_SHARED ? DRUPE_INFO_USM_SHARED : DRUPE_INFO_USM_HOST;
+}
+
+/* What does not change, asked for once. Two threads may do it, with the same answers. */
+static void ask_device(drupe_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->served =
+        drupe_device_number(pool->device, support_key(pool->kind), DRUPE_USM_NONE) != DRUPE_USM_NONE;
+    pool->most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
+    pool->keep = drupe_limit_keep(pool->root);
+    pthread_mutex_unlock(&pool->lock);
+    atomic_store_explicit(&pool->asked, true, memory_order_release);
 }
 
 static double mib(uint64_t bytes)
@@ -89,130 +124,130 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-static drupe_status check_single(drupe_device *device, size_t bytes)
+static drupe_status check_pool(drupe_pool *pool, size_t bytes)
 {
-    uint64_t most = drupe_device_number(device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
-    if (bytes <= most) return DRUPE_OK;
+    if (!atomic_load_explicit(&pool->asked, memory_order_acquire)) ask_device(pool);
+    if (!pool->served) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s has no memory of kind '%s'.%s",
+                               pool->device->filter, drupe_mem_kind_name(pool->kind),
+                               pool->kind == DRUPE_MEM_DEVICE ? "" : " Use device memory and copy.");
+    }
+    if (bytes <= pool->most) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_NO_MEMORY,
                            "%zu bytes (%.1f MiB) were asked for; one allocation on %s may have at most %llu "
                            "bytes (%.1f MiB).",
-                           bytes, mib(bytes), device->filter, (unsigned long long)most, mib(most));
+                           bytes, mib(bytes), pool->device->filter, (unsigned long long)pool->most,
+                           mib(pool->most));
 }
 
-static drupe_status total_exceeded(drupe_device *root, size_t bytes, uint64_t total)
+/* The smallest that is large enough and not much too large. */
+static drupe_memory **find_large(drupe_pool *pool, size_t bytes)
 {
-    uint64_t used = atomic_load(&root->used);
-    return drupe_error_set(
-        DRUPE_E_NO_MEMORY,
-        "%zu bytes (%.1f MiB) were asked for, but %.1f of the %.1f MiB of %s are in use. Delete "
-        "arrays that are not needed, or wait for work that still uses them.",
-        bytes, mib(bytes), mib(used), mib(total), root->filter);
-}
-
-static void trim_context(drupe_context *context, void *user)
-{
-    for (size_t i = 0; i < context->ndevices * 3; i++) {
-        if (context->pools[i].device->root == user) drupe_pool_trim_one(&context->pools[i]);
+    drupe_memory **best = NULL;
+    for (drupe_memory **link = &pool->free[DRUPE_POOL_LARGE]; *link; link = &(*link)->next) {
+        size_t room = (*link)->room;
+        if (room < bytes || room - bytes > room / 8) continue;
+        if (!best || room < (*best)->room) best = link;
     }
+    return best;
 }
 
-/* Reserve `size` bytes of the device's total; gives idle blocks of all pools back when that is needed. */
-static drupe_status reserve(drupe_device *root, size_t size, size_t asked)
+static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index)
 {
-    uint64_t total = drupe_device_number(root, DRUPE_INFO_GLOBAL_MEM_SIZE, UINT64_MAX);
-    for (int attempt = 0; attempt < 2; attempt++) {
-        uint64_t before = atomic_fetch_add(&root->reserved, size);
-        if (size <= total && before <= total - size) return DRUPE_OK;
-        atomic_fetch_sub(&root->reserved, size);
-        if (attempt == 0) drupe_context_each(trim_context, root);
-    }
-    return total_exceeded(root, asked, total);
-}
-
-/* --- Taking and giving ---------------------------------------------------------------------------------- */
-
-static drupe_block *take_idle(drupe_pool *pool, size_t index)
-{
-    if (index >= DRUPE_POOL_CLASSES) return NULL;
     pthread_mutex_lock(&pool->lock);
-    drupe_block *block = pool->free[index];
-    if (block) {
-        pool->free[index] = block->next;
-        pool->idle -= block->size;
+    drupe_memory **link = index == DRUPE_POOL_LARGE ? find_large(pool, bytes) : &pool->free[index];
+    drupe_memory *memory = link ? *link : NULL;
+    if (memory) {
+        *link = memory->next;
+        pool->idle -= memory->room;
     }
     pthread_mutex_unlock(&pool->lock);
-    return block;
+    return memory;
 }
 
-static drupe_status ask_driver(drupe_pool *pool, drupe_block *block)
+static size_t room_for(const drupe_pool *pool, size_t bytes, size_t *index)
 {
+    if (*index != DRUPE_POOL_LARGE && class_size(*index) <= pool->most) return class_size(*index);
+    *index = DRUPE_POOL_LARGE;
+    size_t whole = bytes <= SIZE_MAX - PAGE ? (bytes + PAGE - 1) & ~(size_t)(PAGE - 1) : bytes;
+    return whole <= pool->most ? whole : bytes;
+}
+
+static drupe_status ask_driver(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    size_t align = block->size >= PAGE ? PAGE : SMALLEST;
-    drupe_status status =
-        backend->mem_alloc(pool->context, pool->device, pool->kind, block->size, align, &block->base);
-    if (status != DRUPE_E_NO_MEMORY) return status;
-    drupe_context_each(trim_context, pool->device->root);
-    return backend->mem_alloc(pool->context, pool->device, pool->kind, block->size, align, &block->base);
+    size_t align = memory->room >= PAGE ? PAGE : SMALLEST;
+    DRUPE_TRY(
+        backend->mem_alloc(pool->context, pool->device, pool->kind, memory->room, align, &memory->base));
+    drupe_status status = drupe_registry_add(memory);
+    if (status != DRUPE_OK) backend->mem_free(pool->context, pool->device, pool->kind, memory->base);
+    return status;
 }
 
-static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t index, drupe_block **result)
+static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t index, drupe_memory **result)
 {
-    drupe_device *root = pool->device->root;
-    uint64_t most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
-    size_t size = index < DRUPE_POOL_CLASSES ? class_size(index) : bytes;
-    if (size > most) {
-        size = bytes;
-        index = DRUPE_POOL_CLASSES;
-    }
-    DRUPE_TRY(reserve(root, size, bytes));
-    drupe_block *block = calloc(1, sizeof *block);
-    drupe_status status = DRUPE_OK;
-    if (!block) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe an allocation.");
+    size_t room = room_for(pool, bytes, &index);
+    drupe_memory *memory = drupe_memory_new(pool);
+    if (!memory) return DRUPE_E_NO_MEMORY;
+    memory->room = room;
+    memory->index = index;
+    drupe_status status = drupe_limit_reserve(pool, room, bytes);
     if (status == DRUPE_OK) {
-        *block = (drupe_block){.size = size, .index = index, .pool = pool};
-        status = ask_driver(pool, block);
-    }
-    if (status == DRUPE_OK) {
-        status = drupe_registry_add(block);
-        if (status != DRUPE_OK) {
-            pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind, block->base);
-        }
+        status = ask_driver(memory);
+        if (status != DRUPE_OK) drupe_limit_return(pool, room);
     }
     if (status != DRUPE_OK) {
-        atomic_fetch_sub(&root->reserved, size);
-        free(block);
+        free(memory);
         return status;
     }
-    *result = block;
+    *result = memory;
     return DRUPE_OK;
 }
 
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe_block **block)
+static void count_peak(drupe_use *use, size_t size)
 {
-    DRUPE_TRY(check_single(pool->device, bytes));
+    uint64_t used = atomic_fetch_add_explicit(&use->used, size, memory_order_relaxed) + size;
+    uint64_t peak = atomic_load_explicit(&use->peak, memory_order_relaxed);
+    while (used > peak && !atomic_compare_exchange_weak(&use->peak, &peak, used)) {}
+}
+
+drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe_memory **memory)
+{
+    DRUPE_TRY(check_pool(pool, bytes));
     if (align > SMALLEST && bytes < PAGE) bytes = PAGE;
     size_t index = class_of(bytes);
-    *block = take_idle(pool, index);
-    if (!*block) DRUPE_TRY(take_fresh(pool, bytes, index, block));
-    account_take(pool->device->root, (*block)->size);
+    for (unsigned step = 0;; step++) {
+        *memory = take_idle(pool, bytes, index);
+        if (*memory) break;
+        drupe_status status = take_fresh(pool, bytes, index, memory);
+        if (status == DRUPE_OK) break;
+        if (status != DRUPE_E_NO_MEMORY) return status;
+        drupe_error kept = *drupe_error_last();
+        if (drupe_limit_make_room(pool->root, step)) continue;
+        drupe_error_restore(&kept);
+        return drupe_limit_explain(pool->root);
+    }
+    count_peak(&pool->root->use, (*memory)->room);
+    count_peak(&pool->root->kinds[pool->kind], (*memory)->room);
+    atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
     return DRUPE_OK;
 }
 
-void drupe_pool_give(drupe_block *block)
+void drupe_pool_give(drupe_memory *memory)
 {
-    drupe_pool *pool = block->pool;
-    drupe_device *root = pool->device->root;
-    atomic_fetch_sub(&root->used, block->size);
-    atomic_fetch_sub(&root->count, 1);
-    uint64_t keep = drupe_device_number(root, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) / 8;
-    if (keep < IDLE_AT_LEAST) keep = IDLE_AT_LEAST;
+    drupe_pool *pool = memory->pool;
+    drupe_use *kind = &pool->root->kinds[pool->kind];
+    atomic_fetch_sub_explicit(&pool->root->use.used, memory->room, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&kind->used, memory->room, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&kind->count, 1, memory_order_relaxed);
     pthread_mutex_lock(&pool->lock);
-    bool kept = block->index < DRUPE_POOL_CLASSES && pool->idle + block->size <= keep;
+    bool kept = memory->index <= DRUPE_POOL_LARGE && pool->idle + memory->room <= pool->keep;
     if (kept) {
-        block->next = pool->free[block->index];
-        pool->free[block->index] = block;
-        pool->idle += block->size;
+        memory->next = pool->free[memory->index];
+        pool->free[memory->index] = memory;
+        pool->idle += memory->room;
     }
     pthread_mutex_unlock(&pool->lock);
-    if (!kept) block_free(block);
+    if (!kept) piece_free(memory);
 }

@@ -425,7 +425,7 @@ static PyObject *pool_stats(PyObject *module, PyObject *object)
     drupe_py_state *state = drupe_py_state_of_module(module);
     drupe_device *device = drupe_py_enter(state) ? drupe_py_device_arg(state, object) : NULL;
     if (device == NULL) return NULL;
-    drupe_pool_stats stats = {0, 0, 0, 0};
+    drupe_pool_stats stats;
     drupe_pool_stats_of(device, &stats);
     drupe_device_release(device);
     return Py_BuildValue("{s:K,s:K,s:K,s:K}", "used", (unsigned long long)stats.used, "reserved",

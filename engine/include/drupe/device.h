@@ -117,6 +117,9 @@ DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_
 typedef struct drupe_observer {
     void *(*cell_retain)(void);       /* the cell the calling thread works for, retained, or NULL */
     void (*cell_release)(void *cell); /* NULL-safe */
+    /* The observer's number for the place in its program that the calling thread is at; 0: unknown. Asked
+     * for every allocation: see drupe_memory_site(). */
+    uint32_t (*site)(void);
 } drupe_observer;
 DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 

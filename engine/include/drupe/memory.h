@@ -17,10 +17,12 @@ typedef enum drupe_mem_kind {
 } drupe_mem_kind;
 
 /* Allocate `bytes` (at least 1) for the queue's device in its context, from a pool where one of the size
- * class is free. `align` is 0 (at least 64) or a power of two up to 4096. The content is undefined. Retained;
- * the last release gives it back to the pool, so it may only happen when no work uses it: submissions keep
- * what they use. DRUPE_E_NO_MEMORY tells size and limit; DRUPE_E_UNSUPPORTED when the device lacks the kind.
- */
+ * class is free. `align` is 0 (at least 64) or a power of two up to 4096. The content is undefined unless
+ * drupe_pool_set_wipe() was asked for. Retained; the last release gives it back to the pool, so it may only
+ * happen when no work uses it: submissions keep what they use. DRUPE_E_UNSUPPORTED when the device lacks the
+ * kind. Where there is no room, references of finished work are dropped as by drupe_queue_collect(), free
+ * blocks go back to the driver, and work in flight is waited for, two seconds at most; then DRUPE_E_NO_MEMORY
+ * tells size, use, limit and the largest holders. */
 DRUPE_API drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align,
                                           drupe_memory **memory) DRUPE_MUST_CHECK;
 DRUPE_API drupe_memory *drupe_memory_retain(drupe_memory *memory); /* NULL-safe */
@@ -37,15 +39,78 @@ DRUPE_API const char *drupe_mem_kind_name(drupe_mem_kind kind); /* "device", "sh
 /* The allocation that `pointer` points into, retained, or NULL; a pointer one past the end is not inside. */
 DRUPE_API drupe_memory *drupe_memory_find(const void *pointer);
 
-typedef struct drupe_pool_stats {
+/* The observer's number for the place in the program that allocated it; 0: unknown. */
+DRUPE_API uint32_t drupe_memory_site(const drupe_memory *memory);
+
+/* --- Between processes --------------------------------------------------------------------------------- */
+
+#define DRUPE_IPC_BYTES 128
+
+/* A name for the memory that another process of the same user may give to drupe_memory_import(), valid as
+ * long as the memory lives; it goes into `handle`. Nothing may use the memory during the call.
+ * DRUPE_E_UNSUPPORTED where the backend has no such names. */
+DRUPE_API drupe_status drupe_memory_export(drupe_memory *memory,
+                                           unsigned char handle[DRUPE_IPC_BYTES]) DRUPE_MUST_CHECK;
+/* The memory behind a handle, at an address of this process. Retained. Its first `bytes` are accessible
+ * (0: all). Not counted in the pool's figures. DRUPE_E_NOT_FOUND when the exporting process or its memory is
+ * gone, DRUPE_E_INVALID for bytes that are no handle of this device's backend. */
+DRUPE_API drupe_status drupe_memory_import(drupe_queue *queue, const unsigned char handle[DRUPE_IPC_BYTES],
+                                           size_t bytes, drupe_memory **memory) DRUPE_MUST_CHECK;
+
+/* --- Pools: everything per root device, over its contexts; a sub-device stands for its root ------------- */
+
+typedef struct drupe_pool_use {
     uint64_t used;     /* bytes handed out */
     uint64_t reserved; /* bytes taken from the driver, used ones included */
-    uint64_t peak;     /* most bytes ever handed out */
+    uint64_t peak;     /* most bytes ever handed out, since drupe_pool_reset_peak() */
     uint64_t count;    /* allocations handed out */
+} drupe_pool_use;
+
+typedef struct drupe_pool_stats {
+    uint64_t used, reserved, peak, count; /* over all kinds */
+    uint64_t limit;                       /* most bytes that may be reserved */
+    uint32_t wipe;                        /* bits of drupe_wipe */
+    drupe_pool_use kinds[3];              /* by drupe_mem_kind */
 } drupe_pool_stats;
 
-/* Figures over all kinds of one root device (a sub-device counts for its root). */
 DRUPE_API void drupe_pool_stats_of(drupe_device *device, drupe_pool_stats *stats);
+/* Begin a new peak at what is in use now. */
+DRUPE_API void drupe_pool_reset_peak(drupe_device *device);
+
+/* Reserve no more than so many bytes of the device; 0: what the environment says, else all of it. What is in
+ * use above a new limit stays in use. DRUPE_MEMORY_LIMIT sets the first limit: "4G", "50%" (of the device's
+ * memory), or "host=2G,opencl:gpu=50%" by the beginning of the filter. */
+DRUPE_API void drupe_pool_set_limit(drupe_device *device, uint64_t bytes);
+
+/* When memory is overwritten with zeros, for machines that are shared. DRUPE_MEMORY_WIPE=alloc,free sets it
+ * for all devices. Both make the call wait for the device. */
+typedef enum drupe_wipe {
+    DRUPE_WIPE_ALLOC = 1, /* before it is handed out */
+    DRUPE_WIPE_FREE = 2   /* when it comes back */
+} drupe_wipe;
+/* DRUPE_E_UNSUPPORTED when the backend cannot. */
+DRUPE_API drupe_status drupe_pool_set_wipe(drupe_device *device, uint32_t when) DRUPE_MUST_CHECK;
+
+/* Give free blocks back to the driver. Returns the bytes given back. DRUPE_MEMORY_KEEP=0 in the environment
+ * has every block given back at once (DRUPE_MEMORY_KEEP=1G: at most so much kept by each pool). */
+DRUPE_API size_t drupe_pool_trim(drupe_device *device);
+
+/* --- Who holds what ------------------------------------------------------------------------------------- */
+
+/* Allocations that are alive: one, or all of one device, kind and place in the program. */
+typedef struct drupe_holder {
+    char filter[64]; /* of the device they were made for */
+    drupe_mem_kind kind;
+    uint32_t site;
+    uint64_t bytes, count;
+} drupe_holder;
+
+/* The holders of a root device's memory (NULL: of every device's), those with most bytes first, at most
+ * `capacity`. `merge`: one holder per device, kind and site; else one per allocation. Returns how many there
+ * are. */
+DRUPE_API size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_holder *holders,
+                                      size_t capacity);
+
 /* A root device that memory was taken from. */
 typedef struct drupe_device_use {
     char filter[64], name[128]; /* `name` is the filter until somebody has asked for the device's name */
@@ -57,8 +122,5 @@ typedef struct drupe_device_use {
 /* The devices in use, at most `capacity`. Loads nothing, asks no driver and waits for no lock: a backend that
  * is being opened or closed at this moment is left out. Any thread. Returns how many were written. */
 DRUPE_API size_t drupe_device_uses(drupe_device_use *uses, size_t capacity);
-
-/* Give free blocks back to the driver. Returns the bytes given back. */
-DRUPE_API size_t drupe_pool_trim(drupe_device *device);
 
 #endif

@@ -15,9 +15,9 @@
  * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost.
  *
  * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is retained until
- * it has finished. The references are dropped only inside drupe_submit_*(), drupe_queue_collect() and
- * drupe_queue_release(), on the calling thread: never on a driver's or the engine's own thread. The engine's
- * threads never call back into the caller.
+ * it has finished. The references are dropped only inside drupe_submit_*(), drupe_queue_collect(),
+ * drupe_queue_release() and, when memory is short, drupe_memory_alloc(), on the calling thread: never on a
+ * driver's or the engine's own thread. The engine's threads never call back into the caller.
  *
  * Threads: all functions may be called from any thread; calls on one queue are serialised inside. */
 #ifndef DRUPE_QUEUE_H

@@ -1,0 +1,199 @@
+/* How much memory of a device may be taken, and what happens when there is no more.
+ *
+ * Bytes count from the moment they are asked of a driver until they are given back, so free lists count too.
+ * A request that finds no room goes back to the pool after each step that may have made some, from the
+ * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
+#include "core/core.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_AT_LEAST (256u << 20)
+#define PATIENCE_NS   UINT64_C(2000000000)
+
+/* --- The environment ------------------------------------------------------------------------------------ */
+
+/* "4G", "512M", "50%" of `total`, or plain bytes, at `text`; false when it is none of these. */
+static bool parse_amount(const char *text, size_t length, uint64_t total, uint64_t *bytes)
+{
+    char copy[32], *end;
+    if (length == 0 || length >= sizeof copy || !isdigit((unsigned char)*text)) return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    double number = strtod(copy, &end);
+    static const char units[] = "KMGT";
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (*end == '%' && !end[1]) {
+        number *= (double)total / 100;
+    } else if (unit) {
+        for (const char *at = units; at <= unit; at++) number *= 1024;
+        end++;
+        if (*end == 'i' || *end == 'I') end++;
+        if (*end == 'b' || *end == 'B') end++;
+        if (*end) return false;
+    } else if (*end) {
+        return false;
+    }
+    *bytes = number < 1e19 ? (uint64_t)number : UINT64_MAX;
+    return true;
+}
+
+/* What a variable says for a device: the last of its comma-separated parts that holds for it, "4G" for all
+ * devices, "opencl:gpu=4G" for those whose filter begins so. What cannot be read is passed over. */
+static uint64_t amount_of(const char *variable, const drupe_device *root, uint64_t total, uint64_t fallback)
+{
+    const char *text = getenv(variable);
+    uint64_t bytes = fallback;
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        const char *equals = memchr(text, '=', length);
+        size_t name = equals ? (size_t)(equals - text) : 0;
+        const char *amount = equals ? equals + 1 : text;
+        if (strncmp(root->filter, text, name) == 0) {
+            uint64_t found;
+            if (parse_amount(amount, (size_t)(text + length - amount), total, &found)) bytes = found;
+        }
+        text += length + (text[length] == ',');
+    }
+    return bytes;
+}
+
+uint64_t drupe_limit_keep(drupe_device *root)
+{
+    uint64_t total = drupe_device_number(root, DRUPE_INFO_GLOBAL_MEM_SIZE, 0);
+    uint64_t share = total / 8 > IDLE_AT_LEAST ? total / 8 : IDLE_AT_LEAST;
+    return amount_of("DRUPE_MEMORY_KEEP", root, total, share);
+}
+
+uint32_t drupe_limit_wipe(drupe_device *root)
+{
+    uint32_t wipe = atomic_load_explicit(&root->wipe, memory_order_relaxed);
+    if (wipe & DRUPE_WIPE_ASKED) return wipe;
+    const char *text = getenv("DRUPE_MEMORY_WIPE");
+    uint32_t asked = DRUPE_WIPE_ASKED;
+    if (text && strstr(text, "alloc")) asked |= DRUPE_WIPE_ALLOC;
+    if (text && strstr(text, "free")) asked |= DRUPE_WIPE_FREE;
+    return atomic_compare_exchange_strong(&root->wipe, &wipe, asked) ? asked : wipe;
+}
+
+drupe_status drupe_pool_set_wipe(drupe_device *device, uint32_t when)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (when & ~(uint32_t)(DRUPE_WIPE_ALLOC | DRUPE_WIPE_FREE))
+        return drupe_error_set(DRUPE_E_INVALID, "There is no time to wipe number 0x%x.", when);
+    if (when && !device->slot->backend->mem_wipe) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
+                               device->slot->backend->name);
+    }
+    atomic_store(&device->root->wipe, when | DRUPE_WIPE_ASKED);
+    return DRUPE_OK;
+}
+
+/* --- Limits --------------------------------------------------------------------------------------------- */
+
+static uint64_t limit_of(drupe_device *root)
+{
+    uint64_t limit = atomic_load_explicit(&root->limit, memory_order_relaxed);
+    if (limit) return limit;
+    uint64_t total = drupe_device_number(root, DRUPE_INFO_GLOBAL_MEM_SIZE, UINT64_MAX);
+    uint64_t said = amount_of("DRUPE_MEMORY_LIMIT", root, total, total);
+    if (said == 0) said = 1;
+    if (said > total) said = total;
+    return atomic_compare_exchange_strong(&root->limit, &limit, said) ? said : limit;
+}
+
+void drupe_pool_set_limit(drupe_device *device, uint64_t bytes)
+{
+    atomic_store(&device->root->limit, bytes);
+}
+
+uint64_t drupe_limit_get(drupe_device *root)
+{
+    return limit_of(root);
+}
+
+drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked)
+{
+    drupe_device *root = pool->root;
+    uint64_t limit = limit_of(root);
+    uint64_t before = atomic_fetch_add(&root->use.reserved, size);
+    if (size <= limit && before <= limit - size) {
+        atomic_fetch_add(&root->kinds[pool->kind].reserved, size);
+        return DRUPE_OK;
+    }
+    atomic_fetch_sub(&root->use.reserved, size);
+    return drupe_error_set(DRUPE_E_NO_MEMORY,
+                           "%zu bytes (%.1f MiB) of %s memory were asked for, and %s has no "
+                           "room for them.",
+                           asked, (double)asked / (1 << 20), drupe_mem_kind_name(pool->kind), root->filter);
+}
+
+void drupe_limit_return(drupe_pool *pool, size_t size)
+{
+    atomic_fetch_sub(&pool->root->use.reserved, size);
+    atomic_fetch_sub(&pool->root->kinds[pool->kind].reserved, size);
+}
+
+/* --- Making room ---------------------------------------------------------------------------------------- */
+
+static void finish_queues(drupe_device *root, uint64_t deadline)
+{
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        if (queue->device->root != root) continue;
+        if (deadline)
+            drupe_queue_finish(queue, deadline);
+        else
+            drupe_queue_collect(queue);
+    }
+}
+
+bool drupe_limit_make_room(drupe_device *root, unsigned step)
+{
+    switch (step) {
+    case 0: finish_queues(root, 0); return true;
+    case 1: drupe_pool_trim(root); return true;
+    case 2:
+        finish_queues(root, drupe_deadline(PATIENCE_NS));
+        drupe_pool_trim(root);
+        return true;
+    default: return false;
+    }
+}
+
+/* --- Explaining ----------------------------------------------------------------------------------------- */
+
+static void describe(const drupe_holder *holder, char *text, size_t size)
+{
+    const char *kind = drupe_mem_kind_name(holder->kind);
+    double mib = (double)holder->bytes / (1 << 20);
+    if (holder->count == 1)
+        snprintf(text, size, "%.1f MiB (%s)", mib, kind);
+    else
+        snprintf(text, size, "%.1f MiB in %llu allocations (%s)", mib, (unsigned long long)holder->count,
+                 kind);
+}
+
+drupe_status drupe_limit_explain(drupe_device *root)
+{
+    drupe_error error = *drupe_error_last();
+    drupe_holder largest[3];
+    size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
+    drupe_pool_stats stats;
+    drupe_pool_stats_of(root, &stats);
+    char text[DRUPE_COUNT_OF(largest) * 64 + 32] = "";
+    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");
+        used += strlen(text + used);
+        describe(&largest[i], text + used, sizeof text - used);
+    }
+    size_t used = strlen(error.text);
+    snprintf(
+        error.text + used, sizeof error.text - used,
+        " %.1f MiB are in use by %llu allocation%s, %.1f MiB are reserved, and the limit is %.1f MiB.%s%s "
+        "Delete what is not needed.",
+        (double)stats.used / (1 << 20), (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
+        (double)stats.reserved / (1 << 20), (double)stats.limit / (1 << 20), text, *text ? "." : "");
+    return drupe_error_restore(&error);
+}
