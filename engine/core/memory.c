@@ -1,6 +1,6 @@
 /* USM allocations over the pools of a context. */
 #include "core/core.h"
-#include <stdio.h>
+#include <stdlib.h>
 
 const char *drupe_mem_kind_name(drupe_mem_kind kind)
 {

@@ -177,7 +177,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     }
     kernel_link = link;
     static drupe_observer observer;
-    observer = (drupe_observer){link->cell_retain, link->cell_release};
+    observer = (drupe_observer){.cell_retain = link->cell_retain, .cell_release = link->cell_release};
     drupe_library_observe(&observer);
     if (kernel_has_usage(link)) link->set_usage(drupe_py_usage);
     /* The module lives until the interpreter ends: the kernel calls back into it. */

@@ -242,7 +242,7 @@ static void cell_release(void *released)
  */
 static void cells(struct suite *suite)
 {
-    static const drupe_observer observer = {cell_retain, cell_release};
+    static const drupe_observer observer = {.cell_retain = cell_retain, .cell_release = cell_release};
     struct bench *b = &suite->bench, *other = use_other(suite);
     struct pair pair = new_pair(b->queue);
     cell_thread = pthread_self();

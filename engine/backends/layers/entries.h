@@ -44,10 +44,26 @@
       (context, device, kind, size, align, pointer), context)                                                \
     X(VOID, mem_free, (drupe_context * context, drupe_device * device, drupe_mem_kind kind, void *pointer),  \
       (context, device, kind, pointer), context)                                                             \
+    X(STATUS, mem_wipe,                                                                                      \
+      (drupe_context * context, drupe_device * device, drupe_mem_kind kind, void *pointer, size_t size),     \
+      (context, device, kind, pointer, size), context)                                                       \
+    X(STATUS, mem_export,                                                                                    \
+      (drupe_context * context, drupe_device * device, drupe_mem_kind kind, void *pointer, size_t size,      \
+       unsigned char handle[DRUPE_IPC_BYTES]),                                                               \
+      (context, device, kind, pointer, size, handle), context)                                               \
+    X(STATUS, mem_import,                                                                                    \
+      (drupe_context * context, drupe_device * device, const unsigned char handle[DRUPE_IPC_BYTES],          \
+       drupe_mem_kind *kind, void **pointer, size_t *size),                                                  \
+      (context, device, handle, kind, pointer, size), context)                                               \
+    X(VOID, mem_detach, (drupe_context * context, drupe_device * device, void *pointer, size_t size),        \
+      (context, device, pointer, size), context)                                                             \
     X(STATUS, program_open, (drupe_program * program, const drupe_source *source, char **log),               \
       (program, source, log), program)                                                                       \
     X(VOID, program_close, (drupe_program * program), (program), program)                                    \
     X(STATUS, program_names, (drupe_program * program, char **names), (program, names), program)             \
+    X(STATUS, program_binary, (drupe_program * program, void **bytes, size_t *size), (program, bytes, size), \
+      program)                                                                                               \
+    X(TYPE, program_advice, (drupe_device * device, drupe_language language), (device, language), device)    \
     X(STATUS, kernel_open, (drupe_kernel * kernel, const char *name), (kernel, name), kernel)                \
     X(VOID, kernel_close, (drupe_kernel * kernel), (kernel), kernel)                                         \
     X(STATUS, kernel_number, (drupe_kernel * kernel, drupe_kernel_key key, uint64_t * value),                \
@@ -64,6 +80,10 @@
       (const drupe_submit *s, void *dst, const void *pattern, size_t pattern_size, size_t bytes),            \
       (s, dst, pattern, pattern_size, bytes), s->queue)                                                      \
     X(STATUS, submit_barrier, (const drupe_submit *s), (s), s->queue)                                        \
-    X(STATUS, submit_host, (const drupe_submit *s, drupe_host_fn fn, void *user), (s, fn, user), s->queue)
+    X(STATUS, submit_host, (const drupe_submit *s, drupe_host_fn fn, void *user), (s, fn, user), s->queue)   \
+    X(STATUS, submit_prefetch, (const drupe_submit *s, const void *pointer, size_t bytes),                   \
+      (s, pointer, bytes), s->queue)                                                                         \
+    X(STATUS, submit_advise, (const drupe_submit *s, const void *pointer, size_t bytes, uint32_t advice),    \
+      (s, pointer, bytes, advice), s->queue)
 
 #endif
