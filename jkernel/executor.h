@@ -203,10 +203,15 @@ jk_bytes jk_parent_header(const jk_parent *parent);
  * reply and its comm messages: these keep two sides in step, whether anybody looks or not. */
 void jk_parent_silence(jk_parent *parent, bool silent);
 bool jk_parent_silent(const jk_parent *parent);
+/* The number by which the user knows the cell, In[number]; 0: none, which it is at first. */
+void jk_parent_set_number(jk_parent *parent, unsigned number);
+unsigned jk_parent_number(const jk_parent *parent);
 
 /* The cell that is executing now, retained; NULL between cells. Where several run, in as many shells, the one
  * that began last. */
 jk_parent *jk_server_current_cell(jk_server *server);
+/* Whether this cell executes. Any thread. */
+bool jk_server_cell_runs(jk_server *server, const jk_parent *cell);
 
 /* Publish a message on iopub: `content` and `metadata` are JSON objects (metadata may be empty = {}); buffers
  * are copied. `parent` NULL means no parent ({}). Blocks the caller while the queue is over its limit, at

@@ -2,7 +2,8 @@
  *
  * A reading tour: library.c (what is loaded) -> device.c, filter.c, info.c, split.c -> context.c, program.c,
  * memory.c over pool.c and registry.c -> submit.c (checks) -> queue.c and flight.c (order, keep-alive) ->
- * event.c, failure.c (how it ended) -> hold.c (work that must wait for another context) -> stage.c.
+ * event.c, failure.c (how it ended), trace.c (what is remembered of it) -> hold.c (work that must wait for
+ * another context) -> stage.c.
  *
  * Locks, in the order in which they may be taken:
  *   library.lock     opening backends, default contexts and queues
@@ -19,6 +20,7 @@
 
 #include "backends/backend.h"
 #include "base/base.h"
+#include "drupe/trace.h"
 #include <limits.h>
 
 typedef struct drupe_slot drupe_slot;
@@ -79,8 +81,11 @@ bool drupe_object_release(void *object);
 /* The observer's cell of this thread, retained, or NULL; and its release. */
 void *drupe_core_cell(void);
 void drupe_core_cell_release(void *cell);
-/* The observer's number for where this thread is in its program, or 0. */
+uint32_t drupe_core_cell_number(void *cell); /* 0: none */
+/* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
+/* The line of a place, or 0. Async-signal-safe. */
+int drupe_core_site_line(uint32_t site);
 
 /* --- device.c, info.c ----------------------------------------------------------------------------------- */
 
@@ -347,16 +352,6 @@ void drupe_event_ask_notify(drupe_event *event);
 
 /* --- flight.c: what a queue has submitted and not yet dropped ------------------------------------------- */
 
-typedef enum drupe_work_kind {
-    DRUPE_WORK_KERNEL,
-    DRUPE_WORK_COPY,
-    DRUPE_WORK_FILL,
-    DRUPE_WORK_BARRIER,
-    DRUPE_WORK_HOST,
-    DRUPE_WORK_PREFETCH,
-    DRUPE_WORK_ADVISE
-} drupe_work_kind;
-
 /* What a submission does. Everything in it is borrowed, except in a held flight, which owns `args`. */
 typedef struct drupe_work {
     drupe_work_kind kind;
@@ -386,6 +381,7 @@ struct drupe_flight {
     const char *label; /* static, the kernel's name, or label_copy */
     char label_copy[64];
     uint32_t site;
+    uint32_t cell_number; /* the observer's, 0 = none */
     bool held;
     bool fallible;    /* may fail for a reason that core knows: what follows must wait for it by name */
     drupe_keep *refs; /* dropped when it is over */
@@ -408,6 +404,8 @@ struct drupe_queue {
     drupe_context *context; /* retained */
     drupe_device *device;   /* retained */
     uint32_t flags;
+    uint32_t number;       /* process-wide, from 1 */
+    uint32_t trace_device; /* drupe_trace_device() of its device */
     bool opened;
     pthread_mutex_t lock;
     drupe_flight *head, *tail;        /* in the order of submission */
@@ -482,6 +480,21 @@ drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
  * is no flight. `before`: a held flight to stop at, or NULL. */
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
 void drupe_queue_flush_locked(drupe_queue *queue);
+
+/* --- trace.c -------------------------------------------------------------------------------------------- */
+
+/* A small number for a device's filter string, for drupe_queue's `trace_device`; 0 when there are too many.
+ */
+uint32_t drupe_trace_device(const char *filter);
+/* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */
+void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
+                       size_t used);
+/* It was found to be over. The first call counts. Any thread. */
+void drupe_trace_end(uint64_t number, drupe_trace_status status, uint64_t now);
+/* The device's times of finished work. */
+void drupe_trace_times(uint64_t number, const drupe_times *times);
+/* One record; false when it is gone, or was never written. Async-signal-safe. */
+bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
 
 /* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
 

@@ -58,9 +58,20 @@ static void tell_others(drupe_phase from)
         drupe_hold_announce();
 }
 
+static void trace_complete(drupe_event *event, drupe_phase from)
+{
+    drupe_times times;
+    drupe_trace_end(event->number, DRUPE_TRACE_COMPLETE, drupe_now_ns());
+    if (!(event->queue->flags & DRUPE_QUEUE_PROFILING) || from != DRUPE_PHASE_NATIVE) return;
+    if (event->object.backend->event_times(event, &times) != DRUPE_OK) return;
+    drupe_trace_times(event->number, &times);
+}
+
 void drupe_event_complete(drupe_event *event, drupe_phase from)
 {
-    if (leave_phase(event, from, DRUPE_PHASE_COMPLETE)) tell_others(from);
+    if (!leave_phase(event, from, DRUPE_PHASE_COMPLETE)) return;
+    trace_complete(event, from);
+    tell_others(from);
 }
 
 /* The cause of the first wait that failed, retained, or NULL. */
@@ -90,6 +101,12 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const char *la
     event->cause = cause;
 }
 
+static drupe_trace_status ending_of(const drupe_error *error)
+{
+    if (error->status == DRUPE_E_DEPENDENCY) return DRUPE_TRACE_SKIPPED;
+    return error->status == DRUPE_E_CANCELLED ? DRUPE_TRACE_CANCELLED : DRUPE_TRACE_FAILED;
+}
+
 /* The event is SETTLING and ours. */
 static void write_down(drupe_event *event, drupe_phase from, const drupe_error *error)
 {
@@ -102,6 +119,7 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
         event->error = &event->cause->what.error;
     }
     drupe_queue_blame(event->queue, event->cause, event->number);
+    drupe_trace_end(event->number, ending_of(event->error), drupe_now_ns());
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
     tell_others(from);
 }
@@ -115,6 +133,7 @@ void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *e
 void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label)
 {
     set_dependent(event, drupe_cause_retain(cause), label);
+    drupe_trace_end(event->number, DRUPE_TRACE_SKIPPED, drupe_now_ns());
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
 }
 

@@ -34,7 +34,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
     fresh->cell = NULL;
     fresh->label = "work";
-    fresh->site = 0;
+    fresh->site = fresh->cell_number = 0;
     fresh->held = fresh->fallible = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
@@ -178,8 +178,10 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
 {
     drupe_flight *cut = finished_until(queue), *list = queue->head;
     if (!cut) return NULL;
+    uint64_t now = drupe_now_ns();
     for (drupe_flight *flight = list;; flight = flight->next) {
         if (flight->event && flight->event == queue->guard) queue->guard = NULL;
+        if (!flight->event) drupe_trace_end(flight->number, DRUPE_TRACE_PASSED, now);
         queue->flights--;
         if (flight == cut) break;
     }

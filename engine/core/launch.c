@@ -230,6 +230,7 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
     *over = true;
     drupe_cause *cause = doom(queue, flight);
     if (cause) {
+        drupe_trace_end(flight->number, DRUPE_TRACE_SKIPPED, drupe_now_ns());
         if (flight->event) drupe_event_fail_behind(flight->event, cause, flight->label);
         drupe_cause_release(cause);
         return DRUPE_OK;
@@ -248,6 +249,7 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     drupe_queue *queue = ticket->queue;
     *over = true;
     DRUPE_TRY(drupe_flight_load(flight, ticket));
+    drupe_trace_begin(queue, flight, work, ticket->bytes);
     if (event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
     DRUPE_TRY(place(queue, flight, work, over));
     if (event) *event = drupe_event_retain(flight->event);
@@ -276,11 +278,13 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     drupe_status status = drupe_flight_new(queue, &flight);
     if (status == DRUPE_OK) {
         flight->cell = cell;
+        flight->cell_number = drupe_core_cell_number(cell);
         status = submit_locked(ticket, work, flight, event, &over);
     }
     pthread_mutex_unlock(&queue->lock);
     if (flight && over) {
         drupe_error kept = *drupe_error_last();
+        if (status != DRUPE_OK) drupe_trace_end(flight->number, DRUPE_TRACE_FAILED, drupe_now_ns());
         bool loaded = flight->nrefs > 0 || ticket->nrefs == 0;
         drupe_flight_drop(queue, flight);
         if (!loaded) drupe_keeps_drop(ticket->refs, ticket->nrefs);

@@ -226,10 +226,22 @@ void drupe_core_cell_release(void *cell)
     if (cell && seen && seen->cell_release) seen->cell_release(cell);
 }
 
+uint32_t drupe_core_cell_number(void *cell)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return cell && seen && seen->cell_number ? seen->cell_number(cell) : 0;
+}
+
 uint32_t drupe_core_site(void)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
     return seen && seen->site ? seen->site() : 0;
+}
+
+int drupe_core_site_line(uint32_t site)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return site && seen && seen->site_line ? seen->site_line(site) : 0;
 }
 
 /* --- Closing -------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_queue *all;
+static _Atomic(uint32_t) last_number;
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 
@@ -97,6 +98,8 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     fresh->context = drupe_context_retain(context);
     fresh->device = drupe_device_retain(device);
     fresh->flags = flags;
+    fresh->number = atomic_fetch_add(&last_number, 1) + 1;
+    fresh->trace_device = drupe_trace_device(device->filter);
     pthread_mutex_init(&fresh->lock, NULL);
     fresh->opened = true;
     drupe_status status = slot->backend->queue_open(fresh, flags);
@@ -145,6 +148,11 @@ drupe_context *drupe_queue_context(const drupe_queue *queue)
 uint32_t drupe_queue_flags_of(const drupe_queue *queue)
 {
     return queue->flags;
+}
+
+uint32_t drupe_queue_number(const drupe_queue *queue)
+{
+    return queue->number;
 }
 
 drupe_queue *drupe_queue_walk(drupe_queue *queue)

@@ -86,7 +86,7 @@ static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, con
         .refs = refs->list,
         .nrefs = refs->count,
         .bytes = refs->bytes,
-        .site = s->site,
+        .site = s->site ? s->site : drupe_core_site(),
     };
     refs->count = 0;
     return ticket;

@@ -5,6 +5,7 @@
  * values and finds and retains USM by its address. */
 #include "array.h"
 #include "error.h"
+#include "site.h"
 #include "submit.h"
 
 #define STACK_ARGS 24u
@@ -253,7 +254,7 @@ static drupe_status submit(drupe_py_state *state, const drupe_submission *submis
     if (drupe_py_warm(state, key))
         return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
     drupe_status status;
-    PyThreadState *thread = PyEval_SaveThread();
+    PyThreadState *thread = drupe_py_site_leave();
     status = drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
     PyEval_RestoreThread(thread);
     return status;

@@ -6,19 +6,19 @@
 #include "drupe_link.h"
 #include "error.h"
 #include "objects.h"
+#include "site.h"
 #include "wait.h"
 #include <stddef.h>
 
-#define CLOSE_NS UINT64_C(1000000000)
+#define CLOSE_NS      UINT64_C(1000000000)
+#define CRASH_RECORDS 32
 
 static const drupe_link *kernel_link;
 
 /* An older kernel's table ends earlier. */
-static bool kernel_has_usage(const drupe_link *link)
-{
-    return link != NULL && link->size >= offsetof(drupe_link, set_usage) + sizeof link->set_usage &&
-           link->set_usage != NULL;
-}
+#define KERNEL_HAS(link, field)                                                                              \
+    ((link) != NULL && (link)->size >= offsetof(drupe_link, field) + sizeof(link)->field &&                  \
+     (link)->field != NULL)
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
 
@@ -125,7 +125,8 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
-    if (kernel_has_usage(kernel_link)) kernel_link->set_usage(NULL);
+    if (KERNEL_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
+    if (KERNEL_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
     PyThreadState *thread = PyEval_SaveThread();
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
@@ -155,12 +156,21 @@ static int exit_register(PyObject *module)
     return 0;
 }
 
+/* --- Crashes ------------------------------------------------------------------------------------------- */
+
+static size_t crash_notes(char *text, size_t size)
+{
+    return drupe_trace_text(text, size, CRASH_RECORDS);
+}
+
 /* --- Joining ------------------------------------------------------------------------------------------- */
 
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
     (void)state;
-    if (exit_register(module) < 0) return -1;
+    static drupe_observer observer = {.site = drupe_py_site_ask, .site_line = drupe_py_site_line};
+    if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
+    drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();
     if (PyDict_GetItemString(modules, "drupe._jkernel") == NULL) return 0;
     const drupe_link *link = PyCapsule_Import(DRUPE_LINK_CAPSULE, 0);
@@ -176,10 +186,12 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
         return -1;
     }
     kernel_link = link;
-    static drupe_observer observer;
-    observer = (drupe_observer){.cell_retain = link->cell_retain, .cell_release = link->cell_release};
+    observer.cell_retain = link->cell_retain;
+    observer.cell_release = link->cell_release;
+    if (KERNEL_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     drupe_library_observe(&observer);
-    if (kernel_has_usage(link)) link->set_usage(drupe_py_usage);
+    if (KERNEL_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
+    if (KERNEL_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));
     return 0;

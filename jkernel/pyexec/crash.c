@@ -54,6 +54,7 @@ PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
     memcpy(cell->name, name + (size_t)size - tail, tail);
     cell->size = tail;
     cell->number = number;
+    if (number > 0) jk_link_note_number((unsigned)number);
     cells_noted++;
     Py_RETURN_NONE;
 }

@@ -60,6 +60,27 @@ static int publish(void *cell, const char *msg_type, const char *content, size_t
     return result;
 }
 
+static uint32_t cell_number(void *cell)
+{
+    return cell ? jk_parent_number(cell) : 0;
+}
+
+static int cell_running(void *cell)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return 0;
+    bool running = jk_server_cell_runs(server, cell);
+    jk_kernel_leave();
+    return running;
+}
+
+void jk_link_note_number(unsigned number)
+{
+    jk_parent *parent = cell_of_python_thread();
+    if (parent && jk_parent_number(parent) == 0) jk_parent_set_number(parent, number);
+    jk_parent_release(parent);
+}
+
 static void set_cell_check(int (*check)(void *user), void *user)
 {
     pthread_mutex_lock(&link_mutex);
@@ -101,6 +122,11 @@ size_t jk_link_usage(char *json, size_t size)
     return usage ? usage(json, size) : 0;
 }
 
+static void log_line(const char *line)
+{
+    jk_server_note(line);
+}
+
 static drupe_link link_table = {
     .size = sizeof(drupe_link),
     .version = DRUPE_LINK_VERSION,
@@ -111,6 +137,9 @@ static drupe_link link_table = {
     .set_fault_claim = set_fault_claim,
     .set_crash_notes = set_crash_notes,
     .set_usage = set_usage,
+    .cell_number = cell_number,
+    .cell_running = cell_running,
+    .log = log_line,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)

@@ -119,6 +119,8 @@ void jk_link_clear(void);
 /* The claim and the notes that the engine has registered: for the crash report. Async-signal-safe. */
 int jk_link_claim(int signal, void *siginfo, void *ucontext);
 size_t jk_link_notes(char *text, size_t size);
+/* The calling thread's cell is In[number], unless it has a number already. Needs the GIL. */
+void jk_link_note_number(unsigned number);
 /* The engine's devices for usage_reply. Any thread, no GIL. */
 size_t jk_link_usage(char *json, size_t size);
 /* Run the registered cell check, if any. Main thread. Returns 0, or -1 with the exception it raised. */

@@ -111,6 +111,16 @@ jk_parent *jk_server_current_cell(jk_server *server)
     return cell;
 }
 
+bool jk_server_cell_runs(jk_server *server, const jk_parent *cell)
+{
+    if (!jk_server_alive(server)) return false;
+    pthread_mutex_lock(&server->outbox.lock);
+    const jk_parent *at = server->outbox.cell;
+    while (at && at != cell) at = at->below;
+    pthread_mutex_unlock(&server->outbox.lock);
+    return at != NULL;
+}
+
 static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nbuffers)
 {
     if (nbuffers == 0) return 0;

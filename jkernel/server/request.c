@@ -43,6 +43,16 @@ bool jk_parent_silent(const jk_parent *parent)
     return atomic_load_explicit(&parent->silent, memory_order_relaxed);
 }
 
+void jk_parent_set_number(jk_parent *parent, unsigned number)
+{
+    atomic_store_explicit(&parent->number, number, memory_order_relaxed);
+}
+
+unsigned jk_parent_number(const jk_parent *parent)
+{
+    return atomic_load_explicit(&parent->number, memory_order_relaxed);
+}
+
 /* What the request takes while it waits; the parts that libzmq allocates are estimated. */
 static size_t request_cost(const jk_message *message)
 {

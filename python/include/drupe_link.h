@@ -50,6 +50,13 @@ typedef struct drupe_link {
      * into `json`, at most `size` bytes and not NUL-ended, and return how many; 0 when it does not fit or
      * nothing is open. Must not block. One may be registered; NULL removes it. */
     void (*set_usage)(size_t (*usage)(char *json, size_t size));
+
+    /* The number by which its user knows a cell (borrowed), In[number]; 0 when it has none. Never blocks. */
+    uint32_t (*cell_number)(void *cell);
+    /* Whether the cell (borrowed) still runs: its reply has not been made. */
+    int (*cell_running)(void *cell);
+    /* Append a line to the kernel's log (DRUPE_LOG); without a log nothing happens. */
+    void (*log)(const char *line);
 } drupe_link;
 
 #endif

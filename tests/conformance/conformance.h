@@ -102,6 +102,7 @@ typedef struct conformance_case {
     void (*run)(struct suite *suite);
 } conformance_case;
 extern const conformance_case cases_order[], cases_failure[], cases_keep[], cases_copy[], cases_device[],
-    cases_memory[], cases_program[], cases_time[], cases_graph[], cases_library[];
+    cases_memory[], cases_program[], cases_time[], cases_graph[], cases_library[],
+    cases_trace[];
 
 #endif

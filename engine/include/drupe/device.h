@@ -115,11 +115,13 @@ DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_
 /* What the embedding program tells the engine; see python/include/drupe_link.h for the kernel's. Borrowed
  * until replaced; NULL functions are skipped. Called on the thread that submits. */
 typedef struct drupe_observer {
-    void *(*cell_retain)(void);       /* the cell the calling thread works for, retained, or NULL */
-    void (*cell_release)(void *cell); /* NULL-safe */
+    void *(*cell_retain)(void);          /* the cell the calling thread works for, retained, or NULL */
+    void (*cell_release)(void *cell);    /* NULL-safe */
+    uint32_t (*cell_number)(void *cell); /* what the user calls the cell (borrowed), or 0 */
     /* The observer's number for the place in its program that the calling thread is at; 0: unknown. Asked
-     * for every allocation: see drupe_memory_site(). */
+     * for every allocation, see drupe_memory_site(), and every submission without a site. */
     uint32_t (*site)(void);
+    int (*site_line)(uint32_t site);     /* its line, or 0; any thread, and in signal handlers */
 } drupe_observer;
 DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 

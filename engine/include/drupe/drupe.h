@@ -2,7 +2,7 @@
  *
  * Reading order: status.h (errors and ownership words), device.h (what there is), queue.h (how work is
  * ordered and fails), memory.h (USM), program.h (kernels), cache.h (built
- * programs on disk), array.h (arrays on top of all that). */
+ * programs on disk), array.h (arrays on top of all that), trace.h (what was done lately). */
 #ifndef DRUPE_DRUPE_H
 #define DRUPE_DRUPE_H
 
@@ -14,5 +14,6 @@
 #include "drupe/program.h"
 #include "drupe/queue.h"
 #include "drupe/status.h"
+#include "drupe/trace.h"
 
 #endif

@@ -55,6 +55,8 @@ DRUPE_API bool drupe_queue_last(const drupe_queue *queue);
 DRUPE_API drupe_device *drupe_queue_device(const drupe_queue *queue);   /* borrowed */
 DRUPE_API drupe_context *drupe_queue_context(const drupe_queue *queue); /* borrowed */
 DRUPE_API uint32_t drupe_queue_flags_of(const drupe_queue *queue);
+/* From 1, never used again in this process: what traces and messages call the queue. */
+DRUPE_API uint32_t drupe_queue_number(const drupe_queue *queue);
 
 /* Wait for everything submitted so far. Returns the queue's first unreported error and thereby reports it;
  * DRUPE_E_TIMEOUT when the time is over. */
@@ -199,6 +201,17 @@ DRUPE_API drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_eve
 typedef drupe_status (*drupe_host_fn)(void *user);
 DRUPE_API drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user,
                                          drupe_event **event) DRUPE_MUST_CHECK;
+
+/* What a submission does. */
+typedef enum drupe_work_kind {
+    DRUPE_WORK_KERNEL,
+    DRUPE_WORK_COPY,
+    DRUPE_WORK_FILL,
+    DRUPE_WORK_BARRIER,
+    DRUPE_WORK_HOST,
+    DRUPE_WORK_PREFETCH,
+    DRUPE_WORK_ADVISE
+} drupe_work_kind;
 
 /* --- Errors nobody waited for -------------------------------------------------------------------------- */
 

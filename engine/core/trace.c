@@ -1,0 +1,186 @@
+/* The trace ring.
+ *
+ * A record is sixteen words, and its place follows from its number, so writers share nothing but the counter
+ * of submissions. Word SEQUENCE holds twice the number, plus one while the record is being written: a reader
+ * that finds the same even value before and after has read one record. A writer that comes a whole ring late
+ * finds a later number there and gives up.
+ *
+ * The end is written by whoever finds it, long after and on any thread, in one word that holds the number
+ * until then: of two that find it the first wins, and nobody ends the record of a later lap. */
+#include "core/core.h"
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SEQUENCE,
+    END, /* status in the highest byte; below it the number while PENDING, then the time */
+    SUBMITTED,
+    PLACE, /* cell, site */
+    WHERE, /* queue, device, kind */
+    BYTES,
+    ITEMS,
+    STARTED,
+    ENDED,
+    LABEL,
+    WORDS = 16
+};
+
+#define LABEL_SIZE   ((WORDS - LABEL) * sizeof(uint64_t))
+#define DEVICES_MOST 256u
+#define STATUS_SHIFT 56
+#define BELOW        ((UINT64_C(1) << STATUS_SHIFT) - 1)
+
+static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
+
+/* Filter strings by a small number; 0 has none. Entries are written before they are counted. */
+static char devices[DEVICES_MOST][32];
+static _Atomic(uint32_t) ndevices = 1;
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+
+uint32_t drupe_trace_device(const char *filter)
+{
+    pthread_mutex_lock(&devices_lock);
+    uint32_t count = atomic_load(&ndevices), found = 0;
+    for (uint32_t i = 1; i < count && !found; i++) {
+        if (strncmp(devices[i], filter, sizeof devices[i] - 1) == 0) found = i;
+    }
+    if (!found && count < DEVICES_MOST) {
+        snprintf(devices[count], sizeof devices[count], "%s", filter);
+        found = count;
+        atomic_store(&ndevices, count + 1);
+    }
+    pthread_mutex_unlock(&devices_lock);
+    return found;
+}
+
+/* --- Writing -------------------------------------------------------------------------------------------- */
+
+static _Atomic(uint64_t) *slot_of(uint64_t number)
+{
+    return ring[number % DRUPE_TRACE_RECORDS];
+}
+
+/* Stores are ordered, or a reader could see a word before the odd sequence. */
+static void put(_Atomic(uint64_t) *slot, int word, uint64_t value)
+{
+    atomic_store_explicit(&slot[word], value, memory_order_release);
+}
+
+static uint64_t get(_Atomic(uint64_t) *slot, int word)
+{
+    return atomic_load_explicit(&slot[word], memory_order_acquire);
+}
+
+static void put_label(_Atomic(uint64_t) *slot, const char *label)
+{
+    uint64_t words[WORDS - LABEL] = {0};
+    size_t length = strnlen(label, LABEL_SIZE - 1);
+    memcpy(words, label, length);
+    for (size_t i = 0; i <= length / sizeof *words; i++) put(slot, LABEL + (int)i, words[i]);
+}
+
+static uint64_t items_of(const drupe_work *work)
+{
+    if (work->kind != DRUPE_WORK_KERNEL) return 0;
+    uint64_t items = 1;
+    for (uint32_t d = 0; d < work->range->dims; d++) items *= work->range->global[d];
+    return items;
+}
+
+void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
+                       size_t used)
+{
+    uint64_t number = flight->number;
+    _Atomic(uint64_t) *slot = slot_of(number);
+    uint64_t seen = atomic_load_explicit(&slot[SEQUENCE], memory_order_relaxed);
+    if (seen & 1 || seen >> 1 >= number) return;
+    if (!atomic_compare_exchange_strong_explicit(&slot[SEQUENCE], &seen, number << 1 | 1,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return;
+    bool moves = work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL;
+    put(slot, END, number & BELOW);
+    put(slot, SUBMITTED, drupe_now_ns());
+    put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
+    put(slot, WHERE,
+        (uint64_t)queue->number << 32 | (uint64_t)queue->trace_device << 8 | (uint64_t)work->kind);
+    put(slot, BYTES, moves ? work->bytes : used);
+    put(slot, ITEMS, items_of(work));
+    put(slot, STARTED, 0);
+    put(slot, ENDED, 0);
+    put_label(slot, flight->label);
+    put(slot, SEQUENCE, number << 1);
+}
+
+void drupe_trace_end(uint64_t number, drupe_trace_status status, uint64_t now)
+{
+    uint64_t pending = number & BELOW, over = (uint64_t)status << STATUS_SHIFT | (now & BELOW);
+    atomic_compare_exchange_strong_explicit(&slot_of(number)[END], &pending, over, memory_order_release,
+                                            memory_order_relaxed);
+}
+
+void drupe_trace_times(uint64_t number, const drupe_times *times)
+{
+    _Atomic(uint64_t) *slot = slot_of(number);
+    uint64_t mine = number << 1;
+    if (!atomic_compare_exchange_strong_explicit(&slot[SEQUENCE], &mine, mine | 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return;
+    put(slot, STARTED, times->started);
+    put(slot, ENDED, times->ended);
+    put(slot, SEQUENCE, mine & ~UINT64_C(1));
+}
+
+/* --- Reading -------------------------------------------------------------------------------------------- */
+
+bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
+{
+    _Atomic(uint64_t) *slot = slot_of(number);
+    if (get(slot, SEQUENCE) != number << 1) return false;
+    uint64_t end = get(slot, END), place = get(slot, PLACE), where = get(slot, WHERE);
+    uint32_t device = where >> 8 & 0xffffff;
+    *record = (drupe_trace_record){
+        .id = number,
+        .submitted_ns = get(slot, SUBMITTED),
+        .seen_ns = end >> STATUS_SHIFT ? end & BELOW : 0,
+        .started_ns = get(slot, STARTED),
+        .ended_ns = get(slot, ENDED),
+        .bytes = get(slot, BYTES),
+        .items = get(slot, ITEMS),
+        .queue = (uint32_t)(where >> 32),
+        .cell = (uint32_t)(place >> 32),
+        .site = (uint32_t)place,
+        .kind = (uint8_t)where,
+        .status = (uint8_t)(end >> STATUS_SHIFT),
+    };
+    uint64_t label[WORDS - LABEL];
+    for (int i = LABEL; i < WORDS; i++) label[i - LABEL] = get(slot, i);
+    memcpy(record->label, label, sizeof record->label);
+    record->label[sizeof record->label - 1] = '\0';
+    if (device < atomic_load(&ndevices)) memcpy(record->device, devices[device], sizeof record->device);
+    return get(slot, SEQUENCE) == number << 1;
+}
+
+uint64_t drupe_trace_latest(void)
+{
+    return drupe_flight_latest();
+}
+
+size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capacity)
+{
+    uint64_t last = drupe_trace_latest(), number = after + 1;
+    size_t count = 0;
+    if (last >= DRUPE_TRACE_RECORDS && number <= last - DRUPE_TRACE_RECORDS)
+        number = last - DRUPE_TRACE_RECORDS + 1;
+    for (; number <= last && count < capacity; number++) count += drupe_trace_one(number, &records[count]);
+    return count;
+}
+
+const char *drupe_trace_status_name(drupe_trace_status status)
+{
+    static const char *const names[DRUPE_TRACE_STATUS_COUNT] = {
+        [DRUPE_TRACE_PENDING] = "pending", [DRUPE_TRACE_COMPLETE] = "complete",
+        [DRUPE_TRACE_PASSED] = "passed",   [DRUPE_TRACE_FAILED] = "failed",
+        [DRUPE_TRACE_SKIPPED] = "skipped", [DRUPE_TRACE_CANCELLED] = "cancelled",
+    };
+    return (unsigned)status < DRUPE_TRACE_STATUS_COUNT ? names[status] : "unknown";
+}

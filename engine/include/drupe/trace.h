@@ -1,0 +1,55 @@
+/* What the engine has done lately: one record per submission in a ring that is always on.
+ *
+ * The ring is written while work is submitted and when it is found to be over, and may be read at the same
+ * time, from any thread and inside a signal handler: readers take no lock and stop nobody. A record that is
+ * overwritten while it is read is left out.
+ *
+ * What a record does not say. The engine learns that work is over when it looks, so `seen_ns` is the latest
+ * that the work can have ended, not when it ended; the device's own times are known on profiling queues.
+ * Work that was submitted without an event has no end of its own: it is PASSED when something behind it on
+ * its queue, or the queue itself, was found to be over. */
+#ifndef DRUPE_TRACE_H
+#define DRUPE_TRACE_H
+
+#include "drupe/queue.h"
+
+#define DRUPE_TRACE_RECORDS 8192u /* how many the ring holds */
+
+typedef enum drupe_trace_status {
+    DRUPE_TRACE_PENDING,   /* not known to be over */
+    DRUPE_TRACE_COMPLETE,  /* over, without a failure */
+    DRUPE_TRACE_PASSED,    /* over; it had no event that could tell a failure */
+    DRUPE_TRACE_FAILED,    /* failed, in the submission or later */
+    DRUPE_TRACE_SKIPPED,   /* did not run: something before it had failed */
+    DRUPE_TRACE_CANCELLED, /* did not run: it was given up */
+    DRUPE_TRACE_STATUS_COUNT
+} drupe_trace_status;
+
+typedef struct drupe_trace_record {
+    uint64_t id;                   /* number of the submission, from 1; increasing, and some are missing */
+    uint64_t submitted_ns;         /* CLOCK_MONOTONIC */
+    uint64_t seen_ns;              /* CLOCK_MONOTONIC: when it was found to be over; 0: not yet */
+    uint64_t started_ns, ended_ns; /* of the device's clock; 0: not known */
+    uint64_t bytes;                /* COPY, FILL: how many; else the size of the memory that it uses */
+    uint64_t items;                /* KERNEL: work-items */
+    uint32_t queue;                /* drupe_queue_number() */
+    uint32_t cell;                 /* the observer's number of the cell; 0: none */
+    uint32_t site;                 /* drupe_submission's */
+    uint8_t kind;                  /* drupe_work_kind */
+    uint8_t status;                /* drupe_trace_status */
+    char device[32];               /* filter string */
+    char label[56];                /* cut to fit */
+} drupe_trace_record;
+
+/* Copy records with ids above `after`, oldest first, at most `capacity`; returns how many. Call again with
+ * the id of the last one for more. Async-signal-safe. */
+DRUPE_API size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capacity);
+/* The id of the latest submission; 0: none yet. Async-signal-safe. */
+DRUPE_API uint64_t drupe_trace_latest(void);
+/* The last `count` records as lines of UTF-8, oldest first, as many of the latest as fit; returns the bytes
+ * written, without a NUL. Async-signal-safe. */
+DRUPE_API size_t drupe_trace_text(char *text, size_t size, size_t count);
+/* "pending" and so on; never NULL. */
+DRUPE_API const char *drupe_trace_status_name(drupe_trace_status status);
+
+#endif

@@ -1,0 +1,199 @@
+/* Where submissions come from, at the price of a look into a table.
+ *
+ * A place is a code object and an offset; the line is worked out only when somebody wants to see it. Places
+ * are numbered as they come, and the table holds the latest, with a reference to each code object. A hash of
+ * four slots a bucket finds the number of a place that was seen before; a stale slot is recognised by its
+ * number, so nothing has to be removed from it.
+ *
+ * The table changes under the GIL. Lines are also asked for by threads without it and in signal handlers:
+ * `guard` keeps a code object from going away meanwhile, and is only ever tried there. */
+#include "site.h"
+#include <pthread.h>
+#include <sched.h>
+#if PY_VERSION_HEX < 0x030C0000
+/* Before 3.12 there is no other way to the running frame but to have an object made of it. */
+#define Py_BUILD_CORE 1
+#include "internal/pycore_frame.h"
+#undef Py_BUILD_CORE
+#endif
+
+#define SITES_MOST  2048u /* powers of two */
+#define HASH_SIZE   4096u
+#define BUCKET      4u
+#define GUARD_TRIES 1000
+
+typedef struct site {
+    uint32_t number; /* 0: free */
+    int offset;
+    bool own; /* in this package: the caller is meant */
+    PyCodeObject *code;
+} site;
+
+static site sites[SITES_MOST];
+static uint32_t hash[HASH_SIZE];
+static uint32_t last_number;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static PyObject *own_folder; /* str */
+static _Thread_local uint32_t left_at;
+
+static site *site_of(uint32_t number)
+{
+    site *found = &sites[number % SITES_MOST];
+    return number != 0 && found->number == number ? found : NULL;
+}
+
+/* --- Interning ----------------------------------------------------------------------------------------- */
+
+static uint32_t *bucket_of(const PyCodeObject *code, int offset)
+{
+    uint64_t key = (uint64_t)(uintptr_t)code ^ (uint64_t)(uint32_t)offset << 40;
+    return &hash[(size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 52) & (HASH_SIZE - BUCKET)];
+}
+
+static bool is_own(const PyCodeObject *code)
+{
+    if (own_folder == NULL) return false;
+    return PyUnicode_Tailmatch(code->co_filename, own_folder, 0, PY_SSIZE_T_MAX, -1) == 1;
+}
+
+static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
+{
+    uint32_t number = ++last_number;
+    if (number == 0) number = ++last_number;
+    site *fresh = &sites[number % SITES_MOST];
+    pthread_mutex_lock(&guard);
+    PyCodeObject *old = fresh->code;
+    *fresh = (site){number, offset, is_own(code), (PyCodeObject *)Py_NewRef((PyObject *)code)};
+    pthread_mutex_unlock(&guard);
+    unsigned slot = number % BUCKET;
+    for (unsigned i = 0; i < BUCKET; i++)
+        if (site_of(bucket[i]) == NULL) slot = i;
+    bucket[slot] = number;
+    Py_XDECREF(old);
+    return fresh;
+}
+
+static site site_intern(PyCodeObject *code, int offset)
+{
+    uint32_t *bucket = bucket_of(code, offset);
+    for (unsigned i = 0; i < BUCKET; i++) {
+        site *seen = site_of(bucket[i]);
+        if (seen != NULL && seen->code == code && seen->offset == offset) return *seen;
+    }
+    return *site_add(code, offset, bucket);
+}
+
+/* The nearest caller outside of this package, through frame objects: slow, and rare. */
+static uint32_t site_of_caller(void)
+{
+    uint32_t number = 0;
+    PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
+    while (frame != NULL && number == 0) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        int offset = PyFrame_GetLasti(frame);
+        site found = offset < 0 ? (site){.own = true} : site_intern(code, offset);
+        if (!found.own) number = found.number;
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(code);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    Py_XDECREF(frame);
+    return number;
+}
+
+#if PY_VERSION_HEX >= 0x030C0000
+static PyObject *running(int *offset)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    struct _PyInterpreterFrame *frame = PyThreadState_Get()->current_frame;
+#else
+    struct _PyInterpreterFrame *frame = PyThreadState_Get()->cframe->current_frame;
+#endif
+    if (frame == NULL) return NULL;
+    *offset = PyUnstable_InterpreterFrame_GetLasti(frame);
+    return PyUnstable_InterpreterFrame_GetCode(frame);
+}
+#else
+static PyObject *running(int *offset)
+{
+    const _PyInterpreterFrame *frame = PyThreadState_Get()->cframe->current_frame;
+    if (frame == NULL) return NULL;
+    *offset = _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
+    return Py_NewRef((PyObject *)frame->f_code);
+}
+#endif
+
+uint32_t drupe_py_site(void)
+{
+    int offset = -1;
+    PyObject *code = running(&offset);
+    if (code == NULL) return 0;
+    uint32_t number = 0;
+    if (PyCode_Check(code) && offset >= 0) {
+        site found = site_intern((PyCodeObject *)code, offset);
+        number = found.own ? site_of_caller() : found.number;
+    }
+    Py_DECREF(code);
+    return number;
+}
+
+uint32_t drupe_py_site_ask(void)
+{
+    return PyGILState_Check() ? drupe_py_site() : left_at;
+}
+
+PyThreadState *drupe_py_site_leave(void)
+{
+    left_at = drupe_py_site();
+    return PyEval_SaveThread();
+}
+
+/* --- Looking ------------------------------------------------------------------------------------------- */
+
+int drupe_py_site_line(uint32_t number)
+{
+    int tries = 0, line = 0;
+    while (pthread_mutex_trylock(&guard) != 0) {
+        if (++tries > GUARD_TRIES) return 0;
+        (void)sched_yield();
+    }
+    const site *found = site_of(number);
+    if (found != NULL) line = PyCode_Addr2Line(found->code, found->offset);
+    pthread_mutex_unlock(&guard);
+    return line > 0 ? line : 0;
+}
+
+PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)
+{
+    const site *found = site_of(number);
+    if (found == NULL) return NULL;
+    *offset = found->offset;
+    return (PyCodeObject *)Py_NewRef((PyObject *)found->code);
+}
+
+/* --- Life ---------------------------------------------------------------------------------------------- */
+
+int drupe_py_site_init(PyObject *module)
+{
+    PyObject *file = PyModule_GetFilenameObject(module);
+    if (file == NULL) return -1;
+    Py_ssize_t slash = PyUnicode_FindChar(file, '/', 0, PyUnicode_GET_LENGTH(file), -1);
+    PyObject *folder = slash < 0 ? NULL : PyUnicode_Substring(file, 0, slash + 1);
+    Py_DECREF(file);
+    if (slash >= 0 && folder == NULL) return -1;
+    Py_XSETREF(own_folder, folder);
+    return 0;
+}
+
+void drupe_py_site_clear(void)
+{
+    for (size_t i = 0; i < SITES_MOST; i++) {
+        pthread_mutex_lock(&guard);
+        PyCodeObject *code = sites[i].code;
+        sites[i] = (site){.number = 0};
+        pthread_mutex_unlock(&guard);
+        Py_XDECREF(code);
+    }
+    Py_CLEAR(own_folder);
+}

@@ -1,0 +1,27 @@
+/* Places in Python programs by a small number, which travels with a submission. */
+#ifndef DRUPE_PYTHON_SITE_H
+#define DRUPE_PYTHON_SITE_H
+
+#include "state.h"
+
+/* The place that the calling thread's Python code is at, this package's own code left out; 0: none. Needs the
+ * GIL. */
+uint32_t drupe_py_site(void);
+/* For core, which asks where a submission without a site comes from: as above, and without the GIL what
+ * drupe_py_site_leave() has noted on this thread. */
+uint32_t drupe_py_site_ask(void);
+/* PyEval_SaveThread() for a stretch that may submit. */
+PyThreadState *drupe_py_site_leave(void);
+
+/* Its line, or 0 when it is not known any more: the oldest of many are forgotten. Any thread, without the
+ * GIL, async-signal-safe. */
+int drupe_py_site_line(uint32_t site);
+/* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
+PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
+
+/* What the module's own code is; 0, or -1 with an exception. */
+int drupe_py_site_init(PyObject *module);
+/* Drop all code objects: the interpreter ends. */
+void drupe_py_site_clear(void);
+
+#endif

@@ -1,0 +1,187 @@
+/* The trace ring: what it says of each submission, how it ends, and that reading it needs nobody's leave. */
+#include "drupe/trace.h"
+#include "conformance.h"
+#include <stdio.h>
+
+#define N 16
+
+static drupe_trace_record last_labelled(const char *label)
+{
+    static drupe_trace_record records[DRUPE_TRACE_RECORDS];
+    drupe_trace_record found = {.id = 0};
+    size_t count = drupe_trace_read(0, records, COUNT(records));
+    for (size_t i = 0; i < count; i++) {
+        assert_true(i == 0 || records[i].id > records[i - 1].id);
+        if (strcmp(records[i].label, label) == 0) found = records[i];
+    }
+    assert_true(found.id > 0);
+    return found;
+}
+
+static void tells(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_memory *memory = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    uint64_t pattern = 1;
+    drupe_submission s = {.queue = b->queue, .label = "traced fill", .site = 77};
+    drupe_event *event;
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(memory), &pattern, 8, N * 8, &event));
+    drupe_trace_record record = last_labelled("traced fill");
+    assert_int_equal(record.kind, DRUPE_WORK_FILL);
+    assert_int_equal(record.bytes, N * 8);
+    assert_int_equal(record.site, 77);
+    assert_int_equal(record.queue, drupe_queue_number(b->queue));
+    assert_string_equal(record.device, drupe_device_filter(b->device));
+    assert_true(record.id <= drupe_trace_latest() && record.submitted_ns > 0);
+    OK(drupe_event_wait(event, DRUPE_FOREVER));
+    record = last_labelled("traced fill");
+    assert_int_equal(record.status, DRUPE_TRACE_COMPLETE);
+    assert_true(record.seen_ns >= record.submitted_ns);
+    assert_int_equal(record.started_ns, 0);
+    drupe_event_release(event);
+    OK(submit_mad(b, b->queue, memory, memory, N, 1, 1, NULL, 0, NULL));
+    assert_int_equal(last_labelled("test_mad").items, N);
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    drupe_queue_collect(b->queue);
+    assert_int_equal(last_labelled("test_mad").status, DRUPE_TRACE_PASSED);
+    drupe_memory_release(memory);
+}
+
+static void ends(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_memory *memory = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    struct gate gate;
+    gate_init(&gate);
+    gate.result = DRUPE_E_INVALID;
+    drupe_event *cause = submit_gate(b->queue, &gate), *behind;
+    OK(submit_mad(b, b->queue, memory, memory, N, 1, 1, NULL, 0, &behind));
+    assert_int_equal(last_labelled("gate").status, DRUPE_TRACE_PENDING);
+    assert_int_equal(last_labelled("gate").seen_ns, 0);
+    gate_open(&gate);
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    assert_int_equal(last_labelled("gate").status, DRUPE_TRACE_FAILED);
+    assert_int_equal(last_labelled("test_mad").status, DRUPE_TRACE_SKIPPED);
+    char text[4096];
+    size_t size = drupe_trace_text(text, sizeof text - 1, 2);
+    text[size] = '\0';
+    assert_non_null(strstr(text, "'gate'"));
+    assert_non_null(strstr(text, "failed when looked at"));
+    assert_non_null(strstr(text, "kernel 'test_mad'"));
+    assert_true(text[size - 1] == '\n');
+    drupe_event_release(cause);
+    drupe_event_release(behind);
+    drupe_memory_release(memory);
+    gate_destroy(&gate);
+}
+
+/* What does not fit is what is older, line by line. */
+static void short_texts(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_submission s = {.queue = b->queue, .label = "line\nbreak"};
+    for (int i = 0; i < 40; i++) OK(drupe_submit_barrier(&s, NULL));
+    char text[8192];
+    size_t whole = drupe_trace_text(text, sizeof text, 32), lines = 0;
+    for (size_t i = 0; i < whole; i++) lines += text[i] == '\n';
+    assert_int_equal(lines, 32);
+    for (size_t room = 0; room < 400; room++) {
+        char part[400];
+        size_t size = drupe_trace_text(part, room, 32);
+        assert_true(size <= room && (size == 0 || (part[0] == '#' && part[size - 1] == '\n')));
+    }
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+}
+
+static void device_times(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *queue;
+    OK(drupe_queue_open(b->context, b->device, DRUPE_QUEUE_PROFILING, &queue));
+    drupe_memory *memory = new_memory(queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_event *event;
+    drupe_times times;
+    OK(submit_mad(b, queue, memory, memory, N, 1, 0, NULL, 0, &event));
+    OK(drupe_event_wait(event, DRUPE_FOREVER));
+    if (drupe_event_times(event, &times) == DRUPE_OK) {
+        drupe_trace_record record = last_labelled("test_mad");
+        assert_int_equal(record.started_ns, times.started);
+        assert_int_equal(record.ended_ns, times.ended);
+    }
+    drupe_event_release(event);
+    drupe_memory_release(memory);
+    drupe_queue_release(queue);
+}
+
+/* --- Many writers, many laps, readers all the while ----------------------------------------------------- */
+
+#define WRITERS 3
+#define ROUNDS  6000
+
+static _Atomic(bool) writers_over;
+
+static void *write_much(void *user)
+{
+    drupe_submission s = {
+        .queue = user, .label = "the very long label of a lap, long enough to tear", .site = 9};
+    for (int i = 0; i < ROUNDS; i++) {
+        if (drupe_submit_barrier(&s, NULL) != DRUPE_OK) return user;
+    }
+    return NULL;
+}
+
+static void check_whole(const drupe_trace_record *record)
+{
+    if (strncmp(record->label, "the very", 8) != 0) return;
+    assert_string_equal(record->label, "the very long label of a lap, long enough to tear");
+    assert_int_equal(record->site, 9);
+    assert_int_equal(record->kind, DRUPE_WORK_BARRIER);
+    assert_true(record->status < DRUPE_TRACE_STATUS_COUNT);
+    assert_true(record->seen_ns == 0 || record->seen_ns >= record->submitted_ns);
+}
+
+static void *read_much(void *user)
+{
+    size_t *whole = user;
+    static _Thread_local drupe_trace_record records[512];
+    do {
+        uint64_t latest = drupe_trace_latest();
+        size_t count = drupe_trace_read(latest > 400 ? latest - 400 : 0, records, COUNT(records));
+        for (size_t i = 0; i < count; i++) check_whole(&records[i]);
+        *whole += count;
+    } while (!writers_over);
+    return NULL;
+}
+
+static void read_while_written(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *queues[WRITERS];
+    pthread_t writers[WRITERS], reader;
+    size_t whole = 0;
+    writers_over = false;
+    assert_int_equal(pthread_create(&reader, NULL, read_much, &whole), 0);
+    for (int i = 0; i < WRITERS; i++) {
+        OK(drupe_queue_open(b->context, b->device, 0, &queues[i]));
+        assert_int_equal(pthread_create(&writers[i], NULL, write_much, queues[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        void *failed;
+        pthread_join(writers[i], &failed);
+        assert_null(failed);
+        OK(drupe_queue_wait(queues[i], DRUPE_FOREVER));
+        drupe_queue_release(queues[i]);
+    }
+    writers_over = true;
+    pthread_join(reader, NULL);
+    assert_true(whole > 0);
+}
+
+const conformance_case cases_trace[] = {
+    {"tells", tells},
+    {"ends", ends},
+    {"short_texts", short_texts},
+    {"device_times", device_times},
+    {"read_while_written", read_while_written},
+    {NULL, NULL},
+};
