@@ -136,6 +136,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_array_forget();
     (void)drupe_library_close(0);
     PyEval_RestoreThread(thread);
+    drupe_py_site_clear();
     drupe_py_hold_drain();
     Py_RETURN_NONE;
 }

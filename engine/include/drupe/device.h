@@ -121,7 +121,7 @@ typedef struct drupe_observer {
     /* The observer's number for the place in its program that the calling thread is at; 0: unknown. Asked
      * for every allocation, see drupe_memory_site(), and every submission without a site. */
     uint32_t (*site)(void);
-    int (*site_line)(uint32_t site);     /* its line, or 0; any thread, and in signal handlers */
+    int (*site_line)(uint32_t site); /* its line, or 0; any thread, and in signal handlers */
 } drupe_observer;
 DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 
