@@ -76,8 +76,10 @@ static size_t list_places(struct suite *suite, struct bench *far, struct place *
     size_t count = 0;
     places[count++] = (struct place){.bench = NULL};
     for (int kind = 0; kind < 3; kind++) {
-        places[count++] = (struct place){.bench = &suite->bench, .kind = (drupe_mem_kind)kind};
-        if (far) places[count++] = (struct place){.bench = far, .kind = (drupe_mem_kind)kind};
+        if (has_kind(&suite->bench, (drupe_mem_kind)kind))
+            places[count++] = (struct place){.bench = &suite->bench, .kind = (drupe_mem_kind)kind};
+        if (far && has_kind(far, (drupe_mem_kind)kind))
+            places[count++] = (struct place){.bench = far, .kind = (drupe_mem_kind)kind};
     }
     return count;
 }

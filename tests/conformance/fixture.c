@@ -18,6 +18,8 @@ static const char opencl_source[] =
 static const struct fixture fixtures[] = {
     {"host", "host", DRUPE_LANG_BUILTIN, NULL},
     {"opencl", "opencl:cpu,opencl", DRUPE_LANG_OPENCL_C, opencl_source},
+    /* A GPU whose driver has device memory only. */
+    {"coarse", "opencl:gpu", DRUPE_LANG_OPENCL_C, opencl_source},
 };
 
 const struct fixture *fixture_find(const char *backend)
@@ -118,6 +120,17 @@ void skip_known(const struct suite *suite, const char *name)
 }
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
+
+bool has_kind(const struct bench *bench, drupe_mem_kind kind)
+{
+    static const drupe_info keys[] = {DRUPE_INFO_USM_DEVICE, DRUPE_INFO_USM_SHARED, DRUPE_INFO_USM_HOST};
+    return drupe_device_number(bench->device, keys[kind], DRUPE_USM_NONE) != DRUPE_USM_NONE;
+}
+
+drupe_mem_kind kind_or_device(const struct bench *bench, drupe_mem_kind kind)
+{
+    return has_kind(bench, kind) ? kind : DRUPE_MEM_DEVICE;
+}
 
 drupe_memory *new_memory(drupe_queue *queue, drupe_mem_kind kind, size_t bytes)
 {

@@ -106,7 +106,8 @@ static void open_graph(struct graph *graph, struct suite *suite, uint64_t seed, 
     for (size_t i = 0; i < BUFFERS; i++) {
         struct buffer *buffer = &graph->buffers[i];
         buffer->bench = graph->benches[i % graph->nbenches];
-        buffer->memory = new_memory(buffer->bench->queue, (drupe_mem_kind)(i / graph->nbenches % 3), N * 8);
+        drupe_mem_kind kind = kind_or_device(buffer->bench, (drupe_mem_kind)(i / graph->nbenches % 3));
+        buffer->memory = new_memory(buffer->bench->queue, kind, N * 8);
         for (size_t k = 0; k < N; k++) buffer->oracle[k] = i + 1;
         fill_u64(buffer->bench->queue, buffer->memory, i + 1, N);
         OK(drupe_queue_wait(buffer->bench->queue, DRUPE_FOREVER));

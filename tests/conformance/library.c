@@ -7,14 +7,14 @@
 static void leaks_are_counted(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_SHARED, 800);
+    drupe_memory *m = new_memory(b->queue, kind_or_device(b, DRUPE_MEM_SHARED), 800);
     fill_u64(b->queue, m, 1, 100);
     drupe_event *event;
     drupe_submission s = {.queue = b->queue};
     OK(drupe_submit_barrier(&s, &event));
     bench_close(b);
     assert_true(drupe_library_close(SECOND) > 0);
-    memset(drupe_memory_pointer(m), 0, 800);
+    if (drupe_memory_host_accessible(m)) memset(drupe_memory_pointer(m), 0, 800);
     assert_int_equal(drupe_event_state_of(event), DRUPE_EVENT_COMPLETE);
     drupe_event_release(event);
     assert_true(drupe_library_close(SECOND) > 0);

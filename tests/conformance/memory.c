@@ -6,7 +6,7 @@ static void kinds(struct suite *suite)
     static const size_t sizes[] = {1, 63, 64, 65, 100, 4095, 4096, 5000, 1u << 20, (8u << 20) + 1};
     drupe_queue *queue = suite->bench.queue;
     for (int kind = 0; kind < 3; kind++) {
-        for (size_t i = 0; i < COUNT(sizes); i++) {
+        for (size_t i = 0; has_kind(&suite->bench, (drupe_mem_kind)kind) && i < COUNT(sizes); i++) {
             drupe_memory *m = new_memory(queue, (drupe_mem_kind)kind, sizes[i]);
             assert_int_equal((uintptr_t)drupe_memory_pointer(m) % 64, 0);
             assert_int_equal(drupe_memory_size(m), sizes[i]);
@@ -19,10 +19,42 @@ static void kinds(struct suite *suite)
     }
     for (size_t align = 1; align <= 4096; align *= 2) {
         drupe_memory *m;
-        OK(drupe_memory_alloc(queue, DRUPE_MEM_SHARED, 100, align, &m));
+        OK(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, 100, align, &m));
         assert_int_equal((uintptr_t)drupe_memory_pointer(m) % align, 0);
         drupe_memory_release(m);
     }
+}
+
+/* What the host writes a kernel reads, and what the kernel writes the host reads after a wait. */
+static void host_and_device(struct suite *suite, drupe_mem_kind kind)
+{
+    struct bench *b = &suite->bench;
+    enum { N = 3000 };
+    if (!has_kind(b, kind)) {
+        drupe_memory *none;
+        FAILS(drupe_memory_alloc(b->queue, kind, 8, 0, &none), DRUPE_E_UNSUPPORTED,
+              "Use device memory and copy");
+        skip_known(suite, drupe_mem_kind_name(kind));
+    }
+    drupe_memory *m = new_memory(b->queue, kind, N * 8);
+    uint64_t *elements = drupe_memory_pointer(m);
+    for (uint64_t round = 0; round < 20; round++) {
+        for (uint64_t i = 0; i < N; i++) elements[i] = i + round;
+        OK(submit_mad(b, b->queue, m, m, N, 3, 1, NULL, 0, NULL));
+        OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+        for (uint64_t i = 0; i < N; i++) assert_int_equal(elements[i], (i + round) * 3 + 1);
+    }
+    drupe_memory_release(m);
+}
+
+static void shared_kind(struct suite *suite)
+{
+    host_and_device(suite, DRUPE_MEM_SHARED);
+}
+
+static void host_kind(struct suite *suite)
+{
+    host_and_device(suite, DRUPE_MEM_HOST);
 }
 
 static void refused(struct suite *suite)
@@ -40,7 +72,10 @@ static void find(struct suite *suite)
 {
     drupe_queue *queue = suite->bench.queue;
     drupe_memory *all[50];
-    for (size_t i = 0; i < 50; i++) all[i] = new_memory(queue, (drupe_mem_kind)(i % 3), 100 + i * 37);
+    for (size_t i = 0; i < 50; i++) {
+        drupe_mem_kind kind = kind_or_device(&suite->bench, (drupe_mem_kind)(i % 3));
+        all[i] = new_memory(queue, kind, 100 + i * 37);
+    }
     for (size_t i = 0; i < 50; i++) {
         char *p = drupe_memory_pointer(all[i]);
         const size_t offsets[] = {0, 1, 99 + i * 37};
@@ -118,9 +153,9 @@ static void pool(struct suite *suite)
 static void outlives(struct suite *suite)
 {
     struct bench *other = use_other(suite);
-    drupe_memory *m = new_memory(other->queue, DRUPE_MEM_SHARED, 100);
+    drupe_memory *m = new_memory(other->queue, kind_or_device(other, DRUPE_MEM_SHARED), 100);
     bench_close(other);
-    memset(drupe_memory_pointer(m), 5, 100);
+    if (drupe_memory_host_accessible(m)) memset(drupe_memory_pointer(m), 5, 100);
     drupe_memory *found = drupe_memory_find((char *)drupe_memory_pointer(m) + 99);
     assert_ptr_equal(found, m);
     drupe_memory_release(found);
@@ -128,6 +163,13 @@ static void outlives(struct suite *suite)
 }
 
 const conformance_case cases_memory[] = {
-    {"kinds", kinds}, {"alloc_refused", refused},    {"find", find}, {"out_of_memory", out_of_memory},
-    {"pool", pool},   {"memory_outlives", outlives}, {NULL, NULL},
+    {"kinds", kinds},
+    {"shared_kind", shared_kind},
+    {"host_kind", host_kind},
+    {"alloc_refused", refused},
+    {"find", find},
+    {"out_of_memory", out_of_memory},
+    {"pool", pool},
+    {"memory_outlives", outlives},
+    {NULL, NULL},
 };

@@ -199,7 +199,7 @@ static void submit_host(struct suite *suite)
     struct log log = {.count = 0};
     struct entry entries[20];
     drupe_submission s = {.queue = b->queue};
-    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_HOST, N * 8);
+    drupe_memory *m = new_memory(b->queue, kind_or_device(b, DRUPE_MEM_HOST), N * 8);
     fill_u64(b->queue, m, 0, N);
     for (int i = 0; i < 20; i++) {
         entries[i] = (struct entry){&log, i};

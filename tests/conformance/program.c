@@ -60,13 +60,16 @@ static void built_in_kernels(struct suite *suite)
 {
     struct bench *b = &suite->bench;
     enum { N = 10000 };
-    drupe_memory *x = new_memory(b->queue, DRUPE_MEM_SHARED, N * 4),
-                 *y = new_memory(b->queue, DRUPE_MEM_HOST, N * 4);
+    drupe_memory *x = new_memory(b->queue, kind_or_device(b, DRUPE_MEM_SHARED), N * 4),
+                 *y = new_memory(b->queue, kind_or_device(b, DRUPE_MEM_HOST), N * 4);
     drupe_memory *z = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
-    float *xs = drupe_memory_pointer(x), *ys = drupe_memory_pointer(y), *zs = malloc(N * 4);
+    float *zs = malloc(N * 4);
     assert_non_null(zs);
-    for (int i = 0; i < N; i++) xs[i] = (float)i, ys[i] = 0.5f;
-    void *pointers[] = {xs, ys, drupe_memory_pointer(z)};
+    for (int i = 0; i < N; i++) zs[i] = (float)i;
+    write_memory(b->queue, x, zs, N * 4);
+    for (int i = 0; i < N; i++) zs[i] = 0.5f;
+    write_memory(b->queue, y, zs, N * 4);
+    void *pointers[] = {drupe_memory_pointer(x), drupe_memory_pointer(y), drupe_memory_pointer(z)};
     uint64_t n = N;
     drupe_arg args[] = {{DRUPE_ARG_POINTER, 0, &pointers[0]},
                         {DRUPE_ARG_POINTER, 0, &pointers[1]},

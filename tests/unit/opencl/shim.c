@@ -1,10 +1,19 @@
 /* A libOpenCL that forwards to the real one and, by the words in OPENCL_SHIM_WORDS, takes abilities away or
- * makes calls fail, so that drivers which no test machine has can be tried: coarse      only coarse-grain SVM
- * nosvm     no SVM at all old         an OpenCL 1.2 device: functions of later versions end the process intel
- * Intel's USM extension (shim_usm.c)  noshared  ... without shared memory align       SVM is aligned to 8
- * bytes only, and larger wishes are refused fault       work is reported as failed (-9999)  silent completion
- * callbacks never come strict      no queue for a sub-device outside of the context's list noplatform  the
- * loader finds no driver          nodevice  drivers without devices fills       fills are counted, not done
+ * makes calls fail, so that drivers which no test machine has can be tried:
+ *   coarse      only coarse-grain SVM
+ *   nosvm       no SVM at all
+ *   far         memory that the host cannot touch (shim_far.c)
+ *   gpu         the device is a GPU, and cannot be divided
+ *   old         an OpenCL 1.2 device: functions of later versions end the process
+ *   intel       Intel's USM extension (shim_usm.c)
+ *   noshared    ... without shared memory
+ *   align       SVM is aligned to 8 bytes only, and larger wishes are refused
+ *   fault       work is reported as failed (-9999)
+ *   silent      completion callbacks never come
+ *   strict      no queue for a sub-device outside of the context's list
+ *   noplatform  the loader finds no driver
+ *   nodevice    drivers without devices
+ *   fills       fills are counted, not done
  */
 #include "shim.h"
 #include <dlfcn.h>
@@ -76,7 +85,15 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info key, size_t si
                               size_t *needed)
 {
     const cl_bitfield access = CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL, none = 0, coarse = 1;
+    const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
+    const cl_device_partition_property whole = 0;
     switch (key) {
+    case CL_DEVICE_TYPE:
+        if (shim_word("gpu")) return answer(&gpu, sizeof gpu, size, value, needed);
+        break;
+    case CL_DEVICE_PARTITION_PROPERTIES:
+        if (shim_word("gpu")) return answer(&whole, sizeof whole, size, value, needed);
+        break;
     case CL_DEVICE_VERSION:
         if (shim_word("old")) return answer("OpenCL 1.2 shim", 16, size, value, needed);
         break;
@@ -154,6 +171,7 @@ EXPORT void *clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size,
 {
     shim_newer();
     if (shim_word("coarse") && (flags & CL_MEM_SVM_FINE_GRAIN_BUFFER)) return NULL;
+    if (shim_word("far")) return shim_far_alloc(SHIM_REAL(clSVMAlloc)(context, flags, size, align), size);
     if (!shim_word("align")) return SHIM_REAL(clSVMAlloc)(context, flags, size, align);
     if (align > 8) return NULL;
     char *block = SHIM_REAL(clSVMAlloc)(context, flags, size + 128, 128);
@@ -167,7 +185,24 @@ EXPORT void clSVMFree(cl_context context, void *pointer)
         if ((uintptr_t)pointer % 128 != 8) abort(); /* not a start that clSVMAlloc gave */
         pointer = (char *)pointer - 8;
     }
+    if (shim_word("far") && pointer) pointer = shim_far_free(pointer);
     SHIM_REAL(clSVMFree)(context, pointer);
+}
+
+EXPORT cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const void *pointer)
+{
+    if (shim_word("far")) pointer = shim_far_near(pointer);
+    return SHIM_REAL(clSetKernelArgSVMPointer)(kernel, index, pointer);
+}
+
+EXPORT cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *dst, const void *src,
+                                 size_t size, cl_uint count, const cl_event *waits, cl_event *event)
+{
+    if (shim_word("far")) {
+        dst = shim_far_near(dst);
+        src = shim_far_near(src);
+    }
+    return SHIM_REAL(clEnqueueSVMMemcpy)(queue, blocking, dst, src, size, count, waits, event);
 }
 
 EXPORT cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const void *pattern,
@@ -175,6 +210,7 @@ EXPORT cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const v
                                   cl_event *event)
 {
     shim_newer();
+    if (shim_word("far")) pointer = shim_far_near(pointer);
     if (!shim_word("fills")) {
         return SHIM_REAL(clEnqueueSVMMemFill)(queue, pointer, pattern, pattern_size, size, count, waits,
                                               event);

@@ -17,4 +17,10 @@ void shim_newer(void); /* ends the process for a device that is too old for the 
 /* The shim's version of an Intel USM function, or NULL. */
 void *shim_usm_function(const char *name);
 
+/* shim_far.c: the far address of a driver's allocation; the driver's address of a pointer, which may also be
+ * plain host memory; the driver's address of an allocation whose far one is given back. */
+void *shim_far_alloc(void *near, size_t size);
+void *shim_far_near(const void *pointer);
+void *shim_far_free(void *far);
+
 #endif
