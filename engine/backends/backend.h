@@ -80,6 +80,8 @@ struct drupe_backend {
     void (*queue_close)(drupe_queue *queue); /* after queue_wait() */
     /* (opt) Push submitted work to the hardware without waiting. */
     drupe_status (*queue_flush)(drupe_queue *queue);
+    /* (opt) The driver's own handle; what is queued from then on may be others' work. */
+    drupe_status (*queue_native)(drupe_queue *queue, void **handle);
     /* All work submitted so far; DRUPE_E_TIMEOUT. A failure of work without an event is returned here once.
      */
     drupe_status (*queue_wait)(drupe_queue *queue, uint64_t timeout_ns);

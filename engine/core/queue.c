@@ -289,6 +289,27 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
     return status;
 }
 
+drupe_status drupe_queue_native(drupe_queue *queue, void **handle)
+{
+    *handle = NULL;
+    DRUPE_TRY(drupe_core_check());
+    if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to take a handle from.");
+    if (!queue->slot->backend->queue_native) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "A queue on '%s' has no handle of a driver: queue a host function instead.",
+                               drupe_device_filter(queue->device));
+    }
+    pthread_mutex_lock(&queue->lock);
+    drupe_status status =
+        queue->held
+            ? drupe_error_set(DRUPE_E_BUSY, "Work of this queue waits for another device, and what the "
+                                            "driver is given now would overtake it. Wait for the queue "
+                                            "first.")
+            : queue->slot->backend->queue_native(queue, handle);
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
 drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());

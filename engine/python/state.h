@@ -212,6 +212,7 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state);
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state);
 int drupe_py_link_init(PyObject *module, drupe_py_state *state);
+int drupe_py_ext_init(PyObject *module, drupe_py_state *state);
 /* What the link's set_usage() takes. */
 size_t drupe_py_usage(char *json, size_t size);
 

@@ -17,9 +17,9 @@ _ERRORS = ("BuildError", "BusyError", "CancelledError", "DependencyError", "Devi
            "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError",
            "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
 _ENGINE = frozenset(_CLASSES + _ERRORS + ("devices",))
-_MODULES = frozenset(("array", "memory", "program", "utils"))
+_MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
 
-__all__ = sorted(_ENGINE | _MODULES | {"queue", "synchronize"})
+__all__ = sorted(_ENGINE | _MODULES | {"get_include", "queue", "synchronize"})
 
 
 def __getattr__(name):
@@ -34,6 +34,11 @@ def __getattr__(name):
 
 def __dir__():
     return sorted(set(globals()) | set(__all__))
+
+
+def get_include():
+    """The folder of drupe/ext.h, for extension modules in C; drupe.ext.build() compiles one."""
+    return importlib.import_module("drupe.ext").get_include()
 
 
 def queue(device=None):

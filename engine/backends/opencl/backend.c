@@ -26,6 +26,7 @@ const drupe_backend drupe_backend_opencl = {
     .queue_open = drupe_cl_queue_open,
     .queue_close = drupe_cl_queue_close,
     .queue_flush = drupe_cl_queue_flush,
+    .queue_native = drupe_cl_queue_native,
     .queue_wait = drupe_cl_queue_wait,
     .event_close = drupe_cl_event_close,
     .event_state = drupe_cl_event_state,

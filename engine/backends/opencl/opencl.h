@@ -231,6 +231,7 @@ void drupe_cl_mark_clear(drupe_cl_mark *mark);
 drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_cl_queue_close(drupe_queue *queue);
 drupe_status drupe_cl_queue_flush(drupe_queue *queue);
+drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
 /* A command was enqueued; `event` is its event (taken) or NULL. */
 void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event);

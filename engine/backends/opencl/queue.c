@@ -50,6 +50,14 @@ void drupe_cl_queue_close(drupe_queue *queue)
     native->id = NULL;
 }
 
+drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle)
+{
+    drupe_cl_queue *native = drupe_native(queue);
+    drupe_cl_queue_note(native, NULL);
+    *handle = native->id;
+    return DRUPE_OK;
+}
+
 drupe_status drupe_cl_queue_flush(drupe_queue *queue)
 {
     drupe_cl_queue *native = drupe_native(queue);

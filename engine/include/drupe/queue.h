@@ -67,6 +67,12 @@ DRUPE_API void drupe_queue_collect(drupe_queue *queue);
  */
 DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
 
+/* The driver's own handle, for work that others give it: a cl_command_queue on "opencl". What is given to it runs
+ * behind everything submitted so far; end with a submission of one's own, such as a barrier, for waits to include
+ * it. Borrowed from the queue. DRUPE_E_BUSY while the engine holds back work of this queue, DRUPE_E_UNSUPPORTED
+ * where there is no such handle. */
+DRUPE_API drupe_status drupe_queue_native(drupe_queue *queue, void **handle) DRUPE_MUST_CHECK;
+
 /* --- Events -------------------------------------------------------------------------------------------- */
 
 typedef enum drupe_event_state {
