@@ -32,7 +32,15 @@ static drupe_dtype dtype_of(char type, int itemsize)
     return DRUPE_DTYPE_NONE;
 }
 
-static int ext_array_of(PyObject *object, drupe_ext_array *array)
+/* On the host device, functions in the queue's order may touch device memory as kernels do. */
+static bool functions_reach(const drupe_memory *memory)
+{
+    return drupe_memory_host_accessible(memory) ||
+           strcmp(drupe_device_backend(drupe_queue_device(drupe_memory_queue(memory))), "host") == 0;
+}
+
+/* `name`: the argument, for the exception. */
+static int array_named(PyObject *object, const char *name, drupe_ext_array *array)
 {
     drupe_py_state *state = the_state;
     if (!drupe_py_enter(state)) return -1;
@@ -42,7 +50,7 @@ static int ext_array_of(PyObject *object, drupe_ext_array *array)
         *array = (drupe_ext_array){.data = drupe_memory_pointer(memory),
                                    .queue = drupe_memory_queue(memory),
                                    .kind = (int)drupe_memory_kind(memory),
-                                   .host = drupe_memory_host_accessible(memory),
+                                   .host = functions_reach(memory),
                                    .type = 'u',
                                    .itemsize = 1,
                                    .ndim = 1,
@@ -52,7 +60,7 @@ static int ext_array_of(PyObject *object, drupe_ext_array *array)
         return 0;
     }
     if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
-        PyErr_Format(PyExc_TypeError, "expected a drupe.array.Array or USM memory, not %s",
+        PyErr_Format(PyExc_TypeError, "%s must be a drupe.array.Array or USM memory, not %s", name,
                      Py_TYPE(object)->tp_name);
         return -1;
     }
@@ -60,7 +68,7 @@ static int ext_array_of(PyObject *object, drupe_ext_array *array)
     *array = (drupe_ext_array){.data = drupe_array_pointer(given),
                                .queue = given->queue,
                                .kind = (int)drupe_py_array_kind(given),
-                               .host = given->memory == NULL || drupe_memory_host_accessible(given->memory),
+                               .host = given->memory == NULL || functions_reach(given->memory),
                                .type = type_of(given->dtype),
                                .itemsize = (int)drupe_dtype_size(given->dtype),
                                .ndim = given->ndim,
@@ -68,6 +76,11 @@ static int ext_array_of(PyObject *object, drupe_ext_array *array)
     memcpy(array->shape, given->shape, sizeof given->shape);
     memcpy(array->strides, given->strides, sizeof given->strides);
     return 0;
+}
+
+static int ext_array_of(PyObject *object, drupe_ext_array *array)
+{
+    return array_named(object, "the argument", array);
 }
 
 static bool in_c_order(const drupe_ext_array *array)
@@ -83,7 +96,7 @@ static bool in_c_order(const drupe_ext_array *array)
 static int ext_array_like(PyObject *object, const char *name, char type, int itemsize, int ndim, int host,
                           drupe_ext_array *array)
 {
-    if (ext_array_of(object, array) < 0) return -1;
+    if (array_named(object, name, array) < 0) return -1;
     if (array->type != type || array->itemsize != itemsize)
         PyErr_Format(PyExc_TypeError,
                      "%s must have elements of type '%c%d', not '%c%d': convert it with astype()", name, type,

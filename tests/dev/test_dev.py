@@ -104,3 +104,11 @@ def test_the_package_line_of_the_readme_is_the_one_dev_installs():
     names = dev_text.split("PACKAGES_RUN=(")[1].split(")")[0].split()
     readme = (ROOT / "README.md").read_text()
     assert [name for name in names if name not in readme] == []
+
+
+def test_the_extension_notebook_runs(tmp_path):
+    done = run_notebook(ROOT / "notebooks/extension/gemv.ipynb", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = "".join(output.get("text", "") for cell in nbformat.read(tmp_path / "gemv.ipynb", as_version=4).cells
+                   if cell.cell_type == "code" for output in cell.outputs)
+    assert "correct: True" in text and "y must have 1 dimensions, not 2" in text
