@@ -13,6 +13,7 @@
 #ifndef DRUPE_BACKEND_H
 #define DRUPE_BACKEND_H
 
+#include "drupe/fault.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"
 #include "drupe/queue.h"
@@ -44,6 +45,14 @@ typedef struct drupe_submit {
     drupe_event *event; /* to be opened by this call; NULL if nobody will look */
 } drupe_submit;
 
+/* A fault of a thread that works for a backend; see "Faults" below. */
+typedef struct drupe_fault {
+    int signal, code; /* as in siginfo_t */
+    uintptr_t address, instruction;
+    const void *owner; /* as adopted, with its index */
+    uint32_t index;
+} drupe_fault;
+
 struct drupe_backend {
     uint32_t abi;
     const char *name;
@@ -70,6 +79,11 @@ struct drupe_backend {
     /* (opt) `subs` are allocated by core with the parent set, `count` of them; fill their native state. */
     drupe_status (*device_split)(drupe_device *device, const drupe_partition *partition,
                                  drupe_device *const *subs, size_t count);
+
+    /* (opt) A thread adopted by this backend has faulted and is parked. DRUPE_OK: it was of this device,
+     * whose work has failed by now, and the device works on; DRUPE_E_DEVICE_LOST: it was, and nothing can be
+     * expected of the device any more; DRUPE_E_NOT_FOUND: not this device. On a thread of core. */
+    drupe_status (*device_fault)(drupe_device *device, const drupe_fault *fault);
 
     /* --- contexts --- */
     drupe_status (*context_open)(drupe_context *context);
@@ -165,6 +179,25 @@ extern const char *const drupe_backends_absent[];
 /* Tell the waiter that `event` may have finished. Any thread of a driver; takes no lock that core holds while
  * it calls a backend. */
 void drupe_core_notify(drupe_event *event);
+
+/* The device is lost, for the reason in `error`: unfinished work on it fails with it, later calls fail at
+ * once. `silent`: its driver may still touch memory, or never answer again; no more calls are made for it,
+ * and what its unfinished work uses is never given back. Any thread that holds no lock of core's. */
+void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool silent);
+
+/* --- Faults ---
+ *
+ * The calling thread works for `owner`: while `*busy` is not 0 its faults are contained, and device_fault()
+ * is called for each. `owner` is any address by which the backend knows the device, `index` the backend's
+ * affair. */
+void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy);
+void drupe_core_disown(void);
+/* The same for the threads that a driver starts between the two calls. */
+typedef struct drupe_threads drupe_threads;
+drupe_threads *drupe_core_adoption_begin(void);
+void drupe_core_adoption_end(drupe_threads *before, const void *owner); /* `before` is taken */
+/* "SIGSEGV at address 0x10", cut to fit. */
+void drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size);
 
 /* --- What the `host` backend and the kernels room share ------------------------------------------------- */
 

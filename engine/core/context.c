@@ -19,7 +19,10 @@ static void context_destroy(drupe_context *context)
     if (context->next) context->next->prev = context->prev;
     pthread_mutex_unlock(&all_lock);
     for (size_t i = 0; context->pools && i < context->ndevices * 3; i++) drupe_pool_close(&context->pools[i]);
-    if (context->opened) context->slot->backend->context_close(context);
+    bool silent = false;
+    for (size_t i = 0; i < context->ndevices; i++)
+        silent = silent || drupe_device_silent(context->devices[i]);
+    if (context->opened && !silent) context->slot->backend->context_close(context);
     for (size_t i = 0; i < context->ndevices; i++) drupe_device_release(context->devices[i]);
     free(context->pools);
     free(context->devices);
@@ -40,6 +43,7 @@ static drupe_status context_fill(drupe_context *context, drupe_device *const *de
         drupe_pool_open(&pools[i], context, context->devices[i / 3], (drupe_mem_kind)(i % 3));
     }
     context->pools = pools;
+    for (size_t i = 0; i < context->ndevices; i++) DRUPE_TRY(drupe_loss_check(context->devices[i]));
     context->opened = true;
     return context->slot->backend->context_open(context);
 }

@@ -1,9 +1,9 @@
 /* What the files of core share: the objects behind the public handles, and the steps of a submission.
  *
- * A reading tour: library.c (what is loaded) -> device.c, filter.c, info.c, split.c -> context.c, program.c,
- * memory.c over pool.c and registry.c -> submit.c (checks) -> queue.c and flight.c (order, keep-alive) ->
- * event.c, failure.c (how it ended), trace.c (what is remembered of it) -> hold.c (work that must wait for
- * another context) -> stage.c.
+ * A reading tour: library.c (what is loaded) -> device.c, filter.c, info.c, split.c, lost.c, contain.c ->
+ * context.c, program.c, memory.c over pool.c and registry.c -> submit.c (checks) -> queue.c and flight.c
+ * (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what is remembered of it) -> hold.c
+ * (work that must wait for another context) -> stage.c.
  *
  * Locks, in the order in which they may be taken:
  *   library.lock     opening backends, default contexts and queues
@@ -102,6 +102,12 @@ typedef struct drupe_use {
     _Atomic(uint64_t) used, reserved, peak, count;
 } drupe_use;
 
+/* Why a device is lost; see drupe_core_device_lost(). */
+typedef struct drupe_loss {
+    drupe_error error;
+    bool silent;
+} drupe_loss;
+
 struct drupe_device {
     drupe_object object;
     drupe_slot *slot;
@@ -115,9 +121,10 @@ struct drupe_device {
     drupe_context *context; /* of a root: the default one, retained; library lock */
     drupe_queue *queue;     /* the default one, retained by a root, borrowed by a sub-device; library lock */
     /* Of a root. */
-    drupe_use use, kinds[3]; /* `use` over all kinds, its count not kept */
-    _Atomic(uint64_t) limit; /* most bytes that may be reserved; 0: not looked up yet */
-    _Atomic(uint32_t) wipe;  /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
+    drupe_use use, kinds[3];    /* `use` over all kinds, its count not kept */
+    _Atomic(uint64_t) limit;    /* most bytes that may be reserved; 0: not looked up yet */
+    _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
+    _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
 };
 
 /* A device whose native state is still to be filled. `parent` NULL: a root. */
@@ -125,6 +132,26 @@ drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_devi
 void drupe_info_clear(drupe_device *device);
 /* Give up the default queue and context of a root device, and the library's reference with it. */
 void drupe_device_forget(drupe_device *device);
+
+/* --- lost.c, contain.c ---------------------------------------------------------------------------------- */
+
+/* NULL while the device lives. */
+static inline const drupe_loss *drupe_device_loss(const drupe_device *device)
+{
+    return atomic_load_explicit(&device->root->loss, memory_order_acquire);
+}
+/* Whether its driver must not be called any more. */
+static inline bool drupe_device_silent(const drupe_device *device)
+{
+    const drupe_loss *loss = drupe_device_loss(device);
+    return loss && loss->silent;
+}
+/* DRUPE_OK, or the error of a lost device. */
+drupe_status drupe_loss_check(const drupe_device *device) DRUPE_MUST_CHECK;
+/* The labels of what the device may have been at: the first unfinished submission of each of its queues. */
+void drupe_loss_suspects(const drupe_device *device, char *text, size_t size);
+/* End the thread that serves faults; it starts again with the next adopted thread. */
+void drupe_contain_stop(void);
 
 /* --- filter.c ------------------------------------------------------------------------------------------- */
 
@@ -319,6 +346,7 @@ struct drupe_event {
     bool opened;            /* the backend has seen it: event_close() is due */
     bool native;            /* its end came from the backend, so it may have times */
     bool error_owned;
+    bool abandoned; /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;
     drupe_flight *flight;     /* borrowed; valid until the event has settled */
     drupe_event *settle_next; /* of the thread that settles it */
@@ -440,6 +468,9 @@ typedef struct drupe_ticket {
     size_t bytes; /* what they keep alive */
     uint32_t site;
 } drupe_ticket;
+
+/* The longest single wait in a driver: then the device is looked at. */
+#define DRUPE_SLICE_NS UINT64_C(100000000)
 
 /* The following need the queue's lock. */
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;

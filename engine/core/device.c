@@ -31,7 +31,8 @@ drupe_device *drupe_device_retain(drupe_device *device)
 void drupe_device_release(drupe_device *device)
 {
     if (!device || !drupe_object_release(device)) return;
-    if (device->opened) device->slot->backend->device_close(device);
+    if (device->opened && !drupe_device_silent(device)) device->slot->backend->device_close(device);
+    free(atomic_load(&device->loss));
     drupe_info_clear(device);
     pthread_mutex_destroy(&device->info_lock);
     drupe_device *parent = device->parent;

@@ -28,7 +28,8 @@ drupe_event *drupe_event_retain(drupe_event *event)
 void drupe_event_release(drupe_event *event)
 {
     if (!event || !drupe_object_release(event)) return;
-    if (event->opened) event->object.backend->event_close(event);
+    if (event->opened && !drupe_device_silent(event->queue->device))
+        event->object.backend->event_close(event);
     if (event->error_owned) free((void *)event->error);
     drupe_cause_release(event->cause);
     drupe_queue *queue = event->queue;
@@ -144,7 +145,13 @@ static bool looks_failed(drupe_event *event, drupe_event_state *state)
 {
     *state = DRUPE_EVENT_SUBMITTED;
     drupe_status status = event->object.backend->event_state(event, state);
-    if (status == DRUPE_OK && *state != DRUPE_EVENT_FAILED) return false;
+    if (status == DRUPE_OK && *state != DRUPE_EVENT_FAILED) {
+        const drupe_loss *loss = drupe_device_loss(event->queue->device);
+        if (!loss || *state == DRUPE_EVENT_COMPLETE) return false;
+        event->abandoned = loss->silent;
+        drupe_error_restore(&loss->error);
+        return true;
+    }
     if (drupe_error_last()->status == DRUPE_OK) {
         drupe_error_set(DRUPE_E_INTERNAL, "The driver reports a failure without a reason.");
     }
@@ -239,7 +246,8 @@ static drupe_status timed_out(void)
     return drupe_error_set(DRUPE_E_TIMEOUT, "The work is not done yet; wait again.");
 }
 
-/* One wait in the driver. A driver that cannot wait fails the event, or waiting would never end. */
+/* One wait in the driver, in slices, since a device may be lost meanwhile. A driver that cannot wait fails
+ * the event, or waiting would never end. */
 static drupe_status await_native(drupe_event *event, uint64_t deadline)
 {
     drupe_queue_flush(event->queue);
@@ -248,7 +256,9 @@ static drupe_status await_native(drupe_event *event, uint64_t deadline)
         uint64_t now = drupe_now_ns();
         left = deadline > now ? deadline - now : 0;
     }
-    drupe_status status = event->object.backend->event_wait(event, left);
+    drupe_status status =
+        event->object.backend->event_wait(event, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
+    if (status == DRUPE_E_TIMEOUT && left > DRUPE_SLICE_NS) return DRUPE_OK;
     if (status == DRUPE_OK || status == DRUPE_E_TIMEOUT) return status;
     drupe_event_fail(event, DRUPE_PHASE_NATIVE, drupe_error_last());
     return DRUPE_OK;

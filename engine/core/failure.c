@@ -136,9 +136,10 @@ void drupe_cause_dependent(const drupe_cause *cause, const char *label, const dr
 /* --- Queues in trouble ---------------------------------------------------------------------------------- */
 
 /* A lost device stays lost, however often it is reported. */
-static bool is_over(const drupe_cause *cause)
+static bool is_over(const drupe_cause *cause, const drupe_queue *queue)
 {
-    return atomic_load(&cause->reported) && cause->what.error.status != DRUPE_E_DEVICE_LOST;
+    if (!atomic_load(&cause->reported)) return false;
+    return cause->what.error.status != DRUPE_E_DEVICE_LOST || !drupe_device_loss(queue->device);
 }
 
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
@@ -146,7 +147,7 @@ void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
     drupe_cause *old = NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *seen = atomic_load(&queue->cause);
-    if (seen != cause && (!seen || is_over(seen))) {
+    if (seen != cause && (!seen || is_over(seen, queue))) {
         old = seen;
         queue->cause_from = from;
         atomic_store(&queue->cause, drupe_cause_retain(cause));
@@ -160,7 +161,7 @@ drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number)
     if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *cause = atomic_load(&queue->cause);
-    bool doomed = number > queue->cause_from && (!is_over(cause) || number <= cause->reported_at);
+    bool doomed = number > queue->cause_from && (!is_over(cause, queue) || number <= cause->reported_at);
     if (doomed) drupe_cause_retain(cause);
     pthread_mutex_unlock(&lock);
     return doomed ? cause : NULL;
@@ -171,7 +172,7 @@ drupe_cause *drupe_queue_trouble(drupe_queue *queue)
     if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *cause = atomic_load(&queue->cause);
-    cause = is_over(cause) ? NULL : drupe_cause_retain(cause);
+    cause = is_over(cause, queue) ? NULL : drupe_cause_retain(cause);
     pthread_mutex_unlock(&lock);
     return cause;
 }

@@ -167,7 +167,7 @@ static drupe_flight *finished_until(drupe_queue *queue)
             continue;
         }
         drupe_phase phase = drupe_event_poll_locked(flight->event);
-        if (!drupe_phase_over(phase)) break;
+        if (!drupe_phase_over(phase) || flight->event->abandoned) break;
         if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven) gap = false;
         if (!gap) cut = flight;
     }

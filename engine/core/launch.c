@@ -119,6 +119,7 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
 
 drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
 {
+    DRUPE_TRY(drupe_loss_check(queue->device));
     drupe_event *few[WAITS_INLINE], **waits = few;
     if (flight->nwaits >= WAITS_INLINE) {
         waits = malloc((flight->nwaits + 1) * sizeof(drupe_event *));
@@ -170,7 +171,7 @@ drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_ev
 
 void drupe_queue_flush_locked(drupe_queue *queue)
 {
-    if (!queue->unflushed) return;
+    if (!queue->unflushed || drupe_device_silent(queue->device)) return;
     queue->unflushed = false;
     /* A queue that cannot be flushed shows it in its events. */
     if (queue->slot->backend->queue_flush(queue) != DRUPE_OK) return;
@@ -275,7 +276,8 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     bool over = true;
     pthread_mutex_lock(&queue->lock);
     finished = reap_sometimes(queue);
-    drupe_status status = drupe_flight_new(queue, &flight);
+    drupe_status status = drupe_loss_check(queue->device);
+    if (status == DRUPE_OK) status = drupe_flight_new(queue, &flight);
     if (status == DRUPE_OK) {
         flight->cell = cell;
         flight->cell_number = drupe_core_cell_number(cell);
@@ -290,8 +292,10 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
         if (!loaded) drupe_keeps_drop(ticket->refs, ticket->nrefs);
         if (status != DRUPE_OK) drupe_error_restore(&kept);
     } else if (!flight) {
+        drupe_error kept = *drupe_error_last();
         drupe_core_cell_release(cell);
         drupe_keeps_drop(ticket->refs, ticket->nrefs);
+        drupe_error_restore(&kept);
     }
     drupe_flight_drop(queue, finished);
     return status;

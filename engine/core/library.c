@@ -264,7 +264,10 @@ static size_t slot_close(drupe_slot *slot)
         for (uint32_t i = 0; i < slot->ndevices; i++) {
             leaks += atomic_load(&slot->devices[i]->object.references) > 1;
         }
-        if (leaks == 0) {
+        bool silent = false; /* then the driver may not be closed, nor a new start be made with it */
+        for (uint32_t i = 0; i < slot->ndevices; i++)
+            silent = silent || drupe_device_silent(slot->devices[i]);
+        if (leaks == 0 && !silent) {
             atomic_store(&slot->loaded, 0);
             slot_unload(slot);
         }
@@ -292,6 +295,7 @@ size_t drupe_library_close(uint64_t timeout_ns)
     drupe_failures_clear();
     size_t leaks = 0;
     for (size_t i = 0; i < nslots; i++) leaks += slot_close(&slots[i]);
+    if (leaks == 0) drupe_contain_stop();
     if (leaks == 0) drupe_registry_clear();
     return leaks;
 }

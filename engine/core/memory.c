@@ -50,6 +50,7 @@ drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t 
     *memory = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_request(kind, bytes, align));
+    DRUPE_TRY(drupe_loss_check(queue->device));
     drupe_pool *pool = drupe_pool_of(queue, kind);
     drupe_memory *fresh;
     DRUPE_TRY(drupe_pool_take(pool, bytes, align, &fresh));

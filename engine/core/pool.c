@@ -64,7 +64,8 @@ static void piece_free(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
-    pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind, memory->base);
+    if (!drupe_device_silent(pool->device))
+        pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind, memory->base);
     drupe_limit_return(pool, memory->room);
     free(memory);
 }

@@ -57,6 +57,7 @@ drupe_status drupe_program_open(drupe_context *context, drupe_device *device, co
     *program = NULL;
     if (log) *log = NULL;
     DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_loss_check(device));
     DRUPE_TRY(check_source(context, device, source));
     const drupe_backend *backend = context->slot->backend;
     drupe_program *fresh =
@@ -88,7 +89,8 @@ drupe_program *drupe_program_retain(drupe_program *program)
 void drupe_program_release(drupe_program *program)
 {
     if (!program || !drupe_object_release(program)) return;
-    if (program->opened) program->object.backend->program_close(program);
+    if (program->opened && !drupe_device_silent(program->device))
+        program->object.backend->program_close(program);
     drupe_slot *slot = program->context->slot;
     drupe_device_release(program->device);
     drupe_context_release(program->context);
@@ -150,6 +152,7 @@ drupe_status drupe_kernel_open(drupe_program *program, const char *name, drupe_k
     *kernel = NULL;
     DRUPE_TRY(drupe_core_check());
     if (!name || !*name) return drupe_error_set(DRUPE_E_INVALID, "The name of the kernel is empty.");
+    DRUPE_TRY(drupe_loss_check(program->device));
     drupe_slot *slot = program->context->slot;
     drupe_kernel *fresh =
         drupe_object_new(slot, slot->backend, DRUPE_OBJECT_KERNEL, sizeof *fresh, slot->backend->size.kernel);
@@ -180,7 +183,8 @@ drupe_kernel *drupe_kernel_retain(drupe_kernel *kernel)
 void drupe_kernel_release(drupe_kernel *kernel)
 {
     if (!kernel || !drupe_object_release(kernel)) return;
-    if (kernel->opened) kernel->object.backend->kernel_close(kernel);
+    if (kernel->opened && !drupe_device_silent(kernel->program->device))
+        kernel->object.backend->kernel_close(kernel);
     drupe_slot *slot = kernel->program->context->slot;
     drupe_program *program = kernel->program;
     pthread_mutex_destroy(&kernel->lock);

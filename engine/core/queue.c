@@ -42,7 +42,7 @@ static void queue_destroy(drupe_queue *queue)
         if (queue->device->queue == queue) queue->device->queue = NULL;
         drupe_library_unlock();
     }
-    if (queue->opened) {
+    if (queue->opened && !drupe_device_silent(queue->device)) {
         /* Nothing is left; the driver is told to wait because its interface asks for that. */
         if (queue->slot->backend->queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK) queue->silent = false;
         queue->slot->backend->queue_close(queue);
@@ -89,6 +89,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     *queue = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_open(context, device, flags));
+    DRUPE_TRY(drupe_loss_check(device));
     drupe_slot *slot = context->slot;
     drupe_queue *fresh =
         drupe_object_new(slot, slot->backend, DRUPE_OBJECT_QUEUE, sizeof *fresh, slot->backend->size.queue);
@@ -193,6 +194,7 @@ size_t drupe_queue_pending(drupe_queue *queue)
 {
     if (drupe_core_check() != DRUPE_OK) return 0;
     size_t pending = 0;
+    if (drupe_device_loss(queue->device)) return 0;
     pthread_mutex_lock(&queue->lock);
     /* Silent work counts until something behind it is known to be complete. */
     for (drupe_flight *flight = queue->head; flight; flight = flight->next) {
@@ -238,7 +240,8 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
     if (queue->silent || !complete) {
         /* When work was added meanwhile the driver may still be busy, which proves nothing and harms nothing.
          */
-        status = queue->slot->backend->queue_wait(queue, complete ? 0 : time_left(deadline));
+        uint64_t left = complete ? 0 : time_left(deadline);
+        status = queue->slot->backend->queue_wait(queue, left < DRUPE_SLICE_NS ? left : DRUPE_SLICE_NS);
         if (status != DRUPE_E_TIMEOUT) queue->silent = false;
         if (status == DRUPE_E_TIMEOUT && complete) status = DRUPE_OK;
     }
@@ -281,8 +284,12 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
     pthread_mutex_unlock(&queue->lock);
     if (status != DRUPE_OK || !mark) return status;
     status = drupe_event_await(mark, deadline);
-    if (status == DRUPE_OK) {
-        status = prove(queue, number, drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE, deadline);
+    bool proven = status != DRUPE_OK;
+    while (!proven) {
+        status = drupe_loss_check(queue->device);
+        if (status == DRUPE_OK)
+            status = prove(queue, number, drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE, deadline);
+        proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
     }
     drupe_event_release(mark);
     if (status == DRUPE_OK) let_waiter_pass(queue);
@@ -314,15 +321,18 @@ drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to wait for.");
-    DRUPE_TRY(await_all(queue, drupe_deadline(timeout_ns)));
+    drupe_status status = await_all(queue, drupe_deadline(timeout_ns));
+    if (status != DRUPE_OK && !drupe_device_loss(queue->device)) return status;
     drupe_queue_settle(queue);
-    return drupe_queue_report(queue);
+    DRUPE_TRY(drupe_queue_report(queue));
+    return drupe_loss_check(queue->device);
 }
 
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
 {
     /* Without a mark (no memory) the driver itself is asked; held work cannot be waited for then. */
     if (await_all(queue, deadline) != DRUPE_OK && drupe_error_last()->status != DRUPE_E_TIMEOUT) {
+        if (drupe_device_silent(queue->device)) return;
         if (queue->slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
     }
     pthread_mutex_lock(&queue->lock);

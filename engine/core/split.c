@@ -75,6 +75,7 @@ drupe_status drupe_device_split(drupe_device *device, const drupe_partition *par
 {
     *count = 0;
     DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_loss_check(device));
     size_t parts = 0;
     DRUPE_TRY(check_partition(device, partition, &parts));
     if (capacity == 0) {

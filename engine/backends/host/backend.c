@@ -79,6 +79,7 @@ const drupe_backend drupe_backend_host = {
     .device_type = device_type,
     .device_info = drupe_host_device_info,
     .device_split = drupe_host_device_split,
+    .device_fault = drupe_host_device_fault,
     .context_open = context_open,
     .context_close = context_close,
     .queue_open = drupe_host_queue_open,

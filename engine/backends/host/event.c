@@ -20,12 +20,28 @@ void drupe_host_queue_close(drupe_queue *queue)
     if (!native->pool) return;
     pthread_mutex_lock(&native->pool->lock);
     pthread_mutex_unlock(&native->pool->lock);
+    free(native->error);
+}
+
+/* DRUPE_OK, or the fault of work without an event, once. */
+static drupe_status take_error(drupe_host_queue *queue)
+{
+    pthread_mutex_lock(&queue->pool->lock);
+    drupe_error *error = queue->error;
+    queue->error = NULL;
+    atomic_store(&queue->faulted, false);
+    pthread_mutex_unlock(&queue->pool->lock);
+    drupe_status status = error ? drupe_error_restore(error) : DRUPE_OK;
+    free(error);
+    return status;
 }
 
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_host_queue *native = drupe_native(queue);
-    if (!native->pool || atomic_load(&native->pending) == 0) return DRUPE_OK;
+    if (!native->pool) return DRUPE_OK;
+    if (atomic_load(&native->pending) == 0)
+        return atomic_load(&native->faulted) ? take_error(native) : DRUPE_OK;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
     pthread_mutex_lock(&native->pool->lock);
@@ -35,7 +51,8 @@ drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     }
     bool dry = atomic_load(&native->pending) == 0;
     pthread_mutex_unlock(&native->pool->lock);
-    return dry ? DRUPE_OK : drupe_error_set(DRUPE_E_TIMEOUT, "The queue is not done yet.");
+    if (!dry) return drupe_error_set(DRUPE_E_TIMEOUT, "The queue is not done yet.");
+    return atomic_load(&native->faulted) ? take_error(native) : DRUPE_OK;
 }
 
 static bool is_over(int state)

@@ -49,6 +49,10 @@ typedef struct drupe_host_worker {
     drupe_host_pool *pool;
     unsigned index;
     bool started, idle;
+    /* What it is at, for a fault that happens there; `busy` is not 0 while that is not our own code. */
+    _Atomic(int) busy;
+    drupe_host_task *task;
+    _Atomic(size_t) begin, end;
     pthread_t thread;
     pthread_cond_t wake;
 } drupe_host_worker;
@@ -71,8 +75,15 @@ drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
 void drupe_host_pool_close(drupe_host_pool *pool); /* NULL-safe; nothing is in flight */
 /* Make sure that the workers of a range run. Needs the lock. */
 drupe_status drupe_host_pool_start(drupe_host_pool *pool, unsigned first, unsigned count) DRUPE_MUST_CHECK;
+/* The worker is done with its part of the task, which ends with its last worker; needs the lock. */
+void drupe_host_pool_leave(drupe_host_worker *worker, drupe_host_task *task);
 /* A task without anything to wait for; needs the lock. */
 void drupe_host_pool_ready(drupe_host_pool *pool, drupe_host_task *task);
+
+/* fault.c: the vtable's entry for a worker that was parked. */
+drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault);
+/* `task` faulted, or stands behind one that did: so does `behind`, the next one on its queue. */
+void drupe_host_fault_spread(const drupe_host_task *task, drupe_host_task *behind);
 
 /* --- Native state of the engine's objects -----------------------------------------------------------------
  */
@@ -88,6 +99,8 @@ typedef struct drupe_host_queue {
     bool profiling;
     bool inlines;            /* small work may run on the submitting thread */
     bool waited;             /* somebody waits for it to run dry */
+    _Atomic(bool) faulted;   /* `error` is set */
+    drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of */
     drupe_host_task *tail;   /* the last unfinished task */
     _Atomic(size_t) pending; /* unfinished tasks */
 } drupe_host_queue;
@@ -132,7 +145,8 @@ struct drupe_host_task {
     unsigned running;      /* workers that are at it */
     size_t pending;        /* what it still waits for */
     bool listed, failed;
-    drupe_error *error; /* malloc'ed: of its host function */
+    bool faulted;       /* here or before it on its queue: what stands behind does not run */
+    drupe_error *error; /* malloc'ed: of its host function, or its fault */
     const drupe_builtin *builtin;
     void *dst;
     const void *src;

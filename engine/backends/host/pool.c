@@ -60,13 +60,18 @@ static void stamp_start(drupe_host_task *task)
     atomic_store_explicit(&task->event->state, DRUPE_EVENT_RUNNING, memory_order_relaxed);
 }
 
-static void run_shares(drupe_host_task *task)
+static void run_shares(drupe_host_worker *worker, drupe_host_task *task)
 {
     size_t begin;
+    worker->task = task;
     while ((begin = atomic_fetch_add_explicit(&task->cursor, task->grain, memory_order_relaxed)) <
            task->items) {
         size_t end = task->items - begin < task->grain ? task->items : begin + task->grain;
+        atomic_store_explicit(&worker->begin, begin, memory_order_relaxed);
+        atomic_store_explicit(&worker->end, end, memory_order_relaxed);
+        atomic_store_explicit(&worker->busy, 1, memory_order_release);
         task->body(task, begin, end);
+        atomic_store_explicit(&worker->busy, 0, memory_order_release);
     }
 }
 
@@ -78,27 +83,34 @@ static void shuffle_delay(drupe_host_pool *pool)
     pthread_mutex_lock(&pool->lock);
 }
 
-static void work_on(drupe_host_pool *pool, drupe_host_task *task)
+void drupe_host_pool_leave(drupe_host_worker *worker, drupe_host_task *task)
 {
+    if (task->listed) unlist(worker->pool, task);
+    if (--task->running == 0) drupe_host_task_finish(worker->pool, task);
+}
+
+static void work_on(drupe_host_worker *worker, drupe_host_task *task)
+{
+    drupe_host_pool *pool = worker->pool;
     stamp_start(task);
     task->running++;
     if (pool->shuffle) shuffle_delay(pool);
     pthread_mutex_unlock(&pool->lock);
-    run_shares(task);
+    run_shares(worker, task);
     pthread_mutex_lock(&pool->lock);
-    if (task->listed) unlist(pool, task);
-    if (--task->running == 0) drupe_host_task_finish(pool, task);
+    drupe_host_pool_leave(worker, task);
 }
 
 static void *worker_main(void *user)
 {
     drupe_host_worker *worker = user;
     drupe_host_pool *pool = worker->pool;
+    drupe_core_adopt(pool, worker->index, &worker->busy);
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         drupe_host_task *task = choose(worker);
         if (task) {
-            work_on(pool, task);
+            work_on(worker, task);
             continue;
         }
         if (pool->stopping) break;
@@ -107,6 +119,7 @@ static void *worker_main(void *user)
         worker->idle = false;
     }
     pthread_mutex_unlock(&pool->lock);
+    drupe_core_disown();
     return NULL;
 }
 

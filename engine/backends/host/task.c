@@ -177,6 +177,7 @@ static void settle_event(drupe_host_pool *pool, drupe_host_task *task, drupe_hos
 static void finish_one(drupe_host_pool *pool, drupe_host_task *task, drupe_host_task **over)
 {
     drupe_host_queue *queue = task->queue;
+    if (task->behind && task->faulted) drupe_host_fault_spread(task, task->behind);
     if (task->behind)
         release_one(pool, task->behind, over);
     else

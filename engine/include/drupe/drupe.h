@@ -9,6 +9,7 @@
 #include "drupe/array.h"
 #include "drupe/cache.h"
 #include "drupe/device.h"
+#include "drupe/fault.h"
 #include "drupe/layers.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"

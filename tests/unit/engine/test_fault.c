@@ -1,0 +1,251 @@
+/* Faults of device work on the host device are contained, and the device works on. Under a sanitizer too: its
+ * own handler stands behind the one installed here. */
+#include "backends/backend.h"
+#include "base/base.h"
+#include "drupe/layers.h"
+#include "test_builtins.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SECOND UINT64_C(1000000000)
+#define LONG   (30 * SECOND)
+#define ITEMS  64
+
+#define OK(expression) check((expression), #expression, __LINE__)
+
+static void check(drupe_status status, const char *what, int line)
+{
+    if (status != DRUPE_OK) fail_msg("line %d: %s: %s", line, what, drupe_error_last()->text);
+}
+
+struct bench {
+    drupe_device *device;
+    drupe_context *context;
+    drupe_queue *queue;
+    drupe_program *program;
+    drupe_kernel *spin;
+};
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    if (drupe_fault_claim(signal, info, context)) {
+        for (;;) pause();
+    }
+    _exit(128 + signal);
+}
+
+/* cmocka sets handlers of its own before each test and fixture. */
+static struct bench *begin(void **state)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    action.sa_sigaction = on_fault;
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) sigaction(signals[i], &action, NULL);
+    return *state;
+}
+
+static int setup(void **state)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    drupe_source source = {.language = DRUPE_LANG_BUILTIN};
+    drupe_fault_contain();
+    OK(drupe_device_select("host", &bench->device));
+    OK(drupe_device_context(bench->device, &bench->context));
+    OK(drupe_queue_open(bench->context, bench->device, 0, &bench->queue));
+    OK(drupe_program_open(bench->context, bench->device, &source, NULL, &bench->program));
+    OK(drupe_kernel_open(bench->program, "test_spin", &bench->spin));
+    *state = bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+    drupe_failure failure;
+    while (drupe_failure_take(&failure)) {}
+    drupe_kernel_release(bench->spin);
+    drupe_program_release(bench->program);
+    drupe_queue_release(bench->queue);
+    drupe_context_release(bench->context);
+    drupe_device_release(bench->device);
+    free(bench);
+    return drupe_library_close(LONG) == 0 ? 0 : -1;
+}
+
+/* With out == NULL every work-item faults. */
+static void submit_spin(struct bench *bench, drupe_queue *queue, uint64_t *out, drupe_event **event)
+{
+    uint64_t rounds = 1;
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &out}, {DRUPE_ARG_VALUE, sizeof rounds, &rounds}};
+    drupe_range range = {.dims = 1, .global = {ITEMS}};
+    drupe_submission s = {.queue = queue};
+    OK(drupe_submit_kernel(&s, bench->spin, &range, args, 2, event));
+}
+
+static void host_works(struct bench *bench, drupe_queue *queue)
+{
+    drupe_memory *memory;
+    drupe_event *event;
+    OK(drupe_memory_alloc(queue, DRUPE_MEM_SHARED, ITEMS * sizeof(uint64_t), 0, &memory));
+    uint64_t *out = drupe_memory_pointer(memory);
+    memset(out, 0, ITEMS * sizeof *out);
+    submit_spin(bench, queue, out, &event);
+    OK(drupe_event_wait(event, LONG));
+    for (uint64_t i = 0; i < ITEMS; i++) assert_int_equal(out[i], test_spin_result(i, 1));
+    drupe_event_release(event);
+    drupe_memory_release(memory);
+}
+
+static void expect_fault(drupe_status status, const char *what, const char *how)
+{
+    const drupe_error *error = drupe_error_last();
+    assert_int_equal(status, DRUPE_E_DEVICE_LOST);
+    if (!strstr(error->text, what) || !strstr(error->text, how)) fail_msg("%s", error->text);
+    assert_string_equal(error->backend, "host");
+}
+
+static void a_kernel(void **state)
+{
+    struct bench *bench = begin(state);
+    drupe_event *bad, *behind;
+    for (int round = 0; round < 5; round++) {
+        submit_spin(bench, bench->queue, NULL, &bad);
+        submit_spin(bench, bench->queue, NULL, &behind);
+        expect_fault(drupe_event_wait(bad, LONG), "'test_spin'", "SIGSEGV at address 0x");
+        assert_non_null(strstr(drupe_error_last()->text, "work-items"));
+        assert_int_equal(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY);
+        assert_non_null(strstr(drupe_error_last()->text, "'test_spin'"));
+        drupe_event_release(bad);
+        drupe_event_release(behind);
+        host_works(bench, bench->queue);
+    }
+}
+
+static void a_kernel_without_an_event(void **state)
+{
+    struct bench *bench = begin(state);
+    submit_spin(bench, bench->queue, NULL, NULL);
+    submit_spin(bench, bench->queue, NULL, NULL);
+    expect_fault(drupe_queue_wait(bench->queue, LONG), "'test_spin'", "SIGSEGV");
+    OK(drupe_queue_wait(bench->queue, LONG));
+    host_works(bench, bench->queue);
+}
+
+static volatile int zero;
+
+static drupe_status divide(void *user)
+{
+    volatile int *out = user;
+    *out = 10 / zero;
+    return DRUPE_OK;
+}
+
+static drupe_status run_wild(void *user)
+{
+    (void)user;
+    *(volatile int *)(uintptr_t)0x1234 = 1;
+    return DRUPE_OK;
+}
+
+static int deeper(volatile char *above)
+{
+    volatile char page[4096];
+    page[0] = *above;
+    return page[0] == 1 ? 0 : deeper(page) + page[0];
+}
+
+static drupe_status overflow(void *user)
+{
+    volatile char top = 0;
+    *(int *)user = deeper(&top);
+    return DRUPE_OK;
+}
+
+static void a_host_function(void **state)
+{
+    struct bench *bench = begin(state);
+    struct {
+        drupe_host_fn fn;
+        const char *text;
+    } cases[] = {
+        {run_wild, "SIGSEGV at address 0x1234"}, {divide, "SIGFPE, division by zero"}, {overflow, "SIGSEGV"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int out = 0;
+        drupe_event *event;
+        drupe_submission s = {.queue = bench->queue};
+        OK(drupe_submit_host(&s, cases[i].fn, &out, &event));
+        expect_fault(drupe_event_wait(event, LONG), "host function", cases[i].text);
+        drupe_event_release(event);
+        host_works(bench, bench->queue);
+    }
+}
+
+/* Other queues do not notice. */
+static void only_its_own_queue_fails(void **state)
+{
+    struct bench *bench = begin(state);
+    drupe_queue *other;
+    OK(drupe_queue_open(bench->context, bench->device, 0, &other));
+    drupe_event *bad;
+    submit_spin(bench, bench->queue, NULL, &bad);
+    host_works(bench, other);
+    expect_fault(drupe_event_wait(bad, LONG), "'test_spin'", "SIGSEGV");
+    host_works(bench, other);
+    drupe_event_release(bad);
+    drupe_queue_release(other);
+}
+
+static void nobody_waits(void **state)
+{
+    struct bench *bench = begin(state);
+    drupe_event *bad;
+    drupe_failure failure = {.label = ""};
+    submit_spin(bench, bench->queue, NULL, &bad);
+    uint64_t deadline = drupe_deadline(LONG);
+    bool taken = false;
+    while (!taken && drupe_now_ns() < deadline) taken = drupe_failure_take(&failure);
+    assert_true(taken);
+    assert_int_equal(failure.error.status, DRUPE_E_DEVICE_LOST);
+    assert_string_equal(failure.label, "test_spin");
+    drupe_event_release(bad);
+    host_works(bench, bench->queue);
+}
+
+/* A thread that is not the engine's: the process ends as it would without us. */
+static void other_threads_are_not_saved(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        static const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+        for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) signal(signals[i], SIG_DFL);
+        alarm(20);
+        if (drupe_fault_install(NULL) == DRUPE_OK) *(volatile int *)(uintptr_t)0x4321 = 1;
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_false(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_kernel, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_without_an_event, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_host_function, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_its_own_queue_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(nobody_waits, setup, teardown),
+        cmocka_unit_test(other_threads_are_not_saved),
+    };
+    setenv("DRUPE_HOST_THREADS", "2", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
