@@ -168,7 +168,13 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }
-    return backend->mem_export(pool->context, pool->device, memory->kind, memory->base, memory->room, handle);
+    DRUPE_TRY(
+        backend->mem_export(pool->context, pool->device, memory->kind, memory->base, memory->room, handle));
+    /* Others may have it open for ever: it is never handed out again. */
+    pthread_mutex_lock(&pool->lock);
+    memory->index = DRUPE_POOL_NEVER;
+    pthread_mutex_unlock(&pool->lock);
+    return DRUPE_OK;
 }
 
 static drupe_status import_into(drupe_memory *memory, const unsigned char handle[DRUPE_IPC_BYTES],

@@ -1,14 +1,9 @@
-/* What the host device tells about itself, how it is divided, and its memory: all three kinds are plain host
- * memory. */
+/* What the host device tells about itself, and how it is divided. */
 #include "backends/host/host.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-
-#define HUGE_PAGE (2u << 20)
-#define LARGE     (64u << 20) /* from here on the machine is asked whether it can bear it */
 
 /* --- Information ---------------------------------------------------------------------------------------- */
 
@@ -119,39 +114,4 @@ drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition
         first += sub->count;
     }
     return DRUPE_OK;
-}
-
-/* --- Memory --------------------------------------------------------------------------------------------- */
-
-drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
-                                  size_t size, size_t align, void **pointer)
-{
-    (void)context;
-    (void)device;
-    (void)kind;
-    *pointer = NULL;
-    /* Linux promises memory it does not have and ends the process when it is touched: ask first. */
-    uint64_t available = size >= LARGE ? drupe_host_memory_available() : UINT64_MAX;
-    if (size > available) {
-        return drupe_error_set(DRUPE_E_NO_MEMORY,
-                               "%zu bytes of host memory were asked for, %llu are available.", size,
-                               (unsigned long long)available);
-    }
-    bool huge = size >= 4 * (size_t)HUGE_PAGE;
-    if (huge) align = HUGE_PAGE;
-    if (posix_memalign(pointer, align, size) != 0) {
-        *pointer = NULL;
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "The system has no %zu bytes of memory.", size);
-    }
-    /* A wish: first touches of a large array cost more than computing with it. */
-    if (huge && madvise(*pointer, size, MADV_HUGEPAGE) != 0) return DRUPE_OK;
-    return DRUPE_OK;
-}
-
-void drupe_host_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer)
-{
-    (void)context;
-    (void)device;
-    (void)kind;
-    free(pointer);
 }

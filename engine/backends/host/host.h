@@ -179,9 +179,19 @@ drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, void *
                                     size_t *needed);
 drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition *partition,
                                      drupe_device *const *subs, size_t count);
+
+/* memory.c */
 drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                   size_t size, size_t align, void **pointer);
 void drupe_host_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
+drupe_status drupe_host_mem_wipe(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                                 void *pointer, size_t size);
+drupe_status drupe_host_mem_export(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                                   void *pointer, size_t size, unsigned char handle[DRUPE_IPC_BYTES]);
+drupe_status drupe_host_mem_import(drupe_context *context, drupe_device *device,
+                                   const unsigned char handle[DRUPE_IPC_BYTES], drupe_mem_kind *kind,
+                                   void **pointer, size_t *size);
+void drupe_host_mem_detach(drupe_context *context, drupe_device *device, void *pointer, size_t size);
 
 /* event.c */
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags);

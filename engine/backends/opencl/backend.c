@@ -35,6 +35,7 @@ const drupe_backend drupe_backend_opencl = {
     .event_notify = drupe_cl_event_notify,
     .mem_alloc = drupe_cl_mem_alloc,
     .mem_free = drupe_cl_mem_free,
+    .mem_wipe = drupe_cl_mem_wipe,
     .program_open = drupe_cl_program_open,
     .program_close = drupe_cl_program_close,
     .program_names = drupe_cl_program_names,

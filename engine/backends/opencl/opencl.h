@@ -90,7 +90,8 @@ typedef struct drupe_cl_context {
     drupe_cl_intel intel;
     bool lock_ready;
     pthread_mutex_t lock;
-    drupe_map shifted; /* pointer handed out -> start of the driver's block, where they differ */
+    drupe_map shifted;      /* pointer handed out -> start of the driver's block, where they differ */
+    cl_command_queue wiper; /* for drupe_cl_mem_wipe(), opened when first needed; under the lock */
 } drupe_cl_context;
 
 /* The meeting of a waiter and the driver's completion callback. Two references: the mark's, and the
@@ -209,6 +210,8 @@ drupe_device *drupe_cl_context_member(drupe_context *context, drupe_device *devi
 drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                 size_t size, size_t align, void **pointer);
 void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
+drupe_status drupe_cl_mem_wipe(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                               void *pointer, size_t size);
 /* How a device serves a kind, judged alone. */
 drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind);
 

@@ -4,8 +4,10 @@
  * larger and the pointer moved up, and the context's map remembers the start. Only such pointers are in the
  * map. */
 #include "opencl.h"
+#include <string.h>
 
 #define LARGEST_NATIVE_ALIGN 128u
+#define MOST_WIPE            ((size_t)1 << 30) /* some drivers get single fills of 2 GiB and more wrong */
 
 drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind)
 {
@@ -123,4 +125,55 @@ void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_k
     if (native->shifted.count) start = drupe_map_remove(&native->shifted, &pointer, sizeof pointer);
     pthread_mutex_unlock(&native->lock);
     free_native(native, start ? start : pointer);
+}
+
+/* --- Overwriting ---------------------------------------------------------------------------------------- */
+
+/* The context's own queue; needs the lock. */
+static drupe_status open_wiper(drupe_cl_context *native, drupe_context *context)
+{
+    if (native->wiper) return DRUPE_OK;
+    const drupe_cl_device *device = drupe_native(drupe_context_device(context, 0));
+    cl_int code = CL_SUCCESS;
+    drupe_signals_save();
+    native->wiper = native->api->CreateCommandQueue(native->id, device->id, 0, &code);
+    drupe_signals_restore();
+    if (code == CL_SUCCESS) return DRUPE_OK;
+    native->wiper = NULL;
+    return drupe_cl_fail(code, "Opening a queue");
+}
+
+static cl_int fill_zeros(const drupe_cl_context *native, char *pointer, size_t size)
+{
+    static const cl_uchar zero = 0;
+    cl_int code = CL_SUCCESS;
+    for (size_t done = 0; done < size && code == CL_SUCCESS;) {
+        size_t part = size - done < MOST_WIPE ? size - done : MOST_WIPE;
+        if (native->tier == DRUPE_CL_TIER_INTEL)
+            code = native->intel.fill(native->wiper, pointer + done, &zero, 1, part, 0, NULL, NULL);
+        else
+            code =
+                native->api->EnqueueSVMMemFill(native->wiper, pointer + done, &zero, 1, part, 0, NULL, NULL);
+        done += part;
+    }
+    cl_int end = native->api->Finish(native->wiper);
+    return code == CL_SUCCESS ? end : code;
+}
+
+drupe_status drupe_cl_mem_wipe(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
+                               void *pointer, size_t size)
+{
+    (void)device;
+    drupe_cl_context *native = drupe_native(context);
+    bool near = native->tier == DRUPE_CL_TIER_FINE ||
+                (native->tier == DRUPE_CL_TIER_INTEL && kind != DRUPE_MEM_DEVICE);
+    if (near) {
+        memset(pointer, 0, size);
+        return DRUPE_OK;
+    }
+    pthread_mutex_lock(&native->lock);
+    drupe_status status = open_wiper(native, context);
+    cl_int code = status == DRUPE_OK ? fill_zeros(native, pointer, size) : CL_SUCCESS;
+    pthread_mutex_unlock(&native->lock);
+    return code == CL_SUCCESS ? status : drupe_cl_fail(code, "Overwriting memory");
 }
