@@ -58,6 +58,12 @@ void drupe_map_clear(drupe_map *map);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t drupe_now_ns(void);
+/* Something that counts up evenly, at half the price of the time: the processor's counter where it can be
+ * relied on, else the time itself. drupe_ticks_start() comes first; drupe_ticks_ns() says what time it was.
+ * All three are async-signal-safe once started. */
+void drupe_ticks_start(void);
+uint64_t drupe_ticks(void);
+uint64_t drupe_ticks_ns(uint64_t ticks);
 /* The time `timeout_ns` from now; UINT64_MAX stays UINT64_MAX and means never. */
 uint64_t drupe_deadline(uint64_t timeout_ns);
 

@@ -20,6 +20,7 @@
 
 #include "backends/backend.h"
 #include "base/base.h"
+#include "core/brief.h"
 #include "drupe/trace.h"
 #include <limits.h>
 
@@ -311,9 +312,9 @@ void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
 /* Release the cells of causes that are gone. Only where the caller's references may be dropped. */
 void drupe_cause_bury(void);
 void drupe_cause_report(drupe_cause *cause);
-/* Fill `error` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`. */
-void drupe_cause_dependent(const drupe_cause *cause, const char *label, const drupe_queue *queue,
-                           drupe_error *error);
+/* Fill `failure` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`; `flight` may be NULL. */
+void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
+                           drupe_failure *failure);
 
 /* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does. */
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
@@ -345,13 +346,12 @@ struct drupe_event {
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool native;            /* its end came from the backend, so it may have times */
-    bool error_owned;
     bool abandoned; /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;
-    drupe_flight *flight;     /* borrowed; valid until the event has settled */
-    drupe_event *settle_next; /* of the thread that settles it */
-    const drupe_error *error; /* once FAILED */
-    drupe_cause *cause;       /* retained, once FAILED */
+    drupe_flight *flight;         /* borrowed; valid until the event has settled */
+    drupe_event *settle_next;     /* of the thread that settles it */
+    const drupe_failure *failure; /* once FAILED; malloc'ed unless it is that of the cause */
+    drupe_cause *cause;           /* retained, once FAILED */
 };
 
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
@@ -374,14 +374,14 @@ void drupe_event_complete(drupe_event *event, drupe_phase from);
  * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
 /* Fail a fresh event that never had a flight. */
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label);
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe_flight *flight);
 /* Have the waiter woken when it is over; harmless when called again. */
 void drupe_event_ask_notify(drupe_event *event);
 
 /* --- flight.c: what a queue has submitted and not yet dropped ------------------------------------------- */
 
 /* What a submission does. Everything in it is borrowed, except in a held flight, which owns `args`. */
-typedef struct drupe_work {
+struct drupe_work {
     drupe_work_kind kind;
     drupe_kernel *kernel;
     const drupe_range *range;
@@ -393,7 +393,7 @@ typedef struct drupe_work {
     uint32_t advice;
     drupe_host_fn fn;
     void *user;
-} drupe_work;
+};
 
 /* Call the release functions of keeps that were taken; NULL functions are skipped. */
 void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
@@ -410,6 +410,7 @@ struct drupe_flight {
     char label_copy[64];
     uint32_t site;
     uint32_t cell_number; /* the observer's, 0 = none */
+    drupe_brief brief;
     bool held;
     bool fallible;    /* may fail for a reason that core knows: what follows must wait for it by name */
     drupe_keep *refs; /* dropped when it is over */
@@ -521,11 +522,21 @@ uint32_t drupe_trace_device(const char *filter);
 void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                        size_t used);
 /* It was found to be over. The first call counts. Any thread. */
-void drupe_trace_end(uint64_t number, drupe_trace_status status, uint64_t now);
+void drupe_trace_end(uint64_t number, drupe_trace_status status);
+/* The same for several that were found at once, at drupe_ticks(). */
+void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks);
 /* The device's times of finished work. */
 void drupe_trace_times(uint64_t number, const drupe_times *times);
 /* One record; false when it is gone, or was never written. Async-signal-safe. */
 bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
+
+/* --- report.c ------------------------------------------------------------------------------------------- */
+
+/* The record of a flight that failed, without its cell; `queue` and `flight` may be NULL. */
+void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, const drupe_queue *queue,
+                            const drupe_flight *flight);
+/* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
+void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
 
 /* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
 
@@ -542,6 +553,11 @@ void drupe_refs_init(drupe_refs *refs);
 drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *)) DRUPE_MUST_CHECK;
 /* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
 void drupe_refs_drop(drupe_refs *refs);
+/* The thread's last error refused this submission: its record for drupe_failure_last(). */
+void drupe_failure_refused(const drupe_submission *s, const char *label, const drupe_work *work,
+                           const drupe_refs *refs);
+/* drupe_memory_release() as the release function of a drupe_keep, by which memory is known among them. */
+void drupe_memory_unref(void *memory);
 
 /* One end of a copy; memory NULL: host memory. */
 typedef struct drupe_place {

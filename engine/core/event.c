@@ -30,7 +30,7 @@ void drupe_event_release(drupe_event *event)
     if (!event || !drupe_object_release(event)) return;
     if (event->opened && !drupe_device_silent(event->queue->device))
         event->object.backend->event_close(event);
-    if (event->error_owned) free((void *)event->error);
+    if (event->cause && event->failure != &event->cause->what) free((void *)event->failure);
     drupe_cause_release(event->cause);
     drupe_queue *queue = event->queue;
     drupe_object_free(queue->slot, event);
@@ -62,7 +62,7 @@ static void tell_others(drupe_phase from)
 static void trace_complete(drupe_event *event, drupe_phase from)
 {
     drupe_times times;
-    drupe_trace_end(event->number, DRUPE_TRACE_COMPLETE, drupe_now_ns());
+    drupe_trace_end(event->number, DRUPE_TRACE_COMPLETE);
     if (!(event->queue->flags & DRUPE_QUEUE_PROFILING) || from != DRUPE_PHASE_NATIVE) return;
     if (event->object.backend->event_times(event, &times) != DRUPE_OK) return;
     drupe_trace_times(event->number, &times);
@@ -93,12 +93,11 @@ static drupe_cause *cause_before(const drupe_event *event)
 }
 
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
-static void set_dependent(drupe_event *event, drupe_cause *cause, const char *label)
+static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_flight *flight)
 {
-    drupe_error *error = malloc(sizeof *error);
-    if (error) drupe_cause_dependent(cause, label, event->queue, error);
-    event->error_owned = error != NULL;
-    event->error = error ? error : &cause->what.error;
+    drupe_failure *failure = malloc(sizeof *failure);
+    if (failure) drupe_cause_dependent(cause, flight, event->queue, failure);
+    event->failure = failure ? failure : &cause->what;
     event->cause = cause;
 }
 
@@ -114,13 +113,13 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
     drupe_flight *flight = event->flight;
     drupe_cause *cause = cause_before(event);
     if (cause) {
-        set_dependent(event, cause, flight ? flight->label : NULL);
+        set_dependent(event, cause, flight);
     } else {
         event->cause = drupe_cause_new(error, flight, event->queue, event->number);
-        event->error = &event->cause->what.error;
+        event->failure = &event->cause->what;
     }
     drupe_queue_blame(event->queue, event->cause, event->number);
-    drupe_trace_end(event->number, ending_of(event->error), drupe_now_ns());
+    drupe_trace_end(event->number, ending_of(&event->failure->error));
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
     tell_others(from);
 }
@@ -131,10 +130,10 @@ void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *e
     if (leave_phase(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
 }
 
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const char *label)
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe_flight *flight)
 {
-    set_dependent(event, drupe_cause_retain(cause), label);
-    drupe_trace_end(event->number, DRUPE_TRACE_SKIPPED, drupe_now_ns());
+    set_dependent(event, drupe_cause_retain(cause), flight);
+    drupe_trace_end(event->number, DRUPE_TRACE_SKIPPED);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
 }
 
@@ -282,6 +281,12 @@ drupe_status drupe_event_await(drupe_event *event, uint64_t deadline)
     }
 }
 
+/* What stopped a failed event, or NULL when it failed by itself. */
+static const drupe_failure *cause_of(const drupe_event *event)
+{
+    return event->failure == &event->cause->what ? NULL : &event->cause->what;
+}
+
 drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
@@ -289,13 +294,22 @@ drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)
     DRUPE_TRY(drupe_event_await(event, drupe_deadline(timeout_ns)));
     if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE) return DRUPE_OK;
     drupe_cause_report(event->cause);
-    return drupe_error_restore(event->error);
+    drupe_failure_tell(event->failure, cause_of(event));
+    return drupe_error_restore(&event->failure->error);
 }
 
 const drupe_error *drupe_event_error(drupe_event *event)
 {
     if (drupe_core_check() != DRUPE_OK || drupe_event_poll(event) != DRUPE_PHASE_FAILED) return NULL;
-    return event->error;
+    return &event->failure->error;
+}
+
+bool drupe_event_failure(drupe_event *event, drupe_failure *own, drupe_failure *cause)
+{
+    if (!drupe_event_error(event)) return false;
+    drupe_failure_tell(event->failure, cause_of(event));
+    drupe_error_restore(&event->failure->error);
+    return drupe_failure_last(own, cause);
 }
 
 drupe_status drupe_event_times(drupe_event *event, drupe_times *times)

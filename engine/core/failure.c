@@ -84,13 +84,9 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
         return drupe_cause_retain(&no_memory);
     }
     atomic_init(&cause->references, 2);
-    cause->what.error = *error;
-    snprintf(cause->what.label, sizeof cause->what.label, "%s",
-             flight ? flight->label : "work without an event");
-    if (queue) snprintf(cause->what.device, sizeof cause->what.device, "%s", queue->device->filter);
+    drupe_failure_describe(&cause->what, error, queue, flight);
     cause->what.submission = submission;
     if (flight) {
-        cause->what.site = flight->site;
         cause->what.cell = flight->cell;
         flight->cell = NULL;
     }
@@ -121,15 +117,16 @@ void drupe_cause_report(drupe_cause *cause)
     pthread_mutex_unlock(&lock);
 }
 
-void drupe_cause_dependent(const drupe_cause *cause, const char *label, const drupe_queue *queue,
-                           drupe_error *error)
+void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
+                           drupe_failure *failure)
 {
-    memset(error, 0, sizeof *error);
-    error->status = DRUPE_E_DEPENDENCY;
-    memcpy(error->backend, cause->what.error.backend, sizeof error->backend);
-    snprintf(error->text, sizeof error->text,
+    drupe_error error = {.status = DRUPE_E_DEPENDENCY};
+    memcpy(error.backend, cause->what.error.backend, sizeof error.backend);
+    drupe_failure_describe(failure, &error, queue, flight);
+    if (!flight) snprintf(failure->label, sizeof failure->label, "work");
+    snprintf(failure->error.text, sizeof failure->error.text,
              "'%s' on %s did not run, because '%s' on %s (submission %llu) failed before it: %.700s",
-             label ? label : "work", queue->device->filter, cause->what.label, cause->what.device,
+             failure->label, queue->device->filter, cause->what.label, cause->what.device,
              (unsigned long long)cause->what.submission, cause->what.error.text);
 }
 
@@ -181,11 +178,13 @@ drupe_status drupe_queue_report(drupe_queue *queue)
 {
     drupe_cause *cause = drupe_queue_trouble(queue);
     if (!cause) return DRUPE_OK;
-    drupe_error error = cause->what.error;
-    if (cause->queue != queue) drupe_cause_dependent(cause, "work", queue, &error);
+    drupe_failure own = cause->what;
+    bool stands_behind = cause->queue != queue;
+    if (stands_behind) drupe_cause_dependent(cause, NULL, queue, &own);
     drupe_cause_report(cause);
+    drupe_failure_tell(&own, stands_behind ? &cause->what : NULL);
     drupe_cause_release(cause);
-    return drupe_error_restore(&error);
+    return drupe_error_restore(&own.error);
 }
 
 /* --- Errors nobody waited for --------------------------------------------------------------------------- */

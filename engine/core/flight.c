@@ -178,10 +178,10 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
 {
     drupe_flight *cut = finished_until(queue), *list = queue->head;
     if (!cut) return NULL;
-    uint64_t now = drupe_now_ns();
+    uint64_t now = drupe_ticks();
     for (drupe_flight *flight = list;; flight = flight->next) {
         if (flight->event && flight->event == queue->guard) queue->guard = NULL;
-        if (!flight->event) drupe_trace_end(flight->number, DRUPE_TRACE_PASSED, now);
+        if (!flight->event) drupe_trace_end_at(flight->number, DRUPE_TRACE_PASSED, now);
         queue->flights--;
         if (flight == cut) break;
     }

@@ -231,8 +231,8 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
     *over = true;
     drupe_cause *cause = doom(queue, flight);
     if (cause) {
-        drupe_trace_end(flight->number, DRUPE_TRACE_SKIPPED, drupe_now_ns());
-        if (flight->event) drupe_event_fail_behind(flight->event, cause, flight->label);
+        drupe_trace_end(flight->number, DRUPE_TRACE_SKIPPED);
+        if (flight->event) drupe_event_fail_behind(flight->event, cause, flight);
         drupe_cause_release(cause);
         return DRUPE_OK;
     }
@@ -250,6 +250,7 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     drupe_queue *queue = ticket->queue;
     *over = true;
     DRUPE_TRY(drupe_flight_load(flight, ticket));
+    drupe_brief_take(&flight->brief, work);
     drupe_trace_begin(queue, flight, work, ticket->bytes);
     if (event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
     DRUPE_TRY(place(queue, flight, work, over));
@@ -286,7 +287,7 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     pthread_mutex_unlock(&queue->lock);
     if (flight && over) {
         drupe_error kept = *drupe_error_last();
-        if (status != DRUPE_OK) drupe_trace_end(flight->number, DRUPE_TRACE_FAILED, drupe_now_ns());
+        if (status != DRUPE_OK) drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
         bool loaded = flight->nrefs > 0 || ticket->nrefs == 0;
         drupe_flight_drop(queue, flight);
         if (!loaded) drupe_keeps_drop(ticket->refs, ticket->nrefs);

@@ -25,11 +25,6 @@ static void release_queue(void *object)
     drupe_queue_release(object);
 }
 
-static void release_memory(void *object)
-{
-    drupe_memory_release(object);
-}
-
 static drupe_status open_foreign(const drupe_place *place, drupe_queue **queue)
 {
     if (!place->foreign) return DRUPE_OK;
@@ -62,7 +57,7 @@ static drupe_status copy_step(struct stage *stage, drupe_queue *queue, void *dst
 {
     drupe_refs refs;
     drupe_refs_init(&refs);
-    if (used) DRUPE_TRY(drupe_refs_add(&refs, drupe_memory_retain(used), release_memory));
+    if (used) DRUPE_TRY(drupe_refs_add(&refs, drupe_memory_retain(used), drupe_memory_unref));
     drupe_work work = {.kind = DRUPE_WORK_COPY, .dst = dst, .src = src, .bytes = bytes};
     return step(stage, queue, &work, &refs);
 }

@@ -5,9 +5,9 @@
 
 /* --- References ----------------------------------------------------------------------------------------- */
 
-static void release_memory(void *object)
+void drupe_memory_unref(void *memory)
 {
-    drupe_memory_release(object);
+    drupe_memory_release(memory);
 }
 
 static void release_kernel(void *object)
@@ -53,7 +53,7 @@ static drupe_status add_memory(drupe_refs *refs, drupe_memory *memory)
 {
     if (!memory) return DRUPE_OK;
     refs->bytes += memory->size;
-    return drupe_refs_add(refs, memory, release_memory);
+    return drupe_refs_add(refs, memory, drupe_memory_unref);
 }
 
 /* --- Beginning and end of every submission ---------------------------------------------------------------
@@ -99,8 +99,10 @@ static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const dr
     return drupe_queue_submit(&ticket, work, event);
 }
 
-static drupe_status end(drupe_refs *refs, drupe_status status)
+static drupe_status end(const drupe_submission *s, const char *name, const drupe_work *work, drupe_refs *refs,
+                        drupe_status status)
 {
+    if (status != DRUPE_OK) drupe_failure_refused(s, name, work, refs);
     if (refs->count) {
         drupe_error kept = *drupe_error_last();
         drupe_refs_drop(refs);

@@ -13,7 +13,7 @@
 
 enum {
     SEQUENCE,
-    END, /* status in the highest byte; below it the number while PENDING, then the time */
+    END, /* status in the highest byte; below it the number while PENDING, then the ticks */
     SUBMITTED,
     PLACE, /* cell, site */
     WHERE, /* queue, device, kind */
@@ -39,6 +39,7 @@ static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 
 uint32_t drupe_trace_device(const char *filter)
 {
+    drupe_ticks_start();
     pthread_mutex_lock(&devices_lock);
     uint32_t count = atomic_load(&ndevices), found = 0;
     for (uint32_t i = 1; i < count && !found; i++) {
@@ -99,7 +100,7 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
         return;
     bool moves = work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL;
     put(slot, END, number & BELOW);
-    put(slot, SUBMITTED, drupe_now_ns());
+    put(slot, SUBMITTED, drupe_ticks());
     put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
     put(slot, WHERE,
         (uint64_t)queue->number << 32 | (uint64_t)queue->trace_device << 8 | (uint64_t)work->kind);
@@ -111,9 +112,14 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     put(slot, SEQUENCE, number << 1);
 }
 
-void drupe_trace_end(uint64_t number, drupe_trace_status status, uint64_t now)
+void drupe_trace_end(uint64_t number, drupe_trace_status status)
 {
-    uint64_t pending = number & BELOW, over = (uint64_t)status << STATUS_SHIFT | (now & BELOW);
+    drupe_trace_end_at(number, status, drupe_ticks());
+}
+
+void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks)
+{
+    uint64_t pending = number & BELOW, over = (uint64_t)status << STATUS_SHIFT | (ticks & BELOW);
     atomic_compare_exchange_strong_explicit(&slot_of(number)[END], &pending, over, memory_order_release,
                                             memory_order_relaxed);
 }
@@ -140,8 +146,8 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
     uint32_t device = where >> 8 & 0xffffff;
     *record = (drupe_trace_record){
         .id = number,
-        .submitted_ns = get(slot, SUBMITTED),
-        .seen_ns = end >> STATUS_SHIFT ? end & BELOW : 0,
+        .submitted_ns = drupe_ticks_ns(get(slot, SUBMITTED)),
+        .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns(end & BELOW) : 0,
         .started_ns = get(slot, STARTED),
         .ended_ns = get(slot, ENDED),
         .bytes = get(slot, BYTES),
@@ -155,6 +161,8 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
     uint64_t label[WORDS - LABEL];
     for (int i = LABEL; i < WORDS; i++) label[i - LABEL] = get(slot, i);
     memcpy(record->label, label, sizeof record->label);
+    /* Counters of two processors may differ by a hair. */
+    if (record->seen_ns && record->seen_ns < record->submitted_ns) record->seen_ns = record->submitted_ns;
     record->label[sizeof record->label - 1] = '\0';
     if (device < atomic_load(&ndevices)) memcpy(record->device, devices[device], sizeof record->device);
     return get(slot, SEQUENCE) == number << 1;

@@ -67,10 +67,10 @@ DRUPE_API void drupe_queue_collect(drupe_queue *queue);
  */
 DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
 
-/* The driver's own handle, for work that others give it: a cl_command_queue on "opencl". What is given to it runs
- * behind everything submitted so far; end with a submission of one's own, such as a barrier, for waits to include
- * it. Borrowed from the queue. DRUPE_E_BUSY while the engine holds back work of this queue, DRUPE_E_UNSUPPORTED
- * where there is no such handle. */
+/* The driver's own handle, for work that others give it: a cl_command_queue on "opencl". What is given to it
+ * runs behind everything submitted so far; end with a submission of one's own, such as a barrier, for waits
+ * to include it. Borrowed from the queue. DRUPE_E_BUSY while the engine holds back work of this queue,
+ * DRUPE_E_UNSUPPORTED where there is no such handle. */
 DRUPE_API drupe_status drupe_queue_native(drupe_queue *queue, void **handle) DRUPE_MUST_CHECK;
 
 /* --- Events -------------------------------------------------------------------------------------------- */
@@ -223,16 +223,28 @@ typedef enum drupe_work_kind {
 
 typedef struct drupe_failure {
     drupe_error error;
-    char label[64];      /* kernel name or "copy", "fill", ... */
-    char device[64];     /* filter string of the device */
-    uint64_t submission; /* process-wide number of the submission */
-    void *cell;          /* the observer's cell that submitted it; *taken* by the caller; may be NULL */
-    uint32_t site;       /* of the submission, 0 = unknown */
+    char label[64];       /* kernel name or "copy", "fill", ... */
+    char device[64];      /* filter string of the device */
+    uint64_t submission;  /* process-wide number of the submission */
+    void *cell;           /* the observer's cell that submitted it; *taken* by the caller; may be NULL */
+    uint32_t site;        /* of the submission, 0 = unknown */
+    uint32_t queue;       /* drupe_queue_number(), 0 = unknown */
+    uint32_t cell_number; /* the observer's, 0 = none; stays when `cell` has been taken */
+    drupe_work_kind kind; /* BARRIER where it is not known */
+    char arguments[512];  /* what it was called with, as a line of text; "" = unknown or nothing */
 } drupe_failure;
 
 /* Look at what has finished on all queues, and take the oldest failure that was not reported yet. Returns
  * false when there is none. Never blocks on the device. Dependents of a reported cause are not reported
  * again. */
 DRUPE_API bool drupe_failure_take(drupe_failure *failure);
+
+/* What is known of the calling thread's last error, when it is that of a submission, refused or failed later:
+ * `own` is the submission that failed, and `cause` the one whose failure kept it from running (its status is
+ * DRUPE_OK when `own` failed by itself). Their `cell` is NULL. False when the last error is of another kind.
+ */
+DRUPE_API bool drupe_failure_last(drupe_failure *own, drupe_failure *cause);
+/* The same for an event; false unless it failed. */
+DRUPE_API bool drupe_event_failure(drupe_event *event, drupe_failure *own, drupe_failure *cause);
 
 #endif

@@ -1,0 +1,66 @@
+/* The processor's counter as a cheap clock.
+ *
+ * Its rate is not asked for but measured: one pair of counter and time is taken at the start and one when a
+ * time is wanted, and what lies between is on the line through both. */
+#include "base/base.h"
+#include <stdatomic.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+#endif
+
+static _Atomic(uint64_t) start_ticks, start_ns;
+static _Atomic(bool) counts; /* the counter is used */
+
+/* Constant rate in all states, says the processor; where a virtual machine hides that, the time is used. */
+static bool counter_is_even(void)
+{
+#if defined(__x86_64__)
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & 1u << 8) != 0;
+#elif defined(__aarch64__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+static uint64_t counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#else
+    return 0;
+#endif
+}
+
+static void start_once(void)
+{
+    if (!counter_is_even()) return;
+    atomic_store(&start_ns, drupe_now_ns());
+    atomic_store(&start_ticks, counter());
+    atomic_store(&counts, true);
+}
+
+void drupe_ticks_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_once);
+}
+
+uint64_t drupe_ticks(void)
+{
+    return atomic_load_explicit(&counts, memory_order_relaxed) ? counter() : drupe_now_ns();
+}
+
+uint64_t drupe_ticks_ns(uint64_t ticks)
+{
+    if (!atomic_load_explicit(&counts, memory_order_relaxed)) return ticks;
+    uint64_t first = atomic_load(&start_ticks), ns = atomic_load(&start_ns);
+    double rate = (double)(drupe_now_ns() - ns) / (double)(counter() - first);
+    return ns + (uint64_t)((double)(ticks - first) * rate);
+}

@@ -1,0 +1,34 @@
+/* What a submission was called with, in the few words that a message needs: copied in every submission, so
+ * small, and made into text after a failure. */
+#ifndef DRUPE_CORE_BRIEF_H
+#define DRUPE_CORE_BRIEF_H
+
+#include "drupe/program.h"
+
+#define DRUPE_BRIEF_ARGS 12u
+
+typedef struct drupe_work drupe_work;
+
+typedef struct drupe_brief {
+    uint8_t kind; /* drupe_work_kind */
+    uint8_t dims;
+    uint32_t nargs;             /* given; at most DRUPE_BRIEF_ARGS are kept */
+    const drupe_kernel *kernel; /* borrowed; of a KERNEL */
+    size_t global[3], local[3];
+    size_t bytes, pattern_size; /* of a COPY, FILL or hint */
+    struct {
+        uint64_t
+            bits; /* the first eight bytes of the value; COPY: the target, the source; FILL: the target */
+        uint32_t size;
+        uint8_t kind; /* drupe_arg_kind */
+    } args[DRUPE_BRIEF_ARGS];
+} drupe_brief;
+
+/* `work` may be incomplete, as it is when it was refused. */
+void drupe_brief_take(drupe_brief *brief, const drupe_work *work);
+/* What is known of it as one line; "" for a barrier. `refs` are what the submission keeps alive: memory among
+ * them is told by kind and size. */
+void drupe_brief_text(const drupe_brief *brief, const drupe_keep *refs, size_t nrefs, char *text,
+                      size_t size);
+
+#endif
