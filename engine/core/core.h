@@ -346,7 +346,7 @@ struct drupe_event {
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool native;            /* its end came from the backend, so it may have times */
-    bool abandoned; /* its device was lost before it was over: what it uses may still be written to */
+    bool abandoned;         /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;
     drupe_flight *flight;         /* borrowed; valid until the event has settled */
     drupe_event *settle_next;     /* of the thread that settles it */
@@ -544,7 +544,8 @@ void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
 typedef struct drupe_refs {
     drupe_keep *list; /* `fixed`, or malloc'ed */
     size_t count, capacity;
-    size_t bytes; /* of memory among them */
+    size_t bytes;   /* of memory among them */
+    bool passed_on; /* with a ticket: whoever has them tells of failures */
     drupe_keep fixed[16];
 } drupe_refs;
 

@@ -35,6 +35,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->cell = NULL;
     fresh->label = "work";
     fresh->site = fresh->cell_number = 0;
+    fresh->brief.kind = DRUPE_WORK_BARRIER;
     fresh->held = fresh->fallible = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;

@@ -267,6 +267,14 @@ static drupe_flight *reap_sometimes(drupe_queue *queue)
     return drupe_flight_reap(queue);
 }
 
+static void refused(const drupe_queue *queue, const drupe_flight *flight)
+{
+    drupe_failure failure;
+    drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
+    drupe_failure_describe(&failure, drupe_error_last(), queue, flight);
+    drupe_failure_tell(&failure, NULL);
+}
+
 drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work, drupe_event **event)
 {
     drupe_queue *queue = ticket->queue;
@@ -287,7 +295,7 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     pthread_mutex_unlock(&queue->lock);
     if (flight && over) {
         drupe_error kept = *drupe_error_last();
-        if (status != DRUPE_OK) drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
+        if (status != DRUPE_OK) refused(queue, flight);
         bool loaded = flight->nrefs > 0 || ticket->nrefs == 0;
         drupe_flight_drop(queue, flight);
         if (!loaded) drupe_keeps_drop(ticket->refs, ticket->nrefs);

@@ -53,7 +53,7 @@ void drupe_failure_refused(const drupe_submission *s, const char *label, const d
 {
     const drupe_error *error = drupe_error_last();
     drupe_flight flight = {.label = s && s->label ? s->label : label, .refs = refs->list};
-    if (!s || (told.set && strcmp(told.own.error.text, error->text) == 0)) return;
+    if (!s) return;
     flight.nrefs = refs->count;
     flight.site = s->site ? s->site : drupe_core_site();
     void *cell = drupe_core_cell();

@@ -21,6 +21,7 @@ void drupe_refs_init(drupe_refs *refs)
     refs->count = 0;
     refs->capacity = DRUPE_COUNT_OF(refs->fixed);
     refs->bytes = 0;
+    refs->passed_on = false;
 }
 
 drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *))
@@ -89,6 +90,7 @@ static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, con
         .site = s->site ? s->site : drupe_core_site(),
     };
     refs->count = 0;
+    refs->passed_on = true;
     return ticket;
 }
 
@@ -102,7 +104,7 @@ static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const dr
 static drupe_status end(const drupe_submission *s, const char *name, const drupe_work *work, drupe_refs *refs,
                         drupe_status status)
 {
-    if (status != DRUPE_OK) drupe_failure_refused(s, name, work, refs);
+    if (status != DRUPE_OK && !refs->passed_on) drupe_failure_refused(s, name, work, refs);
     if (refs->count) {
         drupe_error kept = *drupe_error_last();
         drupe_refs_drop(refs);
@@ -290,15 +292,11 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     if (status == DRUPE_OK) status = check_kernel(s->queue, kernel, nargs);
     if (status == DRUPE_OK) status = check_range(s->queue, kernel, range);
     if (status == DRUPE_OK) status = check_args(s->queue, kernel, args, nargs, &refs);
-    if (status == DRUPE_OK) {
-        drupe_work work = {.kind = range_empty(range) ? DRUPE_WORK_BARRIER : DRUPE_WORK_KERNEL,
-                           .kernel = kernel,
-                           .range = range,
-                           .args = args,
-                           .nargs = nargs};
-        status = finish(s, &refs, &work, kernel->name, event);
-    }
-    return end(&refs, status);
+    drupe_work work = {
+        .kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .args = args, .nargs = nargs};
+    if (status == DRUPE_OK && range_empty(range)) work.kind = DRUPE_WORK_BARRIER;
+    if (status == DRUPE_OK) status = finish(s, &refs, &work, kernel->name, event);
+    return end(s, kernel ? kernel->name : "kernel", &work, &refs, status);
 }
 
 /* --- Copy and fill -------------------------------------------------------------------------------------- */
@@ -321,20 +319,19 @@ static bool overlap(const void *a, const void *b, size_t bytes)
     return first < second ? second - first < bytes : first - second < bytes;
 }
 
-static drupe_status submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
-                                drupe_refs *refs, drupe_event **event)
+static drupe_status submit_copy(const drupe_submission *s, const drupe_work *work, drupe_refs *refs,
+                                drupe_event **event)
 {
     drupe_place to, from;
-    DRUPE_TRY(find_place(s->queue, dst, bytes, "copy target", refs, &to));
-    DRUPE_TRY(find_place(s->queue, src, bytes, "copy source", refs, &from));
-    if (bytes && overlap(dst, src, bytes)) {
-        return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.", bytes);
+    DRUPE_TRY(find_place(s->queue, work->dst, work->bytes, "copy target", refs, &to));
+    DRUPE_TRY(find_place(s->queue, work->src, work->bytes, "copy source", refs, &from));
+    if (work->bytes && overlap(work->dst, work->src, work->bytes)) {
+        return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
+                               work->bytes);
     }
-    drupe_work work = {
-        .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_BARRIER, .dst = dst, .src = src, .bytes = bytes};
-    if (!to.foreign && !from.foreign) return finish(s, refs, &work, "copy", event);
+    if (!to.foreign && !from.foreign) return finish(s, refs, work, "copy", event);
     drupe_ticket ticket = make_ticket(s, refs, "copy");
-    return drupe_stage_copy(&ticket, &to, &from, bytes, event);
+    return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);
 }
 
 drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
@@ -344,8 +341,10 @@ drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void 
     drupe_refs refs;
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
-    if (status == DRUPE_OK) status = submit_copy(s, dst, src, bytes, &refs, event);
-    return end(&refs, status);
+    drupe_work work = {
+        .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_BARRIER, .dst = dst, .src = src, .bytes = bytes};
+    if (status == DRUPE_OK) status = submit_copy(s, &work, &refs, event);
+    return end(s, "copy", &work, &refs, status);
 }
 
 static drupe_status check_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
@@ -378,15 +377,13 @@ drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void 
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
     if (status == DRUPE_OK) status = check_fill(s, dst, pattern, pattern_size, bytes, &refs);
-    if (status == DRUPE_OK) {
-        drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_BARRIER,
-                           .dst = dst,
-                           .src = pattern,
-                           .pattern_size = pattern_size,
-                           .bytes = bytes};
-        status = finish(s, &refs, &work, "fill", event);
-    }
-    return end(&refs, status);
+    drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_BARRIER,
+                       .dst = dst,
+                       .src = pattern,
+                       .pattern_size = pattern_size,
+                       .bytes = bytes};
+    if (status == DRUPE_OK) status = finish(s, &refs, &work, "fill", event);
+    return end(s, "fill", &work, &refs, status);
 }
 
 /* --- Hints ---------------------------------------------------------------------------------------------- */
@@ -406,7 +403,7 @@ static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, con
     }
     if (work->bytes == 0) work->kind = DRUPE_WORK_BARRIER;
     if (status == DRUPE_OK) status = finish(s, &refs, work, name, event);
-    return end(&refs, status);
+    return end(s, name, work, &refs, status);
 }
 
 drupe_status drupe_submit_prefetch(const drupe_submission *s, const void *pointer, size_t bytes,
@@ -434,7 +431,7 @@ drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event
     drupe_status status = begin(s, &refs);
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     if (status == DRUPE_OK) status = finish(s, &refs, &work, "barrier", event);
-    return end(&refs, status);
+    return end(s, "barrier", &work, &refs, status);
 }
 
 drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
@@ -446,5 +443,5 @@ drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void
     if (status == DRUPE_OK && !fn) status = drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
     drupe_work work = {.kind = DRUPE_WORK_HOST, .fn = fn, .user = user};
     if (status == DRUPE_OK) status = finish(s, &refs, &work, "host function", event);
-    return end(&refs, status);
+    return end(s, "host function", &work, &refs, status);
 }

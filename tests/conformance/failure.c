@@ -217,6 +217,67 @@ static void take_is_in_order(struct suite *suite)
     }
 }
 
+/* --- Records -------------------------------------------------------------------------------------------- */
+
+/* What is told of work that failed, and of work that stands behind it. */
+static void records(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    struct gate gate;
+    gate_init(&gate);
+    gate.result = DRUPE_E_OUT_OF_RANGE;
+    drupe_event *cause = submit_gate(b->queue, &gate), *behind;
+    OK(submit_mad(b, b->queue, pair.a, pair.b, N, 7, 1, NULL, 0, &behind));
+    gate_open(&gate);
+    drupe_failure own, first;
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    assert_true(drupe_failure_last(&own, &first));
+    assert_string_equal(own.label, "test_mad");
+    assert_int_equal(own.error.status, DRUPE_E_DEPENDENCY);
+    assert_int_equal(own.kind, DRUPE_WORK_KERNEL);
+    assert_int_equal(own.queue, drupe_queue_number(b->queue));
+    assert_non_null(strstr(own.arguments, " memory of 800 bytes"));
+    assert_non_null(strstr(own.arguments, "7"));
+    assert_non_null(strstr(own.arguments, " work-items"));
+    assert_string_equal(first.label, "gate");
+    assert_int_equal(first.error.status, DRUPE_E_OUT_OF_RANGE);
+    assert_true(first.submission < own.submission && first.submission > 0);
+    /* The last error is another one now, and no submission's. */
+    assert_int_equal(drupe_error_set(DRUPE_E_BUSY, "Something else."), DRUPE_E_BUSY);
+    assert_false(drupe_failure_last(&own, &first));
+    assert_true(drupe_event_failure(cause, &own, &first));
+    assert_string_equal(own.label, "gate");
+    assert_int_equal(first.error.status, DRUPE_OK);
+    drupe_event_release(cause);
+    drupe_event_release(behind);
+    drop_pair(pair);
+    gate_destroy(&gate);
+}
+
+/* A submission that is refused has its record too, with what was given. */
+static void records_of_refusals(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    drupe_failure own, cause;
+    drupe_submission s = {.queue = b->queue, .site = 4711};
+    char *target = drupe_memory_pointer(pair.a);
+    FAILS(drupe_submit_copy(&s, target, drupe_memory_pointer(pair.b), N * 8 + 1, NULL), DRUPE_E_OUT_OF_RANGE,
+          "");
+    assert_true(drupe_failure_last(&own, &cause));
+    assert_int_equal(own.kind, DRUPE_WORK_COPY);
+    assert_int_equal(own.site, 4711);
+    assert_string_equal(own.label, "copy");
+    assert_string_equal(own.device, drupe_device_filter(b->device));
+    assert_non_null(strstr(own.arguments, "801 bytes from "));
+    assert_int_equal(cause.error.status, DRUPE_OK);
+    FAILS(drupe_submit_copy(&s, target, target + 8, 16, NULL), DRUPE_E_INVALID, "overlap");
+    assert_true(drupe_failure_last(&own, &cause));
+    assert_non_null(strstr(own.arguments, "16 bytes from device memory of 800 bytes + 8 to device memory"));
+    drop_pair(pair);
+}
+
 /* --- Cells ---------------------------------------------------------------------------------------------- */
 
 static _Atomic(int) cells_held;
@@ -285,6 +346,8 @@ const conformance_case cases_failure[] = {
     {"behind_a_reported_failure", behind_a_reported_failure},
     {"take", take},
     {"take_is_in_order", take_is_in_order},
+    {"records", records},
+    {"records_of_refusals", records_of_refusals},
     {"cells", cells},
     {NULL, NULL},
 };
