@@ -79,6 +79,8 @@ struct drupe_backend {
     /* (opt) `subs` are allocated by core with the parent set, `count` of them; fill their native state. */
     drupe_status (*device_split)(drupe_device *device, const drupe_partition *partition,
                                  drupe_device *const *subs, size_t count);
+    /* (opt) How many sub-devices a division by affinity domain gives; DRUPE_E_UNSUPPORTED if fewer than 2. */
+    drupe_status (*device_parts)(drupe_device *device, drupe_domain domain, size_t *count);
 
     /* (opt) A thread adopted by this backend has faulted and is parked. DRUPE_OK: it was of this device,
      * whose work has failed by now, and the device works on; DRUPE_E_DEVICE_LOST: it was, and nothing can be

@@ -1,7 +1,8 @@
 /* Contexts, and the default context and queue of a device.
  *
  * A root device keeps its default context and queue although these keep the device: the circle is broken by
- * drupe_library_close(). A sub-device only borrows its default queue, so that it can go away. */
+ * drupe_library_close(). A sub-device only borrows its default queue, so that it can go away, unless the
+ * environment made it one of the library's devices. */
 #include "core/core.h"
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,11 @@ static drupe_status context_fill(drupe_context *context, drupe_device *const *de
 static drupe_status check_devices(drupe_device *const *devices, size_t count)
 {
     if (!devices || count == 0) return drupe_error_set(DRUPE_E_INVALID, "A context needs at least 1 device.");
-    char first[128] = "", other[128] = "";
     for (size_t i = 0; i < count; i++) {
         if (!devices[i]) return drupe_error_set(DRUPE_E_INVALID, "Device %zu of the context is missing.", i);
-        if (drupe_device_info(devices[i], DRUPE_INFO_PLATFORM, i ? other : first, sizeof first, NULL))
-            other[0] = 0;
-        if (devices[i]->slot != devices[0]->slot || (i && strcmp(first, other) != 0)) {
+        if (devices[i]->slot != devices[0]->slot ||
+            drupe_device_number(devices[i], DRUPE_INFO_PLATFORM_INDEX, 0) !=
+                drupe_device_number(devices[0], DRUPE_INFO_PLATFORM_INDEX, 0)) {
             return drupe_error_set(DRUPE_E_INVALID,
                                    "The devices %s and %s are of different platforms and cannot share a "
                                    "context; make one for each.",
@@ -153,7 +153,7 @@ static drupe_status default_queue(drupe_device *device, drupe_context *context, 
     DRUPE_TRY(drupe_queue_open(context, device, DRUPE_QUEUE_DEFAULT, queue));
     device->queue = *queue;
     (*queue)->is_default = true;
-    if (!device->parent) drupe_queue_retain(*queue);
+    if (!device->parent || device->listed) drupe_queue_retain(*queue);
     return DRUPE_OK;
 }
 

@@ -1,9 +1,9 @@
 /* What the files of core share: the objects behind the public handles, and the steps of a submission.
  *
- * A reading tour: library.c (what is loaded) -> device.c, filter.c, info.c, split.c, lost.c, contain.c ->
- * context.c, program.c, memory.c over pool.c and registry.c -> submit.c (checks) -> queue.c and flight.c
- * (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what is remembered of it) -> hold.c
- * (work that must wait for another context) -> stage.c.
+ * A reading tour: library.c (what is loaded) -> device.c, filter.c, path.c, selector.c, info.c, split.c,
+ * lost.c, contain.c -> context.c, program.c, memory.c over pool.c and registry.c -> submit.c (checks) ->
+ * queue.c and flight.c (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what is remembered
+ * of it) -> hold.c (work that must wait for another context) -> stage.c.
  *
  * Locks, in the order in which they may be taken:
  *   library.lock     opening backends, default contexts and queues
@@ -115,12 +115,16 @@ struct drupe_device {
     drupe_device *parent; /* retained; NULL for a root */
     drupe_device *root;   /* itself for a root */
     drupe_device_type type;
-    bool opened; /* the backend has seen it: device_close() is due */
-    char filter[64];
+    bool opened;               /* the backend has seen it: device_close() is due */
+    bool listed;               /* one of slot->devices */
+    const char *filter;        /* malloc'ed; "" until it has a name */
+    drupe_partition_kind made; /* how a sub-device was made, and along which domain */
+    drupe_domain made_along;
+    drupe_device *sub_prev, *sub_next; /* all living sub-devices; device.c's lock */
     pthread_mutex_t info_lock;
     drupe_info_entry info[DRUPE_INFO_COUNT];
     drupe_context *context; /* of a root: the default one, retained; library lock */
-    drupe_queue *queue;     /* the default one, retained by a root, borrowed by a sub-device; library lock */
+    drupe_queue *queue;     /* the default one, retained by a listed device, else borrowed; library lock */
     /* Of a root. */
     drupe_use use, kinds[3];    /* `use` over all kinds, its count not kept */
     _Atomic(uint64_t) limit;    /* most bytes that may be reserved; 0: not looked up yet */
@@ -131,7 +135,19 @@ struct drupe_device {
 /* A device whose native state is still to be filled. `parent` NULL: a root. */
 drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device) DRUPE_MUST_CHECK;
 void drupe_info_clear(drupe_device *device);
-/* Give up the default queue and context of a root device, and the library's reference with it. */
+/* Give it another name, *taken* and malloc'ed; NULL is DRUPE_E_NO_MEMORY. Before others see the device. */
+drupe_status drupe_device_rename(drupe_device *device, char *filter) DRUPE_MUST_CHECK;
+/* A sub-device is complete: filters may find it. And the end of that. */
+void drupe_device_announce(drupe_device *device);
+void drupe_device_conceal(drupe_device *device);
+/* The living sub-device of that filter, retained, or NULL. */
+drupe_device *drupe_device_living(const drupe_slot *slot, const char *filter);
+/* The division that a filter's step means when it says nothing else. `how->units` points to `unit`. False: it
+ * is indivisible. */
+bool drupe_split_plain(drupe_device *device, drupe_partition *how, uint32_t *unit);
+/* The filter of part `index` of a division, appended. */
+void drupe_split_name(drupe_device *device, const drupe_partition *partition, size_t index, drupe_text *text);
+/* Give up the default queue and context of a device, and the library's reference with it. */
 void drupe_device_forget(drupe_device *device);
 
 /* --- lost.c, contain.c ---------------------------------------------------------------------------------- */
@@ -154,22 +170,45 @@ void drupe_loss_suspects(const drupe_device *device, char *text, size_t size);
 /* End the thread that serves faults; it starts again with the next adopted thread. */
 void drupe_contain_stop(void);
 
-/* --- filter.c ------------------------------------------------------------------------------------------- */
+/* --- filter.c, path.c ----------------------------------------------------------------------------------- */
 
 #define DRUPE_FILTER_ABSENT INT_MAX /* a backend that is known, but not built in */
 
 /* One alternative of a filter. */
 typedef struct drupe_filter {
-    int backend; /* slot index, DRUPE_FILTER_ABSENT, or -1 */
-    int type;    /* drupe_device_type, or -1 */
-    long number; /* or -1 */
+    int backend;      /* slot index, DRUPE_FILTER_ABSENT, or -1 */
+    int type;         /* drupe_device_type, or -1 */
+    long number;      /* or -1 */
+    const char *path; /* the steps into the device: ".1", "{2}.0.1"; borrowed from the text */
+    size_t path_size; /* 0 = none */
 } drupe_filter;
 /* Parse the alternative that begins at `*text` and move `*text` behind it and its comma. */
 drupe_status drupe_filter_next(const char **text, drupe_filter *filter) DRUPE_MUST_CHECK;
-/* Whether this device matches, its number apart. */
+/* Whether this device matches, its number and path apart. */
 bool drupe_filter_match(const drupe_filter *filter, const drupe_device *device);
 /* Whether this backend, loaded or not, could have a device that matches. */
 bool drupe_filter_possible(const drupe_filter *filter, size_t slot);
+/* A number of at most 6 digits that is the whole word. */
+bool drupe_filter_number(const char *word, size_t length, long *number);
+/* The slot of a backend's name, DRUPE_FILTER_ABSENT, or -1; a type's number, or -1. */
+int drupe_filter_backend(const char *word, size_t length);
+int drupe_filter_type(const char *word, size_t length);
+
+/* Whether a path is well-formed. */
+bool drupe_path_valid(const char *path, size_t size);
+/* The sub-device that the path leads to, retained; the device itself for an empty path. */
+drupe_status drupe_path_walk(drupe_device *device, const char *path, size_t size,
+                             drupe_device **found) DRUPE_MUST_CHECK;
+
+/* --- selector.c: what the environment leaves of the devices ----------------------------------------------
+ */
+
+/* DRUPE_OK, or what is wrong in the variable that is set. */
+drupe_status drupe_selector_check(void) DRUPE_MUST_CHECK;
+/* Whether any device of this backend can be left: else its library need not be opened. */
+bool drupe_selector_possible(size_t slot);
+/* Replace slot->devices by what is left of them and their parts, each with a reference. */
+drupe_status drupe_selector_apply(drupe_slot *slot) DRUPE_MUST_CHECK;
 
 /* --- context.c ------------------------------------------------------------------------------------------ */
 

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
+static drupe_device *living; /* sub-devices that filters may find */
+
 drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device)
 {
     *device = NULL;
@@ -17,6 +20,7 @@ drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_devi
     fresh->parent = drupe_device_retain(parent);
     fresh->root = parent ? parent->root : fresh;
     fresh->type = parent ? parent->type : DRUPE_DEVICE_CUSTOM;
+    fresh->filter = "";
     pthread_mutex_init(&fresh->info_lock, NULL);
     *device = fresh;
     return DRUPE_OK;
@@ -31,13 +35,54 @@ drupe_device *drupe_device_retain(drupe_device *device)
 void drupe_device_release(drupe_device *device)
 {
     if (!device || !drupe_object_release(device)) return;
+    drupe_device_conceal(device);
     if (device->opened && !drupe_device_silent(device)) device->slot->backend->device_close(device);
     free(atomic_load(&device->loss));
     drupe_info_clear(device);
     pthread_mutex_destroy(&device->info_lock);
+    if (*device->filter) free((char *)device->filter);
     drupe_device *parent = device->parent;
-    drupe_object_free(parent ? device->slot : NULL, device);
+    drupe_object_free(parent && !device->listed ? device->slot : NULL, device);
     drupe_device_release(parent);
+}
+
+drupe_status drupe_device_rename(drupe_device *device, char *filter)
+{
+    if (!filter) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the name of a device.");
+    if (*device->filter) free((char *)device->filter);
+    device->filter = filter;
+    return DRUPE_OK;
+}
+
+void drupe_device_announce(drupe_device *device)
+{
+    pthread_mutex_lock(&living_lock);
+    device->sub_next = living;
+    if (living) living->sub_prev = device;
+    living = device;
+    pthread_mutex_unlock(&living_lock);
+}
+
+void drupe_device_conceal(drupe_device *device)
+{
+    pthread_mutex_lock(&living_lock);
+    if (device->sub_prev) device->sub_prev->sub_next = device->sub_next;
+    if (device->sub_next) device->sub_next->sub_prev = device->sub_prev;
+    if (living == device) living = device->sub_next;
+    device->sub_prev = device->sub_next = NULL;
+    pthread_mutex_unlock(&living_lock);
+}
+
+drupe_device *drupe_device_living(const drupe_slot *slot, const char *filter)
+{
+    pthread_mutex_lock(&living_lock);
+    drupe_device *found = living;
+    while (found &&
+           (found->slot != slot || strcmp(found->filter, filter) != 0 || !drupe_object_try_retain(found))) {
+        found = found->sub_next;
+    }
+    pthread_mutex_unlock(&living_lock);
+    return found;
 }
 
 void drupe_device_forget(drupe_device *device)
@@ -99,19 +144,25 @@ int drupe_device_score(const drupe_device *device)
 struct gathering {
     drupe_device **devices;
     size_t capacity, count;
-    drupe_device **seen; /* all matches so far, borrowed */
+    drupe_device **seen; /* all matches so far, retained */
     size_t nseen, seen_capacity;
 };
 
+/* Takes `device`. */
 static drupe_status gather(struct gathering *into, drupe_device *device)
 {
     for (size_t i = 0; i < into->nseen; i++) {
-        if (into->seen[i] == device) return DRUPE_OK;
+        if (into->seen[i] != device) continue;
+        drupe_device_release(device);
+        return DRUPE_OK;
     }
     if (into->nseen == into->seen_capacity) {
         size_t capacity = into->seen_capacity ? into->seen_capacity * 2 : 16;
         drupe_device **seen = realloc(into->seen, capacity * sizeof(drupe_device *));
-        if (!seen) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
+        if (!seen) {
+            drupe_device_release(device);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
+        }
         into->seen = seen;
         into->seen_capacity = capacity;
     }
@@ -119,6 +170,15 @@ static drupe_status gather(struct gathering *into, drupe_device *device)
     if (into->count < into->capacity) into->devices[into->count] = drupe_device_retain(device);
     into->count++;
     return DRUPE_OK;
+}
+
+/* A path that leads nowhere is no error of a listing. */
+static drupe_status gather_part(const drupe_filter *filter, drupe_device *device, struct gathering *into)
+{
+    drupe_device *part;
+    drupe_status status = drupe_path_walk(device, filter->path, filter->path_size, &part);
+    if (status == DRUPE_OK) return gather(into, part);
+    return status == DRUPE_E_NO_MEMORY ? status : DRUPE_OK;
 }
 
 static drupe_status list_alternative(const drupe_filter *filter, struct gathering *into)
@@ -131,7 +191,7 @@ static drupe_status list_alternative(const drupe_filter *filter, struct gatherin
         for (uint32_t d = 0; d < slot->ndevices; d++) {
             if (!drupe_filter_match(filter, slot->devices[d])) continue;
             if (filter->number >= 0 && number++ != filter->number) continue;
-            DRUPE_TRY(gather(into, slot->devices[d]));
+            DRUPE_TRY(gather_part(filter, slot->devices[d], into));
         }
     }
     return DRUPE_OK;
@@ -139,8 +199,9 @@ static drupe_status list_alternative(const drupe_filter *filter, struct gatherin
 
 drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_t capacity, size_t *count)
 {
-    DRUPE_TRY(drupe_core_check());
     *count = 0;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_selector_check());
     struct gathering into = {.devices = devices, .capacity = devices ? capacity : 0};
     drupe_filter any = {.backend = -1, .type = -1, .number = -1};
     drupe_status status = DRUPE_OK;
@@ -155,6 +216,7 @@ drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_
             if (status == DRUPE_OK) status = list_alternative(&one, &into);
         }
     }
+    for (size_t i = 0; i < into.nseen; i++) drupe_device_release(into.seen[i]);
     free(into.seen);
     if (status != DRUPE_OK) {
         for (size_t i = 0; devices && i < into.count && i < into.capacity; i++)
@@ -183,11 +245,25 @@ static int best_possible(const drupe_filter *filter, size_t index)
     return best;
 }
 
-/* The best match, borrowed, or NULL. With a number the order decides and the search ends there. */
-static drupe_device *select_alternative(const drupe_filter *filter)
+/* The device with this number, borrowed, or NULL: here the order decides. */
+static drupe_device *select_number(const drupe_filter *filter)
+{
+    long number = 0;
+    for (size_t i = 0; i < drupe_slot_count(); i++) {
+        drupe_slot *slot = drupe_slot_at(i);
+        if (!drupe_filter_possible(filter, i) || drupe_slot_load(slot) != DRUPE_OK) continue;
+        for (uint32_t d = 0; d < slot->ndevices; d++) {
+            if (drupe_filter_match(filter, slot->devices[d]) && number++ == filter->number)
+                return slot->devices[d];
+        }
+    }
+    return NULL;
+}
+
+/* The best match, borrowed, or NULL. */
+static drupe_device *select_best(const drupe_filter *filter)
 {
     drupe_device *best = NULL;
-    long number = 0;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         if (!drupe_filter_possible(filter, i)) continue;
@@ -195,37 +271,40 @@ static drupe_device *select_alternative(const drupe_filter *filter)
         if (drupe_slot_load(slot) != DRUPE_OK) continue;
         for (uint32_t d = 0; d < slot->ndevices; d++) {
             drupe_device *device = slot->devices[d];
-            if (!drupe_filter_match(filter, device)) continue;
-            if (filter->number >= 0) {
-                if (number++ == filter->number) return device;
-            } else if (!best || drupe_device_score(device) > drupe_device_score(best)) {
+            if (drupe_filter_match(filter, device) &&
+                (!best || drupe_device_score(device) > drupe_device_score(best)))
                 best = device;
-            }
         }
     }
     return best;
 }
 
-/* What there is, from the backends that are loaded, and why a named one is not. */
-static drupe_status nothing_found(const char *filter, int backend)
+static void say_backend(drupe_text *why, int backend)
+{
+    if (backend == DRUPE_FILTER_ABSENT) {
+        drupe_text_printf(why, " That backend is not part of this build.");
+    } else if (backend >= 0 && drupe_slot_load(drupe_slot_at((size_t)backend)) != DRUPE_OK) {
+        drupe_text_printf(why, " %s", drupe_error_last()->text);
+    }
+}
+
+/* What there is, from the backends that are loaded, and why a named one is not. `why` is cleared. */
+static drupe_status nothing_found(const char *filter, int backend, drupe_text *why)
 {
     drupe_text there = {0};
+    const char *limits, *variable = drupe_device_selector(&limits);
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
-        if (drupe_slot_load(slot) != DRUPE_OK) continue;
+        if (!drupe_selector_possible(i) || drupe_slot_load(slot) != DRUPE_OK) continue;
         for (uint32_t d = 0; d < slot->ndevices; d++) {
             drupe_text_printf(&there, "%s%s", there.length ? ", " : "", slot->devices[d]->filter);
         }
     }
-    drupe_text why = {0};
-    if (backend == DRUPE_FILTER_ABSENT) {
-        drupe_text_printf(&why, " That backend is not part of this build.");
-    } else if (backend >= 0 && drupe_slot_load(drupe_slot_at((size_t)backend)) != DRUPE_OK) {
-        drupe_text_printf(&why, " %s", drupe_error_last()->text);
-    }
+    say_backend(why, backend);
+    if (variable) drupe_text_printf(why, " %s=%s limits the devices.", variable, limits);
     drupe_error_set(DRUPE_E_NOT_FOUND, "No device matches '%s'. There are: %s.%s", filter,
-                    drupe_text_get(&there), drupe_text_get(&why));
-    drupe_text_clear(&why);
+                    there.length ? drupe_text_get(&there) : "none", drupe_text_get(why));
+    drupe_text_clear(why);
     drupe_text_clear(&there);
     return DRUPE_E_NOT_FOUND;
 }
@@ -234,14 +313,20 @@ drupe_status drupe_device_select(const char *filter, drupe_device **device)
 {
     *device = NULL;
     DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_selector_check());
     drupe_filter one;
-    const char *wanted = filter && *filter ? filter : "gpu,cpu";
+    const char *wanted = filter && *filter ? filter : "gpu,cpu,accelerator,custom";
     for (const char *text = wanted; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
     int backend = -1;
+    drupe_text why = {0};
     for (const char *text = wanted; *text && !*device;) {
         DRUPE_TRY(drupe_filter_next(&text, &one));
         if (one.backend >= 0) backend = one.backend;
-        *device = drupe_device_retain(select_alternative(&one));
+        drupe_device *found = one.number >= 0 ? select_number(&one) : select_best(&one);
+        if (found && drupe_path_walk(found, one.path, one.path_size, device) != DRUPE_OK)
+            drupe_text_printf(&why, " %s", drupe_error_last()->text);
     }
-    return *device ? DRUPE_OK : nothing_found(wanted, backend);
+    if (!*device) return nothing_found(wanted, backend, &why);
+    drupe_text_clear(&why);
+    return DRUPE_OK;
 }

@@ -1,4 +1,5 @@
-/* Device filters: "backend:type:number" alternatives, separated by commas. */
+/* Device filters: "backend:type:number" alternatives, separated by commas; path.c goes on behind the number.
+ */
 #include "core/core.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -17,24 +18,19 @@ static bool word_is(const char *word, size_t length, const char *name)
     return strlen(name) == length && strncasecmp(word, name, length) == 0;
 }
 
-static int find_backend(const char *word, size_t length)
+int drupe_filter_backend(const char *word, size_t length)
 {
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         if (word_is(word, length, drupe_slot_at(i)->backend->name)) return (int)i;
     }
+    /* One that this library knows of and was built without: well-formed, and matches nothing. */
+    for (size_t i = 0; drupe_backends_absent[i]; i++) {
+        if (word_is(word, length, drupe_backends_absent[i])) return DRUPE_FILTER_ABSENT;
+    }
     return -1;
 }
 
-/* A backend that this library knows of and was built without: a well-formed filter that matches nothing. */
-static bool find_absent(const char *word, size_t length)
-{
-    for (size_t i = 0; drupe_backends_absent[i]; i++) {
-        if (word_is(word, length, drupe_backends_absent[i])) return true;
-    }
-    return false;
-}
-
-static int find_type(const char *word, size_t length)
+int drupe_filter_type(const char *word, size_t length)
 {
     for (size_t i = 0; i < DRUPE_COUNT_OF(type_names); i++) {
         if (word_is(word, length, type_names[i])) return (int)i;
@@ -42,7 +38,7 @@ static int find_type(const char *word, size_t length)
     return -1;
 }
 
-static bool find_number(const char *word, size_t length, long *number)
+bool drupe_filter_number(const char *word, size_t length, long *number)
 {
     *number = 0;
     if (length == 0 || length > 6) return false;
@@ -61,10 +57,25 @@ static drupe_status filter_error(const char *word, size_t length)
     }
     drupe_error_set(DRUPE_E_INVALID,
                     "'%.*s' in a device filter is neither a backend (%s), nor a type (cpu, gpu, accelerator, "
-                    "custom), nor a number. A filter looks like \"opencl:cpu:0\", \"gpu\" or \"gpu,cpu\".",
+                    "custom), nor a number. A filter looks like \"opencl:cpu:0\", \"gpu\", \"gpu,cpu\", or "
+                    "\"host:cpu:0.1\" for part 1 of a device.",
                     length > 60 ? 60 : (int)length, word, drupe_text_get(&names));
     drupe_text_clear(&names);
     return DRUPE_E_INVALID;
+}
+
+/* "0", or with a path "0.1". */
+static bool number_part(drupe_filter *filter, const char *word, size_t length)
+{
+    size_t digits = 0;
+    while (digits < length && isdigit((unsigned char)word[digits])) digits++;
+    if (!drupe_filter_number(word, digits, &filter->number)) {
+        filter->number = -1;
+        return false;
+    }
+    filter->path = word + digits;
+    filter->path_size = length - digits;
+    return drupe_path_valid(filter->path, filter->path_size);
 }
 
 /* Parts come in the order backend, type, number; each at most once. */
@@ -73,31 +84,23 @@ static drupe_status filter_part(drupe_filter *filter, const char *word, size_t l
     while (length && isspace((unsigned char)*word)) word++, length--;
     while (length && isspace((unsigned char)word[length - 1])) length--;
     bool nothing_yet = filter->backend < 0 && filter->type < 0 && filter->number < 0;
-    int found = find_backend(word, length);
+    int found = drupe_filter_backend(word, length);
     if (found >= 0 && nothing_yet) {
         filter->backend = found;
         return DRUPE_OK;
     }
-    if (nothing_yet && find_absent(word, length)) {
-        filter->backend = DRUPE_FILTER_ABSENT;
-        return DRUPE_OK;
-    }
-    found = find_type(word, length);
+    found = drupe_filter_type(word, length);
     if (found >= 0 && filter->type < 0 && filter->number < 0) {
         filter->type = found;
         return DRUPE_OK;
     }
-    long number;
-    if (find_number(word, length, &number) && filter->number < 0) {
-        filter->number = number;
-        return DRUPE_OK;
-    }
+    if (filter->number < 0 && number_part(filter, word, length)) return DRUPE_OK;
     return filter_error(word, length);
 }
 
 drupe_status drupe_filter_next(const char **text, drupe_filter *filter)
 {
-    *filter = (drupe_filter){.backend = -1, .type = -1, .number = -1};
+    *filter = (drupe_filter){.backend = -1, .type = -1, .number = -1, .path = ""};
     const char *word = *text;
     for (;;) {
         size_t length = strcspn(word, ":,");
@@ -124,6 +127,7 @@ bool drupe_filter_match(const drupe_filter *filter, const drupe_device *device)
 bool drupe_filter_possible(const drupe_filter *filter, size_t slot)
 {
     if (filter->backend >= 0 && (size_t)filter->backend != slot) return false;
+    if (!drupe_selector_possible(slot)) return false;
     const drupe_backend *backend = drupe_slot_at(slot)->backend;
     if (filter->type < 0 || !backend->likely) return true;
     return backend->likely((drupe_device_type)filter->type);

@@ -70,14 +70,35 @@ drupe_slot *drupe_slot_at(size_t index)
 
 /* --- Backends ------------------------------------------------------------------------------------------- */
 
-static void slot_name_devices(drupe_slot *slot)
+/* Devices that stand in the list are numbered by type. */
+static drupe_status slot_name_devices(drupe_slot *slot)
 {
     unsigned numbers[DRUPE_DEVICE_CUSTOM + 1] = {0};
     for (uint32_t i = 0; i < slot->ndevices; i++) {
         drupe_device *device = slot->devices[i];
-        snprintf(device->filter, sizeof device->filter, "%s:%s:%u", slot->backend->name,
-                 drupe_device_type_name(device->type), numbers[device->type]++);
+        drupe_text name = {0};
+        drupe_text_printf(&name, "%s:%s:%u", slot->backend->name, drupe_device_type_name(device->type),
+                          numbers[device->type]++);
+        DRUPE_TRY(drupe_device_rename(device, drupe_text_take(&name)));
     }
+    return DRUPE_OK;
+}
+
+/* What only serves as the parent of devices in the list says so. */
+static drupe_status slot_name_hidden(drupe_slot *slot)
+{
+    for (uint32_t i = 0; i < slot->ndevices; i++) {
+        for (drupe_device *above = slot->devices[i]->parent; above; above = above->parent) {
+            bool hidden = true;
+            for (uint32_t k = 0; k < slot->ndevices; k++) hidden &= slot->devices[k] != above;
+            if (hidden && !strchr(above->filter, '(')) {
+                drupe_text name = {0};
+                drupe_text_printf(&name, "%s (hidden by %s)", above->filter, drupe_device_selector(NULL));
+                DRUPE_TRY(drupe_device_rename(above, drupe_text_take(&name)));
+            }
+        }
+    }
+    return DRUPE_OK;
 }
 
 /* A device that cannot be opened is left out; the others serve. */
@@ -101,8 +122,11 @@ static drupe_status slot_open_devices(drupe_slot *slot)
         if ((unsigned)device->type > DRUPE_DEVICE_CUSTOM) device->type = DRUPE_DEVICE_CUSTOM;
         slot->devices[slot->ndevices++] = device;
     }
-    slot_name_devices(slot);
-    return DRUPE_OK;
+    DRUPE_TRY(slot_name_devices(slot)); /* parts are named by what they are parts of */
+    if (!drupe_device_selector(NULL)) return DRUPE_OK;
+    DRUPE_TRY(drupe_selector_apply(slot));
+    DRUPE_TRY(slot_name_hidden(slot));
+    return slot_name_devices(slot);
 }
 
 static void slot_unload(drupe_slot *slot)
@@ -253,6 +277,27 @@ static void finish_queues(uint64_t deadline)
     }
 }
 
+static bool lies_in(const drupe_device *device, const drupe_device *above)
+{
+    while (device && device != above) device = device->parent;
+    return device != NULL;
+}
+
+/* How many references to a device of the library are the library's own: the list's, and one of each part. */
+static uint32_t references_due(const drupe_slot *slot, const drupe_device *device)
+{
+    uint32_t due = 0;
+    for (uint32_t i = 0; i < slot->ndevices; i++) {
+        const drupe_device *part = slot->devices[i];
+        due += part == device;
+        while (part->parent && part->parent != device) part = part->parent;
+        bool counted = !part->parent;
+        for (uint32_t k = 0; k < i; k++) counted |= lies_in(slot->devices[k], part);
+        due += !counted;
+    }
+    return due;
+}
+
 /* What keeps this backend loaded; closes it if nothing does. */
 static size_t slot_close(drupe_slot *slot)
 {
@@ -262,7 +307,8 @@ static size_t slot_close(drupe_slot *slot)
     if (atomic_load(&slot->loaded)) {
         leaks = atomic_load(&slot->live);
         for (uint32_t i = 0; i < slot->ndevices; i++) {
-            leaks += atomic_load(&slot->devices[i]->object.references) > 1;
+            for (const drupe_device *device = slot->devices[i]; device; device = device->parent)
+                leaks += atomic_load(&device->object.references) > references_due(slot, device);
         }
         bool silent = false; /* then the driver may not be closed, nor a new start be made with it */
         for (uint32_t i = 0; i < slot->ndevices; i++)
@@ -288,7 +334,8 @@ size_t drupe_library_close(uint64_t timeout_ns)
     finish_queues(drupe_deadline(timeout_ns));
     for (size_t i = 0; i < nslots; i++) {
         for (uint32_t d = 0; atomic_load(&slots[i].loaded) && d < slots[i].ndevices; d++) {
-            drupe_device_forget(slots[i].devices[d]);
+            for (drupe_device *device = slots[i].devices[d]; device; device = device->parent)
+                drupe_device_forget(device);
         }
     }
     drupe_hold_stop();

@@ -1,5 +1,6 @@
 /* drupe.Device. Its properties come from device_info.def: one getter serves them all, with the key as
  * closure. */
+#include "device_info.h"
 #include "error.h"
 #include "objects.h"
 #include "wait.h"
@@ -65,52 +66,11 @@ static PyObject *device_repr(PyObject *self)
 
 /* --- Properties ---------------------------------------------------------------------------------------- */
 
-static PyObject *info_string(drupe_py_state *state, drupe_device *device, drupe_info key)
-{
-    size_t needed = 0;
-    drupe_status status = drupe_device_info(device, key, NULL, 0, &needed);
-    char *text = status == DRUPE_OK ? calloc(1, needed + 1) : NULL;
-    if (status == DRUPE_OK && text == NULL) return PyErr_NoMemory();
-    if (status == DRUPE_OK) status = drupe_device_info(device, key, text, needed + 1, NULL);
-    PyObject *result = NULL;
-    if (status == DRUPE_OK)
-        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    else if (status == DRUPE_E_UNSUPPORTED)
-        result = Py_NewRef(Py_None);
-    else
-        drupe_py_raise(state, device);
-    free(text);
-    return result;
-}
-
-static bool info_is_flag(drupe_info key)
-{
-    return strncmp(drupe_info_name(key), "has_aspect_", 11) == 0;
-}
-
-static PyObject *info_value(drupe_py_state *state, drupe_device *device, drupe_info key)
-{
-    uint64_t value[3] = {0, 0, 0};
-    drupe_info_type type = drupe_info_type_of(key);
-    if (type == DRUPE_INFO_STRING) return info_string(state, device, key);
-    size_t size = type == DRUPE_INFO_U64X3 ? sizeof value : sizeof *value;
-    drupe_status status = drupe_device_info(device, key, value, size, NULL);
-    /* What a device does not know of, it does not have. */
-    if (status == DRUPE_E_UNSUPPORTED && info_is_flag(key)) Py_RETURN_FALSE;
-    if (status == DRUPE_E_UNSUPPORTED) Py_RETURN_NONE;
-    if (status != DRUPE_OK) return drupe_py_raise(state, device);
-    if (type == DRUPE_INFO_U64X3)
-        return Py_BuildValue("(KKK)", (unsigned long long)value[0], (unsigned long long)value[1],
-                             (unsigned long long)value[2]);
-    if (info_is_flag(key)) return PyBool_FromLong(value[0] != 0);
-    return PyLong_FromUnsignedLongLong(value[0]);
-}
-
 static PyObject *device_get_info(PyObject *self, void *closure)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
-    return info_value(state, device_of(self), (drupe_info)(intptr_t)closure);
+    return drupe_py_info_value(state, device_of(self), (drupe_info)(intptr_t)closure);
 }
 
 static PyObject *device_info(PyObject *self, PyObject *ignored)
@@ -119,7 +79,7 @@ static PyObject *device_info(PyObject *self, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *result = drupe_py_enter(state) ? PyDict_New() : NULL;
     for (int key = 0; result != NULL && key < DRUPE_INFO_COUNT; key++) {
-        PyObject *value = info_value(state, device_of(self), (drupe_info)key);
+        PyObject *value = drupe_py_info_value(state, device_of(self), (drupe_info)key);
         if (value == NULL || PyDict_SetItemString(result, drupe_info_name((drupe_info)key), value) < 0)
             Py_CLEAR(result);
         Py_XDECREF(value);
@@ -130,13 +90,14 @@ static PyObject *device_info(PyObject *self, PyObject *ignored)
 static PyObject *device_get_backend(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyUnicode_FromString(drupe_device_backend(device_of(self)));
+    return drupe_py_word(drupe_py_state_of(self), "backend_type", drupe_device_backend(device_of(self)));
 }
 
 static PyObject *device_get_type(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyUnicode_FromString(drupe_device_type_name(drupe_device_kind(device_of(self))));
+    return drupe_py_word(drupe_py_state_of(self), "device_type",
+                         drupe_device_type_name(drupe_device_kind(device_of(self))));
 }
 
 static PyObject *device_is_type(PyObject *self, void *closure)
@@ -223,7 +184,8 @@ static bool partition_arg(PyObject *object, uint32_t *units, drupe_partition *pa
         units[i] = (uint32_t)sizes[i];
     }
     bool equally = PyIndex_Check(object) && !PySequence_Check(object);
-    *partition = (drupe_partition){equally ? DRUPE_SPLIT_EQUALLY : DRUPE_SPLIT_COUNTS, (size_t)count, units};
+    *partition = (drupe_partition){equally ? DRUPE_SPLIT_EQUALLY : DRUPE_SPLIT_COUNTS, (size_t)count, units,
+                                   DRUPE_DOMAIN_NONE};
     return true;
 }
 
@@ -284,7 +246,7 @@ static PyGetSetDef device_getset[] = {
     {"parent_device", device_get_parent, NULL, "The device this is a part of, or None.", NULL},
     {"context", device_get_context, NULL, "The default context of the device.", NULL},
     {"queue", device_get_queue, NULL, "The default queue of the device: always the same one.", NULL},
-#define DRUPE_INFO(key, type, name, doc)                                                                     \
+#define DRUPE_INFO(key, type, enumeration, name, doc)                                                        \
     {#name, device_get_info, NULL, doc, (void *)(intptr_t)DRUPE_INFO_##key},
 #include "drupe/device_info.def"
 #undef DRUPE_INFO

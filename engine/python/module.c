@@ -185,6 +185,7 @@ static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *
         {state->dtypes, DRUPE_DTYPE_COUNT},
         {state->operations, DRUPE_OP_COUNT},
         {&state->numpy_generic, 1},
+        {&state->enums, 1},
         {&state->look, 1},
     };
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)

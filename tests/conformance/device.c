@@ -36,7 +36,7 @@ static void filter_mistakes(struct suite *suite)
 {
     (void)suite;
     static const char *const wrong[] = {"fpga2:gpu", "cpu:", ":cpu", "cpu,,gpu", "cpu,",    "cpu:host",
-                                        "0:cpu",     "-1",   "1.5",  "cpu:0:1",  "cpu gpu", "host:host"};
+                                        "0:cpu",     "-1",   "1.",   "cpu:0:1",  "cpu gpu", "host:host"};
     drupe_device *device;
     size_t count;
     for (size_t i = 0; i < COUNT(wrong); i++) {
@@ -46,33 +46,77 @@ static void filter_mistakes(struct suite *suite)
     }
 }
 
+static void info_text(drupe_device *device, drupe_info key)
+{
+    char text[4096], shorter[4];
+    size_t needed = 0;
+    drupe_status status = drupe_device_info(device, key, text, sizeof text, &needed);
+    if (status != DRUPE_OK) {
+        FAILS(status, DRUPE_E_UNSUPPORTED, drupe_info_name(key));
+        return;
+    }
+    assert_int_equal(needed, strlen(text) + 1);
+    OK(drupe_device_info(device, key, shorter, sizeof shorter, &needed));
+    assert_int_equal(needed, strlen(text) + 1);
+    assert_true(strlen(shorter) < sizeof shorter);
+    assert_int_equal(strncmp(shorter, text, strlen(shorter)), 0);
+}
+
+/* Whether every bit of FLAGS, or the number of ENUM, has a word. */
+static bool has_words(drupe_info key, uint64_t value)
+{
+    bool flags = drupe_info_type_of(key) == DRUPE_INFO_FLAGS;
+    if (!flags) return drupe_info_word(key, (unsigned)value) != NULL;
+    for (unsigned i = 0; i < 64; i++) {
+        if ((value & DRUPE_FLAG(i)) && !drupe_info_word(key, i)) return false;
+    }
+    return true;
+}
+
+static void info_numbers(drupe_device *device, drupe_info key)
+{
+    uint64_t numbers[64] = {7, 7, 7};
+    size_t needed = 0;
+    drupe_status status = drupe_device_info(device, key, numbers, sizeof numbers, &needed);
+    bool words = drupe_info_enumeration(key) != NULL;
+    if (status != DRUPE_OK) {
+        FAILS(status, DRUPE_E_UNSUPPORTED, drupe_info_name(key));
+        assert_int_equal(drupe_device_number(device, key, 12345), 12345);
+        return;
+    }
+    switch (drupe_info_type_of(key)) {
+    case DRUPE_INFO_BOOL: assert_true(numbers[0] <= 1); break;
+    case DRUPE_INFO_LIST: assert_int_equal(needed % sizeof *numbers, 0); return;
+    case DRUPE_INFO_U64X3: assert_int_equal(needed, 24); return;
+    case DRUPE_INFO_ENUM:
+    case DRUPE_INFO_FLAGS: assert_true(words && has_words(key, numbers[0])); break;
+    default: assert_false(words); break;
+    }
+    assert_int_equal(needed, sizeof *numbers);
+    if (key != DRUPE_INFO_FREE_MEMORY) assert_int_equal(drupe_device_number(device, key, 0), numbers[0]);
+}
+
 static void info(struct suite *suite)
 {
     drupe_device *device = suite->bench.device;
     for (int key = 0; key < DRUPE_INFO_COUNT; key++) {
-        uint64_t numbers[3] = {7, 7, 7};
-        char text[4096], shorter[4];
-        size_t needed = 0;
-        bool is_text = drupe_info_type_of((drupe_info)key) == DRUPE_INFO_STRING;
-        drupe_status status = drupe_device_info(device, (drupe_info)key, is_text ? (void *)text : numbers,
-                                                is_text ? sizeof text : sizeof numbers, &needed);
-        if (status != DRUPE_OK) {
-            FAILS(status, DRUPE_E_UNSUPPORTED, drupe_info_name((drupe_info)key));
-        } else if (is_text) {
-            assert_int_equal(needed, strlen(text) + 1);
-            OK(drupe_device_info(device, (drupe_info)key, shorter, sizeof shorter, &needed));
-            assert_int_equal(needed, strlen(text) + 1);
-            assert_true(strlen(shorter) < sizeof shorter);
-            assert_int_equal(strncmp(shorter, text, strlen(shorter)), 0);
-        } else {
-            assert_int_equal(needed, drupe_info_type_of((drupe_info)key) == DRUPE_INFO_U64 ? 8 : 24);
-        }
+        if (drupe_info_type_of((drupe_info)key) == DRUPE_INFO_STRING)
+            info_text(device, (drupe_info)key);
+        else
+            info_numbers(device, (drupe_info)key);
     }
     FAILS(drupe_device_info(device, DRUPE_INFO_COUNT, NULL, 0, NULL), DRUPE_E_INVALID, "property");
     assert_true(drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 0) >= 1);
     assert_true(drupe_device_number(device, DRUPE_INFO_GLOBAL_MEM_SIZE, 0) > 1u << 20);
     assert_int_equal(drupe_device_number(device, DRUPE_INFO_NAME, 123), 123);
+    assert_int_equal(drupe_device_number(device, DRUPE_INFO_AVAILABLE, 0), 1);
+    assert_int_equal(drupe_device_number(device, DRUPE_INFO_PARTITION_TYPE, 9), DRUPE_SPLIT_NONE);
     assert_string_equal(drupe_info_name(DRUPE_INFO_MAX_COMPUTE_UNITS), "max_compute_units");
+    assert_string_equal(drupe_info_enumeration(DRUPE_INFO_LOCAL_MEM_TYPE), "local_mem_type");
+    assert_string_equal(drupe_info_word(DRUPE_INFO_DOUBLE_FP_CONFIG, DRUPE_FP_FMA), "fma");
+    assert_int_equal(drupe_info_find_word(DRUPE_INFO_PARTITION_DOMAINS, "L3_cache"), DRUPE_DOMAIN_L3);
+    assert_int_equal(drupe_info_find_word(DRUPE_INFO_PARTITION_DOMAINS, "L9"), -1);
+    assert_null(drupe_info_word(DRUPE_INFO_NAME, 0));
 }
 
 static void contexts(struct suite *suite)
@@ -149,7 +193,7 @@ static void split_equally(struct suite *suite)
     drupe_device *device = suite->bench.device, *subs[1024];
     uint32_t units = divisible_units(suite), one = 1, wrong = units + 1, zero = 0;
     size_t count;
-    drupe_partition partition = {DRUPE_SPLIT_EQUALLY, 1, &one};
+    drupe_partition partition = {DRUPE_SPLIT_EQUALLY, 1, &one, DRUPE_DOMAIN_NONE};
     OK(drupe_device_split(device, &partition, NULL, 0, &count));
     assert_int_equal(count, units);
     OK(drupe_device_split(device, &partition, subs, 1024, &count));
@@ -171,9 +215,9 @@ static void split_equally(struct suite *suite)
     FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_INVALID, "at least 1");
     partition.units = NULL;
     FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_INVALID, "partition");
-    partition = (drupe_partition){(drupe_partition_kind)3, 1, &one};
+    partition = (drupe_partition){(drupe_partition_kind)9, 1, &one, DRUPE_DOMAIN_NONE};
     FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_INVALID, "partition");
-    partition = (drupe_partition){DRUPE_SPLIT_EQUALLY, 1, &one};
+    partition = (drupe_partition){DRUPE_SPLIT_EQUALLY, 1, &one, DRUPE_DOMAIN_NONE};
     FAILS(drupe_device_split(device, &partition, subs, 1, &count), DRUPE_E_INVALID, "room");
 }
 
@@ -182,7 +226,7 @@ static void split_by_counts(struct suite *suite)
     drupe_device *device = suite->bench.device, *subs[2];
     uint32_t units = divisible_units(suite), counts[] = {units - 1, 1}, many[] = {units, 1};
     size_t count;
-    drupe_partition partition = {DRUPE_SPLIT_COUNTS, 2, counts};
+    drupe_partition partition = {DRUPE_SPLIT_COUNTS, 2, counts, DRUPE_DOMAIN_NONE};
     OK(drupe_device_split(device, &partition, subs, 2, &count));
     assert_int_equal(count, 2);
     assert_int_equal(drupe_device_number(subs[0], DRUPE_INFO_MAX_COMPUTE_UNITS, 0), units - 1);

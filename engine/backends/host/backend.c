@@ -80,6 +80,7 @@ const drupe_backend drupe_backend_host = {
     .device_info = drupe_host_device_info,
     .device_split = drupe_host_device_split,
     .device_fault = drupe_host_device_fault,
+    .device_parts = drupe_host_device_parts,
     .context_open = context_open,
     .context_close = context_close,
     .queue_open = drupe_host_queue_open,

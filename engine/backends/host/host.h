@@ -30,6 +30,7 @@ typedef struct drupe_host_machine {
     uint64_t memory;      /* bytes, the control group's limit respected */
     uint64_t cache, line; /* bytes of the last cache level and of a line; 0 if unknown */
     uint64_t clock_mhz;   /* 0 if unknown */
+    bool corrects_errors; /* memory errors are counted, so they are corrected; false if unknown */
 } drupe_host_machine;
 
 void drupe_host_machine_probe(drupe_host_machine *machine);
@@ -42,10 +43,37 @@ uint64_t drupe_host_memory_available(void);
 /* The first line of a file, without its newline; false if it cannot be read. */
 bool drupe_host_read_line(const char *path, char *line, size_t size);
 
+/* --- topology.c: what its CPUs share ---------------------------------------------------------------------
+ */
+
+typedef struct drupe_host_place drupe_host_place;
+
+/* Zeroed = nothing is known. */
+typedef struct drupe_host_topology {
+    drupe_host_place *places; /* of each worker */
+    unsigned count;
+} drupe_host_topology;
+
+typedef struct drupe_host_worker drupe_host_worker;
+
+/* Of as many workers; DRUPE_TEST_SYS names a folder that stands for /sys, its CPUs are all allowed then. */
+void drupe_host_topology_probe(drupe_host_topology *topology, unsigned threads);
+void drupe_host_topology_clear(drupe_host_topology *topology);
+/* How many of the workers from `first` on share the domain with it; 0 if that is unknown. */
+unsigned drupe_host_topology_run(const drupe_host_topology *topology, drupe_domain domain, unsigned first,
+                                 unsigned count);
+/* Into how many parts the domain divides a range; 0 if that is unknown. */
+unsigned drupe_host_topology_parts(const drupe_host_topology *topology, drupe_domain domain, unsigned first,
+                                   unsigned count);
+/* Have the workers of a range run on its CPUs only. */
+void drupe_host_pool_settle(drupe_host_pool *pool, unsigned first, unsigned count);
+/* Tie a worker that has just been started to its home, if it has one. */
+void drupe_host_worker_bind(drupe_host_worker *worker);
+
 /* --- pool.c ----------------------------------------------------------------------------------------------
  */
 
-typedef struct drupe_host_worker {
+struct drupe_host_worker {
     drupe_host_pool *pool;
     unsigned index;
     bool started, idle;
@@ -55,7 +83,8 @@ typedef struct drupe_host_worker {
     _Atomic(size_t) begin, end;
     pthread_t thread;
     pthread_cond_t wake;
-} drupe_host_worker;
+    unsigned home_first, home_count; /* the range whose CPUs it runs on; count 0: all */
+};
 
 struct drupe_host_pool {
     pthread_mutex_t lock;
@@ -69,6 +98,7 @@ struct drupe_host_pool {
     size_t nready;
     drupe_host_task *spare;
     drupe_host_machine machine;
+    drupe_host_topology topology;
 };
 
 drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
@@ -174,11 +204,13 @@ void drupe_host_task_free(drupe_host_task *task);
 /* --- The vtable's entries ----------------------------------------------------------------------------------
  */
 
-/* device.c */
+/* info.c */
 drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
                                     size_t *needed);
+/* device.c */
 drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition *partition,
                                      drupe_device *const *subs, size_t count);
+drupe_status drupe_host_device_parts(drupe_device *device, drupe_domain domain, size_t *count);
 
 /* memory.c */
 drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,

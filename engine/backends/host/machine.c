@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool drupe_host_read_line(const char *path, char *line, size_t size)
 {
@@ -103,6 +104,7 @@ void drupe_host_machine_probe(drupe_host_machine *machine)
     if (drupe_host_read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", line, sizeof line)) {
         machine->clock_mhz = strtoull(line, NULL, 10) / 1000;
     }
+    machine->corrects_errors = access("/sys/devices/system/edac/mc/mc0", F_OK) == 0;
     machine->threads = wanted_threads();
     machine->memory = drupe_host_memory_limit();
 }

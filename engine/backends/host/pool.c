@@ -155,6 +155,7 @@ drupe_status drupe_host_pool_start(drupe_host_pool *pool, unsigned first, unsign
         worker->started = status == DRUPE_OK;
         /* Fewer workers than CPUs do; none would never finish. */
         if (!worker->started) return i > first ? DRUPE_OK : status;
+        drupe_host_worker_bind(worker);
     }
     return DRUPE_OK;
 }
@@ -192,6 +193,7 @@ drupe_status drupe_host_pool_open(drupe_host_pool **pool)
     pthread_mutex_init(&fresh->lock, NULL);
     drupe_host_machine_probe(&fresh->machine);
     fresh->nworkers = fresh->machine.threads;
+    drupe_host_topology_probe(&fresh->topology, fresh->nworkers);
     read_shuffle(fresh);
     drupe_status status = open_workers(fresh);
     if (status != DRUPE_OK) {
@@ -219,6 +221,7 @@ void drupe_host_pool_close(drupe_host_pool *pool)
     if (!pool) return;
     if (pool->workers) stop_workers(pool);
     free(pool->workers);
+    drupe_host_topology_clear(&pool->topology);
     while (pool->spare) {
         drupe_host_task *task = pool->spare;
         pool->spare = task->next;

@@ -21,6 +21,7 @@ const drupe_backend drupe_backend_opencl = {
     .device_type = drupe_cl_device_type,
     .device_info = drupe_cl_device_info,
     .device_split = drupe_cl_device_split,
+    .device_parts = drupe_cl_device_parts,
     .context_open = drupe_cl_context_open,
     .context_close = drupe_cl_context_close,
     .queue_open = drupe_cl_queue_open,

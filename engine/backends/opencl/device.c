@@ -26,7 +26,7 @@ static void ask(const drupe_cl_device *device, cl_device_info key, void *value, 
     }
 }
 
-static bool has_word(const char *list, const char *word)
+bool drupe_cl_has_word(const char *list, const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = list; list && (at = strstr(at, word)); at += length) {
@@ -94,7 +94,7 @@ static void probe_memory(drupe_cl_device *device, const char *extensions)
     if (svm & (CL_DEVICE_SVM_COARSE_GRAIN_BUFFER | CL_DEVICE_SVM_FINE_GRAIN_BUFFER)) {
         caps->tiers |= DRUPE_CL_TIER_COARSE;
     }
-    if (has_word(extensions, "cl_intel_unified_shared_memory")) probe_intel(device);
+    if (drupe_cl_has_word(extensions, "cl_intel_unified_shared_memory")) probe_intel(device);
     ask(device, CL_DEVICE_LOCAL_MEM_SIZE, &caps->local_bytes, sizeof caps->local_bytes);
     ask(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &caps->max_alloc, sizeof caps->max_alloc);
     ask(device, CL_DEVICE_GLOBAL_MEM_SIZE, &caps->global_bytes, sizeof caps->global_bytes);
@@ -103,16 +103,25 @@ static void probe_memory(drupe_cl_device *device, const char *extensions)
 static void probe_partition(drupe_cl_device *device)
 {
     cl_device_partition_property kinds[16];
+    cl_device_affinity_domain domains = 0;
     cl_uint most = 0;
+    drupe_cl_caps *caps = &device->caps;
     ask(device, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, &most, sizeof most);
+    ask(device, CL_DEVICE_PARTITION_AFFINITY_DOMAIN, &domains, sizeof domains);
     memset(kinds, 0, sizeof kinds);
     size_t size = 0;
     cl_int code = device->library->api.GetDeviceInfo(device->id, CL_DEVICE_PARTITION_PROPERTIES, sizeof kinds,
                                                      kinds, &size);
-    size_t count = code == CL_SUCCESS && most > 0 ? size / sizeof kinds[0] : 0;
+    size_t count = code == CL_SUCCESS && most > 1 ? size / sizeof kinds[0] : 0;
     for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(kinds); i++) {
-        if (kinds[i] == CL_DEVICE_PARTITION_EQUALLY) device->caps.partition_kinds |= DRUPE_SPLIT_EQUALLY;
-        if (kinds[i] == CL_DEVICE_PARTITION_BY_COUNTS) device->caps.partition_kinds |= DRUPE_SPLIT_COUNTS;
+        if (kinds[i] == CL_DEVICE_PARTITION_EQUALLY) caps->partition_kinds |= DRUPE_FLAG(DRUPE_SPLIT_EQUALLY);
+        if (kinds[i] == CL_DEVICE_PARTITION_BY_COUNTS)
+            caps->partition_kinds |= DRUPE_FLAG(DRUPE_SPLIT_COUNTS);
+        if (kinds[i] == CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN && domains) {
+            caps->partition_kinds |= DRUPE_FLAG(DRUPE_SPLIT_AFFINITY);
+            /* The same order, without a bit for "none". */
+            caps->partition_domains = (uint64_t)domains << 1;
+        }
     }
 }
 
@@ -128,10 +137,10 @@ static void probe_code(drupe_cl_device *device, const char *extensions)
     ask(device, CL_DEVICE_QUEUE_PROPERTIES, &properties, sizeof properties);
     ask(device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, &resolution, sizeof resolution);
     caps->compiler = compiler;
-    caps->fp16 = has_word(extensions, "cl_khr_fp16");
-    caps->fp64 = doubles != 0 || has_word(extensions, "cl_khr_fp64");
-    caps->atomic64 = has_word(extensions, "cl_khr_int64_base_atomics") &&
-                     has_word(extensions, "cl_khr_int64_extended_atomics");
+    caps->fp16 = drupe_cl_has_word(extensions, "cl_khr_fp16");
+    caps->fp64 = doubles != 0 || drupe_cl_has_word(extensions, "cl_khr_fp64");
+    caps->atomic64 = drupe_cl_has_word(extensions, "cl_khr_int64_base_atomics") &&
+                     drupe_cl_has_word(extensions, "cl_khr_int64_extended_atomics");
     caps->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) && resolution > 0;
     if (caps->version >= 21 && device->library->api.CreateProgramWithIL) {
         char *languages = drupe_cl_device_string(device, CL_DEVICE_IL_VERSION);
@@ -199,10 +208,16 @@ drupe_device_type drupe_cl_device_type(drupe_device *device)
 
 /* --- Dividing ------------------------------------------------------------------------------------------- */
 
+static const char *way_of(const drupe_partition *partition)
+{
+    static const char *const ways[] = {"", "into equal parts", "by counts", "by affinity domain"};
+    return ways[partition->kind];
+}
+
 static drupe_status split_failed(const drupe_cl_device *device, const drupe_partition *partition, cl_int code)
 {
-    const char *how = partition->kind == DRUPE_SPLIT_EQUALLY ? "into equal parts" : "by counts";
-    if (code == CL_DEVICE_PARTITION_FAILED) {
+    const char *how = way_of(partition);
+    if (code == CL_DEVICE_PARTITION_FAILED || partition->kind == DRUPE_SPLIT_AFFINITY) {
         return drupe_cl_fail_as(DRUPE_E_UNSUPPORTED, code, "The driver cannot divide this device %s.", how);
     }
     if (code == CL_INVALID_VALUE || code == CL_INVALID_DEVICE_PARTITION_COUNT) {
@@ -230,16 +245,25 @@ static drupe_status adopt_subs(const drupe_cl_device *parent, const cl_device_id
     return status;
 }
 
-/* `wish` and `ids` have room for what is asked. */
+/* `wish` has room for the kind, the units, and two zeros: the end of a list of counts, and the end. */
+static void write_wish(const drupe_partition *partition, cl_device_partition_property *wish)
+{
+    if (partition->kind == DRUPE_SPLIT_AFFINITY) {
+        wish[0] = CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN;
+        wish[1] = (cl_device_partition_property)1 << (partition->domain - DRUPE_DOMAIN_NUMA);
+        return;
+    }
+    bool equally = partition->kind == DRUPE_SPLIT_EQUALLY;
+    wish[0] = equally ? CL_DEVICE_PARTITION_EQUALLY : CL_DEVICE_PARTITION_BY_COUNTS;
+    for (size_t i = 0; i < (equally ? 1 : partition->count); i++)
+        wish[i + 1] = (cl_device_partition_property)partition->units[i];
+}
+
 static drupe_status split_native(const drupe_cl_device *device, const drupe_partition *partition,
-                                 cl_device_partition_property *wish, cl_device_id *ids,
+                                 const cl_device_partition_property *wish, cl_device_id *ids,
                                  drupe_device *const *subs, size_t count)
 {
-    bool equally = partition->kind == DRUPE_SPLIT_EQUALLY;
-    size_t units = equally ? 1 : partition->count;
     cl_uint made = 0;
-    wish[0] = equally ? CL_DEVICE_PARTITION_EQUALLY : CL_DEVICE_PARTITION_BY_COUNTS;
-    for (size_t i = 0; i < units; i++) wish[i + 1] = (cl_device_partition_property)partition->units[i];
     cl_int code = device->library->api.CreateSubDevices(device->id, wish, (cl_uint)count, ids, &made);
     if (code != CL_SUCCESS) return split_failed(device, partition, code);
     if (made == count) return adopt_subs(device, ids, subs, count);
@@ -251,15 +275,14 @@ drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *
                                    drupe_device *const *subs, size_t count)
 {
     const drupe_cl_device *native = drupe_native(device);
-    if (!(native->caps.partition_kinds & (uint32_t)partition->kind)) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "This device cannot be divided %s.",
-                               partition->kind == DRUPE_SPLIT_EQUALLY ? "into equal parts" : "by counts");
+    if (!(native->caps.partition_kinds & DRUPE_FLAG(partition->kind))) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "This device cannot be divided %s.", way_of(partition));
     }
-    /* The kind, the units, and two zeros: the end of a list of counts, and the end. */
-    cl_device_partition_property *wish = calloc(partition->count + 3, sizeof *wish);
+    cl_device_partition_property *wish = calloc(partition->count + 4, sizeof *wish);
     cl_device_id *ids = calloc(count + 1, sizeof(cl_device_id));
     drupe_status status;
     if (wish && ids) {
+        write_wish(partition, wish);
         status = split_native(native, partition, wish, ids, subs, count);
     } else {
         status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu sub-devices.", count);
@@ -267,4 +290,16 @@ drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *
     free(wish);
     free(ids);
     return status;
+}
+
+drupe_status drupe_cl_device_parts(drupe_device *device, drupe_domain domain, size_t *count)
+{
+    const drupe_cl_device *native = drupe_native(device);
+    drupe_partition partition = {.kind = DRUPE_SPLIT_AFFINITY, .domain = domain};
+    cl_device_partition_property wish[4] = {0};
+    cl_uint made = 0;
+    write_wish(&partition, wish);
+    cl_int code = native->library->api.CreateSubDevices(native->id, wish, 0, NULL, &made);
+    *count = code == CL_SUCCESS ? made : 0;
+    return *count > 1 ? DRUPE_OK : split_failed(native, &partition, code);
 }

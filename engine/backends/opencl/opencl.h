@@ -67,7 +67,7 @@ typedef struct drupe_cl_caps {
     unsigned tiers;      /* drupe_cl_tier bits */
     bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
-    uint32_t partition_kinds; /* drupe_partition_kind bits */
+    uint64_t partition_kinds, partition_domains; /* DRUPE_FLAG()s of drupe_partition_kind, drupe_domain */
     cl_uint units;
     size_t group_multiple; /* preferred work-group multiple, 0 where only kernels know */
     size_t max_group, max_items[3];
@@ -193,8 +193,11 @@ void drupe_cl_device_close(drupe_device *device);
 drupe_device_type drupe_cl_device_type(drupe_device *device);
 drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *partition,
                                    drupe_device *const *subs, size_t count);
+drupe_status drupe_cl_device_parts(drupe_device *device, drupe_domain domain, size_t *count);
 /* A device's string property, malloc'ed, or NULL. */
 char *drupe_cl_device_string(const drupe_cl_device *device, cl_device_info key);
+/* Whether a list of words separated by blanks, which may be NULL, has this one. */
+bool drupe_cl_has_word(const char *list, const char *word);
 
 /* --- info.c --------------------------------------------------------------------------------------------- */
 

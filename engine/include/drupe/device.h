@@ -7,6 +7,7 @@
 #ifndef DRUPE_DEVICE_H
 #define DRUPE_DEVICE_H
 
+#include "drupe/device_words.h"
 #include "drupe/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,38 +29,67 @@ typedef enum drupe_usm_support {
 } drupe_usm_support;
 
 typedef enum drupe_info {
-#define DRUPE_INFO(key, type, name, doc) DRUPE_INFO_##key,
+#define DRUPE_INFO(key, type, enumeration, name, doc) DRUPE_INFO_##key,
 #include "drupe/device_info.def"
 #undef DRUPE_INFO
     DRUPE_INFO_COUNT
 } drupe_info;
 
-typedef enum drupe_info_type { DRUPE_INFO_STRING, DRUPE_INFO_U64, DRUPE_INFO_U64X3 } drupe_info_type;
+/* The bit of a word in a FLAGS property. */
+#define DRUPE_FLAG(word) (UINT64_C(1) << (word))
 
-typedef enum drupe_partition_kind { DRUPE_SPLIT_EQUALLY = 1, DRUPE_SPLIT_COUNTS = 2 } drupe_partition_kind;
+/* As device_info.def explains them. */
+typedef enum drupe_info_type {
+    DRUPE_INFO_STRING,
+    DRUPE_INFO_U64,
+    DRUPE_INFO_U64X3,
+    DRUPE_INFO_LIST,
+    DRUPE_INFO_BOOL,
+    DRUPE_INFO_ENUM,
+    DRUPE_INFO_FLAGS
+} drupe_info_type;
 
+/* How to divide a device; `kind` is not SPLIT_NONE. */
 typedef struct drupe_partition {
     drupe_partition_kind kind;
     size_t count; /* EQUALLY: 1, with units[0] compute units per sub-device. COUNTS: length of units */
-    const uint32_t *units; /* borrowed */
+    const uint32_t *units; /* borrowed; not used by AFFINITY */
+    drupe_domain domain;   /* AFFINITY: what the units of a sub-device share; NEXT: the first that divides */
 } drupe_partition;
 
 /* --- Finding ------------------------------------------------------------------------------------------- */
 
-/* All root devices that match `filter` (NULL or "" = all), best backend first, each retained. At most
- * `capacity` are written; `*count` is the number there are.
+/* All devices that match `filter` (NULL or "" = all), best backend first, each retained. At most `capacity`
+ * are written; `*count` is the number there are.
  *
  * A filter is a comma-separated list of alternatives `backend:type:number`, each part optional and at least
  * one present: "opencl:cpu:0", "cpu", "host", "opencl", "gpu,cpu", "1". The number counts among the devices
  * that match the other parts. Upper and lower case are the same. A word that is neither a known backend nor a
- * known type is DRUPE_E_INVALID; a well-formed filter without a match gives *count 0. */
+ * known type is DRUPE_E_INVALID; a well-formed filter without a match gives *count 0.
+ *
+ * Behind the number a path leads into the device: "opencl:cpu:0.1" is part 1 of device 0, "0.1.0" part 0 of
+ * that. A step divides into single compute units, or along the next affinity domain where units cannot be
+ * chosen; "0{2}.1" divides into equal parts of 2 units, "0{2+1}.0" by counts, "0{numa}.0" along a domain. A
+ * sub-device that lives already is given again. Listing with a path gives that one part.
+ *
+ * Which devices there are may be limited by the environment: see drupe_device_selector(). */
 DRUPE_API drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_t capacity,
                                          size_t *count) DRUPE_MUST_CHECK;
 
 /* The best device for `filter`: its first alternative that matches; among several matches the one with the
- * highest drupe_device_score(). NULL = the default device (the best GPU, else `host`). Retained; the same
- * root device is always the same object. DRUPE_E_NOT_FOUND names what there is. */
+ * highest drupe_device_score(), among equals the first of the list. NULL = the default device (the best GPU,
+ * else `host`). Retained; the same root device is always the same object. DRUPE_E_NOT_FOUND names what there
+ * is. */
 DRUPE_API drupe_status drupe_device_select(const char *filter, drupe_device **device) DRUPE_MUST_CHECK;
+
+/* The environment variable that limits the devices ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR") and its text,
+ * or NULL. Both have the syntax `backend:devices;...`: a backend is a name or `*`; devices are `*`, types,
+ * numbers of devices in their backend, or parts of one such as `0.1` (`0.*` = all its parts), separated by
+ * commas; a term that begins with `!` takes devices away, and stands last. What is chosen is numbered anew.
+ * DRUPE_DEVICES has the last word; ONEAPI_DEVICE_SELECTOR knows nothing of `host` and leaves it in place.
+ * Read when a backend is opened; a text that cannot be understood makes every listing DRUPE_E_INVALID, with
+ * the part that is wrong. `*text`, which may be NULL, is borrowed from the environment. */
+DRUPE_API const char *drupe_device_selector(const char **text);
 
 DRUPE_API drupe_device *drupe_device_retain(drupe_device *device); /* NULL-safe */
 DRUPE_API void drupe_device_release(drupe_device *device);         /* NULL-safe */
@@ -70,28 +100,35 @@ DRUPE_API const char *drupe_device_backend(const drupe_device *device); /* "host
 DRUPE_API drupe_device_type drupe_device_kind(const drupe_device *device);
 DRUPE_API const char *drupe_device_type_name(drupe_device_type type); /* "cpu", ...; static */
 
-/* The filter that selects this root device again, such as "opencl:cpu:0"; for a sub-device its root's filter
- * with the path of indices, "host:cpu:0.1". Borrowed from the device. */
+/* The filter that selects this device again, such as "opencl:cpu:0" or "host:cpu:0.1". Borrowed. */
 DRUPE_API const char *drupe_device_filter(const drupe_device *device);
 
-/* Higher is better: GPU 1000, accelerator 800, CPU 500, custom 100; +50 for `host`. */
+/* Higher is better: GPU 1000, accelerator 800, CPU 500, custom 100; +50 for `host`, which starts at once. */
 DRUPE_API int drupe_device_score(const drupe_device *device);
 
 DRUPE_API drupe_info_type drupe_info_type_of(drupe_info key);
 DRUPE_API const char *drupe_info_name(drupe_info key); /* the Python name; static */
+/* Of an ENUM or FLAGS property: the name of its enumeration, such as "fp_config", and its words by number,
+ * NULL behind the last one. NULL for other properties; static. */
+DRUPE_API const char *drupe_info_enumeration(drupe_info key);
+DRUPE_API const char *drupe_info_word(drupe_info key, unsigned number);
+/* The number of a word of the property's enumeration, or -1. */
+DRUPE_API int drupe_info_find_word(drupe_info key, const char *word);
 
 /* One property. `value` receives at most `size` bytes (a string is cut and always NUL-ended); `*needed`,
- * which may be NULL, the full size. Answers are cached: after the first call no driver is asked. */
+ * which may be NULL, the full size. Answers are cached, so that no driver is asked twice, but for the two
+ * that may change: FREE_MEMORY and AVAILABLE. */
 DRUPE_API drupe_status drupe_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
                                          size_t *needed) DRUPE_MUST_CHECK;
 
-/* A U64 property, or `fallback` where it means nothing. */
+/* A property of one number, or `fallback` where it means nothing. */
 DRUPE_API uint64_t drupe_device_number(drupe_device *device, drupe_info key, uint64_t fallback);
 
 /* --- Dividing ------------------------------------------------------------------------------------------ */
 
-/* Divide a device into sub-devices, each retained. DRUPE_E_UNSUPPORTED when it is indivisible,
- * DRUPE_E_OUT_OF_RANGE when the units asked for are not there; the text says how many there are. */
+/* Divide a device into sub-devices, each retained. With capacity 0 they are only counted. DRUPE_E_UNSUPPORTED
+ * when it cannot be divided so, DRUPE_E_OUT_OF_RANGE when the units asked for are not there; the text says
+ * what there is. */
 DRUPE_API drupe_status drupe_device_split(drupe_device *device, const drupe_partition *partition,
                                           drupe_device **subs, size_t capacity,
                                           size_t *count) DRUPE_MUST_CHECK;

@@ -85,7 +85,7 @@ static void sub_devices_share_no_worker(void **state)
     ok(drupe_device_select("host", &device));
     assert_int_equal(drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 0), 4);
     uint32_t counts[] = {1, 2, 1};
-    drupe_partition partition = {DRUPE_SPLIT_COUNTS, 3, counts};
+    drupe_partition partition = {DRUPE_SPLIT_COUNTS, 3, counts, DRUPE_DOMAIN_NONE};
     size_t count;
     ok(drupe_device_split(device, &partition, subs, 3, &count));
     drupe_kernel *kernel = open_kernel(device, "test_worker");
