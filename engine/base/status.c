@@ -21,6 +21,7 @@ static const char *const status_names[DRUPE_STATUS_COUNT] = {
     [DRUPE_E_DEPENDENCY] = "DEPENDENCY",
     [DRUPE_E_PLACEMENT] = "PLACEMENT",
     [DRUPE_E_BUSY] = "BUSY",
+    [DRUPE_E_CHECK] = "CHECK",
     [DRUPE_E_INTERNAL] = "INTERNAL",
 };
 

@@ -241,6 +241,8 @@ struct drupe_memory {
     drupe_pool *pool;
     drupe_memory *next; /* in the pool's free list */
     bool imported;      /* another process's: not pooled, not counted */
+    size_t zone;        /* bytes on each side that are guarded, in checked mode */
+    drupe_memory *zone_next;
     /* While it is lent: */
     drupe_queue *queue;     /* inner reference */
     drupe_context *context; /* retained */
@@ -277,6 +279,8 @@ drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
 drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align,
                              drupe_memory **memory) DRUPE_MUST_CHECK;
 void drupe_pool_give(drupe_memory *memory);
+/* Give memory that has no references and is in no list back to the driver. */
+void drupe_pool_discard(drupe_memory *memory);
 /* Give free pieces back to the driver; the bytes given back. */
 size_t drupe_pool_trim_one(drupe_pool *pool);
 
@@ -507,6 +511,9 @@ typedef struct drupe_ticket {
     size_t nrefs;
     size_t bytes; /* what they keep alive */
     uint32_t site;
+    const drupe_access *accesses; /* borrowed */
+    size_t naccesses;
+    bool kept; /* the host memory that it uses is among `refs` */
 } drupe_ticket;
 
 /* The longest single wait in a driver: then the device is looked at. */
@@ -612,6 +619,8 @@ drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst
 
 /* --- queue.c -------------------------------------------------------------------------------------------- */
 
+/* Of a queue that the caller never saw: that its work is over tells the caller nothing. NULL-safe. */
+void drupe_queue_release_inside(drupe_queue *queue);
 void drupe_queue_inner_retain(drupe_queue *queue);
 void drupe_queue_inner_release(drupe_queue *queue);
 /* Look at what has finished without dropping anything. */

@@ -4,7 +4,7 @@
  * others see it as unfinished until it is FAILED. Causes are looked for in the order of submission, because a
  * driver may fail a whole queue at once: polling an event that looks failed first settles everything before
  * it on its queue. */
-#include "core/core.h"
+#include "core/check.h"
 #include <sched.h>
 #include <stdlib.h>
 
@@ -224,7 +224,9 @@ drupe_phase drupe_event_poll(drupe_event *event)
 drupe_event_state drupe_event_state_of(drupe_event *event)
 {
     if (drupe_core_check() != DRUPE_OK) return DRUPE_EVENT_SUBMITTED;
-    switch (drupe_event_poll(event)) {
+    drupe_phase phase = drupe_event_poll(event);
+    if (drupe_phase_over(phase) && drupe_check_on()) drupe_check_event(event);
+    switch (phase) {
     case DRUPE_PHASE_HELD: return DRUPE_EVENT_QUEUED;
     case DRUPE_PHASE_RUNNING:
     case DRUPE_PHASE_SETTLING: return DRUPE_EVENT_RUNNING;
@@ -292,7 +294,9 @@ drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)
     DRUPE_TRY(drupe_core_check());
     if (!event) return drupe_error_set(DRUPE_E_INVALID, "There is no event to wait for.");
     DRUPE_TRY(drupe_event_await(event, drupe_deadline(timeout_ns)));
-    if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE) return DRUPE_OK;
+    if (drupe_check_on()) drupe_check_event(event);
+    if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE)
+        return drupe_check_on() ? drupe_zone_check() : DRUPE_OK;
     drupe_cause_report(event->cause);
     drupe_failure_tell(event->failure, cause_of(event));
     return drupe_error_restore(&event->failure->error);

@@ -2,7 +2,7 @@
  *
  * In-order completion does most of the work: a completed event proves everything before it. A failed one
  * proves nothing about silent work before it, since drivers may fail a command before its turn comes. */
-#include "core/core.h"
+#include "core/check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +224,7 @@ void drupe_flight_drop(drupe_queue *queue, drupe_flight *list)
     if (!list) return;
     drupe_flight *last = NULL;
     for (drupe_flight *flight = list; flight; flight = flight->next) {
+        if (drupe_check_on()) drupe_check_dropped(flight->number);
         drop_one(flight);
         last = flight;
     }

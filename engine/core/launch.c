@@ -7,7 +7,7 @@
  * submissions can fail for a reason of its own making (they wait for another queue, or run a host function):
  * the last of these not known to be over is the queue's guard, and everything launched behind it waits for it
  * by name, so that the rule for waits covers the rule for queues. */
-#include "core/core.h"
+#include "core/check.h"
 #include <sched.h>
 #include <stdlib.h>
 
@@ -251,9 +251,11 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     *over = true;
     DRUPE_TRY(drupe_flight_load(flight, ticket));
     drupe_brief_take(&flight->brief, work);
+    if (drupe_check_on()) DRUPE_TRY(drupe_check_submission(ticket, flight, work));
     drupe_trace_begin(queue, flight, work, ticket->bytes);
     if (event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
     DRUPE_TRY(place(queue, flight, work, over));
+    if (*over && drupe_check_on()) drupe_check_skipped(flight->number);
     if (event) *event = drupe_event_retain(flight->event);
     return DRUPE_OK;
 }

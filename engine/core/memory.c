@@ -1,5 +1,5 @@
 /* USM allocations over the pools of a context. */
-#include "core/core.h"
+#include "core/check.h"
 #include <stdlib.h>
 
 const char *drupe_mem_kind_name(drupe_mem_kind kind)
@@ -84,6 +84,7 @@ void drupe_memory_release(drupe_memory *memory)
     drupe_queue *queue = memory->queue;
     drupe_context *context = memory->context;
     drupe_slot *slot = queue->slot;
+    if (drupe_check_on()) drupe_check_forget(memory->base, memory->room);
     if (memory->imported) {
         detach(memory);
     } else {
@@ -164,7 +165,7 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     DRUPE_TRY(drupe_core_check());
     drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    if (!backend->mem_export) return no_names(pool->device);
+    if (!backend->mem_export || memory->zone) return no_names(pool->device);
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }

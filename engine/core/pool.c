@@ -5,7 +5,7 @@
  * of a page and more are aligned to a page, smaller ones to 64 bytes: alignment needs no classes of its own.
  * The free lists of one pool keep at most a fixed share of the device's memory; what exceeds it goes back to
  * the driver. */
-#include "core/core.h"
+#include "core/check.h"
 #include <stdlib.h>
 
 #define SMALLEST 64u
@@ -60,18 +60,20 @@ drupe_memory *drupe_memory_new(drupe_pool *pool)
 
 /* --- Giving back to the driver -------------------------------------------------------------------------- */
 
-static void piece_free(drupe_memory *memory)
+void drupe_pool_discard(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
     if (!drupe_device_silent(pool->device))
-        pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind, memory->base);
+        pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind,
+                                               (char *)memory->base - memory->zone);
     drupe_limit_return(pool, memory->room);
     free(memory);
 }
 
 size_t drupe_pool_trim_one(drupe_pool *pool)
 {
+    drupe_zone_flush(pool);
     drupe_memory *list = NULL;
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0; i <= DRUPE_POOL_LARGE; i++) {
@@ -88,7 +90,7 @@ size_t drupe_pool_trim_one(drupe_pool *pool)
     while (list) {
         drupe_memory *next = list->next;
         freed += list->room;
-        piece_free(list);
+        drupe_pool_discard(list);
         list = next;
     }
     return freed;
@@ -178,19 +180,25 @@ static drupe_status ask_driver(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    size_t align = memory->room >= PAGE ? PAGE : SMALLEST;
-    DRUPE_TRY(
-        backend->mem_alloc(pool->context, pool->device, pool->kind, memory->room, align, &memory->base));
+    size_t align = memory->room >= PAGE || memory->zone ? PAGE : SMALLEST;
+    void *start;
+    DRUPE_TRY(backend->mem_alloc(pool->context, pool->device, pool->kind, memory->room + 2 * memory->zone,
+                                 align, &start));
+    memory->base = (char *)start + memory->zone;
     drupe_status status = drupe_registry_add(memory);
-    if (status != DRUPE_OK) backend->mem_free(pool->context, pool->device, pool->kind, memory->base);
+    if (status != DRUPE_OK) backend->mem_free(pool->context, pool->device, pool->kind, start);
+    if (status == DRUPE_OK && memory->zone) drupe_zone_open(memory);
     return status;
 }
 
 static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t index, drupe_memory **result)
 {
-    size_t room = room_for(pool, bytes, &index);
+    /* Guarded memory has no byte to spare. */
+    bool guarded = drupe_check_on();
+    size_t room = guarded ? bytes : room_for(pool, bytes, &index);
     drupe_memory *memory = drupe_memory_new(pool);
     if (!memory) return DRUPE_E_NO_MEMORY;
+    memory->zone = guarded ? DRUPE_ZONE : 0;
     memory->room = room;
     memory->index = index;
     drupe_status status = drupe_limit_reserve(pool, room, bytes);
@@ -216,10 +224,10 @@ static void count_peak(drupe_use *use, size_t size)
 drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe_memory **memory)
 {
     DRUPE_TRY(check_pool(pool, bytes));
-    if (align > SMALLEST && bytes < PAGE) bytes = PAGE;
+    if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
     size_t index = class_of(bytes);
     for (unsigned step = 0;; step++) {
-        *memory = take_idle(pool, bytes, index);
+        *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index);
         if (*memory) break;
         drupe_status status = take_fresh(pool, bytes, index, memory);
         if (status == DRUPE_OK) break;
@@ -242,6 +250,10 @@ void drupe_pool_give(drupe_memory *memory)
     atomic_fetch_sub_explicit(&pool->root->use.used, memory->room, memory_order_relaxed);
     atomic_fetch_sub_explicit(&kind->used, memory->room, memory_order_relaxed);
     atomic_fetch_sub_explicit(&kind->count, 1, memory_order_relaxed);
+    if (memory->zone) {
+        drupe_zone_give(memory);
+        return;
+    }
     pthread_mutex_lock(&pool->lock);
     bool kept = memory->index <= DRUPE_POOL_LARGE && pool->idle + memory->room <= pool->keep;
     if (kept) {
@@ -250,5 +262,5 @@ void drupe_pool_give(drupe_memory *memory)
         pool->idle += memory->room;
     }
     pthread_mutex_unlock(&pool->lock);
-    if (!kept) piece_free(memory);
+    if (!kept) drupe_pool_discard(memory);
 }

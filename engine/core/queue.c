@@ -4,7 +4,7 @@
  * thread, which is where references may be dropped. Inner references belong to events, memory and the waiter:
  * they keep the struct, and the last of them may go anywhere, since a drained queue holds nothing of the
  * caller's. A handle may come back (the queue of an event); then the queue simply lives again. */
-#include "core/core.h"
+#include "core/check.h"
 #include <sched.h>
 #include <stdlib.h>
 
@@ -124,11 +124,23 @@ drupe_queue *drupe_queue_retain(drupe_queue *queue)
     return queue;
 }
 
-void drupe_queue_release(drupe_queue *queue)
+static void release(drupe_queue *queue, bool told)
 {
     if (!queue || !drupe_object_release(queue)) return;
     drupe_queue_finish(queue, UINT64_MAX);
+    if (drupe_check_on() && told) drupe_check_queue(queue, UINT64_MAX);
+    if (drupe_check_on()) drupe_check_closed(queue);
     drupe_queue_inner_release(queue);
+}
+
+void drupe_queue_release(drupe_queue *queue)
+{
+    release(queue, true);
+}
+
+void drupe_queue_release_inside(drupe_queue *queue)
+{
+    release(queue, false);
 }
 
 bool drupe_queue_last(const drupe_queue *queue)
@@ -321,11 +333,14 @@ drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to wait for.");
+    uint64_t latest = drupe_flight_latest();
     drupe_status status = await_all(queue, drupe_deadline(timeout_ns));
     if (status != DRUPE_OK && !drupe_device_loss(queue->device)) return status;
     drupe_queue_settle(queue);
+    if (drupe_check_on()) drupe_check_queue(queue, latest);
     DRUPE_TRY(drupe_queue_report(queue));
-    return drupe_loss_check(queue->device);
+    DRUPE_TRY(drupe_loss_check(queue->device));
+    return drupe_check_on() ? drupe_zone_check() : DRUPE_OK;
 }
 
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)

@@ -4,7 +4,7 @@
  * table alone: it changes only when a driver is asked. Lookups, several per kernel, share the lock. A piece
  * is lent to whoever raises its references from zero; what is written in it then is read after a reference is
  * had. */
-#include "core/core.h"
+#include "core/check.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,8 +118,10 @@ static drupe_status find_locked(uintptr_t address, size_t bytes, const char *wha
     size_t at = entries_up_to(address);
     if (at == 0 || address >= entries[at - 1].end) return check_outside(what, address, bytes, at);
     /* Given back, or the last release is under way on another thread. */
-    if (!drupe_object_try_retain(entries[at - 1].memory)) return not_allocated(address, what);
-    *memory = entries[at - 1].memory;
+    drupe_memory *owner = entries[at - 1].memory;
+    if (!drupe_object_try_retain(owner))
+        return owner->zone ? drupe_zone_freed(owner, what, (void *)address) : not_allocated(address, what);
+    *memory = owner;
     return DRUPE_OK;
 }
 

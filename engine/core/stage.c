@@ -9,7 +9,7 @@
  *     source foreign:  [barrier on q] -> foreign queue: bounce <- src -> q: dst <- bounce
  *     target foreign:  q: bounce <- src -> foreign queue: dst <- bounce -> q: barrier
  *     both foreign:    [barrier on q] -> bounce <- src -> dst <- bounce -> q: barrier */
-#include "core/core.h"
+#include "core/check.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,12 +17,13 @@ struct stage {
     const drupe_ticket *ticket;
     drupe_event *last; /* retained: what the next step waits for; NULL at first */
     void *bounce;
+    bool bounced;
     drupe_queue *read, *write; /* foreign queues, retained, or NULL */
 };
 
 static void release_queue(void *object)
 {
-    drupe_queue_release(object);
+    drupe_queue_release_inside(object);
 }
 
 static drupe_status open_foreign(const drupe_place *place, drupe_queue **queue)
@@ -37,6 +38,7 @@ static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_wo
 {
     drupe_ticket ticket = *stage->ticket;
     ticket.queue = queue;
+    ticket.kept = ticket.kept || stage->bounced;
     if (stage->last) {
         ticket.waits = &stage->last;
         ticket.nwaits = 1;
@@ -124,7 +126,8 @@ static drupe_status prepare(struct stage *stage, const drupe_place *dst, const d
     bool direct = (src->foreign && !dst->memory) || (dst->foreign && !src->memory);
     if (direct) return DRUPE_OK;
     stage->bounce = malloc(bytes);
-    if (stage->bounce) return DRUPE_OK;
+    stage->bounced = stage->bounce != NULL;
+    if (stage->bounced) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %zu bytes between %s and %s.", bytes,
                            src->memory->queue->device->filter, dst->memory->queue->device->filter);
 }
@@ -133,11 +136,13 @@ static drupe_status prepare(struct stage *stage, const drupe_place *dst, const d
 static void clean_up(struct stage *stage)
 {
     drupe_error kept = *drupe_error_last();
-    if (stage->last && drupe_event_await(stage->last, UINT64_MAX) == DRUPE_OK)
+    if (stage->last && drupe_event_await(stage->last, UINT64_MAX) == DRUPE_OK) {
+        if (drupe_check_on()) drupe_check_event(stage->last);
         drupe_event_release(stage->last);
+    }
     free(stage->bounce);
-    drupe_queue_release(stage->read);
-    drupe_queue_release(stage->write);
+    drupe_queue_release_inside(stage->read);
+    drupe_queue_release_inside(stage->write);
     drupe_keeps_drop(stage->ticket->refs, stage->ticket->nrefs);
     drupe_error_restore(&kept);
 }

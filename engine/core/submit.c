@@ -87,6 +87,9 @@ static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, con
         .refs = refs->list,
         .nrefs = refs->count,
         .bytes = refs->bytes,
+        .accesses = s->accesses,
+        .naccesses = s->naccesses,
+        .kept = s->nkeeps > 0,
         .site = s->site ? s->site : drupe_core_site(),
     };
     refs->count = 0;

@@ -40,6 +40,8 @@ static const struct {
     {DRUPE_E_PLACEMENT, "ExecutionPlacementError", &PyExc_ValueError,
      "Bring the operands together with to_device().", "The operands live on different queues."},
     {DRUPE_E_BUSY, "BusyError", NULL, "Try again later.", "Something is in use."},
+    {DRUPE_E_CHECK, "CheckError", NULL, "Correct the program at one of the two places that the message names.",
+     "Checked mode found a mistake of the program that no device reports."},
     {DRUPE_E_INTERNAL, "InternalError", NULL, "Report it with this message.",
      "A defect of the engine or of a driver."},
 };

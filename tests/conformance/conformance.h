@@ -5,6 +5,7 @@
 #define CONFORMANCE_H
 
 #include "base/base.h"
+#include "drupe/check.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"
 #include <setjmp.h>
@@ -105,7 +106,7 @@ typedef struct conformance_case {
     void (*run)(struct suite *suite);
 } conformance_case;
 extern const conformance_case cases_order[], cases_failure[], cases_keep[], cases_copy[], cases_device[],
-    cases_memory[], cases_program[], cases_time[], cases_graph[], cases_library[],
-    cases_trace[];
+    cases_memory[], cases_program[], cases_time[], cases_graph[], cases_library[], cases_trace[],
+    cases_check[];
 
 #endif

@@ -186,7 +186,9 @@ drupe_status submit_mad(struct bench *bench, drupe_queue *queue, drupe_memory *o
         {DRUPE_ARG_VALUE, sizeof add, &add},
     };
     drupe_range range = {.dims = 1, .global = {n < 64 ? 1 : 8}};
-    drupe_submission s = {.queue = queue, .waits = waits, .nwaits = nwaits};
+    const drupe_access accesses[] = {{to, n * 8, true}, {from, n * 8, false}};
+    drupe_submission s = {
+        .queue = queue, .waits = waits, .nwaits = nwaits, .accesses = accesses, .naccesses = COUNT(accesses)};
     return drupe_submit_kernel(&s, bench->mad, &range, args, COUNT(args), event);
 }
 

@@ -57,8 +57,8 @@ static void know_order(struct script *script, struct step *step, size_t number)
     const struct lane *lane = &script->world->lanes[step->lane];
     bool all = lane->ordered || step->kind == BARRIER;
     join(step->before, script->known);
-    for (size_t i = 0; all && i < number; i++) {
-        if (script->steps[i].lane != step->lane) continue;
+    for (size_t i = 0; i < number; i++) {
+        if (script->steps[i].lane != step->lane || !(all || script->steps[i].kind == BARRIER)) continue;
         add(step->before, i);
         if (!script->world->failures) join(step->before, script->steps[i].before);
     }
@@ -67,9 +67,14 @@ static void know_order(struct script *script, struct step *step, size_t number)
 static void know(struct script *script, struct step *step, size_t number)
 {
     know_order(script, step, number);
+    step->needed = -1;
     for (size_t i = number; i-- > 0;) {
-        if (conflict(step, &script->steps[i]) && !has(step->before, i)) add_wait(script, step, i);
+        if (!conflict(step, &script->steps[i]) || has(step->before, i)) continue;
+        add_wait(script, step, i);
+        if (step->needed < 0) step->needed = (long)i;
     }
+    /* More than needed may cover it. */
+    if (script->world->checked) return;
     for (uint64_t more = dice(script, 4); number && more == 3; more = dice(script, 4)) {
         add_wait(script, step, dice(script, number));
     }
@@ -117,7 +122,9 @@ static void choose(struct script *script, struct step *step)
     step->add = dice(script, 256) * 0x0101010101010101u;
     step->pause = dice(script, 4) ? 0 : dice(script, 200);
     if (step->kind == BARRIER || step->kind == FAILURE) return;
-    bool anywhere = step->kind == COPY || step->kind == HOST;
+    /* A copy between contexts is made of several submissions, which may order more than the copy asked for. */
+    bool staged = !script->world->checked || script->world->lanes[step->lane].ordered;
+    bool anywhere = (step->kind == COPY && staged) || step->kind == HOST;
     step->out = choose_part(script, choose_place(script, anywhere ? NULL : bench, step->kind == HOST));
     if (step->kind == FILL) return;
     choose_input(script, step, anywhere ? NULL : bench, step->kind == HOST);
@@ -201,19 +208,43 @@ static void check(struct script *script, bool right, const char *what, size_t nu
     script->failed = true;
 }
 
-static void do_step(struct script *script)
+/* All waits of the step but `left_out`. */
+static drupe_status submit_with(struct script *script, size_t number, long left_out)
 {
-    size_t number = script->nsteps;
     struct step *step = &script->steps[number];
     drupe_event *waits[STEPS];
     size_t nwaits = 0;
-    choose(script, step);
-    know(script, step, number);
     for (size_t i = 0; i < number; i++) {
-        if (has(step->waits, i)) waits[nwaits++] = script->steps[i].event;
+        if (has(step->waits, i) && (long)i != left_out) waits[nwaits++] = script->steps[i].event;
     }
-    drupe_submission s = {script->world->lanes[step->lane].queue, waits, nwaits, NULL, 0, NULL};
-    drupe_status status = submit(script, step, &s);
+    drupe_access accesses[2] = {{NULL, 0, false}, {NULL, 0, false}};
+    if (step->out.place) accesses[0] = (drupe_access){at(&step->out), step->out.count * 8, true};
+    if (step->in.place) accesses[1] = (drupe_access){at(&step->in), step->in.count * 8, false};
+    drupe_submission s = {.queue = script->world->lanes[step->lane].queue, .waits = waits, .nwaits = nwaits};
+    if (script->world->checked && (step->kind == MAD || step->kind == HOST)) {
+        s.accesses = accesses;
+        s.naccesses = 2;
+    }
+    return submit(script, step, &s);
+}
+
+/* In checked mode: without a wait that it needs, a step is refused. */
+static void forget_wait(struct script *script, size_t number)
+{
+    const struct step *step = &script->steps[number];
+    bool staged = step->kind == SCRATCH || step->kind == COPY;
+    if (!script->world->checked || staged || step->needed < 0 || dice(script, 2)) return;
+    drupe_status status = submit_with(script, number, step->needed);
+    check(script, status == DRUPE_E_CHECK, "it was not refused without a wait that it needs", number);
+}
+
+static void do_step(struct script *script)
+{
+    size_t number = script->nsteps;
+    choose(script, &script->steps[number]);
+    know(script, &script->steps[number], number);
+    forget_wait(script, number);
+    drupe_status status = submit_with(script, number, -1);
     check(script, status == DRUPE_OK, "the submission was refused", number);
     if (status == DRUPE_OK) script->nsteps++;
 }

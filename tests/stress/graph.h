@@ -7,6 +7,9 @@
  * as waits, and no others but for a few at random, so that everything that the engine promises about order is
  * relied upon. At the end the steps that completed, done one after the other, say what must be in the places.
  *
+ * In checked mode submissions say what they touch, and now and then one first leaves out a wait that it
+ * needs: that, and nothing else, must be refused as a race.
+ *
  * With failures some host functions fail. What waits for a failed step or stands behind it must fail too,
  * nothing else may, and what failed must have left no trace. */
 #ifndef STRESS_GRAPH_H
@@ -39,7 +42,8 @@ struct world {
     size_t nlines;
     struct lane lanes[QUEUES];
     size_t nlanes;
-    bool failures, alone; /* alone: one thread uses the queues */
+    bool failures, checked;
+    bool alone; /* one thread uses the queues */
 };
 
 struct place {
@@ -65,6 +69,7 @@ struct step {
     drupe_event *event;
     uint64_t before[WORDS]; /* steps that are over before this one starts */
     uint64_t waits[WORDS];  /* those that it names */
+    long needed;            /* one of them that nothing else covers, or -1 */
     bool failed, over;
 };
 

@@ -2,6 +2,7 @@
  *
  * BACKEND is host, opencl or both. A seed decides over everything, so that `graph BACKEND 1 SEED` does the
  * same again, but for the timing of devices and threads. */
+#include "drupe/check.h"
 #include "stress/graph.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ void lane_open(struct lane *lane, uint64_t dice)
         status = drupe_queue_open(lane->line->bench->context, lane->line->device, flags, &lane->queue);
     }
     OK(status);
+    lane->ordered = !(drupe_queue_flags_of(lane->queue) & DRUPE_QUEUE_OUT_OF_ORDER);
 }
 
 void world_open(struct world *world, struct bench *const *benches, size_t nbenches, uint64_t seed)
@@ -56,10 +58,13 @@ void world_open(struct world *world, struct bench *const *benches, size_t nbench
     }
     world->failures = seed % 4 == 3;
     world->alone = world->failures || seed % 5 != 0;
+    world->checked = world->alone && !world->failures && seed % 3 == 0;
+    if (world->checked) drupe_check_begin();
 }
 
 void world_close(struct world *world)
 {
+    if (world->checked) drupe_check_end();
     for (size_t i = 0; i < world->nlanes; i++) drupe_queue_release(world->lanes[i].queue);
     for (size_t i = 0; i < world->nlines; i++) {
         if (world->lines[i].device != world->lines[i].bench->device)

@@ -86,6 +86,19 @@ static void arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg
     out[length] = '\0';
 }
 
+static bool arg_constant(const drupe_cl_kernel *kernel, cl_uint index)
+{
+    cl_kernel_arg_type_qualifier how = 0;
+    cl_kernel_arg_address_qualifier where = 0;
+    if (kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof how, &how,
+                                      NULL) != CL_SUCCESS)
+        return false;
+    if (how & CL_KERNEL_ARG_TYPE_CONST) return true;
+    return kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where,
+                                         &where, NULL) == CL_SUCCESS &&
+           where == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+}
+
 drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info)
 {
     const drupe_cl_kernel *native = drupe_native(kernel);
@@ -102,6 +115,7 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
     arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
     arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
     drupe_cl_parse_type(info->type_name, &info->scalar, &info->lanes);
+    info->reads_only = info->kind == DRUPE_ARG_POINTER && arg_constant(native, (cl_uint)index);
     return DRUPE_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "drupe/array.h"
 #include "drupe/cache.h"
+#include "drupe/check.h"
 #include "drupe/device.h"
 #include "drupe/fault.h"
 #include "drupe/layers.h"

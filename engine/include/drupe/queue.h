@@ -148,6 +148,13 @@ typedef struct drupe_keep {
     void (*release)(void *object);
 } drupe_keep;
 
+/* Bytes that work reads or writes, for checked mode (drupe/check.h). */
+typedef struct drupe_access {
+    const void *pointer;
+    size_t bytes;
+    bool writes;
+} drupe_access;
+
 typedef struct drupe_submission {
     drupe_queue *queue;
     drupe_event *const *waits; /* borrowed; NULL entries are skipped */
@@ -156,6 +163,8 @@ typedef struct drupe_submission {
     size_t nkeeps;
     const char *label; /* borrowed: what to call it in messages; NULL = the kernel's name, "copy", ... */
     uint32_t site;     /* the caller's number for the place in its program; 0 = unknown */
+    const drupe_access *accesses; /* borrowed: all that a kernel or host function touches; NULL = unknown */
+    size_t naccesses;
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend

@@ -37,6 +37,7 @@ typedef enum drupe_status {
     DRUPE_E_DEPENDENCY,   /* did not run, because something it waited for failed */
     DRUPE_E_PLACEMENT,    /* operands live on different queues */
     DRUPE_E_BUSY,         /* in use; try later */
+    DRUPE_E_CHECK,        /* checked mode found a mistake of the program: see drupe/check.h */
     DRUPE_E_INTERNAL,     /* a defect of the engine or the driver */
     DRUPE_STATUS_COUNT
 } drupe_status;

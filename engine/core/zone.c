@@ -1,0 +1,191 @@
+/* Guarded memory: zones around allocations, and freed memory that is kept back.
+ *
+ * Memory that is allocated in checked mode comes straight from the driver and goes back there. Its zones hold
+ * a pattern that is looked at in waits. Freed memory is filled with another one and kept back, so that late
+ * writes are seen and its addresses are not used again soon. */
+#include "core/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define ZONE_BYTE  0xA5
+#define FREED_BYTE 0xDD
+#define KEPT_MOST  (64u << 20)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static drupe_memory *guarded;                  /* in use; by zone_next */
+static drupe_memory *kept, **kept_end = &kept; /* freed, oldest first; by zone_next */
+static size_t kept_bytes;
+
+/* Whether the host reaches this memory, whatever its kind promises. */
+static bool reachable(const drupe_memory *memory)
+{
+    return memory->pool->device->type == DRUPE_DEVICE_CPU || memory->pool->kind == DRUPE_MEM_HOST;
+}
+
+/* The first byte that differs, or `size`. */
+static size_t first_other(const unsigned char *bytes, int expected, size_t size)
+{
+    size_t i = 0;
+    while (i < size && bytes[i] == expected) i++;
+    return i;
+}
+
+static void paint(drupe_memory *memory)
+{
+    char *base = memory->base;
+    memset(base - memory->zone, ZONE_BYTE, memory->zone);
+    memset(base + memory->room, ZONE_BYTE, memory->zone);
+}
+
+void drupe_zone_open(drupe_memory *memory)
+{
+    if (!reachable(memory)) return;
+    paint(memory);
+    pthread_mutex_lock(&lock);
+    memory->zone_next = guarded;
+    guarded = memory;
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- Looking -------------------------------------------------------------------------------------------- */
+
+static void fill_places(const drupe_memory *memory, drupe_finding *finding)
+{
+    finding->there.site = memory->site;
+    strcpy(finding->there.label, "allocation");
+    strcpy(finding->there.device, memory->pool->device->filter);
+}
+
+static drupe_status overrun(const drupe_memory *memory, const char *where, size_t distance)
+{
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS};
+    fill_places(memory, &finding);
+    drupe_check_writer(memory->base, memory->room, &finding.here);
+    const char *label = finding.here.label;
+    return drupe_check_found(
+        &finding,
+        "Out of bounds: something wrote %zu bytes %s the %s memory of %zu bytes at %p on %s. %s%s%s",
+        distance, where, drupe_mem_kind_name(memory->pool->kind), memory->room, memory->base,
+        memory->pool->device->filter, label[0] ? "The latest work that wrote to it is '" : "", label,
+        label[0] ? "'." : "No work that wrote to it is known.");
+}
+
+/* What was found is painted over, so that it is told once. */
+static drupe_status look(drupe_memory *memory)
+{
+    const unsigned char *base = memory->base, *end = base + memory->room;
+    size_t behind = first_other(end, ZONE_BYTE, memory->zone), before = memory->zone;
+    while (before > 0 && base[-(ptrdiff_t)before] == ZONE_BYTE) before--;
+    if (behind == memory->zone && before == 0) return DRUPE_OK;
+    paint(memory);
+    return behind < memory->zone ? overrun(memory, "behind", behind) : overrun(memory, "before", before);
+}
+
+drupe_status drupe_zone_check(void)
+{
+    drupe_status status = DRUPE_OK;
+    pthread_mutex_lock(&lock);
+    for (drupe_memory *memory = guarded; memory && status == DRUPE_OK; memory = memory->zone_next)
+        status = look(memory);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+drupe_status drupe_zone_freed(const drupe_memory *memory, const char *what, const void *address)
+{
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED, .here.site = drupe_core_site()};
+    fill_places(memory, &finding);
+    return drupe_check_found(&finding,
+                             "Use after free: %s: %p points into %zu bytes of %s memory that were freed.",
+                             what, address, memory->room, drupe_mem_kind_name(memory->pool->kind));
+}
+
+/* --- Freed memory --------------------------------------------------------------------------------------- */
+
+/* Nobody is there to be told: it becomes a failure that the next look for failures finds. */
+static void report_later(void)
+{
+    drupe_cause_release(drupe_cause_new(drupe_error_last(), NULL, NULL, 0));
+}
+
+static void look_freed(drupe_memory *memory)
+{
+    size_t at = first_other(memory->base, FREED_BYTE, memory->room);
+    if (at == memory->room) return;
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
+    fill_places(memory, &finding);
+    drupe_check_found(
+        &finding,
+        "Use after free: something wrote to byte %zu of %zu bytes of %s memory on %s that had been freed.",
+        at, memory->room, drupe_mem_kind_name(memory->pool->kind), memory->pool->device->filter);
+    report_later();
+}
+
+static bool unlink_guarded(drupe_memory *memory)
+{
+    drupe_memory **link = &guarded;
+    while (*link && *link != memory) link = &(*link)->zone_next;
+    if (!*link) return false;
+    *link = memory->zone_next;
+    return true;
+}
+
+/* Take memory of `pool` (NULL: any) out of what is kept back, until at most `most` bytes are left. */
+static drupe_memory *take_kept(const drupe_pool *pool, size_t most)
+{
+    drupe_memory *taken = NULL, **link = &kept;
+    while (*link && kept_bytes > most) {
+        drupe_memory *memory = *link;
+        if (pool && memory->pool != pool) {
+            link = &memory->zone_next;
+            continue;
+        }
+        *link = memory->zone_next;
+        kept_bytes -= memory->room;
+        memory->zone_next = taken;
+        taken = memory;
+    }
+    for (kept_end = &kept; *kept_end;) kept_end = &(*kept_end)->zone_next;
+    return taken;
+}
+
+static void discard_list(drupe_memory *list)
+{
+    while (list) {
+        drupe_memory *next = list->zone_next;
+        look_freed(list);
+        drupe_pool_discard(list);
+        list = next;
+    }
+}
+
+void drupe_zone_give(drupe_memory *memory)
+{
+    pthread_mutex_lock(&lock);
+    bool known = unlink_guarded(memory);
+    bool wrong = known && look(memory) != DRUPE_OK;
+    pthread_mutex_unlock(&lock);
+    if (wrong) report_later();
+    drupe_check_forget(memory->base, memory->room);
+    if (!known || memory->room > KEPT_MOST) {
+        drupe_pool_discard(memory);
+        return;
+    }
+    memset(memory->base, FREED_BYTE, memory->room);
+    pthread_mutex_lock(&lock);
+    memory->zone_next = NULL;
+    *kept_end = memory;
+    kept_end = &memory->zone_next;
+    kept_bytes += memory->room;
+    drupe_memory *list = take_kept(NULL, KEPT_MOST);
+    pthread_mutex_unlock(&lock);
+    discard_list(list);
+}
+
+void drupe_zone_flush(const drupe_pool *pool)
+{
+    pthread_mutex_lock(&lock);
+    drupe_memory *list = take_kept(pool, 0);
+    pthread_mutex_unlock(&lock);
+    discard_list(list);
+}

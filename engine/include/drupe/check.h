@@ -1,0 +1,59 @@
+/* Checked mode: mistakes of a program that no device reports.
+ *
+ * While it is on, a call that shows a mistake is refused with DRUPE_E_CHECK, or a wait answers so when the
+ * mistake was made by a kernel; drupe_check_last() has both places. Looked for are
+ *
+ *   races       two submissions, or a submission and the host, touch the same bytes, one of them writes, and
+ * no queue, wait or host wait orders the two. It does not matter whether they met this time. bounds      a
+ * kernel wrote before or behind an allocation: memory that is allocated in checked mode has 4096 bytes on
+ * each side, looked at in waits and when it is freed (on devices whose memory the host reaches) freed an
+ * address in memory that was freed; and writes to it, while it is kept back for that alignment   a kernel's
+ * pointer that is no multiple of the size of what it points to
+ *
+ * What a copy or fill touches is known. A kernel touches what its submission says
+ * (drupe_submission.accesses), else from each pointer on one element per work-item, which it reads and,
+ * unless the compiler calls the pointer const, writes. A host function touches what its submission says.
+ *
+ * Checked mode costs a few microseconds a submission. It remembers the last 1024 submissions of the process.
+ *
+ * Threads: all functions may be called from any thread. */
+#ifndef DRUPE_CHECK_H
+#define DRUPE_CHECK_H
+
+#include "drupe/queue.h"
+
+typedef enum drupe_mistake {
+    DRUPE_MISTAKE_RACE = 1,
+    DRUPE_MISTAKE_BOUNDS,
+    DRUPE_MISTAKE_FREED,
+    DRUPE_MISTAKE_ALIGNMENT
+} drupe_mistake;
+
+/* One of the two places that a finding is about; all zero: unknown. */
+typedef struct drupe_check_place {
+    char label[64], device[64];
+    uint64_t submission; /* 0: not a submission */
+    uint32_t site;
+} drupe_check_place;
+
+typedef struct drupe_finding {
+    drupe_mistake mistake;
+    drupe_check_place here;  /* what was refused, or the latest work that may have done it */
+    drupe_check_place there; /* what it collides with, or where the memory was allocated */
+} drupe_finding;
+
+/* Begin and end checked mode; calls nest. DRUPE_LAYERS=check begins it with the first device and never ends
+ * it. */
+DRUPE_API void drupe_check_begin(void);
+DRUPE_API void drupe_check_end(void);
+DRUPE_API bool drupe_check_active(void);
+
+/* The host is about to touch these bytes itself. DRUPE_E_CHECK when unfinished work touches them too. */
+DRUPE_API drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes) DRUPE_MUST_CHECK;
+
+/* More about the calling thread's last DRUPE_E_CHECK; false when there was none. */
+DRUPE_API bool drupe_check_last(drupe_finding *finding);
+/* Findings since the process began. */
+DRUPE_API uint64_t drupe_check_findings(void);
+
+#endif
