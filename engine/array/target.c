@@ -93,7 +93,7 @@ void drupe_array_forget(void)
 
 static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_program **program)
 {
-    drupe_source source = {.language = DRUPE_LANG_BUILTIN};
+    drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = "inline"};
     drupe_text text = {0};
     drupe_status status = DRUPE_OK;
     if (!t->builtin) {

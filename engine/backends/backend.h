@@ -184,7 +184,8 @@ void drupe_core_notify(drupe_event *event);
 
 /* The device is lost, for the reason in `error`: unfinished work on it fails with it, later calls fail at
  * once. `silent`: its driver may still touch memory, or never answer again; no more calls are made for it,
- * and what its unfinished work uses is never given back. Any thread that holds no lock of core's. */
+ * and what its unfinished work uses is never given back, and the caller may hold no lock of core's; without
+ * it the driver itself fails what is unfinished. */
 void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool silent);
 
 /* --- Faults ---

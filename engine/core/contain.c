@@ -133,6 +133,7 @@ void drupe_core_disown(void)
 /* --- Threads of drivers --------------------------------------------------------------------------------- */
 
 struct drupe_threads {
+    struct sigaction division; /* who handles SIGFPE */
     size_t count, capacity;
     int ids[];
 };
@@ -158,9 +159,45 @@ static drupe_threads *list_threads(void)
     return list;
 }
 
+static struct sigaction host_division, driver_division;
+
+/* Some drivers hide divisions by zero, which their kernels may do, and would hide those of the whole process.
+ */
+static void on_division(int signal, siginfo_t *info, void *context)
+{
+    const adopted *one = find(thread_id());
+    const struct sigaction *who = one && !one->busy ? &driver_division : &host_division;
+    if (who->sa_flags & SA_SIGINFO)
+        who->sa_sigaction(signal, info, context);
+    else if (who->sa_handler == SIG_DFL || who->sa_handler == SIG_IGN)
+        sigaction(signal, who, NULL); /* and fault again */
+    else
+        who->sa_handler(signal);
+}
+
+static void confine_division(const struct sigaction *before)
+{
+    struct sigaction now, ours;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = on_division;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    if (sigaction(SIGFPE, NULL, &now) != 0 || now.sa_handler == before->sa_handler ||
+        now.sa_sigaction == on_division || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    driver_division = now;
+    if (before->sa_sigaction != on_division) host_division = *before;
+    sigaction(SIGFPE, &ours, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
 drupe_threads *drupe_core_adoption_begin(void)
 {
-    return list_threads();
+    drupe_threads *list = list_threads();
+    if (list && sigaction(SIGFPE, NULL, &list->division) != 0)
+        memset(&list->division, 0, sizeof list->division);
+    return list;
 }
 
 void drupe_core_adoption_end(drupe_threads *before, const void *owner)
@@ -171,6 +208,7 @@ void drupe_core_adoption_end(drupe_threads *before, const void *owner)
         for (size_t j = 0; !known && j < before->count; j++) known = before->ids[j] == after->ids[i];
         if (!known) enter(after->ids[i], owner, 0, NULL);
     }
+    if (before) confine_division(&before->division);
     free(before);
     free(after);
     watcher_start();
@@ -248,11 +286,13 @@ static void lose(drupe_device *device, const drupe_fault *fault)
     drupe_loss_suspects(device, work, sizeof work);
     drupe_error_set_native(
         DRUPE_E_DEVICE_LOST, device->slot->backend->name, fault->signal, signal_name(fault->signal),
-        "A thread of the driver of %s faulted (%s) while the device had %s to do. Its driver "
-        "cannot recover, so the device and its arrays are lost for this process; everything "
-        "else lives on. Save what you need, compute on 'host' meanwhile, and restart the "
-        "process (the kernel) to get the device back.",
-        device->filter, what, *work ? work : "nothing known");
+        "%s%s faulted on %s: %s. The driver cannot recover from that, so the device is lost for this "
+        "process: "
+        "nothing more runs on it. Python, its variables and other devices live on; arrays of a lost CPU "
+        "device "
+        "can still be copied to NumPy. Work on the device 'host', or restart the process (the kernel) to get "
+        "this device back.",
+        strstr(work, "), '") ? "One of " : "", *work ? work : "A thread of the driver", device->filter, what);
     drupe_error error = *drupe_error_last();
     drupe_core_device_lost(device, &error, true);
 }

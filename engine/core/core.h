@@ -613,6 +613,13 @@ typedef struct drupe_place {
     bool foreign; /* it needs a queue of its own context */
 } drupe_place;
 
+/* Whether the copy is one to host memory from a lost device that computes in host memory: it needs no device.
+ */
+bool drupe_loss_readable(const drupe_place *dst, const drupe_place *src);
+/* Make it, at once. `event` may be NULL. */
+drupe_status drupe_loss_copy(drupe_queue *queue, void *dst, const void *src, size_t bytes,
+                             drupe_event **event) DRUPE_MUST_CHECK;
+
 /* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
 drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
                               size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;

@@ -70,6 +70,24 @@ void drupe_loss_suspects(const drupe_device *device, char *text, size_t size)
     }
 }
 
+bool drupe_loss_readable(const drupe_place *dst, const drupe_place *src)
+{
+    if (dst->memory || !src->memory) return false;
+    const drupe_device *device = src->memory->pool->device;
+    return drupe_device_silent(device) && device->type == DRUPE_DEVICE_CPU;
+}
+
+drupe_status drupe_loss_copy(drupe_queue *queue, void *dst, const void *src, size_t bytes,
+                             drupe_event **event)
+{
+    if (event) {
+        DRUPE_TRY(drupe_event_new(queue, event));
+        atomic_store(&(*event)->phase, DRUPE_PHASE_COMPLETE);
+    }
+    memcpy(dst, src, bytes);
+    return DRUPE_OK;
+}
+
 static void fail_first(drupe_queue *queue, const drupe_error *error)
 {
     drupe_flight *flight = first_unfinished(queue);
@@ -92,7 +110,8 @@ void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool
         free(fresh);
         return;
     }
-    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+    for (drupe_queue *queue = silent ? drupe_queue_walk(NULL) : NULL; queue;
+         queue = drupe_queue_walk(queue)) {
         if (queue->device->root != device->root || !lock_soon(queue)) continue;
         fail_first(queue, error);
         pthread_mutex_unlock(&queue->lock);

@@ -332,6 +332,8 @@ static drupe_status submit_copy(const drupe_submission *s, const drupe_work *wor
         return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
                                work->bytes);
     }
+    if (drupe_loss_readable(&to, &from))
+        return drupe_loss_copy(s->queue, work->dst, work->src, work->bytes, event);
     if (!to.foreign && !from.foreign) return finish(s, refs, work, "copy", event);
     drupe_ticket ticket = make_ticket(s, refs, "copy");
     return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);

@@ -20,6 +20,11 @@ static const drupe_link *kernel_link;
     ((link) != NULL && (link)->size >= offsetof(drupe_link, field) + sizeof(link)->field &&                  \
      (link)->field != NULL)
 
+bool drupe_py_claims_faults(void)
+{
+    return KERNEL_HAS(kernel_link, set_fault_claim);
+}
+
 /* --- Failures ------------------------------------------------------------------------------------------ */
 
 static PyObject *failure_exception(drupe_py_state *state, const drupe_failure *failure, const char *whose)
@@ -125,6 +130,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
+    if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
     if (KERNEL_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
     if (KERNEL_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
     PyThreadState *thread = PyEval_SaveThread();
@@ -187,6 +193,10 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
         return -1;
     }
     kernel_link = link;
+    if (drupe_py_claims_faults()) {
+        drupe_fault_contain();
+        link->set_fault_claim(drupe_py_fault_claim);
+    }
     observer.cell_retain = link->cell_retain;
     observer.cell_release = link->cell_release;
     if (KERNEL_HAS(link, cell_number)) observer.cell_number = link->cell_number;

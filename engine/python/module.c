@@ -146,6 +146,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_memory_functions,
                                    drupe_py_make_functions,
                                    drupe_py_task_functions,
+                                   drupe_py_fault_functions,
                                    drupe_py_array_functions,
                                    NULL};
     for (size_t i = 0; tables[i] != NULL; i++)

@@ -143,11 +143,11 @@ typedef struct drupe_py_state {
     PyObject *dtypes[DRUPE_DTYPE_COUNT];
     PyObject *operations[DRUPE_OP_COUNT + 1]; /* by drupe_op; one more, so that no table makes it empty */
     PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
-    PyObject *enums; /* the module drupe.enums once it was needed, else NULL */
-    PyObject *look;                           /* a Python function that does nothing: see interrupted() of wait.c */
-    int slots[DRUPE_PY_SLOT_COUNT];           /* drupe_op, or -1 when the table lacks the operation */
-    int bool_slots[DRUPE_PY_SLOT_COUNT];      /* the same for operands that are all bool */
-    uint64_t warm[DRUPE_PY_WARM_SLOTS];       /* what was submitted before: see drupe_py_warm() */
+    PyObject *enums;                          /* the module drupe.enums once it was needed, else NULL */
+    PyObject *look;                 /* a Python function that does nothing: see interrupted() of wait.c */
+    int slots[DRUPE_PY_SLOT_COUNT]; /* drupe_op, or -1 when the table lacks the operation */
+    int bool_slots[DRUPE_PY_SLOT_COUNT]; /* the same for operands that are all bool */
+    uint64_t warm[DRUPE_PY_WARM_SLOTS];  /* what was submitted before: see drupe_py_warm() */
 } drupe_py_state;
 
 extern struct PyModuleDef drupe_py_module;
@@ -207,6 +207,7 @@ extern PyMethodDef drupe_py_make_functions[];
 extern PyMethodDef drupe_py_memory_functions[];
 extern PyMethodDef drupe_py_device_functions[];
 extern PyMethodDef drupe_py_task_functions[];
+extern PyMethodDef drupe_py_fault_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */
 int drupe_py_errors_init(PyObject *module, drupe_py_state *state);
@@ -214,6 +215,10 @@ int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state);
 int drupe_py_link_init(PyObject *module, drupe_py_state *state);
 int drupe_py_ext_init(PyObject *module, drupe_py_state *state);
+/* Whether the kernel's handler asks drupe_py_fault_claim(), which is what the link's set_fault_claim() takes.
+ */
+bool drupe_py_claims_faults(void);
+int drupe_py_fault_claim(int signal, void *siginfo, void *ucontext);
 /* What the link's set_usage() takes. */
 size_t drupe_py_usage(char *json, size_t size);
 

@@ -16,7 +16,7 @@ _CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory",
 _ERRORS = ("BuildError", "BusyError", "CancelledError", "DependencyError", "DeviceError", "DeviceLostError",
            "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError",
            "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
-_ENGINE = frozenset(_CLASSES + _ERRORS + ("devices",))
+_ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices"))
 _MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
 
 __all__ = sorted(_ENGINE | _MODULES | {"get_include", "queue", "synchronize"})

@@ -151,8 +151,13 @@ typedef struct drupe_host_event {
     drupe_times times;
 } drupe_host_event;
 
+typedef struct drupe_host_program {
+    bool inlines;
+} drupe_host_program;
+
 typedef struct drupe_host_kernel {
     const drupe_builtin *builtin;
+    bool inlines; /* its arguments are known to be good, so that it may run on the submitting thread */
 } drupe_host_kernel;
 
 /* --- task.c -----------------------------------------------------------------------------------------------

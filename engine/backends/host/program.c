@@ -1,10 +1,12 @@
 /* Programs of this backend have no text: their kernels are compiled into the engine. */
 #include "backends/host/host.h"
+#include <string.h>
 
 drupe_status drupe_host_program_open(drupe_program *program, const drupe_source *source, char **log)
 {
-    (void)program;
+    drupe_host_program *native = drupe_native(program);
     (void)log;
+    native->inlines = source->options && strcmp(source->options, "inline") == 0;
     if (source->language == DRUPE_LANG_BUILTIN) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_UNSUPPORTED,
                            "The host device runs built-in kernels only. Build OpenCL C for "
@@ -19,6 +21,7 @@ void drupe_host_program_close(drupe_program *program)
 drupe_status drupe_host_kernel_open(drupe_kernel *kernel, const char *name)
 {
     drupe_host_kernel *native = drupe_native(kernel);
+    native->inlines = ((const drupe_host_program *)drupe_native(drupe_kernel_program(kernel)))->inlines;
     native->builtin = drupe_builtin_find(name);
     if (native->builtin) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_NOT_FOUND, "The host device has no built-in kernel '%s'.", name);

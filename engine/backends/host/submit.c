@@ -2,7 +2,9 @@
  *
  * Inline needs an idle queue and waits that are over, which no other thread can undo: core serialises the
  * calls on one queue, and events do not run backwards. So the inline way takes no lock at all. A kernel
- * counts as small when it has one work-item, since each item is a whole share of the work. */
+ * counts as small when it has one work-item, since each item is a whole share of the work, and only kernels
+ * whose arguments the engine itself has made run inline: a fault of another would be one of the submitting
+ * thread. */
 #include "backends/host/host.h"
 #include <stdlib.h>
 #include <string.h>
@@ -85,9 +87,10 @@ static drupe_status copy_args(drupe_host_task *task, const drupe_arg *args, size
 drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
                                       const drupe_arg *args, size_t nargs)
 {
-    const drupe_builtin *builtin = ((const drupe_host_kernel *)drupe_native(kernel))->builtin;
+    const drupe_host_kernel *native = drupe_native(kernel);
+    const drupe_builtin *builtin = native->builtin;
     DRUPE_TRY(check_kernel(range, args, nargs));
-    if (range->global[0] == 1 && nargs <= INLINE_ARGS && can_inline(s)) {
+    if (native->inlines && range->global[0] == 1 && nargs <= INLINE_ARGS && can_inline(s)) {
         const void *values[INLINE_ARGS];
         for (size_t i = 0; i < nargs; i++) values[i] = args[i].value;
         begin_inline(s);

@@ -51,7 +51,9 @@ drupe_status drupe_cl_context_open(drupe_context *context)
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)first->platform, 0};
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
+    drupe_threads *before = drupe_core_adoption_begin();
     native->id = native->api->CreateContext(properties, (cl_uint)count, ids, NULL, NULL, &code);
+    drupe_core_adoption_end(before, first->platform);
     drupe_signals_restore();
     free(ids);
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Opening a context over %zu device(s)", count);

@@ -195,6 +195,14 @@ void drupe_cl_device_close(drupe_device *device)
     native->id = NULL;
 }
 
+/* What a driver's thread held when it faulted is unknown, so nothing is asked of the driver again. The
+ * devices of a platform share its threads. */
+drupe_status drupe_cl_device_fault(drupe_device *device, const drupe_fault *fault)
+{
+    const drupe_cl_device *native = drupe_native(device);
+    return fault->owner == native->platform ? DRUPE_E_DEVICE_LOST : DRUPE_E_NOT_FOUND;
+}
+
 drupe_device_type drupe_cl_device_type(drupe_device *device)
 {
     const drupe_cl_device *native = drupe_native(device);

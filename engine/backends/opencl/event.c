@@ -7,6 +7,17 @@ void drupe_cl_event_close(drupe_event *event)
     drupe_cl_mark_clear(&native->mark);
 }
 
+/* The thread's error may mean that the device is gone: on GPUs a fault shows like this, and nothing works
+ * after it. */
+static void note_loss(drupe_queue *queue)
+{
+    const drupe_cl_queue *native = drupe_native(queue);
+    drupe_error error = *drupe_error_last();
+    if (error.status != DRUPE_E_DEVICE_LOST || native->device->caps.cpu) return;
+    drupe_core_device_lost(drupe_queue_device(queue), &error, false);
+    drupe_error_restore(&error);
+}
+
 drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state)
 {
     drupe_cl_event *native = drupe_native(event);
@@ -21,6 +32,7 @@ drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state)
         *state = DRUPE_EVENT_FAILED;
         /* The status goes to the thread's error, where the caller looks for it. */
         if (drupe_cl_fail_event(status) == DRUPE_OK) *state = DRUPE_EVENT_COMPLETE;
+        note_loss(drupe_event_queue(event));
         break;
     }
     return DRUPE_OK;

@@ -108,7 +108,9 @@ static drupe_status list_roots(drupe_cl_library *library)
     code = library->api.GetPlatformIDs(count, platforms, &listed);
     drupe_status status = code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Listing OpenCL's platforms");
     for (cl_uint i = 0; status == DRUPE_OK && i < count && i < listed; i++) {
+        drupe_threads *before = drupe_core_adoption_begin();
         status = add_platform(library, platforms[i]);
+        drupe_core_adoption_end(before, platforms[i]);
     }
     free(platforms);
     if (status == DRUPE_OK && library->count == 0) {

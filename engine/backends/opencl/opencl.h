@@ -190,6 +190,7 @@ unsigned drupe_cl_version_of(const drupe_cl_api *api, cl_device_id id);
 
 drupe_status drupe_cl_device_open(void *state, uint32_t index, drupe_device *device);
 void drupe_cl_device_close(drupe_device *device);
+drupe_status drupe_cl_device_fault(drupe_device *device, const drupe_fault *fault);
 drupe_device_type drupe_cl_device_type(drupe_device *device);
 drupe_status drupe_cl_device_split(drupe_device *device, const drupe_partition *partition,
                                    drupe_device *const *subs, size_t count);

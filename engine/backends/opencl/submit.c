@@ -154,10 +154,13 @@ static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, drupe
 {
     /* The first launch may compile, on this thread with some devices. */
     bool first = !kernel->launched;
+    drupe_threads *before = NULL; /* some drivers start their workers now */
     if (first) drupe_signals_save();
+    if (first && queue->device->caps.cpu) before = drupe_core_adoption_begin();
     cl_int code =
         queue->api->EnqueueNDRangeKernel(queue->id, id, range->dims, range->offset, range->global, local,
                                          waits->count, waits->list, event_slot(s, queue, waits));
+    if (before) drupe_core_adoption_end(before, queue->device->platform);
     if (first) drupe_signals_restore();
     kernel->launched = true;
     return code;

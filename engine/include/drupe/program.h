@@ -33,7 +33,9 @@ typedef struct drupe_source {
     uint32_t flags;
     const void *bytes; /* borrowed; text need not be NUL-ended; NULL for BUILTIN */
     size_t size;
-    const char *options;            /* compiler options, such as "-DN=5"; NULL = none */
+    /* Compiler options, such as "-DN=5"; NULL = none. For BUILTIN "inline": small launches may run on the
+     * submitting thread, which a kernel with wrong arguments would bring down. */
+    const char *options;
     const drupe_spec_value *values; /* borrowed; SPIR-V only; the others keep their defaults */
     size_t nvalues;
 } drupe_source;

@@ -41,12 +41,12 @@ static void no_vendor_library(void **state)
     assert_null(dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD));
 }
 
-static drupe_kernel *open_kernel(drupe_device *device, const char *name)
+static drupe_kernel *open_kernel(drupe_device *device, const char *name, const char *options)
 {
     drupe_context *context;
     drupe_program *program;
     drupe_kernel *kernel;
-    drupe_source source = {.language = DRUPE_LANG_BUILTIN};
+    drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = options};
     ok(drupe_device_context(device, &context));
     ok(drupe_program_open(context, device, &source, NULL, &program));
     ok(drupe_kernel_open(program, name, &kernel));
@@ -88,7 +88,7 @@ static void sub_devices_share_no_worker(void **state)
     drupe_partition partition = {DRUPE_SPLIT_COUNTS, 3, counts, DRUPE_DOMAIN_NONE};
     size_t count;
     ok(drupe_device_split(device, &partition, subs, 3, &count));
-    drupe_kernel *kernel = open_kernel(device, "test_worker");
+    drupe_kernel *kernel = open_kernel(device, "test_worker", NULL);
     drupe_queue *queues[3];
     drupe_memory *memory[3];
     uint64_t sets[3][16], sizes[3];
@@ -129,7 +129,8 @@ static drupe_status note_thread(void *user)
     return DRUPE_OK;
 }
 
-/* One item on an idle queue runs at once on this thread; more items and host functions do not. */
+/* One item on an idle queue runs at once on this thread, if the engine vouches for its arguments; more items
+ * and host functions do not. */
 static void small_work_is_inline(void **state)
 {
     (void)state;
@@ -139,10 +140,15 @@ static void small_work_is_inline(void **state)
     ok(drupe_device_select("host", &device));
     ok(drupe_device_queue(device, &queue));
     ok(drupe_memory_alloc(queue, DRUPE_MEM_HOST, ITEMS * 8, 0, &memory));
-    drupe_kernel *kernel = open_kernel(device, "test_worker");
+    drupe_kernel *kernel = open_kernel(device, "test_worker", "inline"), *plain;
     uint64_t *threads = drupe_memory_pointer(memory);
     submit_worker(queue, kernel, threads, 1);
     assert_int_equal(threads[0], (uint64_t)gettid());
+    plain = open_kernel(device, "test_worker", NULL);
+    submit_worker(queue, plain, threads, 1);
+    ok(drupe_queue_wait(queue, DRUPE_FOREVER));
+    assert_int_not_equal(threads[0], (uint64_t)gettid());
+    drupe_kernel_release(plain);
     submit_worker(queue, kernel, threads, ITEMS);
     ok(drupe_queue_wait(queue, DRUPE_FOREVER));
     for (size_t i = 0; i < ITEMS; i++) assert_int_not_equal(threads[i], (uint64_t)gettid());
@@ -204,7 +210,7 @@ static void unusable_launches(void **state)
     drupe_queue *queue;
     ok(drupe_device_select("host", &device));
     ok(drupe_device_queue(device, &queue));
-    drupe_kernel *kernel = open_kernel(device, "test_gid");
+    drupe_kernel *kernel = open_kernel(device, "test_gid", NULL);
     void *null = NULL;
     drupe_arg arg = {DRUPE_ARG_POINTER, 0, &null};
     drupe_submission s = {.queue = queue};

@@ -81,6 +81,24 @@ void drupe_core_notify(drupe_event *event)
     atomic_fetch_add(&stand_in_notified, 1);
 }
 
+void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool silent)
+{
+    assert_non_null(device);
+    assert_int_equal(error->status, DRUPE_E_DEVICE_LOST);
+    assert_false(silent);
+}
+
+drupe_threads *drupe_core_adoption_begin(void)
+{
+    return NULL;
+}
+
+void drupe_core_adoption_end(drupe_threads *before, const void *owner)
+{
+    assert_null(before);
+    assert_non_null(owner);
+}
+
 /* --- Objects -------------------------------------------------------------------------------------------- */
 
 static void *make_object(size_t size, size_t native)

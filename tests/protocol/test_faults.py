@@ -1,0 +1,69 @@
+"""A device kernel that faults costs its device, or a worker of `host`, and neither Python nor its variables."""
+import pytest
+
+WILD = '''
+import drupe, numpy as np
+import drupe.array as da
+program = drupe.Program("""
+    kernel void fine(global int *out) { out[get_global_id(0)] = (int)get_global_id(0); }
+    kernel void wild(global int *out, ulong where)
+    {
+        *(global volatile int *)(where + 4 * get_global_id(0)) = out[0];
+    }
+    kernel void divide(global int *out, int by) { out[get_global_id(0)] = 7 / by; }
+""", device="opencl:cpu")
+out = da.zeros(16, dtype="int32", device=program.device)
+program["fine"](out, global_size=16).wait()
+variable = list(range(5))
+'''
+
+
+HOST = """
+import ctypes, drupe, struct
+import drupe.array as da
+kernel = drupe.Program(None, language="builtin", device="host")["sequence_f64"]
+bad = None, struct.pack("qqddii", 1 << 20, 1, 0.0, 1.0, 4, 0)  # no array
+variable = 7
+"""
+
+
+@pytest.fixture
+def opencl(fresh):
+    if fresh.run("import drupe; assert drupe.devices('opencl:cpu')", timeout=60).status != "ok":
+        pytest.skip("no OpenCL device for CPUs on this machine")
+    assert fresh.run(WILD, timeout=120).status == "ok"
+    return fresh
+
+
+@pytest.mark.parametrize("items", [1, 262144])  # one worker faults, or all of them
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_wild_address_on_an_opencl_cpu(opencl, items, wait):
+    code = f"event = program['wild'](out, 0x1234000, global_size={items})\n"
+    code += "event.wait()" if wait else "import time; time.sleep(1)"
+    run = opencl.run(code, timeout=60)
+    assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
+    message = run.reply["evalue"]
+    assert "wild" in message and "opencl:cpu:0" in message and "SIGSEGV at address 0x12" in message
+    assert "restart" in message and "'host'" in message
+    after = opencl.run("print(variable, int(da.arange(5, device='host').sum()), np.asarray(da.asnumpy(out))[:3])")
+    assert after.status == "ok" and after.text() == "[0, 1, 2, 3, 4] 10 [0 1 2]\n"
+    later = opencl.run("program['fine'](out, global_size=16)")
+    assert later.reply["ename"] == "DeviceLostError" and "is lost" in later.reply["evalue"]
+    assert opencl.run("da.zeros(3, device='opencl:cpu')").reply["ename"] == "DeviceLostError"
+    assert opencl.run("drupe.Device('host').queue.wait(); 1 + 1").result == "2"
+    opencl.manager.shutdown_kernel()  # in time, or the client kills it and the fixture complains
+
+
+def test_division_by_zero_stays_the_drivers_business(opencl):
+    """PoCL hides a division by zero in its kernels."""
+    assert opencl.run("program['divide'](out, 0, global_size=16).wait(); 1 + 1", timeout=60).result == "2"
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_a_kernel_of_the_host_device(fresh, wait):
+    assert fresh.run(HOST, timeout=60).status == "ok"
+    for _ in range(3):
+        run = fresh.run("kernel(*bad, global_size=64)" + (".wait()" if wait else "; import time; time.sleep(0.5)"))
+        assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
+        assert "SIGSEGV at address 0x" in run.reply["evalue"] and "works on" in run.reply["evalue"]
+        assert fresh.run("print(variable, int(da.arange(1000, device='host').sum()))").text() == "7 499500\n"
