@@ -332,6 +332,7 @@ size_t drupe_library_close(uint64_t timeout_ns)
     if (atomic_load(&drupe_core_forked)) return 0;
     drupe_library_start();
     finish_queues(drupe_deadline(timeout_ns));
+    drupe_cache_stop();
     for (size_t i = 0; i < nslots; i++) {
         for (uint32_t d = 0; atomic_load(&slots[i].loaded) && d < slots[i].ndevices; d++) {
             for (drupe_device *device = slots[i].devices[d]; device; device = device->parent)

@@ -6,49 +6,13 @@
 
 /* --- Programs ------------------------------------------------------------------------------------------- */
 
-/* A selectable device that takes the language, to be named in the error; looks only at loaded backends. */
-static const char *advice_for(drupe_language language)
-{
-    if (language == DRUPE_LANG_BUILTIN) return "Built-in kernels run on drupe.Device(\"host\").";
-    if (language == DRUPE_LANG_OPENCL_C) return "Use drupe.Device(\"opencl:cpu\"), or another OpenCL device.";
-    return "Give OpenCL C source to an OpenCL device instead.";
-}
-
-static const char *language_name(drupe_language language)
-{
-    switch (language) {
-    case DRUPE_LANG_BUILTIN: return "built-in kernels";
-    case DRUPE_LANG_OPENCL_C: return "OpenCL C";
-    case DRUPE_LANG_SPIRV: return "SPIR-V";
-    case DRUPE_LANG_BINARY: return "binary programs";
-    }
-    return "this language";
-}
-
 static drupe_status check_source(drupe_context *context, drupe_device *device, const drupe_source *source)
 {
     if (drupe_context_member(context, device) < 0) {
         return drupe_error_set(DRUPE_E_INVALID, "The device %s does not belong to this context.",
                                device->filter);
     }
-    if (source->language != DRUPE_LANG_BUILTIN && (!source->bytes || source->size == 0)) {
-        return drupe_error_set(DRUPE_E_INVALID, "The program is empty.");
-    }
-    uint64_t languages = drupe_device_number(device, DRUPE_INFO_LANGUAGES, 0);
-    if (languages & (uint64_t)source->language) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s does not take %s. %s", device->filter,
-                           language_name(source->language), advice_for(source->language));
-}
-
-static drupe_status program_build(drupe_program *program, const drupe_source *source, char **log)
-{
-    const drupe_backend *backend = program->object.backend;
-    program->opened = true;
-    DRUPE_TRY(backend->program_open(program, source, log));
-    if (!backend->program_names) return DRUPE_OK;
-    /* Not knowing the names is no reason to refuse the program. */
-    if (backend->program_names(program, &program->names) != DRUPE_OK) program->names = NULL;
-    return DRUPE_OK;
+    return drupe_source_check(device, source);
 }
 
 drupe_status drupe_program_open(drupe_context *context, drupe_device *device, const drupe_source *source,
@@ -66,7 +30,7 @@ drupe_status drupe_program_open(drupe_context *context, drupe_device *device, co
     fresh->context = drupe_context_retain(context);
     fresh->device = drupe_device_retain(device);
     char *messages = NULL;
-    drupe_status status = program_build(fresh, source, &messages);
+    drupe_status status = drupe_program_build(fresh, source, &messages);
     if (log)
         *log = messages;
     else

@@ -91,6 +91,7 @@ static void run_case(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = getenv("DRUPE_TEST_BACKEND");
+    setenv("DRUPE_CACHE", "0", 0);
     chosen = fixture_find(backend ? backend : "host");
     drupe_device *device;
     if (!chosen || drupe_device_select(chosen->filter, &device) != DRUPE_OK) {

@@ -20,7 +20,7 @@ def spec_folder(tmp_path_factory):
         "language": "python",
         "interrupt_mode": "message",
         "metadata": {"supported_encryption": ["curve"]},
-        "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))},
+        "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython")), "DRUPE_CACHE": "0"},
     }
     program = [str(pathlib.Path(sysconfig.get_path("scripts")) / "drupe-kernel"), "--python", sys.executable]
     for name, start in (("drupe", spec["argv"][:3]), ("drupe-kernel", program)):

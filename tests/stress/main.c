@@ -135,6 +135,7 @@ static uint64_t number_arg(int argc, char **argv, int index, uint64_t otherwise)
 
 int main(int argc, char **argv)
 {
+    setenv("DRUPE_CACHE", "0", 0);
     const char *backend = argc > 1 ? argv[1] : "host";
     uint64_t count = number_arg(argc, argv, 2, 20), first = number_arg(argc, argv, 3, 1);
     size_t steps = (size_t)number_arg(argc, argv, 4, STEPS);

@@ -147,6 +147,8 @@ static void probe_code(drupe_cl_device *device, const char *extensions)
         caps->spirv = compiler && languages && strstr(languages, "SPIR-V");
         free(languages);
     }
+    if (compiler && !caps->spirv)
+        caps->bitcode = drupe_cl_bitcode_version(&device->library->api, device->platform, extensions);
 }
 
 static drupe_status probe(drupe_cl_device *device)

@@ -400,6 +400,14 @@ static uint64_t partition_max(const drupe_cl_device *device)
     return most;
 }
 
+static uint64_t languages(const drupe_cl_caps *caps)
+{
+    char *translator = caps->bitcode ? drupe_cl_translator(caps->bitcode) : NULL;
+    bool spirv = caps->spirv || translator;
+    free(translator);
+    return (caps->compiler ? DRUPE_LANG_OPENCL_C | DRUPE_LANG_BINARY : 0u) | (spirv ? DRUPE_LANG_SPIRV : 0u);
+}
+
 /* Empty where the device has no half-precision arithmetic; a driver need not know the key then. */
 static bool half_config(const drupe_cl_device *device, uint64_t *bits)
 {
@@ -437,7 +445,7 @@ static bool compute(const drupe_cl_device *device, drupe_info key, uint64_t *num
     switch (key) {
     case DRUPE_INFO_PLATFORM_INDEX: *number = platform_index(device); return true;
     case DRUPE_INFO_LANGUAGES:
-        *number = (caps->compiler ? DRUPE_LANG_OPENCL_C : 0u) | (caps->spirv ? DRUPE_LANG_SPIRV : 0u);
+        *number = languages(caps);
         return true;
     case DRUPE_INFO_SUB_GROUP_SIZE: *number = caps->group_multiple; return caps->group_multiple != 0;
     case DRUPE_INFO_MAX_NUM_SUB_GROUPS: return sub_groups(device, number);

@@ -265,6 +265,26 @@ void drupe_cl_kernel_close(drupe_kernel *kernel)
     native->params = NULL;
 }
 
+/* A number about sub-groups, which OpenCL 2.1 brought; asked for when somebody wants it. */
+static drupe_status sub_groups(const drupe_cl_kernel *kernel, cl_kernel_sub_group_info key, uint64_t *value)
+{
+    size_t answer = 0;
+    const size_t group[3] = {kernel->max_group, 1, 1};
+    bool asks_group = key == CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE;
+    cl_int code = CL_INVALID_OPERATION;
+    if (kernel->device->caps.version >= 21 && kernel->api->GetKernelSubGroupInfo) {
+        code = kernel->api->GetKernelSubGroupInfo(kernel->id, kernel->device->id, key,
+                                                  asks_group ? sizeof group : 0, asks_group ? group : NULL,
+                                                  sizeof answer, &answer, NULL);
+    }
+    if (code != CL_SUCCESS) {
+        return drupe_cl_fail_as(DRUPE_E_UNSUPPORTED, code,
+                                "This OpenCL driver does not tell about sub-groups.");
+    }
+    *value = answer;
+    return DRUPE_OK;
+}
+
 drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)
 {
     const drupe_cl_kernel *native = drupe_native(kernel);
@@ -274,6 +294,13 @@ drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, 
     case DRUPE_KERNEL_PREFERRED_MULTIPLE: *value = native->multiple; return DRUPE_OK;
     case DRUPE_KERNEL_PRIVATE_MEM_SIZE: *value = native->private_bytes; return DRUPE_OK;
     case DRUPE_KERNEL_LOCAL_MEM_SIZE: *value = native->local_bytes; return DRUPE_OK;
+    case DRUPE_KERNEL_MAX_NUM_SUB_GROUPS: return sub_groups(native, CL_KERNEL_MAX_NUM_SUB_GROUPS, value);
+    case DRUPE_KERNEL_MAX_SUB_GROUP_SIZE:
+        return sub_groups(native, CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, value);
+    case DRUPE_KERNEL_COMPILE_NUM_SUB_GROUPS:
+        return sub_groups(native, CL_KERNEL_COMPILE_NUM_SUB_GROUPS, value);
+    case DRUPE_KERNEL_COMPILE_SUB_GROUP_SIZE:
+        return sub_groups(native, CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL, value);
     default: return drupe_error_set(DRUPE_E_UNSUPPORTED, "OpenCL does not know this property of a kernel.");
     }
 }

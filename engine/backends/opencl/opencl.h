@@ -11,7 +11,7 @@
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "backends/backend.h"
-#include "base/base.h"
+#include "base/file.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
@@ -67,6 +67,7 @@ typedef struct drupe_cl_caps {
     unsigned tiers;      /* drupe_cl_tier bits */
     bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
+    unsigned bitcode;    /* the LLVM version whose bitcode it takes as a binary, or 0 */
     uint64_t partition_kinds, partition_domains; /* DRUPE_FLAG()s of drupe_partition_kind, drupe_domain */
     cl_uint units;
     size_t group_multiple; /* preferred work-group multiple, 0 where only kernels know */
@@ -248,11 +249,22 @@ drupe_status drupe_cl_event_wait(drupe_event *event, uint64_t timeout_ns);
 drupe_status drupe_cl_event_times(drupe_event *event, drupe_times *times);
 drupe_status drupe_cl_event_notify(drupe_event *event);
 
-/* --- program.c, kernel.c -------------------------------------------------------------------------------- */
+/* --- program.c, translate.c, kernel.c ------------------------------------------------------------------- */
 
 drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *source, char **log);
 void drupe_cl_program_close(drupe_program *program);
 drupe_status drupe_cl_program_names(drupe_program *program, char **names);
+drupe_status drupe_cl_program_binary(drupe_program *program, void **bytes, size_t *size);
+const char *drupe_cl_program_advice(drupe_device *device, drupe_language language);
+/* The LLVM version that a platform's driver is made with, when its devices take bitcode instead of SPIR-V; or
+ * 0. */
+unsigned drupe_cl_bitcode_version(const drupe_cl_api *api, cl_platform_id platform, const char *extensions);
+/* The program that turns SPIR-V into bitcode of that version, malloc'ed, or NULL. DRUPE_LLVM_SPIRV names one.
+ */
+char *drupe_cl_translator(unsigned llvm);
+/* Translate the SPIR-V of `source` for the device. */
+drupe_status drupe_cl_translate(const drupe_cl_device *device, const drupe_source *source,
+                                drupe_text *bitcode) DRUPE_MUST_CHECK;
 drupe_status drupe_cl_kernel_open(drupe_kernel *kernel, const char *name);
 void drupe_cl_kernel_close(drupe_kernel *kernel);
 drupe_status drupe_cl_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);

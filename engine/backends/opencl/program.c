@@ -1,51 +1,36 @@
-/* Programs: OpenCL C, and SPIR-V where the device takes it. SPIR-V is walked before a driver sees it, because
- * some compilers end the process on a damaged module. */
+/* Programs: OpenCL C, binaries, and SPIR-V, directly or by way of a translator. */
 #include "opencl.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SPIRV_MAGIC        0x07230203u
-#define SPIRV_HEADER_WORDS 5u
-
 static const char arg_info_option[] = "-cl-kernel-arg-info";
 
-/* --- SPIR-V --------------------------------------------------------------------------------------------- */
-
-/* Whether the instructions fill the module exactly. */
-static bool spirv_is_whole(const uint32_t *words, size_t count)
-{
-    size_t at = SPIRV_HEADER_WORDS;
-    while (at < count) {
-        size_t length = words[at] >> 16;
-        if (length == 0 || length > count - at) return false;
-        at += length;
-    }
-    return count > SPIRV_HEADER_WORDS;
-}
-
-static drupe_status check_spirv(const drupe_source *source)
-{
-    const char *fault = NULL;
-    size_t count = source->size / sizeof(uint32_t);
-    uint32_t *words = malloc(source->size + 1); /* the caller's bytes may lie at an odd address */
-    if (!words) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu bytes of SPIR-V.", source->size);
-    memcpy(words, source->bytes, source->size);
-    if (source->size % sizeof(uint32_t) || count < SPIRV_HEADER_WORDS) {
-        fault = "its length is wrong";
-    } else if (words[0] != SPIRV_MAGIC) {
-        fault = words[0] == __builtin_bswap32(SPIRV_MAGIC) ? "its byte order is the other one"
-                                                           : "it does not begin with SPIR-V's magic number";
-    } else if (!spirv_is_whole(words, count)) {
-        fault = "it is cut off or damaged";
-    }
-    free(words);
-    if (!fault) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_INVALID, "The program is no SPIR-V module (%zu bytes): %s.", source->size,
-                           fault);
-}
-
 /* --- Making and building -------------------------------------------------------------------------------- */
+
+static cl_int create_binary(drupe_cl_program *program, const drupe_cl_context *context, const void *bytes,
+                            size_t size)
+{
+    const unsigned char *binary = bytes;
+    cl_int code = CL_SUCCESS, loaded = CL_SUCCESS;
+    program->id = program->api->CreateProgramWithBinary(context->id, 1, &program->device->id, &size, &binary,
+                                                        &loaded, &code);
+    if (code == CL_SUCCESS && loaded != CL_SUCCESS) {
+        program->api->ReleaseProgram(program->id);
+        code = loaded;
+    }
+    return code;
+}
+
+static drupe_status create_bitcode(drupe_cl_program *program, const drupe_cl_context *context,
+                                   const drupe_source *source, cl_int *code)
+{
+    drupe_text bitcode = {0};
+    drupe_status status = drupe_cl_translate(program->device, source, &bitcode);
+    if (status == DRUPE_OK) *code = create_binary(program, context, bitcode.data, bitcode.length);
+    drupe_text_clear(&bitcode);
+    return status;
+}
 
 static drupe_status create_native(drupe_cl_program *program, const drupe_cl_context *context,
                                   const drupe_source *source)
@@ -56,8 +41,11 @@ static drupe_status create_native(drupe_cl_program *program, const drupe_cl_cont
         const char *text = source->bytes;
         program->id = program->api->CreateProgramWithSource(context->id, 1, &text, &source->size, &code);
     } else if (source->language == DRUPE_LANG_SPIRV && caps->spirv) {
-        DRUPE_TRY(check_spirv(source));
         program->id = program->api->CreateProgramWithIL(context->id, source->bytes, source->size, &code);
+    } else if (source->language == DRUPE_LANG_SPIRV && caps->bitcode) {
+        DRUPE_TRY(create_bitcode(program, context, source, &code));
+    } else if (source->language == DRUPE_LANG_BINARY) {
+        code = create_binary(program, context, source->bytes, source->size);
     } else {
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "This OpenCL device builds programs from %s only.",
                                caps->spirv      ? "OpenCL C and SPIR-V"
@@ -124,7 +112,9 @@ drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *s
     char *options = all_options(source->options);
     if (!options) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the compiler's options.");
     drupe_signals_save();
+    drupe_quiet_begin();
     cl_int code = native->api->BuildProgram(native->id, 1, &native->device->id, options, NULL, NULL);
+    drupe_quiet_end();
     drupe_signals_restore();
     char *messages = build_log(native);
     drupe_status status =
@@ -161,4 +151,60 @@ drupe_status drupe_cl_program_names(drupe_program *program, char **names)
     }
     *names = text;
     return DRUPE_OK;
+}
+
+/* --- Binaries ------------------------------------------------------------------------------------------- */
+
+/* Where `device` stands among the program's devices; `*count` of them. */
+static cl_int find_device(const drupe_cl_program *program, cl_uint *count, cl_uint *index)
+{
+    const drupe_cl_api *api = program->api;
+    cl_int code = api->GetProgramInfo(program->id, CL_PROGRAM_NUM_DEVICES, sizeof *count, count, NULL);
+    if (code != CL_SUCCESS) return code;
+    cl_device_id *ids = calloc(*count ? *count : 1, sizeof(cl_device_id));
+    if (!ids) return CL_OUT_OF_HOST_MEMORY;
+    code = api->GetProgramInfo(program->id, CL_PROGRAM_DEVICES, *count * sizeof(cl_device_id), ids, NULL);
+    for (*index = 0; *index < *count && ids[*index] != program->device->id;) ++*index;
+    free(ids);
+    return code == CL_SUCCESS && *index == *count ? CL_INVALID_DEVICE : code;
+}
+
+/* `sizes` and `parts` have room for `count` devices; only the one wanted is copied. */
+static cl_int copy_binary(const drupe_cl_program *program, cl_uint count, cl_uint index, size_t *sizes,
+                          unsigned char **parts)
+{
+    const drupe_cl_api *api = program->api;
+    cl_int code =
+        api->GetProgramInfo(program->id, CL_PROGRAM_BINARY_SIZES, count * sizeof *sizes, sizes, NULL);
+    if (code != CL_SUCCESS) return code;
+    if (sizes[index] == 0) return CL_INVALID_PROGRAM_EXECUTABLE;
+    parts[index] = malloc(sizes[index]);
+    if (!parts[index]) return CL_OUT_OF_HOST_MEMORY;
+    return api->GetProgramInfo(program->id, CL_PROGRAM_BINARIES, count * sizeof *parts, parts, NULL);
+}
+
+drupe_status drupe_cl_program_binary(drupe_program *program, void **bytes, size_t *size)
+{
+    const drupe_cl_program *native = drupe_native(program);
+    cl_uint count = 0, index = 0;
+    cl_int code = find_device(native, &count, &index);
+    size_t *sizes = calloc(count + 1, sizeof *sizes);
+    unsigned char **parts = calloc(count + 1, sizeof *parts);
+    if (!sizes || !parts) code = CL_OUT_OF_HOST_MEMORY;
+    if (code == CL_SUCCESS) {
+        drupe_signals_save();
+        drupe_quiet_begin();
+        code = copy_binary(native, count, index, sizes, parts);
+        drupe_quiet_end();
+        drupe_signals_restore();
+    }
+    if (code == CL_SUCCESS) {
+        *bytes = parts[index];
+        *size = sizes[index];
+    } else if (parts) {
+        free(parts[index]);
+    }
+    free(parts);
+    free(sizes);
+    return code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Asking for a program's binary");
 }

@@ -216,10 +216,16 @@ drupe_status try_program(drupe_context *context, drupe_device *device, const cha
 {
     drupe_source source = {
         .language = DRUPE_LANG_OPENCL_C, .bytes = text, .size = strlen(text), .options = options};
+    return try_source(context, device, &source, log, program);
+}
+
+drupe_status try_source(drupe_context *context, drupe_device *device, const drupe_source *source, char **log,
+                        drupe_program **program)
+{
     *program = make_object(sizeof **program, B->size.program);
     (*program)->context = context;
     (*program)->device = device;
-    drupe_status status = B->program_open(*program, &source, log);
+    drupe_status status = B->program_open(*program, source, log);
     if (status == DRUPE_OK) status = B->program_names(*program, &(*program)->names);
     if (status != DRUPE_OK) close_program(*program);
     return status;

@@ -73,6 +73,8 @@ drupe_status try_queue(drupe_context *context, drupe_device *device, uint32_t fl
 void close_queue(drupe_queue *queue);
 drupe_event *make_event(drupe_queue *queue);
 void close_event(drupe_event *event);
+drupe_status try_source(drupe_context *context, drupe_device *device, const drupe_source *source, char **log,
+                        drupe_program **program);
 drupe_status try_program(drupe_context *context, drupe_device *device, const char *text, const char *options,
                          char **log, drupe_program **program);
 void close_program(drupe_program *program);

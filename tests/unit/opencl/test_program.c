@@ -1,4 +1,5 @@
 /* Programs, kernels and their arguments. */
+#include "backends/opencl/opencl.h"
 #include "base/base.h"
 #include "stand_in.h"
 #include <stdlib.h>
@@ -84,26 +85,78 @@ static void build_logs(void **state)
 static void other_languages(void **state)
 {
     (void)state;
+    static const uint32_t module[] = {
+#include "tests/spirv/constants.inc"
+    };
     fixture b;
     fixture_open(&b, "");
-    uint64_t languages = info_number(b.device, DRUPE_INFO_LANGUAGES);
-    drupe_program program = {.object = {.backend = B}, .context = b.context, .device = b.device};
-    program.object.native = calloc(1, B->size.program);
-    assert_non_null(program.object.native);
-    drupe_source source = {.language = DRUPE_LANG_BINARY, .bytes = "abcd", .size = 4};
-    char *log = NULL;
-    assert_error(B->program_open(&program, &source, &log), DRUPE_E_UNSUPPORTED, "OpenCL C");
-    source.language = DRUPE_LANG_SPIRV;
-    bool spirv = languages & DRUPE_LANG_SPIRV;
-    assert_error(B->program_open(&program, &source, &log), spirv ? DRUPE_E_INVALID : DRUPE_E_UNSUPPORTED,
-                 spirv ? "SPIR-V" : "OpenCL C");
-    uint32_t damaged[] = {0x07230203, 0x00010000, 0, 10, 0, 0x00050000};
-    source.bytes = damaged, source.size = sizeof damaged;
-    assert_error(B->program_open(&program, &source, &log), spirv ? DRUPE_E_INVALID : DRUPE_E_UNSUPPORTED,
-                 spirv ? "cut off" : "OpenCL C");
-    B->program_close(&program);
-    free(program.object.native);
+    drupe_program *program;
+    drupe_source source = {.language = DRUPE_LANG_BUILTIN, .bytes = "abcd", .size = 4};
+    assert_error(try_source(b.context, b.device, &source, NULL, &program), DRUPE_E_UNSUPPORTED, "OpenCL C");
+    source.language = DRUPE_LANG_BINARY;
+    assert_error(try_source(b.context, b.device, &source, NULL, &program), DRUPE_E_BUILD_FAILED,
+                 "CL_INVALID_BINARY");
+    source = (drupe_source){.language = DRUPE_LANG_SPIRV, .bytes = module, .size = sizeof module};
+    if (info_number(b.device, DRUPE_INFO_LANGUAGES) & DRUPE_LANG_SPIRV) {
+        assert_int_equal(try_source(b.context, b.device, &source, NULL, &program), DRUPE_OK);
+        assert_string_equal(program->names, "constants");
+        close_program(program);
+    } else {
+        assert_error(try_source(b.context, b.device, &source, NULL, &program), DRUPE_E_UNSUPPORTED, "SPIR-V");
+    }
     fixture_close(&b);
+}
+
+static void translators(void **state)
+{
+    (void)state;
+    setenv("DRUPE_LLVM_SPIRV", "/no/such/program", 1);
+    assert_null(drupe_cl_translator(15));
+    setenv("DRUPE_LLVM_SPIRV", "/bin/false", 1);
+    fixture b;
+    fixture_open(&b, "");
+    drupe_cl_device device = *(drupe_cl_device *)drupe_native(b.device);
+    drupe_source source = {.language = DRUPE_LANG_SPIRV, .bytes = "abcd", .size = 4};
+    drupe_text bitcode = {0};
+    device.caps.bitcode = 15;
+    assert_error(drupe_cl_translate(&device, &source, &bitcode), DRUPE_E_BUILD_FAILED, "/bin/false failed");
+    setenv("DRUPE_LLVM_SPIRV", "/bin/true", 1);
+    assert_error(drupe_cl_translate(&device, &source, &bitcode), DRUPE_E_BUILD_FAILED, "no bitcode");
+    setenv("DRUPE_LLVM_SPIRV", "/no/such/program", 1);
+    assert_error(drupe_cl_translate(&device, &source, &bitcode), DRUPE_E_UNSUPPORTED, "llvm-spirv");
+    unsetenv("DRUPE_LLVM_SPIRV");
+    char *path = drupe_cl_translator(15);
+    if (path) {
+        assert_error(drupe_cl_translate(&device, &source, &bitcode), DRUPE_E_BUILD_FAILED, "translated");
+        free(path);
+    }
+    assert_null(drupe_cl_translator(999));
+    drupe_text_clear(&bitcode);
+    fixture_close(&b);
+}
+
+static void binaries(void **state)
+{
+    (void)state;
+    code c;
+    void *bytes = NULL;
+    size_t size = 0;
+    code_open(&c, "");
+    assert_int_equal(B->program_binary(c.program, &bytes, &size), DRUPE_OK);
+    assert_true(size > 0);
+    drupe_source source = {.language = DRUPE_LANG_BINARY, .bytes = bytes, .size = size};
+    drupe_program *program;
+    assert_int_equal(try_source(c.b.context, c.b.device, &source, NULL, &program), DRUPE_OK);
+    assert_string_equal(program->names, c.program->names);
+    drupe_kernel *kernel;
+    drupe_arg_info info;
+    assert_int_equal(try_kernel(program, "add", &kernel), DRUPE_OK);
+    assert_int_equal(B->kernel_arg(kernel, 0, &info), DRUPE_OK); /* as from the source */
+    assert_int_equal(info.kind, DRUPE_ARG_POINTER);
+    close_kernel(kernel);
+    close_program(program);
+    free(bytes);
+    code_close(&c);
 }
 
 static void names_and_numbers(void **state)
@@ -371,6 +424,8 @@ static void required_local_size(void **state)
 
 const struct CMUnitTest program_tests[] = {cmocka_unit_test(build_logs),
                                            cmocka_unit_test(other_languages),
+                                           cmocka_unit_test(translators),
+                                           cmocka_unit_test(binaries),
                                            cmocka_unit_test(names_and_numbers),
                                            cmocka_unit_test(argument_types),
                                            cmocka_unit_test(additions),

@@ -1,0 +1,74 @@
+/* Files that outlive the process: a private folder, whole reads, writes that are there or not there. And what
+ * runs beside it: child processes and the terminal's error stream.
+ *
+ * Failures are DRUPE_E_UNAVAILABLE with the system's reason unless said otherwise. */
+#ifndef DRUPE_BASE_FILE_H
+#define DRUPE_BASE_FILE_H
+
+#include "base/base.h"
+#include <sys/types.h>
+
+/* Bytes somewhere, borrowed. */
+typedef struct drupe_span {
+    const void *bytes;
+    size_t size;
+} drupe_span;
+
+/* --- hash.c --------------------------------------------------------------------------------------------- */
+
+/* 128 bits over `bytes`, on top of what `hash` holds ({0, 0} to begin with). Any change of a single word
+ * changes them; made against accidents, not against people. */
+typedef struct drupe_hash {
+    uint64_t a, b;
+} drupe_hash;
+void drupe_hash_add(drupe_hash *hash, const void *bytes, size_t size);
+
+/* --- file.c --------------------------------------------------------------------------------------------- */
+
+/* Open a folder that belongs to this user and that nobody else may write to; `make` creates it (0700), and
+ * those above it. DRUPE_E_NOT_FOUND when it is missing, DRUPE_E_INVALID when it is another's or open to
+ * others. */
+drupe_status drupe_folder_open(const char *path, bool make, int *folder) DRUPE_MUST_CHECK;
+
+/* The whole of a regular file of this user, malloc'ed, *taken* by the caller; at most `limit` bytes. `used`
+ * notes the time of use in the file. DRUPE_E_NOT_FOUND, DRUPE_E_INVALID for what is no such file. */
+drupe_status drupe_file_read(int folder, const char *name, size_t limit, bool used, void **bytes,
+                             size_t *size) DRUPE_MUST_CHECK;
+
+/* Put a file of these parts in the place of what had its name: other processes see the old one or the new
+ * one, whole. Nothing is left behind on failure. */
+drupe_status drupe_file_replace(int folder, const char *name, const drupe_span *parts,
+                                size_t nparts) DRUPE_MUST_CHECK;
+
+typedef struct drupe_file_entry {
+    char *name;
+    uint64_t bytes;
+    int64_t used; /* nanoseconds since 1970 */
+} drupe_file_entry;
+/* The regular files of a folder, those used longest ago first; malloc'ed, freed by drupe_folder_list_free().
+ */
+drupe_status drupe_folder_list(int folder, drupe_file_entry **entries, size_t *count) DRUPE_MUST_CHECK;
+void drupe_folder_list_free(drupe_file_entry *entries, size_t count);
+
+/* --- process.c ------------------------------------------------------------------------------------------ */
+
+/* The program's path, malloc'ed, *taken* by the caller: `name` itself when it has a slash, else from PATH.
+ * NULL when nothing can be run there. */
+char *drupe_process_find(const char *name);
+
+/* Run a program with `input` on its standard input and wait. `output` receives what it wrote there,
+ * `messages` what it wrote to its standard error. DRUPE_E_TIMEOUT when it was ended after `timeout_ns`,
+ * DRUPE_E_INVALID when it failed: both with its first messages. It runs in a process group of its own, so a
+ * Ctrl-C spares it. */
+drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
+                               drupe_text *output) DRUPE_MUST_CHECK;
+
+/* --- quiet.c -------------------------------------------------------------------------------------------- */
+
+/* Between the two, lines on descriptor 2 that say no more than "2 errors generated." are dropped: compilers
+ * inside of drivers write them there although the log has everything. All other bytes pass on. Pairs may nest
+ * and overlap between threads. Thread-safe; does nothing where it cannot work. */
+void drupe_quiet_begin(void);
+void drupe_quiet_end(void);
+
+#endif

@@ -1,0 +1,44 @@
+/* What build.c, cache.c and record.c share: how a built program is found again. */
+#ifndef DRUPE_CORE_CACHE_H
+#define DRUPE_CORE_CACHE_H
+
+#include "base/file.h"
+#include "core/core.h"
+#include "drupe/cache.h"
+
+/* --- record.c ------------------------------------------------------------------------------------------- */
+
+enum { DRUPE_RECORD_PROGRAM = 1, DRUPE_RECORD_NOTE = 2 };
+/* The parts of a record. KEY: all that decides a build, as text; WHERE: its beginning, which names device and
+ * driver, alone; LOG: the compiler's messages; BODY: the binary. */
+enum { DRUPE_PART_WHERE, DRUPE_PART_KEY, DRUPE_PART_LOG, DRUPE_PART_BODY, DRUPE_RECORD_PARTS };
+
+typedef struct drupe_record {
+    uint32_t kind;
+    drupe_span parts[DRUPE_RECORD_PARTS]; /* borrowed */
+} drupe_record;
+
+drupe_status drupe_record_pack(const drupe_record *record, void **bytes, size_t *size) DRUPE_MUST_CHECK;
+/* False when the bytes are no whole record of this kind; else its parts point into them. */
+bool drupe_record_open(const void *bytes, size_t size, uint32_t kind, drupe_record *record);
+
+/* --- key.c ---------------------------------------------------------------------------------------------- */
+
+/* Append what a binary is tied to: engine, backend, platform, device, driver. */
+void drupe_key_where(drupe_text *text, drupe_device *device);
+/* Append what else decides a build. */
+void drupe_key_source(drupe_text *text, const drupe_source *source);
+/* Whether the source alone decides what is built: it includes nothing and does not ask for the time. */
+bool drupe_key_complete(const drupe_source *source);
+
+/* --- cache.c -------------------------------------------------------------------------------------------- */
+
+/* Look for an entry. True: `record` points into `*bytes`, malloc'ed and *taken* by the caller. Errors are
+ * misses. */
+bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record);
+/* A driver refused the entry. */
+void drupe_cache_reject(const drupe_text *where, const drupe_text *key);
+/* Have the built program stored by a thread of the background. `key` and `log` (may be NULL) are copied. */
+void drupe_cache_add(drupe_program *program, const drupe_text *where, const drupe_text *key, const char *log);
+
+#endif

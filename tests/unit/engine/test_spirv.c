@@ -1,0 +1,189 @@
+/* SPIR-V modules: what is let through to a driver, and the constants in them. */
+#include "drupe/program.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const uint32_t constants[] = {
+#include "tests/spirv/constants.inc"
+};
+
+#define WORDS (sizeof constants / sizeof *constants)
+
+static void refused(const void *bytes, size_t size, const char *part)
+{
+    assert_int_equal(drupe_spirv_check(bytes, size), DRUPE_E_INVALID);
+    if (!strstr(drupe_error_last()->text, part))
+        fail_msg("'%s' is not in: %s", part, drupe_error_last()->text);
+}
+
+/* The index of the `skip`-th instruction with this opcode. */
+static size_t find(const uint32_t *words, uint32_t opcode, int skip)
+{
+    for (size_t at = 5; at < WORDS; at += words[at] >> 16)
+        if ((words[at] & 0xffff) == opcode && skip-- == 0) return at;
+    fail_msg("the module has no instruction %u", opcode);
+    return 0;
+}
+
+static void whole_module(void **state)
+{
+    (void)state;
+    assert_int_equal(drupe_spirv_check(constants, sizeof constants), DRUPE_OK);
+    /* At an odd address too. */
+    char *odd = malloc(sizeof constants + 1);
+    assert_non_null(odd);
+    memcpy(odd + 1, constants, sizeof constants);
+    assert_int_equal(drupe_spirv_check(odd + 1, sizeof constants), DRUPE_OK);
+    free(odd);
+}
+
+static void every_cut_is_refused(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < sizeof constants; size++) {
+        char *copy = malloc(size ? size : 1); /* so that a reader that goes on is seen */
+        assert_non_null(copy);
+        memcpy(copy, constants, size);
+        assert_int_equal(drupe_spirv_check(copy, size), DRUPE_E_INVALID);
+        free(copy);
+    }
+}
+
+static void faults_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t opcode;
+        int skip;
+        size_t word;
+        uint32_t value;
+        const char *part;
+    } cases[] = {
+        {14, 0, 1, 0, "graphics"},
+        {14, 0, 2, 1, "graphics"},
+        {15, 0, 1, 5, "graphics"},
+        {15, 0, 2, 7, "no function"},
+        {43, 0, 2, 0x13, "twice"},
+        {43, 0, 2, 0x22, "beyond its bound"},
+        {43, 0, 1, 0x0e, "type is none"},
+        {62, 0, 2, 0, "beyond its bound"},
+        {70, 0, 3, 0xffffffff, "beyond its bound"},
+        {54, 0, 0, 0x00050038, "where none may"},
+        {253, 0, 0, 0x000100fe, "too short"},
+        {253, 0, 0, 0x00010000, "where none may"},
+        {5, 0, 3, 0xffffffff, "does not end"},
+        {19, 0, 0, 0x00020011, "wrong order"},
+    };
+    uint32_t copy[WORDS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memcpy(copy, constants, sizeof copy);
+        size_t at = find(copy, cases[i].opcode, cases[i].skip) + cases[i].word;
+        copy[at] = cases[i].value;
+        if (cases[i].opcode == 5) copy[at - 1] = 0xffffffff;
+        refused(copy, sizeof copy, cases[i].part);
+    }
+    memcpy(copy, constants, sizeof copy);
+    copy[find(copy, 17, 1) + 1] = 4; /* Addresses twice, Kernel never */
+    refused(copy, sizeof copy, "made for OpenCL");
+    memcpy(copy, constants, sizeof copy);
+    for (size_t header = 0; header < 5; header++) {
+        if (header == 2) continue; /* who made it */
+        copy[header] ^= 0x80000000u;
+        refused(copy, sizeof copy, "no SPIR-V module");
+        copy[header] ^= 0x80000000u;
+    }
+    for (size_t i = 0; i < WORDS; i++) copy[i] = __builtin_bswap32(constants[i]);
+    refused(copy, sizeof copy, "byte order");
+    refused("kernel void f() {}  ", 20, "magic number");
+}
+
+/* Random damage: whatever the answer is, nothing outside of the module is touched. */
+static void damage(void **state)
+{
+    (void)state;
+    uint32_t *copy = malloc(sizeof constants);
+    unsigned seed = 1, kept = 0;
+    assert_non_null(copy);
+    for (int round = 0; round < 20000; round++) {
+        memcpy(copy, constants, sizeof constants);
+        for (int change = 0; change <= round % 4; change++) {
+            seed = seed * 1103515245u + 12345u;
+            size_t at = (seed >> 8) % WORDS;
+            seed = seed * 1103515245u + 12345u;
+            copy[at] = round % 3 == 0 ? seed : copy[at] ^ (1u << ((seed >> 8) % 32));
+        }
+        drupe_spec_constant *list;
+        size_t count;
+        kept += drupe_spirv_constants(copy, sizeof constants, &list, &count) == DRUPE_OK;
+        free(list);
+    }
+    free(copy);
+    /* Many bits are values, which may be anything. */
+    assert_in_range(kept, 1, 15000);
+}
+
+static void constants_are_listed(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t id, bytes;
+        char type;
+        const char *name;
+        uint64_t value;
+    } expected[] = {{0, 4, 'i', "count", 41},
+                    {7, 4, 'f', "factor", 0x3fc00000},
+                    {3, 1, 'b', "flag", 1},
+                    {4000000000u, 8, 'i', "wide", 4294967298u},
+                    {5, 2, 'i', "", 9}};
+    drupe_spec_constant *list;
+    size_t count;
+    assert_int_equal(drupe_spirv_constants(constants, sizeof constants, &list, &count), DRUPE_OK);
+    assert_int_equal(count, 5);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = 0;
+        memcpy(&value, list[i].value, 8);
+        assert_int_equal(list[i].id, expected[i].id);
+        assert_int_equal(list[i].bytes, expected[i].bytes);
+        assert_int_equal(list[i].type, expected[i].type);
+        assert_string_equal(list[i].name, expected[i].name);
+        assert_int_equal(value, expected[i].value);
+    }
+    free(list);
+    assert_int_equal(drupe_spirv_constants("abcd", 4, &list, &count), DRUPE_E_INVALID);
+    assert_null(list);
+}
+
+/* A module made by a compiler, where the build has found one. */
+static void compiled_module(void **state)
+{
+    (void)state;
+    const char *path = getenv("DRUPE_TEST_SPIRV");
+    FILE *file = path && *path ? fopen(path, "rb") : NULL;
+    if (!file) {
+        print_message("skipped: clang and llvm-spirv were not found when the tests were built\n");
+        skip();
+    }
+    char *bytes = malloc(1 << 20);
+    assert_non_null(bytes);
+    size_t size = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    assert_int_equal(drupe_spirv_check(bytes, size), DRUPE_OK);
+    refused(bytes, size - 4, "cut off");
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_module),         cmocka_unit_test(every_cut_is_refused),
+        cmocka_unit_test(faults_are_named),     cmocka_unit_test(damage),
+        cmocka_unit_test(constants_are_listed), cmocka_unit_test(compiled_module),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
