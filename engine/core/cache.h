@@ -1,10 +1,20 @@
-/* What build.c, cache.c and record.c share: how a built program is found again. */
+/* How a program is built, and how a built one is found again. */
 #ifndef DRUPE_CORE_CACHE_H
 #define DRUPE_CORE_CACHE_H
 
 #include "base/file.h"
 #include "core/core.h"
 #include "drupe/cache.h"
+
+/* --- build.c, specialise.c ------------------------------------------------------------------------------ */
+
+/* Whether the device takes the source at all. */
+drupe_status drupe_source_check(drupe_device *device, const drupe_source *source) DRUPE_MUST_CHECK;
+/* Fill the native state of a program, from the disk cache or by a build. `*log`: as drupe_program_open(). */
+drupe_status drupe_program_build(drupe_program *program, const drupe_source *source,
+                                 char **log) DRUPE_MUST_CHECK;
+/* The checked SPIR-V module of `source` with its values set, malloc'ed, *taken* by the caller. */
+drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, size_t *size) DRUPE_MUST_CHECK;
 
 /* --- record.c ------------------------------------------------------------------------------------------- */
 
@@ -40,5 +50,8 @@ bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **byt
 void drupe_cache_reject(const drupe_text *where, const drupe_text *key);
 /* Have the built program stored by a thread of the background. `key` and `log` (may be NULL) are copied. */
 void drupe_cache_add(drupe_program *program, const drupe_text *where, const drupe_text *key, const char *log);
+/* Give up what waits to be written, but for what costs nothing, and end the thread that writes. The
+ * environment is read again afterwards. */
+void drupe_cache_stop(void);
 
 #endif

@@ -312,7 +312,8 @@ drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *
 /* Whether any driver may read and write it as if it were plain host memory. */
 bool drupe_memory_plain(const drupe_memory *memory);
 
-/* --- program.c, build.c, specialise.c ------------------------------------------------------------------- */
+/* --- program.c; building and the disk cache are in core/cache.h -------------------------------------------
+ */
 
 struct drupe_program {
     drupe_object object;
@@ -321,17 +322,6 @@ struct drupe_program {
     bool opened;
     char *names;
 };
-
-/* Whether the device takes the source at all. */
-drupe_status drupe_source_check(drupe_device *device, const drupe_source *source) DRUPE_MUST_CHECK;
-/* Fill the native state of a program, from the disk cache or by a build. `*log`: as drupe_program_open(). */
-drupe_status drupe_program_build(drupe_program *program, const drupe_source *source,
-                                 char **log) DRUPE_MUST_CHECK;
-/* The checked SPIR-V module of `source` with its values set, malloc'ed, *taken* by the caller. */
-drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, size_t *size) DRUPE_MUST_CHECK;
-/* cache.c: give up what waits to be written, but for what costs nothing, and end the thread that writes. The
- * environment is read again afterwards. */
-void drupe_cache_stop(void);
 
 struct drupe_kernel {
     drupe_object object;

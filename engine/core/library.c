@@ -2,7 +2,7 @@
  *
  * Closing is best effort on purpose: a backend that still has objects stays loaded, so that what the caller
  * holds keeps working and its release finds everything it needs. */
-#include "core/core.h"
+#include "core/cache.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Programs and kernels. What a submission needs to check its arguments is asked once, when the kernel opens.
  */
-#include "core/core.h"
+#include "core/cache.h"
 #include <stdlib.h>
 #include <string.h>
 

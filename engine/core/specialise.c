@@ -1,5 +1,6 @@
 /* Specialisation constants of SPIR-V modules. Their values are written into the module as new defaults, so
  * that every driver that takes the module takes them, also through a translator. */
+#include "core/cache.h"
 #include "core/spirv.h"
 #include <stdlib.h>
 #include <string.h>

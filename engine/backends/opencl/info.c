@@ -444,9 +444,7 @@ static bool compute(const drupe_cl_device *device, drupe_info key, uint64_t *num
     const drupe_cl_caps *caps = &device->caps;
     switch (key) {
     case DRUPE_INFO_PLATFORM_INDEX: *number = platform_index(device); return true;
-    case DRUPE_INFO_LANGUAGES:
-        *number = languages(caps);
-        return true;
+    case DRUPE_INFO_LANGUAGES: *number = languages(caps); return true;
     case DRUPE_INFO_SUB_GROUP_SIZE: *number = caps->group_multiple; return caps->group_multiple != 0;
     case DRUPE_INFO_MAX_NUM_SUB_GROUPS: return sub_groups(device, number);
     case DRUPE_INFO_SUB_GROUP_PROGRESS: return sub_groups_advance(device, number);

@@ -67,7 +67,7 @@ typedef struct drupe_cl_caps {
     unsigned tiers;      /* drupe_cl_tier bits */
     bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
-    unsigned bitcode;    /* the LLVM version whose bitcode it takes as a binary, or 0 */
+    unsigned bitcode; /* the LLVM version whose bitcode it takes as a binary, or 0 */
     uint64_t partition_kinds, partition_domains; /* DRUPE_FLAG()s of drupe_partition_kind, drupe_domain */
     cl_uint units;
     size_t group_multiple; /* preferred work-group multiple, 0 where only kernels know */

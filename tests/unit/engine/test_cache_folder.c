@@ -1,0 +1,308 @@
+/* The disk cache of programs: folders, sizes, other processes, upkeep. */
+#include "cache_fixture.h"
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- Folders -------------------------------------------------------------------------------------------- */
+
+static void off(void **state)
+{
+    (void)state;
+    setenv("DRUPE_CACHE", "0", 1);
+    start_again();
+    assert_false(cached("first"));
+    assert_false(cached("first"));
+    assert_false(info().on);
+    assert_non_null(strstr(info().reason, "DRUPE_CACHE"));
+    assert_int_equal(drupe_cache_clear(NULL), DRUPE_E_UNAVAILABLE);
+}
+
+static void folders_that_others_may_write_to_are_refused(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0770, 0702, 0777};
+    assert_false(cached("first"));
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(chmod(cache_folder, modes[i]), 0);
+        start_again();
+        assert_false(cached("first"));
+        assert_false(info().on);
+        assert_non_null(strstr(info().reason, "others"));
+    }
+    assert_int_equal(chmod(cache_folder, 0700), 0);
+    start_again();
+    assert_true(cached("first"));
+    if (geteuid() != 0) return;
+    assert_int_equal(chown(cache_folder, 12345, 12345), 0);
+    start_again();
+    assert_false(cached("first"));
+    assert_non_null(strstr(info().reason, "another user"));
+    assert_int_equal(chown(cache_folder, 0, 0), 0);
+}
+
+static void folders_are_made_and_found(void **state)
+{
+    (void)state;
+    char path[256], old[256];
+    snprintf(path, sizeof path, "%s/deep/below", cache_root);
+    setenv("DRUPE_CACHE_DIR", path, 1);
+    start_again();
+    assert_false(cached("first"));
+    assert_true(cached("first"));
+    OK(drupe_cache_clear(NULL));
+    snprintf(path, sizeof path, "%s/xdg", cache_root);
+    unsetenv("DRUPE_CACHE_DIR");
+    const char *xdg = getenv("XDG_CACHE_HOME");
+    snprintf(old, sizeof old, "%.200s", xdg ? xdg : "");
+    setenv("XDG_CACHE_HOME", path, 1);
+    start_again();
+    assert_false(cached("first"));
+    assert_non_null(strstr(info().folder, "/xdg/drupe/programs"));
+    OK(drupe_cache_clear(NULL));
+    if (*old)
+        setenv("XDG_CACHE_HOME", old, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    setenv("DRUPE_CACHE_DIR", "/proc/no/such/place", 1);
+    start_again();
+    assert_false(cached("first"));
+    assert_false(info().on);
+}
+
+/* A child, because the limits of a process cannot be taken back, and root may write everywhere. */
+static void in_child(void (*run)(void))
+{
+    start_again();
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        run();
+        _exit(0);
+    }
+    int result = 0;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result), 0);
+}
+
+static void child_builds(const char *text)
+{
+    drupe_source source = text_source(text);
+    drupe_program *program;
+    if (build(&source, NULL, &program) != DRUPE_OK) _exit(3);
+    if (drupe_cache_flush(20 * SECOND) != DRUPE_OK) _exit(4);
+    drupe_program_release(program);
+}
+
+static void full_disk_child(void)
+{
+    struct rlimit none = {64, 64};
+    signal(SIGXFSZ, SIG_IGN);
+    if (setrlimit(RLIMIT_FSIZE, &none) != 0) _exit(5);
+    uint64_t before = info().stored;
+    child_builds("large");
+    if (info().stored != before || info().entries != 0 || !info().reason[0]) _exit(6);
+}
+
+static void full_disk(void **state)
+{
+    (void)state;
+    in_child(full_disk_child);
+    assert_false(cached("large"));
+    assert_int_equal(info().entries, 1);
+    assert_string_equal(info().reason, "");
+}
+
+static void read_only_child(void)
+{
+    int builds = test_compiler.builds;
+    if (geteuid() == 0 && setuid(12345) != 0) _exit(5);
+    child_builds("first");
+    if (test_compiler.builds != builds) _exit(6); /* what is there serves */
+    uint64_t before = info().stored;
+    child_builds("second");
+    if (info().stored != before || !info().reason[0]) _exit(7);
+}
+
+static void read_only_folder(void **state)
+{
+    (void)state;
+    char path[256];
+    assert_false(cached("first"));
+    entry_path(path, sizeof path);
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(cache_root, 0755), 0);
+        assert_int_equal(chown(cache_folder, 12345, 12345), 0);
+        assert_int_equal(chown(path, 12345, 12345), 0);
+    }
+    assert_int_equal(chmod(cache_folder, 0500), 0);
+    in_child(read_only_child);
+    assert_int_equal(chown(cache_folder, geteuid(), getegid()), 0);
+    assert_int_equal(chmod(cache_folder, 0700), 0);
+}
+
+static void many_child(void)
+{
+    char text[32];
+    for (int i = 0; i < 60; i++) {
+        snprintf(text, sizeof text, "shared %d", i % 20);
+        child_builds(text);
+    }
+}
+
+static void two_processes_at_once(void **state)
+{
+    (void)state;
+    start_again();
+    pid_t children[3];
+    uint64_t rejected = info().rejected;
+    (void)fflush(NULL);
+    for (int i = 0; i < 3; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0) {
+            many_child();
+            _exit(info().rejected != rejected);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        int result = 0;
+        assert_int_equal(waitpid(children[i], &result, 0), children[i]);
+        assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+    }
+    assert_int_equal(info().entries, 20);
+    assert_true(cached("shared 7"));
+}
+
+/* --- Size and upkeep ------------------------------------------------------------------------------------ */
+
+static void the_oldest_give_way(void **state)
+{
+    (void)state;
+    char text[64];
+    setenv("DRUPE_CACHE_SIZE", "4K", 1);
+    start_again();
+    assert_int_equal(info().limit, 4096);
+    for (int i = 0; i < 30; i++) {
+        snprintf(text, sizeof text, "a program with the number %d", i);
+        assert_false(cached(text));
+        assert_true(info().bytes <= 4096);
+    }
+    assert_true(info().entries >= 3);
+    assert_true(cached(text));
+    assert_false(cached("a program with the number 0"));
+    setenv("DRUPE_CACHE_SIZE", "100", 1);
+    start_again();
+    assert_false(cached("larger than all there is"));
+    assert_non_null(strstr(info().reason, "limit"));
+}
+
+static void sizes_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t limit;
+    } cases[] = {{"1000", 1000},     {"2k", 2048},
+                 {"3M", 3 << 20},    {"1G", 1 << 30},
+                 {"", 256u << 20},   {"lots", 256u << 20},
+                 {"-5", 256u << 20}, {"5X", 256u << 20},
+                 {"0", 0},           {"99999999999999999999G", 256u << 20}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        setenv("DRUPE_CACHE_SIZE", cases[i].text, 1);
+        start_again();
+        assert_int_equal(info().limit, cases[i].limit);
+    }
+}
+
+static bool count_entry(const drupe_cache_entry *entry, void *user)
+{
+    assert_true(entry->valid);
+    assert_string_equal(entry->device, "host test compiler (driver 1.0)");
+    ++*(int *)user;
+    return *(int *)user < 2;
+}
+
+static void entries_are_listed_and_cleared(void **state)
+{
+    (void)state;
+    int count = 0;
+    uint64_t freed = 0;
+    for (int i = 0; i < 3; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "text %d", i);
+        assert_false(cached(text));
+    }
+    char stray[256];
+    snprintf(stray, sizeof stray, "%s/not ours", cache_folder);
+    write_file(stray, "x", 1);
+    OK(drupe_cache_each(count_entry, &count));
+    assert_int_equal(count, 2);
+    OK(drupe_cache_clear(&freed));
+    assert_true(freed > 300);
+    assert_int_equal(info().entries, 0);
+    assert_int_equal(access(stray, F_OK), 0);
+    assert_int_equal(unlink(stray), 0);
+}
+
+static void notes_are_kept(void **state)
+{
+    (void)state;
+    void *bytes;
+    size_t size;
+    assert_int_equal(drupe_cache_note_read("a", &bytes, &size), DRUPE_E_NOT_FOUND);
+    OK(drupe_cache_note_write("a", "hello", 5));
+    OK(drupe_cache_note_read("a", &bytes, &size));
+    assert_int_equal(size, 5);
+    assert_memory_equal(bytes, "hello", 5);
+    free(bytes);
+    OK(drupe_cache_note_write("a", "bye", 3));
+    OK(drupe_cache_note_read("a", &bytes, &size));
+    assert_int_equal(size, 3);
+    free(bytes);
+    assert_int_equal(drupe_cache_note_read("b", &bytes, &size), DRUPE_E_NOT_FOUND);
+}
+
+static void drivers_that_compile_wait_for_rest(void **state)
+{
+    (void)state;
+    test_compiler.type = DRUPE_DEVICE_CPU;
+    start_again();
+    int binaries = test_compiler.binaries;
+    drupe_source source = text_source("first");
+    drupe_program *program;
+    OK(build(&source, NULL, &program));
+    drupe_program_release(program);
+    start_again(); /* the end comes before any rest: given up, not waited for */
+    assert_int_equal(test_compiler.binaries, binaries);
+    OK(build(&source, NULL, &program));
+    drupe_program_release(program);
+    uint64_t deadline = drupe_deadline(30 * SECOND), stored = info().stored;
+    while (info().stored == stored && drupe_now_ns() < deadline) usleep(10000);
+    assert_int_equal(test_compiler.binaries, binaries + 1);
+    assert_true(cached("first"));
+}
+
+int main(void)
+{
+    if (!cache_make()) return 1;
+    const struct CMUnitTest tests[] = {
+        CASE(off),
+        CASE(folders_that_others_may_write_to_are_refused),
+        CASE(folders_are_made_and_found),
+        CASE(full_disk),
+        CASE(read_only_folder),
+        CASE(two_processes_at_once),
+        CASE(the_oldest_give_way),
+        CASE(sizes_are_read),
+        CASE(entries_are_listed_and_cleared),
+        CASE(notes_are_kept),
+        CASE(drivers_that_compile_wait_for_rest),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return cache_remove() ? failed : 1;
+}
