@@ -1,31 +1,46 @@
 /* Queues and events, as those see them who wait. */
 #include "backends/host/host.h"
+#include <sched.h>
 #include <stdlib.h>
+
+#define SPIN_NS 10000u /* being woken costs more than many tasks take */
+
+static drupe_status timed_out(const char *what)
+{
+    return drupe_error_set(DRUPE_E_TIMEOUT, "The %s is not done yet.", what);
+}
+
+/* --- Queues ----------------------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
 {
     drupe_host_queue *native = drupe_native(queue);
     native->device = drupe_native(drupe_queue_device(queue));
+    pthread_mutex_init(&native->lock, NULL);
     native->pool = native->device->pool;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
+    native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
+    native->home = atomic_fetch_add(&native->pool->nqueues, 1);
     /* A sub-device's work belongs on its own workers, however small it is. */
     native->inlines = !native->pool->shuffle && !drupe_device_parent(drupe_queue_device(queue));
     return DRUPE_OK;
 }
 
-/* The worker that finished the last task may still be looking at the queue, with the lock held. */
 void drupe_host_queue_close(drupe_queue *queue)
 {
     drupe_host_queue *native = drupe_native(queue);
     if (!native->pool) return;
-    pthread_mutex_lock(&native->pool->lock);
-    pthread_mutex_unlock(&native->pool->lock);
+    drupe_host_task_list_free(native->spare);
+    drupe_host_task_list_free(atomic_exchange(&native->returned, NULL));
+    pthread_mutex_destroy(&native->lock);
     free(native->error);
 }
 
 /* DRUPE_OK, or the fault of work without an event, once. */
 static drupe_status take_error(drupe_host_queue *queue)
 {
+    if (!atomic_load(&queue->faulted)) return DRUPE_OK;
     pthread_mutex_lock(&queue->pool->lock);
     drupe_error *error = queue->error;
     queue->error = NULL;
@@ -36,28 +51,34 @@ static drupe_status take_error(drupe_host_queue *queue)
     return status;
 }
 
+static bool is_dry(drupe_host_queue *queue)
+{
+    return atomic_load_explicit(&queue->pending, memory_order_acquire) < 2;
+}
+
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_host_queue *native = drupe_native(queue);
     if (!native->pool) return DRUPE_OK;
-    if (atomic_load(&native->pending) == 0)
-        return atomic_load(&native->faulted) ? take_error(native) : DRUPE_OK;
+    if (is_dry(native)) return take_error(native);
+    if (timeout_ns == 0) return timed_out("queue");
+    drupe_host_pool *pool = native->pool;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
-    pthread_mutex_lock(&native->pool->lock);
-    native->waited = true;
-    while (atomic_load(&native->pending) && in_time) {
-        in_time = drupe_cond_wait_until(&native->pool->done, &native->pool->lock, deadline);
-    }
-    bool dry = atomic_load(&native->pending) == 0;
-    pthread_mutex_unlock(&native->pool->lock);
-    if (!dry) return drupe_error_set(DRUPE_E_TIMEOUT, "The queue is not done yet.");
-    return atomic_load(&native->faulted) ? take_error(native) : DRUPE_OK;
+    pthread_mutex_lock(&pool->lock);
+    while (atomic_fetch_or(&native->pending, 1) > 1 && in_time)
+        in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
+    bool dry = atomic_fetch_and(&native->pending, ~(size_t)1) < 2;
+    pthread_mutex_unlock(&pool->lock);
+    return dry ? take_error(native) : timed_out("queue");
 }
 
-static bool is_over(int state)
+/* --- Events ----------------------------------------------------------------------------------------------
+ */
+
+static bool is_over(drupe_host_event *event)
 {
-    return state == DRUPE_EVENT_COMPLETE || state == DRUPE_EVENT_FAILED;
+    return atomic_load_explicit(&event->end, memory_order_acquire) & DRUPE_HOST_OVER;
 }
 
 void drupe_host_event_close(drupe_event *event)
@@ -69,8 +90,12 @@ void drupe_host_event_close(drupe_event *event)
 drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state)
 {
     drupe_host_event *native = drupe_native(event);
-    *state = (drupe_event_state)atomic_load_explicit(&native->state, memory_order_acquire);
-    if (*state != DRUPE_EVENT_FAILED) return DRUPE_OK;
+    unsigned end = atomic_load_explicit(&native->end, memory_order_acquire);
+    *state = DRUPE_EVENT_COMPLETE;
+    if (!(end & DRUPE_HOST_OVER))
+        *state = (drupe_event_state)atomic_load_explicit(&native->stage, memory_order_relaxed);
+    if (!(end & DRUPE_HOST_FAILED)) return DRUPE_OK;
+    *state = DRUPE_EVENT_FAILED;
     if (native->error)
         drupe_error_restore(native->error);
     else
@@ -81,18 +106,17 @@ drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state
 drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
 {
     drupe_host_event *native = drupe_native(event);
-    if (is_over(atomic_load_explicit(&native->state, memory_order_acquire))) return DRUPE_OK;
+    if (is_over(native)) return DRUPE_OK;
+    if (timeout_ns == 0) return timed_out("work");
     drupe_host_pool *pool = native->pool;
-    uint64_t deadline = drupe_deadline(timeout_ns);
+    uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
+    while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
     pthread_mutex_lock(&pool->lock);
-    native->waited = true;
-    while (!is_over(atomic_load(&native->state)) && in_time) {
+    while (!(atomic_fetch_or(&native->end, DRUPE_HOST_WAITED) & DRUPE_HOST_OVER) && in_time)
         in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
-    }
-    bool over = is_over(atomic_load(&native->state));
     pthread_mutex_unlock(&pool->lock);
-    return over ? DRUPE_OK : drupe_error_set(DRUPE_E_TIMEOUT, "The work is not done yet.");
+    return is_over(native) ? DRUPE_OK : timed_out("work");
 }
 
 drupe_status drupe_host_event_times(drupe_event *event, drupe_times *times)
@@ -104,13 +128,6 @@ drupe_status drupe_host_event_times(drupe_event *event, drupe_times *times)
 drupe_status drupe_host_event_notify(drupe_event *event)
 {
     drupe_host_event *native = drupe_native(event);
-    bool over = is_over(atomic_load_explicit(&native->state, memory_order_acquire));
-    if (!over) {
-        pthread_mutex_lock(&native->pool->lock);
-        native->notify = true;
-        over = is_over(atomic_load(&native->state));
-        pthread_mutex_unlock(&native->pool->lock);
-    }
-    if (over) drupe_core_notify(event);
+    if (atomic_fetch_or(&native->end, DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER) drupe_core_notify(event);
     return DRUPE_OK;
 }

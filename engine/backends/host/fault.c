@@ -32,38 +32,41 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
     return copy_of(drupe_error_last());
 }
 
-/* Before the task gives its error to its event. */
 void drupe_host_fault_spread(const drupe_host_task *task, drupe_host_task *behind)
 {
-    behind->failed = behind->faulted = true;
-    if (!behind->error && task->error) behind->error = copy_of(task->error);
+    const drupe_error *error = atomic_load(&((drupe_host_task *)task)->error);
+    atomic_store(&behind->failed, true);
+    atomic_store(&behind->faulted, true);
+    if (error && !atomic_load(&behind->error)) atomic_store(&behind->error, copy_of(error));
 }
 
+/* Several workers may fault in one task; the first says why. */
 static void fail(drupe_host_worker *worker, const drupe_fault *fault)
 {
     drupe_host_task *task = worker->task;
     drupe_host_queue *queue = task->queue;
+    drupe_error *error = describe(worker, task, fault), *none = NULL, *copy = error ? copy_of(error) : NULL;
     atomic_store(&task->cursor, task->items);
-    task->failed = task->faulted = true;
-    if (!task->error) task->error = describe(worker, task, fault);
-    if (!queue->error && task->error) queue->error = copy_of(task->error);
+    if (!atomic_compare_exchange_strong(&task->error, &none, error)) free(error);
+    atomic_store(&task->failed, true);
+    atomic_store(&task->faulted, true);
+    pthread_mutex_lock(&queue->pool->lock);
+    if (!queue->error) {
+        queue->error = copy;
+        copy = NULL;
+    }
     atomic_store(&queue->faulted, queue->error != NULL);
-    drupe_host_pool_leave(worker, task);
+    pthread_mutex_unlock(&queue->pool->lock);
+    free(copy);
+    drupe_host_worker_leave(task);
 }
 
 drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault)
 {
     drupe_host_pool *pool = ((const drupe_host_device *)drupe_native(device))->pool;
-    if (fault->owner != pool) return DRUPE_E_NOT_FOUND;
-    drupe_host_worker *worker = &pool->workers[fault->index];
-    pthread_mutex_lock(&pool->lock);
-    fail(worker, fault);
-    pthread_detach(worker->thread);
-    worker->started = false;
-    atomic_store(&worker->busy, 0);
-    /* Without memory for a thread the next task tries again. */
-    drupe_status status = drupe_host_pool_start(pool, fault->index, 1);
-    pthread_mutex_unlock(&pool->lock);
-    (void)status;
+    drupe_host_crew *crew = fault->owner == &pool->compute ? &pool->compute : &pool->functions;
+    if (fault->owner != crew) return DRUPE_E_NOT_FOUND;
+    fail(&crew->workers[fault->index], fault);
+    drupe_host_worker_replace(&crew->workers[fault->index]);
     return DRUPE_OK;
 }

@@ -1,15 +1,21 @@
 /* The `host` backend's inside.
  *
- * One pool serves the root device and all its sub-devices. Its compute workers are numbered from 0; a device
- * is a range of them, so that sub-devices of one split share none. One more worker runs host functions only,
- * so that a host function may wait for device work.
+ * Two crews of threads serve the root device and all its sub-devices. The workers of the first are numbered
+ * from 0 and run kernels, copies and fills; a device is a range of them, so that sub-devices of one split
+ * share none. The second runs host functions only: they may wait for device work and for each other, so it
+ * grows when all of its workers seem to be stuck.
  *
- * A submission is a task: on its queue it stands behind the task before it, and it may wait for events. When
- * nothing is left to wait for it is ready; workers of its range then take shares of its items until none are
- * left, and the last one finishes it. Small work on an idle queue never becomes a task: it runs on the
- * submitting thread, because waking a worker costs more than the work.
+ * A submission is a task. It counts what it waits for: its turn on its queue, and events. Whoever takes the
+ * count to zero makes it ready: a worker runs one of the tasks that it has just set free itself and puts the
+ * others into its list; everybody else drops them into a worker's inbox. A worker without work looks through
+ * the lists of the others, for a while, then sleeps. Small work on an idle queue never becomes a task: it
+ * runs on the submitting thread, because waking a worker costs more than the work.
  *
- * Threads: everything in tasks, queues and events is guarded by pool->lock, except what is atomic. */
+ * A worker that a task has brought down is given up and its thread replaced: while a body runs, that holds no
+ * lock, and nothing but a share of the task belongs to it.
+ *
+ * Threads: tasks change hands through atomics alone; locks are held for a few instructions and never two at a
+ * time, but for crew->lock, under which lists may be looked through, and pool->lock, a leaf. */
 #ifndef DRUPE_HOST_H
 #define DRUPE_HOST_H
 
@@ -20,6 +26,7 @@
 
 typedef struct drupe_host_pool drupe_host_pool;
 typedef struct drupe_host_task drupe_host_task;
+typedef struct drupe_host_crew drupe_host_crew;
 
 /* --- machine.c, limits.c: what this machine is -----------------------------------------------------------
  */
@@ -67,53 +74,99 @@ unsigned drupe_host_topology_parts(const drupe_host_topology *topology, drupe_do
                                    unsigned count);
 /* Have the workers of a range run on its CPUs only. */
 void drupe_host_pool_settle(drupe_host_pool *pool, unsigned first, unsigned count);
-/* Tie a worker that has just been started to its home, if it has one. */
+/* Tie a worker that has just been started to its home, if it has one. Needs crew->lock. */
 void drupe_host_worker_bind(drupe_host_worker *worker);
 
-/* --- pool.c ----------------------------------------------------------------------------------------------
+/* --- crew.c, ready.c: threads, and what they are to do next
+ * --------------------------------------------------
  */
 
 struct drupe_host_worker {
-    drupe_host_pool *pool;
+    drupe_host_crew *crew;
     unsigned index;
-    bool started, idle;
+    unsigned chain;        /* tasks run one after the other without a look at the list */
+    drupe_host_task *next; /* its own thread's: to be run next */
     /* What it is at, for a fault that happens there; `busy` is not 0 while that is not our own code. */
     _Atomic(int) busy;
     drupe_host_task *task;
     _Atomic(size_t) begin, end;
+    _Atomic(uint64_t) taken; /* tasks so far */
+    bool started, sleeping;  /* crew->lock */
     pthread_t thread;
     pthread_cond_t wake;
-    unsigned home_first, home_count; /* the range whose CPUs it runs on; count 0: all */
+    unsigned home_first, home_count;               /* the range whose CPUs it runs on; count 0: all */
+    _Alignas(64) _Atomic(drupe_host_task *) inbox; /* what others have made ready, the newest first */
+    _Alignas(64) pthread_mutex_t lock;             /* of the list */
+    drupe_host_task *first, *last;                 /* ready, in order */
+    _Atomic(size_t) listed;
 };
 
-struct drupe_host_pool {
+struct drupe_host_crew {
+    drupe_host_pool *pool;
+    const char *name;
+    drupe_host_worker *workers; /* `most` of them */
+    unsigned most;
+    _Atomic(unsigned) count; /* that may be at work */
+    bool grows;              /* its tasks may wait for each other */
+    bool opened, stopping;
     pthread_mutex_t lock;
-    pthread_cond_t done; /* an event or a queue that somebody waits for */
-    bool has_done, stopping;
-    bool shuffle; /* DRUPE_HOST_SHUFFLE: random order and delays, nothing inline */
-    uint64_t random;
-    unsigned nworkers; /* compute workers; workers[nworkers] is for host functions */
-    drupe_host_worker *workers;
-    drupe_host_task *first, *last; /* ready, in the order in which they became so */
-    size_t nready;
-    drupe_host_task *spare;
-    drupe_host_machine machine;
-    drupe_host_topology topology;
+    _Atomic(unsigned) searching; /* awake without work, or on their way */
+    _Atomic(unsigned) sleeping;  /* or not yet started, of `count` */
+    _Atomic(bool) alarmed;       /* the watcher looks whether they are stuck */
+    bool watched;
+    pthread_t watcher;
+    pthread_cond_t alarm;
 };
 
-drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
-void drupe_host_pool_close(drupe_host_pool *pool); /* NULL-safe; nothing is in flight */
-/* Make sure that the workers of a range run. Needs the lock. */
-drupe_status drupe_host_pool_start(drupe_host_pool *pool, unsigned first, unsigned count) DRUPE_MUST_CHECK;
-/* The worker is done with its part of the task, which ends with its last worker; needs the lock. */
-void drupe_host_pool_leave(drupe_host_worker *worker, drupe_host_task *task);
-/* A task without anything to wait for; needs the lock. */
-void drupe_host_pool_ready(drupe_host_pool *pool, drupe_host_task *task);
+drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, const char *name,
+                                  unsigned count, unsigned most) DRUPE_MUST_CHECK;
+void drupe_host_crew_close(drupe_host_crew *crew); /* zeroed: nothing happens; nothing is in flight */
+/* Make sure that at least one worker of a range runs. */
+drupe_status drupe_host_crew_start(drupe_host_crew *crew, unsigned first, unsigned count) DRUPE_MUST_CHECK;
+/* Wake one sleeper of a range, or start one more thread; false if all are up. */
+bool drupe_host_crew_wake(drupe_host_crew *crew, unsigned first, unsigned count);
+/* Have somebody look whether the crew is stuck. */
+void drupe_host_crew_alarm(drupe_host_crew *crew);
+/* Hand over a task without anything to wait for. */
+void drupe_host_task_ready(drupe_host_task *task);
+/* A ready task that this worker may run, taken off its list unless it is wide; or NULL. */
+drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
+/* Whether anything is ready; a hint. */
+bool drupe_host_crew_backlog(drupe_host_crew *crew);
+/* The worker whose thread calls this, or NULL. Async-signal-safe. */
+drupe_host_worker *drupe_host_worker_self(void);
+/* Its thread is parked for ever: start another one in its place, or let the next task do it. */
+void drupe_host_worker_replace(drupe_host_worker *worker);
+/* The worker is done with its part of the task, which ends with its last worker. */
+void drupe_host_worker_leave(drupe_host_task *task);
 
 /* fault.c: the vtable's entry for a worker that was parked. */
 drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault);
 /* `task` faulted, or stands behind one that did: so does `behind`, the next one on its queue. */
 void drupe_host_fault_spread(const drupe_host_task *task, drupe_host_task *behind);
+
+/* --- pool.c ----------------------------------------------------------------------------------------------
+ */
+
+struct drupe_host_pool {
+    pthread_mutex_t lock; /* around `done`, `random` and the queues' errors */
+    pthread_cond_t done;  /* an event or a queue that somebody waits for */
+    bool has_done;
+    bool shuffle; /* DRUPE_HOST_SHUFFLE: random order and delays, nothing inline */
+    uint64_t random;
+    unsigned nworkers; /* of the crew that computes */
+    drupe_host_crew compute, functions;
+    _Atomic(unsigned) nqueues; /* opened so far */
+    drupe_host_machine machine;
+    drupe_host_topology topology; /* of the crew that computes */
+};
+
+drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
+void drupe_host_pool_close(drupe_host_pool *pool); /* NULL-safe; nothing is in flight */
+/* Wake those who wait for events and queues. */
+void drupe_host_pool_tell(drupe_host_pool *pool);
+/* Repeatable from the seed. */
+uint64_t drupe_host_pool_random(drupe_host_pool *pool);
 
 /* --- Native state of the engine's objects -----------------------------------------------------------------
  */
@@ -123,16 +176,27 @@ typedef struct drupe_host_device {
     unsigned first, count; /* its workers */
 } drupe_host_device;
 
+/* Submissions are serialised by core; what workers touch is atomic or behind the lock. */
 typedef struct drupe_host_queue {
     drupe_host_pool *pool;
     drupe_host_device *device;
-    bool profiling;
-    bool inlines;            /* small work may run on the submitting thread */
-    bool waited;             /* somebody waits for it to run dry */
-    _Atomic(bool) faulted;   /* `error` is set */
-    drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of */
-    drupe_host_task *tail;   /* the last unfinished task */
-    _Atomic(size_t) pending; /* unfinished tasks */
+    bool profiling, unordered;
+    bool urgent;     /* its tasks go to the front of the list */
+    bool inlines;    /* small work may run on the submitting thread */
+    bool started[2]; /* there is a worker for its tasks, for its functions */
+    unsigned home;   /* which worker of a range its tasks go to, unless that one is busy */
+    size_t stuck;    /* `pending` when holding the submitter back was of no use */
+    drupe_host_task *spare;
+    _Atomic(bool) faulted;           /* `error` is set */
+    drupe_error *error;              /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
+    char apart[64];                  /* what workers write from what the submitter reads */
+    _Atomic(drupe_host_task *) tail; /* the last unfinished task; not if unordered */
+    _Atomic(size_t) pending; /* twice the number of unfinished tasks, plus one if somebody waits for none */
+    _Atomic(drupe_host_task *) returned;   /* for `spare` */
+    pthread_mutex_t lock;                  /* unordered: */
+    size_t running;                        /* tasks that had their turn and are not over */
+    bool closed;                           /* one of them is a barrier */
+    drupe_host_task *parked, *parked_last; /* a barrier that waits for them, and what stands behind it */
 } drupe_host_queue;
 
 /* A task that waits for an event. */
@@ -141,15 +205,24 @@ typedef struct drupe_host_link {
     drupe_host_task *task;
 } drupe_host_link;
 
+enum { DRUPE_HOST_OVER = 1, DRUPE_HOST_FAILED = 2, DRUPE_HOST_WAITED = 4, DRUPE_HOST_NOTIFY = 8 };
+
 typedef struct drupe_host_event {
     drupe_host_pool *pool;
-    _Atomic(int) state; /* drupe_event_state; nothing is touched after it is COMPLETE or FAILED */
-    bool waited, notify;
+    _Atomic(int) stage;                    /* QUEUED, SUBMITTED or RUNNING */
+    _Atomic(unsigned) end;                 /* the enum above; nothing is touched after OVER was set */
+    _Atomic(drupe_host_link *) dependents; /* or a mark that it is closed */
     drupe_event *self;
-    drupe_host_link *dependents;
-    drupe_error *error; /* malloc'ed, once FAILED; NULL without memory */
+    drupe_error *error;        /* malloc'ed, once FAILED; NULL without memory */
+    _Atomic(uint64_t) started; /* by the first of its workers; 0: not yet, or nobody asks */
     drupe_times times;
 } drupe_host_event;
+
+static inline bool drupe_host_event_complete(const drupe_host_event *event)
+{
+    unsigned end = atomic_load_explicit(&((drupe_host_event *)event)->end, memory_order_acquire);
+    return (end & (DRUPE_HOST_OVER | DRUPE_HOST_FAILED)) == DRUPE_HOST_OVER;
+}
 
 typedef struct drupe_host_program {
     bool inlines;
@@ -167,31 +240,37 @@ typedef struct drupe_host_kernel {
 #define DRUPE_HOST_ARGS   12
 #define DRUPE_HOST_VALUES 512
 
+/* The order keeps what every task needs on few cache lines. */
 struct drupe_host_task {
-    drupe_host_task *next;   /* in the list of the ready or of the spare */
-    drupe_host_task *behind; /* on its queue */
+    drupe_host_task *next, *prev; /* in a list of the ready or of the spare, or on an unordered queue */
     drupe_host_queue *queue;
+    drupe_host_crew *crew;
     drupe_host_event *event; /* or NULL */
     /* Do items [begin, end). */
     void (*body)(drupe_host_task *task, size_t begin, size_t end);
-    size_t items, grain; /* a worker takes `grain` items at a time */
+    _Atomic(unsigned) pending; /* what it still waits for */
+    unsigned first, count;     /* the workers that may run it */
+    _Atomic(bool) failed;
+    _Atomic(bool) faulted; /* here or before it on its queue: what stands behind does not run */
+    bool wide;             /* several workers may run shares of it: it stays listed while there are any */
+    bool listed;           /* home->lock; wide ones only */
+    bool barrier;          /* on an unordered queue */
+    drupe_host_fn fn;
+    void *user;
+    drupe_host_link *links;            /* links_inline, or malloc'ed */
+    _Atomic(drupe_host_task *) behind; /* on its queue */
+    _Atomic(drupe_error *) error;      /* malloc'ed: of its host function, or its fault */
+    size_t items, grain;               /* a worker takes `grain` items at a time */
+    const drupe_builtin *builtin;      /* or NULL */
+    drupe_host_link links_inline[DRUPE_HOST_LINKS];
     _Atomic(size_t) cursor;
-    unsigned first, count; /* the workers that may run it */
-    unsigned running;      /* workers that are at it */
-    size_t pending;        /* what it still waits for */
-    bool listed, failed;
-    bool faulted;       /* here or before it on its queue: what stands behind does not run */
-    drupe_error *error; /* malloc'ed: of its host function, or its fault */
-    const drupe_builtin *builtin;
+    drupe_host_worker *home; /* wide: in whose list it is */
+    unsigned running;        /* wide: workers that are at it; home->lock */
     void *dst;
     const void *src;
     size_t bytes, pattern_size;
-    drupe_host_fn fn;
-    void *user;
     const void **args; /* args_inline, or malloc'ed together with the values */
     const void *args_inline[DRUPE_HOST_ARGS];
-    drupe_host_link *links; /* links_inline, or malloc'ed */
-    drupe_host_link links_inline[DRUPE_HOST_LINKS];
     _Alignas(16) unsigned char values[DRUPE_HOST_VALUES]; /* argument values, or a fill's pattern */
 };
 
@@ -202,9 +281,13 @@ drupe_status drupe_host_task_room(drupe_host_task *task, size_t count, size_t by
                                   unsigned char **values) DRUPE_MUST_CHECK;
 /* Put it on its queue behind what is there; *taken* also on failure. */
 drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task) DRUPE_MUST_CHECK;
-/* All shares are done, or it must not run; needs the lock. */
-void drupe_host_task_finish(drupe_host_pool *pool, drupe_host_task *task);
+/* All shares are done, or it must not run. */
+void drupe_host_task_finish(drupe_host_task *task);
+/* One that was never queued. */
 void drupe_host_task_free(drupe_host_task *task);
+void drupe_host_task_list_free(drupe_host_task *list);
+/* An event whose work was done inline. */
+void drupe_host_event_close_complete(drupe_host_event *event);
 
 /* --- The vtable's entries ----------------------------------------------------------------------------------
  */

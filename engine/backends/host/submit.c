@@ -18,10 +18,9 @@
 static bool can_inline(const drupe_submit *s)
 {
     const drupe_host_queue *queue = drupe_native(s->queue);
-    if (!queue->inlines || atomic_load_explicit(&queue->pending, memory_order_acquire)) return false;
+    if (!queue->inlines || atomic_load_explicit(&queue->pending, memory_order_acquire) > 1) return false;
     for (size_t i = 0; i < s->nwaits; i++) {
-        const drupe_host_event *wait = drupe_native(s->waits[i]);
-        if (atomic_load_explicit(&wait->state, memory_order_acquire) != DRUPE_EVENT_COMPLETE) return false;
+        if (!drupe_host_event_complete(drupe_native(s->waits[i]))) return false;
     }
     return true;
 }
@@ -42,7 +41,7 @@ static void end_inline(const drupe_submit *s)
     event->pool = queue->pool;
     event->self = s->event;
     if (queue->profiling) event->times.ended = drupe_now_ns();
-    atomic_store_explicit(&event->state, DRUPE_EVENT_COMPLETE, memory_order_release);
+    drupe_host_event_close_complete(event);
 }
 
 /* --- Kernels -------------------------------------------------------------------------------------------- */
@@ -201,6 +200,7 @@ drupe_status drupe_host_submit_barrier(const drupe_submit *s)
     drupe_host_task *task;
     DRUPE_TRY(drupe_host_task_new(s, &task));
     task->items = 0;
+    task->barrier = true;
     return drupe_host_task_queue(s, task);
 }
 
@@ -213,9 +213,10 @@ static void host_body(drupe_host_task *task, size_t begin, size_t end)
     if (drupe_error_last()->status != status) {
         drupe_error_set(status, "The host function answered %s without a reason.", drupe_status_name(status));
     }
-    task->failed = true;
-    task->error = malloc(sizeof *task->error);
-    if (task->error) *task->error = *drupe_error_last();
+    drupe_error *error = malloc(sizeof *error);
+    if (error) *error = *drupe_error_last();
+    atomic_store(&task->error, error);
+    atomic_store(&task->failed, true);
 }
 
 drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, void *user)
@@ -225,7 +226,8 @@ drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, voi
     task->body = host_body;
     task->fn = fn;
     task->user = user;
-    task->first = task->queue->pool->nworkers;
-    task->count = 1;
+    task->crew = &task->queue->pool->functions;
+    task->first = 0;
+    task->count = task->crew->most;
     return drupe_host_task_queue(s, task);
 }

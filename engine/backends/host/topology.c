@@ -190,7 +190,7 @@ unsigned drupe_host_topology_parts(const drupe_host_topology *topology, drupe_do
 
 void drupe_host_worker_bind(drupe_host_worker *worker)
 {
-    const drupe_host_topology *topology = &worker->pool->topology;
+    const drupe_host_topology *topology = &worker->crew->pool->topology;
     if (!worker->started || worker->home_count == 0 || !topology->places) return;
     cpu_set_t *set = CPU_ALLOC(ALL_CPUS);
     size_t size = CPU_ALLOC_SIZE(ALL_CPUS);
@@ -206,11 +206,12 @@ void drupe_host_worker_bind(drupe_host_worker *worker)
 
 void drupe_host_pool_settle(drupe_host_pool *pool, unsigned first, unsigned count)
 {
-    pthread_mutex_lock(&pool->lock);
+    drupe_host_crew *crew = &pool->compute;
+    pthread_mutex_lock(&crew->lock);
     for (unsigned i = first; i < first + count; i++) {
-        pool->workers[i].home_first = first;
-        pool->workers[i].home_count = count;
-        drupe_host_worker_bind(&pool->workers[i]);
+        crew->workers[i].home_first = first;
+        crew->workers[i].home_count = count;
+        drupe_host_worker_bind(&crew->workers[i]);
     }
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&crew->lock);
 }

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,107 @@ static void small_work_is_inline(void **state)
     drupe_device_release(device);
 }
 
+/* --- The scheduler -------------------------------------------------------------------------------------- */
+
+#define CHAINS 7
+#define LENGTH 2000
+
+struct tally {
+    _Atomic(unsigned) *counter;
+    unsigned expected;
+    _Atomic(unsigned) *wrong;
+};
+
+static drupe_status count_up(void *user)
+{
+    const struct tally *tally = user;
+    if (atomic_fetch_add(tally->counter, 1) != tally->expected) atomic_fetch_add(tally->wrong, 1);
+    return DRUPE_OK;
+}
+
+/* Each queue counts by itself; every tenth function also waits for another queue's latest. */
+static void many_functions(void **state)
+{
+    (void)state;
+    drupe_device *device;
+    drupe_context *context;
+    drupe_queue *queues[CHAINS];
+    drupe_event *latest[CHAINS] = {NULL};
+    _Atomic(unsigned) counters[CHAINS], wrong;
+    struct tally *tallies = calloc(CHAINS * LENGTH, sizeof *tallies);
+    assert_non_null(tallies);
+    atomic_init(&wrong, 0);
+    ok(drupe_device_select("host", &device));
+    ok(drupe_device_context(device, &context));
+    for (size_t q = 0; q < CHAINS; q++) {
+        atomic_init(&counters[q], 0);
+        ok(drupe_queue_open(context, device, q % 2 ? DRUPE_QUEUE_PROFILING : 0, &queues[q]));
+    }
+    for (unsigned i = 0; i < CHAINS * LENGTH; i++) {
+        size_t q = i % CHAINS;
+        tallies[i] = (struct tally){&counters[q], i / CHAINS, &wrong};
+        drupe_submission s = {.queue = queues[q], .waits = &latest[(q + i / 10) % CHAINS]};
+        s.nwaits = i % 10 == 0;
+        drupe_event *event;
+        ok(drupe_submit_host(&s, count_up, &tallies[i], &event));
+        drupe_event_release(latest[q]);
+        latest[q] = event;
+    }
+    for (size_t q = 0; q < CHAINS; q++) {
+        ok(drupe_queue_wait(queues[q], DRUPE_FOREVER));
+        assert_int_equal(atomic_load(&counters[q]), LENGTH);
+        drupe_event_release(latest[q]);
+        drupe_queue_release(queues[q]);
+    }
+    assert_int_equal(atomic_load(&wrong), 0);
+    free(tallies);
+    drupe_context_release(context);
+    drupe_device_release(device);
+}
+
+struct meeting {
+    _Atomic(unsigned) present;
+    unsigned guests;
+};
+
+/* Over when all guests are there, or after a time in which a crew that grows has long grown. */
+static drupe_status meet(void *user)
+{
+    struct meeting *meeting = user;
+    atomic_fetch_add(&meeting->present, 1);
+    uint64_t deadline = drupe_deadline(UINT64_C(20000000000));
+    while (atomic_load(&meeting->present) < meeting->guests) {
+        if (drupe_now_ns() > deadline) return drupe_error_set(DRUPE_E_TIMEOUT, "Nobody comes.");
+        sched_yield();
+    }
+    return DRUPE_OK;
+}
+
+/* More functions than there are processors wait for each other. */
+static void functions_meet(void **state)
+{
+    (void)state;
+    enum { GUESTS = 12 };
+    setenv("DRUPE_HOST_THREADS", "2", 1);
+    struct meeting meeting = {.guests = GUESTS};
+    drupe_device *device;
+    drupe_context *context;
+    drupe_queue *queues[GUESTS];
+    ok(drupe_device_select("host", &device));
+    ok(drupe_device_context(device, &context));
+    for (size_t i = 0; i < GUESTS; i++) {
+        ok(drupe_queue_open(context, device, 0, &queues[i]));
+        drupe_submission s = {.queue = queues[i]};
+        ok(drupe_submit_host(&s, meet, &meeting, NULL));
+    }
+    for (size_t i = 0; i < GUESTS; i++) {
+        ok(drupe_queue_wait(queues[i], DRUPE_FOREVER));
+        drupe_queue_release(queues[i]);
+    }
+    drupe_context_release(context);
+    drupe_device_release(device);
+}
+
 static void information(void **state)
 {
     (void)state;
@@ -234,6 +336,8 @@ int main(void)
         cmocka_unit_test_teardown(no_vendor_library, teardown),
         cmocka_unit_test_teardown(sub_devices_share_no_worker, teardown),
         cmocka_unit_test_teardown(small_work_is_inline, teardown),
+        cmocka_unit_test_teardown(many_functions, teardown),
+        cmocka_unit_test_teardown(functions_meet, teardown),
         cmocka_unit_test_teardown(information, teardown),
         cmocka_unit_test_teardown(thread_count, teardown),
         cmocka_unit_test_teardown(unusable_launches, teardown),

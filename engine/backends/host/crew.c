@@ -1,0 +1,315 @@
+/* The threads of a crew: starting, searching, sleeping, being replaced.
+ *
+ * Who makes a task ready wakes nobody while some worker is searching, and a worker that stops searching
+ * because it found something wakes the next one if there is more: so a stream of tiny tasks costs no system
+ * call, and a few long ones still reach every worker. A worker says that it sleeps before it looks a last
+ * time, and a task is in its list before its maker looks for sleepers: one of the two sees the other.
+ *
+ * Host functions may wait for each other. A crew of them that has work and has taken none of it for a while
+ * is taken for stuck and gets one more worker. */
+#include "backends/host/host.h"
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SEARCH_NS 20000u
+#define STUCK_NS  2000000u
+
+static _Thread_local drupe_host_worker *self;
+
+drupe_host_worker *drupe_host_worker_self(void)
+{
+    return self;
+}
+
+/* --- Working -------------------------------------------------------------------------------------------- */
+
+static void stamp_start(drupe_host_task *task)
+{
+    if (!task->event) return;
+    if (task->queue->profiling) {
+        uint64_t before = 0;
+        atomic_compare_exchange_strong(&task->event->started, &before, drupe_now_ns());
+    }
+    atomic_store_explicit(&task->event->stage, DRUPE_EVENT_RUNNING, memory_order_relaxed);
+}
+
+/* The stores around it let a fault find out what it hit. */
+static void run_body(drupe_host_worker *worker, drupe_host_task *task, size_t begin, size_t end)
+{
+    atomic_store_explicit(&worker->begin, begin, memory_order_relaxed);
+    atomic_store_explicit(&worker->end, end, memory_order_relaxed);
+    atomic_store_explicit(&worker->busy, 1, memory_order_release);
+    task->body(task, begin, end);
+    atomic_store_explicit(&worker->busy, 0, memory_order_release);
+}
+
+static void run_shares(drupe_host_worker *worker, drupe_host_task *task)
+{
+    size_t begin;
+    while ((begin = atomic_fetch_add_explicit(&task->cursor, task->grain, memory_order_relaxed)) <
+           task->items) {
+        size_t end = task->items - begin < task->grain ? task->items : begin + task->grain;
+        run_body(worker, task, begin, end);
+    }
+}
+
+static void shuffle_delay(drupe_host_pool *pool)
+{
+    struct timespec pause = {.tv_nsec = (long)(drupe_host_pool_random(pool) % 200000)};
+    nanosleep(&pause, NULL);
+}
+
+static void work_on(drupe_host_worker *worker, drupe_host_task *task)
+{
+    uint64_t taken = atomic_load_explicit(&worker->taken, memory_order_relaxed);
+    atomic_store_explicit(&worker->taken, taken + 1, memory_order_relaxed);
+    stamp_start(task);
+    if (worker->crew->pool->shuffle) shuffle_delay(worker->crew->pool);
+    worker->task = task;
+    if (task->wide)
+        run_shares(worker, task);
+    else
+        run_body(worker, task, 0, task->items);
+    drupe_host_worker_leave(task);
+}
+
+/* --- Searching and sleeping ------------------------------------------------------------------------------
+ */
+
+static drupe_host_task *search(drupe_host_worker *worker)
+{
+    uint64_t deadline = drupe_deadline(SEARCH_NS);
+    do {
+        drupe_host_task *task = drupe_host_worker_find(worker);
+        if (task) return task;
+        sched_yield();
+    } while (drupe_now_ns() < deadline);
+    return NULL;
+}
+
+/* Sleep until woken; the worker is searching before and afterwards. A task that came up, or NULL. */
+static drupe_host_task *rest(drupe_host_worker *worker, bool *stop)
+{
+    drupe_host_crew *crew = worker->crew;
+    pthread_mutex_lock(&crew->lock);
+    worker->sleeping = true;
+    atomic_fetch_add(&crew->sleeping, 1);
+    atomic_fetch_sub(&crew->searching, 1);
+    drupe_host_task *task = drupe_host_worker_find(worker);
+    if (task) {
+        worker->sleeping = false;
+        atomic_fetch_sub(&crew->sleeping, 1);
+        atomic_fetch_add(&crew->searching, 1);
+    }
+    while (worker->sleeping && !crew->stopping) pthread_cond_wait(&worker->wake, &crew->lock);
+    *stop = worker->sleeping;
+    pthread_mutex_unlock(&crew->lock);
+    return task;
+}
+
+/* The last one that was searching has found something; there may be more. */
+static void pass_on(drupe_host_crew *crew)
+{
+    if (atomic_fetch_sub(&crew->searching, 1) != 1 || !drupe_host_crew_backlog(crew)) return;
+    bool woken = atomic_load(&crew->sleeping) && drupe_host_crew_wake(crew, 0, crew->most);
+    if (!woken && crew->grows) drupe_host_crew_alarm(crew);
+}
+
+static void *worker_main(void *user)
+{
+    drupe_host_worker *worker = self = user;
+    drupe_host_crew *crew = worker->crew;
+    bool searching = true, stop = false;
+    drupe_core_adopt(crew, worker->index, &worker->busy);
+    while (!stop) {
+        drupe_host_task *task = drupe_host_worker_find(worker);
+        if (!task && !searching) {
+            atomic_fetch_add(&crew->searching, 1);
+            searching = true;
+        }
+        if (!task) task = search(worker);
+        if (!task) task = rest(worker, &stop);
+        if (!task) continue;
+        if (searching) pass_on(crew);
+        searching = false;
+        work_on(worker, task);
+    }
+    drupe_core_disown();
+    return NULL;
+}
+
+/* --- Starting and waking ---------------------------------------------------------------------------------
+ */
+
+/* crew->lock. Counts as searching from now on. */
+static drupe_status start_thread(drupe_host_worker *worker)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s-%u", worker->crew->name, worker->index % 1000);
+    atomic_fetch_add(&worker->crew->searching, 1);
+    drupe_status status = drupe_thread_start(&worker->thread, worker_main, worker, name);
+    worker->started = status == DRUPE_OK;
+    if (!worker->started) atomic_fetch_sub(&worker->crew->searching, 1);
+    drupe_host_worker_bind(worker);
+    return status;
+}
+
+/* crew->lock. */
+static bool rouse(drupe_host_crew *crew, drupe_host_worker *worker)
+{
+    if (!worker->started) {
+        if (start_thread(worker) != DRUPE_OK) return false;
+        atomic_fetch_sub(&crew->sleeping, 1);
+        return true;
+    }
+    if (!worker->sleeping) return false;
+    worker->sleeping = false;
+    atomic_fetch_sub(&crew->sleeping, 1);
+    atomic_fetch_add(&crew->searching, 1);
+    pthread_cond_signal(&worker->wake);
+    return true;
+}
+
+bool drupe_host_crew_wake(drupe_host_crew *crew, unsigned first, unsigned count)
+{
+    bool woken = false;
+    pthread_mutex_lock(&crew->lock);
+    unsigned all = atomic_load(&crew->count);
+    if (count > all - first) count = all - first;
+    /* Threads that there are come before new ones. */
+    for (int fresh = 0; fresh < 2 && !woken; fresh++) {
+        for (unsigned i = first; i < first + count && !woken; i++) {
+            if (crew->workers[i].started != fresh) woken = rouse(crew, &crew->workers[i]);
+        }
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return woken;
+}
+
+drupe_status drupe_host_crew_start(drupe_host_crew *crew, unsigned first, unsigned count)
+{
+    drupe_status status = DRUPE_OK;
+    bool started = false;
+    pthread_mutex_lock(&crew->lock);
+    for (unsigned i = first; i < first + count; i++) started = started || crew->workers[i].started;
+    if (!started) status = start_thread(&crew->workers[first]);
+    if (!started && status == DRUPE_OK) atomic_fetch_sub(&crew->sleeping, 1);
+    pthread_mutex_unlock(&crew->lock);
+    return status;
+}
+
+void drupe_host_worker_replace(drupe_host_worker *worker)
+{
+    drupe_host_crew *crew = worker->crew;
+    pthread_mutex_lock(&crew->lock);
+    pthread_detach(worker->thread);
+    atomic_store(&worker->busy, 0);
+    /* Without a thread it counts as one that can still be started. */
+    if (start_thread(worker) != DRUPE_OK) atomic_fetch_add(&crew->sleeping, 1);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* --- Getting unstuck -------------------------------------------------------------------------------------
+ */
+
+static uint64_t taken_by_all(drupe_host_crew *crew)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < crew->most; i++)
+        sum += atomic_load_explicit(&crew->workers[i].taken, memory_order_relaxed);
+    return sum;
+}
+
+/* crew->lock. */
+static void enlarge(drupe_host_crew *crew)
+{
+    unsigned count = atomic_load(&crew->count);
+    if (count < crew->most && start_thread(&crew->workers[count]) == DRUPE_OK)
+        atomic_store(&crew->count, count + 1);
+}
+
+static void *watcher_main(void *user)
+{
+    drupe_host_crew *crew = user;
+    pthread_mutex_lock(&crew->lock);
+    while (!crew->stopping) {
+        if (!atomic_load(&crew->alarmed)) {
+            pthread_cond_wait(&crew->alarm, &crew->lock);
+            continue;
+        }
+        uint64_t taken = taken_by_all(crew);
+        drupe_cond_wait_until(&crew->alarm, &crew->lock, drupe_deadline(STUCK_NS));
+        atomic_store(&crew->alarmed, false);
+        if (!drupe_host_crew_backlog(crew)) continue;
+        atomic_store(&crew->alarmed, true);
+        if (taken == taken_by_all(crew)) enlarge(crew);
+    }
+    pthread_mutex_unlock(&crew->lock);
+    return NULL;
+}
+
+void drupe_host_crew_alarm(drupe_host_crew *crew)
+{
+    if (atomic_load(&crew->alarmed)) return;
+    pthread_mutex_lock(&crew->lock);
+    atomic_store(&crew->alarmed, true);
+    if (!crew->watched)
+        crew->watched = drupe_thread_start(&crew->watcher, watcher_main, crew, "drupe-watcher") == DRUPE_OK;
+    pthread_cond_signal(&crew->alarm);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+/* --- Opening and closing ---------------------------------------------------------------------------------
+ */
+
+drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, const char *name,
+                                  unsigned count, unsigned most)
+{
+    crew->workers = aligned_alloc(64, most * sizeof *crew->workers);
+    if (!crew->workers) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %u workers.", most);
+    memset(crew->workers, 0, most * sizeof *crew->workers);
+    drupe_status status = drupe_cond_init(&crew->alarm);
+    if (status != DRUPE_OK) {
+        free(crew->workers);
+        return status;
+    }
+    crew->pool = pool;
+    crew->name = name;
+    crew->most = most;
+    crew->grows = most > count;
+    atomic_init(&crew->count, count);
+    atomic_init(&crew->sleeping, count);
+    pthread_mutex_init(&crew->lock, NULL);
+    for (unsigned i = 0; i < most; i++) {
+        drupe_host_worker *worker = &crew->workers[i];
+        worker->crew = crew;
+        worker->index = i;
+        pthread_mutex_init(&worker->lock, NULL);
+        pthread_cond_init(&worker->wake, NULL);
+    }
+    crew->opened = true;
+    return DRUPE_OK;
+}
+
+void drupe_host_crew_close(drupe_host_crew *crew)
+{
+    if (!crew->opened) return;
+    pthread_mutex_lock(&crew->lock);
+    crew->stopping = true;
+    pthread_cond_signal(&crew->alarm);
+    for (unsigned i = 0; i < crew->most; i++) pthread_cond_signal(&crew->workers[i].wake);
+    pthread_mutex_unlock(&crew->lock);
+    if (crew->watched) pthread_join(crew->watcher, NULL);
+    for (unsigned i = 0; i < crew->most; i++) {
+        drupe_host_worker *worker = &crew->workers[i];
+        if (worker->started) pthread_join(worker->thread, NULL);
+        pthread_cond_destroy(&worker->wake);
+        pthread_mutex_destroy(&worker->lock);
+    }
+    pthread_cond_destroy(&crew->alarm);
+    pthread_mutex_destroy(&crew->lock);
+    free(crew->workers);
+}

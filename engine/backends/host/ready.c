@@ -1,0 +1,190 @@
+/* Ready tasks: into whose inbox they go, and where a worker looks for them.
+ *
+ * An inbox is a stack that anybody may push to and that is only ever taken as a whole, so it needs no lock;
+ * its content is turned round into the list. A wide task, which several workers share, stays in the list
+ * until its last share has been taken. */
+#include "backends/host/host.h"
+
+#define CHAIN_MOST 64u /* then the list has its turn */
+
+static bool may_run(const drupe_host_worker *worker, const drupe_host_task *task)
+{
+    return worker->index - task->first < task->count;
+}
+
+/* --- Lists; worker->lock ---------------------------------------------------------------------------------
+ */
+
+static void list_insert(drupe_host_worker *worker, drupe_host_task *task, drupe_host_task *before)
+{
+    task->next = before;
+    task->prev = before ? before->prev : worker->last;
+    if (task->prev)
+        task->prev->next = task;
+    else
+        worker->first = task;
+    if (before)
+        before->prev = task;
+    else
+        worker->last = task;
+    task->home = worker;
+    task->listed = true;
+    atomic_fetch_add(&worker->listed, 1); /* before its maker looks for sleepers */
+}
+
+static void list_remove(drupe_host_worker *worker, drupe_host_task *task)
+{
+    if (task->prev)
+        task->prev->next = task->next;
+    else
+        worker->first = task->next;
+    if (task->next)
+        task->next->prev = task->prev;
+    else
+        worker->last = task->prev;
+    task->listed = false;
+    atomic_fetch_sub_explicit(&worker->listed, 1, memory_order_relaxed);
+}
+
+static void list_add(drupe_host_worker *worker, drupe_host_task *task)
+{
+    list_insert(worker, task, task->queue->urgent ? worker->first : NULL);
+}
+
+static void empty_inbox(drupe_host_worker *worker)
+{
+    if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed)) return;
+    drupe_host_task *newest = atomic_exchange(&worker->inbox, NULL), *oldest = NULL;
+    while (newest) {
+        drupe_host_task *next = newest->next;
+        newest->next = oldest;
+        oldest = newest;
+        newest = next;
+    }
+    while (oldest) {
+        drupe_host_task *next = oldest->next;
+        list_add(worker, oldest);
+        oldest = next;
+    }
+}
+
+static bool has_shares(drupe_host_task *task)
+{
+    return !task->wide || atomic_load_explicit(&task->cursor, memory_order_relaxed) < task->items;
+}
+
+static drupe_host_task *choose(const drupe_host_worker *worker, const drupe_host_worker *owner)
+{
+    drupe_host_pool *pool = worker->crew->pool;
+    size_t candidates = 0;
+    drupe_host_task *chosen = NULL;
+    for (drupe_host_task *task = owner->first; task; task = task->next) {
+        if (!may_run(worker, task) || !has_shares(task)) continue;
+        if (!pool->shuffle) return task;
+        if (drupe_host_pool_random(pool) % ++candidates == 0) chosen = task;
+    }
+    return chosen;
+}
+
+static drupe_host_task *take(const drupe_host_worker *worker, drupe_host_worker *owner)
+{
+    pthread_mutex_lock(&owner->lock);
+    empty_inbox(owner);
+    drupe_host_task *task = choose(worker, owner);
+    if (task && task->wide)
+        task->running++;
+    else if (task)
+        list_remove(owner, task);
+    pthread_mutex_unlock(&owner->lock);
+    return task;
+}
+
+void drupe_host_worker_leave(drupe_host_task *task)
+{
+    bool last = true;
+    if (task->wide) {
+        drupe_host_worker *home = task->home;
+        pthread_mutex_lock(&home->lock);
+        if (task->listed) list_remove(home, task);
+        last = --task->running == 0;
+        pthread_mutex_unlock(&home->lock);
+    }
+    if (last) drupe_host_task_finish(task);
+}
+
+static bool has_something(drupe_host_worker *worker)
+{
+    return atomic_load(&worker->listed) || atomic_load(&worker->inbox);
+}
+
+drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
+{
+    drupe_host_task *task = worker->next;
+    worker->next = NULL;
+    if (task) return task;
+    worker->chain = 0;
+    drupe_host_crew *crew = worker->crew;
+    for (unsigned i = 0; i < crew->most && !task; i++) {
+        unsigned at = worker->index + i < crew->most ? worker->index + i : worker->index + i - crew->most;
+        drupe_host_worker *owner = &crew->workers[at];
+        if (has_something(owner)) task = take(worker, owner);
+    }
+    return task;
+}
+
+bool drupe_host_crew_backlog(drupe_host_crew *crew)
+{
+    for (unsigned i = 0; i < crew->most; i++) {
+        if (has_something(&crew->workers[i])) return true;
+    }
+    return false;
+}
+
+/* --- Handing over ----------------------------------------------------------------------------------------
+ */
+
+/* Whose inbox: that of one worker for all tasks of a queue, which then find their data in its caches. */
+static drupe_host_worker *home_of(const drupe_host_task *task)
+{
+    drupe_host_crew *crew = task->crew;
+    unsigned count = atomic_load_explicit(&crew->count, memory_order_relaxed);
+    if (count > task->count) count = task->count;
+    return &crew->workers[task->first + (crew->pool->shuffle ? 0 : task->queue->home % count)];
+}
+
+static void wake_for(drupe_host_crew *crew, unsigned first, unsigned count, size_t shares)
+{
+    unsigned all = atomic_load_explicit(&crew->count, memory_order_relaxed);
+    /* Whoever is searching finds it, unless only some may run it. */
+    bool found = count >= all && shares == 1 && atomic_load(&crew->searching) > 0;
+    if (found) return;
+    if (shares > count) shares = count;
+    while (shares && atomic_load(&crew->sleeping) && drupe_host_crew_wake(crew, first, count)) shares--;
+    if (crew->grows && shares) drupe_host_crew_alarm(crew);
+}
+
+void drupe_host_task_ready(drupe_host_task *task)
+{
+    drupe_host_crew *crew = task->crew;
+    drupe_host_worker *self = drupe_host_worker_self();
+    bool mine = self && self->crew == crew && may_run(self, task) && !crew->pool->shuffle;
+    if (mine && !task->wide && !self->next && self->chain < CHAIN_MOST) {
+        self->chain++;
+        self->next = task;
+        return;
+    }
+    /* Once it can be seen, another worker may finish it. */
+    unsigned first = task->first, count = task->count;
+    size_t shares = task->wide ? (task->items + task->grain - 1) / task->grain : 1;
+    drupe_host_worker *owner = mine ? self : home_of(task);
+    if (mine) {
+        pthread_mutex_lock(&owner->lock);
+        list_add(owner, task);
+        pthread_mutex_unlock(&owner->lock);
+    } else {
+        drupe_host_task *seen = atomic_load_explicit(&owner->inbox, memory_order_relaxed);
+        do task->next = seen;
+        while (!atomic_compare_exchange_weak(&owner->inbox, &seen, task));
+    }
+    wake_for(crew, first, count, shares);
+}
