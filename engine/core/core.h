@@ -2,16 +2,18 @@
  *
  * A reading tour: library.c (what is loaded) -> device.c, filter.c, path.c, selector.c, info.c, split.c,
  * lost.c, contain.c -> context.c, program.c, memory.c over pool.c and registry.c -> submit.c (checks) ->
- * queue.c and flight.c (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what is remembered
- * of it) -> hold.c (work that must wait for another context) -> stage.c.
+ * queue.c, unordered.c and flight.c (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what
+ * is remembered of it) -> hold.c (work that must wait for another context), worker.c, watch.c (who is told of
+ * its end) -> stage.c.
  *
  * Locks, in the order in which they may be taken:
  *   library.lock     opening backends, default contexts and queues
+ *   `serving`        of watch.c: the waiter looks at what is watched
  *   queue->lock      one queue's flights; held during its backend calls, never while references are dropped
  *   kernel->lock     calls with one kernel
  *   hold_lock        the list of queues with held work, and waiting for held events
  *   registry lock, pool->lock, failure lock, list locks: leaves
- * No thread holds two queue locks. The waiter and the worker never drop what a caller gave.
+ * No thread holds two queue locks. The waiter and the workers never drop what a caller gave.
  *
  * Fork: after a fork of a process with an open library, the child's locks may be held by threads that it does
  * not have. Every entry begins with drupe_core_check(), releases do nothing there. */
@@ -27,6 +29,12 @@
 typedef struct drupe_slot drupe_slot;
 typedef struct drupe_flight drupe_flight;
 typedef struct drupe_cause drupe_cause;
+
+/* Something for a worker to do; part of what it is about. */
+typedef struct drupe_job {
+    struct drupe_job *next;
+    void (*run)(struct drupe_job *job);
+} drupe_job;
 
 /* --- library.c ------------------------------------------------------------------------------------------ */
 
@@ -356,6 +364,8 @@ void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
 /* Release the cells of causes that are gone. Only where the caller's references may be dropped. */
 void drupe_cause_bury(void);
 void drupe_cause_report(drupe_cause *cause);
+/* Whether it counts for submission `number`: it is unreported, or was reported after that was made. */
+bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue);
 /* Fill `failure` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`; `flight` may be NULL. */
 void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
                            drupe_failure *failure);
@@ -385,14 +395,14 @@ typedef enum drupe_phase {
 
 struct drupe_event {
     drupe_object object;
-    drupe_queue *queue;     /* inner reference */
+    drupe_queue *queue;     /* inner reference; NULL: the caller ends it */
     _Atomic(int) phase;     /* drupe_phase */
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool native;            /* its end came from the backend, so it may have times */
     bool abandoned;         /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;
-    drupe_flight *flight;         /* borrowed; valid until the event has settled */
+    drupe_flight *flight;         /* borrowed, valid until the event has settled; without a queue its own */
     drupe_event *settle_next;     /* of the thread that settles it */
     const drupe_failure *failure; /* once FAILED; malloc'ed unless it is that of the cause */
     drupe_cause *cause;           /* retained, once FAILED */
@@ -466,8 +476,7 @@ struct drupe_flight {
     drupe_work work;     /* of a held one */
     void *work_copy;     /* malloc'ed: what `work` points to */
     drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
-    drupe_queue *queue;  /* borrowed, and the next one: while a host task waits for core's worker */
-    drupe_flight *next_job;
+    drupe_job job;       /* of a host task that core runs */
 };
 
 struct drupe_queue {
@@ -481,15 +490,20 @@ struct drupe_queue {
     uint32_t trace_device; /* drupe_trace_device() of its device */
     bool opened;
     pthread_mutex_t lock;
-    drupe_flight *head, *tail;        /* in the order of submission */
-    drupe_flight *held;               /* the first that the backend does not have, or NULL */
-    drupe_flight *spare;              /* free records */
+    drupe_flight *head, *tail; /* in the order of submission */
+    drupe_flight *held;        /* the first that the backend does not have, or NULL */
+    drupe_flight *held_tail;   /* of an out-of-order queue, where the held ones are a list of their own */
+    drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
+    drupe_flight *spare;       /* free records */
     _Atomic(drupe_flight *) returned; /* free records, given back without the lock */
     size_t flights;
     size_t unmarked;       /* submissions without an event since the last one with one */
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
     drupe_event *guard; /* the last fallible submission that is not known to be over; its flight keeps it */
+    drupe_event
+        *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
+    drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */
     unsigned polls;
     bool unflushed;
     bool silent;                  /* work without an event was launched since the last wait */
@@ -522,8 +536,10 @@ typedef struct drupe_ticket {
 
 /* The following need the queue's lock. */
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;
-/* Take what the ticket brings; on failure the objects not yet taken are the caller's. */
-drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket) DRUPE_MUST_CHECK;
+/* Take what the ticket brings and make room for `more` waits; on failure the objects not yet taken are the
+ * caller's. */
+drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
+                               size_t more) DRUPE_MUST_CHECK;
 /* There is room for one. */
 void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
@@ -534,123 +550,12 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue);
 
 /* The number of the latest submission of the process. */
 uint64_t drupe_flight_latest(void);
+/* The number of the next one. */
+uint64_t drupe_flight_next(void);
 
 /* Without the lock: drop references and return the records. */
 void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
 
-/* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
-
-/* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
- * ticket's refs are taken, also on failure. */
-drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work,
-                                drupe_event **event) DRUPE_MUST_CHECK;
-
-typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_readiness;
-
-/* The following need the queue's lock. */
-/* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
-drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
-/* drupe_queue_doom() after a look at the queue's guard. */
-drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
-/* Hand the work to the backend. */
-drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
-                                 const drupe_work *work) DRUPE_MUST_CHECK;
-/* An event at the end of what was launched, retained: the last flight's own or a barrier's; NULL when there
- * is no flight. `before`: a held flight to stop at, or NULL. */
-drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
-void drupe_queue_flush_locked(drupe_queue *queue);
-
-/* --- trace.c -------------------------------------------------------------------------------------------- */
-
-/* A small number for a device's filter string, for drupe_queue's `trace_device`; 0 when there are too many.
- */
-uint32_t drupe_trace_device(const char *filter);
-/* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */
-void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
-                       size_t used);
-/* It was found to be over. The first call counts. Any thread. */
-void drupe_trace_end(uint64_t number, drupe_trace_status status);
-/* The same for several that were found at once, at drupe_ticks(). */
-void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks);
-/* The device's times of finished work. */
-void drupe_trace_times(uint64_t number, const drupe_times *times);
-/* One record; false when it is gone, or was never written. Async-signal-safe. */
-bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
-
-/* --- report.c ------------------------------------------------------------------------------------------- */
-
-/* The record of a flight that failed, without its cell; `queue` and `flight` may be NULL. */
-void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, const drupe_queue *queue,
-                            const drupe_flight *flight);
-/* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
-void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
-
-/* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
-
-/* The references that a submission gathers while it is checked. */
-typedef struct drupe_refs {
-    drupe_keep *list; /* `fixed`, or malloc'ed */
-    size_t count, capacity;
-    size_t bytes;   /* of memory among them */
-    bool passed_on; /* with a ticket: whoever has them tells of failures */
-    drupe_keep fixed[16];
-} drupe_refs;
-
-void drupe_refs_init(drupe_refs *refs);
-/* `object` is taken, also on failure. */
-drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *)) DRUPE_MUST_CHECK;
-/* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
-void drupe_refs_drop(drupe_refs *refs);
-/* The thread's last error refused this submission: its record for drupe_failure_last(). */
-void drupe_failure_refused(const drupe_submission *s, const char *label, const drupe_work *work,
-                           const drupe_refs *refs);
-/* drupe_memory_release() as the release function of a drupe_keep, by which memory is known among them. */
-void drupe_memory_unref(void *memory);
-
-/* One end of a copy; memory NULL: host memory. */
-typedef struct drupe_place {
-    void *pointer;
-    drupe_memory *memory;
-    bool foreign; /* it needs a queue of its own context */
-} drupe_place;
-
-/* Whether the copy is one to host memory from a lost device that computes in host memory: it needs no device.
- */
-bool drupe_loss_readable(const drupe_place *dst, const drupe_place *src);
-/* Make it, at once. `event` may be NULL. */
-drupe_status drupe_loss_copy(drupe_queue *queue, void *dst, const void *src, size_t bytes,
-                             drupe_event **event) DRUPE_MUST_CHECK;
-
-/* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
-drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
-                              size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
-
-/* --- queue.c -------------------------------------------------------------------------------------------- */
-
-/* Of a queue that the caller never saw: that its work is over tells the caller nothing. NULL-safe. */
-void drupe_queue_release_inside(drupe_queue *queue);
-void drupe_queue_inner_retain(drupe_queue *queue);
-void drupe_queue_inner_release(drupe_queue *queue);
-/* Look at what has finished without dropping anything. */
-void drupe_queue_settle(drupe_queue *queue);
-/* Wait until everything is over, whatever it ended like, and drop its references. */
-void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
-/* Push what was submitted to the hardware. */
-void drupe_queue_flush(drupe_queue *queue);
-/* The queue after `queue` (NULL: the first) with an inner reference; that of `queue` is given up. */
-drupe_queue *drupe_queue_walk(drupe_queue *queue);
-
-/* --- hold.c --------------------------------------------------------------------------------------------- */
-
-/* Give a queue with held work to the waiter; the queue's lock is held. */
-drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
-/* Something may have finished. */
-void drupe_hold_kick(void);
-/* Tell those who wait for a held event that it has changed. */
-void drupe_hold_announce(void);
-/* Until the event is neither held nor running in core, or the deadline passed (false). */
-bool drupe_hold_await(drupe_event *event, uint64_t deadline);
-/* End the threads; held work is over. */
-void drupe_hold_stop(void);
+#include "core/steps.h"
 
 #endif

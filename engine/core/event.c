@@ -6,6 +6,7 @@
  * it on its queue. */
 #include "core/check.h"
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
@@ -33,8 +34,12 @@ void drupe_event_release(drupe_event *event)
     if (event->cause && event->failure != &event->cause->what) free((void *)event->failure);
     drupe_cause_release(event->cause);
     drupe_queue *queue = event->queue;
-    drupe_object_free(queue->slot, event);
-    drupe_queue_inner_release(queue);
+    if (!queue) {
+        drupe_core_cell_release(event->flight->cell);
+        free(event->flight);
+    }
+    drupe_object_free(queue ? queue->slot : NULL, event);
+    if (queue) drupe_queue_inner_release(queue);
 }
 
 drupe_queue *drupe_event_queue(const drupe_event *event)
@@ -71,7 +76,7 @@ static void trace_complete(drupe_event *event, drupe_phase from)
 void drupe_event_complete(drupe_event *event, drupe_phase from)
 {
     if (!leave_phase(event, from, DRUPE_PHASE_COMPLETE)) return;
-    trace_complete(event, from);
+    if (event->queue) trace_complete(event, from);
     tell_others(from);
 }
 
@@ -88,7 +93,7 @@ static drupe_cause *cause_of_waits(const drupe_flight *flight)
 static drupe_cause *cause_before(const drupe_event *event)
 {
     drupe_cause *cause = cause_of_waits(event->flight);
-    if (cause) return cause;
+    if (cause || !event->queue || drupe_queue_unordered(event->queue)) return cause;
     return drupe_queue_doom(event->queue, event->number);
 }
 
@@ -118,8 +123,10 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
         event->cause = drupe_cause_new(error, flight, event->queue, event->number);
         event->failure = &event->cause->what;
     }
-    drupe_queue_blame(event->queue, event->cause, event->number);
-    drupe_trace_end(event->number, ending_of(&event->failure->error));
+    if (event->queue) {
+        drupe_queue_blame(event->queue, event->cause, event->number);
+        drupe_trace_end(event->number, ending_of(&event->failure->error));
+    }
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
     tell_others(from);
 }
@@ -213,7 +220,8 @@ drupe_phase drupe_event_poll(drupe_event *event)
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     drupe_event_state state;
     if (looks_failed(event, &state)) {
-        drupe_queue_settle(event->queue);
+        /* Where order matters, what stands before it settles first. */
+        if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue);
         drupe_event_poll_locked(event);
         return drupe_event_phase(event);
     }
@@ -320,7 +328,7 @@ drupe_status drupe_event_times(drupe_event *event, drupe_times *times)
 {
     DRUPE_TRY(drupe_core_check());
     drupe_phase phase = drupe_event_poll(event);
-    if (!(event->queue->flags & DRUPE_QUEUE_PROFILING)) {
+    if (!event->queue || !(event->queue->flags & DRUPE_QUEUE_PROFILING)) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "Only events of a profiling queue have times; open the "
                                                     "queue with profiling switched on.");
     }
@@ -336,10 +344,68 @@ drupe_status drupe_event_times(drupe_event *event, drupe_times *times)
     return event->object.backend->event_times(event, times);
 }
 
+/* --- Events that the caller ends ------------------------------------------------------------------------ */
+
+drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **event)
+{
+    *event = NULL;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(drupe_hold_prepare());
+    drupe_flight *flight = calloc(1, sizeof *flight);
+    drupe_event *fresh = drupe_object_new(NULL, NULL, DRUPE_OBJECT_EVENT, sizeof *fresh, 0);
+    if (!flight || !fresh) {
+        free(flight);
+        free(fresh);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
+    }
+    snprintf(flight->label_copy, sizeof flight->label_copy, "%s", label ? label : "event");
+    flight->label = flight->label_copy;
+    flight->site = site ? site : drupe_core_site();
+    flight->cell = drupe_core_cell();
+    flight->cell_number = drupe_core_cell_number(flight->cell);
+    flight->brief.kind = DRUPE_WORK_HOST;
+    flight->number = fresh->number = drupe_flight_next();
+    fresh->flight = flight;
+    *event = fresh;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (!event || event->queue) {
+        return drupe_error_set(DRUPE_E_INVALID, "Only events of drupe_event_open() are ended by the caller.");
+    }
+    if (error)
+        drupe_event_fail(event, DRUPE_PHASE_HELD, error);
+    else
+        drupe_event_complete(event, DRUPE_PHASE_HELD);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_event_waits(drupe_event *event, drupe_event **waits, size_t capacity, size_t *count)
+{
+    *count = 0;
+    DRUPE_TRY(drupe_core_check());
+    drupe_queue *queue = event->queue;
+    if (!queue) return DRUPE_OK;
+    /* The lock keeps the flight of an unfinished event where it is. */
+    pthread_mutex_lock(&queue->lock);
+    bool over = drupe_phase_over(drupe_event_phase(event));
+    for (size_t i = 0; !over && event->flight && i < event->flight->nwaits; i++) {
+        drupe_event *wait = event->flight->waits[i];
+        if (drupe_phase_over(drupe_event_phase(wait))) continue;
+        if (*count < capacity) waits[*count] = drupe_event_retain(wait);
+        ++*count;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return DRUPE_OK;
+}
+
 void drupe_event_ask_notify(drupe_event *event)
 {
     const drupe_backend *backend = event->object.backend;
-    if (!backend->event_notify || drupe_event_phase(event) != DRUPE_PHASE_NATIVE) return;
+    if (drupe_event_phase(event) != DRUPE_PHASE_NATIVE || !backend->event_notify) return;
     if (atomic_exchange(&event->notified, true)) return;
     /* Without the notice the waiter finds out by polling. */
     if (backend->event_notify(event) != DRUPE_OK) return;

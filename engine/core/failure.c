@@ -124,10 +124,14 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
     memcpy(error.backend, cause->what.error.backend, sizeof error.backend);
     drupe_failure_describe(failure, &error, queue, flight);
     if (!flight) snprintf(failure->label, sizeof failure->label, "work");
+    char where[128] = "";
+    if (cause->what.device[0]) {
+        snprintf(where, sizeof where, " on %s (submission %llu)", cause->what.device,
+                 (unsigned long long)cause->what.submission);
+    }
     snprintf(failure->error.text, sizeof failure->error.text,
-             "'%s' on %s did not run, because '%s' on %s (submission %llu) failed before it: %.700s",
-             failure->label, queue->device->filter, cause->what.label, cause->what.device,
-             (unsigned long long)cause->what.submission, cause->what.error.text);
+             "'%s' on %s did not run, because '%s'%s failed before it: %.700s", failure->label,
+             queue->device->filter, cause->what.label, where, cause->what.error.text);
 }
 
 /* --- Queues in trouble ---------------------------------------------------------------------------------- */
@@ -153,6 +157,14 @@ void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
     drupe_cause_release(old);
 }
 
+bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue)
+{
+    pthread_mutex_lock(&lock);
+    bool dooms = !is_over(cause, queue) || number <= cause->reported_at;
+    pthread_mutex_unlock(&lock);
+    return dooms;
+}
+
 drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number)
 {
     if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
@@ -174,9 +186,22 @@ drupe_cause *drupe_queue_trouble(drupe_queue *queue)
     return cause;
 }
 
+/* On an out-of-order queue several things may fail for reasons of their own. */
+static drupe_cause *another_of(const drupe_queue *queue)
+{
+    if (!drupe_queue_unordered(queue)) return NULL;
+    pthread_mutex_lock(&lock);
+    drupe_cause *cause = first;
+    while (cause && (cause->queue != queue || atomic_load(&cause->reported))) cause = cause->next;
+    if (cause) drupe_cause_retain(cause);
+    pthread_mutex_unlock(&lock);
+    return cause;
+}
+
 drupe_status drupe_queue_report(drupe_queue *queue)
 {
     drupe_cause *cause = drupe_queue_trouble(queue);
+    if (!cause) cause = another_of(queue);
     if (!cause) return DRUPE_OK;
     drupe_failure own = cause->what;
     bool stands_behind = cause->queue != queue;

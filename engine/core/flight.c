@@ -14,6 +14,11 @@ uint64_t drupe_flight_latest(void)
     return atomic_load(&last_number);
 }
 
+uint64_t drupe_flight_next(void)
+{
+    return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+}
+
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
     if (!queue->spare) queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
@@ -31,7 +36,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     }
     fresh->next = NULL;
     fresh->event = NULL;
-    fresh->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+    fresh->number = drupe_flight_next();
     fresh->cell = NULL;
     fresh->label = "work";
     fresh->site = fresh->cell_number = 0;
@@ -40,8 +45,6 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
     fresh->marker = NULL;
-    fresh->queue = NULL;
-    fresh->next_job = NULL;
     *flight = fresh;
     return DRUPE_OK;
 }
@@ -68,10 +71,9 @@ static drupe_status make_room(drupe_flight *flight, size_t nrefs, size_t nwaits)
                            nrefs + nwaits);
 }
 
-drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket)
+drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket, size_t more)
 {
-    /* One more wait than named, for the queue's guard. */
-    DRUPE_TRY(make_room(flight, ticket->nrefs, ticket->nwaits + 1));
+    DRUPE_TRY(make_room(flight, ticket->nrefs, ticket->nwaits + more));
     for (size_t i = 0; i < ticket->nwaits; i++) {
         drupe_event *wait = ticket->waits[i];
         if (!wait || drupe_event_phase(wait) == DRUPE_PHASE_COMPLETE) continue;
@@ -177,6 +179,7 @@ static drupe_flight *finished_until(drupe_queue *queue)
 
 drupe_flight *drupe_flight_reap(drupe_queue *queue)
 {
+    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->flights);
     drupe_flight *cut = finished_until(queue), *list = queue->head;
     if (!cut) return NULL;
     uint64_t now = drupe_ticks();

@@ -1,10 +1,10 @@
-/* Work that must wait for another context, another backend or a host function.
+/* Work that must wait for another context, another backend, a host function or the caller.
  *
- * One thread, started with the first held submission, is the only one to launch held work: it polls what the
- * first held flight of each queue waits for, and is woken early by drupe_hold_kick(). Notices from drivers
- * are hints and never believed: every wake-up leads to a poll. A second thread runs host functions for
- * backends that have no thread of their own for them. Neither drops references of the caller, neither calls
- * it, apart from the host functions. */
+ * One thread, started with the first held submission or watched event, is the only one to launch held work:
+ * it polls what the first held flight of each queue waits for (of an out-of-order queue, every held one) and
+ * the watched events (watch.c), and is woken early by drupe_hold_kick(). Notices from drivers are hints and
+ * never believed: every wake-up leads to a poll. It sleeps for good while nothing that it waits for is a
+ * driver's, since core tells of everything else. It drops no references of the caller. */
 #include "core/core.h"
 #include <stdlib.h>
 
@@ -14,20 +14,20 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;    /* the waiter */
-static pthread_cond_t job;     /* the worker */
 static pthread_cond_t changed; /* those who wait for held events */
-static pthread_t waiter, worker;
+static pthread_t waiter;
 static bool conditions, started, stopping;
-static drupe_queue *queues; /* with held work; each with an inner reference */
-static drupe_flight *first_job, *last_job;
-static _Atomic(unsigned) nqueues;
+static drupe_queue *queues;       /* with held work; each with an inner reference */
+static _Atomic(unsigned) nqueues; /* of these */
+static _Atomic(unsigned) nothers; /* what else the waiter has to look after */
 static unsigned kicks;
+static bool must_poll; /* the waiter's own: it has seen something that a driver will end */
 
 /* --- Waking --------------------------------------------------------------------------------------------- */
 
 void drupe_hold_kick(void)
 {
-    if (atomic_load(&nqueues) == 0) return;
+    if (atomic_load(&nqueues) + atomic_load(&nothers) == 0) return;
     pthread_mutex_lock(&lock);
     kicks++;
     pthread_cond_signal(&wake);
@@ -68,10 +68,11 @@ bool drupe_hold_await(drupe_event *event, uint64_t deadline)
     return phase != DRUPE_PHASE_HELD && phase != DRUPE_PHASE_RUNNING;
 }
 
-/* --- The worker ----------------------------------------------------------------------------------------- */
+/* --- Host functions that core runs ---------------------------------------------------------------------- */
 
-static void run_job(drupe_flight *flight)
+static void run_job(drupe_job *job)
 {
+    drupe_flight *flight = (drupe_flight *)(void *)((char *)job - offsetof(drupe_flight, job));
     drupe_event *event = flight->event;
     drupe_status status = flight->work.fn(flight->work.user);
     if (status == DRUPE_OK) {
@@ -84,37 +85,6 @@ static void run_job(drupe_flight *flight)
     drupe_event_fail(event, DRUPE_PHASE_RUNNING, drupe_error_last());
 }
 
-static void *worker_main(void *unused)
-{
-    (void)unused;
-    pthread_mutex_lock(&lock);
-    for (;;) {
-        while (!first_job && !stopping) drupe_cond_wait_until(&job, &lock, UINT64_MAX);
-        if (!first_job) break;
-        drupe_flight *flight = first_job;
-        first_job = flight->next_job;
-        if (!first_job) last_job = NULL;
-        pthread_mutex_unlock(&lock);
-        run_job(flight);
-        pthread_mutex_lock(&lock);
-    }
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
-static void post_job(drupe_flight *flight)
-{
-    pthread_mutex_lock(&lock);
-    flight->next_job = NULL;
-    if (last_job)
-        last_job->next_job = flight;
-    else
-        first_job = flight;
-    last_job = flight;
-    pthread_cond_signal(&job);
-    pthread_mutex_unlock(&lock);
-}
-
 /* --- The waiter: one step of one queue, under the queue's lock -------------------------------------------
  */
 
@@ -125,6 +95,7 @@ static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
     for (size_t i = 0; i < flight->nwaits; i++) {
         if (!drupe_phase_over(drupe_event_phase(flight->waits[i]))) return DRUPE_BLOCKED;
     }
+    if (drupe_queue_unordered(queue)) return DRUPE_READY;
     if (!flight->marker) {
         if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) return DRUPE_DOOMED;
         if (!flight->marker) return DRUPE_READY;
@@ -133,12 +104,15 @@ static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
     }
     drupe_phase phase = drupe_event_poll_locked(flight->marker);
     if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
-    return phase == DRUPE_PHASE_COMPLETE ? DRUPE_READY : DRUPE_BLOCKED;
+    if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_READY;
+    must_poll = true;
+    return DRUPE_BLOCKED;
 }
 
-/* Whether the flight stands behind a failure on its own queue. */
+/* Whether the flight stands behind a failure on its own in-order queue. */
 static bool stands_behind(drupe_queue *queue, const drupe_flight *flight)
 {
+    if (drupe_queue_unordered(queue)) return false;
     drupe_cause *cause = drupe_queue_standing(queue, flight->number);
     drupe_cause_release(cause);
     return cause != NULL;
@@ -155,15 +129,14 @@ static void fail_dependent(drupe_flight *flight)
     fail(flight);
 }
 
-/* True when the flight is no longer held. */
-static bool advance(drupe_queue *queue, drupe_flight *flight)
+bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight)
 {
     drupe_phase phase = drupe_event_phase(flight->event);
     if (drupe_phase_over(phase)) return true;
     if (phase != DRUPE_PHASE_HELD) return false;
     drupe_readiness readiness =
         stands_behind(queue, flight) ? DRUPE_DOOMED : drupe_flight_ready(queue, flight);
-    bool emulated = flight->work.kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
+    bool emulated = drupe_work_emulated(queue, &flight->work);
     if (readiness == DRUPE_READY && emulated) readiness = host_ready(queue, flight);
     if (readiness == DRUPE_BLOCKED) return false;
     if (readiness == DRUPE_DOOMED) {
@@ -172,27 +145,35 @@ static bool advance(drupe_queue *queue, drupe_flight *flight)
     }
     if (emulated) {
         atomic_store(&flight->event->phase, DRUPE_PHASE_RUNNING);
-        post_job(flight);
+        flight->job.run = run_job;
+        drupe_worker_post(&flight->job);
         return false;
     }
     if (drupe_flight_launch(queue, flight, &flight->work) != DRUPE_OK) fail(flight);
     return true;
 }
 
+void drupe_hold_poll(const drupe_flight *flight)
+{
+    for (size_t i = 0; i < flight->nwaits; i++) {
+        if (drupe_event_poll(flight->waits[i]) != DRUPE_PHASE_NATIVE) continue;
+        drupe_event_ask_notify(flight->waits[i]);
+        must_poll = true;
+    }
+}
+
 /* Poll the waits of the first held flight. Only this thread takes flights from the held part, so the flight
  * stays while the lock is not held; polling may need the locks of other queues. */
 static bool serve_one(drupe_queue *queue)
 {
+    if (drupe_queue_unordered(queue)) return drupe_unordered_serve(queue);
     pthread_mutex_lock(&queue->lock);
     drupe_flight *flight = queue->held;
     pthread_mutex_unlock(&queue->lock);
     if (!flight) return false;
-    for (size_t i = 0; i < flight->nwaits; i++) {
-        if (drupe_event_poll(flight->waits[i]) == DRUPE_PHASE_NATIVE)
-            drupe_event_ask_notify(flight->waits[i]);
-    }
+    drupe_hold_poll(flight);
     pthread_mutex_lock(&queue->lock);
-    bool moved = advance(queue, flight);
+    bool moved = drupe_hold_advance(queue, flight);
     if (moved) {
         flight->held = false;
         queue->held = flight->next;
@@ -248,19 +229,21 @@ static void *waiter_main(void *unused)
     uint64_t pause = POLL_SHORTEST_NS;
     pthread_mutex_lock(&lock);
     while (!stopping) {
-        if (!queues) {
+        if (!queues && atomic_load(&nothers) == 0) {
             drupe_cond_wait_until(&wake, &lock, UINT64_MAX);
             continue;
         }
         unsigned seen = kicks;
+        must_poll = false;
         pthread_mutex_unlock(&lock);
         bool moved = serve_all();
+        if (drupe_watch_serve(&must_poll)) moved = true;
         pthread_mutex_lock(&lock);
         if (moved || seen != kicks) {
             pause = POLL_SHORTEST_NS;
             continue;
         }
-        drupe_cond_wait_until(&wake, &lock, drupe_deadline(pause));
+        drupe_cond_wait_until(&wake, &lock, must_poll ? drupe_deadline(pause) : UINT64_MAX);
         pause = pause < POLL_LONGEST_NS ? pause * 2 : POLL_LONGEST_NS;
     }
     pthread_mutex_unlock(&lock);
@@ -269,28 +252,40 @@ static void *waiter_main(void *unused)
 
 /* --- Starting and stopping ------------------------------------------------------------------------------ */
 
+static drupe_status prepare_locked(void)
+{
+    if (conditions) return DRUPE_OK;
+    DRUPE_TRY(drupe_cond_init(&wake));
+    DRUPE_TRY(drupe_cond_init(&changed));
+    conditions = true;
+    return DRUPE_OK;
+}
+
 static drupe_status start_locked(void)
 {
     if (started) return DRUPE_OK;
-    if (!conditions) {
-        DRUPE_TRY(drupe_cond_init(&wake));
-        DRUPE_TRY(drupe_cond_init(&job));
-        DRUPE_TRY(drupe_cond_init(&changed));
-        conditions = true;
-    }
+    DRUPE_TRY(prepare_locked());
     stopping = false;
     DRUPE_TRY(drupe_thread_start(&waiter, waiter_main, NULL, "drupe-waiter"));
-    drupe_status status = drupe_thread_start(&worker, worker_main, NULL, "drupe-worker");
-    if (status != DRUPE_OK) {
-        stopping = true;
-        pthread_cond_signal(&wake);
-        pthread_mutex_unlock(&lock);
-        pthread_join(waiter, NULL);
-        pthread_mutex_lock(&lock);
-        return status;
-    }
     started = true;
     return DRUPE_OK;
+}
+
+drupe_status drupe_hold_prepare(void)
+{
+    pthread_mutex_lock(&lock);
+    drupe_status status = prepare_locked();
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+drupe_status drupe_hold_attend(int more)
+{
+    pthread_mutex_lock(&lock);
+    drupe_status status = more > 0 ? start_locked() : DRUPE_OK;
+    if (status == DRUPE_OK) atomic_fetch_add(&nothers, (unsigned)more);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 drupe_status drupe_hold_add(drupe_queue *queue)
@@ -315,16 +310,14 @@ void drupe_hold_stop(void)
     pthread_mutex_lock(&lock);
     uint64_t deadline = drupe_deadline(RETIRE_NS);
     while (started && queues && drupe_cond_wait_until(&changed, &lock, deadline)) {}
-    /* Work that is still held needs its threads; they stay and the library may be closed again later. */
-    bool stop = started && !queues && !first_job;
+    /* Work that is still held needs its thread; it stays and the library may be closed again later. */
+    bool stop = started && !queues && atomic_load(&nothers) == 0;
     if (stop) {
         stopping = true;
         started = false;
         pthread_cond_broadcast(&wake);
-        pthread_cond_broadcast(&job);
     }
     pthread_mutex_unlock(&lock);
-    if (!stop) return;
-    pthread_join(waiter, NULL);
-    pthread_join(worker, NULL);
+    drupe_worker_stop();
+    if (stop) pthread_join(waiter, NULL);
 }

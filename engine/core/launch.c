@@ -14,11 +14,12 @@
 #define UNMARKED_MOST  63u
 #define UNMARKED_BYTES (16u << 20)
 #define POLL_EVERY     8u
+#define REAP_MOST      16u /* of an out-of-order queue, where each has to be looked at */
 #define WAITS_INLINE   16u
 
 /* --- Readiness ------------------------------------------------------------------------------------------ */
 
-static drupe_phase settled_phase(const drupe_event *event)
+drupe_phase drupe_event_settled(const drupe_event *event)
 {
     drupe_phase phase;
     while ((phase = drupe_event_phase(event)) == DRUPE_PHASE_SETTLING) sched_yield();
@@ -30,7 +31,7 @@ drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight 
     drupe_readiness readiness = DRUPE_READY;
     for (size_t i = 0; i < flight->nwaits; i++) {
         const drupe_event *wait = flight->waits[i];
-        drupe_phase phase = settled_phase(wait);
+        drupe_phase phase = drupe_event_settled(wait);
         if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
         if (phase == DRUPE_PHASE_COMPLETE) continue;
         bool native = phase == DRUPE_PHASE_NATIVE && wait->queue->context == queue->context;
@@ -39,13 +40,15 @@ drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight 
     return readiness;
 }
 
-/* The events that the backend has to wait for; those of this queue are covered by its order and its guard. */
+/* The events that the backend has to wait for; those of an in-order queue are covered by its order and its
+ * guard. */
 static size_t native_waits(const drupe_queue *queue, const drupe_flight *flight, drupe_event **waits)
 {
     size_t count = 0;
     for (size_t i = 0; i < flight->nwaits; i++) {
         drupe_event *wait = flight->waits[i];
-        if (wait->queue != queue && drupe_event_phase(wait) != DRUPE_PHASE_COMPLETE) waits[count++] = wait;
+        if (wait->queue == queue && !drupe_queue_unordered(queue)) continue;
+        if (drupe_event_phase(wait) != DRUPE_PHASE_COMPLETE) waits[count++] = wait;
     }
     return count;
 }
@@ -65,7 +68,8 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
     case DRUPE_WORK_COPY: return backend->submit_copy(submit, work->dst, work->src, work->bytes);
     case DRUPE_WORK_FILL:
         return backend->submit_fill(submit, work->dst, work->src, work->pattern_size, work->bytes);
-    case DRUPE_WORK_BARRIER: return backend->submit_barrier(submit);
+    case DRUPE_WORK_BARRIER:
+    case DRUPE_WORK_MARK: return backend->submit_barrier(submit);
     case DRUPE_WORK_HOST: return backend->submit_host(submit, work->fn, work->user);
     case DRUPE_WORK_PREFETCH:
         if (!backend->submit_prefetch) return backend->submit_barrier(submit);
@@ -95,7 +99,7 @@ static void account_launch(drupe_queue *queue, drupe_flight *flight)
     }
     queue->unmarked = queue->unmarked_bytes = 0;
     atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_NATIVE, memory_order_release);
-    if (flight->fallible) queue->guard = flight->event;
+    if (flight->fallible && !drupe_queue_unordered(queue)) queue->guard = flight->event;
 }
 
 static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
@@ -195,13 +199,18 @@ static bool wants_event(drupe_queue *queue, const drupe_ticket *ticket)
     return queue->unmarked >= UNMARKED_MOST || queue->unmarked_bytes >= UNMARKED_BYTES;
 }
 
-static drupe_status hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
+bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
+{
+    return work->kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
+}
+
+drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
 {
     DRUPE_TRY(attach_event(queue, flight));
     DRUPE_TRY(drupe_flight_copy_work(flight, work));
+    if (drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
     DRUPE_TRY(drupe_hold_add(queue));
     flight->held = true;
-    if (!queue->held) queue->held = flight;
     for (size_t i = 0; i < flight->nwaits; i++) drupe_event_ask_notify(flight->waits[i]);
     return DRUPE_OK;
 }
@@ -217,7 +226,7 @@ static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
 {
     /* Behind held work a failed wait counts when its turn comes: what is held is not to be blamed for it. */
     for (size_t i = 0; !queue->held && i < flight->nwaits; i++) {
-        if (settled_phase(flight->waits[i]) == DRUPE_PHASE_FAILED) {
+        if (drupe_event_settled(flight->waits[i]) == DRUPE_PHASE_FAILED) {
             drupe_queue_blame(queue, flight->waits[i]->cause, flight->number);
             return drupe_cause_retain(flight->waits[i]->cause);
         }
@@ -236,9 +245,12 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
         drupe_cause_release(cause);
         return DRUPE_OK;
     }
-    bool emulated = work->kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
-    bool held = queue->held || emulated || drupe_flight_ready(queue, flight) != DRUPE_READY;
-    DRUPE_TRY(held ? hold(queue, flight, work) : drupe_flight_launch(queue, flight, work));
+    if (queue->held || drupe_work_emulated(queue, work) || drupe_flight_ready(queue, flight) != DRUPE_READY) {
+        DRUPE_TRY(drupe_flight_hold(queue, flight, work));
+        if (!queue->held) queue->held = flight;
+    } else {
+        DRUPE_TRY(drupe_flight_launch(queue, flight, work));
+    }
     drupe_flight_append(queue, flight);
     *over = false;
     return DRUPE_OK;
@@ -248,13 +260,18 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
                                   drupe_event **event, bool *over)
 {
     drupe_queue *queue = ticket->queue;
+    bool unordered = drupe_queue_unordered(queue);
     *over = true;
-    DRUPE_TRY(drupe_flight_load(flight, ticket));
+    /* One wait more than named: for the guard. */
+    DRUPE_TRY(drupe_flight_load(flight, ticket, unordered ? drupe_unordered_waits(queue, work) : 1));
     drupe_brief_take(&flight->brief, work);
     if (drupe_check_on()) DRUPE_TRY(drupe_check_submission(ticket, flight, work));
     drupe_trace_begin(queue, flight, work, ticket->bytes);
-    if (event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
-    DRUPE_TRY(place(queue, flight, work, over));
+    if (unordered || event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
+    if (unordered)
+        DRUPE_TRY(drupe_unordered_place(queue, flight, work, over));
+    else
+        DRUPE_TRY(place(queue, flight, work, over));
     if (*over && drupe_check_on()) drupe_check_skipped(flight->number);
     if (event) *event = drupe_event_retain(flight->event);
     return DRUPE_OK;
@@ -266,6 +283,7 @@ static drupe_flight *reap_sometimes(drupe_queue *queue)
     if (!head) return NULL;
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
     if (!known && ++queue->polls % POLL_EVERY) return NULL;
+    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
     return drupe_flight_reap(queue);
 }
 

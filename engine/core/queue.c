@@ -50,6 +50,7 @@ static void queue_destroy(drupe_queue *queue)
     free_records(queue->spare);
     free_records(atomic_exchange(&queue->returned, NULL));
     drupe_cause_release(atomic_exchange(&queue->cause, NULL));
+    drupe_cause_release(queue->breach);
     pthread_mutex_destroy(&queue->lock);
     drupe_slot *slot = queue->slot;
     drupe_device_release(queue->device);
@@ -188,7 +189,12 @@ void drupe_queue_settle(drupe_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     drupe_queue_flush_locked(queue);
-    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
+    drupe_flight *flight = queue->head;
+    if (drupe_queue_unordered(queue)) {
+        drupe_unordered_settle(queue);
+        flight = NULL;
+    }
+    for (; flight && flight != queue->held; flight = flight->next) {
         if (flight->event && !drupe_phase_over(drupe_event_poll_locked(flight->event))) break;
     }
     pthread_mutex_unlock(&queue->lock);
@@ -208,8 +214,10 @@ size_t drupe_queue_pending(drupe_queue *queue)
     size_t pending = 0;
     if (drupe_device_loss(queue->device)) return 0;
     pthread_mutex_lock(&queue->lock);
+    bool unordered = drupe_queue_unordered(queue);
+    if (unordered) pending = drupe_unordered_pending(queue);
     /* Silent work counts until something behind it is known to be complete. */
-    for (drupe_flight *flight = queue->head; flight; flight = flight->next) {
+    for (drupe_flight *flight = unordered ? NULL : queue->head; flight; flight = flight->next) {
         drupe_phase phase = flight->event ? drupe_event_phase(flight->event) : DRUPE_PHASE_NATIVE;
         if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven)
             pending = 0;
@@ -289,6 +297,7 @@ static void let_waiter_pass(drupe_queue *queue)
 /* DRUPE_OK when all is over, however it ended; or DRUPE_E_TIMEOUT, or why no mark could be made. */
 static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
 {
+    if (drupe_queue_unordered(queue)) return drupe_unordered_await(queue, deadline);
     drupe_event *mark = NULL;
     pthread_mutex_lock(&queue->lock);
     drupe_status status = drupe_queue_mark(queue, NULL, &mark);

@@ -97,7 +97,7 @@ static drupe_status run_steps(struct stage *stage, const drupe_place *dst, const
                               size_t bytes)
 {
     drupe_queue *queue = stage->ticket->queue;
-    drupe_work barrier = {.kind = DRUPE_WORK_BARRIER};
+    drupe_work barrier = {.kind = DRUPE_WORK_MARK};
     void *middle = stage->bounce;
     const void *from = src->pointer;
     if (!middle) middle = dst->pointer;

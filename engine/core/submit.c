@@ -297,7 +297,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     if (status == DRUPE_OK) status = check_args(s->queue, kernel, args, nargs, &refs);
     drupe_work work = {
         .kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .args = args, .nargs = nargs};
-    if (status == DRUPE_OK && range_empty(range)) work.kind = DRUPE_WORK_BARRIER;
+    if (status == DRUPE_OK && range_empty(range)) work.kind = DRUPE_WORK_MARK;
     if (status == DRUPE_OK) status = finish(s, &refs, &work, kernel->name, event);
     return end(s, kernel ? kernel->name : "kernel", &work, &refs, status);
 }
@@ -347,7 +347,7 @@ drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void 
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
     drupe_work work = {
-        .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_BARRIER, .dst = dst, .src = src, .bytes = bytes};
+        .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_MARK, .dst = dst, .src = src, .bytes = bytes};
     if (status == DRUPE_OK) status = submit_copy(s, &work, &refs, event);
     return end(s, "copy", &work, &refs, status);
 }
@@ -382,7 +382,7 @@ drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void 
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
     if (status == DRUPE_OK) status = check_fill(s, dst, pattern, pattern_size, bytes, &refs);
-    drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_BARRIER,
+    drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_MARK,
                        .dst = dst,
                        .src = pattern,
                        .pattern_size = pattern_size,
@@ -406,7 +406,7 @@ static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, con
         status =
             drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);
     }
-    if (work->bytes == 0) work->kind = DRUPE_WORK_BARRIER;
+    if (work->bytes == 0) work->kind = DRUPE_WORK_MARK;
     if (status == DRUPE_OK) status = finish(s, &refs, work, name, event);
     return end(s, name, work, &refs, status);
 }

@@ -10,6 +10,7 @@
 #include "drupe/program.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ void gate_destroy(struct gate *gate);
 drupe_event *submit_gate(drupe_queue *queue, struct gate *gate);
 /* A host function that fails with DRUPE_E_INVALID and this text. */
 #define PLANNED "planned failure"
+drupe_status fail_as_planned(void *user);
 drupe_event *submit_failure(drupe_queue *queue, const char *label);
 
 /* --- Cases ---------------------------------------------------------------------------------------------- */
@@ -107,6 +109,6 @@ typedef struct conformance_case {
 } conformance_case;
 extern const conformance_case cases_order[], cases_failure[], cases_keep[], cases_copy[], cases_device[],
     cases_memory[], cases_program[], cases_time[], cases_graph[], cases_library[], cases_trace[],
-    cases_check[];
+    cases_check[], cases_unordered[], cases_watch[];
 
 #endif

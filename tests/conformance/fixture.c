@@ -244,7 +244,7 @@ drupe_event *submit_gate(drupe_queue *queue, struct gate *gate)
     return event;
 }
 
-static drupe_status fail_as_planned(void *user)
+drupe_status fail_as_planned(void *user)
 {
     (void)user;
     return drupe_error_set(DRUPE_E_INVALID, PLANNED);

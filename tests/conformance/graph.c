@@ -100,7 +100,8 @@ static void open_graph(struct graph *graph, struct suite *suite, uint64_t seed, 
     for (size_t b = 0; b < graph->nbenches; b++) {
         struct bench *bench = graph->benches[b];
         for (size_t q = 0; q < QUEUES; q++) {
-            OK(drupe_queue_open(bench->context, bench->device, 0, &graph->queues[b][q]));
+            uint32_t flags = q % 2 ? DRUPE_QUEUE_OUT_OF_ORDER : DRUPE_QUEUE_DEFAULT;
+            OK(drupe_queue_open(bench->context, bench->device, flags, &graph->queues[b][q]));
         }
     }
     for (size_t i = 0; i < BUFFERS; i++) {

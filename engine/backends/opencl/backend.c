@@ -51,4 +51,6 @@ const drupe_backend drupe_backend_opencl = {
     .submit_copy = drupe_cl_submit_copy,
     .submit_fill = drupe_cl_submit_fill,
     .submit_barrier = drupe_cl_submit_barrier,
+    .submit_prefetch = drupe_cl_submit_prefetch,
+    .submit_advise = drupe_cl_submit_advise,
 };

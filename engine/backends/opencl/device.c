@@ -78,6 +78,10 @@ static void probe_intel(drupe_cl_device *device)
         caps->intel_kinds[kinds[i].kind] = access & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL;
     }
     if (!caps->intel_kinds[DRUPE_MEM_DEVICE]) return;
+    found.migrate =
+        (clEnqueueMigrateMemINTEL_fn)(uintptr_t)extension_function(device, "clEnqueueMigrateMemINTEL");
+    found.advise =
+        (clEnqueueMemAdviseINTEL_fn)(uintptr_t)extension_function(device, "clEnqueueMemAdviseINTEL");
     caps->intel = found;
     caps->tiers |= DRUPE_CL_TIER_INTEL;
 }
@@ -142,6 +146,8 @@ static void probe_code(drupe_cl_device *device, const char *extensions)
     caps->atomic64 = drupe_cl_has_word(extensions, "cl_khr_int64_base_atomics") &&
                      drupe_cl_has_word(extensions, "cl_khr_int64_extended_atomics");
     caps->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) && resolution > 0;
+    caps->unordered = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    caps->priorities = drupe_cl_has_word(extensions, "cl_khr_priority_hints");
     if (caps->version >= 21 && device->library->api.CreateProgramWithIL) {
         char *languages = drupe_cl_device_string(device, CL_DEVICE_IL_VERSION);
         caps->spirv = compiler && languages && strstr(languages, "SPIR-V");

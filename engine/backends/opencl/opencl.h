@@ -27,7 +27,7 @@ typedef struct drupe_cl_api {
 #undef DRUPE_CL_FN
 } drupe_cl_api;
 
-/* Intel's USM extension; all set or all NULL. */
+/* Intel's USM extension; all set or all NULL, but for the hints. */
 typedef struct drupe_cl_intel {
     clHostMemAllocINTEL_fn alloc_host;
     clDeviceMemAllocINTEL_fn alloc_device;
@@ -36,6 +36,8 @@ typedef struct drupe_cl_intel {
     clSetKernelArgMemPointerINTEL_fn set_arg;
     clEnqueueMemcpyINTEL_fn copy;
     clEnqueueMemFillINTEL_fn fill;
+    clEnqueueMigrateMemINTEL_fn migrate; /* or NULL */
+    clEnqueueMemAdviseINTEL_fn advise;   /* or NULL */
 } drupe_cl_intel;
 
 /* Values are bits in drupe_cl_caps.tiers; a lower value is preferred. */
@@ -67,6 +69,7 @@ typedef struct drupe_cl_caps {
     unsigned tiers;      /* drupe_cl_tier bits */
     bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
+    bool unordered, priorities;                  /* kinds of queues */
     unsigned bitcode; /* the LLVM version whose bitcode it takes as a binary, or 0 */
     uint64_t partition_kinds, partition_domains; /* DRUPE_FLAG()s of drupe_partition_kind, drupe_domain */
     cl_uint units;
@@ -119,7 +122,7 @@ typedef struct drupe_cl_queue {
     const drupe_cl_device *device; /* borrowed: the engine's queue holds them */
     const drupe_cl_context *context;
     cl_command_queue id;
-    bool profiling;
+    bool profiling, unordered;
     bool dirty; /* work was enqueued after `marker` */
     _Atomic(bool) unflushed;
     drupe_cl_mark marker; /* the last command that has an event, or one made to be waited for */
@@ -297,5 +300,8 @@ drupe_status drupe_cl_submit_copy(const drupe_submit *s, void *dst, const void *
 drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *pattern, size_t pattern_size,
                                   size_t bytes);
 drupe_status drupe_cl_submit_barrier(const drupe_submit *s);
+drupe_status drupe_cl_submit_prefetch(const drupe_submit *s, const void *pointer, size_t bytes);
+drupe_status drupe_cl_submit_advise(const drupe_submit *s, const void *pointer, size_t bytes,
+                                    uint32_t advice);
 
 #endif

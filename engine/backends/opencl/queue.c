@@ -1,19 +1,34 @@
-/* In-order queues.
+/* Queues.
+ *
+ * An out-of-order queue is the driver's where it has such queues, else an in-order one: core names all waits.
  *
  * clFinish cannot be given up, so a queue is waited for by its last command's event, or by a marker where
  * that has none. The marker is kept while the wait times out and nothing new comes, so that waiting in slices
  * does not pile up markers. */
 #include "opencl.h"
 
-static cl_command_queue create_native(const drupe_cl_device *device, const drupe_cl_context *context,
-                                      cl_command_queue_properties bits, cl_int *code)
+static cl_queue_properties priority(uint32_t flags)
 {
-    const drupe_cl_api *api = context->api;
-    if (device->caps.version >= 20 && api->CreateCommandQueueWithProperties) {
-        cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, bits, 0};
-        return api->CreateCommandQueueWithProperties(context->id, device->id, properties, code);
+    return flags & DRUPE_QUEUE_PRIORITY_HIGH ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
+}
+
+static cl_command_queue create_native(const drupe_cl_queue *queue, uint32_t flags, cl_int *code)
+{
+    const drupe_cl_device *device = queue->device;
+    const drupe_cl_api *api = queue->api;
+    cl_command_queue_properties bits = 0;
+    if (queue->profiling) bits |= CL_QUEUE_PROFILING_ENABLE;
+    if (queue->unordered) bits |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    if (device->caps.version < 20 || !api->CreateCommandQueueWithProperties) {
+        return api->CreateCommandQueue(queue->context->id, device->id, bits, code);
     }
-    return api->CreateCommandQueue(context->id, device->id, bits, code);
+    cl_queue_properties properties[5] = {CL_QUEUE_PROPERTIES, bits, 0};
+    bool prioritised = flags & (DRUPE_QUEUE_PRIORITY_LOW | DRUPE_QUEUE_PRIORITY_HIGH);
+    if (prioritised && device->caps.priorities) {
+        properties[2] = CL_QUEUE_PRIORITY_KHR;
+        properties[3] = priority(flags);
+    }
+    return api->CreateCommandQueueWithProperties(queue->context->id, device->id, properties, code);
 }
 
 drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags)
@@ -25,10 +40,10 @@ drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags)
     native->marker.api = native->api;
     native->marker.queue = native;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) && native->device->caps.profiling;
+    native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) && native->device->caps.unordered;
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
-    native->id = create_native(native->device, native->context,
-                               native->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+    native->id = create_native(native, flags, &code);
     drupe_signals_restore();
     if (code == CL_SUCCESS) return DRUPE_OK;
     native->id = NULL;
@@ -69,8 +84,10 @@ drupe_status drupe_cl_queue_flush(drupe_queue *queue)
 void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event)
 {
     atomic_store_explicit(&queue->unflushed, true, memory_order_release);
-    queue->dirty = !event;
-    if (!event) return;
+    /* The end of one command says nothing about the others of an out-of-order queue. */
+    queue->dirty = !event || queue->unordered;
+    if (event && queue->unordered) queue->api->ReleaseEvent(event);
+    if (queue->dirty) return;
     drupe_cl_mark_clear(&queue->marker);
     queue->marker.id = event;
 }

@@ -264,7 +264,7 @@ drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *
  * on a profiling queue, where it would show that command's times. */
 static bool barrier_is_there(const drupe_submit *s, drupe_cl_queue *queue)
 {
-    if (s->nwaits > 0) return false;
+    if (s->nwaits > 0 || queue->unordered) return false;
     if (!s->event) return true;
     if (queue->profiling || queue->dirty || !queue->marker.id) return false;
     if (queue->api->RetainEvent(queue->marker.id) != CL_SUCCESS) return false;
@@ -278,7 +278,48 @@ drupe_status drupe_cl_submit_barrier(const drupe_submit *s)
     if (barrier_is_there(s, queue)) return DRUPE_OK;
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
-    cl_int code = queue->api->EnqueueBarrierWithWaitList(queue->id, waits.count, waits.list,
-                                                         event_slot(s, queue, &waits));
+    /* On an out-of-order queue core names what stands behind a barrier. */
+    __typeof__(queue->api->EnqueueMarkerWithWaitList) enqueue =
+        queue->unordered ? queue->api->EnqueueMarkerWithWaitList : queue->api->EnqueueBarrierWithWaitList;
+    cl_int code = enqueue(queue->id, waits.count, waits.list, event_slot(s, queue, &waits));
     return finish(s, &waits, code, "a barrier");
+}
+
+/* --- Hints ---------------------------------------------------------------------------------------------- */
+
+/* A hint that the driver refuses is not an error: its place is taken by a barrier. */
+static drupe_status finish_hint(const drupe_submit *s, wait_list *waits, cl_int code)
+{
+    if (code == CL_SUCCESS) return finish(s, waits, code, "a hint");
+    free(waits->many);
+    return drupe_cl_submit_barrier(s);
+}
+
+drupe_status drupe_cl_submit_prefetch(const drupe_submit *s, const void *pointer, size_t bytes)
+{
+    drupe_cl_queue *queue = drupe_native(s->queue);
+    wait_list waits;
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_int code = CL_INVALID_OPERATION;
+    if (queue->context->tier == DRUPE_CL_TIER_INTEL && queue->context->intel.migrate) {
+        code = queue->context->intel.migrate(queue->id, pointer, bytes, 0, waits.count, waits.list,
+                                             event_slot(s, queue, &waits));
+    } else if (queue->context->tier > DRUPE_CL_TIER_INTEL && queue->device->caps.version >= 21 &&
+               queue->api->EnqueueSVMMigrateMem) {
+        code = queue->api->EnqueueSVMMigrateMem(queue->id, 1, &pointer, &bytes, 0, waits.count, waits.list,
+                                                event_slot(s, queue, &waits));
+    }
+    return finish_hint(s, &waits, code);
+}
+
+drupe_status drupe_cl_submit_advise(const drupe_submit *s, const void *pointer, size_t bytes, uint32_t advice)
+{
+    drupe_cl_queue *queue = drupe_native(s->queue);
+    if (queue->context->tier != DRUPE_CL_TIER_INTEL || !queue->context->intel.advise)
+        return drupe_cl_submit_barrier(s);
+    wait_list waits;
+    DRUPE_TRY(gather_waits(s, &waits));
+    cl_int code = queue->context->intel.advise(queue->id, pointer, bytes, advice, waits.count, waits.list,
+                                               event_slot(s, queue, &waits));
+    return finish_hint(s, &waits, code);
 }

@@ -225,7 +225,8 @@ typedef enum drupe_work_kind {
     DRUPE_WORK_BARRIER,
     DRUPE_WORK_HOST,
     DRUPE_WORK_PREFETCH,
-    DRUPE_WORK_ADVISE
+    DRUPE_WORK_ADVISE,
+    DRUPE_WORK_MARK /* nothing but an event in its place, such as a copy of no bytes */
 } drupe_work_kind;
 
 /* --- Errors nobody waited for -------------------------------------------------------------------------- */

@@ -1,0 +1,177 @@
+/* The second half of core.h, which includes it: the steps that a submission goes through, file by file. */
+#ifndef DRUPE_CORE_STEPS_H
+#define DRUPE_CORE_STEPS_H
+
+/* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
+
+/* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
+ * ticket's refs are taken, also on failure. */
+drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work,
+                                drupe_event **event) DRUPE_MUST_CHECK;
+
+typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_readiness;
+
+/* The following need the queue's lock. */
+/* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
+drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
+/* Give the flight to the waiter; the caller puts it on its list. */
+drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight,
+                               const drupe_work *work) DRUPE_MUST_CHECK;
+/* Whether core runs this work itself. */
+bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work);
+/* Until nobody is writing down how the event ended. */
+drupe_phase drupe_event_settled(const drupe_event *event);
+/* drupe_queue_doom() after a look at the queue's guard. */
+drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
+/* Hand the work to the backend. */
+drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
+                                 const drupe_work *work) DRUPE_MUST_CHECK;
+/* An event at the end of what was launched, retained: the last flight's own or a barrier's; NULL when there
+ * is no flight. `before`: a held flight to stop at, or NULL. */
+drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
+void drupe_queue_flush_locked(drupe_queue *queue);
+
+/* --- trace.c -------------------------------------------------------------------------------------------- */
+
+/* A small number for a device's filter string, for drupe_queue's `trace_device`; 0 when there are too many.
+ */
+uint32_t drupe_trace_device(const char *filter);
+/* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */
+void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
+                       size_t used);
+/* It was found to be over. The first call counts. Any thread. */
+void drupe_trace_end(uint64_t number, drupe_trace_status status);
+/* The same for several that were found at once, at drupe_ticks(). */
+void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks);
+/* The device's times of finished work. */
+void drupe_trace_times(uint64_t number, const drupe_times *times);
+/* One record; false when it is gone, or was never written. Async-signal-safe. */
+bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
+
+/* --- report.c ------------------------------------------------------------------------------------------- */
+
+/* The record of a flight that failed, without its cell; `queue` and `flight` may be NULL. */
+void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, const drupe_queue *queue,
+                            const drupe_flight *flight);
+/* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
+void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
+
+/* --- unordered.c: out-of-order queues ------------------------------------------------------------------- */
+
+static inline bool drupe_queue_unordered(const drupe_queue *queue)
+{
+    return (queue->flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
+}
+/* The following five need the queue's lock. */
+/* How many waits a submission gets beyond those that it names. */
+size_t drupe_unordered_waits(const drupe_queue *queue, const drupe_work *work);
+/* Launch or hold it; `*over` when it failed at once and the caller drops it. Its event is attached. */
+drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
+                                   bool *over) DRUPE_MUST_CHECK;
+/* Detach what is over, looking at `most` flights only. */
+drupe_flight *drupe_unordered_reap(drupe_queue *queue, size_t most);
+void drupe_unordered_settle(drupe_queue *queue);
+size_t drupe_unordered_pending(drupe_queue *queue);
+/* Until everything submitted so far is over. */
+drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_MUST_CHECK;
+/* The waiter's step: launch what can be. True when something moved. */
+bool drupe_unordered_serve(drupe_queue *queue);
+
+/* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
+
+/* The references that a submission gathers while it is checked. */
+typedef struct drupe_refs {
+    drupe_keep *list; /* `fixed`, or malloc'ed */
+    size_t count, capacity;
+    size_t bytes;   /* of memory among them */
+    bool passed_on; /* with a ticket: whoever has them tells of failures */
+    drupe_keep fixed[16];
+} drupe_refs;
+
+void drupe_refs_init(drupe_refs *refs);
+/* `object` is taken, also on failure. */
+drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *)) DRUPE_MUST_CHECK;
+/* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
+void drupe_refs_drop(drupe_refs *refs);
+/* The thread's last error refused this submission: its record for drupe_failure_last(). */
+void drupe_failure_refused(const drupe_submission *s, const char *label, const drupe_work *work,
+                           const drupe_refs *refs);
+/* drupe_memory_release() as the release function of a drupe_keep, by which memory is known among them. */
+void drupe_memory_unref(void *memory);
+
+/* One end of a copy; memory NULL: host memory. */
+typedef struct drupe_place {
+    void *pointer;
+    drupe_memory *memory;
+    bool foreign; /* it needs a queue of its own context */
+} drupe_place;
+
+/* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
+drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
+
+/* Whether the copy is one to host memory from a lost device that computes in host memory: it needs no device.
+ */
+bool drupe_loss_readable(const drupe_place *dst, const drupe_place *src);
+/* Make it, at once. `event` may be NULL. */
+drupe_status drupe_loss_copy(drupe_queue *queue, void *dst, const void *src, size_t bytes,
+                             drupe_event **event) DRUPE_MUST_CHECK;
+
+/* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
+drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
+
+/* --- queue.c -------------------------------------------------------------------------------------------- */
+
+/* Of a queue that the caller never saw: that its work is over tells the caller nothing. NULL-safe. */
+void drupe_queue_release_inside(drupe_queue *queue);
+void drupe_queue_inner_retain(drupe_queue *queue);
+void drupe_queue_inner_release(drupe_queue *queue);
+/* Look at what has finished without dropping anything. */
+void drupe_queue_settle(drupe_queue *queue);
+/* Wait until everything is over, whatever it ended like, and drop its references. */
+void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
+/* Push what was submitted to the hardware. */
+void drupe_queue_flush(drupe_queue *queue);
+/* The queue after `queue` (NULL: the first) with an inner reference; that of `queue` is given up. */
+drupe_queue *drupe_queue_walk(drupe_queue *queue);
+
+/* --- worker.c: threads for host functions --------------------------------------------------------------- */
+
+/* There is a worker. */
+drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
+/* Run job->run(job) on a worker; after drupe_worker_start(). Jobs may wait for each other: as long as all
+ * workers are busy more are started, up to 64. */
+void drupe_worker_post(drupe_job *job);
+/* End the threads, unless jobs are left. */
+void drupe_worker_stop(void);
+
+/* --- watch.c -------------------------------------------------------------------------------------------- */
+
+/* The waiter's step: move what is over to where it is taken from. `*poll` is set when a driver has some of
+ * the rest. */
+bool drupe_watch_serve(bool *poll);
+
+/* --- hold.c --------------------------------------------------------------------------------------------- */
+
+/* Give a queue with held work to the waiter; the queue's lock is held. */
+drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Something may have finished. */
+void drupe_hold_kick(void);
+/* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
+drupe_status drupe_hold_attend(int more) DRUPE_MUST_CHECK;
+/* Events that core itself ends can be waited for. */
+drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
+/* One look at a held flight: launch it, start its host function, or fail it. True when it is no longer held.
+ * The queue's lock is held. */
+bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
+/* Look at what a held flight waits for, without a lock. */
+void drupe_hold_poll(const drupe_flight *flight);
+/* Tell those who wait for a held event that it has changed. */
+void drupe_hold_announce(void);
+/* Until the event is neither held nor running in core, or the deadline passed (false). */
+bool drupe_hold_await(drupe_event *event, uint64_t deadline);
+/* End the threads; held work is over. */
+void drupe_hold_stop(void);
+
+#endif

@@ -1,0 +1,99 @@
+/* Threads for host functions of backends that have none.
+ *
+ * Host functions may wait for each other by means that the engine does not see, so a job never waits for a
+ * busy worker as long as another can be started. Workers stay until the library closes: a sleeping thread
+ * costs little, and starting one for every job would cost more than most jobs. */
+#include "core/core.h"
+
+#define MOST 64u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t some; /* there are jobs, or an end */
+static bool prepared, stopping;
+static pthread_t workers[MOST];
+static unsigned count, idle;
+static size_t queued;
+static drupe_job *first, *last;
+
+static drupe_job *next_job(void)
+{
+    idle++;
+    while (!first && !stopping) drupe_cond_wait_until(&some, &lock, UINT64_MAX);
+    idle--;
+    drupe_job *job = first;
+    if (!job) return NULL;
+    first = job->next;
+    if (!first) last = NULL;
+    queued--;
+    return job;
+}
+
+static void *worker_main(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (drupe_job *job = next_job(); job; job = next_job()) {
+        pthread_mutex_unlock(&lock);
+        job->run(job);
+        pthread_mutex_lock(&lock);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static drupe_status start_one(void)
+{
+    drupe_status status = drupe_thread_start(&workers[count], worker_main, NULL, "drupe-worker");
+    count += status == DRUPE_OK;
+    return status;
+}
+
+static drupe_status start_locked(void)
+{
+    if (!prepared) DRUPE_TRY(drupe_cond_init(&some));
+    prepared = true;
+    return count ? DRUPE_OK : start_one();
+}
+
+drupe_status drupe_worker_start(void)
+{
+    pthread_mutex_lock(&lock);
+    drupe_status status = start_locked();
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void drupe_worker_post(drupe_job *job)
+{
+    pthread_mutex_lock(&lock);
+    job->next = NULL;
+    if (last)
+        last->next = job;
+    else
+        first = job;
+    last = job;
+    queued++;
+    /* A thread that has just been started counts as busy until it has looked around: then there is one too
+     * many, which does no harm. Where no more can be had, the job waits for one of those that there are. */
+    bool grown = queued <= idle || count == MOST || start_one() == DRUPE_OK;
+    (void)grown;
+    pthread_cond_signal(&some);
+    pthread_mutex_unlock(&lock);
+}
+
+void drupe_worker_stop(void)
+{
+    pthread_mutex_lock(&lock);
+    unsigned ending = first || idle < count ? 0 : count;
+    if (ending) {
+        stopping = true;
+        pthread_cond_broadcast(&some);
+    }
+    pthread_mutex_unlock(&lock);
+    for (unsigned i = 0; i < ending; i++) pthread_join(workers[i], NULL);
+    if (!ending) return;
+    pthread_mutex_lock(&lock);
+    stopping = false;
+    count = 0;
+    pthread_mutex_unlock(&lock);
+}
