@@ -256,7 +256,7 @@ struct drupe_memory {
     drupe_context *context; /* retained */
     size_t size;            /* as asked for */
     drupe_mem_kind kind;
-    uint32_t site;
+    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
 };
 
 /* A zeroed piece of this pool, without references; freed with free(). NULL without memory. */

@@ -98,7 +98,8 @@ size_t drupe_pool_trim(drupe_device *device)
 
 static void describe(const drupe_memory *memory, drupe_holder *holder)
 {
-    *holder = (drupe_holder){.kind = memory->kind, .site = memory->site, .bytes = memory->size, .count = 1};
+    *holder = (drupe_holder){
+        .kind = memory->kind, .site = memory->site, .cell = memory->cell, .bytes = memory->size, .count = 1};
     snprintf(holder->filter, sizeof holder->filter, "%s", memory->queue->device->filter);
 }
 
@@ -123,6 +124,7 @@ static int by_place(const void *left, const void *right)
     const drupe_holder *a = left, *b = right;
     int order = strcmp(a->filter, b->filter);
     if (order == 0) order = (a->site > b->site) - (a->site < b->site);
+    if (order == 0) order = (a->cell > b->cell) - (a->cell < b->cell);
     return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
 }
 

@@ -31,6 +31,14 @@ static drupe_status wipe(drupe_memory *memory)
     return backend->mem_wipe(pool->context, pool->device, pool->kind, memory->base, memory->room);
 }
 
+static uint32_t cell_number(void)
+{
+    void *cell = drupe_core_cell();
+    uint32_t number = drupe_core_cell_number(cell);
+    drupe_core_cell_release(cell);
+    return number;
+}
+
 /* Hand out a piece that has no references; the last step, after which lookups find it. */
 static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, size_t bytes)
 {
@@ -40,6 +48,7 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     memory->kind = kind;
     memory->size = bytes;
     memory->site = drupe_core_site();
+    memory->cell = cell_number();
     atomic_fetch_add_explicit(&queue->slot->live, 1, memory_order_relaxed);
     atomic_store_explicit(&memory->object.references, 1, memory_order_release);
 }

@@ -46,8 +46,8 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
     if (!drupe_py_enter(state)) return -1;
     if (drupe_py_is_memory(state, object)) {
         drupe_memory *memory = ((drupe_py_memory *)object)->memory;
-        size_t size = drupe_memory_size(memory);
-        *array = (drupe_ext_array){.data = drupe_memory_pointer(memory),
+        size_t size = ((drupe_py_memory *)object)->nbytes;
+        *array = (drupe_ext_array){.data = drupe_py_memory_pointer(object),
                                    .queue = drupe_memory_queue(memory),
                                    .kind = (int)drupe_memory_kind(memory),
                                    .host = functions_reach(memory),

@@ -96,7 +96,7 @@ static int pointer_arg(drupe_py_state *state, const drupe_py_launch *launch, PyO
         queue = array->queue;
     } else if (drupe_py_is_memory(state, object)) {
         drupe_memory *memory = ((drupe_py_memory *)object)->memory;
-        value->pointer = drupe_memory_pointer(memory);
+        value->pointer = drupe_py_memory_pointer(object);
         queue = drupe_memory_queue(memory);
     } else if (object == Py_None) {
         value->pointer = NULL;

@@ -26,36 +26,47 @@ bool drupe_py_is_memory(const drupe_py_state *state, PyObject *object)
            drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMHost);
 }
 
-PyObject *drupe_py_memory_wrap(drupe_py_state *state, drupe_memory *memory)
+/* Takes the span's memory; `reference` is borrowed and may be NULL. */
+static PyObject *span_wrap(drupe_py_state *state, const drupe_py_span *span, PyObject *reference)
 {
-    PyObject *self = drupe_py_new(state, type_of_kind(drupe_memory_kind(memory)));
-    if (self == NULL)
-        drupe_memory_release(memory);
-    else
-        ((drupe_py_memory *)self)->memory = memory;
+    PyObject *self = drupe_py_new(state, type_of_kind(drupe_memory_kind(span->memory)));
+    if (self == NULL) {
+        drupe_memory_release(span->memory);
+        return NULL;
+    }
+    drupe_py_memory *memory = (drupe_py_memory *)self;
+    memory->memory = span->memory;
+    memory->offset = span->offset;
+    memory->nbytes = span->nbytes;
+    memory->reference = Py_XNewRef(reference);
     return self;
 }
 
-/* --- Making -------------------------------------------------------------------------------------------- */
-
-static drupe_memory *alloc(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, size_t nbytes,
-                           size_t alignment)
+PyObject *drupe_py_memory_wrap(drupe_py_state *state, drupe_memory *memory)
 {
-    drupe_memory *memory = NULL;
-    if (nbytes == 0) {
-        PyErr_SetString(PyExc_ValueError, "an allocation has at least 1 byte");
-        return NULL;
-    }
-    if (drupe_memory_alloc(queue, kind, nbytes, alignment, &memory) == DRUPE_OK) return memory;
-    drupe_py_raise_on(state, queue);
-    return NULL;
+    drupe_py_span span = {memory, 0, drupe_memory_size(memory)};
+    return span_wrap(state, &span, NULL);
 }
 
-/* Copy between memory and a host buffer, and wait. */
-static bool copy_host(drupe_py_state *state, drupe_memory *memory, PyObject *object, bool to_host)
+static drupe_py_place place_of(const drupe_py_span *span)
 {
-    drupe_queue *queue = drupe_memory_queue(memory);
-    drupe_py_place usm = {drupe_memory_pointer(memory), drupe_memory_size(memory), queue, NULL}, host;
+    return (drupe_py_place){(char *)drupe_memory_pointer(span->memory) + span->offset, span->nbytes,
+                            drupe_memory_queue(span->memory), NULL};
+}
+
+static drupe_py_span span_of(PyObject *self)
+{
+    const drupe_py_memory *memory = (drupe_py_memory *)self;
+    return (drupe_py_span){memory->memory, memory->offset, memory->nbytes};
+}
+
+/* --- Copies -------------------------------------------------------------------------------------------- */
+
+/* Copy between memory and a host buffer, and wait. */
+static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+{
+    drupe_py_place usm = place_of(span), host;
+    drupe_queue *queue = usm.queue;
     if (!drupe_py_place_arg(state, object, to_host, to_host ? "the destination" : "the source", &host))
         return false;
     size_t nbytes = to_host ? usm.nbytes : host.nbytes;
@@ -74,94 +85,162 @@ static bool copy_host(drupe_py_state *state, drupe_memory *memory, PyObject *obj
     return good;
 }
 
-/* The allocation behind an object with __sycl_usm_array_interface__, retained; NULL without an exception when
- * it has none. */
-static drupe_memory *memory_of_interface(drupe_py_state *state, PyObject *object)
+/* Copy other memory to the start of the span, and wait. */
+static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_py_place *src)
 {
-    PyObject *interface = PyObject_GetAttr(object, state->names[DRUPE_PY_NAME___sycl_usm_array_interface__]);
-    if (interface == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+    drupe_py_place dst = place_of(span);
+    drupe_event *event = NULL, *before = NULL;
+    bool good = src->nbytes <= dst.nbytes;
+    if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src->nbytes, dst.nbytes);
+    /* What still writes the source on another queue comes first. */
+    if (good && src->queue != NULL && src->queue != dst.queue) {
+        drupe_submission barrier = {.queue = src->queue};
+        good = drupe_submit_barrier(&barrier, &before) == DRUPE_OK;
+        if (!good) drupe_py_raise_on(state, src->queue);
+    }
+    drupe_queue *queue = dst.queue;
+    drupe_py_waits waits = {&before, before == NULL ? 0 : 1};
+    if (good) good = drupe_py_copy(state, queue, &waits, &dst, src, src->nbytes, &event);
+    drupe_py_place_clear(src);
+    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
+    if (event != NULL) drupe_event_release(event);
+    if (before != NULL) drupe_event_release(before);
+    return good;
+}
+
+/* --- Making -------------------------------------------------------------------------------------------- */
+
+static bool alloc(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, size_t nbytes,
+                  size_t alignment, drupe_py_span *span)
+{
+    *span = (drupe_py_span){NULL, 0, nbytes};
+    if (nbytes == 0) {
+        PyErr_SetString(PyExc_ValueError, "an allocation has at least 1 byte");
+        return false;
+    }
+    if (drupe_memory_alloc(queue, kind, nbytes, alignment, &span->memory) == DRUPE_OK) return true;
+    drupe_py_raise_on(state, queue);
+    return false;
+}
+
+typedef struct request {
+    drupe_queue *queue; /* retained; NULL: not given, and not needed yet */
+    PyObject *queue_arg, *device_arg;
+    drupe_mem_kind kind;
+    size_t alignment;
+    bool copy;
+} request;
+
+static bool request_queue(drupe_py_state *state, request *wanted, drupe_queue *fallback)
+{
+    wanted->queue = drupe_py_queue_arg(state, wanted->queue_arg, wanted->device_arg, fallback);
+    return wanted->queue != NULL;
+}
+
+/* A view of the memory behind an object, or a copy of it. `source` is taken. */
+static PyObject *make_of_memory(drupe_py_state *state, request *wanted, PyObject *object,
+                                drupe_py_span *source)
+{
+    if (!wanted->copy && drupe_memory_kind(source->memory) == wanted->kind)
+        return span_wrap(state, source, object);
+    drupe_py_span fresh = {NULL, 0, 0};
+    bool good = wanted->copy;
+    if (!good)
+        PyErr_Format(PyExc_ValueError,
+                     "the object's memory is of kind \"%s\" and cannot be viewed as \"%s\": give copy=True",
+                     drupe_mem_kind_name(drupe_memory_kind(source->memory)),
+                     drupe_mem_kind_name(wanted->kind));
+    good = good && request_queue(state, wanted, drupe_memory_queue(source->memory)) &&
+           alloc(state, wanted->queue, wanted->kind, source->nbytes, wanted->alignment, &fresh);
+    drupe_py_place place = place_of(source);
+    if (good) good = copy_device(state, &fresh, &place);
+    drupe_memory_release(source->memory);
+    if (good) return span_wrap(state, &fresh, NULL);
+    drupe_memory_release(fresh.memory);
+    return NULL;
+}
+
+static PyObject *make_of_buffer(drupe_py_state *state, const request *wanted, PyObject *object)
+{
+    drupe_py_place host;
+    drupe_py_span fresh;
+    if (!drupe_py_place_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
         return NULL;
-    }
-    drupe_memory *memory = NULL;
-    PyObject *data = PyDict_Check(interface) ? PyDict_GetItemString(interface, "data") : NULL;
-    if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) >= 1) {
-        void *pointer = PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0));
-        if (!PyErr_Occurred()) memory = drupe_memory_find(pointer);
-    }
-    if (memory == NULL && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError,
-                        "the object's __sycl_usm_array_interface__ does not point into memory "
-                        "that this process allocated with drupe");
-    Py_DECREF(interface);
-    return memory;
+    size_t nbytes = host.nbytes;
+    drupe_py_place_clear(&host);
+    if (!alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &fresh)) return NULL;
+    if (copy_host(state, &fresh, object, false)) return span_wrap(state, &fresh, NULL);
+    drupe_memory_release(fresh.memory);
+    return NULL;
 }
 
 /* Memory of a size, on the allocation of another object, or with the bytes of a buffer. */
-static drupe_memory *memory_make(drupe_py_state *state, PyObject *object, drupe_queue *queue,
-                                 drupe_mem_kind kind, size_t alignment)
+static PyObject *memory_make(drupe_py_state *state, PyObject *object, request *wanted)
 {
-    size_t nbytes = 0;
-    drupe_memory *memory = PyLong_Check(object) ? NULL : memory_of_interface(state, object);
-    if (memory != NULL) {
-        if (drupe_memory_kind(memory) == kind) return memory;
-        PyErr_Format(
-            PyExc_ValueError,
-            "the object's memory is of kind \"%s\" and cannot be viewed as \"%s\": allocate and copy",
-            drupe_mem_kind_name(drupe_memory_kind(memory)), drupe_mem_kind_name(kind));
-        drupe_memory_release(memory);
-        return NULL;
-    }
-    if (PyErr_Occurred()) return NULL;
+    drupe_py_span span = {NULL, 0, 0};
+    int found = PyLong_Check(object) ? 0 : drupe_py_interface_read(state, object, &span);
+    if (found < 0) return NULL;
+    if (found > 0) return make_of_memory(state, wanted, object, &span);
+    if (!request_queue(state, wanted, NULL)) return NULL;
     /* NumPy's integers are buffers too, but arrays of it are sequences. */
-    if (PyIndex_Check(object) && !PySequence_Check(object))
-        return drupe_py_size(object, "nbytes", &nbytes) ? alloc(state, queue, kind, nbytes, alignment) : NULL;
-    drupe_py_place host;
-    if (!drupe_py_place_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
+    bool number = PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object));
+    if (!number) return make_of_buffer(state, wanted, object);
+    size_t nbytes;
+    if (!drupe_py_size(object, "nbytes", &nbytes) ||
+        !alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &span))
         return NULL;
-    nbytes = host.nbytes;
-    drupe_py_place_clear(&host);
-    memory = alloc(state, queue, kind, nbytes, alignment);
-    if (memory != NULL && !copy_host(state, memory, object, false)) {
-        drupe_memory_release(memory);
-        return NULL;
+    return span_wrap(state, &span, NULL);
+}
+
+static const drupe_py_signature new_signature = {"MemoryUSM",
+                                                 1,
+                                                 1,
+                                                 5,
+                                                 {DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment,
+                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device,
+                                                  DRUPE_PY_NAME_copy}};
+
+static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe_mem_kind kind)
+{
+    request wanted = {.queue_arg = given[2], .device_arg = given[3], .kind = kind};
+    if (drupe_py_given(given[1]) && !drupe_py_size(given[1], "alignment", &wanted.alignment)) return NULL;
+    int copy = drupe_py_flag(given[4], 0);
+    if (copy < 0) return NULL;
+    wanted.copy = copy > 0;
+    PyObject *self = memory_make(state, given[0], &wanted);
+    drupe_queue_release(wanted.queue);
+    return self;
+}
+
+/* A call of the type, without a tuple and a dict in between; and __new__. */
+#define MEMORY_NEW(name, kind)                                                                               \
+    static PyObject *memory_call_##name(PyObject *type, PyObject *const *args, size_t nargsf,                \
+                                        PyObject *kwnames)                                                   \
+    {                                                                                                        \
+        drupe_py_state *state = drupe_py_state_of_type((PyTypeObject *)type);                                \
+        PyObject *given[5];                                                                                  \
+        Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);                                                       \
+        if (!drupe_py_enter(state) || !drupe_py_args(state, &new_signature, args, nargs, kwnames, given))    \
+            return NULL;                                                                                     \
+        return memory_new(state, given, kind);                                                               \
+    }                                                                                                        \
+    static PyObject *memory_new_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs)                 \
+    {                                                                                                        \
+        drupe_py_state *state = drupe_py_state_of_type(type);                                                \
+        PyObject *given[5];                                                                                  \
+        if (!drupe_py_enter(state) || !drupe_py_args_new(state, &new_signature, args, kwargs, given))        \
+            return NULL;                                                                                     \
+        return memory_new(state, given, kind);                                                               \
     }
-    return memory;
-}
+MEMORY_NEW(device, DRUPE_MEM_DEVICE)
+MEMORY_NEW(shared, DRUPE_MEM_SHARED)
+MEMORY_NEW(host, DRUPE_MEM_HOST)
 
-static PyObject *memory_new_kind(PyTypeObject *type, PyObject *args, PyObject *kwargs, drupe_mem_kind kind)
+void drupe_py_memory_init(drupe_py_state *state)
 {
-    static const drupe_py_signature signature = {
-        "MemoryUSM",
-        1,
-        1,
-        4,
-        {DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment, DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device}};
-    drupe_py_state *state = drupe_py_state_of_type(type);
-    PyObject *given[4];
-    size_t alignment = 0;
-    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
-    if (drupe_py_given(given[1]) && !drupe_py_size(given[1], "alignment", &alignment)) return NULL;
-    drupe_queue *queue = drupe_py_queue_arg(state, given[2], given[3], NULL);
-    if (queue == NULL) return NULL;
-    drupe_memory *memory = memory_make(state, given[0], queue, kind, alignment);
-    drupe_queue_release(queue);
-    return memory == NULL ? NULL : drupe_py_memory_wrap(state, memory);
-}
-
-static PyObject *memory_new_device(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    return memory_new_kind(type, args, kwargs, DRUPE_MEM_DEVICE);
-}
-
-static PyObject *memory_new_shared(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    return memory_new_kind(type, args, kwargs, DRUPE_MEM_SHARED);
-}
-
-static PyObject *memory_new_host(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    return memory_new_kind(type, args, kwargs, DRUPE_MEM_HOST);
+    state->types[DRUPE_PY_TYPE_MemoryUSMDevice]->tp_vectorcall = memory_call_device;
+    state->types[DRUPE_PY_TYPE_MemoryUSMShared]->tp_vectorcall = memory_call_shared;
+    state->types[DRUPE_PY_TYPE_MemoryUSMHost]->tp_vectorcall = memory_call_host;
 }
 
 static void memory_release(void *memory)
@@ -169,21 +248,36 @@ static void memory_release(void *memory)
     drupe_memory_release(memory);
 }
 
+static int memory_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((drupe_py_memory *)self)->reference);
+    return 0;
+}
+
+static int memory_clear(PyObject *self)
+{
+    Py_CLEAR(((drupe_py_memory *)self)->reference);
+    return 0;
+}
+
 static void memory_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     drupe_memory *memory = memory_of(self);
     drupe_py_type type = type_of_kind(drupe_memory_kind(memory));
+    Py_CLEAR(((drupe_py_memory *)self)->reference);
     if (!drupe_py_forked()) drupe_py_release_on(drupe_memory_queue(memory), memory_release, memory);
     drupe_py_free(self, type);
 }
 
-/* --- Copies -------------------------------------------------------------------------------------------- */
+/* --- Methods ------------------------------------------------------------------------------------------- */
 
 static PyObject *memory_from_host(PyObject *self, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of(self);
-    if (!drupe_py_enter(state) || !copy_host(state, memory_of(self), object, false)) return NULL;
+    drupe_py_span span = span_of(self);
+    if (!drupe_py_enter(state) || !copy_host(state, &span, object, false)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -191,40 +285,32 @@ static PyObject *memory_to_host(PyObject *self, PyObject *const *args, Py_ssize_
 {
     static const drupe_py_signature signature = {"copy_to_host", 1, 0, 1, {DRUPE_PY_NAME_obj}};
     drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_span span = span_of(self);
     PyObject *given[1];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    PyObject *target =
-        drupe_py_given(given[0])
-            ? Py_NewRef(given[0])
-            : PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)drupe_memory_size(memory_of(self)));
-    if (target != NULL && !copy_host(state, memory_of(self), target, true)) Py_CLEAR(target);
+    PyObject *target = drupe_py_given(given[0])
+                           ? Py_NewRef(given[0])
+                           : PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)span.nbytes);
+    if (target != NULL && !copy_host(state, &span, target, true)) Py_CLEAR(target);
     return target;
 }
 
 static PyObject *memory_from_device(PyObject *self, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of(self);
-    drupe_memory *memory = memory_of(self);
+    drupe_py_span span = span_of(self), other;
     if (!drupe_py_enter(state)) return NULL;
-    drupe_py_place dst = {drupe_memory_pointer(memory), drupe_memory_size(memory), drupe_memory_queue(memory),
-                          NULL},
-                   src;
-    if (!drupe_py_place_arg(state, object, false, "the source", &src)) return NULL;
-    drupe_event *event = NULL, *before = NULL;
-    bool good = src.nbytes <= dst.nbytes;
-    if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src.nbytes, dst.nbytes);
-    /* What still writes the source on another queue comes first. */
-    if (good && src.queue != NULL && src.queue != dst.queue) {
-        drupe_submission barrier = {.queue = src.queue};
-        good = drupe_submit_barrier(&barrier, &before) == DRUPE_OK;
-        if (!good) drupe_py_raise_on(state, src.queue);
+    drupe_py_place src;
+    bool ours = drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array);
+    int found = ours ? 0 : drupe_py_interface_read(state, object, &other);
+    if (found < 0) return NULL;
+    if (found > 0) {
+        src = place_of(&other);
+    } else if (!drupe_py_place_arg(state, object, false, "the source", &src)) {
+        return NULL;
     }
-    drupe_py_waits waits = {&before, before == NULL ? 0 : 1};
-    if (good) good = drupe_py_copy(state, dst.queue, &waits, &dst, &src, src.nbytes, &event);
-    drupe_py_place_clear(&src);
-    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event != NULL) drupe_event_release(event);
-    if (before != NULL) drupe_event_release(before);
+    bool good = copy_device(state, &span, &src);
+    if (found > 0) drupe_memory_release(other.memory);
     if (!good) return NULL;
     Py_RETURN_NONE;
 }
@@ -239,11 +325,10 @@ static PyObject *memory_memset(PyObject *self, PyObject *const *args, Py_ssize_t
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     if (given[0] != NULL && !drupe_py_scalar_bytes(given[0], DRUPE_SCALAR_U8, "val", byte, &size))
         return NULL;
-    drupe_memory *memory = memory_of(self);
-    drupe_submission submission = {.queue = drupe_memory_queue(memory), .label = "memset"};
+    drupe_submission submission = {.queue = drupe_memory_queue(memory_of(self)), .label = "memset"};
     drupe_event *event = NULL;
-    if (drupe_submit_fill(&submission, drupe_memory_pointer(memory), byte, 1, drupe_memory_size(memory),
-                          &event) != DRUPE_OK)
+    if (drupe_submit_fill(&submission, drupe_py_memory_pointer(self), byte, 1,
+                          ((drupe_py_memory *)self)->nbytes, &event) != DRUPE_OK)
         return drupe_py_raise_on(state, submission.queue);
     bool good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
     drupe_event_release(event);
@@ -256,14 +341,14 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
-    drupe_memory *memory = memory_of(self);
-    drupe_queue *queue = drupe_memory_queue(memory);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)drupe_memory_size(memory));
+    drupe_queue *queue = drupe_memory_queue(memory_of(self));
+    size_t nbytes = ((drupe_py_memory *)self)->nbytes;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
     if (bytes == NULL) return NULL;
     drupe_event *event = NULL;
     drupe_submission submission = {.queue = queue};
-    bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_memory_pointer(memory),
-                                  drupe_memory_size(memory), &event) == DRUPE_OK;
+    bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_py_memory_pointer(self),
+                                  nbytes, &event) == DRUPE_OK;
     if (!good)
         drupe_py_raise_on(state, queue);
     else
@@ -271,6 +356,55 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     if (event != NULL) drupe_event_release(event);
     if (!good) Py_CLEAR(bytes);
     return bytes;
+}
+
+/* Its bytes travel with it, and it comes back on the same device where there is one. */
+static PyObject *memory_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    PyObject *module = PyImport_ImportModule("drupe.memory");
+    PyObject *restore = module == NULL ? NULL : PyObject_GetAttrString(module, "_restore");
+    Py_XDECREF(module);
+    PyObject *bytes = restore == NULL ? NULL : memory_bytes(self, NULL);
+    if (bytes == NULL) {
+        Py_XDECREF(restore);
+        return NULL;
+    }
+    drupe_memory *memory = memory_of(self);
+    return Py_BuildValue("N(sNs)", restore, drupe_mem_kind_name(drupe_memory_kind(memory)), bytes,
+                         drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))));
+}
+
+/* Whether the memory may be used in the context that an argument stands for; -1 with an exception. */
+static int same_context(drupe_py_state *state, PyObject *self, PyObject *object)
+{
+    const drupe_context *context = drupe_queue_context(drupe_memory_queue(memory_of(self)));
+    if (!drupe_py_given(object)) return 1;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Context))
+        return ((drupe_py_context *)object)->context == context;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue))
+        return drupe_queue_context(((drupe_py_queue *)object)->queue) == context;
+    PyErr_Format(PyExc_TypeError, "a drupe.Context or drupe.Queue is expected, not %s",
+                 Py_TYPE(object)->tp_name);
+    return -1;
+}
+
+static PyObject *memory_get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"get_usm_type", 1, 0, 1, {DRUPE_PY_NAME_context}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    if (!drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    int same = same_context(state, self, given[0]);
+    if (same < 0) return NULL;
+    return PyUnicode_FromString(same ? drupe_mem_kind_name(drupe_memory_kind(memory_of(self))) : "unknown");
+}
+
+static PyObject *memory_sizeof(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromSize_t(sizeof(drupe_py_memory) + ((drupe_py_memory *)self)->nbytes);
 }
 
 /* --- Buffer protocol ----------------------------------------------------------------------------------- */
@@ -283,8 +417,8 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     if (!drupe_py_enter(state)) return -1;
     /* The reader expects to see what was submitted before. */
     if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return -1;
-    return PyBuffer_FillInfo(view, self, drupe_memory_pointer(memory), (Py_ssize_t)drupe_memory_size(memory),
-                             0, flags);
+    return PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
+                             (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
 }
 
 static int memory_refuse_buffer(PyObject *self, Py_buffer *view, int flags)
@@ -302,13 +436,13 @@ static int memory_refuse_buffer(PyObject *self, Py_buffer *view, int flags)
 
 static Py_ssize_t memory_length(PyObject *self)
 {
-    return (Py_ssize_t)drupe_memory_size(memory_of(self));
+    return (Py_ssize_t)((drupe_py_memory *)self)->nbytes;
 }
 
 static PyObject *memory_nbytes(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromSize_t(drupe_memory_size(memory_of(self)));
+    return PyLong_FromSize_t(((drupe_py_memory *)self)->nbytes);
 }
 
 static PyObject *memory_usm_type(PyObject *self, void *closure)
@@ -317,16 +451,10 @@ static PyObject *memory_usm_type(PyObject *self, void *closure)
     return PyUnicode_FromString(drupe_mem_kind_name(drupe_memory_kind(memory_of(self))));
 }
 
-static PyObject *memory_get_usm_type(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return memory_usm_type(self, NULL);
-}
-
 static PyObject *memory_pointer(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyLong_FromVoidPtr(drupe_memory_pointer(memory_of(self)));
+    return PyLong_FromVoidPtr(drupe_py_memory_pointer(self));
 }
 
 static PyObject *memory_queue(PyObject *self, void *closure)
@@ -343,6 +471,20 @@ static PyObject *memory_device(PyObject *self, void *closure)
     return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
 }
 
+static PyObject *memory_context(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_context *context = drupe_queue_context(drupe_memory_queue(memory_of(self)));
+    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
+}
+
+static PyObject *memory_reference(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *reference = ((drupe_py_memory *)self)->reference;
+    return Py_NewRef(reference == NULL ? Py_None : reference);
+}
+
 static PyObject *memory_interface(PyObject *self, void *closure)
 {
     (void)closure;
@@ -355,8 +497,8 @@ static PyObject *memory_repr(PyObject *self)
 {
     drupe_memory *memory = memory_of(self);
     return PyUnicode_FromFormat(
-        "<%s of %zu bytes on %s at %p>", Py_TYPE(self)->tp_name, drupe_memory_size(memory),
-        drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))), drupe_memory_pointer(memory));
+        "<%s of %zu bytes on %s at %p>", Py_TYPE(self)->tp_name, ((drupe_py_memory *)self)->nbytes,
+        drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))), drupe_py_memory_pointer(self));
 }
 
 static PyMethodDef memory_methods[] = {
@@ -374,8 +516,12 @@ static PyMethodDef memory_methods[] = {
      PyDoc_STR("memset($self, val=0)\n--\n\nSet every byte, and wait.")},
     {"tobytes", memory_bytes, METH_NOARGS, PyDoc_STR("tobytes($self)\n--\n\nAll bytes.")},
     {"__bytes__", memory_bytes, METH_NOARGS, PyDoc_STR("__bytes__($self)\n--\n\nAll bytes.")},
-    {"get_usm_type", memory_get_usm_type, METH_NOARGS,
-     PyDoc_STR("get_usm_type($self)\n--\n\n\"device\", \"shared\" or \"host\".")},
+    {"get_usm_type", (PyCFunction)(void (*)(void))memory_get_usm_type, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("get_usm_type($self, context=None)\n--\n\n"
+               "\"device\", \"shared\" or \"host\"; \"unknown\" to another Context or a Queue of one.")},
+    {"__reduce__", memory_reduce, METH_NOARGS, PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
+    {"__sizeof__", memory_sizeof, METH_NOARGS,
+     PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -385,6 +531,8 @@ static PyGetSetDef memory_getset[] = {
     {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
     {"device", memory_device, NULL, "The device of that queue.", NULL},
+    {"context", memory_context, NULL, "The context of that queue.", NULL},
+    {"reference_obj", memory_reference, NULL, "What it is a view of, or None.", NULL},
     {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
     {"__sycl_usm_array_interface__", memory_interface, NULL, "The description other libraries read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -392,11 +540,14 @@ static PyGetSetDef memory_getset[] = {
 
 #define MEMORY_TYPE(type, kind, sentence, getbuffer)                                                         \
     static PyType_Slot type##_slots[] = {                                                                    \
-        {Py_tp_doc, (void *)PyDoc_STR(                                                                       \
-                        #type "(nbytes_or_obj, *, alignment=0, queue=None, device=None)\n--\n\n" sentence)}, \
+        {Py_tp_doc,                                                                                          \
+         (void *)PyDoc_STR(                                                                                  \
+             #type                                                                                           \
+             "(nbytes_or_obj, *, alignment=0, queue=None, device=None, copy=False)\n--\n\n" sentence)},      \
         {Py_tp_new, DRUPE_PY_FUNCTION(memory_new_##kind)},                                                   \
         {Py_tp_dealloc, DRUPE_PY_FUNCTION(memory_dealloc)},                                                  \
-        {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},                                              \
+        {Py_tp_traverse, DRUPE_PY_FUNCTION(memory_traverse)},                                                \
+        {Py_tp_clear, DRUPE_PY_FUNCTION(memory_clear)},                                                      \
         {Py_tp_repr, DRUPE_PY_FUNCTION(memory_repr)},                                                        \
         {Py_tp_methods, memory_methods},                                                                     \
         {Py_tp_getset, memory_getset},                                                                       \
@@ -417,34 +568,3 @@ MEMORY_TYPE(MemoryUSMShared, shared, "Memory that moves between host and device;
             memory_getbuffer);
 MEMORY_TYPE(MemoryUSMHost, host, "Host memory that the device reads; it has the buffer protocol.",
             memory_getbuffer);
-
-/* --- Pools --------------------------------------------------------------------------------------------- */
-
-static PyObject *pool_stats(PyObject *module, PyObject *object)
-{
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    drupe_device *device = drupe_py_enter(state) ? drupe_py_device_arg(state, object) : NULL;
-    if (device == NULL) return NULL;
-    drupe_pool_stats stats;
-    drupe_pool_stats_of(device, &stats);
-    drupe_device_release(device);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "used", (unsigned long long)stats.used, "reserved",
-                         (unsigned long long)stats.reserved, "peak", (unsigned long long)stats.peak, "count",
-                         (unsigned long long)stats.count);
-}
-
-static PyObject *pool_trim(PyObject *module, PyObject *object)
-{
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    drupe_device *device = drupe_py_enter(state) ? drupe_py_device_arg(state, object) : NULL;
-    if (device == NULL) return NULL;
-    size_t given_back = drupe_pool_trim(device);
-    drupe_device_release(device);
-    return PyLong_FromSize_t(given_back);
-}
-
-PyMethodDef drupe_py_memory_functions[] = {
-    {"_pool_stats", pool_stats, METH_O, PyDoc_STR("The memory figures of a device.")},
-    {"_pool_trim", pool_trim, METH_O, PyDoc_STR("Give free blocks of a device back; the bytes given back.")},
-    {NULL, NULL, 0, NULL},
-};

@@ -104,6 +104,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
         state->types[i] = (PyTypeObject *)type;
         if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
     }
+    drupe_py_memory_init(state);
     return array_override(state);
 }
 
@@ -143,7 +144,7 @@ static int functions_init(PyObject *module)
 {
     PyMethodDef *const tables[] = {own_functions,
                                    drupe_py_device_functions,
-                                   drupe_py_memory_functions,
+                                   drupe_py_pool_functions,
                                    drupe_py_make_functions,
                                    drupe_py_task_functions,
                                    drupe_py_fault_functions,

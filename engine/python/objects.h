@@ -22,7 +22,15 @@ typedef struct drupe_py_event {
 
 typedef struct drupe_py_memory {
     PyObject_HEAD drupe_memory *memory; /* retained */
+    size_t offset, nbytes;              /* which bytes of it */
+    PyObject *reference;                /* what it is a view of, or NULL */
 } drupe_py_memory;
+
+static inline void *drupe_py_memory_pointer(PyObject *self)
+{
+    const drupe_py_memory *memory = (drupe_py_memory *)self;
+    return (char *)drupe_memory_pointer(memory->memory) + memory->offset;
+}
 
 typedef struct drupe_py_local {
     PyObject_HEAD size_t nbytes;
@@ -59,6 +67,14 @@ PyObject *drupe_py_context_wrap(drupe_py_state *state, drupe_context *context);
 PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue);
 PyObject *drupe_py_event_wrap(drupe_py_state *state, drupe_event *event);
 PyObject *drupe_py_memory_wrap(drupe_py_state *state, drupe_memory *memory);
+
+/* What an object with __sycl_usm_array_interface__ covers. */
+typedef struct drupe_py_span {
+    drupe_memory *memory; /* retained */
+    size_t offset, nbytes;
+} drupe_py_span;
+/* 1: found, 0: the object has no such attribute, -1: an exception is set. */
+int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_span *span);
 
 bool drupe_py_is_memory(const drupe_py_state *state, PyObject *object);
 

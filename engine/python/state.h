@@ -204,7 +204,7 @@ bool drupe_py_used(void);
 /* Functions of the module that live in other files; arrays end with a NULL name. */
 extern PyMethodDef drupe_py_array_functions[];
 extern PyMethodDef drupe_py_make_functions[];
-extern PyMethodDef drupe_py_memory_functions[];
+extern PyMethodDef drupe_py_pool_functions[];
 extern PyMethodDef drupe_py_device_functions[];
 extern PyMethodDef drupe_py_task_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
@@ -214,6 +214,7 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state);
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state);
 int drupe_py_link_init(PyObject *module, drupe_py_state *state);
+void drupe_py_memory_init(drupe_py_state *state);
 int drupe_py_ext_init(PyObject *module, drupe_py_state *state);
 /* Whether the kernel's handler asks drupe_py_fault_claim(), which is what the link's set_fault_claim() takes.
  */

@@ -41,10 +41,10 @@ bool drupe_py_place_arg(drupe_py_state *state, PyObject *object, bool writable, 
 {
     *place = (drupe_py_place){NULL, 0, NULL, NULL};
     if (drupe_py_is_memory(state, object)) {
-        drupe_memory *memory = ((drupe_py_memory *)object)->memory;
-        place->pointer = drupe_memory_pointer(memory);
-        place->nbytes = drupe_memory_size(memory);
-        place->queue = drupe_memory_queue(memory);
+        const drupe_py_memory *memory = (drupe_py_memory *)object;
+        place->pointer = drupe_py_memory_pointer(object);
+        place->nbytes = memory->nbytes;
+        place->queue = drupe_memory_queue(memory->memory);
         return true;
     }
     if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return place_host(object, writable, what, place);

@@ -101,12 +101,12 @@ DRUPE_API size_t drupe_pool_trim(drupe_device *device);
 typedef struct drupe_holder {
     char filter[64]; /* of the device they were made for */
     drupe_mem_kind kind;
-    uint32_t site;
+    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
     uint64_t bytes, count;
 } drupe_holder;
 
 /* The holders of a root device's memory (NULL: of every device's), those with most bytes first, at most
- * `capacity`. `merge`: one holder per device, kind and site; else one per allocation. Returns how many there
+ * `capacity`. `merge`: one holder per device, kind, site and cell; else one per allocation. Returns how many there
  * are. */
 DRUPE_API size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_holder *holders,
                                       size_t capacity);
