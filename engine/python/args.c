@@ -156,7 +156,14 @@ drupe_device *drupe_py_device_arg(drupe_py_state *state, PyObject *object)
     const char *filter = NULL;
     if (object != NULL && drupe_py_is(state, object, DRUPE_PY_TYPE_Device))
         return drupe_device_retain(((drupe_py_device *)object)->device);
-    if (drupe_py_given(object)) {
+    if (!drupe_py_given(object)) {
+        PyObject *chosen = NULL;
+        if (PyContextVar_Get(state->chosen, NULL, &chosen) < 0) return NULL;
+        if (chosen != NULL && drupe_py_is(state, chosen, DRUPE_PY_TYPE_Device))
+            device = drupe_device_retain(((drupe_py_device *)chosen)->device);
+        Py_XDECREF(chosen);
+        if (device != NULL) return device;
+    } else {
         if (!PyUnicode_Check(object)) {
             PyErr_Format(
                 PyExc_TypeError,

@@ -37,7 +37,8 @@ bool drupe_py_timeout(PyObject *object, uint64_t *timeout_ns);
 /* "device", "shared", "host"; NULL and None leave *kind alone. */
 bool drupe_py_mem_kind(PyObject *object, drupe_mem_kind *kind);
 
-/* A Device, a filter string or None (the default device). Retained. */
+/* A Device, a filter string or None: the device of `with drupe.device(...)`, else the default one. Retained.
+ */
 drupe_device *drupe_py_device_arg(drupe_py_state *state, PyObject *object);
 /* What device= and queue= select together: the queue given, else the default queue of the device given (a
  * Device, filter, Queue or array), else `fallback` (borrowed, may be NULL), else the default device's queue.

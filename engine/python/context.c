@@ -1,4 +1,5 @@
 /* drupe.Context: what owns memory and programs for a list of devices. */
+#include "device_info.h"
 #include "error.h"
 #include "objects.h"
 #include "wait.h"
@@ -105,6 +106,53 @@ static PyObject *context_device_count(PyObject *self, void *closure)
     return PyLong_FromSize_t(drupe_context_device_count(context_of(self)));
 }
 
+static PyObject *context_get_devices(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return context_devices(self, NULL);
+}
+
+static PyObject *context_platform(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_device *first = drupe_context_device(context_of(self), 0);
+    PyObject *device = drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(first));
+    PyObject *platform = device == NULL ? NULL : PyObject_GetAttrString(device, "platform");
+    Py_XDECREF(device);
+    return platform;
+}
+
+/* What all devices can do; None when one of them does not tell. */
+static PyObject *context_words(PyObject *self, void *closure)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_info key = (drupe_info)(intptr_t)closure;
+    uint64_t all = UINT64_MAX;
+    if (!drupe_py_enter(state)) return NULL;
+    for (size_t i = 0; i < drupe_context_device_count(context_of(self)); i++) {
+        drupe_device *device = drupe_context_device(context_of(self), i);
+        uint64_t bits = 0;
+        drupe_status status = drupe_device_info(device, key, &bits, sizeof bits, NULL);
+        if (status == DRUPE_E_UNSUPPORTED) Py_RETURN_NONE;
+        if (status != DRUPE_OK) return drupe_py_raise(state, device);
+        all &= bits;
+    }
+    return drupe_py_words(state, key, all);
+}
+
+static PyObject *context_name(PyObject *self, void *closure)
+{
+    (void)self;
+    (void)closure;
+    return PyUnicode_FromString("Context");
+}
+
+static PyObject *context_address(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromVoidPtr(context_of(self));
+}
+
 static PyObject *context_repr(PyObject *self)
 {
     PyObject *devices = context_devices(self, NULL);
@@ -113,9 +161,28 @@ static PyObject *context_repr(PyObject *self)
     return text;
 }
 
+static PyMethodDef context_methods[] = {
+    {"get_devices", context_get_devices, METH_NOARGS,
+     PyDoc_STR("get_devices($self)\n--\n\nThe devices of the context.")},
+    {"addressof_ref", context_address, METH_NOARGS,
+     PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's context, for extensions in C.")},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyGetSetDef context_getset[] = {
     {"devices", context_devices, NULL, "The devices of the context.", NULL},
     {"device_count", context_device_count, NULL, "How many there are.", NULL},
+    {"__name__", context_name, NULL, "The name of the class.", NULL},
+    {"platform", context_platform, NULL, "The drupe.Platform of its devices.", NULL},
+    {"sycl_platform", context_platform, NULL, "The same.", NULL},
+    {"atomic_memory_order_capabilities", context_words, NULL, "Memory orders of atomic operations.",
+     (void *)(intptr_t)DRUPE_INFO_ATOMIC_ORDERS},
+    {"atomic_fence_order_capabilities", context_words, NULL, "Memory orders of fences.",
+     (void *)(intptr_t)DRUPE_INFO_FENCE_ORDERS},
+    {"atomic_memory_scope_capabilities", context_words, NULL, "Memory scopes of atomic operations.",
+     (void *)(intptr_t)DRUPE_INFO_ATOMIC_SCOPES},
+    {"atomic_fence_scope_capabilities", context_words, NULL, "Memory scopes of fences.",
+     (void *)(intptr_t)DRUPE_INFO_FENCE_SCOPES},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -129,6 +196,7 @@ static PyType_Slot context_slots[] = {
     {Py_tp_richcompare, DRUPE_PY_FUNCTION(context_compare)},
     {Py_tp_hash, DRUPE_PY_FUNCTION(context_hash)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(context_repr)},
+    {Py_tp_methods, context_methods},
     {Py_tp_getset, context_getset},
     {0, NULL},
 };

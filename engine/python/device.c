@@ -73,16 +73,42 @@ static PyObject *device_get_info(PyObject *self, void *closure)
     return drupe_py_info_value(state, device_of(self), (drupe_info)(intptr_t)closure);
 }
 
+/* Properties that are no keys of the engine, for info(). */
+static const char *const computed[] = {
+    "filter_string",
+    "backend",
+    "device_type",
+    "default_selector_score",
+    "is_cpu",
+    "is_gpu",
+    "is_accelerator",
+    "has_aspect_cpu",
+    "has_aspect_gpu",
+    "has_aspect_accelerator",
+    "has_aspect_custom",
+    "has_aspect_usm_device_allocations",
+    "has_aspect_usm_host_allocations",
+    "has_aspect_usm_shared_allocations",
+    "max_work_item_sizes1d",
+    "max_work_item_sizes2d",
+    "max_work_item_sizes3d",
+};
+
 static PyObject *device_info(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *result = drupe_py_enter(state) ? PyDict_New() : NULL;
-    for (int key = 0; result != NULL && key < DRUPE_INFO_COUNT; key++) {
-        PyObject *value = drupe_py_info_value(state, device_of(self), (drupe_info)key);
-        if (value == NULL || PyDict_SetItemString(result, drupe_info_name((drupe_info)key), value) < 0)
-            Py_CLEAR(result);
+    const char *names[DRUPE_INFO_COUNT + sizeof computed / sizeof *computed];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof computed / sizeof *computed; i++) names[count++] = computed[i];
+    for (int key = 0; key < DRUPE_INFO_COUNT; key++) names[count++] = drupe_info_name((drupe_info)key);
+    for (size_t i = 0; result != NULL && i < count; i++) {
+        PyObject *name = PyUnicode_InternFromString(names[i]);
+        PyObject *value = name == NULL ? NULL : PyObject_GetAttr(self, name);
+        if (value == NULL || PyDict_SetItem(result, name, value) < 0) Py_CLEAR(result);
         Py_XDECREF(value);
+        Py_XDECREF(name);
     }
     return result;
 }
@@ -153,6 +179,94 @@ static PyObject *device_get_queue(PyObject *self, void *closure)
     return drupe_py_queue_wrap(state, queue);
 }
 
+static PyObject *device_get_name(PyObject *self, void *closure)
+{
+    (void)self;
+    (void)closure;
+    return PyUnicode_FromString("Device");
+}
+
+static PyObject *device_get_none(PyObject *self, void *closure)
+{
+    (void)self;
+    (void)closure;
+    Py_RETURN_NONE;
+}
+
+/* The first entries of max_work_item_sizes; None where a range cannot have so many dimensions. */
+static PyObject *device_get_sizes(PyObject *self, void *closure)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    Py_ssize_t dims = (Py_ssize_t)(intptr_t)closure;
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_device_number(device_of(self), DRUPE_INFO_MAX_WORK_ITEM_DIMS, 0) < (uint64_t)dims)
+        Py_RETURN_NONE;
+    PyObject *sizes = drupe_py_info_value(state, device_of(self), DRUPE_INFO_MAX_WORK_ITEM_SIZES);
+    PyObject *some = sizes == NULL || sizes == Py_None ? Py_XNewRef(sizes) : PyTuple_GetSlice(sizes, 0, dims);
+    Py_XDECREF(sizes);
+    return some;
+}
+
+/* --- What is written in Python ------------------------------------------------------------------------- */
+
+/* drupe._device has functions of the names of methods and properties; the device is their first argument. */
+static PyObject *in_python(const char *name)
+{
+    PyObject *module = PyImport_ImportModule("drupe._device");
+    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, name);
+    Py_XDECREF(module);
+    return function;
+}
+
+static PyObject *device_get_in_python(PyObject *self, void *closure)
+{
+    PyObject *function = in_python(closure);
+    PyObject *value = function == NULL ? NULL : PyObject_CallOneArg(function, self);
+    Py_XDECREF(function);
+    return value;
+}
+
+static PyObject *call_in_python(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
+{
+    PyObject *function = in_python(name);
+    PyObject *first = function == NULL ? NULL : PyTuple_Pack(1, self);
+    PyObject *all = first == NULL ? NULL : PySequence_Concat(first, args);
+    PyObject *result = all == NULL ? NULL : PyObject_Call(function, all, kwargs);
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    Py_XDECREF(function);
+    return result;
+}
+
+#define METHODS_IN_PYTHON(X)                                                                                 \
+    X(print_device_info, "print_device_info($self)\n--\n\nPrint the properties that matter most.")           \
+    X(component_devices, "component_devices($self)\n--\n\nThe devices that a composite one is made of.")     \
+    X(can_access_peer, "can_access_peer($self, peer, value=\"access_supported\")\n--\n\n"                    \
+                       "Whether kernels of this device may use (\"access_supported\") or combine "           \
+                       "(\"atomics_supported\") device memory of `peer`.")                                   \
+    X(enable_peer_access, "enable_peer_access($self, peer)\n--\n\nLet kernels use device memory of `peer`.") \
+    X(disable_peer_access, "disable_peer_access($self, peer)\n--\n\nTake that back.")                        \
+    X(get_filter_string, "get_filter_string($self, include_backend=True, include_device_type=True)\n--\n\n"  \
+                         "A filter that selects this device, without the parts not wanted.")                 \
+    X(get_unpartitioned_parent_device,                                                                       \
+      "get_unpartitioned_parent_device($self)\n--\n\nThe whole device that this one is a part of.")          \
+    X(get_device_id, "get_device_id($self)\n--\n\nThe number of the whole device among all of them.")        \
+    X(can_compile, "can_compile($self, language)\n--\n\nWhether programs may be written in \"opencl\" "      \
+                   "(\"ocl\"), \"spirv\" (\"spv\") or \"sycl\".")
+
+#define METHOD_FUNCTION(name, doc)                                                                           \
+    static PyObject *device_##name(PyObject *self, PyObject *args, PyObject *kwargs)                         \
+    {                                                                                                        \
+        return call_in_python(self, #name, args, kwargs);                                                    \
+    }
+METHODS_IN_PYTHON(METHOD_FUNCTION)
+
+static PyObject *device_address(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromVoidPtr(device_of(self));
+}
+
 /* --- Dividing ------------------------------------------------------------------------------------------ */
 
 static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t count)
@@ -170,8 +284,24 @@ static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t co
     return list;
 }
 
+/* A word of partition_affinity_domain. */
+static bool domain_arg(PyObject *object, drupe_partition *partition)
+{
+    const char *word = PyUnicode_AsUTF8(object);
+    int domain = word == NULL ? -1 : drupe_info_find_word(DRUPE_INFO_PARTITION_DOMAINS, word);
+    *partition = (drupe_partition){.kind = DRUPE_SPLIT_AFFINITY, .domain = (drupe_domain)domain};
+    if (domain > DRUPE_DOMAIN_NONE) return true;
+    if (word != NULL)
+        PyErr_Format(PyExc_ValueError,
+                     "partition is a number, a sequence of numbers, or one of \"numa\", \"L4_cache\", "
+                     "\"L3_cache\", \"L2_cache\", \"L1_cache\", \"next_partitionable\", not %R",
+                     object);
+    return false;
+}
+
 static bool partition_arg(PyObject *object, uint32_t *units, drupe_partition *partition)
 {
+    if (PyUnicode_Check(object)) return domain_arg(object, partition);
     size_t sizes[DRUPE_MAX_DIMS * 16];
     int count = drupe_py_sizes(object, "partition", sizes, (int)(sizeof sizes / sizeof *sizes));
     if (count < 0) return false;
@@ -216,15 +346,33 @@ static PyMethodDef device_methods[] = {
      PyDoc_STR(
          "create_sub_devices($self, partition)\n--\n\n"
          "Divide the device: an integer gives as many sub-devices of that many compute units as there are, "
-         "a sequence one sub-device of each number of units.")},
+         "a sequence one sub-device of each number of units, a word one for each domain that its units "
+         "share: "
+         "\"numa\", \"L3_cache\", ..., or \"next_partitionable\", the first that divides it.")},
+#define METHOD_ENTRY(name, doc)                                                                              \
+    {#name, (PyCFunction)(void (*)(void))device_##name, METH_VARARGS | METH_KEYWORDS, PyDoc_STR(doc)},
+    METHODS_IN_PYTHON(METHOD_ENTRY)
+#undef METHOD_ENTRY
+        {"addressof_ref", device_address, METH_NOARGS,
+         PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's device, for extensions in C.")},
     {"info", device_info, METH_NOARGS,
      PyDoc_STR("info($self)\n--\n\nAll properties as a dict; None where one means nothing on this device.")},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef device_getset[] = {
-    {"backend", device_get_backend, NULL, "\"host\" or \"opencl\".", NULL},
-    {"device_type", device_get_type, NULL, "\"cpu\", \"gpu\", \"accelerator\" or \"custom\".", NULL},
+    {"__name__", device_get_name, NULL, "The name of the class.", NULL},
+    {"backend", device_get_backend, NULL, "A member of drupe.backend_type: host or opencl.", NULL},
+    {"device_type", device_get_type, NULL, "A member of drupe.device_type.", NULL},
+    {"platform", device_get_in_python, NULL, "The drupe.Platform that offers it.", (void *)"platform"},
+    {"sycl_platform", device_get_in_python, NULL, "The same.", (void *)"platform"},
+    {"composite_device", device_get_none, NULL, "The device this is a component of, or None.", NULL},
+    {"max_work_item_sizes1d", device_get_sizes, NULL, "Most work-items of a group of one dimension.",
+     (void *)(intptr_t)1},
+    {"max_work_item_sizes2d", device_get_sizes, NULL, "Most work-items of a group of two dimensions.",
+     (void *)(intptr_t)2},
+    {"max_work_item_sizes3d", device_get_sizes, NULL, "Most work-items of a group of three dimensions.",
+     (void *)(intptr_t)3},
     {"filter_string", device_get_filter, NULL, "The filter that selects this device again.", NULL},
     {"is_cpu", device_is_type, NULL, "Whether it is a CPU.", (void *)(intptr_t)DRUPE_DEVICE_CPU},
     {"is_gpu", device_is_type, NULL, "Whether it is a GPU.", (void *)(intptr_t)DRUPE_DEVICE_GPU},

@@ -131,6 +131,14 @@ static int look_init(drupe_py_state *state)
     return state->look == NULL ? -1 : 0;
 }
 
+/* One for each thread and task, as context variables are. Set by drupe.device, read by drupe_py_device_arg().
+ */
+static int chosen_init(PyObject *module, drupe_py_state *state)
+{
+    state->chosen = PyContextVar_New("drupe.device", NULL);
+    return state->chosen == NULL ? -1 : PyModule_AddObjectRef(module, "_chosen_device", state->chosen);
+}
+
 static int names_init(drupe_py_state *state)
 {
     for (int i = 0; i < DRUPE_PY_NAME_COUNT; i++) {
@@ -163,7 +171,9 @@ static int module_exec(PyObject *module)
         return -1;
     }
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (names_init(state) < 0 || look_init(state) < 0 || drupe_py_errors_init(module, state) < 0) return -1;
+    if (names_init(state) < 0 || look_init(state) < 0 || chosen_init(module, state) < 0 ||
+        drupe_py_errors_init(module, state) < 0)
+        return -1;
     state->times = PyStructSequence_NewType(&times_desc);
     if (state->times == NULL || PyModule_AddType(module, state->times) < 0) return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
@@ -187,6 +197,7 @@ static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *
         {state->dtypes, DRUPE_DTYPE_COUNT},
         {state->operations, DRUPE_OP_COUNT},
         {&state->numpy_generic, 1},
+        {&state->chosen, 1},
         {&state->enums, 1},
         {&state->look, 1},
     };

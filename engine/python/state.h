@@ -143,6 +143,7 @@ typedef struct drupe_py_state {
     PyObject *dtypes[DRUPE_DTYPE_COUNT];
     PyObject *operations[DRUPE_OP_COUNT + 1]; /* by drupe_op; one more, so that no table makes it empty */
     PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
+    PyObject *chosen;                         /* the ContextVar of `with drupe.device(...)` */
     PyObject *enums;                          /* the module drupe.enums once it was needed, else NULL */
     PyObject *look;                 /* a Python function that does nothing: see interrupted() of wait.c */
     int slots[DRUPE_PY_SLOT_COUNT]; /* drupe_op, or -1 when the table lacks the operation */

@@ -2,6 +2,7 @@
 
     import drupe
     drupe.devices()                        what this machine has
+    with drupe.device("gpu"):              the device of what follows
     queue = drupe.Queue("gpu")             a queue of one's own; drupe.queue("gpu") is the device's default one
     import drupe.array as da               arrays on a device
     import drupe.memory, drupe.program     memory by the byte, kernels from source text
@@ -17,14 +18,28 @@ _ERRORS = ("BuildError", "BusyError", "CancelledError", "DependencyError", "Devi
            "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError",
            "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
 _ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices"))
+# Names that are written in Python, by the module they live in.
+_WRITTEN = {name: module for module, names in {
+    "choice": ("device", "get_composite_devices", "get_device_cached_queue", "get_devices", "get_num_devices",
+               "has_accelerator_devices", "has_cpu_devices", "has_gpu_devices", "select_accelerator_device",
+               "select_cpu_device", "select_default_device", "select_device_with_aspects", "select_gpu_device"),
+    "enums": ("backend_type", "device_type", "event_status_type", "fp_config", "global_mem_cache_type",
+              "local_mem_type", "memory_order", "memory_scope", "partition_affinity_domain", "partition_property"),
+    "platforms": ("Platform", "get_platforms", "lsplatform"),
+    "timer": ("HostDeviceDuration", "Timer"),
+}.items() for name in names}
 _MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
 
-__all__ = sorted(_ENGINE | _MODULES | {"get_include", "queue", "synchronize"})
+__all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize"})
 
 
 def __getattr__(name):
     if name in _ENGINE:
         value = getattr(importlib.import_module("drupe._engine"), name)
+        globals()[name] = value
+        return value
+    if name in _WRITTEN:
+        value = getattr(importlib.import_module("drupe." + _WRITTEN[name]), name)
         globals()[name] = value
         return value
     if name in _MODULES:
@@ -43,8 +58,7 @@ def get_include():
 
 def queue(device=None):
     """The default queue of a device: the same one at each call, and the one that arrays on the device use."""
-    engine = importlib.import_module("drupe._engine")
-    return (device if isinstance(device, engine.Device) else engine.Device(device)).queue
+    return importlib.import_module("drupe._engine").Device(device).queue
 
 
 def synchronize(device=None):

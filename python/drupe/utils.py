@@ -1,14 +1,26 @@
 """Small helpers around devices and placement."""
 from drupe._engine import Array, Device, ExecutionPlacementError
 
-__all__ = ["ExecutionPlacementError", "device_info", "get_coerced_usm_type", "get_execution_queue"]
+__all__ = ["ExecutionPlacementError", "device_info", "get_coerced_usm_type", "get_execution_queue",
+           "intel_device_info"]
 
+_INTEL = ("device_id", "gpu_eu_count", "gpu_hw_threads_per_eu", "gpu_eu_simd_width", "gpu_slices",
+          "gpu_subslices_per_slice", "gpu_eu_count_per_subslice", "max_mem_bandwidth", "free_memory",
+          "memory_clock_rate", "memory_bus_width")
 _STRENGTH = ("device", "shared", "host")
 
 
 def device_info(device=None):
     """All properties of a device as a dict; None where one means nothing on it."""
     return (device if isinstance(device, Device) else Device(device)).info()
+
+
+def intel_device_info(device):
+    """What Intel's devices tell of their insides, as far as the driver does; empty for devices of others."""
+    if "Intel" not in (device.vendor or ""):
+        return {}
+    values = {name: getattr(device, name) for name in _INTEL}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def get_execution_queue(operands):
