@@ -136,6 +136,7 @@ static void behind_the_end(struct suite *suite)
 {
     struct pair p;
     drupe_finding finding;
+    if (!has_kind(&suite->bench, DRUPE_MEM_HOST)) skip_known(suite, "guarded_memory");
     open_pair(suite, &p);
     drupe_memory *small = new_memory(suite->bench.queue, DRUPE_MEM_DEVICE, 40);
     OK(submit_spin(&suite->bench, p.queues[0], small, 7, 1, NULL));
@@ -151,6 +152,7 @@ static void behind_the_end(struct suite *suite)
 static void before_the_start(struct suite *suite)
 {
     struct pair p;
+    if (!has_kind(&suite->bench, DRUPE_MEM_HOST)) skip_known(suite, "guarded_memory");
     open_pair(suite, &p);
     drupe_memory *memory = new_memory(suite->bench.queue, DRUPE_MEM_HOST, 100);
     ((char *)drupe_memory_pointer(memory))[-3] = 1;
@@ -169,6 +171,7 @@ static void after_free(struct suite *suite)
 {
     struct pair p;
     drupe_finding finding;
+    if (!has_kind(&suite->bench, DRUPE_MEM_HOST)) skip_known(suite, "guarded_memory");
     open_pair(suite, &p);
     drupe_memory *memory = new_memory(suite->bench.queue, DRUPE_MEM_HOST, 100);
     char *pointer = drupe_memory_pointer(memory);
