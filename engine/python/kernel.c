@@ -206,6 +206,16 @@ static PyGetSetDef kernel_getset[] = {
      (void *)(intptr_t)DRUPE_KERNEL_PRIVATE_MEM_SIZE},
     {"local_mem_size", kernel_number, NULL, "Bytes of local memory of a work-group.",
      (void *)(intptr_t)DRUPE_KERNEL_LOCAL_MEM_SIZE},
+    {"max_num_sub_groups", kernel_number, NULL,
+     "Most sub-groups of a work-group; like the next ones None where the driver does not tell.",
+     (void *)(intptr_t)DRUPE_KERNEL_MAX_NUM_SUB_GROUPS},
+    {"max_sub_group_size", kernel_number, NULL, "Most work-items of a sub-group.",
+     (void *)(intptr_t)DRUPE_KERNEL_MAX_SUB_GROUP_SIZE},
+    {"compile_num_sub_groups", kernel_number, NULL, "Sub-groups that the kernel was written for; 0 = any.",
+     (void *)(intptr_t)DRUPE_KERNEL_COMPILE_NUM_SUB_GROUPS},
+    {"compile_sub_group_size", kernel_number, NULL,
+     "Work-items of a sub-group that the kernel was written for; 0 = any.",
+     (void *)(intptr_t)DRUPE_KERNEL_COMPILE_SUB_GROUP_SIZE},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -136,29 +136,43 @@ static drupe_queue *program_queue(drupe_py_state *state, PyObject *queue, PyObje
     return result;
 }
 
-static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+/* Build for the queue (taken) and wrap. */
+static PyObject *program_make(drupe_py_state *state, drupe_queue *queue, const drupe_source *source)
 {
-    static const drupe_py_signature signature = {"Program",
-                                                 2,
-                                                 1,
-                                                 6,
-                                                 {DRUPE_PY_NAME_source, DRUPE_PY_NAME_device,
-                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_context,
-                                                  DRUPE_PY_NAME_options, DRUPE_PY_NAME_language}};
-    drupe_py_state *state = drupe_py_state_of_type(type);
-    PyObject *given[6];
-    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
-    drupe_source source = {.options = NULL};
-    if (!language_arg(given[5], &source.language) || !source_arg(given[0], &source)) return NULL;
-    if (drupe_py_given(given[4]) && (source.options = PyUnicode_AsUTF8(given[4])) == NULL) return NULL;
-    drupe_queue *queue = program_queue(state, given[2], given[1], given[3]);
-    if (queue == NULL) return NULL;
     char *log = NULL;
     drupe_program *program =
-        build(state, drupe_queue_context(queue), drupe_queue_device(queue), &source, &log);
+        build(state, drupe_queue_context(queue), drupe_queue_device(queue), source, &log);
     PyObject *self = program == NULL ? NULL : program_wrap(state, program, queue, log);
     free(log);
     drupe_queue_release(queue);
+    return self;
+}
+
+static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {
+        "Program",
+        2,
+        1,
+        8,
+        {DRUPE_PY_NAME_source, DRUPE_PY_NAME_device, DRUPE_PY_NAME_queue, DRUPE_PY_NAME_context,
+         DRUPE_PY_NAME_options, DRUPE_PY_NAME_language, DRUPE_PY_NAME_specializations, DRUPE_PY_NAME_cache}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[8];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    drupe_source source = {.options = NULL};
+    drupe_py_values values;
+    if (!language_arg(given[5], &source.language) || !source_arg(given[0], &source)) return NULL;
+    if (drupe_py_given(given[4]) && (source.options = PyUnicode_AsUTF8(given[4])) == NULL) return NULL;
+    int cache = drupe_py_flag(given[7], 1);
+    if (cache < 0) return NULL;
+    if (!cache) source.flags = DRUPE_SOURCE_UNCACHED;
+    if (!drupe_py_values_arg(given[6], given[0], &values)) return NULL;
+    source.values = values.list;
+    source.nvalues = values.count;
+    drupe_queue *queue = program_queue(state, given[2], given[1], given[3]);
+    PyObject *self = queue == NULL ? NULL : program_make(state, queue, &source);
+    drupe_py_values_clear(&values);
     return self;
 }
 
@@ -242,6 +256,24 @@ static PyObject *program_subscript(PyObject *self, PyObject *name)
     return found != NULL ? found : kernel_missing(self, PyExc_KeyError);
 }
 
+static PyObject *program_get_kernel(PyObject *self, PyObject *name)
+{
+    if (PyUnicode_Check(name)) return kernel_get(self, name);
+    PyErr_Format(PyExc_TypeError, "a kernel is named by a str, not by %s", Py_TYPE(name)->tp_name);
+    return NULL;
+}
+
+static PyObject *program_has_kernel(PyObject *self, PyObject *name)
+{
+    PyObject *kernel = program_get_kernel(self, name);
+    if (kernel == NULL && !PyErr_ExceptionMatches(drupe_py_state_of(self)->errors[DRUPE_E_NOT_FOUND]))
+        return NULL;
+    PyErr_Clear();
+    PyObject *result = PyBool_FromLong(kernel != NULL);
+    Py_XDECREF(kernel);
+    return result;
+}
+
 static PyObject *program_names(PyObject *self, void *closure)
 {
     (void)closure;
@@ -274,6 +306,24 @@ static PyObject *program_log(PyObject *self, void *closure)
     return Py_NewRef(program_of(self)->log);
 }
 
+/* Some drivers compile again for it. */
+static PyObject *program_binary(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_program *program = program_of(self)->program;
+    void *bytes = NULL;
+    size_t size = 0;
+    if (!drupe_py_enter(state)) return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    drupe_status status = drupe_program_binary(program, &bytes, &size);
+    PyEval_RestoreThread(thread);
+    if (status != DRUPE_OK) return drupe_py_raise(state, drupe_program_device(program));
+    PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
+    free(bytes);
+    return result;
+}
+
 static PyObject *program_device(PyObject *self, void *closure)
 {
     (void)closure;
@@ -303,12 +353,19 @@ static PyObject *program_repr(PyObject *self)
 
 static PyMethodDef program_methods[] = {
     {"__dir__", program_dir, METH_NOARGS, PyDoc_STR("The kernels and the attributes.")},
+    {"get_kernel", program_get_kernel, METH_O,
+     PyDoc_STR("get_kernel(name)\n--\n\nA kernel; the same object at each call.")},
+    {"has_kernel", program_has_kernel, METH_O,
+     PyDoc_STR("has_kernel(name)\n--\n\nWhether the program has a kernel of this name.")},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef program_getset[] = {
     {"build_log", program_log, NULL, "The compiler's messages, \"\" if there are none.", NULL},
     {"kernel_names", program_names, NULL, "The names of the kernels.", NULL},
+    {"binary", program_binary, NULL,
+     "The built program as bytes, for Program(..., language=\"binary\") on the same device and driver.",
+     NULL},
     {"device", program_device, NULL, "The device it was built for.", NULL},
     {"context", program_context, NULL, "The context it belongs to.", NULL},
     {"queue", program_queue_get, NULL, "The queue of kernels that no argument and no queue= places.", NULL},
@@ -318,10 +375,11 @@ static PyGetSetDef program_getset[] = {
 static PyType_Slot program_slots[] = {
     {Py_tp_doc,
      (void *)PyDoc_STR(
-         "Program(source, device=None, *, queue=None, context=None, options=\"\", language=\"opencl\")\n"
+         "Program(source, device=None, *, queue=None, context=None, options=\"\", language=\"opencl\", "
+         "specializations=None, cache=True)\n"
          "--\n\n"
-         "Build kernels for a device. A kernel named add is program.add or program[\"add\"]. Raises "
-         "BuildError, whose `log` holds the compiler's messages.")},
+         "Build kernels for a device, or take them from the disk cache. A kernel named add is program.add or "
+         "program[\"add\"]. Raises BuildError, whose `log` holds the compiler's messages.")},
     {Py_tp_new, DRUPE_PY_FUNCTION(program_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(program_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(program_traverse)},

@@ -19,6 +19,7 @@
     X(args)                                                                                                  \
     X(axes)                                                                                                  \
     X(axis)                                                                                                  \
+    X(cache)                                                                                                 \
     X(context)                                                                                               \
     X(copy)                                                                                                  \
     X(device)                                                                                                \
@@ -47,6 +48,7 @@
     X(queue)                                                                                                 \
     X(shape)                                                                                                 \
     X(source)                                                                                                \
+    X(specializations)                                                                                       \
     X(src)                                                                                                   \
     X(start)                                                                                                 \
     X(step)                                                                                                  \
@@ -208,6 +210,8 @@ extern PyMethodDef drupe_py_make_functions[];
 extern PyMethodDef drupe_py_pool_functions[];
 extern PyMethodDef drupe_py_device_functions[];
 extern PyMethodDef drupe_py_task_functions[];
+extern PyMethodDef drupe_py_cache_functions[];
+extern PyMethodDef drupe_py_spirv_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */

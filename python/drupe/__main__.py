@@ -6,6 +6,7 @@ USAGE = """\
 usage: python -m drupe -f CONNECTION_FILE
        python -m drupe install [--user | --sys-prefix | --prefix PATH] [--name NAME]
                                [--executable [PATH]]
+       python -m drupe cache [list | clear]
        python -m drupe --version
 
 Drupe is a Jupyter kernel. JupyterLab and other clients start it with -f; `install` makes them find it:
@@ -65,6 +66,10 @@ def main(argv):
         from drupe.kernel import spec
 
         return spec.main(argv[1:])
+    if argv[:1] == ["cache"]:
+        from drupe import program
+
+        return program.cache_command(argv[1:])
     if not argv or argv in (["-h"], ["--help"]):
         print(USAGE)
         return 0
