@@ -278,10 +278,10 @@ drupe_status drupe_cl_submit_barrier(const drupe_submit *s)
     if (barrier_is_there(s, queue)) return DRUPE_OK;
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
-    /* On an out-of-order queue core names what stands behind a barrier. */
-    __typeof__(queue->api->EnqueueMarkerWithWaitList) enqueue =
-        queue->unordered ? queue->api->EnqueueMarkerWithWaitList : queue->api->EnqueueBarrierWithWaitList;
-    cl_int code = enqueue(queue->id, waits.count, waits.list, event_slot(s, queue, &waits));
+    /* A marker is enough: an in-order queue goes on behind it, and on an out-of-order one core names what stands
+     * behind a barrier. NVIDIA's driver gives times to markers only. */
+    cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, waits.count, waits.list,
+                                                        event_slot(s, queue, &waits));
     return finish(s, &waits, code, "a barrier");
 }
 
