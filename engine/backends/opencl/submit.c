@@ -278,8 +278,8 @@ drupe_status drupe_cl_submit_barrier(const drupe_submit *s)
     if (barrier_is_there(s, queue)) return DRUPE_OK;
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
-    /* A marker is enough: an in-order queue goes on behind it, and on an out-of-order one core names what stands
-     * behind a barrier. NVIDIA's driver gives times to markers only. */
+    /* A marker is enough: an in-order queue goes on behind it, and on an out-of-order one core names what
+     * stands behind a barrier. NVIDIA's driver gives times to markers only. */
     cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, waits.count, waits.list,
                                                         event_slot(s, queue, &waits));
     return finish(s, &waits, code, "a barrier");
