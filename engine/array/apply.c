@@ -60,9 +60,22 @@ static void *shifted(const drupe_array *array, ptrdiff_t elements)
     return (char *)drupe_array_pointer(array) + elements * (ptrdiff_t)drupe_dtype_size(array->dtype);
 }
 
-static drupe_status submit(drupe_target *target, drupe_queue *queue, const kernel_key *key,
-                           void *const *pointers, size_t nin, const drupe_map_params *p)
+static size_t list_accesses(const drupe_array *out, const drupe_operand *in, size_t nin,
+                            drupe_access *accesses)
 {
+    size_t count = 0;
+    if (!drupe_check_active()) return 0;
+    accesses[count++] = drupe_layout_access(out, true);
+    for (size_t i = 0; i < nin; i++) {
+        if (in[i].array) accesses[count++] = drupe_layout_access(in[i].array, false);
+    }
+    return count;
+}
+
+static drupe_status submit(drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
+                           const kernel_key *key, void *const *pointers, const drupe_map_params *p)
+{
+    drupe_access accesses[DRUPE_KERNEL_INPUTS + 1];
     drupe_kernel *kernel;
     drupe_range range;
     drupe_arg args[DRUPE_KERNEL_INPUTS + 2];
@@ -71,7 +84,8 @@ static drupe_status submit(drupe_target *target, drupe_queue *queue, const kerne
     const size_t size = key->layout == LAYOUT_STRIDED || p->head.ndim ? sizeof(*p) : sizeof(p->head);
     args[nin + 1] = (drupe_arg){DRUPE_ARG_VALUE, size, p};
     drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
-    const drupe_submission s = {.queue = queue};
+    const size_t count = list_accesses(out, in, nin, accesses);
+    const drupe_submission s = {.queue = out->queue, .accesses = accesses, .naccesses = count};
     return drupe_submit_kernel(&s, kernel, &range, args, nin + 2, NULL);
 }
 
@@ -110,7 +124,7 @@ drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute,
         key.layout = LAYOUT_STRIDED;
     }
     if (target->builtin) key = (kernel_key){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
-    return submit(target, out->queue, &key, pointers, nin, &p);
+    return submit(target, out, in, nin, &key, pointers, &p);
 }
 
 /* --- Checks --------------------------------------------------------------------------------------------- */

@@ -142,6 +142,8 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(pointer), &pointer},
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
     drupe_target_range(target, dst->size, target->gpu_form ? 1 : 16384, &range);
-    const drupe_submission s = {.queue = dst->queue, .label = "sequence"};
+    const drupe_access access = drupe_layout_access(dst, true);
+    const drupe_submission s = {
+        .queue = dst->queue, .label = "sequence", .accesses = &access, .naccesses = 1};
     return drupe_submit_kernel(&s, kernel, &range, args, 2, NULL);
 }

@@ -56,6 +56,14 @@ static void byte_range(const drupe_array *a, ptrdiff_t *from, ptrdiff_t *to)
     *to = (high + 1) * size;
 }
 
+drupe_access drupe_layout_access(const drupe_array *array, bool writes)
+{
+    ptrdiff_t from, to;
+    byte_range(array, &from, &to);
+    const char *base = drupe_memory_pointer(array->memory);
+    return (drupe_access){base + from, (size_t)(to - from), writes};
+}
+
 bool drupe_layout_overlap(const drupe_array *a, const drupe_array *b)
 {
     ptrdiff_t a_from, a_to, b_from, b_to;

@@ -64,6 +64,16 @@ static void memory_drop(void *memory)
     drupe_memory_release(memory);
 }
 
+/* What a product touches, for checked mode. */
+static size_t list_accesses(const product *p, const drupe_array *out, drupe_access *accesses)
+{
+    if (!drupe_check_active()) return 0;
+    accesses[0] = drupe_layout_access(out, true);
+    accesses[1] = drupe_layout_access(&p->a, false);
+    accesses[2] = drupe_layout_access(&p->b, false);
+    return 3;
+}
+
 static drupe_status multiply_by_blas(product *p, const drupe_array *out)
 {
     blas_job *job = calloc(1, sizeof(*job));
@@ -80,8 +90,13 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
                                 {drupe_memory_retain(p->a.memory), memory_drop},
                                 {drupe_memory_retain(p->b.memory), memory_drop},
                                 {drupe_memory_retain(out->memory), memory_drop}};
-    const drupe_submission s = {
-        .queue = out->queue, .keeps = keeps, .nkeeps = DRUPE_COUNT_OF(keeps), .label = "matmul"};
+    drupe_access accesses[3];
+    const drupe_submission s = {.queue = out->queue,
+                                .keeps = keeps,
+                                .nkeeps = DRUPE_COUNT_OF(keeps),
+                                .label = "matmul",
+                                .naccesses = list_accesses(p, out, accesses),
+                                .accesses = accesses};
     return drupe_submit_host(&s, blas_run, job, NULL);
 }
 
@@ -110,7 +125,9 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
     else
         drupe_target_range(p->target, p->m * ((p->n + 63) / 64), 16384 / (p->k < 16384 ? p->k : 16384),
                            &range);
-    const drupe_submission s = {.queue = out->queue};
+    drupe_access accesses[3];
+    const drupe_submission s = {
+        .queue = out->queue, .naccesses = list_accesses(p, out, accesses), .accesses = accesses};
     return drupe_submit_kernel(&s, kernel, &range, args, 4, NULL);
 }
 

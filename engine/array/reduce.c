@@ -106,6 +106,26 @@ static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
     return splits < most ? splits : most;
 }
 
+/* The elements that a step reads, and writes. */
+static size_t list_accesses(const drupe_reduce_params *p, const void *out, drupe_dtype out_type,
+                            const void *in, drupe_dtype in_type, drupe_access *accesses)
+{
+    const drupe_i64 size = (drupe_i64)drupe_dtype_size(in_type);
+    drupe_i64 low = 0, high = 0;
+    if (!drupe_check_active()) return 0;
+    for (int d = -1; d < p->ndim; d++) {
+        const drupe_i64 reach = d < 0 ? (p->extent - 1) * p->stride : (p->shape[d] - 1) * p->strides[d];
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
+    }
+    const size_t written = (size_t)(p->outputs * p->splits) * drupe_dtype_size(out_type);
+    accesses[0] = (drupe_access){out, written, true};
+    accesses[1] = (drupe_access){(const char *)in + low * size, (size_t)((high - low + 1) * size), false};
+    return 2;
+}
+
 static drupe_status step_submit(const reduction *r, const reduce_step *step, drupe_queue *queue, void *out,
                                 drupe_dtype out_type, const void *in, drupe_dtype in_type)
 {
@@ -130,7 +150,9 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(out), &out},
                               {DRUPE_ARG_POINTER, sizeof(in), &in},
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
-    const drupe_submission s = {.queue = queue};
+    drupe_access accesses[2];
+    const size_t count = list_accesses(&p, out, out_type, in, in_type, accesses);
+    const drupe_submission s = {.queue = queue, .accesses = accesses, .naccesses = count};
     return drupe_submit_kernel(&s, kernel, &range, args, 3, NULL);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "drupe/array.h"
+#include "drupe/check.h"
 #include "drupe/program.h"
 #include "generated/drupe_params.h"
 #include "generated/ops_table.inc"
@@ -117,6 +118,8 @@ size_t drupe_layout_c_order(int ndim, const size_t *shape, ptrdiff_t *strides);
 bool drupe_layout_same_view(const drupe_array *a, const drupe_array *b);
 /* Whether their byte ranges meet: may say yes needlessly. */
 bool drupe_layout_overlap(const drupe_array *a, const drupe_array *b);
+/* What work on a non-empty array touches. */
+drupe_access drupe_layout_access(const drupe_array *array, bool writes);
 bool drupe_layout_same_shape(const drupe_array *a, const drupe_array *b);
 /* DRUPE_E_INVALID for a view whose elements share memory. */
 drupe_status drupe_layout_writable(const drupe_array *out);

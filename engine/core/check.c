@@ -45,14 +45,13 @@ static _Thread_local drupe_finding last_finding;
 
 drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...)
 {
-    char text[900];
     va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
     last_finding = *finding;
+    va_start(list, format);
+    vsnprintf(last_finding.text, sizeof last_finding.text, format, list);
+    va_end(list);
     atomic_fetch_add(&findings, 1);
-    return drupe_error_set(DRUPE_E_CHECK, "%s", text);
+    return drupe_error_set(DRUPE_E_CHECK, "%s", last_finding.text);
 }
 
 bool drupe_check_last(drupe_finding *finding)
@@ -186,6 +185,18 @@ static drupe_status touch_argument(record *one, const drupe_work *work, size_t i
     return DRUPE_OK;
 }
 
+/* Whether what the work says it touches is there. */
+static drupe_status inside(const record *one, const drupe_access *access)
+{
+    drupe_memory *memory;
+    drupe_status status = drupe_registry_find(access->pointer, access->bytes, one->place.label, &memory);
+    if (status == DRUPE_OK) drupe_memory_release(memory);
+    if (status != DRUPE_E_OUT_OF_RANGE && status != DRUPE_E_INVALID) return status;
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS, .here = one->place};
+    drupe_error error = *drupe_error_last();
+    return drupe_check_found(&finding, "Out of bounds: %.800s", error.text);
+}
+
 static drupe_status touch_all(record *one, const drupe_ticket *ticket, const drupe_work *work)
 {
     if (work->kind == DRUPE_WORK_COPY) {
@@ -193,13 +204,14 @@ static drupe_status touch_all(record *one, const drupe_ticket *ticket, const dru
         touch(one, work->dst, work->bytes, true);
     } else if (work->kind == DRUPE_WORK_FILL) {
         touch(one, work->dst, work->bytes, true);
-    } else if (work->kind == DRUPE_WORK_KERNEL && !ticket->accesses) {
+    } else if (work->kind == DRUPE_WORK_KERNEL && ticket->naccesses == 0) {
         for (size_t i = 0; i < work->nargs; i++) {
             if (work->args[i].kind == DRUPE_ARG_POINTER) DRUPE_TRY(touch_argument(one, work, i));
         }
     }
     for (size_t i = 0; i < ticket->naccesses; i++) {
         const drupe_access *access = &ticket->accesses[i];
+        if (access->bytes) DRUPE_TRY(inside(one, access));
         touch(one, access->pointer, access->bytes, access->writes);
     }
     return DRUPE_OK;
@@ -236,7 +248,7 @@ static const range *collision(const record *a, const record *b, const range **ot
 
 static drupe_status race(const record *one, const record *other, const range *mine, const range *theirs)
 {
-    drupe_finding finding = {DRUPE_MISTAKE_RACE, one->place, other->place};
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_RACE, .here = one->place, .there = other->place};
     uintptr_t from = mine->from > theirs->from ? mine->from : theirs->from;
     uintptr_t to = mine->to < theirs->to ? mine->to : theirs->to;
     bool same = one->queue == other->queue;
@@ -377,7 +389,7 @@ static drupe_status check_host_locked(const record *host)
         const record *other = &ring[i];
         const range *theirs;
         if (!other->number || other->over || !collision(host, other, &theirs)) continue;
-        drupe_finding finding = {DRUPE_MISTAKE_RACE, host->place, other->place};
+        drupe_finding finding = {.mistake = DRUPE_MISTAKE_RACE, .here = host->place, .there = other->place};
         return drupe_check_found(
             &finding,
             "Race: the host would %s memory that '%s' (submission %llu) on %s %s. Wait for its "

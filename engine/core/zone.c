@@ -26,6 +26,7 @@ static bool reachable(const drupe_memory *memory)
 static size_t first_other(const unsigned char *bytes, int expected, size_t size)
 {
     size_t i = 0;
+    if (size && bytes[0] == expected && memcmp(bytes, bytes + 1, size - 1) == 0) return size;
     while (i < size && bytes[i] == expected) i++;
     return i;
 }
@@ -108,17 +109,29 @@ static void report_later(void)
     drupe_cause_release(drupe_cause_new(drupe_error_last(), NULL, NULL, 0));
 }
 
-static void look_freed(drupe_memory *memory)
+static drupe_status look_freed(drupe_memory *memory)
 {
     size_t at = first_other(memory->base, FREED_BYTE, memory->room);
-    if (at == memory->room) return;
+    if (at == memory->room) return DRUPE_OK;
+    memset(memory->base, FREED_BYTE, memory->room);
     drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
     fill_places(memory, &finding);
-    drupe_check_found(
+    return drupe_check_found(
         &finding,
-        "Use after free: something wrote to byte %zu of %zu bytes of %s memory on %s that had been freed.",
+        "Use after free: something wrote to byte %zu of %zu bytes of %s memory on %s that "
+        "had been freed.",
         at, memory->room, drupe_mem_kind_name(memory->pool->kind), memory->pool->device->filter);
-    report_later();
+}
+
+drupe_status drupe_check_memory(void)
+{
+    DRUPE_TRY(drupe_zone_check());
+    drupe_status status = DRUPE_OK;
+    pthread_mutex_lock(&lock);
+    for (drupe_memory *memory = kept; memory && status == DRUPE_OK; memory = memory->zone_next)
+        status = look_freed(memory);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 static bool unlink_guarded(drupe_memory *memory)
@@ -153,7 +166,7 @@ static void discard_list(drupe_memory *list)
 {
     while (list) {
         drupe_memory *next = list->zone_next;
-        look_freed(list);
+        if (look_freed(list) != DRUPE_OK) report_later();
         drupe_pool_discard(list);
         list = next;
     }

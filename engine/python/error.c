@@ -1,6 +1,7 @@
 /* Exceptions. One table says which class stands for which status, what else that class is, and what to try.
  */
 #include "error.h"
+#include "check.h"
 #include "wait.h"
 #include <stdarg.h>
 
@@ -40,7 +41,8 @@ static const struct {
     {DRUPE_E_PLACEMENT, "ExecutionPlacementError", &PyExc_ValueError,
      "Bring the operands together with to_device().", "The operands live on different queues."},
     {DRUPE_E_BUSY, "BusyError", NULL, "Try again later.", "Something is in use."},
-    {DRUPE_E_CHECK, "CheckError", NULL, "Correct the program at one of the two places that the message names.",
+    {DRUPE_E_CHECK, "CheckError", NULL,
+     "Correct the program at one of the two places that the message names.",
      "Checked mode found a mistake of the program that no device reports."},
     {DRUPE_E_INTERNAL, "InternalError", NULL, "Report it with this message.",
      "A defect of the engine or of a driver."},
@@ -105,8 +107,11 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
         class = state->errors[error->status];
     const char *text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     PyObject *body = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    PyObject *message =
-        body == NULL ? NULL : PyUnicode_FromFormat("%s%U", prefix == NULL ? "" : prefix, body);
+    PyObject *places = drupe_py_check_places(error);
+    PyObject *message = body == NULL || places == NULL
+                            ? NULL
+                            : PyUnicode_FromFormat("%s%U%U", prefix == NULL ? "" : prefix, body, places);
+    Py_XDECREF(places);
     Py_XDECREF(body);
     PyObject *exception = message == NULL ? NULL : PyObject_CallOneArg(class, message);
     Py_XDECREF(message);

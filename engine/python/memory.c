@@ -1,5 +1,6 @@
 /* drupe.memory: the three USM types. They share one struct and one set of functions; only shared and host
  * memory offer the buffer protocol. */
+#include "check.h"
 #include "error.h"
 #include "submit.h"
 #include "wait.h"
@@ -417,6 +418,7 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     if (!drupe_py_enter(state)) return -1;
     /* The reader expects to see what was submitted before. */
     if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return -1;
+    if (drupe_py_check_host(state, memory, (flags & PyBUF_WRITABLE) != 0) < 0) return -1;
     return PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
                              (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
 }

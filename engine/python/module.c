@@ -152,6 +152,7 @@ static int functions_init(PyObject *module)
 {
     PyMethodDef *const tables[] = {own_functions,
                                    drupe_py_device_functions,
+                                   drupe_py_check_functions,
                                    drupe_py_pool_functions,
                                    drupe_py_make_functions,
                                    drupe_py_task_functions,

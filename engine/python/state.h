@@ -206,6 +206,7 @@ bool drupe_py_used(void);
 
 /* Functions of the module that live in other files; arrays end with a NULL name. */
 extern PyMethodDef drupe_py_array_functions[];
+extern PyMethodDef drupe_py_check_functions[];
 extern PyMethodDef drupe_py_make_functions[];
 extern PyMethodDef drupe_py_pool_functions[];
 extern PyMethodDef drupe_py_device_functions[];

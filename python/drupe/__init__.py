@@ -14,12 +14,13 @@ import importlib
 __version__ = "0.1.0"
 
 _CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory", "Program", "Queue")
-_ERRORS = ("BuildError", "BusyError", "CancelledError", "DependencyError", "DeviceError", "DeviceLostError",
+_ERRORS = ("BuildError", "BusyError", "CancelledError", "CheckError", "DependencyError", "DeviceError", "DeviceLostError",
            "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError",
            "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
 _ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices"))
 # Names that are written in Python, by the module they live in.
 _WRITTEN = {name: module for module, names in {
+    "checking": ("checked",),
     "choice": ("device", "get_composite_devices", "get_device_cached_queue", "get_devices", "get_num_devices",
                "has_accelerator_devices", "has_cpu_devices", "has_gpu_devices", "select_accelerator_device",
                "select_cpu_device", "select_default_device", "select_device_with_aspects", "select_gpu_device"),

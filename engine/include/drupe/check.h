@@ -40,6 +40,7 @@ typedef struct drupe_finding {
     drupe_mistake mistake;
     drupe_check_place here;  /* what was refused, or the latest work that may have done it */
     drupe_check_place there; /* what it collides with, or where the memory was allocated */
+    char text[900];
 } drupe_finding;
 
 /* Begin and end checked mode; calls nest. DRUPE_LAYERS=check begins it with the first device and never ends
@@ -51,6 +52,8 @@ DRUPE_API bool drupe_check_active(void);
 /* The host is about to touch these bytes itself. DRUPE_E_CHECK when unfinished work touches them too. */
 DRUPE_API drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes) DRUPE_MUST_CHECK;
 
+/* Look at all guarded memory now. */
+DRUPE_API drupe_status drupe_check_memory(void) DRUPE_MUST_CHECK;
 /* More about the calling thread's last DRUPE_E_CHECK; false when there was none. */
 DRUPE_API bool drupe_check_last(drupe_finding *finding);
 /* Findings since the process began. */

@@ -163,8 +163,8 @@ typedef struct drupe_submission {
     size_t nkeeps;
     const char *label; /* borrowed: what to call it in messages; NULL = the kernel's name, "copy", ... */
     uint32_t site;     /* the caller's number for the place in its program; 0 = unknown */
-    const drupe_access *accesses; /* borrowed: all that a kernel or host function touches; NULL = unknown */
-    size_t naccesses;
+    const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
+    size_t naccesses;             /* 0 = unknown */
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend

@@ -1,0 +1,93 @@
+/* Checked mode from Python, and the places in the program that its findings are about. */
+#include "check.h"
+#include "error.h"
+#include "site.h"
+#include "wait.h"
+
+#define SETTLE_NS 5000000000u
+
+/* "file, line n", or NULL without an exception when it is not known any more. */
+static PyObject *site_text(uint32_t site)
+{
+    int offset;
+    PyCodeObject *code = site == 0 ? NULL : drupe_py_site_code(site, &offset);
+    if (code == NULL) return NULL;
+    PyObject *file = PyObject_GetAttrString((PyObject *)code, "co_filename");
+    PyObject *text =
+        file == NULL ? NULL : PyUnicode_FromFormat("%S, line %d", file, PyCode_Addr2Line(code, offset));
+    if (text == NULL) PyErr_Clear();
+    Py_XDECREF(file);
+    Py_DECREF(code);
+    return text;
+}
+
+static PyObject *place_text(const char *title, const drupe_check_place *place)
+{
+    PyObject *where = site_text(place->site);
+    if (where == NULL) return PyUnicode_FromString("");
+    PyObject *text = PyUnicode_FromFormat("\n  %s: '%s' at %U", title, place->label, where);
+    Py_DECREF(where);
+    return text;
+}
+
+PyObject *drupe_py_check_places(const drupe_error *error)
+{
+    drupe_finding finding;
+    if (error->status != DRUPE_E_CHECK || !drupe_check_last(&finding) ||
+        strcmp(finding.text, error->text) != 0)
+        return PyUnicode_FromString("");
+    bool race = finding.mistake == DRUPE_MISTAKE_RACE;
+    PyObject *here = place_text(race ? "this one " : "work", &finding.here);
+    PyObject *there = place_text(race ? "the other" : "memory", &finding.there);
+    PyObject *both = here == NULL || there == NULL ? NULL : PyUnicode_Concat(here, there);
+    Py_XDECREF(here);
+    Py_XDECREF(there);
+    return both;
+}
+
+int drupe_py_check_host(drupe_py_state *state, const drupe_memory *memory, bool writes)
+{
+    if (!drupe_check_active()) return 0;
+    if (drupe_check_host(drupe_memory_pointer(memory), drupe_memory_size(memory), writes) == DRUPE_OK)
+        return 0;
+    drupe_py_raise_on(state, drupe_memory_queue(memory));
+    return -1;
+}
+
+static PyObject *check_begin(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    if (!drupe_py_enter(drupe_py_state_of_module(module))) return NULL;
+    drupe_check_begin();
+    Py_RETURN_NONE;
+}
+
+/* What is in flight may still do wrong: it is waited for, and the memory is looked at once more. */
+static PyObject *check_end(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_enter(state)) return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    drupe_library_settle(SETTLE_NS);
+    Py_END_ALLOW_THREADS;
+    drupe_status status = drupe_check_memory();
+    drupe_error error = *drupe_error_last();
+    drupe_check_end();
+    if (status == DRUPE_OK) Py_RETURN_NONE;
+    return drupe_py_raise_object(drupe_py_error_object(state, &error, NULL, NULL));
+}
+
+static PyObject *check_findings(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    return PyLong_FromUnsignedLongLong(drupe_check_findings());
+}
+
+PyMethodDef drupe_py_check_functions[] = {
+    {"_check_begin", check_begin, METH_NOARGS, NULL},
+    {"_check_end", check_end, METH_NOARGS, NULL},
+    {"_check_findings", check_findings, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
