@@ -69,6 +69,7 @@ void check_status(drupe_status status, drupe_status expected, const char *part, 
 /* Whether the device has memory of this kind; the kind itself or, where it lacks it, device memory. */
 bool has_kind(const struct bench *bench, drupe_mem_kind kind);
 drupe_mem_kind kind_or_device(const struct bench *bench, drupe_mem_kind kind);
+/* Fails the case where the device lacks the kind. */
 drupe_memory *new_memory(drupe_queue *queue, drupe_mem_kind kind, size_t bytes);
 /* Read and write through the queue and wait. */
 void write_memory(drupe_queue *queue, drupe_memory *memory, const void *bytes, size_t size);

@@ -189,7 +189,7 @@ static void opened_event_fails(struct suite *suite)
 static void hints(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    static const drupe_mem_kind kinds[] = {DRUPE_MEM_DEVICE, DRUPE_MEM_SHARED};
+    drupe_mem_kind kinds[] = {DRUPE_MEM_DEVICE, kind_or_device(&suite->bench, DRUPE_MEM_SHARED)};
     char host[16] = {0};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         drupe_memory *memory = new_memory(b->queue, kinds[i], N * 8);
