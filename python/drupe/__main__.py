@@ -1,20 +1,35 @@
-"""python -m drupe: start the kernel, or install its kernelspec. Imports next to nothing before the sockets answer."""
+"""python -m drupe: start the kernel, or run a command. Imports next to nothing before the sockets answer."""
 import gc
 import sys
 
 USAGE = """\
-usage: python -m drupe -f CONNECTION_FILE
-       python -m drupe install [--user | --sys-prefix | --prefix PATH] [--name NAME]
-                               [--executable [PATH]]
-       python -m drupe cache [list | clear]
-       python -m drupe --version
+usage: python -m drupe COMMAND
 
-Drupe is a Jupyter kernel. JupyterLab and other clients start it with -f; `install` makes them find it:
-  --user         for your user (the default)
-  --sys-prefix   in this Python environment
-  --prefix PATH  under PATH/share/jupyter
-  --name NAME    under another name than drupe
-  --executable   naming the program drupe-kernel instead of python -m drupe"""
+  install [--user | --sys-prefix | --prefix PATH] [--name NAME] [--executable [PATH]]
+             make JupyterLab and other clients find the kernel
+               --user         for your user (the default)
+               --sys-prefix   in this Python environment
+               --prefix PATH  under PATH/share/jupyter
+               --name NAME    under another name than drupe
+               --executable   naming the program drupe-kernel instead of python -m drupe
+  devices [FILTER] [--long | --json | --platforms]
+             the devices of this machine, for instance: devices gpu
+  cache [list | clear]
+             the programs that were built and kept
+  doctor     why a device is not found, and which package to install
+  -f CONNECTION_FILE
+             start the kernel, as clients do
+  --include-dir, --includes
+             the folder of drupe/ext.h, alone or as a compiler's option
+  --version  the version
+
+Drupe is a Jupyter kernel with devices: in a notebook or in any Python, `import drupe`. The environment variable
+DRUPE_DEVICES limits the devices, for instance DRUPE_DEVICES="host:*;opencl:gpu"."""
+
+
+# Each a function of the arguments behind the command, which gives the exit code.
+COMMANDS = {"cache": "drupe.program:cache_command", "devices": "drupe.listing:main", "doctor": "drupe.doctor:main",
+            "install": "drupe.kernel.spec:main"}
 
 
 def fail(message, code=1):
@@ -62,14 +77,18 @@ def main(argv):
 
         print("drupe", _jkernel.__version__)
         return 0
-    if argv[:1] == ["install"]:
-        from drupe.kernel import spec
+    if argv[:1] and argv[0] in COMMANDS:
+        import importlib
+        import signal
 
-        return spec.main(argv[1:])
-    if argv[:1] == ["cache"]:
-        from drupe import program
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may close the pipe
+        module, function = COMMANDS[argv[0]].split(":")
+        return getattr(importlib.import_module(module), function)(argv[1:])
+    if argv in (["--include-dir"], ["--includes"]):
+        import drupe
 
-        return program.cache_command(argv[1:])
+        print(drupe.get_include() if argv[0] == "--include-dir" else "-I" + drupe.get_include())
+        return 0
     if not argv or argv in (["-h"], ["--help"]):
         print(USAGE)
         return 0

@@ -41,7 +41,8 @@ class Timer:
 
     def __call__(self, queue=None):
         if not getattr(queue, "has_enable_profiling", False):
-            raise ValueError(f"the timer needs a queue with profiling: drupe.Queue(device, profiling=True), not {queue!r}")
+            raise ValueError("the timer needs a queue with profiling: drupe.Queue(device, profiling=True), "
+                             f"not {queue!r}")
         self.queue = queue
         return self
 
