@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#include <x86intrin.h>
 #endif
 
 static _Atomic(uint64_t) start_ticks, start_ns;
@@ -28,7 +27,7 @@ static bool counter_is_even(void)
 static uint64_t counter(void)
 {
 #if defined(__x86_64__)
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
     uint64_t value;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));

@@ -95,6 +95,8 @@ uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 uint32_t drupe_core_site(void);
 /* The line of a place, or 0. Async-signal-safe. */
 int drupe_core_site_line(uint32_t site);
+/* The observer's words for a place, "" when there is nothing to say. Async-signal-safe. */
+void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
 
 /* --- device.c, info.c ----------------------------------------------------------------------------------- */
 

@@ -292,6 +292,7 @@ static void refused(const drupe_queue *queue, const drupe_flight *flight)
     drupe_failure failure;
     drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
     drupe_failure_describe(&failure, drupe_error_last(), queue, flight);
+    failure.refused = true;
     drupe_failure_tell(&failure, NULL);
 }
 

@@ -268,6 +268,13 @@ int drupe_core_site_line(uint32_t site)
     return site && seen && seen->site_line ? seen->site_line(site) : 0;
 }
 
+void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    text[0] = '\0';
+    if (seen && seen->site_text) (void)seen->site_text(site, cell, text, size);
+}
+
 /* --- Closing -------------------------------------------------------------------------------------------- */
 
 static void finish_queues(uint64_t deadline)

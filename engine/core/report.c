@@ -62,6 +62,7 @@ void drupe_failure_refused(const drupe_submission *s, const char *label, const d
     drupe_brief_take(&flight.brief, work);
     drupe_failure failure;
     drupe_failure_describe(&failure, error, s->queue, &flight);
+    failure.refused = true;
     drupe_failure_tell(&failure, NULL);
 }
 

@@ -53,15 +53,11 @@ static void clean(char *text)
 
 static void add_place(struct line *line, const drupe_trace_record *record)
 {
-    if (record->cell) {
-        add(line, ", cell [");
-        add_number(line, record->cell);
-        add(line, "]");
-    }
-    int number = drupe_core_site_line(record->site);
-    if (number <= 0) return;
-    add(line, ", line ");
-    add_number(line, (uint64_t)number);
+    char place[96];
+    drupe_core_site_text(record->site, record->cell, place, sizeof place);
+    if (!place[0]) return;
+    add(line, ", ");
+    add(line, place);
 }
 
 static void add_size(struct line *line, const drupe_trace_record *record)

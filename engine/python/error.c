@@ -2,6 +2,7 @@
  */
 #include "error.h"
 #include "check.h"
+#include "failure.h"
 #include "wait.h"
 #include <stdarg.h>
 
@@ -50,38 +51,66 @@ static const struct {
 
 #define TABLE_SIZE (sizeof table / sizeof *table)
 
-static int error_add(PyObject *module, PyObject **slot, const char *name, const char *doc, PyObject *bases)
+/* What every device error can be asked for; None where it is not known. */
+static PyObject *attributes_new(void)
+{
+    static const char *const names[] = {
+        "status",    "native_code", "native_name", "backend", "device", "hint", "label",  "kernel", "queue",
+        "operation", "arguments",   "submission",  "cell",    "line",   "file", "source", "cause"};
+    PyObject *attributes = PyDict_New();
+    for (size_t i = 0; attributes != NULL && i < sizeof names / sizeof *names; i++)
+        if (PyDict_SetItemString(attributes, names[i], Py_None) < 0) Py_CLEAR(attributes);
+    return attributes;
+}
+
+static int error_add(PyObject *module, PyObject **slot, const char *name, const char *doc, PyObject *bases,
+                     PyObject *attributes)
 {
     char full[64];
     PyOS_snprintf(full, sizeof full, "drupe.%s", name);
-    *slot = PyErr_NewExceptionWithDoc(full, doc, bases, NULL);
+    *slot = PyErr_NewExceptionWithDoc(full, doc, bases, attributes);
     if (*slot == NULL) return -1;
     return PyModule_AddObjectRef(module, name, *slot);
 }
 
 int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
 {
-    if (error_add(module, &state->device_error, "DeviceError",
-                  "Something went wrong on a device. Attributes: status, native_code, native_name, backend, "
-                  "device, hint.",
-                  NULL) < 0)
-        return -1;
+    PyObject *attributes = attributes_new();
+    if (attributes == NULL) return -1;
+    int base =
+        error_add(module, &state->device_error, "DeviceError",
+                  "Something went wrong on a device. Attributes, None where not known: status, "
+                  "native_code, native_name, backend, device, hint; of submitted work also operation "
+                  "(\"kernel\", \"copy\", ...), label, kernel, arguments, queue (its number), submission, "
+                  "cell, line, file, source (where it was submitted), and cause (the error of the work "
+                  "that kept it from running).",
+                  NULL, attributes);
+    Py_DECREF(attributes);
+    if (base < 0) return -1;
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         PyObject *bases = table[i].base == NULL ? PyTuple_Pack(1, state->device_error)
                                                 : PyTuple_Pack(2, state->device_error, *table[i].base);
         if (bases == NULL) return -1;
-        int result = error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases);
+        int result =
+            error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases, NULL);
         Py_DECREF(bases);
         if (result < 0) return -1;
     }
     return 0;
 }
 
-static const char *hint_of(drupe_status status)
+const char *drupe_py_error_hint(drupe_status status)
 {
     for (size_t i = 0; i < TABLE_SIZE; i++)
         if (table[i].status == status) return table[i].hint;
     return "";
+}
+
+const char *drupe_py_error_name(drupe_status status)
+{
+    for (size_t i = 0; i < TABLE_SIZE; i++)
+        if (table[i].status == status) return table[i].name;
+    return "DeviceError";
 }
 
 /* Takes `value`. */
@@ -99,18 +128,16 @@ static PyObject *text_or_none(const char *text)
 }
 
 PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error, const char *device_name,
-                                const char *prefix)
+                                const char *text)
 {
     PyObject *class = state->device_error;
     if (error->status > DRUPE_OK && error->status < DRUPE_STATUS_COUNT &&
         state->errors[error->status] != NULL)
         class = state->errors[error->status];
-    const char *text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
+    if (text == NULL) text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     PyObject *body = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
     PyObject *places = drupe_py_check_places(error);
-    PyObject *message = body == NULL || places == NULL
-                            ? NULL
-                            : PyUnicode_FromFormat("%s%U%U", prefix == NULL ? "" : prefix, body, places);
+    PyObject *message = body == NULL || places == NULL ? NULL : PyUnicode_Concat(body, places);
     Py_XDECREF(places);
     Py_XDECREF(body);
     PyObject *exception = message == NULL ? NULL : PyObject_CallOneArg(class, message);
@@ -121,7 +148,7 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
         attribute_set(exception, "native_name", text_or_none(error->native_name)) &&
         attribute_set(exception, "backend", text_or_none(error->backend)) &&
         attribute_set(exception, "device", text_or_none(device_name)) &&
-        attribute_set(exception, "hint", text_or_none(hint_of(error->status))))
+        attribute_set(exception, "hint", text_or_none(drupe_py_error_hint(error->status))))
         return exception;
     Py_DECREF(exception);
     return NULL;
@@ -139,6 +166,9 @@ PyObject *drupe_py_raise_object(PyObject *exception)
 PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device)
 {
     /* A copy: making the exception runs code that may fail in the engine and replace the error. */
+    drupe_failure own, cause;
+    if (drupe_failure_last(&own, &cause))
+        return drupe_py_raise_object(drupe_py_failure_object(state, &own, &cause, DRUPE_PY_WAITER));
     drupe_error error = *drupe_error_last();
     const char *name = device == NULL ? NULL : drupe_device_filter(device);
     return drupe_py_raise_object(drupe_py_error_object(state, &error, name, NULL));

@@ -4,16 +4,17 @@
 
 #include "state.h"
 
-/* Raise the calling thread's last engine error. `device` (borrowed, may be NULL) is named in the exception.
- * Always returns NULL. */
+/* Raise the calling thread's last engine error, with all that is known of the work. `device` (borrowed, may
+ * be NULL) is named in the exception. Always returns NULL. */
 PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device);
 /* The same for work of a queue. */
 PyObject *drupe_py_raise_on(drupe_py_state *state, drupe_queue *queue);
 /* Raise an exception of the status's class with a text of our own. Always returns NULL. */
 PyObject *drupe_py_raise_text(drupe_py_state *state, drupe_status status, const char *format, ...);
-/* An exception instance of a kept error; `device_name` and `prefix` (put before the text) may be NULL. */
+/* An exception instance of a kept error; `device_name` and `text` (instead of the error's own) may be NULL.
+ * Errors of submitted work have more to tell: see failure.h. */
 PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error, const char *device_name,
-                                const char *prefix);
+                                const char *text);
 /* Set an exception instance (taken; NULL passes an exception already set on). Always returns NULL. */
 PyObject *drupe_py_raise_object(PyObject *exception);
 

@@ -1,5 +1,6 @@
 /* drupe.Event. */
 #include "error.h"
+#include "failure.h"
 #include "objects.h"
 #include "wait.h"
 
@@ -58,10 +59,9 @@ static PyObject *event_error(PyObject *self, void *closure)
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
     if (drupe_event_state_of(event_of(self)) != DRUPE_EVENT_FAILED) Py_RETURN_NONE;
-    const drupe_error *error = drupe_event_error(event_of(self));
-    if (error == NULL) Py_RETURN_NONE;
-    drupe_device *device = drupe_queue_device(drupe_event_queue(event_of(self)));
-    return drupe_py_error_object(state, error, drupe_device_filter(device), NULL);
+    drupe_failure own, cause;
+    if (!drupe_event_failure(event_of(self), &own, &cause)) Py_RETURN_NONE;
+    return drupe_py_failure_object(state, &own, &cause, DRUPE_PY_WAITER);
 }
 
 static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

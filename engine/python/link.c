@@ -5,10 +5,12 @@
  * there. The link is one per process, hence the variable of this file. */
 #include "drupe_link.h"
 #include "error.h"
+#include "failure.h"
 #include "objects.h"
 #include "site.h"
 #include "wait.h"
 #include <stddef.h>
+#include <stdlib.h>
 
 #define CLOSE_NS      UINT64_C(1000000000)
 #define CRASH_RECORDS 32
@@ -27,49 +29,14 @@ bool drupe_py_claims_faults(void)
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
 
-static PyObject *failure_exception(drupe_py_state *state, const drupe_failure *failure, const char *whose)
-{
-    char prefix[256];
-    PyOS_snprintf(prefix, sizeof prefix, "'%s' on %s, %s, failed: ", failure->label, failure->device, whose);
-    PyObject *exception = drupe_py_error_object(state, &failure->error, failure->device, prefix);
-    PyObject *label = exception == NULL ? NULL
-                                        : PyUnicode_DecodeUTF8(failure->label,
-                                                               (Py_ssize_t)strlen(failure->label), "replace");
-    if (label != NULL) (void)PyObject_SetAttrString(exception, "label", label);
-    Py_XDECREF(label);
-    PyErr_Clear();
-    return exception;
-}
-
-/* {"ename", "evalue", "traceback"} as UTF-8 JSON. */
-static PyObject *failure_json(PyObject *exception)
-{
-    const char *name = Py_TYPE(exception)->tp_name;
-    PyObject *json = PyImport_ImportModule("json");
-    PyObject *text = json == NULL ? NULL : PyObject_Str(exception);
-    PyObject *line = text == NULL ? NULL : PyUnicode_FromFormat("%s: %U", name, text);
-    PyObject *content =
-        line == NULL ? NULL
-                     : Py_BuildValue("{s:s,s:O,s:[O]}", "ename", name, "evalue", text, "traceback", line);
-    PyObject *result = content == NULL ? NULL : PyObject_CallMethod(json, "dumps", "O", content);
-    Py_XDECREF(content);
-    Py_XDECREF(line);
-    Py_XDECREF(text);
-    Py_XDECREF(json);
-    return result;
-}
-
 /* Show the failure in the output of its own cell. */
-static void failure_publish(drupe_py_state *state, const drupe_failure *failure)
+static void failure_publish(const drupe_failure *failure)
 {
-    Py_ssize_t size = 0;
-    PyObject *exception = failure_exception(state, failure, "submitted in this cell");
-    PyObject *json = exception == NULL ? NULL : failure_json(exception);
-    const char *text = json == NULL ? NULL : PyUnicode_AsUTF8AndSize(json, &size);
-    if (text != NULL) (void)kernel_link->publish(failure->cell, "error", text, (size_t)size);
-    Py_XDECREF(json);
-    Py_XDECREF(exception);
-    PyErr_Clear();
+    char *json = malloc(DRUPE_PY_FAILURE_JSON);
+    if (json == NULL) return;
+    size_t size = drupe_py_failure_json(failure, DRUPE_PY_OWN_CELL, json, DRUPE_PY_FAILURE_JSON);
+    (void)kernel_link->publish(failure->cell, "error", json, size);
+    free(json);
 }
 
 static void note_add(PyObject *exception, PyObject *other)
@@ -89,12 +56,9 @@ static int cell_check(void *user)
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take(&failure)) {
         bool own = failure.cell == current, none = failure.cell == NULL;
-        PyObject *exception =
-            failure_exception(state, &failure,
-                              none  ? "submitted outside of a cell"
-                              : own ? "submitted in this cell"
-                                    : "submitted by another cell, whose output shows this error too");
-        if (!own && !none) failure_publish(state, &failure);
+        drupe_py_reader reader = none ? DRUPE_PY_NO_CELL : own ? DRUPE_PY_OWN_CELL : DRUPE_PY_OTHER_CELL;
+        PyObject *exception = drupe_py_failure_object(state, &failure, NULL, reader);
+        if (!own && !none) failure_publish(&failure);
         kernel_link->cell_release(failure.cell);
         if (first == NULL) {
             first = exception;
@@ -116,7 +80,7 @@ static void failures_print(drupe_py_state *state, PyObject *module)
 {
     drupe_failure failure;
     while (drupe_failure_take(&failure)) {
-        PyObject *exception = failure_exception(state, &failure, "which nothing waited for");
+        PyObject *exception = drupe_py_failure_object(state, &failure, NULL, DRUPE_PY_WAITER);
         if (failure.cell != NULL && kernel_link != NULL) kernel_link->cell_release(failure.cell);
         if (exception == NULL) continue;
         (void)drupe_py_raise_object(exception);
@@ -175,7 +139,8 @@ static size_t crash_notes(char *text, size_t size)
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
     (void)state;
-    static drupe_observer observer = {.site = drupe_py_site_ask, .site_line = drupe_py_site_line};
+    static drupe_observer observer = {
+        .site = drupe_py_site_ask, .site_line = drupe_py_site_line, .site_text = drupe_py_site_text};
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();
@@ -199,6 +164,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     }
     observer.cell_retain = link->cell_retain;
     observer.cell_release = link->cell_release;
+    if (KERNEL_HAS(link, file_cell)) drupe_py_site_cells(link->file_cell);
     if (KERNEL_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     drupe_library_observe(&observer);
     if (KERNEL_HAS(link, set_usage)) link->set_usage(drupe_py_usage);

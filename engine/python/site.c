@@ -21,11 +21,14 @@
 #define HASH_SIZE   4096u
 #define BUCKET      4u
 #define GUARD_TRIES 1000
+#define FILE_SIZE   40u
 
 typedef struct site {
     uint32_t number; /* 0: free */
     int offset;
-    bool own; /* in this package: the caller is meant */
+    bool own;             /* in this package: the caller is meant */
+    uint32_t cell;        /* whose code it is, 0: no cell's */
+    char file[FILE_SIZE]; /* the last part of the name */
     PyCodeObject *code;
 } site;
 
@@ -34,6 +37,7 @@ static uint32_t hash[HASH_SIZE];
 static uint32_t last_number;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *own_folder; /* str */
+static uint32_t (*cell_of_file)(const char *name, size_t size);
 static _Thread_local uint32_t left_at;
 
 static site *site_of(uint32_t number)
@@ -56,21 +60,37 @@ static bool is_own(const PyCodeObject *code)
     return PyUnicode_Tailmatch(code->co_filename, own_folder, 0, PY_SSIZE_T_MAX, -1) == 1;
 }
 
+static void file_note(site *fresh)
+{
+    Py_ssize_t size = 0;
+    const char *name = PyUnicode_AsUTF8AndSize(fresh->code->co_filename, &size);
+    if (name == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    if (cell_of_file != NULL) fresh->cell = cell_of_file(name, (size_t)size);
+    const char *slash = strrchr(name, '/');
+    PyOS_snprintf(fresh->file, sizeof fresh->file, "%s", slash == NULL ? name : slash + 1);
+}
+
 static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
 {
     uint32_t number = ++last_number;
     if (number == 0) number = ++last_number;
-    site *fresh = &sites[number % SITES_MOST];
+    site *place = &sites[number % SITES_MOST];
+    site fresh = {.number = number, .offset = offset, .own = is_own(code)};
+    fresh.code = (PyCodeObject *)Py_NewRef((PyObject *)code);
+    file_note(&fresh);
     pthread_mutex_lock(&guard);
-    PyCodeObject *old = fresh->code;
-    *fresh = (site){number, offset, is_own(code), (PyCodeObject *)Py_NewRef((PyObject *)code)};
+    PyCodeObject *old = place->code;
+    *place = fresh;
     pthread_mutex_unlock(&guard);
     unsigned slot = number % BUCKET;
     for (unsigned i = 0; i < BUCKET; i++)
         if (site_of(bucket[i]) == NULL) slot = i;
     bucket[slot] = number;
     Py_XDECREF(old);
-    return fresh;
+    return place;
 }
 
 static site site_intern(PyCodeObject *code, int offset)
@@ -151,17 +171,83 @@ PyThreadState *drupe_py_site_leave(void)
 
 /* --- Looking ------------------------------------------------------------------------------------------- */
 
-int drupe_py_site_line(uint32_t number)
+/* A copy of the place without its code, and its line; 0 when it is not known. */
+static int site_look(uint32_t number, site *copy)
 {
     int tries = 0, line = 0;
+    *copy = (site){.number = 0};
     while (pthread_mutex_trylock(&guard) != 0) {
         if (++tries > GUARD_TRIES) return 0;
         (void)sched_yield();
     }
     const site *found = site_of(number);
-    if (found != NULL) line = PyCode_Addr2Line(found->code, found->offset);
+    if (found != NULL) {
+        line = PyCode_Addr2Line(found->code, found->offset);
+        *copy = *found;
+        copy->code = NULL;
+    }
     pthread_mutex_unlock(&guard);
     return line > 0 ? line : 0;
+}
+
+int drupe_py_site_line(uint32_t number)
+{
+    site copy;
+    return site_look(number, &copy);
+}
+
+typedef struct line {
+    char *text;
+    size_t size, used;
+} line;
+
+static void put(line *to, const char *text)
+{
+    for (; *text != '\0' && to->used + 1 < to->size; text++) to->text[to->used++] = *text;
+    to->text[to->used] = '\0';
+}
+
+static void put_number(line *to, unsigned number)
+{
+    char digits[12];
+    size_t at = sizeof digits - 1;
+    digits[at] = '\0';
+    do digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    put(to, digits + at);
+}
+
+static void put_cell(line *to, uint32_t cell)
+{
+    put(to, "cell [");
+    put_number(to, cell);
+    put(to, "]");
+}
+
+size_t drupe_py_site_text(uint32_t number, uint32_t cell, char *text, size_t size)
+{
+    site place;
+    line to = {text, size, 0};
+    if (size == 0) return 0;
+    text[0] = '\0';
+    int at = site_look(number, &place);
+    if (cell == 0) cell = place.cell;
+    if (cell != 0) put_cell(&to, cell);
+    if (at == 0) return to.used;
+    put(&to, to.used > 0 ? ", line " : "line ");
+    put_number(&to, (unsigned)at);
+    if (cell != 0 && place.cell == cell) return to.used;
+    put(&to, " of ");
+    if (place.cell != 0)
+        put_cell(&to, place.cell);
+    else
+        put(&to, place.file);
+    return to.used;
+}
+
+void drupe_py_site_cells(uint32_t (*file_cell)(const char *name, size_t size))
+{
+    cell_of_file = file_cell;
 }
 
 PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)

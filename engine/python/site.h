@@ -13,12 +13,18 @@ uint32_t drupe_py_site_ask(void);
 /* PyEval_SaveThread() for a stretch that may submit. */
 PyThreadState *drupe_py_site_leave(void);
 
-/* Its line, or 0 when it is not known any more: the oldest of many are forgotten. Any thread, without the
- * GIL, async-signal-safe. */
+/* Where a submission came from, of a place and the number of the cell that it was submitted for: "cell [3],
+ * line 7", "cell [3], line 10 of tools.py" and so on; what is not known is left out, and the oldest of many
+ * places are forgotten. At most `size` bytes with the NUL; returns the length. Any thread, without the GIL,
+ * async-signal-safe. */
+size_t drupe_py_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
+/* Its line, or 0. As above. */
 int drupe_py_site_line(uint32_t site);
 /* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
 PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
 
+/* Who tells the number of the cell whose code has this file name, or 0. */
+void drupe_py_site_cells(uint32_t (*file_cell)(const char *name, size_t size));
 /* What the module's own code is; 0, or -1 with an exception. */
 int drupe_py_site_init(PyObject *module);
 /* Drop all code objects: the interpreter ends. */

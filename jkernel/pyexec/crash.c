@@ -59,6 +59,23 @@ PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* The number of the cell whose code has this file name; 0: it is no cell's. */
+static long cell_number(const char *name, size_t size)
+{
+    size_t tail = size < NAME_ROOM ? size : NAME_ROOM;
+    for (unsigned i = 1; i <= CELLS_KNOWN && i <= cells_noted; i++) {
+        const struct cell *cell = &cells[(cells_noted - i) % CELLS_KNOWN];
+        if (cell->size == tail && memcmp(cell->name, name + size - tail, tail) == 0) return cell->number;
+    }
+    return 0;
+}
+
+uint32_t jk_crash_cell_of_file(const char *name, size_t size)
+{
+    long number = cell_number(name, size);
+    return number > 0 ? (uint32_t)number : 0;
+}
+
 /* --- Making it readable: most recent call last, without the kernel's own frames ----------------------------
  */
 
@@ -118,17 +135,6 @@ static void put(output *to, const char *text, size_t size)
 static void put_text(output *to, const char *text)
 {
     put(to, text, strlen(text));
-}
-
-/* The number of the cell whose code has this file name; 0: it is no cell's. */
-static long cell_number(const char *name, size_t size)
-{
-    size_t tail = size < NAME_ROOM ? size : NAME_ROOM;
-    for (unsigned i = 1; i <= CELLS_KNOWN && i <= cells_noted; i++) {
-        const struct cell *cell = &cells[(cells_noted - i) % CELLS_KNOWN];
-        if (cell->size == tail && memcmp(cell->name, name + size - tail, tail) == 0) return cell->number;
-    }
-    return 0;
 }
 
 /* `  File "/tmp/x/123.py", line 2 in f` becomes `  Cell In[3], line 2, in f`. */

@@ -138,6 +138,7 @@ static drupe_link link_table = {
     .set_crash_notes = set_crash_notes,
     .set_usage = set_usage,
     .cell_number = cell_number,
+    .file_cell = jk_crash_cell_of_file,
     .cell_running = cell_running,
     .log = log_line,
 };

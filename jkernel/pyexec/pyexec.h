@@ -107,6 +107,8 @@ void jk_crash_install(jk_server *server);
 /* note_cell(name, number): the file name that the code of In[number] was compiled under. The last 64 are
  * known. */
 PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments);
+/* The number noted last for a file name, or 0. Needs the GIL. */
+uint32_t jk_crash_cell_of_file(const char *name, size_t size);
 
 /* --- The link (link.c) -----------------------------------------------------------------------------------
  */

@@ -11,6 +11,7 @@ jk_parent *jk_parent_create(jk_bytes header)
     if (!parent) return NULL;
     atomic_init(&parent->references, 1);
     atomic_init(&parent->silent, false);
+    atomic_init(&parent->number, 0);
     parent->below = NULL;
     parent->size = header.size;
     if (header.size) memcpy(parent->header, header.data, header.size);

@@ -53,6 +53,9 @@ typedef struct drupe_link {
 
     /* The number by which its user knows a cell (borrowed), In[number]; 0 when it has none. Never blocks. */
     uint32_t (*cell_number)(void *cell);
+    /* The number of the cell whose code was compiled under this file name, the latest if there are several; 0
+     * when it is no cell's, or one of long ago. Needs the GIL. */
+    uint32_t (*file_cell)(const char *name, size_t size);
     /* Whether the cell (borrowed) still runs: its reply has not been made. */
     int (*cell_running)(void *cell);
     /* Append a line to the kernel's log (DRUPE_LOG); without a log nothing happens. */

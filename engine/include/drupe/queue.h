@@ -241,6 +241,7 @@ typedef struct drupe_failure {
     uint32_t queue;       /* drupe_queue_number(), 0 = unknown */
     uint32_t cell_number; /* the observer's, 0 = none; stays when `cell` has been taken */
     drupe_work_kind kind; /* BARRIER where it is not known */
+    bool refused;         /* by the submitting call itself: nothing was queued */
     char arguments[512];  /* what it was called with, as a line of text; "" = unknown or nothing */
 } drupe_failure;
 

@@ -16,6 +16,8 @@ from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
 from .shell import interruption
 
+_FOLDER = os.path.dirname(__file__) + os.sep
+
 
 class Executor:
     """Runs cells, one at a time. `failed(request, error)` replies when a cell that has awaited could not be answered."""
@@ -62,7 +64,7 @@ class Executor:
         if cell.error is None:
             cell.error = interruption(cell, error)
         try:
-            self._shell.showtraceback((type(error), error, error.__traceback__))
+            self._shell.showtraceback((type(error), error, _frames_of_others(error.__traceback__)))
         except BaseException as second:
             cell.traceback = [jsontext.error_line(second)]
             display.publish(self._server, "error", jsontext.error_content(error, cell.traceback))
@@ -194,6 +196,14 @@ def _drive(coroutine):
         return stop.value
     coroutine.close()
     raise RuntimeError("this cell awaits where it cannot: switch %autoawait on")
+
+
+def _frames_of_others(traceback):
+    """Without the kernel's own frames at its start. A device's error that the check at the cell's end has found has
+    no others."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
+        traceback = traceback.tb_next
+    return traceback
 
 
 def _exit_code(error):

@@ -1,0 +1,246 @@
+/* What is told of a failure.
+ *
+ * The text is made in C, because a failure that happens while no cell runs is published by a thread of the
+ * engine, which never takes the GIL. The source line is added only where Python may be asked for it. */
+#include "failure.h"
+#include "error.h"
+#include "site.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct paper {
+    char *text;
+    size_t size, used;
+} paper;
+
+static void add(paper *to, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+static void add(paper *to, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(to->text + to->used, to->size - to->used, format, list);
+    va_end(list);
+    if (length < 0) return;
+    to->used += (size_t)length;
+    if (to->used >= to->size) to->used = to->size - 1;
+}
+
+/* --- The text ------------------------------------------------------------------------------------------ */
+
+/* `source`: the line as the user wrote it, or NULL. */
+static void add_place(paper *to, const drupe_failure *failure, drupe_py_reader reader, const char *source)
+{
+    static const char *const unknown[] = {NULL, "this cell", "another cell", NULL};
+    char place[160];
+    if (drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) == 0) {
+        if (reader == DRUPE_PY_NO_CELL) add(to, "\nSubmitted outside of a cell.");
+        if (unknown[reader] == NULL) return;
+        PyOS_snprintf(place, sizeof place, "%s", unknown[reader]);
+    }
+    add(to, "\nSubmitted by %s", place);
+    if (reader == DRUPE_PY_OTHER_CELL) add(to, ", whose output shows this error too");
+    if (source != NULL)
+        add(to, ":\n    %.200s", source);
+    else
+        add(to, ".");
+}
+
+/* A refused argument is explained by its own message; what a driver refuses is not. */
+static bool wants_arguments(const drupe_failure *failure)
+{
+    if (failure->arguments[0] == '\0') return false;
+    return !failure->refused || failure->error.native != 0;
+}
+
+static void add_late(paper *to, const drupe_failure *failure, drupe_py_reader reader, const char *source)
+{
+    add_place(to, failure, reader, source);
+    if (wants_arguments(failure)) add(to, "\nCalled with: %s.", failure->arguments);
+}
+
+size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
+                             const char *source, char *text, size_t size)
+{
+    paper to = {text, size, 0};
+    const drupe_error *error = &own->error;
+    const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
+    bool dependent = error->status == DRUPE_E_DEPENDENCY;
+    text[0] = '\0';
+    if (own->refused || dependent)
+        add(&to, "%s", why);
+    else
+        add(&to, "'%s' on %s failed: %s", own->label, own->device, why);
+    if (own->refused) {
+        if (wants_arguments(own)) add(&to, "\nCalled with: %s.", own->arguments);
+        return to.used;
+    }
+    add_late(&to, own, reader, source);
+    /* What a host function reports is the caller's affair. */
+    const char *hint = own->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(error->status);
+    if (hint[0] != '\0' && !dependent) add(&to, "\nWhat to do: %s", hint);
+    if (cause == NULL || cause->error.status == DRUPE_OK) return to.used;
+    add(&to, "\nThe first cause is '%s' on %s.", cause->label, cause->device);
+    add_late(&to, cause, DRUPE_PY_WAITER, NULL);
+    return to.used;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------------- */
+
+/* The length of the UTF-8 sequence at `text`, or 0 when it is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+    if (text[0] > 0xf4) return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
+    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    bool beyond = text[0] == 0xf4 && text[1] >= 0x90;
+    return surrogate || overlong || beyond ? 0 : length;
+}
+
+static void add_json(paper *to, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        size_t length = utf8_length(at);
+        if (length == 0) {
+            add(to, "\\ufffd");
+            at++;
+            continue;
+        }
+        if (*at == '"' || *at == '\\')
+            add(to, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            add(to, "\\u%04x", *at);
+        else
+            add(to, "%.*s", (int)length, (const char *)at);
+        at += length;
+    }
+}
+
+size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, char *json, size_t size)
+{
+    paper to = {json, size, 0};
+    char text[DRUPE_PY_FAILURE_TEXT];
+    const char *name = drupe_py_error_name(own->error.status);
+    (void)drupe_py_failure_text(own, NULL, reader, NULL, text, sizeof text);
+    add(&to, "{\"ename\": \"%s\", \"evalue\": \"", name);
+    add_json(&to, text);
+    add(&to, "\", \"traceback\": [\"%s: ", name);
+    add_json(&to, text);
+    add(&to, "\"]}");
+    return to.used;
+}
+
+/* --- Exceptions ---------------------------------------------------------------------------------------- */
+
+/* The text of the line as the user wrote it, or NULL without an exception. */
+static PyObject *source_line(PyObject *file, int line)
+{
+    PyObject *module = PyImport_ImportModule("linecache");
+    PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, "getline", "Oi", file, line);
+    PyObject *plain = text == NULL ? NULL : PyObject_CallMethod(text, "strip", NULL);
+    Py_XDECREF(text);
+    Py_XDECREF(module);
+    if (plain == NULL) PyErr_Clear();
+    if (plain != NULL && PyUnicode_Check(plain) && PyUnicode_GET_LENGTH(plain) > 0) return plain;
+    Py_XDECREF(plain);
+    return NULL;
+}
+
+/* Takes `value`; NULL leaves the class's None. */
+static void attribute_put(PyObject *exception, const char *name, PyObject *value)
+{
+    if (value != NULL) (void)PyObject_SetAttrString(exception, name, value);
+    Py_XDECREF(value);
+    PyErr_Clear();
+}
+
+static PyObject *text_of(const char *text)
+{
+    return text[0] == '\0' ? NULL : PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static PyObject *number_of(unsigned long long number)
+{
+    return number == 0 ? NULL : PyLong_FromUnsignedLongLong(number);
+}
+
+static const char *operation_name(drupe_work_kind kind)
+{
+    switch (kind) {
+    case DRUPE_WORK_KERNEL: return "kernel";
+    case DRUPE_WORK_COPY: return "copy";
+    case DRUPE_WORK_FILL: return "fill";
+    case DRUPE_WORK_HOST: return "host function";
+    case DRUPE_WORK_PREFETCH: return "prefetch";
+    case DRUPE_WORK_ADVISE: return "advice";
+    case DRUPE_WORK_BARRIER: break;
+    }
+    return "";
+}
+
+/* Where it was submitted, as far as it is known. */
+typedef struct place {
+    PyObject *file, *source; /* str, or NULL */
+    int line;
+} place;
+
+static place place_find(const drupe_failure *failure)
+{
+    int offset = 0;
+    place found = {NULL, NULL, 0};
+    PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
+    if (code == NULL) return found;
+    found.file = Py_NewRef(code->co_filename);
+    found.line = PyCode_Addr2Line(code, offset);
+    if (found.line > 0) found.source = source_line(found.file, found.line);
+    Py_DECREF(code);
+    return found;
+}
+
+/* Takes what `where` holds. */
+static void attributes_put(PyObject *exception, const drupe_failure *failure, const place *where)
+{
+    attribute_put(exception, "label", text_of(failure->label));
+    if (failure->kind == DRUPE_WORK_KERNEL) attribute_put(exception, "kernel", text_of(failure->label));
+    attribute_put(exception, "operation", text_of(operation_name(failure->kind)));
+    attribute_put(exception, "arguments", text_of(failure->arguments));
+    attribute_put(exception, "queue", number_of(failure->queue));
+    attribute_put(exception, "submission", number_of(failure->submission));
+    attribute_put(exception, "cell", number_of(failure->cell_number));
+    attribute_put(exception, "file", where->file);
+    attribute_put(exception, "line", where->line > 0 ? PyLong_FromLong(where->line) : NULL);
+    attribute_put(exception, "source", where->source);
+}
+
+PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
+                                  drupe_py_reader reader)
+{
+    char text[DRUPE_PY_FAILURE_TEXT];
+    place where = place_find(own);
+    const char *source = where.source == NULL ? NULL : PyUnicode_AsUTF8(where.source);
+    if (where.source != NULL && source == NULL) PyErr_Clear();
+    (void)drupe_py_failure_text(own, cause, reader, source, text, sizeof text);
+    PyObject *exception = drupe_py_error_object(state, &own->error, own->device, text);
+    if (exception == NULL) {
+        Py_XDECREF(where.file);
+        Py_XDECREF(where.source);
+        return NULL;
+    }
+    attributes_put(exception, own, &where);
+    if (cause == NULL || cause->error.status == DRUPE_OK) return exception;
+    PyObject *first = drupe_py_failure_object(state, cause, NULL, DRUPE_PY_WAITER);
+    if (first == NULL) {
+        PyErr_Clear();
+        return exception;
+    }
+    attribute_put(exception, "cause", Py_NewRef(first));
+    PyException_SetCause(exception, first);
+    return exception;
+}

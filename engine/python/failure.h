@@ -1,0 +1,36 @@
+/* Failures of submitted work in words, and as exceptions. */
+#ifndef DRUPE_PYTHON_FAILURE_H
+#define DRUPE_PYTHON_FAILURE_H
+
+#include "state.h"
+
+/* Who is told of a failure. */
+typedef enum drupe_py_reader {
+    DRUPE_PY_WAITER,     /* whoever waits for the work, or submitted it just now */
+    DRUPE_PY_OWN_CELL,   /* the cell that submitted it */
+    DRUPE_PY_OTHER_CELL, /* another cell; it is shown in its own too */
+    DRUPE_PY_NO_CELL     /* it was submitted outside of a cell */
+} drupe_py_reader;
+
+/* The class that stands for a status, without "drupe."; "DeviceError" for what has none. Any thread. */
+const char *drupe_py_error_name(drupe_status status);
+/* What the user should try, "" when there is nothing to say. Any thread. */
+const char *drupe_py_error_hint(drupe_status status);
+
+/* The message: what failed and why, who submitted it, with which arguments, what to do. `cause` (NULL, or
+ * with the status DRUPE_OK: none) is what kept it from running; `source` is the line that submitted it, or
+ * NULL. At most `size` bytes with the NUL; returns the length. Any thread, without the GIL. */
+size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
+                             const char *source, char *text, size_t size);
+#define DRUPE_PY_FAILURE_TEXT 4096u
+
+/* The content of an `error` message about it, a JSON object of "ename", "evalue" and "traceback". As above.
+ */
+size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, char *json, size_t size);
+#define DRUPE_PY_FAILURE_JSON (12u * DRUPE_PY_FAILURE_TEXT + 256u)
+
+/* The exception, with all that is known as attributes, and its cause as another one. Needs the GIL. */
+PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
+                                  drupe_py_reader reader);
+
+#endif
