@@ -168,6 +168,14 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
     return get(slot, SEQUENCE) == number << 1;
 }
 
+void drupe_trace_update(void)
+{
+    if (drupe_core_check() != DRUPE_OK) return;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        drupe_queue_collect(queue);
+    }
+}
+
 uint64_t drupe_trace_latest(void)
 {
     return drupe_flight_latest();

@@ -171,7 +171,7 @@ static PyObject *number_of(unsigned long long number)
     return number == 0 ? NULL : PyLong_FromUnsignedLongLong(number);
 }
 
-static const char *operation_name(drupe_work_kind kind)
+const char *drupe_py_operation_name(drupe_work_kind kind)
 {
     switch (kind) {
     case DRUPE_WORK_KERNEL: return "kernel";
@@ -182,7 +182,7 @@ static const char *operation_name(drupe_work_kind kind)
     case DRUPE_WORK_ADVISE: return "advice";
     case DRUPE_WORK_BARRIER: break;
     }
-    return "";
+    return "barrier";
 }
 
 /* Where it was submitted, as far as it is known. */
@@ -209,7 +209,10 @@ static void attributes_put(PyObject *exception, const drupe_failure *failure, co
 {
     attribute_put(exception, "label", text_of(failure->label));
     if (failure->kind == DRUPE_WORK_KERNEL) attribute_put(exception, "kernel", text_of(failure->label));
-    attribute_put(exception, "operation", text_of(operation_name(failure->kind)));
+    const char *operation = drupe_py_operation_name(failure->kind);
+    /* What is not known counts as a barrier. */
+    if (failure->kind != DRUPE_WORK_BARRIER || strcmp(failure->label, operation) == 0)
+        attribute_put(exception, "operation", text_of(operation));
     attribute_put(exception, "arguments", text_of(failure->arguments));
     attribute_put(exception, "queue", number_of(failure->queue));
     attribute_put(exception, "submission", number_of(failure->submission));

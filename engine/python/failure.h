@@ -14,6 +14,8 @@ typedef enum drupe_py_reader {
 
 /* The class that stands for a status, without "drupe."; "DeviceError" for what has none. Any thread. */
 const char *drupe_py_error_name(drupe_status status);
+/* "kernel", "copy" and so on. Any thread. */
+const char *drupe_py_operation_name(drupe_work_kind kind);
 /* What the user should try, "" when there is nothing to say. Any thread. */
 const char *drupe_py_error_hint(drupe_status status);
 

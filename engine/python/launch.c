@@ -256,7 +256,7 @@ static drupe_status submit(drupe_py_state *state, const drupe_submission *submis
     drupe_status status;
     PyThreadState *thread = drupe_py_site_leave();
     status = drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
-    PyEval_RestoreThread(thread);
+    drupe_py_site_return(thread);
     return status;
 }
 

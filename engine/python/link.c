@@ -17,14 +17,9 @@
 
 static const drupe_link *kernel_link;
 
-/* An older kernel's table ends earlier. */
-#define KERNEL_HAS(link, field)                                                                              \
-    ((link) != NULL && (link)->size >= offsetof(drupe_link, field) + sizeof(link)->field &&                  \
-     (link)->field != NULL)
-
 bool drupe_py_claims_faults(void)
 {
-    return KERNEL_HAS(kernel_link, set_fault_claim);
+    return DRUPE_LINK_HAS(kernel_link, set_fault_claim);
 }
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
@@ -95,8 +90,8 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
     if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
-    if (KERNEL_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
-    if (KERNEL_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
+    if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
+    if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
     PyThreadState *thread = PyEval_SaveThread();
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
@@ -162,13 +157,13 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
         drupe_fault_contain();
         link->set_fault_claim(drupe_py_fault_claim);
     }
-    observer.cell_retain = link->cell_retain;
+    observer.cell_retain = drupe_py_site_cell;
     observer.cell_release = link->cell_release;
-    if (KERNEL_HAS(link, file_cell)) drupe_py_site_cells(link->file_cell);
-    if (KERNEL_HAS(link, cell_number)) observer.cell_number = link->cell_number;
+    drupe_py_site_link(link);
+    if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     drupe_library_observe(&observer);
-    if (KERNEL_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
-    if (KERNEL_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
+    if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
+    if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));
     return 0;

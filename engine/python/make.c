@@ -2,6 +2,7 @@
  */
 #include "array.h"
 #include "error.h"
+#include "site.h"
 #include <math.h>
 
 /* --- Where and what ------------------------------------------------------------------------------------ */
@@ -193,9 +194,9 @@ static PyObject *sequence_make(drupe_py_state *state, make_place *place, size_t 
         drupe_status status = DRUPE_OK;
         if (count > 0) {
             /* The first of its kind may build a program. */
-            PyThreadState *thread = PyEval_SaveThread();
+            PyThreadState *thread = drupe_py_site_leave();
             status = drupe_array_sequence(&array, start, step);
-            PyEval_RestoreThread(thread);
+            drupe_py_site_return(thread);
         }
         if (status == DRUPE_OK) {
             result = drupe_py_array_wrap(state, &array);

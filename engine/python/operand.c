@@ -4,6 +4,7 @@
  * refused, since taking them would copy to the device without a word. */
 #include "array.h"
 #include "error.h"
+#include "site.h"
 #include "wait.h"
 
 /* Is it an instance of numpy.generic? NumPy is looked up among the imported modules, never imported. */
@@ -119,9 +120,9 @@ static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand 
     uint64_t key = warm_key_of(op, operands, count, out);
     if (drupe_py_warm(state, key)) return drupe_array_apply(op, operands, count, out);
     drupe_status status;
-    PyThreadState *thread = PyEval_SaveThread();
+    PyThreadState *thread = drupe_py_site_leave();
     status = drupe_array_apply(op, operands, count, out);
-    PyEval_RestoreThread(thread);
+    drupe_py_site_return(thread);
     if (status != DRUPE_OK) drupe_py_cool(state, key);
     return status;
 }
@@ -169,9 +170,9 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
                       warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^ (uint64_t)(wanted + 1) << 48)) {
         status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
     } else {
-        PyThreadState *thread = PyEval_SaveThread();
+        PyThreadState *thread = drupe_py_site_leave();
         status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
-        PyEval_RestoreThread(thread);
+        drupe_py_site_return(thread);
     }
     if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
     return drupe_py_array_wrap(state, &result);
@@ -186,9 +187,9 @@ bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drup
     if (drupe_py_warm(state, warm_key(WARM_ASSIGN, array, value->array))) {
         status = drupe_array_assign(array, value);
     } else {
-        PyThreadState *thread = PyEval_SaveThread();
+        PyThreadState *thread = drupe_py_site_leave();
         status = drupe_array_assign(array, value);
-        PyEval_RestoreThread(thread);
+        drupe_py_site_return(thread);
     }
     if (status != DRUPE_OK) drupe_py_raise_on(state, array->queue);
     return status == DRUPE_OK;
@@ -209,9 +210,9 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
     if (drupe_py_warm(state, warm_key(WARM_MATMUL + left->ndim, left, right))) {
         status = drupe_array_matmul(left, right, &result);
     } else {
-        PyThreadState *thread = PyEval_SaveThread();
+        PyThreadState *thread = drupe_py_site_leave();
         status = drupe_array_matmul(left, right, &result);
-        PyEval_RestoreThread(thread);
+        drupe_py_site_return(thread);
     }
     if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
     return drupe_py_array_wrap(state, &result);

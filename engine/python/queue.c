@@ -116,7 +116,8 @@ static Py_hash_t queue_hash(PyObject *self)
 static PyObject *queue_repr(PyObject *self)
 {
     bool profiling = (drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_PROFILING) != 0;
-    return PyUnicode_FromFormat("<drupe.Queue on %s%s at %p>",
+    return PyUnicode_FromFormat("<drupe.Queue %u on %s%s at %p>",
+                                (unsigned)drupe_queue_number(queue_of(self)),
                                 drupe_device_filter(drupe_queue_device(queue_of(self))),
                                 profiling ? ", profiling" : "", (void *)queue_of(self));
 }
@@ -151,6 +152,12 @@ static PyObject *queue_backend(PyObject *self, void *closure)
 {
     (void)closure;
     return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue_of(self))));
+}
+
+static PyObject *queue_number(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(drupe_queue_number(queue_of(self)));
 }
 
 static PyObject *queue_pending(PyObject *self, void *closure)
@@ -210,6 +217,7 @@ static PyGetSetDef queue_getset[] = {
     {"backend", queue_backend, NULL, "\"host\" or \"opencl\".", NULL},
     {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
     {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
+    {"number", queue_number, NULL, "What errors and traces call this queue.", NULL},
     {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

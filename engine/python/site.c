@@ -8,8 +8,10 @@
  * The table changes under the GIL. Lines are also asked for by threads without it and in signal handlers:
  * `guard` keeps a code object from going away meanwhile, and is only ever tried there. */
 #include "site.h"
+#include "drupe_link.h"
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #if PY_VERSION_HEX < 0x030C0000
 /* Before 3.12 there is no other way to the running frame but to have an object made of it. */
 #define Py_BUILD_CORE 1
@@ -37,8 +39,10 @@ static uint32_t hash[HASH_SIZE];
 static uint32_t last_number;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *own_folder; /* str */
-static uint32_t (*cell_of_file)(const char *name, size_t size);
+static const drupe_link *kernel_link;
+/* Of a stretch without the GIL. */
 static _Thread_local uint32_t left_at;
+static _Thread_local void *left_cell;
 
 static site *site_of(uint32_t number)
 {
@@ -68,7 +72,7 @@ static void file_note(site *fresh)
         PyErr_Clear();
         return;
     }
-    if (cell_of_file != NULL) fresh->cell = cell_of_file(name, (size_t)size);
+    if (DRUPE_LINK_HAS(kernel_link, file_cell)) fresh->cell = kernel_link->file_cell(name, (size_t)size);
     const char *slash = strrchr(name, '/');
     PyOS_snprintf(fresh->file, sizeof fresh->file, "%s", slash == NULL ? name : slash + 1);
 }
@@ -166,7 +170,24 @@ uint32_t drupe_py_site_ask(void)
 PyThreadState *drupe_py_site_leave(void)
 {
     left_at = drupe_py_site();
+    left_cell = kernel_link == NULL ? NULL : kernel_link->cell_retain();
     return PyEval_SaveThread();
+}
+
+void drupe_py_site_return(PyThreadState *thread)
+{
+    PyEval_RestoreThread(thread);
+    left_at = 0;
+    if (left_cell != NULL) kernel_link->cell_release(left_cell);
+    left_cell = NULL;
+}
+
+void *drupe_py_site_cell(void)
+{
+    if (kernel_link == NULL) return NULL;
+    if (left_cell != NULL && DRUPE_LINK_HAS(kernel_link, cell_share))
+        return kernel_link->cell_share(left_cell);
+    return kernel_link->cell_retain();
 }
 
 /* --- Looking ------------------------------------------------------------------------------------------- */
@@ -245,9 +266,9 @@ size_t drupe_py_site_text(uint32_t number, uint32_t cell, char *text, size_t siz
     return to.used;
 }
 
-void drupe_py_site_cells(uint32_t (*file_cell)(const char *name, size_t size))
+void drupe_py_site_link(const drupe_link *link)
 {
-    cell_of_file = file_cell;
+    kernel_link = link;
 }
 
 PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)

@@ -10,8 +10,10 @@ uint32_t drupe_py_site(void);
 /* For core, which asks where a submission without a site comes from: as above, and without the GIL what
  * drupe_py_site_leave() has noted on this thread. */
 uint32_t drupe_py_site_ask(void);
-/* PyEval_SaveThread() for a stretch that may submit. */
+/* PyEval_SaveThread() and PyEval_RestoreThread() around a stretch that may submit: the place and the cell are
+ * noted before. */
 PyThreadState *drupe_py_site_leave(void);
+void drupe_py_site_return(PyThreadState *thread);
 
 /* Where a submission came from, of a place and the number of the cell that it was submitted for: "cell [3],
  * line 7", "cell [3], line 10 of tools.py" and so on; what is not known is left out, and the oldest of many
@@ -23,8 +25,11 @@ int drupe_py_site_line(uint32_t site);
 /* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
 PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
 
-/* Who tells the number of the cell whose code has this file name, or 0. */
-void drupe_py_site_cells(uint32_t (*file_cell)(const char *name, size_t size));
+/* The cell of this thread, retained, or NULL: for core, which asks at every submission. */
+void *drupe_py_site_cell(void);
+/* The kernel that knows the cells; borrowed for good. */
+struct drupe_link;
+void drupe_py_site_link(const struct drupe_link *link);
 /* What the module's own code is; 0, or -1 with an exception. */
 int drupe_py_site_init(PyObject *module);
 /* Drop all code objects: the interpreter ends. */

@@ -213,6 +213,7 @@ extern PyMethodDef drupe_py_device_functions[];
 extern PyMethodDef drupe_py_task_functions[];
 extern PyMethodDef drupe_py_cache_functions[];
 extern PyMethodDef drupe_py_spirv_functions[];
+extern PyMethodDef drupe_py_trace_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */

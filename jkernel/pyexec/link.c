@@ -60,6 +60,11 @@ static int publish(void *cell, const char *msg_type, const char *content, size_t
     return result;
 }
 
+static void *cell_share(void *cell)
+{
+    return jk_parent_retain(cell);
+}
+
 static uint32_t cell_number(void *cell)
 {
     return cell ? jk_parent_number(cell) : 0;
@@ -138,6 +143,7 @@ static drupe_link link_table = {
     .set_crash_notes = set_crash_notes,
     .set_usage = set_usage,
     .cell_number = cell_number,
+    .cell_share = cell_share,
     .file_cell = jk_crash_cell_of_file,
     .cell_running = cell_running,
     .log = log_line,

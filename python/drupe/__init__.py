@@ -17,7 +17,7 @@ _CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory",
 _ERRORS = ("BuildError", "BusyError", "CancelledError", "CheckError", "DependencyError", "DeviceError", "DeviceLostError",
            "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError",
            "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
-_ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices"))
+_ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices", "trace"))
 # Names that are written in Python, by the module they live in.
 _WRITTEN = {name: module for module, names in {
     "checking": ("checked",),

@@ -13,6 +13,11 @@
 #define DRUPE_LINK_CAPSULE "drupe._jkernel.link"
 #define DRUPE_LINK_VERSION 1u
 
+/* Whether a kernel's table (which may be NULL) has this function: an older one ends earlier. */
+#define DRUPE_LINK_HAS(link, field)                                                                          \
+    ((link) != NULL && (link)->size >= offsetof(drupe_link, field) + sizeof(link)->field &&                  \
+     (link)->field != NULL)
+
 typedef struct drupe_link {
     uint32_t size;    /* sizeof(drupe_link) of the kernel that made it */
     uint32_t version; /* DRUPE_LINK_VERSION; a change of meaning raises it, an added field does not */
@@ -53,6 +58,8 @@ typedef struct drupe_link {
 
     /* The number by which its user knows a cell (borrowed), In[number]; 0 when it has none. Never blocks. */
     uint32_t (*cell_number)(void *cell);
+    /* Another reference to a cell (borrowed). */
+    void *(*cell_share)(void *cell);
     /* The number of the cell whose code was compiled under this file name, the latest if there are several; 0
      * when it is no cell's, or one of long ago. Needs the GIL. */
     uint32_t (*file_cell)(const char *name, size_t size);

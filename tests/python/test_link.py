@@ -65,7 +65,8 @@ try:
     end_of_cell()
 except drupe.InternalError as problem:
     text = str(problem)
-    assert "'task' on host:cpu:0, submitted in this cell, failed" in text and 'the "bearing" broke' in text, text
+    assert text.startswith("'task' on host:cpu:0 failed: ") and 'the "bearing" broke' in text, text
+    assert "Submitted by line " in text, text
     assert problem.label == "task" and problem.device == "host:cpu:0"
 else:
     raise AssertionError("not raised")
@@ -88,7 +89,7 @@ time.sleep(0.3)
 try:
     end_of_cell()
 except drupe.InternalError as problem:
-    assert "another cell" in str(problem) and len(problem.__notes__) == 1
+    assert "whose output shows this error too" in str(problem) and len(problem.__notes__) == 1
     both = str(problem) + problem.__notes__[0]
     assert "second" in both and "quoted" in both
 else:
@@ -96,7 +97,7 @@ else:
 assert [cell for cell, _, _ in published] == [0x1000, 0x1000]
 content = next(content for _, _, content in published if "quoted" in content["evalue"])
 assert published[0][1] == "error" and content["ename"] == "InternalError"
-assert "submitted in this cell" in content["evalue"]
+assert "Submitted by line " in content["evalue"] and "this error too" not in content["evalue"]
 assert 'late "quoted"' in content["evalue"] and content["evalue"] in content["traceback"][0]
 assert set(content) == {"ename", "evalue", "traceback"}
 del first, second

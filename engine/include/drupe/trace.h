@@ -44,6 +44,9 @@ typedef struct drupe_trace_record {
 /* Copy records with ids above `after`, oldest first, at most `capacity`; returns how many. Call again with
  * the id of the last one for more. Async-signal-safe. */
 DRUPE_API size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capacity);
+/* Look at what is over on all queues, so that the records say so, and drop its references: see Keep-alive in
+ * queue.h. Never blocks on a device. */
+DRUPE_API void drupe_trace_update(void);
 /* The id of the latest submission; 0: none yet. Async-signal-safe. */
 DRUPE_API uint64_t drupe_trace_latest(void);
 /* The last `count` records as lines of UTF-8, oldest first, as many of the latest as fit; returns the bytes
