@@ -146,15 +146,17 @@ import drupe, sys
 from drupe import _engine
 queue = drupe.Queue("host")
 codes = [compile("\\n" * i + "queue.barrier()", "<made>", "exec") for i in range(5000)]
-counts = [sys.getrefcount(code) for code in codes]
+def counts():
+    return [sys.getrefcount(code) for code in codes]
+before = counts()
 for code in codes:
     exec(code)
 queue.wait()
-held = sum(sys.getrefcount(code) - count for code, count in zip(codes, counts))
+held = sum(counts()) - sum(before)
 assert 0 < held <= 2048, held
 lines = [record["line"] for record in drupe.trace() if record["file"] == "<made>"]
 assert lines[-1] == 5000 and 0 < len(lines) <= 2048
 _engine._shutdown()
-assert [sys.getrefcount(code) for code in codes] == counts
+assert counts() == before
 """)
     assert result.returncode == 0, result.stderr
