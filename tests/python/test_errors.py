@@ -151,6 +151,7 @@ def counts():
 before = counts()
 for code in codes:
     exec(code)
+del code
 queue.wait()
 held = sum(counts()) - sum(before)
 assert 0 < held <= 2048, held
