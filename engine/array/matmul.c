@@ -77,7 +77,7 @@ static size_t list_accesses(const product *p, const drupe_array *out, drupe_acce
 static drupe_status multiply_by_blas(product *p, const drupe_array *out)
 {
     blas_job *job = calloc(1, sizeof(*job));
-    if (!job) return drupe_error_set(DRUPE_E_NO_MEMORY, "no memory for a matrix product");
+    if (!job) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a matrix product.");
     *job = (blas_job){drupe_blas_get(), p->dtype == DRUPE_FLOAT64, p->m, p->n, p->k, {0}, {0}, NULL};
     drupe_status status = blas_operand(&p->a, &job->a);
     if (status == DRUPE_OK) status = blas_operand(&p->b, &job->b);

@@ -74,7 +74,7 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
     }
     pthread_mutex_unlock(&lock);
     *target = entry ? &entry->target : NULL;
-    return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "no memory for the list of devices");
+    return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the list of devices.");
 }
 
 void drupe_array_forget(void)

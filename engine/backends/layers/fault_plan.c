@@ -215,6 +215,7 @@ bool drupe_fault_lost(bool submission)
     pthread_mutex_lock(&lock);
     calls[DRUPE_FAULT_submission] += submission;
     bool lost = current.lost_at && calls[DRUPE_FAULT_submission] >= current.lost_at;
+    failures += lost && submission;
     pthread_mutex_unlock(&lock);
     return lost;
 }

@@ -1,0 +1,72 @@
+/* Arrays. */
+#include "walk.h"
+
+static const size_t shape[2] = {20, 30};
+
+static drupe_status fresh(struct walker *w, int i, drupe_dtype dtype)
+{
+    GO(drupe_array_empty(w->queue, DRUPE_MEM_DEVICE, dtype, 2, shape, &w->arrays[i]));
+    return DRUPE_OK;
+}
+
+static drupe_status compute(struct walker *w)
+{
+    static float values[20 * 30];
+    drupe_scalar zero = {.kind = DRUPE_SCALAR_KIND_INT}, one = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
+    GO(walk_open(w));
+    for (int i = 0; i < 3; i++) GO(fresh(w, i, DRUPE_FLOAT32));
+    size_t whole = 20 * 30;
+    drupe_array flat;
+    drupe_array_view(&w->arrays[0], &flat);
+    drupe_status status = drupe_array_reshape(&flat, 1, &whole);
+    if (status == DRUPE_OK) status = drupe_array_sequence(&flat, zero, one);
+    drupe_array_clear(&flat);
+    GO(status);
+    drupe_operand in[2] = {{.array = &w->arrays[0]}, {.scalar = one}};
+    GO(drupe_array_assign(&w->arrays[1], &in[1]));
+    in[1] = (drupe_operand){.array = &w->arrays[1]};
+    GO(drupe_array_apply(DRUPE_OP_ADD, in, 2, &w->arrays[2]));
+    GO(drupe_array_reduce(DRUPE_OP_SUM, &w->arrays[2], 3, false, DRUPE_DTYPE_NONE, &w->arrays[3]));
+    GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    if (values[0] != 1 || values[whole - 1] != (float)whole) return DRUPE_E_INTERNAL;
+    GO(drupe_array_from_host(&w->arrays[1], values, NULL));
+    int axes[2] = {1, 0};
+    GO(drupe_array_permute(&w->arrays[1], axes));
+    GO(drupe_array_matmul(&w->arrays[0], &w->arrays[1], &w->arrays[4]));
+    GO(drupe_queue_wait(w->queue, LONG));
+    return DRUPE_OK;
+}
+
+static drupe_status views(struct walker *w)
+{
+    GO(walk_open(w));
+    GO(fresh(w, 0, DRUPE_INT64));
+    drupe_array_view(&w->arrays[0], &w->arrays[1]);
+    drupe_slice slices[2] = {{.start = 1, .step = 2, .count = 5}, {.start = 0, .step = 1, .count = 30}};
+    GO(drupe_array_slice(&w->arrays[1], slices));
+    GO(drupe_array_insert_axis(&w->arrays[1], 0));
+    size_t larger[4] = {2, 3, 5, 30}, together[DRUPE_MAX_DIMS];
+    GO(drupe_array_broadcast(&w->arrays[1], 4, larger));
+    const drupe_array *both[2] = {&w->arrays[1], &w->arrays[1]};
+    int ndim;
+    GO(drupe_shape_broadcast(both, 2, &ndim, together));
+    drupe_scalar one = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
+    drupe_operand scalar = {.scalar = one};
+    GO(drupe_array_assign(&w->arrays[0], &scalar));
+    static int64_t values[2 * 3 * 5 * 30];
+    GO(drupe_array_to_host(&w->arrays[1], values, &w->events[0])); /* not contiguous: packed on the device */
+    GO(drupe_event_wait(w->events[0], LONG));
+    GO(drupe_array_over(w->arrays[0].memory, w->queue, DRUPE_INT64, 1, &shape[0], NULL, 0, &w->arrays[2]));
+    bool right = !drupe_array_contiguous(&w->arrays[1]) && drupe_array_pointer(&w->arrays[2]) &&
+                 values[0] == 1 && drupe_dtype_size(DRUPE_INT64) == 8 &&
+                 drupe_dtype_find("int64") == DRUPE_INT64 && *drupe_dtype_name(DRUPE_INT64) &&
+                 *drupe_op_name(DRUPE_OP_ADD) && drupe_op_arity(DRUPE_OP_ADD) == 2 &&
+                 drupe_op_kind_of(DRUPE_OP_ADD) == DRUPE_OP_ELEMENTWISE &&
+                 drupe_dtype_promote(DRUPE_INT32, DRUPE_INT64) == DRUPE_INT64 &&
+                 drupe_op_result(DRUPE_OP_ADD, &scalar, 1) != DRUPE_INT32;
+    return right ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+const walk_scene walk_array_scenes[] = {
+    {"compute", compute, true}, {"views", views, true}, {NULL, NULL, false}};

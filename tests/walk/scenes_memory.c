@@ -1,0 +1,102 @@
+/* Memory, pools, copies between contexts and between backends. */
+#include "walk.h"
+#include <stdio.h>
+
+static drupe_status kinds(struct walker *w)
+{
+    GO(walk_open(w));
+    for (int kind = 0; kind < 3; kind++) {
+        drupe_status status = drupe_memory_alloc(w->queue, (drupe_mem_kind)kind, 100, 0, &w->memory[kind]);
+        if (status == DRUPE_E_UNSUPPORTED) continue;
+        GO(status);
+        drupe_memory *same = drupe_memory_retain(w->memory[kind]);
+        drupe_memory *found = drupe_memory_find((char *)drupe_memory_pointer(same) + 99);
+        bool right = found == same && drupe_memory_size(same) == 100 &&
+                     drupe_memory_kind(same) == (drupe_mem_kind)kind &&
+                     drupe_memory_queue(same) == w->queue && drupe_memory_site(same) == 0 &&
+                     *drupe_mem_kind_name((drupe_mem_kind)kind);
+        (void)drupe_memory_host_accessible(same);
+        drupe_memory_release(found);
+        drupe_memory_release(same);
+        if (!right) return DRUPE_E_INTERNAL;
+    }
+    GO(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 1u << 20, 4096, &w->memory[3]));
+    REFUSED(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 0, 0, &w->memory[4]), DRUPE_E_INVALID);
+    return DRUPE_OK;
+}
+
+static drupe_status pools(struct walker *w)
+{
+    drupe_pool_stats stats;
+    drupe_device_use uses[4];
+    drupe_holder holders[4];
+    GO(walk_open(w));
+    GO(drupe_pool_set_wipe(w->device, DRUPE_WIPE_ALLOC));
+    for (int i = 0; i < 3; i++) {
+        GO(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 5000, 0, &w->memory[0]));
+        drupe_memory_release(w->memory[0]);
+        w->memory[0] = NULL;
+    }
+    GO(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 5000, 0, &w->memory[0]));
+    (void)drupe_memory_holders(w->device, true, holders, COUNT(holders));
+    (void)drupe_device_uses(uses, COUNT(uses));
+    drupe_pool_stats_of(w->device, &stats);
+    drupe_pool_set_limit(w->device, stats.reserved + 1000);
+    drupe_pool_reset_peak(w->device);
+    REFUSED(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 1u << 20, 0, &w->memory[1]), DRUPE_E_NO_MEMORY);
+    drupe_pool_set_limit(w->device, 0);
+    GO(drupe_pool_set_wipe(w->device, 0));
+    (void)drupe_pool_trim(w->device);
+    return DRUPE_OK;
+}
+
+static drupe_status between_contexts(struct walker *w)
+{
+    GO(walk_open_memory(w));
+    GO(drupe_context_open(&w->device, 1, &w->second));
+    GO(drupe_queue_open(w->second, w->device, 0, &w->aside));
+    GO(drupe_memory_alloc(w->aside, DRUPE_MEM_DEVICE, 4096, 0, &w->memory[2]));
+    drupe_submission s = {.queue = w->queue};
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "z", 1, 4096, NULL));
+    GO(drupe_submit_copy(&s, drupe_memory_pointer(w->memory[2]), drupe_memory_pointer(w->memory[0]), 4096,
+                         &w->events[0]));
+    GO(drupe_submit_copy(&s, drupe_memory_pointer(w->memory[1]), drupe_memory_pointer(w->memory[2]), 4096,
+                         &w->events[1]));
+    GO(drupe_event_wait(w->events[1], LONG));
+    return DRUPE_OK;
+}
+
+static drupe_status between_backends(struct walker *w)
+{
+    if (!w->other_filter) return DRUPE_OK;
+    GO(walk_open_memory(w));
+    GO(drupe_device_select(w->other_filter, &w->other));
+    GO(drupe_device_queue(w->other, &w->aside));
+    GO(drupe_memory_alloc(w->aside, DRUPE_MEM_DEVICE, 4096, 0, &w->memory[2]));
+    drupe_submission s = {.queue = w->queue};
+    GO(drupe_submit_copy(&s, drupe_memory_pointer(w->memory[2]), drupe_memory_pointer(w->memory[0]), 4096,
+                         &w->events[0]));
+    drupe_submission there = {.queue = w->aside, .waits = &w->events[0], .nwaits = 1};
+    GO(drupe_submit_copy(&there, drupe_memory_pointer(w->memory[1]), drupe_memory_pointer(w->memory[2]), 4096,
+                         &w->events[1]));
+    GO(drupe_event_wait(w->events[1], LONG));
+    return DRUPE_OK;
+}
+
+static drupe_status between_processes(struct walker *w)
+{
+    unsigned char handle[DRUPE_IPC_BYTES];
+    GO(walk_open_memory(w));
+    drupe_status status = drupe_memory_export(w->memory[0], handle);
+    if (status == DRUPE_E_UNSUPPORTED) return DRUPE_OK;
+    GO(status);
+    GO(drupe_memory_import(w->queue, handle, drupe_memory_size(w->memory[0]), &w->memory[2]));
+    return DRUPE_OK;
+}
+
+const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
+                                         {"pools", pools, false},
+                                         {"between contexts", between_contexts, false},
+                                         {"between backends", between_backends, false},
+                                         {"between processes", between_processes, false},
+                                         {NULL, NULL, false}};

@@ -1,0 +1,137 @@
+/* Queues, events, submissions that need no program. */
+#include "walk.h"
+
+static drupe_status nothing(void *user)
+{
+    (void)user;
+    return DRUPE_OK;
+}
+
+static drupe_status refuse(void *user)
+{
+    (void)user;
+    return drupe_error_set(DRUPE_E_INVALID, "The host function refuses, as planned.");
+}
+
+static drupe_status open_all(struct walker *w)
+{
+    GO(walk_open(w));
+    GO(drupe_queue_open(w->context, w->device, DRUPE_QUEUE_PROFILING, &w->timed));
+    GO(drupe_device_queue(w->device, &w->aside));
+    drupe_queue *same = drupe_queue_retain(w->aside);
+    bool right = drupe_queue_device(same) == w->device && drupe_queue_context(same) != NULL &&
+                 drupe_queue_flags_of(same) == 0 && !drupe_queue_last(same) &&
+                 drupe_queue_pending(same) == 0 && drupe_queue_number(same) != drupe_queue_number(w->timed);
+    drupe_queue_release(same);
+    void *handle;
+    drupe_status status = drupe_queue_native(w->queue, &handle);
+    if (status != DRUPE_E_UNSUPPORTED) GO(status);
+    REFUSED(drupe_queue_open(w->context, w->device, 1u << 30, &same), DRUPE_E_INVALID);
+    return right ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+static drupe_status times(struct walker *w)
+{
+    drupe_times measured;
+    GO(walk_open(w));
+    GO(drupe_queue_open(w->context, w->device, DRUPE_QUEUE_PROFILING, &w->timed));
+    drupe_submission s = {.queue = w->timed};
+    GO(drupe_submit_barrier(&s, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    drupe_status status = drupe_event_times(w->events[0], &measured);
+    if (status != DRUPE_E_UNSUPPORTED) GO(status);
+    drupe_event *same = drupe_event_retain(w->events[0]);
+    bool right = drupe_event_queue(same) == w->timed && drupe_event_state_of(same) == DRUPE_EVENT_COMPLETE &&
+                 drupe_event_error(same) == NULL;
+    drupe_event_release(same);
+    GO(drupe_queue_wait(w->timed, LONG));
+    return right ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* Fill, copy there and back, on two queues that wait for each other. */
+static drupe_status move(struct walker *w)
+{
+    GO(walk_open_memory(w));
+    GO(drupe_queue_open(w->context, w->device, 0, &w->aside));
+    size_t size = ELEMENTS * sizeof(double);
+    w->bytes[0] = malloc(size);
+    w->bytes[1] = calloc(1, size);
+    if (!w->bytes[0] || !w->bytes[1]) return DRUPE_E_NO_MEMORY;
+    memset(w->bytes[0], 7, size);
+    void *a = drupe_memory_pointer(w->memory[0]), *b = drupe_memory_pointer(w->memory[1]);
+    drupe_submission s = {.queue = w->queue}, behind = {.queue = w->aside};
+    GO(drupe_submit_copy(&s, a, w->bytes[0], size, &w->events[0]));
+    behind.waits = &w->events[0];
+    behind.nwaits = 1;
+    GO(drupe_submit_copy(&behind, b, a, size, &w->events[1]));
+    s.waits = &w->events[1];
+    s.nwaits = 1;
+    GO(drupe_submit_copy(&s, w->bytes[1], b, size, &w->events[2]));
+    GO(drupe_event_wait(w->events[2], LONG));
+    if (memcmp(w->bytes[0], w->bytes[1], size)) return DRUPE_E_INTERNAL;
+    s.nwaits = 0;
+    GO(drupe_submit_fill(&s, a, "abcd", 4, 4096, &w->events[3]));
+    GO(drupe_submit_prefetch(&s, b, size, &w->events[4]));
+    GO(drupe_submit_advise(&s, b, size, 0, &w->events[5]));
+    REFUSED(drupe_submit_copy(&s, a, b, 2 * size, NULL), DRUPE_E_OUT_OF_RANGE);
+    GO(drupe_queue_wait(w->queue, LONG));
+    drupe_queue_collect(w->queue);
+    return DRUPE_OK;
+}
+
+/* Without events: references are dropped when a marker is over. */
+static drupe_status silent(struct walker *w)
+{
+    GO(walk_open_memory(w));
+    drupe_submission s = {.queue = w->queue};
+    for (int i = 0; i < 70; i++) {
+        drupe_keep keep = {malloc(8), free};
+        s.keeps = &keep;
+        s.nkeeps = 1;
+        GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[i % 2]), "x", 1, 64, NULL));
+    }
+    GO(drupe_queue_wait(w->queue, LONG));
+    return DRUPE_OK;
+}
+
+static drupe_status host_functions(struct walker *w)
+{
+    GO(walk_open(w));
+    GO(drupe_queue_open(w->context, w->device, 0, &w->aside));
+    drupe_submission s = {.queue = w->queue}, behind = {.queue = w->aside};
+    GO(drupe_submit_host(&s, nothing, w, &w->events[0]));
+    behind.waits = &w->events[0];
+    behind.nwaits = 1;
+    GO(drupe_submit_barrier(&behind, &w->events[1]));
+    GO(drupe_submit_host(&behind, nothing, w, NULL));
+    GO(drupe_event_wait(w->events[1], LONG));
+    GO(drupe_queue_wait(w->aside, LONG));
+    return DRUPE_OK;
+}
+
+/* A failure of the scene's own: what stands behind it does not run, and the queue works again. */
+static drupe_status failures(struct walker *w)
+{
+    drupe_failure failure;
+    GO(walk_open(w));
+    drupe_submission s = {.queue = w->queue, .label = "refusing"};
+    GO(drupe_submit_host(&s, refuse, w, &w->events[0]));
+    GO(drupe_submit_barrier(&s, &w->events[1]));
+    REFUSED(drupe_event_wait(w->events[1], LONG), DRUPE_E_DEPENDENCY);
+    REFUSED(drupe_event_wait(w->events[0], LONG), DRUPE_E_INVALID);
+    if (!drupe_event_error(w->events[0])) return DRUPE_E_INTERNAL;
+    drupe_status status = drupe_queue_wait(w->queue, LONG); /* the failure, unless it was reported above */
+    if (status != DRUPE_OK && status != DRUPE_E_INVALID) return walk_heard(status, "drupe_queue_wait");
+    GO(drupe_submit_host(&s, refuse, w, NULL));
+    for (int i = 0; i < 2000 && drupe_queue_pending(w->queue); i++) drupe_queue_collect(w->queue);
+    if (drupe_failure_take(&failure)) free(failure.cell);
+    return DRUPE_OK;
+}
+
+const walk_scene walk_queue_scenes[] = {{"queues", open_all, false},
+                                        {"times", times, false},
+                                        {"move", move, false},
+                                        {"silent", silent, false},
+                                        {"host functions", host_functions, false},
+                                        {"failures", failures, false},
+                                        {NULL, NULL, false}};
