@@ -221,6 +221,70 @@ static void split_equally(struct suite *suite)
     FAILS(drupe_device_split(device, &partition, subs, 1, &count), DRUPE_E_INVALID, "room");
 }
 
+/* The parts that filters name, and those that live already. */
+static void parts_in_filters(struct suite *suite)
+{
+    static const char *const nowhere[] = {".9999", ".0.0.0", "{99}.0", "{L1_cache}.9999", "{1+1+1+9999}.0"};
+    static const char *const wrong[] = {".",  "..0",      ".x",       "{}.0", "{2}",
+                                        "{2", "{frog}.0", "{1++1}.0", ".0{",  ".-1"};
+    drupe_device *device = suite->bench.device, *part, *same, *list[2];
+    char filter[256];
+    size_t count;
+    for (size_t i = 0; i < COUNT(nowhere); i++) {
+        snprintf(filter, sizeof filter, "%s%s", drupe_device_filter(device), nowhere[i]);
+        FAILS(drupe_device_select(filter, &part), DRUPE_E_NOT_FOUND, drupe_device_filter(device));
+        OK(drupe_device_list(filter, NULL, 0, &count));
+        assert_int_equal(count, 0);
+    }
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        snprintf(filter, sizeof filter, "%s%s", drupe_device_filter(device), wrong[i]);
+        FAILS(drupe_device_select(filter, &part), DRUPE_E_INVALID, "device filter");
+    }
+    divisible_units(suite);
+    snprintf(filter, sizeof filter, "%s.1", drupe_device_filter(device));
+    OK(drupe_device_select(filter, &part));
+    OK(drupe_device_select(filter, &same));
+    assert_ptr_equal(part, same);
+    assert_string_equal(drupe_device_filter(part), filter);
+    drupe_device_release(same);
+    use_sub(suite, part, device);
+    snprintf(filter, sizeof filter, "%s{1}.1,%s.1", drupe_device_filter(device), drupe_device_filter(device));
+    OK(drupe_device_list(filter, list, 2, &count));
+    assert_int_equal(count, 1);
+    assert_ptr_equal(list[0], part);
+    drupe_device_release(list[0]);
+    drupe_device_release(part);
+    snprintf(filter, sizeof filter, "%s{1+1}.0", drupe_device_filter(device));
+    OK(drupe_device_select(filter, &part));
+    assert_string_equal(drupe_device_filter(part), filter);
+    assert_int_equal(drupe_device_number(part, DRUPE_INFO_PARTITION_TYPE, 0), DRUPE_SPLIT_COUNTS);
+    drupe_device_release(part);
+}
+
+/* Along every domain that the device tells of, and none other. */
+static void split_along_domains(struct suite *suite)
+{
+    drupe_device *device = suite->bench.device, *subs[1024];
+    uint64_t there = drupe_device_number(device, DRUPE_INFO_PARTITION_DOMAINS, 0);
+    uint64_t kinds = drupe_device_number(device, DRUPE_INFO_PARTITION_KINDS, 0);
+    assert_int_equal(!!(kinds & DRUPE_FLAG(DRUPE_SPLIT_AFFINITY)), there != 0);
+    for (int domain = DRUPE_DOMAIN_NUMA; domain < DRUPE_domain_COUNT; domain++) {
+        drupe_partition partition = {.kind = DRUPE_SPLIT_AFFINITY, .domain = (drupe_domain)domain};
+        size_t count;
+        if (!(there & DRUPE_FLAG(domain))) {
+            FAILS(drupe_device_split(device, &partition, subs, 1024, &count), DRUPE_E_UNSUPPORTED, "divided");
+            continue;
+        }
+        OK(drupe_device_split(device, &partition, subs, 1024, &count));
+        assert_true(count > 1);
+        use_sub(suite, subs[count - 1], device);
+        for (size_t i = 0; i < count; i++) drupe_device_release(subs[i]);
+    }
+    drupe_partition none = {.kind = DRUPE_SPLIT_AFFINITY, .domain = DRUPE_DOMAIN_NONE};
+    size_t count;
+    if (there) FAILS(drupe_device_split(device, &none, subs, 2, &count), DRUPE_E_INVALID, "domain");
+}
+
 static void split_by_counts(struct suite *suite)
 {
     drupe_device *device = suite->bench.device, *subs[2];
@@ -248,5 +312,7 @@ const conformance_case cases_device[] = {
     {"default_queue", default_queue},
     {"split_equally", split_equally},
     {"split_by_counts", split_by_counts},
+    {"parts_in_filters", parts_in_filters},
+    {"split_along_domains", split_along_domains},
     {NULL, NULL},
 };

@@ -13,6 +13,8 @@
  *   strict      no queue for a sub-device outside of the context's list
  *   noplatform  the loader finds no driver
  *   nodevice    drivers without devices
+ *   nvcard, amdcard, xecard, khrcard  what graphics cards tell of themselves (shim_card.c)
+ *   nodes       the device can be divided along NUMA nodes only
  *   fills       fills are counted, not done
  */
 #include "shim.h"
@@ -87,6 +89,8 @@ EXPORT cl_int clGetDeviceInfo(cl_device_id device, cl_device_info key, size_t si
     const cl_bitfield access = CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL, none = 0, coarse = 1;
     const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
     const cl_device_partition_property whole = 0;
+    cl_int code;
+    if (shim_card_info(key, size, value, needed, &code)) return code;
     switch (key) {
     case CL_DEVICE_TYPE:
         if (shim_word("gpu")) return answer(&gpu, sizeof gpu, size, value, needed);

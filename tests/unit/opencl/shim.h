@@ -14,6 +14,9 @@
 bool shim_word(const char *word); /* whether OPENCL_SHIM_WORDS has it */
 void *shim_real(const char *name);
 void shim_newer(void); /* ends the process for a device that is too old for the caller */
+/* The answer of a graphics card, or of a device with NUMA nodes: false when it has none of its own
+ * (shim_card.c). */
+bool shim_card_info(cl_device_info key, size_t size, void *value, size_t *needed, cl_int *code);
 /* The shim's version of an Intel USM function, or NULL. */
 void *shim_usm_function(const char *name);
 

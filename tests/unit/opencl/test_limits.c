@@ -65,6 +65,103 @@ static void likely_looks_at_nodes(void **state)
     free(before);
 }
 
+/* --- What vendors tell ---------------------------------------------------------------------------------- */
+
+static void text_is(drupe_device *device, drupe_info key, const char *expected)
+{
+    char text[128];
+    drupe_status status = B->device_info(device, key, text, sizeof text, NULL);
+    assert_int_equal(status, expected ? DRUPE_OK : DRUPE_E_UNSUPPORTED);
+    if (expected) assert_string_equal(text, expected);
+}
+
+static void list_is(drupe_device *device, drupe_info key, const uint64_t *expected, size_t count)
+{
+    uint64_t list[8];
+    size_t needed;
+    drupe_status status = B->device_info(device, key, list, sizeof list, &needed);
+    assert_int_equal(status, count ? DRUPE_OK : DRUPE_E_UNSUPPORTED);
+    if (!count) return;
+    assert_int_equal(needed, count * sizeof *list);
+    assert_memory_equal(list, expected, needed);
+}
+
+static void cards_of_vendors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *address, *capability, *uuid;
+        uint64_t sizes[3];
+        size_t nsizes;
+        uint64_t product, units, free, advance; /* UINT64_MAX: not told */
+    } cases[] = {
+        {"", NULL, NULL, NULL, {0}, 0, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+        {"nvcard", "0001:3b:03.0", "9.0", NULL, {32}, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+        {"amdcard", "0000:c1:02.3", NULL, NULL, {64}, 1, 0x73bf, UINT64_MAX, 4096 << 10, UINT64_MAX},
+        {"xecard", NULL, NULL, NULL, {8, 16, 32}, 3, 0x56a0, 512, UINT64_MAX, 1},
+        {"khrcard",
+         "0000:af:01.2",
+         NULL,
+         "00010203-0405-0607-0809-0a0b0c0d0eff",
+         {0},
+         0,
+         UINT64_MAX,
+         UINT64_MAX,
+         UINT64_MAX,
+         UINT64_MAX},
+    };
+    B->unload(load_backend("")); /* skips without a driver */
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        void *library;
+        assert_int_equal(try_load(OPENCL_SHIM, cases[i].word, &library), DRUPE_OK);
+        drupe_device *device = make_device(library, 0);
+        text_is(device, DRUPE_INFO_PCI_ADDRESS, cases[i].address);
+        text_is(device, DRUPE_INFO_COMPUTE_CAPABILITY, cases[i].capability);
+        text_is(device, DRUPE_INFO_UUID, cases[i].uuid);
+        list_is(device, DRUPE_INFO_SUB_GROUP_SIZES, cases[i].sizes, cases[i].nsizes);
+        const struct {
+            drupe_info key;
+            uint64_t expected;
+        } numbers[] = {{DRUPE_INFO_DEVICE_ID, cases[i].product},
+                       {DRUPE_INFO_GPU_EUS, cases[i].units},
+                       {DRUPE_INFO_FREE_MEMORY, cases[i].free},
+                       {DRUPE_INFO_SUB_GROUP_PROGRESS, cases[i].advance}};
+        for (size_t k = 0; k < DRUPE_COUNT_OF(numbers); k++) {
+            uint64_t number = UINT64_MAX;
+            drupe_status status = B->device_info(device, numbers[k].key, &number, sizeof number, NULL);
+            assert_int_equal(status, numbers[k].expected == UINT64_MAX ? DRUPE_E_UNSUPPORTED : DRUPE_OK);
+            assert_int_equal(number, numbers[k].expected);
+        }
+        close_device(device);
+        B->unload(library);
+    }
+}
+
+static void divided_along_nodes(void **state)
+{
+    (void)state;
+    fixture b;
+    fixture_open(&b, "");
+    uint64_t units = info_number(b.device, DRUPE_INFO_MAX_COMPUTE_UNITS);
+    bool divisible = info_number(b.device, DRUPE_INFO_PARTITION_KINDS) & DRUPE_FLAG(DRUPE_SPLIT_EQUALLY);
+    fixture_close(&b);
+    if (units < 2 || units > 64 || !divisible) skip();
+    fixture_open(&b, "nodes");
+    drupe_partition numa = {.kind = DRUPE_SPLIT_AFFINITY, .domain = DRUPE_DOMAIN_NUMA};
+    drupe_device *subs[64];
+    size_t count;
+    assert_int_equal(info_number(b.device, DRUPE_INFO_PARTITION_KINDS), DRUPE_FLAG(DRUPE_SPLIT_AFFINITY));
+    assert_int_equal(info_number(b.device, DRUPE_INFO_PARTITION_DOMAINS),
+                     DRUPE_FLAG(DRUPE_DOMAIN_NUMA) | DRUPE_FLAG(DRUPE_DOMAIN_NEXT));
+    assert_int_equal(B->device_parts(b.device, DRUPE_DOMAIN_NUMA, &count), DRUPE_OK);
+    assert_int_equal(count, units);
+    assert_int_equal(try_split(b.device, &numa, subs, count), DRUPE_OK);
+    assert_int_equal(info_number(subs[1], DRUPE_INFO_MAX_COMPUTE_UNITS), 1);
+    for (size_t i = 0; i < count; i++) close_device(subs[i]);
+    assert_error(B->device_parts(b.device, DRUPE_DOMAIN_L3, &count), DRUPE_E_UNSUPPORTED, "affinity domain");
+    fixture_close(&b);
+}
+
 /* --- Properties ----------------------------------------------------------------------------------------- */
 
 static void check_string(drupe_device *device, drupe_info key)
@@ -274,6 +371,8 @@ const struct CMUnitTest limit_tests[] = {cmocka_unit_test(missing_library),
                                          cmocka_unit_test(nothing_behind_the_loader),
                                          cmocka_unit_test(likely_looks_at_nodes),
                                          cmocka_unit_test(all_properties),
+                                         cmocka_unit_test(cards_of_vendors),
+                                         cmocka_unit_test(divided_along_nodes),
                                          cmocka_unit_test(support_by_tier),
                                          cmocka_unit_test(sub_devices_work),
                                          cmocka_unit_test(impossible_divisions),
