@@ -52,6 +52,8 @@ void bench_close(struct bench *bench);
 struct bench *use_other(struct suite *suite);
 /* NULL when there is no other backend: the case is then skipped, if known.def allows it. */
 struct bench *use_remote(struct suite *suite);
+/* Whether known.def has it for this backend, or for the driver that DRUPE_TEST_DRIVER names; prints why. */
+bool known_gap(const struct suite *suite, const char *name);
 /* Skip the running case; fails unless known.def has it. */
 void skip_known(const struct suite *suite, const char *name);
 

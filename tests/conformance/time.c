@@ -1,11 +1,12 @@
 /* Profiling times and timeouts. */
 #include "conformance.h"
 
-static void check_times(drupe_event *event)
+static void check_times(const struct suite *suite, drupe_event *event, const char *label)
 {
     drupe_times t;
     OK(drupe_event_times(event, &t));
-    assert_true(t.queued > 0);
+    if (t.queued == 0 && strcmp(label, "barrier") == 0 && known_gap(suite, "barrier_times")) return;
+    if (t.queued == 0) fail_msg("'%s' has no time", label);
     assert_true(t.queued <= t.submitted);
     assert_true(t.submitted <= t.started);
     assert_true(t.started <= t.ended);
@@ -28,7 +29,8 @@ static void times(struct suite *suite)
     OK(drupe_submit_copy(&s, &value, drupe_memory_pointer(m), 8, &events[3]));
     OK(drupe_submit_barrier(&s, &events[4]));
     OK(drupe_queue_wait(queue, DRUPE_FOREVER));
-    for (size_t i = 0; i < 5; i++) check_times(events[i]);
+    static const char *const labels[] = {"fill", "test_spin", "test_mad", "copy", "barrier"};
+    for (size_t i = 0; i < 5; i++) check_times(suite, events[i], labels[i]);
     drupe_times spin, next;
     OK(drupe_event_times(events[1], &spin));
     OK(drupe_event_times(events[2], &next));

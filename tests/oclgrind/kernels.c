@@ -1,4 +1,4 @@
-/* kernels [all | trespass]: every generated kernel once under Oclgrind, whose log must be empty.
+/* kernels [some]: every generated kernel once under Oclgrind, whose log must be empty.
  *
  * Started without Oclgrind it starts itself under it and looks at the log, after it has seen that a kernel
  * that writes too far does get into the log. Each operation runs in both forms of its kernels, in all
@@ -210,7 +210,7 @@ static bool show_log(const char *log, const char *part)
 
 int main(int argc, char **argv)
 {
-    const char *what = argc > 1 ? argv[1] : "some";
+    const char *what = argc > 1 ? argv[1] : "all";
     if (getenv("DRUPE_UNDER_OCLGRIND"))
         return strcmp(what, "trespass") == 0 ? run_trespass() : run_all(strcmp(what, "all") == 0);
     char folder[] = "/tmp/drupe-oclgrind-XXXXXX", log[64];

@@ -122,7 +122,8 @@ static void choose(struct script *script, struct step *step)
     step->add = dice(script, 256) * 0x0101010101010101u;
     step->pause = dice(script, 4) ? 0 : dice(script, 200);
     if (step->kind == BARRIER || step->kind == FAILURE) return;
-    /* A copy between contexts is made of several submissions, which may order more than the copy asked for. */
+    /* A copy between contexts is made of several submissions, which may order more than the copy asked for.
+     */
     bool staged = !script->world->checked || script->world->lanes[step->lane].ordered;
     bool anywhere = (step->kind == COPY && staged) || step->kind == HOST;
     step->out = choose_part(script, choose_place(script, anywhere ? NULL : bench, step->kind == HOST));

@@ -19,12 +19,16 @@ static void add_line(struct world *world, struct bench *bench, drupe_device *dev
 static void add_subdevices(struct world *world, struct bench *bench)
 {
     const uint32_t units[] = {1, 1};
-    const drupe_partition partition = {DRUPE_SPLIT_COUNTS, 2, units};
+    const drupe_partition partition = {.kind = DRUPE_SPLIT_COUNTS, .count = 2, .units = units};
     drupe_device *subs[2];
     size_t count = 0;
     if (drupe_device_split(bench->device, &partition, subs, 2, &count) != DRUPE_OK) return;
+    drupe_queue *queue;
+    /* Some drivers want a context that was opened over the sub-devices. */
+    bool usable = drupe_queue_open(bench->context, subs[0], DRUPE_QUEUE_DEFAULT, &queue) == DRUPE_OK;
+    if (usable) drupe_queue_release(queue);
     for (size_t i = 0; i < count; i++) {
-        if (world->nlines < LINES)
+        if (usable && world->nlines < LINES)
             add_line(world, bench, subs[i]);
         else
             drupe_device_release(subs[i]);
