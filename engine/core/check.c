@@ -41,6 +41,30 @@ static record *ring; /* WINDOW of them; lock */
 static _Atomic(uint64_t) findings;
 static _Thread_local drupe_finding last_finding;
 
+/* --- Places ----------------------------------------------------------------------------------------------
+ */
+
+#define PLACE_SIZE 150
+
+void drupe_check_here(drupe_check_place *place, const char *label)
+{
+    void *cell = drupe_core_cell();
+    place->site = drupe_core_site();
+    place->cell = drupe_core_cell_number(cell);
+    drupe_core_cell_release(cell);
+    snprintf(place->label, sizeof place->label, "%s", label);
+}
+
+static void append_place(const char *title, const drupe_check_place *place)
+{
+    char where[100];
+    size_t length = strlen(last_finding.text);
+    drupe_core_site_text(place->site, place->cell, where, sizeof where);
+    if (!where[0]) return;
+    snprintf(last_finding.text + length, sizeof last_finding.text - length, " %s: '%.20s', %s.", title,
+             place->label, where);
+}
+
 /* --- Findings ------------------------------------------------------------------------------------------- */
 
 drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...)
@@ -48,8 +72,11 @@ drupe_status drupe_check_found(const drupe_finding *finding, const char *format,
     va_list list;
     last_finding = *finding;
     va_start(list, format);
-    vsnprintf(last_finding.text, sizeof last_finding.text, format, list);
+    vsnprintf(last_finding.text, sizeof last_finding.text - 2 * PLACE_SIZE, format, list);
     va_end(list);
+    bool race = finding->mistake == DRUPE_MISTAKE_RACE;
+    append_place(race ? "This one" : "The work", &finding->here);
+    append_place(race ? "The other" : "The memory", &finding->there);
     atomic_fetch_add(&findings, 1);
     return drupe_error_set(DRUPE_E_CHECK, "%s", last_finding.text);
 }
@@ -293,7 +320,8 @@ drupe_status drupe_check_submission(const drupe_ticket *ticket, const drupe_flig
     fresh.barrier = work->kind == DRUPE_WORK_BARRIER;
     fresh.kept = ticket->kept;
     fresh.place.submission = flight->number;
-    fresh.place.site = flight->site ? flight->site : drupe_core_site();
+    fresh.place.site = flight->site;
+    fresh.place.cell = flight->cell_number;
     snprintf(fresh.place.label, sizeof fresh.place.label, "%s", flight->label);
     snprintf(fresh.place.device, sizeof fresh.place.device, "%s", queue->device->filter);
     /* Looking memory up may drop its last reference, which comes back here. */
@@ -403,7 +431,8 @@ static drupe_status check_host_locked(const record *host)
 drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes)
 {
     if (!drupe_check_on()) return DRUPE_OK;
-    record host = {.place = {.label = "host", .site = drupe_core_site()}};
+    record host = {.number = 0};
+    drupe_check_here(&host.place, "host");
     touch(&host, pointer, bytes, writes);
     pthread_mutex_lock(&lock);
     drupe_status status = ring ? check_host_locked(&host) : DRUPE_OK;

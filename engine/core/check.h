@@ -31,6 +31,8 @@ void drupe_check_dropped(uint64_t number);
 void drupe_check_forget(const void *base, size_t bytes);
 /* The latest submission that may have written there; false when none is known. */
 bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *place);
+/* Where the calling thread's program is. It takes what the observer locks: no lock may be held. */
+void drupe_check_here(drupe_check_place *place, const char *label);
 /* Count a finding, keep it for the thread and return DRUPE_E_CHECK. */
 drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...) DRUPE_PRINTF(2, 3);
 

@@ -4,7 +4,7 @@
  * `pending` to `done` in the order of its end as the waiter sees it. While it looks, the entries are nobody
  * else's: `serving` is held then, and closing a watch waits for that. The eventfd is written when `done` gets
  * its first entry and read when it loses its last, both under the watch's lock. */
-#include "core/core.h"
+#include "core/check.h"
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -155,6 +155,7 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (!entry) return false;
     *event = entry->event;
     *user = entry->user;
+    if (drupe_check_on()) drupe_check_event(*event);
     free(entry);
     return true;
 }

@@ -53,6 +53,7 @@ void drupe_zone_open(drupe_memory *memory)
 static void fill_places(const drupe_memory *memory, drupe_finding *finding)
 {
     finding->there.site = memory->site;
+    finding->there.cell = memory->cell;
     strcpy(finding->there.label, "allocation");
     strcpy(finding->there.device, memory->pool->device->filter);
 }
@@ -94,7 +95,7 @@ drupe_status drupe_zone_check(void)
 
 drupe_status drupe_zone_freed(const drupe_memory *memory, const char *what, const void *address)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED, .here.site = drupe_core_site()};
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
     fill_places(memory, &finding);
     return drupe_check_found(&finding,
                              "Use after free: %s: %p points into %zu bytes of %s memory that were freed.",

@@ -1,49 +1,9 @@
-/* Checked mode from Python, and the places in the program that its findings are about. */
+/* Checked mode from Python. */
 #include "check.h"
 #include "error.h"
-#include "site.h"
 #include "wait.h"
 
 #define SETTLE_NS 5000000000u
-
-/* "file, line n", or NULL without an exception when it is not known any more. */
-static PyObject *site_text(uint32_t site)
-{
-    int offset;
-    PyCodeObject *code = site == 0 ? NULL : drupe_py_site_code(site, &offset);
-    if (code == NULL) return NULL;
-    PyObject *file = PyObject_GetAttrString((PyObject *)code, "co_filename");
-    PyObject *text =
-        file == NULL ? NULL : PyUnicode_FromFormat("%S, line %d", file, PyCode_Addr2Line(code, offset));
-    if (text == NULL) PyErr_Clear();
-    Py_XDECREF(file);
-    Py_DECREF(code);
-    return text;
-}
-
-static PyObject *place_text(const char *title, const drupe_check_place *place)
-{
-    PyObject *where = site_text(place->site);
-    if (where == NULL) return PyUnicode_FromString("");
-    PyObject *text = PyUnicode_FromFormat("\n  %s: '%s' at %U", title, place->label, where);
-    Py_DECREF(where);
-    return text;
-}
-
-PyObject *drupe_py_check_places(const drupe_error *error)
-{
-    drupe_finding finding;
-    if (error->status != DRUPE_E_CHECK || !drupe_check_last(&finding) ||
-        strcmp(finding.text, error->text) != 0)
-        return PyUnicode_FromString("");
-    bool race = finding.mistake == DRUPE_MISTAKE_RACE;
-    PyObject *here = place_text(race ? "this one " : "work", &finding.here);
-    PyObject *there = place_text(race ? "the other" : "memory", &finding.there);
-    PyObject *both = here == NULL || there == NULL ? NULL : PyUnicode_Concat(here, there);
-    Py_XDECREF(here);
-    Py_XDECREF(there);
-    return both;
-}
 
 int drupe_py_check_host(drupe_py_state *state, const drupe_memory *memory, bool writes)
 {

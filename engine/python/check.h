@@ -4,8 +4,6 @@
 
 #include "state.h"
 
-/* The lines of a finding's two places, to be put behind its text; "" for any other error. */
-PyObject *drupe_py_check_places(const drupe_error *error);
 /* The host is about to get at this memory. 0, or -1 with CheckError when unfinished work uses it. */
 int drupe_py_check_host(drupe_py_state *state, const drupe_memory *memory, bool writes);
 

@@ -1,7 +1,6 @@
 /* Exceptions. One table says which class stands for which status, what else that class is, and what to try.
  */
 #include "error.h"
-#include "check.h"
 #include "failure.h"
 #include "wait.h"
 #include <stdarg.h>
@@ -136,12 +135,8 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
         class = state->errors[error->status];
     if (text == NULL) text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     PyObject *body = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    PyObject *places = drupe_py_check_places(error);
-    PyObject *message = body == NULL || places == NULL ? NULL : PyUnicode_Concat(body, places);
-    Py_XDECREF(places);
+    PyObject *exception = body == NULL ? NULL : PyObject_CallOneArg(class, body);
     Py_XDECREF(body);
-    PyObject *exception = message == NULL ? NULL : PyObject_CallOneArg(class, message);
-    Py_XDECREF(message);
     if (exception == NULL) return NULL;
     if (attribute_set(exception, "status", PyUnicode_FromString(drupe_status_name(error->status))) &&
         attribute_set(exception, "native_code", PyLong_FromLongLong(error->native)) &&

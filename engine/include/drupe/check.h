@@ -33,14 +33,14 @@ typedef enum drupe_mistake {
 typedef struct drupe_check_place {
     char label[64], device[64];
     uint64_t submission; /* 0: not a submission */
-    uint32_t site;
+    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
 } drupe_check_place;
 
 typedef struct drupe_finding {
     drupe_mistake mistake;
     drupe_check_place here;  /* what was refused, or the latest work that may have done it */
     drupe_check_place there; /* what it collides with, or where the memory was allocated */
-    char text[900];
+    char text[900];          /* the error's */
 } drupe_finding;
 
 /* Begin and end checked mode; calls nest. DRUPE_LAYERS=check begins it with the first device and never ends
