@@ -90,6 +90,9 @@ bool drupe_object_release(void *object);
 /* The observer's cell of this thread, retained, or NULL; and its release. */
 void *drupe_core_cell(void);
 void drupe_core_cell_release(void *cell);
+void *drupe_core_cell_share(void *cell); /* another reference, or NULL when the observer gives none */
+/* Whether the observer has shown this failure. */
+bool drupe_core_failed(const drupe_failure *failure);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
@@ -381,6 +384,10 @@ drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number);
 drupe_cause *drupe_queue_trouble(drupe_queue *queue);
 /* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
 drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Offer the failures that were not told yet to the observer. Any thread. */
+void drupe_failures_offer(void);
+/* late.c: end its thread. */
+void drupe_late_stop(void);
 /* Forget all causes, for drupe_library_close(). */
 void drupe_failures_clear(void);
 

@@ -214,7 +214,25 @@ drupe_status drupe_queue_report(drupe_queue *queue)
 
 /* --- Errors nobody waited for --------------------------------------------------------------------------- */
 
-bool drupe_failure_take(drupe_failure *failure)
+/* Take the first unreported cause that is accepted out of the list; the lock is held. */
+static drupe_cause *detach_accepted(bool (*accept)(const drupe_failure *failure, void *user), void *user)
+{
+    drupe_cause *before = NULL, *cause = first;
+    while (cause && (atomic_load(&cause->reported) || (accept && !accept(&cause->what, user)))) {
+        before = cause;
+        cause = cause->next;
+    }
+    if (!cause) return NULL;
+    if (before)
+        before->next = cause->next;
+    else
+        first = cause->next;
+    if (last == cause) last = before;
+    return cause;
+}
+
+bool drupe_failure_take_for(bool (*accept)(const drupe_failure *failure, void *user), void *user,
+                            drupe_failure *failure)
 {
     if (drupe_core_check() != DRUPE_OK) return false;
     for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
@@ -222,18 +240,55 @@ bool drupe_failure_take(drupe_failure *failure)
     }
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
-    drupe_cause *taken = first;
+    drupe_cause *taken = detach_accepted(accept, user);
     if (taken) {
         report_locked(taken);
         *failure = taken->what;
         taken->what.cell = NULL;
-        first = taken->next;
-        if (!first) last = NULL;
     }
     pthread_mutex_unlock(&lock);
     release_list(stale);
     drupe_cause_release(taken);
     return taken != NULL;
+}
+
+bool drupe_failure_take(drupe_failure *failure)
+{
+    return drupe_failure_take_for(NULL, NULL, failure);
+}
+
+/* The oldest failure with a number above `after` that nobody was told of, with a share of its cell; counted
+ * as shown until the observer has answered, so that it is not shown twice. */
+static drupe_cause *begin_offer(uint64_t after, drupe_failure *failure)
+{
+    pthread_mutex_lock(&lock);
+    drupe_cause *cause = first;
+    while (cause && (cause->what.submission <= after || cause->what.shown || !cause->what.cell ||
+                     atomic_load(&cause->reported))) {
+        cause = cause->next;
+    }
+    if (cause) {
+        *failure = cause->what;
+        failure->cell = drupe_core_cell_share(cause->what.cell);
+        cause->what.shown = failure->cell != NULL;
+        drupe_cause_retain(cause);
+    }
+    pthread_mutex_unlock(&lock);
+    return cause;
+}
+
+void drupe_failures_offer(void)
+{
+    drupe_failure failure;
+    drupe_cause *cause;
+    for (uint64_t after = 0; (cause = begin_offer(after, &failure)) != NULL; after = failure.submission) {
+        bool shown = failure.cell && drupe_core_failed(&failure);
+        drupe_core_cell_release(failure.cell);
+        pthread_mutex_lock(&lock);
+        cause->what.shown = shown;
+        pthread_mutex_unlock(&lock);
+        drupe_cause_release(cause);
+    }
 }
 
 void drupe_failures_clear(void)

@@ -250,6 +250,18 @@ void drupe_core_cell_release(void *cell)
     if (cell && seen && seen->cell_release) seen->cell_release(cell);
 }
 
+void *drupe_core_cell_share(void *cell)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return cell && seen && seen->failed && seen->cell_share ? seen->cell_share(cell) : NULL;
+}
+
+bool drupe_core_failed(const drupe_failure *failure)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return seen && seen->failed && seen->failed(failure);
+}
+
 uint32_t drupe_core_cell_number(void *cell)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
@@ -346,6 +358,7 @@ size_t drupe_library_close(uint64_t timeout_ns)
                 drupe_device_forget(device);
         }
     }
+    drupe_late_stop();
     drupe_hold_stop();
     drupe_failures_clear();
     size_t leaks = 0;

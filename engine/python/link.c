@@ -24,14 +24,33 @@ bool drupe_py_claims_faults(void)
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
 
-/* Show the failure in the output of its own cell. */
-static void failure_publish(const drupe_failure *failure)
+/* Show the failure in the output of its own cell; false when that is not possible any more. Any thread,
+ * without the GIL. */
+static bool failure_publish(const drupe_failure *failure)
 {
     char *json = malloc(DRUPE_PY_FAILURE_JSON);
-    if (json == NULL) return;
+    if (json == NULL) return false;
     size_t size = drupe_py_failure_json(failure, DRUPE_PY_OWN_CELL, json, DRUPE_PY_FAILURE_JSON);
-    (void)kernel_link->publish(failure->cell, "error", json, size);
+    bool shown = kernel_link->publish(failure->cell, "error", json, size) == 0;
     free(json);
+    return shown;
+}
+
+static bool cell_runs(void *cell)
+{
+    return DRUPE_LINK_HAS(kernel_link, cell_running) && kernel_link->cell_running(cell) != 0;
+}
+
+/* For the engine's own thread: a cell that runs is told by its own check. */
+static bool failure_late(const drupe_failure *failure)
+{
+    return !cell_runs(failure->cell) && failure_publish(failure);
+}
+
+/* Failures of cells that run in other shells are theirs. */
+static bool failure_for(const drupe_failure *failure, void *current)
+{
+    return failure->cell == current || !cell_runs(failure->cell);
 }
 
 static void note_add(PyObject *exception, PyObject *other)
@@ -49,11 +68,11 @@ static int cell_check(void *user)
     if (state == NULL || drupe_py_forked()) return 0;
     drupe_py_hold_collect();
     void *current = kernel_link->cell_retain();
-    while (drupe_failure_take(&failure)) {
+    while (drupe_failure_take_for(failure_for, current, &failure)) {
         bool own = failure.cell == current, none = failure.cell == NULL;
         drupe_py_reader reader = none ? DRUPE_PY_NO_CELL : own ? DRUPE_PY_OWN_CELL : DRUPE_PY_OTHER_CELL;
         PyObject *exception = drupe_py_failure_object(state, &failure, NULL, reader);
-        if (!own && !none) failure_publish(&failure);
+        if (!own && !none && !failure.shown) (void)failure_publish(&failure);
         kernel_link->cell_release(failure.cell);
         if (first == NULL) {
             first = exception;
@@ -63,6 +82,8 @@ static int cell_check(void *user)
         Py_XDECREF(exception);
     }
     kernel_link->cell_release(current);
+    drupe_failures_watch();
+    drupe_py_hold_drain();
     if (first == NULL) return 0;
     (void)drupe_py_raise_object(first);
     return -1;
@@ -75,8 +96,13 @@ static void failures_print(drupe_py_state *state, PyObject *module)
 {
     drupe_failure failure;
     while (drupe_failure_take(&failure)) {
+        bool shown = failure.shown;
+        if (failure.cell != NULL && kernel_link != NULL) {
+            if (!shown) shown = failure_publish(&failure);
+            kernel_link->cell_release(failure.cell);
+        }
+        if (shown) continue;
         PyObject *exception = drupe_py_failure_object(state, &failure, NULL, DRUPE_PY_WAITER);
-        if (failure.cell != NULL && kernel_link != NULL) kernel_link->cell_release(failure.cell);
         if (exception == NULL) continue;
         (void)drupe_py_raise_object(exception);
         PyErr_WriteUnraisable(module);
@@ -161,6 +187,8 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     observer.cell_release = link->cell_release;
     drupe_py_site_link(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
+    if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
+    if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_late;
     drupe_library_observe(&observer);
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
     if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);

@@ -336,6 +336,77 @@ static void cells(struct suite *suite)
     gate_destroy(&gate);
 }
 
+static _Atomic(int) offers, agreed, shares;
+static _Atomic(bool) agrees;
+
+static void *late_retain(void)
+{
+    shares++;
+    return &cell;
+}
+
+static void *late_share(void *shared)
+{
+    shares++;
+    return shared;
+}
+
+static void late_release(void *released)
+{
+    if (released) shares--;
+}
+
+static bool late_failed(const drupe_failure *failure)
+{
+    if (failure->cell == &cell && strcmp(failure->label, "gate") == 0) offers++;
+    bool answer = agrees;
+    if (answer) agreed++;
+    return answer;
+}
+
+/* Failures are offered while nobody looks, until they are shown, and stay to be taken. */
+static void offered_late(struct suite *suite)
+{
+    static const drupe_observer observer = {.cell_retain = late_retain,
+                                            .cell_release = late_release,
+                                            .cell_share = late_share,
+                                            .failed = late_failed};
+    struct bench *b = &suite->bench;
+    offers = agreed = shares = 0;
+    agrees = false;
+    drupe_library_observe(&observer);
+    struct gate gate, more;
+    gate_init(&gate);
+    gate_init(&more);
+    gate.result = DRUPE_E_INVALID;
+    drupe_event_release(submit_gate(b->queue, &gate));
+    drupe_queue *second;
+    OK(drupe_queue_open(b->context, b->device, 0, &second));
+    drupe_event *unfinished = submit_gate(second, &more);
+    drupe_failures_watch();
+    gate_open(&gate);
+    while (offers < 3) {}
+    agrees = true;
+    while (!agreed) {}
+    drupe_failure failure;
+    assert_true(drupe_failure_take(&failure));
+    assert_true(failure.shown);
+    assert_ptr_equal(failure.cell, &cell);
+    late_release(failure.cell);
+    gate_open(&more);
+    OK(drupe_event_wait(unfinished, DRUPE_FOREVER));
+    assert_false(drupe_failure_take(&failure));
+    assert_int_equal(agreed, 1);
+    drupe_event_release(unfinished);
+    drupe_queue_release(second);
+    bench_close(&suite->bench);
+    assert_int_equal(drupe_library_close(SECOND), 0);
+    drupe_library_observe(NULL);
+    assert_int_equal(shares, 0);
+    gate_destroy(&gate);
+    gate_destroy(&more);
+}
+
 const conformance_case cases_failure[] = {
     {"queue_spreads", queue_spreads},
     {"wait_spreads", wait_spreads},
@@ -349,5 +420,6 @@ const conformance_case cases_failure[] = {
     {"records", records},
     {"records_of_refusals", records_of_refusals},
     {"cells", cells},
+    {"offered_late", offered_late},
     {NULL, NULL},
 };

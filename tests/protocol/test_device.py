@@ -2,6 +2,7 @@
 import time
 
 import pytest
+import support
 
 SETUP = '''
 import drupe
@@ -67,3 +68,72 @@ def test_a_failure_after_its_cell_is_shown_there_and_raised_in_the_next(kernel):
     assert second.status == "error" and "too late" in second.reply["evalue"]
     shown = kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
     assert "too late" in shown["content"]["evalue"]
+
+
+def errors_of(kernel, msg_id):
+    kernel.poll(0.2)
+    return [m["content"] for m in kernel.of_parent(msg_id) if m["msg_type"] == "error"]
+
+
+def test_a_failure_while_no_cell_runs_is_shown_at_once_and_raised_once(kernel):
+    kernel.run("import drupe, time\nfrom drupe import _engine\nidle_queue = drupe.Queue('host')")
+    first = kernel.run("event = _engine._task(idle_queue, 0.5, 'nobody looked')")
+    assert first.status == "ok"
+    shown = kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
+    number = first.reply["execution_count"]
+    assert shown["content"]["evalue"] == ("'task' on host:cpu:0 failed: nobody looked\n"
+                                          "Submitted by cell [%d], line 1." % number)
+    second = kernel.run("1+1")
+    assert second.status == "error"
+    assert "Submitted by cell [%d], line 1, whose output shows this error too" % number in second.reply["evalue"]
+    assert kernel.run("1+1").result == "2"
+    assert len(errors_of(kernel, first.id)) == 1 and len(errors_of(kernel, second.id)) == 1
+
+
+def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
+    helper = kernel.run("import drupe, time\nfrom drupe import _engine\ndef work(queue):\n"
+                        "    return _engine._task(queue, 0.01, 'broken')")
+    run = kernel.run("x = 1\nevent = work(drupe.Queue('host'))\ntime.sleep(0.3)")
+    assert run.status == "error"
+    assert ("Submitted by cell [%d], line 4 of cell [%d]:\n    return _engine._task(queue, 0.01, 'broken')" % (
+        run.reply["execution_count"], helper.reply["execution_count"])) in run.reply["evalue"]
+    (shown,) = errors_of(kernel, run.id)
+    assert not any("drupe/kernel" in line for line in shown["traceback"])
+
+
+def test_an_asynchronous_failure_of_a_driver(spec_folder):
+    """A kernel that fails when it lands, by the layer `fault`: what it was called with is told."""
+    environment = {"DRUPE_LAYERS": "fault", "DRUPE_FAULT": "event:1+=late"}
+    kernel = support.Kernel(spec_folder, environment)
+    try:
+        made = kernel.run("import drupe\nimport drupe.array as da\nprogram = drupe.Program("
+                          "'kernel void add(global float *out, float a, int n) { out[get_global_id(0)] = a + n; }',"
+                          "device='opencl:cpu')\nmemory = drupe.memory.MemoryUSMDevice(256, device='opencl:cpu')",
+                          timeout=60)
+        if made.status != "ok":
+            pytest.skip("no OpenCL device for CPUs on this machine")
+        run = kernel.run("program.add(memory, 0.25, 7,\n            global_size=64)\nimport time; time.sleep(0.5)")
+        assert run.status == "error" and run.reply["ename"] == "InternalError"
+        first, *rest = run.reply["evalue"].split("\n")
+        assert first.startswith("'add' on opencl:cpu:0 failed: ")
+        assert rest[:3] == ["Submitted by cell [%d], line 1:" % run.reply["execution_count"],
+                            "    program.add(memory, 0.25, 7,",
+                            "Called with: out = device memory of 256 bytes, a = 0.25, n = 7; 64 work-items."]
+    finally:
+        kernel.close()
+
+
+def test_the_report_of_a_crash_ends_with_the_device_operations(fresh):
+    fresh.run("import drupe, ctypes\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
+              "memory = drupe.memory.MemoryUSMDevice(64, queue=queue)")
+    code = ("for i in range(40): queue.fill(memory, i, event=False)\nqueue.wait()\n_engine._task(queue, 60)\n"
+            "queue.fill(memory, 1)\nctypes.string_at(0)")
+    msg_id = fresh.client.execute(code)
+    support.wait_until(lambda: fresh.poll() or fresh.manager.provisioner.process.poll(), what="the end of the process")
+    (content,) = errors_of(fresh, msg_id)
+    lines = "\n".join(content["traceback"]).split("\n")
+    records = [line for line in lines if line.startswith("#")]
+    assert lines[lines.index(records[0]) - 1] == "Last device operations:" and 20 <= len(records) <= 32
+    assert "'fill' on host:cpu:0 (queue 1), cell [2], line 1, 64 bytes: submitted " in records[0]
+    assert "'task' on host:cpu:0 (queue 1), cell [2], line 3: submitted " in records[-2]
+    assert records[-1].endswith("ago, not known to be over") and "line 4" in records[-1]

@@ -400,3 +400,15 @@ def test_requests_from_many_clients_at_once(own):
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(4))) == [list(range(10))] * 4
+
+
+def test_a_device_error_belongs_to_the_shell_that_caused_it(kernel, shell):
+    """A cell that ends meanwhile in another shell does not get the error of one that still runs."""
+    kernel.run("import drupe, threading, time\nfrom drupe import _engine\nfailed = threading.Event()")
+    slow = kernel.send("event = _engine._task(drupe.Queue('host'), 0.01, 'of the main shell')\n"
+                       "time.sleep(0.3); failed.set(); time.sleep(1.5)")
+    other = run(kernel, shell, "failed.wait(20); 'well'")
+    assert other.status == "ok"
+    main = kernel.finish(slow)
+    assert main.status == "error" and "of the main shell" in main.reply["evalue"]
+    assert run(kernel, shell, "'still'").status == "ok" and kernel.run("1").status == "ok"

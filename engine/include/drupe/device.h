@@ -151,6 +151,7 @@ DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_
 
 /* What the embedding program tells the engine; see python/include/drupe_link.h for the kernel's. Borrowed
  * until replaced; NULL functions are skipped. Called on the thread that submits. */
+struct drupe_failure;
 typedef struct drupe_observer {
     void *(*cell_retain)(void);          /* the cell the calling thread works for, retained, or NULL */
     void (*cell_release)(void *cell);    /* NULL-safe */
@@ -162,6 +163,12 @@ typedef struct drupe_observer {
     /* "cell [3], line 7" for a place of the program and the number of a cell, either of which may be 0: at
      * most `size` bytes with the NUL; returns the length. Any thread, and in signal handlers. */
     size_t (*site_text)(uint32_t site, uint32_t cell, char *text, size_t size);
+    /* A failure that nobody has been told of, on a thread of the engine, between drupe_failures_watch() and
+     * the end of what is unfinished; `failure->cell` is borrowed. True: it was shown in its cell. Comes again
+     * after false, as long as the failure is unreported. Needs cell_share(), which gives another reference to
+     * a cell; both references may be released on any thread then. */
+    bool (*failed)(const struct drupe_failure *failure);
+    void *(*cell_share)(void *cell);
 } drupe_observer;
 DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 

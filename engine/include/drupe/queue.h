@@ -241,6 +241,7 @@ typedef struct drupe_failure {
     uint32_t queue;       /* drupe_queue_number(), 0 = unknown */
     uint32_t cell_number; /* the observer's, 0 = none; stays when `cell` has been taken */
     drupe_work_kind kind; /* BARRIER where it is not known */
+    bool shown;           /* the observer has shown it in its cell: see drupe_failures_watch() */
     bool refused;         /* by the submitting call itself: nothing was queued */
     char arguments[512];  /* what it was called with, as a line of text; "" = unknown or nothing */
 } drupe_failure;
@@ -249,6 +250,13 @@ typedef struct drupe_failure {
  * false when there is none. Never blocks on the device. Dependents of a reported cause are not reported
  * again. */
 DRUPE_API bool drupe_failure_take(drupe_failure *failure);
+/* The same for the oldest one that `accept` agrees to take, which must not call the engine. */
+DRUPE_API bool drupe_failure_take_for(bool (*accept)(const drupe_failure *failure, void *user), void *user,
+                                      drupe_failure *failure);
+/* From now on until all that is unfinished is over, look for failures on a thread of the engine and offer
+ * them to the observer's failed(). They stay to be reported. Also drops references like
+ * drupe_queue_collect(). */
+DRUPE_API void drupe_failures_watch(void);
 
 /* What is known of the calling thread's last error, when it is that of a submission, refused or failed later:
  * `own` is the submission that failed, and `cause` the one whose failure kept it from running (its status is
