@@ -116,6 +116,10 @@ struct drupe_backend {
     drupe_status (*mem_alloc)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, size_t size,
                               size_t align, void **pointer);
     void (*mem_free)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
+    /* (opt, both or none) Host memory that the context's devices copy to and from faster than other host
+     * memory; DRUPE_E_UNSUPPORTED where there is no difference. */
+    drupe_status (*mem_pin)(drupe_context *context, size_t size, void **pointer);
+    void (*mem_unpin)(drupe_context *context, void *pointer);
     /* (opt) Overwrite with zeros a block that nothing uses, and return when that is done. */
     drupe_status (*mem_wipe)(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer,
                              size_t size);

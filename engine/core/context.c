@@ -4,6 +4,7 @@
  * drupe_library_close(). A sub-device only borrows its default queue, so that it can go away, unless the
  * environment made it one of the library's devices. */
 #include "core/core.h"
+#include "core/steps.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static void context_destroy(drupe_context *context)
     bool silent = false;
     for (size_t i = 0; i < context->ndevices; i++)
         silent = silent || drupe_device_silent(context->devices[i]);
+    if (context->opened) drupe_pinned_close(context);
     if (context->opened && !silent) context->slot->backend->context_close(context);
     for (size_t i = 0; i < context->ndevices; i++) drupe_device_release(context->devices[i]);
     free(context->pools);

@@ -4,7 +4,7 @@
  * lost.c, contain.c -> context.c, program.c, memory.c over pool.c and registry.c -> submit.c (checks) ->
  * queue.c, unordered.c and flight.c (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what
  * is remembered of it) -> hold.c (work that must wait for another context), worker.c, watch.c (who is told of
- * its end) -> stage.c.
+ * its end) -> stage.c, pinned.c (copies in several steps).
  *
  * Locks, in the order in which they may be taken:
  *   library.lock     opening backends, default contexts and queues
@@ -226,6 +226,7 @@ drupe_status drupe_selector_apply(drupe_slot *slot) DRUPE_MUST_CHECK;
 /* --- context.c ------------------------------------------------------------------------------------------ */
 
 typedef struct drupe_pool drupe_pool;
+typedef struct drupe_ring drupe_ring;
 
 struct drupe_context {
     drupe_object object;
@@ -234,6 +235,7 @@ struct drupe_context {
     size_t ndevices;
     bool opened;
     drupe_pool *pools;          /* one per device and kind */
+    drupe_ring *ring;           /* pinned memory for the next large copy; pinned.c's lock */
     drupe_context *prev, *next; /* all contexts, context.c's lock */
 };
 

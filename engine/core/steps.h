@@ -106,10 +106,6 @@ typedef struct drupe_place {
     bool foreign; /* it needs a queue of its own context */
 } drupe_place;
 
-/* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
-drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
-                              size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
-
 /* Whether the copy is one to host memory from a lost device that computes in host memory: it needs no device.
  */
 bool drupe_loss_readable(const drupe_place *dst, const drupe_place *src);
@@ -120,6 +116,19 @@ drupe_status drupe_loss_copy(drupe_queue *queue, void *dst, const void *src, siz
 /* A copy with at least one foreign end, made of ordinary submissions. Takes the ticket's refs. */
 drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
                               size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
+
+/* --- pinned.c ------------------------------------------------------------------------------------------- */
+
+/* What a large copy through pinned memory needs, or NULL when the copy had better be a single one. `dst`'s
+ * and `src`'s memory must outlive it. */
+typedef struct drupe_passage drupe_passage;
+drupe_passage *drupe_pinned_open(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src,
+                                 size_t bytes);
+/* The copy, made of ordinary submissions. Takes the passage and the ticket's refs. */
+drupe_status drupe_pinned_copy(drupe_passage *passage, const drupe_ticket *ticket, void *dst, const void *src,
+                               size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
+/* Give up the context's pinned memory; nothing is in flight. */
+void drupe_pinned_close(drupe_context *context);
 
 /* --- queue.c -------------------------------------------------------------------------------------------- */
 

@@ -334,8 +334,10 @@ static drupe_status submit_copy(const drupe_submission *s, const drupe_work *wor
     }
     if (drupe_loss_readable(&to, &from))
         return drupe_loss_copy(s->queue, work->dst, work->src, work->bytes, event);
-    if (!to.foreign && !from.foreign) return finish(s, refs, work, "copy", event);
+    drupe_passage *passage = drupe_pinned_open(s->queue, &to, &from, work->bytes);
+    if (!passage && !to.foreign && !from.foreign) return finish(s, refs, work, "copy", event);
     drupe_ticket ticket = make_ticket(s, refs, "copy");
+    if (passage) return drupe_pinned_copy(passage, &ticket, work->dst, work->src, work->bytes, event);
     return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);
 }
 

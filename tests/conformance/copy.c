@@ -229,6 +229,44 @@ static void refused(struct suite *suite)
     free(host);
 }
 
+/* Large copies of plain host memory go through pinned memory in pieces where the device gains by it; in order
+ * all the same, and one after the other through the same pieces. */
+static void large_copies(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    const size_t size = ((size_t)37 << 20) + 40, n = size / 8;
+    uint64_t *out = malloc(size), *in = malloc(size);
+    assert_non_null(out);
+    assert_non_null(in);
+    for (size_t i = 0; i < n; i++) out[i] = i * 7 + 1;
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, size);
+    drupe_submission s = {.queue = b->queue};
+    drupe_event *up, *down;
+    fill_u64(b->queue, m, 5, n);
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(m), out, size, &up));
+    OK(submit_mad(b, b->queue, m, m, n, 2, 1, NULL, 0, NULL));
+    OK(drupe_submit_copy(&s, in, drupe_memory_pointer(m), size, &down));
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(m), out, size, NULL));
+    OK(drupe_submit_copy(&s, out, drupe_memory_pointer(m), size - 8, NULL));
+    OK(drupe_event_wait(down, DRUPE_FOREVER));
+    for (size_t i = 0; i < n; i++) {
+        if (in[i] != (i * 7 + 1) * 2 + 1) fail_msg("element %zu", i);
+    }
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    for (size_t i = 0; i < n; i++) assert_true(out[i] == i * 7 + 1);
+    /* Behind a failure nothing is copied, and nothing is lost. */
+    drupe_event *failed = submit_failure(b->queue, "large");
+    OK(drupe_submit_copy(&s, in, drupe_memory_pointer(m), size, NULL));
+    FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+    assert_true(in[0] == 3 && in[n - 1] == ((n - 1) * 7 + 1) * 2 + 1);
+    drupe_event_release(failed);
+    drupe_event_release(up);
+    drupe_event_release(down);
+    drupe_memory_release(m);
+    free(out);
+    free(in);
+}
+
 static void fill_patterns(struct suite *suite)
 {
     drupe_queue *q = suite->bench.queue;
@@ -288,6 +326,7 @@ const conformance_case cases_copy[] = {
     {"staged_order_backends", staged_order_backends},
     {"staged_failure", staged_failure},
     {"copy_refused", refused},
+    {"large_copies", large_copies},
     {"fill_patterns", fill_patterns},
     {"fill_refused", fill_refused},
     {NULL, NULL},

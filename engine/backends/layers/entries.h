@@ -48,6 +48,9 @@
       (context, device, kind, size, align, pointer), context)                                                \
     X(VOID, mem_free, (drupe_context * context, drupe_device * device, drupe_mem_kind kind, void *pointer),  \
       (context, device, kind, pointer), context)                                                             \
+    X(STATUS, mem_pin, (drupe_context * context, size_t size, void **pointer), (context, size, pointer),     \
+      context)                                                                                               \
+    X(VOID, mem_unpin, (drupe_context * context, void *pointer), (context, pointer), context)                \
     X(STATUS, mem_wipe,                                                                                      \
       (drupe_context * context, drupe_device * device, drupe_mem_kind kind, void *pointer, size_t size),     \
       (context, device, kind, pointer, size), context)                                                       \

@@ -63,10 +63,11 @@ drupe_status drupe_cl_context_open(drupe_context *context)
 void drupe_cl_context_close(drupe_context *context)
 {
     drupe_cl_context *native = drupe_native(context);
-    if (native->wiper) native->api->ReleaseCommandQueue(native->wiper);
+    if (native->helper) native->api->ReleaseCommandQueue(native->helper);
     if (native->id) native->api->ReleaseContext(native->id);
     if (native->lock_ready) pthread_mutex_destroy(&native->lock);
     drupe_map_clear(&native->shifted);
+    drupe_map_clear(&native->pinned);
     native->id = NULL;
     native->lock_ready = false;
 }

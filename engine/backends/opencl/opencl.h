@@ -69,8 +69,8 @@ typedef struct drupe_cl_caps {
     unsigned tiers;      /* drupe_cl_tier bits */
     bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
-    bool unordered, priorities;                  /* kinds of queues */
-    unsigned bitcode; /* the LLVM version whose bitcode it takes as a binary, or 0 */
+    bool unordered, priorities; /* kinds of queues */
+    unsigned bitcode;           /* the LLVM version whose bitcode it takes as a binary, or 0 */
     uint64_t partition_kinds, partition_domains; /* DRUPE_FLAG()s of drupe_partition_kind, drupe_domain */
     cl_uint units;
     size_t group_multiple; /* preferred work-group multiple, 0 where only kernels know */
@@ -94,8 +94,9 @@ typedef struct drupe_cl_context {
     drupe_cl_intel intel;
     bool lock_ready;
     pthread_mutex_t lock;
-    drupe_map shifted;      /* pointer handed out -> start of the driver's block, where they differ */
-    cl_command_queue wiper; /* for drupe_cl_mem_wipe(), opened when first needed; under the lock */
+    drupe_map shifted;       /* pointer handed out -> start of the driver's block, where they differ */
+    drupe_map pinned;        /* pointer handed out -> cl_mem that is mapped there */
+    cl_command_queue helper; /* to wipe and to map, opened when first needed; under the lock */
 } drupe_cl_context;
 
 /* The meeting of a waiter and the driver's completion callback. Two references: the mark's, and the
@@ -218,6 +219,8 @@ drupe_device *drupe_cl_context_member(drupe_context *context, drupe_device *devi
 drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                 size_t size, size_t align, void **pointer);
 void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
+drupe_status drupe_cl_mem_pin(drupe_context *context, size_t size, void **pointer);
+void drupe_cl_mem_unpin(drupe_context *context, void *pointer);
 drupe_status drupe_cl_mem_wipe(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                void *pointer, size_t size);
 /* How a device serves a kind, judged alone. */

@@ -130,16 +130,16 @@ void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_k
 /* --- Overwriting ---------------------------------------------------------------------------------------- */
 
 /* The context's own queue; needs the lock. */
-static drupe_status open_wiper(drupe_cl_context *native, drupe_context *context)
+static drupe_status open_helper(drupe_cl_context *native, drupe_context *context)
 {
-    if (native->wiper) return DRUPE_OK;
+    if (native->helper) return DRUPE_OK;
     const drupe_cl_device *device = drupe_native(drupe_context_device(context, 0));
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
-    native->wiper = native->api->CreateCommandQueue(native->id, device->id, 0, &code);
+    native->helper = native->api->CreateCommandQueue(native->id, device->id, 0, &code);
     drupe_signals_restore();
     if (code == CL_SUCCESS) return DRUPE_OK;
-    native->wiper = NULL;
+    native->helper = NULL;
     return drupe_cl_fail(code, "Opening a queue");
 }
 
@@ -150,13 +150,13 @@ static cl_int fill_zeros(const drupe_cl_context *native, char *pointer, size_t s
     for (size_t done = 0; done < size && code == CL_SUCCESS;) {
         size_t part = size - done < MOST_WIPE ? size - done : MOST_WIPE;
         if (native->tier == DRUPE_CL_TIER_INTEL)
-            code = native->intel.fill(native->wiper, pointer + done, &zero, 1, part, 0, NULL, NULL);
+            code = native->intel.fill(native->helper, pointer + done, &zero, 1, part, 0, NULL, NULL);
         else
             code =
-                native->api->EnqueueSVMMemFill(native->wiper, pointer + done, &zero, 1, part, 0, NULL, NULL);
+                native->api->EnqueueSVMMemFill(native->helper, pointer + done, &zero, 1, part, 0, NULL, NULL);
         done += part;
     }
-    cl_int end = native->api->Finish(native->wiper);
+    cl_int end = native->api->Finish(native->helper);
     return code == CL_SUCCESS ? end : code;
 }
 
@@ -172,8 +172,54 @@ drupe_status drupe_cl_mem_wipe(drupe_context *context, drupe_device *device, dru
         return DRUPE_OK;
     }
     pthread_mutex_lock(&native->lock);
-    drupe_status status = open_wiper(native, context);
+    drupe_status status = open_helper(native, context);
     cl_int code = status == DRUPE_OK ? fill_zeros(native, pointer, size) : CL_SUCCESS;
     pthread_mutex_unlock(&native->lock);
     return code == CL_SUCCESS ? status : drupe_cl_fail(code, "Overwriting memory");
+}
+
+/* --- Pinned host memory --------------------------------------------------------------------------------- */
+
+/* A buffer that the driver puts into host memory, mapped for as long as it lives. Needs the lock. */
+static drupe_status pin(drupe_cl_context *native, size_t size, void **pointer)
+{
+    cl_int code = CL_SUCCESS;
+    const cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+    cl_mem buffer = native->api->CreateBuffer(native->id, flags, size, NULL, &code);
+    if (code != CL_SUCCESS) return drupe_cl_fail(code, "Allocating pinned memory");
+    *pointer = native->api->EnqueueMapBuffer(native->helper, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                             size, 0, NULL, NULL, &code);
+    drupe_status status = code == CL_SUCCESS
+                              ? drupe_map_put(&native->pinned, pointer, sizeof *pointer, buffer, NULL)
+                              : drupe_cl_fail(code, "Mapping pinned memory");
+    if (status != DRUPE_OK) native->api->ReleaseMemObject(buffer);
+    return status;
+}
+
+drupe_status drupe_cl_mem_pin(drupe_context *context, size_t size, void **pointer)
+{
+    drupe_cl_context *native = drupe_native(context);
+    *pointer = NULL;
+    for (size_t i = 0; i < drupe_context_device_count(context); i++) {
+        const drupe_cl_device *device = drupe_native(drupe_context_device(context, i));
+        if (device->caps.cpu)
+            return drupe_error_set(DRUPE_E_UNSUPPORTED, "A CPU device copies from all host memory alike.");
+    }
+    pthread_mutex_lock(&native->lock);
+    drupe_status status = open_helper(native, context);
+    if (status == DRUPE_OK) status = pin(native, size, pointer);
+    pthread_mutex_unlock(&native->lock);
+    return status;
+}
+
+void drupe_cl_mem_unpin(drupe_context *context, void *pointer)
+{
+    drupe_cl_context *native = drupe_native(context);
+    pthread_mutex_lock(&native->lock);
+    cl_mem buffer = drupe_map_remove(&native->pinned, &pointer, sizeof pointer);
+    if (buffer &&
+        native->api->EnqueueUnmapMemObject(native->helper, buffer, pointer, 0, NULL, NULL) == CL_SUCCESS)
+        native->api->Finish(native->helper);
+    if (buffer) native->api->ReleaseMemObject(buffer);
+    pthread_mutex_unlock(&native->lock);
 }
