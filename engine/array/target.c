@@ -65,7 +65,9 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
     pthread_mutex_lock(&lock);
     target_entry *entry = targets;
     while (entry && (entry->target.device != device || entry->target.context != context)) entry = entry->next;
+    bool made = false;
     if (!entry && (entry = calloc(1, sizeof(*entry)))) {
+        made = true;
         entry->target.context = drupe_context_retain(context);
         entry->target.device = drupe_device_retain(device);
         target_describe(&entry->target);
@@ -73,12 +75,14 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
         targets = entry;
     }
     pthread_mutex_unlock(&lock);
+    if (made && !entry->target.builtin) drupe_warm_begin(&entry->target);
     *target = entry ? &entry->target : NULL;
     return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the list of devices.");
 }
 
 void drupe_array_forget(void)
 {
+    drupe_warm_stop();
     pthread_mutex_lock(&lock);
     target_entry *entry = targets;
     targets = NULL;
@@ -91,7 +95,8 @@ void drupe_array_forget(void)
     }
 }
 
-static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_program **program)
+static drupe_status program_build(drupe_target *t, const kernel_key *key, uint32_t flags,
+                                  drupe_program **program)
 {
     drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = "inline"};
     drupe_text text = {0};
@@ -99,6 +104,7 @@ static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_
     if (!t->builtin) {
         status = drupe_render_program(t, key, &text);
         source = (drupe_source){.language = DRUPE_LANG_OPENCL_C,
+                                .flags = flags,
                                 .bytes = drupe_text_get(&text),
                                 .size = text.length,
                                 .options = "-w"};
@@ -125,8 +131,8 @@ static kernel_key program_key(const drupe_target *t, const kernel_key *key)
     return part;
 }
 
-/* Retained. */
-static drupe_status program_get(drupe_target *t, const kernel_key *key, drupe_program **program)
+drupe_status drupe_target_program(drupe_target *t, const kernel_key *key, uint32_t flags,
+                                  drupe_program **program)
 {
     const kernel_key part = program_key(t, key);
     void *found, *built = NULL;
@@ -135,7 +141,7 @@ static drupe_status program_get(drupe_target *t, const kernel_key *key, drupe_pr
     pthread_mutex_unlock(&lock);
     *program = found;
     if (found) return DRUPE_OK;
-    DRUPE_TRY(program_build(t, key, program));
+    DRUPE_TRY(program_build(t, key, flags, program));
     pthread_mutex_lock(&lock);
     drupe_status status = DRUPE_OK;
     if (!drupe_map_get(&t->programs, &part, sizeof(part))) {
@@ -151,7 +157,8 @@ static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_ke
 {
     drupe_program *program = NULL;
     char name[64];
-    DRUPE_TRY(program_get(t, key, &program));
+    DRUPE_TRY(drupe_target_program(t, key, 0, &program));
+    if (!t->builtin) drupe_warm_note(t, key);
     drupe_render_name(t, key, name, sizeof(name));
     drupe_kernel *made = NULL;
     drupe_status status = drupe_kernel_open(program, name, &made);

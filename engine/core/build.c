@@ -8,10 +8,13 @@
 
 #define WORTH_NS UINT64_C(1000000)
 
-static _Atomic(uint64_t) builds;
+static _Atomic(uint64_t) builds; /* that have ended */
+static _Atomic(uint32_t)
+    running; /* now; what only looks into the cache is the background's and not counted */
 
 uint64_t drupe_library_activity(void)
 {
+    if (atomic_load_explicit(&running, memory_order_relaxed)) return drupe_now_ns();
     return drupe_flight_latest() + atomic_load_explicit(&builds, memory_order_relaxed);
 }
 
@@ -139,7 +142,6 @@ drupe_status drupe_program_binary(drupe_program *program, void **bytes, size_t *
 static drupe_status build_native(drupe_program *program, const drupe_source *source, char **log)
 {
     const drupe_backend *backend = program->object.backend;
-    atomic_fetch_add_explicit(&builds, 1, memory_order_relaxed);
     program->opened = true;
     DRUPE_TRY(backend->program_open(program, source, log));
     if (!backend->program_names) return DRUPE_OK;
@@ -218,7 +220,7 @@ static drupe_status build(drupe_program *program, const drupe_source *source, ch
     return status;
 }
 
-drupe_status drupe_program_build(drupe_program *program, const drupe_source *given, char **log)
+static drupe_status build_any(drupe_program *program, const drupe_source *given, char **log)
 {
     drupe_source source = *given;
     void *module = NULL;
@@ -231,5 +233,15 @@ drupe_status drupe_program_build(drupe_program *program, const drupe_source *giv
     }
     drupe_status status = build(program, &source, log);
     free(module);
+    return status;
+}
+
+drupe_status drupe_program_build(drupe_program *program, const drupe_source *source, char **log)
+{
+    uint32_t counts = source->flags & DRUPE_SOURCE_CACHED ? 0 : 1;
+    atomic_fetch_add_explicit(&running, counts, memory_order_relaxed);
+    drupe_status status = build_any(program, source, log);
+    atomic_fetch_add_explicit(&builds, counts, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&running, counts, memory_order_relaxed);
     return status;
 }

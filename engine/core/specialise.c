@@ -100,11 +100,11 @@ drupe_status drupe_spirv_constants(const void *bytes, size_t size, drupe_spec_co
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu specialisation constants.", most);
     }
     for (size_t at = SPIRV_HEADER_WORDS; most && at < module.count; at += drupe_spirv_length(&module, at)) {
-        drupe_spec_constant *one = &list[*count];
+        drupe_spec_constant one = {0};
         size_t where;
-        if (!spec_id_at(&module, at, &where, &one->id) || !constant_read(&module, where, one)) continue;
-        name_find(&module, module.words[where + 2], one->name, sizeof one->name);
-        (*count)++;
+        if (!spec_id_at(&module, at, &where, &one.id) || !constant_read(&module, where, &one)) continue;
+        name_find(&module, module.words[where + 2], one.name, sizeof one.name);
+        list[(*count)++] = one;
     }
     drupe_spirv_close(&module);
     if (*count == 0)

@@ -49,11 +49,10 @@ DRUPE_API drupe_status drupe_cache_flush(uint64_t timeout_ns) DRUPE_MUST_CHECK;
  * next time. `name` is hashed. DRUPE_E_NOT_FOUND when it is missing, damaged or the cache is off; `*bytes` is
  * malloc'ed and *taken* by the caller. */
 DRUPE_API drupe_status drupe_cache_note_read(const char *name, void **bytes, size_t *size) DRUPE_MUST_CHECK;
-DRUPE_API drupe_status drupe_cache_note_write(const char *name, const void *bytes,
-                                              size_t size) DRUPE_MUST_CHECK;
+DRUPE_API drupe_status drupe_cache_note_write(const char *name, const void *bytes, size_t size);
 
-/* Grows with every submission and every build: what runs in the background stays out of the way while it
- * does. */
+/* Another number after every submission and during every build: what runs in the background stays out of the
+ * way while it changes. */
 DRUPE_API uint64_t drupe_library_activity(void);
 
 #endif
