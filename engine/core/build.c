@@ -120,6 +120,7 @@ drupe_status drupe_program_binary(drupe_program *program, void **bytes, size_t *
     if (!backend->program_binary || !takes(program->device, DRUPE_LANG_BINARY)) {
         return refuse(program->device, DRUPE_LANG_BINARY);
     }
+    DRUPE_TRY(drupe_loss_check(program->device));
     void *body;
     size_t body_size;
     drupe_text where = {0};

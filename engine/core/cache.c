@@ -229,6 +229,7 @@ static drupe_status store(const job *one, int fd, uint64_t limit)
     char name[48];
     void *bytes = NULL;
     size_t size = 0;
+    DRUPE_TRY(drupe_loss_check(one->program->device));
     DRUPE_TRY(one->program->object.backend->program_binary(one->program, &bytes, &size));
     drupe_record record = {DRUPE_RECORD_PROGRAM,
                            {{one->where.data, one->where.length},

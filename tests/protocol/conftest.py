@@ -1,11 +1,13 @@
 """Kernels for the tests: installed drupe, its own kernelspec folder, its own IPython profile."""
 import json
+import os
 import pathlib
 import sys
 import sysconfig
 
 import pytest
 
+os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import support
 
@@ -20,7 +22,7 @@ def spec_folder(tmp_path_factory):
         "language": "python",
         "interrupt_mode": "message",
         "metadata": {"supported_encryption": ["curve"]},
-        "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython")), "DRUPE_CACHE": "0"},
+        "env": {"IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))},
     }
     program = [str(pathlib.Path(sysconfig.get_path("scripts")) / "drupe-kernel"), "--python", sys.executable]
     for name, start in (("drupe", spec["argv"][:3]), ("drupe-kernel", program)):
