@@ -202,6 +202,90 @@ static void local_memory_limit(struct suite *suite)
     drupe_program_release(program);
 }
 
+/* A program given back as it was built does the same, and a damaged one reaches no driver. */
+static void binary(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    void *bytes;
+    size_t size;
+    drupe_program *program;
+    if (!(drupe_device_number(b->device, DRUPE_INFO_LANGUAGES, 0) & DRUPE_LANG_BINARY)) {
+        FAILS(drupe_program_binary(b->program, &bytes, &size), DRUPE_E_UNSUPPORTED, "binary");
+        assert_null(bytes);
+        skip_known(suite, "binary");
+    }
+    OK(drupe_program_binary(b->program, &bytes, &size));
+    drupe_source source = {.language = DRUPE_LANG_BINARY, .bytes = bytes, .size = size - 1};
+    FAILS(drupe_program_open(b->context, b->device, &source, NULL, &program), DRUPE_E_INVALID, "damaged");
+    source.size = size;
+    OK(drupe_program_open(b->context, b->device, &source, NULL, &program));
+    free(bytes);
+    drupe_kernel *kernel, *first = b->mad;
+    drupe_arg_info info, other;
+    OK(drupe_kernel_open(program, "test_mad", &kernel));
+    if (drupe_kernel_arg(first, 3, &info) == DRUPE_OK) {
+        OK(drupe_kernel_arg(kernel, 3, &other));
+        assert_int_equal(info.scalar, other.scalar);
+    }
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 80);
+    fill_u64(b->queue, m, 5, 10);
+    b->mad = kernel;
+    OK(submit_mad(b, b->queue, m, m, 10, 3, 1, NULL, 0, NULL));
+    b->mad = first;
+    expect_u64(b->queue, m, 16, 10);
+    drupe_memory_release(m);
+    drupe_kernel_release(kernel);
+    drupe_program_release(program);
+}
+
+static void spirv(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    static const uint32_t module[] = {
+#include "tests/spirv/constants.inc"
+    };
+    int32_t number = 1234;
+    drupe_spec_value value = {.id = 0, .size = sizeof number, .value = &number};
+    drupe_source source = {
+        .language = DRUPE_LANG_SPIRV, .bytes = module, .size = sizeof module, .values = &value, .nvalues = 1};
+    drupe_program *program;
+    if (!(drupe_device_number(b->device, DRUPE_INFO_LANGUAGES, 0) & DRUPE_LANG_SPIRV)) {
+        FAILS(drupe_program_open(b->context, b->device, &source, NULL, &program), DRUPE_E_UNSUPPORTED,
+              "SPIR-V");
+        skip_known(suite, "spirv");
+    }
+    drupe_kernel *kernel;
+    OK(drupe_program_open(b->context, b->device, &source, NULL, &program));
+    OK(drupe_kernel_open(program, "constants", &kernel));
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 64);
+    void *p = drupe_memory_pointer(m);
+    drupe_arg arg = {DRUPE_ARG_POINTER, 0, &p};
+    drupe_submission s = {.queue = b->queue};
+    drupe_range range = {.dims = 1, .global = {1}};
+    int32_t out[5];
+    OK(drupe_submit_kernel(&s, kernel, &range, &arg, 1, NULL));
+    read_memory(b->queue, m, out, sizeof out);
+    assert_int_equal(out[0], 1234);
+    assert_int_equal(out[3], 2);
+    drupe_memory_release(m);
+    drupe_kernel_release(kernel);
+    drupe_program_release(program);
+    source.size -= 4;
+    FAILS(drupe_program_open(b->context, b->device, &source, NULL, &program), DRUPE_E_INVALID, "cut off");
+}
+
+static void kernel_numbers(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    for (int key = 0; key < DRUPE_KERNEL_KEY_COUNT; key++) {
+        uint64_t value = UINT64_MAX;
+        drupe_status status = drupe_kernel_number(b->mad, (drupe_kernel_key)key, &value);
+        bool may_lack = key >= DRUPE_KERNEL_MAX_NUM_SUB_GROUPS; /* OpenCL 2.1 brought sub-groups */
+        assert_true(status == DRUPE_OK || (may_lack && status == DRUPE_E_UNSUPPORTED));
+        if (status == DRUPE_OK) assert_true(value < UINT32_MAX);
+    }
+}
+
 const conformance_case cases_program[] = {
     {"names", names},
     {"languages", languages},
@@ -211,5 +295,8 @@ const conformance_case cases_program[] = {
     {"argument_information", argument_information},
     {"local_size", local_size},
     {"local_memory_limit", local_memory_limit},
+    {"binary", binary},
+    {"spirv", spirv},
+    {"kernel_numbers", kernel_numbers},
     {NULL, NULL},
 };
