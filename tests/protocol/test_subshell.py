@@ -412,3 +412,18 @@ def test_a_device_error_belongs_to_the_shell_that_caused_it(kernel, shell):
     main = kernel.finish(slow)
     assert main.status == "error" and "of the main shell" in main.reply["evalue"]
     assert run(kernel, shell, "'still'").status == "ok" and kernel.run("1").status == "ok"
+
+
+def test_the_device_of_a_block(kernel, shell):
+    """`with drupe.device(...)` holds for the shell whose cell entered it, over its further cells too."""
+    if kernel.run("import drupe; drupe.Device('host').max_compute_units > 1", timeout=60).result != "True":
+        pytest.skip("one processor only")
+    default = kernel.run("drupe.Device().filter_string").result
+    enter = "block%d = drupe.device('host:0.%d'); block%d.__enter__(); None"
+    assert kernel.run(enter % (0, 0, 0)).status == "ok"
+    assert run(kernel, shell, "drupe.Device().filter_string").result == default
+    assert run(kernel, shell, enter % (1, 1, 1)).status == "ok"
+    assert kernel.run("drupe.Device().filter_string").result == "'host:cpu:0.0'"
+    assert run(kernel, shell, "drupe.Device().filter_string").result == "'host:cpu:0.1'"
+    assert kernel.run("block0.__exit__(); drupe.Device().filter_string").result == default
+    assert run(kernel, shell, "block1.__exit__(); drupe.Device().filter_string").result == default
