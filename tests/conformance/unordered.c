@@ -30,14 +30,16 @@ static void waits_order(struct suite *suite)
     struct bench *b = &suite->bench;
     drupe_queue *queue = open_unordered(b);
     drupe_memory *memory = filled(b, 1), *other = filled(b, 7);
-    drupe_event *last = NULL;
+    drupe_event *last = NULL, *noise = NULL;
     uint64_t value = 1;
     for (uint64_t i = 0; i < 40; i++) {
-        drupe_event *next;
+        drupe_event *next, *more;
         OK(submit_mad(b, queue, memory, memory, N, 3, i, &last, last ? 1 : 0, &next));
-        OK(submit_mad(b, queue, other, other, i % 2 ? N : 0, 1, 0, NULL, 0, NULL));
+        OK(submit_mad(b, queue, other, other, i % 2 ? N : 0, 1, 0, &noise, noise ? 1 : 0, &more));
         drupe_event_release(last);
+        drupe_event_release(noise);
         last = next;
+        noise = more;
         value = value * 3 + i;
     }
     OK(drupe_event_wait(last, DRUPE_FOREVER));
@@ -46,6 +48,7 @@ static void waits_order(struct suite *suite)
     expect_u64(b->queue, other, 7, N);
     assert_int_equal(drupe_queue_pending(queue), 0);
     drupe_event_release(last);
+    drupe_event_release(noise);
     drupe_memory_release(memory);
     drupe_memory_release(other);
     drupe_queue_release(queue);

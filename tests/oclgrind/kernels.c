@@ -2,7 +2,7 @@
  *
  * Started without Oclgrind it starts itself under it and looks at the log, after it has seen that a kernel
  * that writes too far does get into the log. Each operation runs in both forms of its kernels, in all
- * layouts, on operands of one type; with `all` on all pairs of types. */
+ * layouts, on all pairs of types; with `some` on operands of one type. */
 #include "oclgrind/runner.h"
 #include <stdio.h>
 #include <stdlib.h>
