@@ -137,3 +137,15 @@ def test_the_report_of_a_crash_ends_with_the_device_operations(fresh):
     assert "'fill' on host:cpu:0 (queue 1), cell [2], line 1, 64 bytes: submitted " in records[0]
     assert "'task' on host:cpu:0 (queue 1), cell [2], line 3: submitted " in records[-2]
     assert records[-1].endswith("ago, not known to be over") and "line 4" in records[-1]
+
+
+def test_checked_mode_names_cells_and_lines(kernel):
+    assert kernel.run("import drupe\nfrom drupe.memory import MemoryUSMShared\none = drupe.Queue('host')\n"
+                      "other = drupe.Queue(one.device, one.context)\nmemory = MemoryUSMShared(4096, queue=one)\n"
+                      "mode = drupe.checked().__enter__()", timeout=60).status == "ok"
+    first = kernel.run("a = 1\none.fill(memory, 1);")
+    second = kernel.run("a = 1\nb = 2\nother.fill(memory, 2)")
+    assert second.reply["ename"] == "CheckError"
+    for run, line in ((first, 2), (second, 3)):
+        assert f"cell [{run.reply['execution_count']}], line {line}" in second.reply["evalue"]
+    assert kernel.run("one.wait(); mode.__exit__(None, None, None)").status == "ok"
