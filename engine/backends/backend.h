@@ -104,7 +104,8 @@ struct drupe_backend {
 
     /* --- events --- */
     void (*event_close)(drupe_event *event);
-    /* Poll, never block. FAILED leaves the reason in the calling thread's error. */
+    /* Poll, never block. FAILED leaves the reason in the calling thread's error, and so does a status other
+     * than DRUPE_OK, which counts as FAILED: both mean that the work touches nothing any more. */
     drupe_status (*event_state)(drupe_event *event, drupe_event_state *state);
     /* Until complete or failed (both DRUPE_OK); DRUPE_E_TIMEOUT. */
     drupe_status (*event_wait)(drupe_event *event, uint64_t timeout_ns);

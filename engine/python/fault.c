@@ -37,6 +37,13 @@ static PyObject *fault_calls(PyObject *module, PyObject *args)
     return PyLong_FromUnsignedLongLong(drupe_fault_calls(entry));
 }
 
+static PyObject *fault_made(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    return PyLong_FromUnsignedLongLong(drupe_fault_made());
+}
+
 PyMethodDef drupe_py_fault_functions[] = {
     {"contain_faults", contain_faults, METH_NOARGS,
      PyDoc_STR(
@@ -54,5 +61,6 @@ PyMethodDef drupe_py_fault_functions[] = {
      PyDoc_STR("_fault_plan(plan=None)\n--\n\nWhat shall fail, in the language of DRUPE_FAULT; for tests.")},
     {"_fault_calls", fault_calls, METH_VARARGS,
      PyDoc_STR("_fault_calls(entry=None)\n--\n\nCalls of the backends since the plan was made; for tests.")},
+    {"_fault_made", fault_made, METH_NOARGS, PyDoc_STR("_fault_made()\n--\n\nFailures that the plan made.")},
     {NULL, NULL, 0, NULL},
 };

@@ -1,7 +1,7 @@
 /* The layer `fault`: every entry asks the plan before it calls on.
  *
  * Waits call on first: what core drops after a wait that failed must not be in use any more. For the same
- * reason an event that shall fail does so only when its work is over. */
+ * reason an event fails, and a look at it fails, only when its work is over. */
 #include "backends/layers/fault.h"
 
 extern const drupe_layer drupe_layer_fault;
@@ -21,7 +21,8 @@ static drupe_status lost_error(const char *backend)
 
 static bool waits(drupe_fault_entry entry)
 {
-    return entry == DRUPE_FAULT_queue_wait || entry == DRUPE_FAULT_event_wait;
+    return entry == DRUPE_FAULT_queue_wait || entry == DRUPE_FAULT_event_wait ||
+           entry == DRUPE_FAULT_event_state;
 }
 
 /* Polls learn it from the event, see poll_event(). */
@@ -119,10 +120,12 @@ SUBMIT(submit_host, (const drupe_submit *s, drupe_host_fn fn, void *user), (s, f
 
 static drupe_status poll_event(drupe_event *event, drupe_event_state *state)
 {
-    const char *backend = below_of(DRUPE_LAYER_OBJECT(event))->name;
-    DRUPE_TRY(fault_event_state(event, state));
+    const drupe_backend *below = below_of(DRUPE_LAYER_OBJECT(event));
+    const char *backend = below->name;
+    DRUPE_TRY(below->event_state(event, state));
     drupe_status fate = fate_of(event)->status;
     if (*state != DRUPE_EVENT_COMPLETE) return DRUPE_OK;
+    DRUPE_TRY(after(DRUPE_FAULT_event_state, below, DRUPE_OK));
     if (fate != DRUPE_OK) {
         drupe_error_set_native(fate, backend, 0, NULL,
                                "Planned late failure (layer 'fault'); take the layer off with DRUPE_LAYERS.");

@@ -140,14 +140,20 @@ static void a_kernel_without_an_event(void **state)
 
 static volatile int zero;
 
-static drupe_status divide(void *user)
+#ifdef __has_attribute
+#define BLIND __attribute__((no_sanitize("undefined"))) /* the mistake is on purpose */
+#else
+#define BLIND
+#endif
+
+BLIND static drupe_status divide(void *user)
 {
     volatile int *out = user;
     *out = 10 / zero;
     return DRUPE_OK;
 }
 
-static drupe_status run_wild(void *user)
+BLIND static drupe_status run_wild(void *user)
 {
     (void)user;
     *(volatile int *)(uintptr_t)0x1234 = 1;
@@ -227,7 +233,7 @@ static void other_threads_are_not_saved(void **state)
         static const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
         for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) signal(signals[i], SIG_DFL);
         alarm(20);
-        if (drupe_fault_install(NULL) == DRUPE_OK) *(volatile int *)(uintptr_t)0x4321 = 1;
+        if (drupe_fault_install(NULL) == DRUPE_OK) *(volatile int *)(uintptr_t)0x4320 = 1;
         _exit(0);
     }
     int status;

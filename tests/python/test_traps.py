@@ -1,0 +1,67 @@
+"""Known traps of drivers: poor devices, missing parts, interrupts at bad moments."""
+import glob
+import os
+import pathlib
+
+import pytest
+
+POOR = """
+    import drupe, drupe.array as da
+    device = drupe.Device("opencl:cpu")
+    assert "llvmpipe" in device.name, device.name
+    queue = drupe.Queue(device)
+    queue.barrier().wait()
+    for need in (lambda: da.zeros(4, device=device), lambda: da.arange(4, dtype="float64", device=device),
+                 lambda: drupe.memory.MemoryUSMShared(64, queue=queue)):
+        try:
+            need()
+        except drupe.UnsupportedError as problem:
+            assert "opencl:cpu:0" in str(problem), problem
+        else:
+            raise AssertionError("a poor device did it")
+    program = drupe.Program("kernel void f(int a, local int *b) { b[get_local_id(0)] = a; }", device=device)
+    program["f"](3, drupe.LocalMemory(64), global_size=4).wait()
+    try:
+        drupe.Program("kernel void f(global double *a) { a[0] = 1.5; }", device=device)
+    except drupe.BuildError as problem:
+        assert "double" in str(problem)
+    print(da.arange(5, device="host").sum())
+"""
+
+
+def test_a_poor_device(fresh):
+    """Mesa's llvmpipe has neither shared virtual memory nor float64. DRUPE_TEST_RUSTICL names another .icd file."""
+    found = os.environ.get("DRUPE_TEST_RUSTICL") or glob.glob("/etc/OpenCL/vendors/rusticl.icd")
+    if not found:
+        pytest.skip("needs rusticl (Debian: apt-get install mesa-opencl-icd)")
+    icd = found if isinstance(found, str) else found[0]
+    done = fresh(POOR, RUSTICL_ENABLE="llvmpipe", OCL_ICD_VENDORS=icd)
+    assert done.returncode == 0 and done.stdout == "10\n", done.stderr
+
+
+@pytest.mark.parametrize("environment, text", [
+    ({"DRUPE_OPENCL_LIBRARY": "/no/such/library.so"}, "library.so"),
+    ({"OCL_ICD_VENDORS": "/no/such/folder"}, "install"),
+])
+def test_no_driver(fresh, environment, text):
+    done = fresh("""
+        import drupe
+        try:
+            drupe.Device("opencl")
+        except drupe.DeviceNotFoundError as problem:
+            print(problem)
+        assert drupe.devices("opencl") == [] and drupe.Device().filter_string == "host:cpu:0"
+        print(drupe.array.arange(5).sum())
+    """, **environment)
+    assert done.returncode == 0 and done.stdout.endswith("10\n"), done.stderr
+    assert "No device matches 'opencl'" in done.stdout and text in done.stdout, done.stdout
+
+
+INTERRUPTS = pathlib.Path(__file__).parents[1] / "soak" / "device.py"
+
+
+def test_hundreds_of_interrupts(device, fresh):
+    """In waits, builds and copies. ./dev soak device does ten thousand."""
+    text = f"import sys; sys.path.insert(0, {str(INTERRUPTS.parent)!r}); import device\n"
+    done = fresh(text + f"print(device.interrupt({device.filter_string!r}, 300, 7))")
+    assert done.returncode == 0 and done.stdout == "[]\n", done.stdout + done.stderr[-3000:]
