@@ -167,17 +167,14 @@ static void describe(const drupe_holder *holder, char *text, size_t size)
 {
     const char *kind = drupe_mem_kind_name(holder->kind);
     double mib = (double)holder->bytes / (1 << 20);
-    char place[64] = "";
-    int line = drupe_core_site_line(holder->site);
-    if (holder->cell)
-        snprintf(place, sizeof place, ", cell %u, line %d", holder->cell, line);
-    else if (line)
-        snprintf(place, sizeof place, ", line %d", line);
+    char place[64];
+    drupe_core_site_text(holder->site, holder->cell, place, sizeof place);
+    const char *comma = place[0] ? ", " : "";
     if (holder->count == 1)
-        snprintf(text, size, "%.1f MiB (%s%s)", mib, kind, place);
+        snprintf(text, size, "%.1f MiB (%s%s%s)", mib, kind, comma, place);
     else
-        snprintf(text, size, "%.1f MiB in %llu allocations (%s%s)", mib, (unsigned long long)holder->count,
-                 kind, place);
+        snprintf(text, size, "%.1f MiB in %llu allocations (%s%s%s)", mib, (unsigned long long)holder->count,
+                 kind, comma, place);
 }
 
 drupe_status drupe_limit_explain(drupe_device *root)
@@ -187,7 +184,7 @@ drupe_status drupe_limit_explain(drupe_device *root)
     size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
     drupe_pool_stats stats;
     drupe_pool_stats_of(root, &stats);
-    char text[DRUPE_COUNT_OF(largest) * 96 + 32] = "";
+    char text[DRUPE_COUNT_OF(largest) * 128 + 32] = "";
     for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
         size_t used = strlen(text);
         snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");

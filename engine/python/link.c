@@ -120,6 +120,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
+    if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
     PyThreadState *thread = PyEval_SaveThread();
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);

@@ -2,6 +2,7 @@
 #include "error.h"
 #include "objects.h"
 #include "site.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 #define KINDS 3
@@ -101,7 +102,7 @@ static PyObject *pool_wipe(PyObject *module, PyObject *args)
 
 /* --- Holders ------------------------------------------------------------------------------------------- */
 
-/* (filter, kind, bytes, count, cell, file, line, function); the last four None where not known. */
+/* (filter, kind, bytes, count, cell, file, line, function, place); cell to function None where not known. */
 static PyObject *holder_tuple(const drupe_holder *holder)
 {
     int offset = 0, line = 0;
@@ -112,13 +113,16 @@ static PyObject *holder_tuple(const drupe_holder *holder)
         file = code->co_filename;
         function = code->co_name;
     }
+    char place[96];
+    if (drupe_py_site_text(holder->site, holder->cell, place, sizeof place) == 0) strcpy(place, "unknown");
     PyObject *cell = holder->cell == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(holder->cell);
     PyObject *number = line <= 0 ? Py_NewRef(Py_None) : PyLong_FromLong(line);
-    PyObject *result = cell == NULL || number == NULL
-                           ? NULL
-                           : Py_BuildValue("(ssKKOOOO)", holder->filter, drupe_mem_kind_name(holder->kind),
-                                           (unsigned long long)holder->bytes,
-                                           (unsigned long long)holder->count, cell, file, number, function);
+    PyObject *result =
+        cell == NULL || number == NULL
+            ? NULL
+            : Py_BuildValue("(ssKKOOOOs)", holder->filter, drupe_mem_kind_name(holder->kind),
+                            (unsigned long long)holder->bytes, (unsigned long long)holder->count, cell, file,
+                            number, function, place);
     Py_XDECREF(cell);
     Py_XDECREF(number);
     Py_XDECREF((PyObject *)code);
@@ -159,6 +163,24 @@ static PyObject *holders(PyObject *module, PyObject *args)
     }
     free(list);
     return result;
+}
+
+#define LOGGED_MOST 8
+
+void drupe_py_holders_log(void (*log)(const char *line))
+{
+    drupe_holder list[LOGGED_MOST];
+    size_t count = drupe_memory_holders(NULL, true, list, LOGGED_MOST);
+    for (size_t i = 0; i < count && i < LOGGED_MOST; i++) {
+        char line[256], place[96];
+        if (drupe_py_site_text(list[i].site, list[i].cell, place, sizeof place) == 0)
+            strcpy(place, "unknown");
+        snprintf(line, sizeof line,
+                 "at the end: %llu bytes of %s memory on %s in %llu allocations, made at: %s",
+                 (unsigned long long)list[i].bytes, drupe_mem_kind_name(list[i].kind), list[i].filter,
+                 (unsigned long long)list[i].count, place);
+        log(line);
+    }
 }
 
 /* --- Between processes --------------------------------------------------------------------------------- */

@@ -222,6 +222,8 @@ int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state);
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state);
 int drupe_py_link_init(PyObject *module, drupe_py_state *state);
 void drupe_py_memory_init(drupe_py_state *state);
+/* A line for each of the largest holders of memory, for the kernel's log. */
+void drupe_py_holders_log(void (*log)(const char *line));
 int drupe_py_ext_init(PyObject *module, drupe_py_state *state);
 /* Whether the kernel's handler asks drupe_py_fault_claim(), which is what the link's set_fault_claim() takes.
  */

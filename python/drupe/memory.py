@@ -114,19 +114,9 @@ def pool(device=None):
 
 # --- Who holds what --------------------------------------------------------------------------------------------
 
-class Holder(namedtuple("Holder", "device kind nbytes count cell file line function")):
-    """Live allocations of one place in a program; what is not known of the place is None."""
-    __slots__ = ()
-
-    @property
-    def place(self):
-        """ "cell 3, line 2", or "script.py, line 7, in load". """
-        if self.cell is not None:
-            return f"cell {self.cell}" + (f", line {self.line}" if self.line else "")
-        if self.file is None:
-            return "unknown"
-        inside = "" if self.function in (None, "<module>") else f", in {self.function}"
-        return f"{self.file}, line {self.line}{inside}"
+Holder = namedtuple("Holder", "device kind nbytes count cell file line function place")
+Holder.__doc__ = """Live allocations of one place in a program. `place` says where in words, "cell [3], line 2"; of cell,
+file, line and function, what is not known is None."""
 
 
 class Report(list):

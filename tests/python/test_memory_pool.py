@@ -144,7 +144,7 @@ def test_memory_error_names_the_line(pool, device):
     pool.limit = pool.reserved + 4 * MIB
     held = dm.MemoryUSMDevice(3 * MIB, device=device)
     line = line_of_caller() - 1
-    with pytest.raises(drupe.DeviceMemoryError, match=rf"3\.0 MiB \(device, line {line}\)"):
+    with pytest.raises(drupe.DeviceMemoryError, match=rf"3\.0 MiB \(device, line {line} of test_memory_pool.py\)"):
         dm.MemoryUSMDevice(3 * MIB, device=device)
     assert held.nbytes == 3 * MIB
 
