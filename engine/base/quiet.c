@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define LINE_LIMIT  512
-#define PATIENCE_MS 5 /* how long the beginning of a line may wait for its rest */
+#define STALL_MS    10000 /* for a reader that does not read */
+#define PATIENCE_MS 5     /* how long the beginning of a line may wait for its rest */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned depth;
@@ -50,6 +51,10 @@ static void pass_on(const char *bytes, size_t size)
     while (size > 0) {
         ssize_t written = write(atomic_load(&beyond), bytes, size);
         if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN) {
+            struct pollfd wait = {atomic_load(&beyond), POLLOUT, 0};
+            if (poll(&wait, 1, STALL_MS) > 0) continue;
+        }
         if (written <= 0) return;
         bytes += written;
         size -= (size_t)written;

@@ -40,7 +40,9 @@ void drupe_key_source(drupe_text *text, const drupe_source *source)
 /* Whether `word` occurs, also when the ends of lines are escaped in the middle of it. */
 static bool mentions(const char *text, size_t size, const char *word)
 {
-    for (size_t i = 0; i < size; i++) {
+    const char *found;
+    for (size_t i = 0; i < size && (found = memchr(text + i, word[0], size - i)); i++) {
+        i = (size_t)(found - text);
         size_t at = i, matched = 0;
         while (at < size && word[matched]) {
             if (text[at] == '\\' && at + 1 < size && text[at + 1] == '\n') {

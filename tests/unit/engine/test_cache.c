@@ -108,16 +108,13 @@ static void flags_choose(void **state)
     assert_int_equal(build(&source, NULL, &program), DRUPE_E_NOT_FOUND);
 }
 
-static void failures_and_quick_builds_are_not_kept(void **state)
+static void failures_are_not_kept(void **state)
 {
     (void)state;
     drupe_source source = text_source("wrong");
     drupe_program *program;
     assert_int_equal(build(&source, NULL, &program), DRUPE_E_BUILD_FAILED);
-    test_compiler.build_us = 0;
-    assert_false(cached("quick"));
-    assert_false(cached("quick"));
-    test_compiler.build_us = 2000;
+    OK(drupe_cache_flush(20 * SECOND));
     assert_int_equal(info().entries, 0);
 }
 
@@ -265,7 +262,7 @@ int main(void)
         CASE(constants_are_in_the_key),
         CASE(programs_that_include_are_never_kept),
         CASE(flags_choose),
-        CASE(failures_and_quick_builds_are_not_kept),
+        CASE(failures_are_not_kept),
         CASE(a_driver_that_refuses_builds_again),
         CASE(every_cut_is_a_miss),
         CASE(every_changed_byte_is_a_miss),

@@ -178,6 +178,43 @@ static void two_processes_at_once(void **state)
     assert_true(cached("shared 7"));
 }
 
+static void *build_many(void *unused)
+{
+    char text[32];
+    (void)unused;
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "together %d", i % 10);
+        drupe_source source = text_source(text);
+        drupe_program *program;
+        if (build(&source, NULL, &program) != DRUPE_OK) return "failed";
+        drupe_program_release(program);
+    }
+    return NULL;
+}
+
+/* Threads that build, while another one lists, empties and waits. */
+static void threads_at_once(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    uint64_t rejected = info().rejected;
+    for (int i = 0; i < 4; i++) OK(drupe_thread_start(&threads[i], build_many, NULL, "builds"));
+    for (int i = 0; i < 20; i++) {
+        (void)info();
+        if (i % 5 == 0) OK(drupe_cache_clear(NULL));
+        OK(drupe_cache_flush(20 * SECOND));
+    }
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_null(result);
+    }
+    OK(drupe_cache_flush(20 * SECOND));
+    assert_int_equal(info().rejected, rejected);
+    assert_true(info().entries <= 10);
+    assert_true(cached("together 5") || cached("together 5"));
+}
+
 /* --- Size and upkeep ------------------------------------------------------------------------------------ */
 
 static void the_oldest_give_way(void **state)
@@ -297,6 +334,7 @@ int main(void)
         CASE(full_disk),
         CASE(read_only_folder),
         CASE(two_processes_at_once),
+        CASE(threads_at_once),
         CASE(the_oldest_give_way),
         CASE(sizes_are_read),
         CASE(entries_are_listed_and_cleared),
