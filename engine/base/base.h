@@ -76,6 +76,16 @@ bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_
  * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters. */
 drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user,
                                 const char *name) DRUPE_MUST_CHECK;
+/* Have the cache line at `address` come, for writing, while something else is done. NULL is allowed. */
+static inline void drupe_prefetch_write(const void *address)
+{
+#if defined(__x86_64__)
+    /* The builtin would ask for a copy to read unless the compiler is told of a newer processor. */
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
 /* Tell the processor that this is a waiting loop. */
 static inline void drupe_cpu_relax(void)
 {

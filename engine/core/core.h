@@ -81,6 +81,10 @@ void drupe_library_unlock(void);
 void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
                        size_t native);
 void drupe_object_free(drupe_slot *slot, void *object);
+/* Keep the memory of an object of one kind and backend for the next one: it counts as gone after the first
+ * call and is as if fresh after the second. */
+void drupe_object_retire(drupe_slot *slot);
+void drupe_object_renew(drupe_slot *slot, void *object, size_t size, size_t native);
 void drupe_object_retain(void *object);
 /* A reference, unless the last one is gone already. */
 bool drupe_object_try_retain(void *object);
@@ -144,6 +148,15 @@ struct drupe_device {
     _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
 };
+
+/* The numbers of a property that was asked for before and is fixed, or NULL; for hot paths. */
+static inline const uint64_t *drupe_info_ready(const drupe_device *device, drupe_info key)
+{
+    const drupe_info_entry *entry = &device->info[key];
+    bool known =
+        atomic_load_explicit(&((drupe_info_entry *)entry)->state, memory_order_acquire) == DRUPE_INFO_KNOWN;
+    return known ? entry->number : NULL;
+}
 
 /* A device whose native state is still to be filled. `parent` NULL: a root. */
 drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device) DRUPE_MUST_CHECK;
@@ -414,12 +427,16 @@ struct drupe_event {
     bool abandoned;         /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;
     drupe_flight *flight;         /* borrowed, valid until the event has settled; without a queue its own */
-    drupe_event *settle_next;     /* of the thread that settles it */
+    drupe_event *settle_next;     /* of the thread that settles it; among the free ones */
     const drupe_failure *failure; /* once FAILED; malloc'ed unless it is that of the cause */
     drupe_cause *cause;           /* retained, once FAILED */
 };
 
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+/* The same, quicker, with the queue's lock held. */
+drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+/* The memory of events that are gone. Nobody else has the queue. */
+void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
 {
     return (drupe_phase)atomic_load_explicit(&((drupe_event *)event)->phase, memory_order_acquire);
@@ -507,6 +524,8 @@ struct drupe_queue {
     drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
     drupe_flight *spare;       /* free records */
     _Atomic(drupe_flight *) returned; /* free records, given back without the lock */
+    drupe_event *spare_events;        /* the same of events, which are linked by settle_next */
+    _Atomic(drupe_event *) returned_events;
     size_t flights;
     size_t unmarked;       /* submissions without an event since the last one with one */
     size_t unmarked_bytes; /* what they keep alive */

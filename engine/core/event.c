@@ -9,14 +9,59 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A sanitizer shall see the use of an event that is gone. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEPS_SPARES false
+#else
+#define KEEPS_SPARES true
+#endif
+
+static drupe_event *take_spare(drupe_queue *queue)
+{
+    if (!queue->spare_events) {
+        if (!atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) return NULL;
+        queue->spare_events = atomic_exchange_explicit(&queue->returned_events, NULL, memory_order_acquire);
+    }
+    drupe_event *spare = queue->spare_events;
+    queue->spare_events = spare->settle_next;
+    if (queue->spare_events) drupe_prefetch_write(drupe_native(queue->spare_events));
+    return spare;
+}
+
+static void give_spare(drupe_queue *queue, drupe_event *event)
+{
+    drupe_object_retire(queue->slot);
+    event->settle_next = atomic_load_explicit(&queue->returned_events, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &event->settle_next, event,
+                                                  memory_order_release, memory_order_relaxed)) {}
+}
+
+void drupe_event_forget_spares(drupe_queue *queue)
+{
+    for (drupe_event *spare; (spare = take_spare(queue));) free(spare);
+}
+
+static void belong(drupe_event *event, drupe_queue *queue)
+{
+    drupe_queue_inner_retain(queue);
+    event->queue = queue;
+}
+
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
 {
-    drupe_event *fresh = drupe_object_new(queue->slot, queue->slot->backend, DRUPE_OBJECT_EVENT,
-                                          sizeof *fresh, queue->slot->backend->size.event);
-    *event = fresh;
-    if (!fresh) return DRUPE_E_NO_MEMORY;
-    drupe_queue_inner_retain(queue);
-    fresh->queue = queue;
+    *event = drupe_object_new(queue->slot, queue->slot->backend, DRUPE_OBJECT_EVENT, sizeof **event,
+                              queue->slot->backend->size.event);
+    if (!*event) return DRUPE_E_NO_MEMORY;
+    belong(*event, queue);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
+{
+    *event = take_spare(queue);
+    if (!*event) return drupe_event_new(queue, event);
+    drupe_object_renew(queue->slot, *event, sizeof **event, queue->slot->backend->size.event);
+    belong(*event, queue);
     return DRUPE_OK;
 }
 
@@ -38,7 +83,10 @@ void drupe_event_release(drupe_event *event)
         drupe_core_cell_release(event->flight->cell);
         free(event->flight);
     }
-    drupe_object_free(queue ? queue->slot : NULL, event);
+    if (queue && KEEPS_SPARES)
+        give_spare(queue, event);
+    else
+        drupe_object_free(queue ? queue->slot : NULL, event);
     if (queue) drupe_queue_inner_release(queue);
 }
 

@@ -169,6 +169,7 @@ static drupe_flight *finished_until(drupe_queue *queue)
                 gap = true;
             continue;
         }
+        if (flight->next && flight->next->event) __builtin_prefetch(drupe_native(flight->next->event));
         drupe_phase phase = drupe_event_poll_locked(flight->event);
         if (!drupe_phase_over(phase) || flight->event->abandoned) break;
         if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven) gap = false;

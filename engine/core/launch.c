@@ -83,7 +83,7 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
 
 static drupe_status attach_event(drupe_queue *queue, drupe_flight *flight)
 {
-    if (!flight->event) DRUPE_TRY(drupe_event_new(queue, &flight->event));
+    if (!flight->event) DRUPE_TRY(drupe_event_next(queue, &flight->event));
     flight->event->number = flight->number;
     flight->event->flight = flight;
     return DRUPE_OK;
@@ -300,11 +300,16 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
 {
     drupe_queue *queue = ticket->queue;
     if (event) *event = NULL;
+    /* Others have written to the native state of unfinished events: let all of it come at once. */
+    for (size_t i = 0; i < ticket->nwaits; i++) {
+        if (ticket->waits[i]) __builtin_prefetch(drupe_native(ticket->waits[i]));
+    }
     prepare_waits(ticket);
     void *cell = drupe_core_cell();
     drupe_flight *flight = NULL, *finished = NULL;
     bool over = true;
     pthread_mutex_lock(&queue->lock);
+    if (queue->guard) __builtin_prefetch(drupe_native(queue->guard));
     finished = reap_sometimes(queue);
     drupe_status status = drupe_loss_check(queue->device);
     if (status == DRUPE_OK) status = drupe_flight_new(queue, &flight);

@@ -185,26 +185,44 @@ static size_t round16(size_t size)
     return (size + 15) & ~(size_t)15;
 }
 
-void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
-                       size_t native)
+static void object_begin(drupe_object *object, drupe_slot *slot, const drupe_backend *backend, uint32_t kind,
+                         size_t size)
 {
-    drupe_object *object = calloc(1, round16(size) + native);
-    if (!object) {
-        drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an object of %zu bytes.", size + native);
-        return NULL;
-    }
     atomic_init(&object->references, 1);
     object->kind = kind;
     object->backend = backend;
     object->native = (char *)object + round16(size);
     if (slot) atomic_fetch_add_explicit(&slot->live, 1, memory_order_relaxed);
+}
+
+void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
+                       size_t native)
+{
+    drupe_object *object = calloc(1, round16(size) + native);
+    if (object)
+        object_begin(object, slot, backend, kind, size);
+    else
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an object of %zu bytes.", size + native);
     return object;
+}
+
+void drupe_object_renew(drupe_slot *slot, void *object, size_t size, size_t native)
+{
+    const drupe_object before = {.kind = ((drupe_object *)object)->kind,
+                                 .backend = ((drupe_object *)object)->backend};
+    memset(object, 0, round16(size) + native);
+    object_begin(object, slot, before.backend, before.kind, size);
+}
+
+void drupe_object_retire(drupe_slot *slot)
+{
+    if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
 }
 
 void drupe_object_free(drupe_slot *slot, void *object)
 {
     free(object);
-    if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
+    drupe_object_retire(slot);
 }
 
 void drupe_object_retain(void *object)

@@ -49,6 +49,7 @@ static void queue_destroy(drupe_queue *queue)
     }
     free_records(queue->spare);
     free_records(atomic_exchange(&queue->returned, NULL));
+    drupe_event_forget_spares(queue);
     drupe_cause_release(atomic_exchange(&queue->cause, NULL));
     drupe_cause_release(queue->breach);
     pthread_mutex_destroy(&queue->lock);

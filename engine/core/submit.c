@@ -138,12 +138,16 @@ static drupe_status check_kernel(const drupe_queue *queue, const drupe_kernel *k
 static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *kernel,
                                 const drupe_range *range)
 {
-    uint64_t product = 1, most[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-    drupe_status known =
-        drupe_device_info(queue->device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, most, sizeof most, NULL);
+    uint64_t product = 1, asked[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    const uint64_t *most = drupe_info_ready(queue->device, DRUPE_INFO_MAX_WORK_ITEM_SIZES);
+    if (!most && drupe_device_info(queue->device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, asked, sizeof asked,
+                                   NULL) != DRUPE_OK) {
+        asked[0] = asked[1] = asked[2] = UINT64_MAX;
+    }
+    if (!most) most = asked;
     for (uint32_t d = 0; d < range->dims; d++) {
         size_t local = range->local[d];
-        if (local == 0 || (known == DRUPE_OK && local > most[d])) {
+        if (local == 0 || local > most[d]) {
             return drupe_error_set(DRUPE_E_INVALID,
                                    "'%s': the local size of dimension %u is %zu; it must be from 1 "
                                    "to %llu.",
@@ -266,7 +270,9 @@ static drupe_status check_args(const drupe_queue *queue, const drupe_kernel *ker
                 (unsigned long long)local, queue->device->filter, (unsigned long long)most);
         }
     }
-    uint64_t most = drupe_device_number(queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, UINT64_MAX);
+    const uint64_t *ready = drupe_info_ready(queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE);
+    uint64_t most =
+        ready ? *ready : drupe_device_number(queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, UINT64_MAX);
     if (values <= most) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The arguments of '%s' have %llu bytes, %s allows %llu.",
                            kernel->name, (unsigned long long)values, queue->device->filter,

@@ -28,6 +28,7 @@ enum {
 #define LABEL_SIZE   ((WORDS - LABEL) * sizeof(uint64_t))
 #define DEVICES_MOST 256u
 #define STATUS_SHIFT 56
+#define AHEAD        2 /* submissions */
 #define BELOW        ((UINT64_C(1) << STATUS_SHIFT) - 1)
 
 static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
@@ -92,7 +93,10 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
                        size_t used)
 {
     uint64_t number = flight->number;
-    _Atomic(uint64_t) *slot = slot_of(number);
+    _Atomic(uint64_t) *slot = slot_of(number), *soon = slot_of(number + AHEAD);
+    /* The ring does not stay in the caches, and the exchange below would wait for it. */
+    drupe_prefetch_write((void *)soon);
+    drupe_prefetch_write((void *)(soon + WORDS / 2));
     uint64_t seen = atomic_load_explicit(&slot[SEQUENCE], memory_order_relaxed);
     if (seen & 1 || seen >> 1 >= number) return;
     if (!atomic_compare_exchange_strong_explicit(&slot[SEQUENCE], &seen, number << 1 | 1,

@@ -62,7 +62,7 @@ VISIBLE int peer_open(int gpu, size_t bytes)
     if (code != CL_SUCCESS || clBuildProgram(program, 1, &device, "", NULL, NULL) != CL_SUCCESS) return 4;
     kernel = clCreateKernel(program, "empty", &code);
     if (code != CL_SUCCESS) return 5;
-    svm = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 4096);
+    svm = clSVMAlloc(context, CL_MEM_READ_WRITE, bytes, 0);
     svm_bytes = bytes;
     return svm ? 0 : 6;
 }

@@ -15,7 +15,9 @@
 #include <time.h>
 
 #define SEARCH_NS 20000u
-#define STUCK_NS  2000000u
+#define STUCK_NS  10000000u
+#define LOOKS     8
+#define PAUSES    40
 
 static _Thread_local drupe_host_worker *self;
 
@@ -79,12 +81,16 @@ static void work_on(drupe_host_worker *worker, drupe_host_task *task)
 /* --- Searching and sleeping ------------------------------------------------------------------------------
  */
 
+/* Not too often: looking takes the inboxes away from those who fill them. */
 static drupe_host_task *search(drupe_host_worker *worker)
 {
     uint64_t deadline = drupe_deadline(SEARCH_NS);
     do {
-        drupe_host_task *task = drupe_host_worker_find(worker);
-        if (task) return task;
+        for (int look = 0; look < LOOKS; look++) {
+            drupe_host_task *task = drupe_host_worker_find(worker);
+            if (task) return task;
+            for (int i = 0; i < PAUSES; i++) drupe_cpu_relax();
+        }
         sched_yield();
     } while (drupe_now_ns() < deadline);
     return NULL;
@@ -223,11 +229,20 @@ static uint64_t taken_by_all(drupe_host_crew *crew)
     return sum;
 }
 
+/* Whoever is not in a function will see to what is ready. */
+static bool all_in_functions(drupe_host_crew *crew)
+{
+    for (unsigned i = 0; i < atomic_load(&crew->count); i++) {
+        if (!atomic_load_explicit(&crew->workers[i].busy, memory_order_acquire)) return false;
+    }
+    return true;
+}
+
 /* crew->lock. */
 static void enlarge(drupe_host_crew *crew)
 {
     unsigned count = atomic_load(&crew->count);
-    if (count < crew->most && start_thread(&crew->workers[count]) == DRUPE_OK)
+    if (count < crew->most && all_in_functions(crew) && start_thread(&crew->workers[count]) == DRUPE_OK)
         atomic_store(&crew->count, count + 1);
 }
 

@@ -19,13 +19,22 @@ static drupe_host_link closed[2]; /* marks: complete, failed */
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
 
+/* The record after it will be wanted next, and a worker has written to it: let it come meanwhile. */
+static void take_spare(drupe_host_queue *queue, drupe_host_task *spare)
+{
+    drupe_host_task *after = queue->spare = spare->next;
+    for (size_t at = 0; after && at < offsetof(drupe_host_task, links_inline); at += 64)
+        drupe_prefetch_write((char *)after + at);
+}
+
 drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
+    drupe_prefetch_write(&queue->tail); /* a worker has it */
     if (!queue->spare) queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
     drupe_host_task *fresh = queue->spare;
     if (fresh)
-        queue->spare = fresh->next;
+        take_spare(queue, fresh);
     else
         fresh = aligned_alloc(64, (sizeof *fresh + 63) & ~(size_t)63);
     *task = fresh;

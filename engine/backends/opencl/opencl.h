@@ -139,11 +139,20 @@ typedef struct drupe_cl_program {
     cl_program id;
 } drupe_cl_program;
 
+#define DRUPE_CL_SET_MOST 16
+
 /* What a launch checks; some drivers check neither and crash or read past the value. */
 typedef struct drupe_cl_param {
     bool known;    /* the driver tells about its arguments */
     uint8_t kind;  /* drupe_arg_kind */
     uint16_t size; /* of a VALUE in bytes, 0 = unknown */
+    /* What the kernel's own native kernel was given last; asking a driver to set the same again costs as much
+     * as setting it. */
+    bool set;
+    uint8_t set_kind;
+    uint16_t set_size;
+    uint64_t freed; /* drupe_cl_mem_freed() then: an address may since have come to mean other memory */
+    unsigned char value[DRUPE_CL_SET_MOST];
 } drupe_cl_param;
 
 /* A further native kernel for launches in which just these arguments are NULL; see drupe_cl_kernel_pick(). */
@@ -221,6 +230,8 @@ drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, dr
 void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
 drupe_status drupe_cl_mem_pin(drupe_context *context, size_t size, void **pointer);
 void drupe_cl_mem_unpin(drupe_context *context, void *pointer);
+/* How many blocks were given back so far. */
+uint64_t drupe_cl_mem_freed(void);
 drupe_status drupe_cl_mem_wipe(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                void *pointer, size_t size);
 /* How a device serves a kind, judged alone. */

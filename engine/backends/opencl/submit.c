@@ -115,19 +115,45 @@ static drupe_status check_arg(drupe_kernel *kernel, size_t index, const drupe_ar
     return DRUPE_OK;
 }
 
+static bool is_set(const drupe_cl_param *param, const drupe_arg *arg, size_t size)
+{
+    if (!param->set || param->set_kind != arg->kind || param->set_size != size) return false;
+    if (arg->kind == DRUPE_ARG_LOCAL) return true;
+    if (arg->kind == DRUPE_ARG_POINTER && param->freed != drupe_cl_mem_freed()) return false;
+    return memcmp(param->value, arg->value, size) == 0;
+}
+
+static void note_set(drupe_cl_param *param, const drupe_arg *arg, size_t size)
+{
+    param->set = arg->kind == DRUPE_ARG_LOCAL ? size <= UINT16_MAX : size <= sizeof param->value;
+    if (!param->set) return;
+    param->set_kind = (uint8_t)arg->kind;
+    param->set_size = (uint16_t)size;
+    param->freed = drupe_cl_mem_freed();
+    if (arg->kind != DRUPE_ARG_LOCAL) memcpy(param->value, arg->value, size);
+}
+
 static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *context, cl_kernel id, size_t index,
                             const drupe_arg *arg)
 {
+    const drupe_cl_kernel *native = drupe_native(kernel);
+    drupe_cl_param *param = &native->params[index];
+    size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
     char about[256];
     cl_int code;
     DRUPE_TRY(check_arg(kernel, index, arg));
+    if (id == native->id && is_set(param, arg, size)) return DRUPE_OK;
+    if (id == native->id) param->set = false;
     if (arg->kind == DRUPE_ARG_POINTER) {
         code = set_pointer(context, id, (cl_uint)index, *(void *const *)arg->value);
     } else {
         const void *value = arg->kind == DRUPE_ARG_VALUE ? arg->value : NULL;
         code = context->api->SetKernelArg(id, (cl_uint)index, arg->size, value);
     }
-    if (code == CL_SUCCESS) return DRUPE_OK;
+    if (code == CL_SUCCESS) {
+        if (id == native->id) note_set(param, arg, size);
+        return DRUPE_OK;
+    }
     describe_arg(kernel, index, about, sizeof about);
     return drupe_cl_fail(code, "Setting argument %s", about);
 }

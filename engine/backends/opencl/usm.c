@@ -9,6 +9,13 @@
 #define LARGEST_NATIVE_ALIGN 128u
 #define MOST_WIPE            ((size_t)1 << 30) /* some drivers get single fills of 2 GiB and more wrong */
 
+static _Atomic(uint64_t) freed; /* blocks */
+
+uint64_t drupe_cl_mem_freed(void)
+{
+    return atomic_load_explicit(&freed, memory_order_acquire);
+}
+
 drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind)
 {
     if (caps->tiers & DRUPE_CL_TIER_INTEL) return caps->intel_kinds[kind] ? DRUPE_USM_NATIVE : DRUPE_USM_NONE;
@@ -120,6 +127,7 @@ void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_k
     (void)device, (void)kind;
     drupe_cl_context *native = drupe_native(context);
     if (!pointer) return;
+    atomic_fetch_add(&freed, 1);
     void *start = NULL;
     pthread_mutex_lock(&native->lock);
     if (native->shifted.count) start = drupe_map_remove(&native->shifted, &pointer, sizeof pointer);

@@ -1,0 +1,100 @@
+"""The engine's tables: what was measured, as ratios to the peers, beside what is wanted."""
+import pathlib
+import statistics
+
+RESULTS = pathlib.Path(__file__).parent / "RESULTS.md"
+TYPED, PLAIN = "pyopencl, typed kernel(...)", "pyopencl, plain kernel(...)"
+PEER = "C, the same driver calls"
+
+
+def paired(ours, theirs):
+    """The median of the ratios of turns that stood side by side: a machine that is busy slows both."""
+    return statistics.median(a / b for a, b in zip(ours, theirs))
+
+
+class Report:
+    def __init__(self, device, load, version):
+        self.head = "%s, Python %s, load average before: %.2f." % (device, version, load)
+        self.goals, self.figures = [], []
+
+    def figure(self, name, times, peer=None):
+        ratio = "%.2f" % paired(times, peer) if peer else ""
+        ordered = sorted(times)
+        self.figures.append((name, statistics.median(ordered), ordered[len(ordered) // 10], ratio))
+
+    def goal(self, name, value, unit, wanted, most=True, note=""):
+        met = value <= wanted if most else value >= wanted
+        self.goals.append((name, "%.3g %s" % (value, unit), "%s %g" % ("<=" if most else ">=", wanted),
+                           "met" if met else "missed", note))
+
+    def submission(self, times):
+        driver, typed, plain = times.get(PEER), times.get(TYPED), times.get(PLAIN)
+        for name, values in times.items():
+            self.figure(name, values, driver or typed)
+        name = next(name for name in times if "kernel(...) -> Event" in name and name.startswith("drupe"))
+        if driver:
+            above = statistics.median(a - b for a, b in zip(times[name], driver)) / 1000
+            self.goal("submission above the driver's own enqueue", above, "us", 0.5)
+        if typed:
+            floor = " (the driver's own calls: %.2f)" % paired(driver, typed) if driver else ""
+            self.goal("submission / pyopencl, typed arguments", paired(times[name], typed), "x" + floor, 0.4)
+        if plain:
+            self.goal("submission / pyopencl, plain scalars", paired(times[name], plain), "x", 0.1)
+
+    def waiting(self, times):
+        for name, values in times.items():
+            self.figure("empty kernel and wait: " + name, values, times.get("C"))
+        if "C" in times:
+            self.goal("empty kernel and queue.wait() / C", paired(times["drupe, opencl"], times["C"]), "x", 1.1)
+        self.goal("host / OpenCL, the same", paired(times["drupe, host"], times["drupe, opencl"]), "x", 0.3)
+
+    def allocation(self, times):
+        for name, values in times.items():
+            self.figure("allocation and free, warm pool: " + name, values)
+            self.goal("allocation and free from " + name, statistics.median(values) / 1000, "us", 0.5)
+
+    def copies(self, times, size):
+        for name, values in times.items():
+            self.figure("copy of %d MiB: %s" % (size >> 20, name), values, times["memcpy"])
+        for way in ("to device", "from device"):
+            pinned = times.get("C, pinned, " + way)
+            if pinned:
+                self.goal("copies, %s, of the driver's pinned rate" % way, 1 / paired(times["opencl, " + way], pinned),
+                          "x", 0.9, most=False)
+            else:
+                self.goal("copies, opencl, %s, of memcpy" % way, 1 / paired(times["opencl, " + way], times["memcpy"]),
+                          "x", 0.95, most=False)
+            self.goal("copies, host, %s, of memcpy" % way, 1 / paired(times["host, " + way], times["memcpy"]), "x",
+                      0.95, most=False)
+
+    def costs(self, values, where):
+        names = {"alloc_free": ("allocation and free, from C", 0.5),
+                 "event_wait": ("barrier, event, wait, release, from C", 0.2),
+                 "wait_finished": ("wait on a finished event, from C", 0.2)}
+        for key, (name, wanted) in names.items():
+            self.goal("%s, %s" % (name, where), float(values[key]) / 1000, "us", wanted)
+
+    def tasks(self, rounds):
+        best = statistics.median(one["tasks_per_s"] for one in rounds)
+        cost = statistics.median(one["cpu_ns"] for one in rounds)
+        self.goal("random graph of tiny tasks", best / 1e6, "M/s (%.0f ns of CPU each)" % cost, 2, most=False)
+        assert all(one["wrong"] == 0 for one in rounds), "tasks ran before what they wait for"
+
+    def trace(self, lines):
+        for line in lines:
+            name, text = line.split(":", 1)
+            self.goal("trace ring, " + name, float(text.split("difference")[1].split()[0]), "ns", 80)
+
+    def text(self):
+        lines = [self.head, "", "| goal | measured | wanted | |", "|---|---|---|---|"]
+        lines += ["| %s | %s | %s | %s |" % row[:4] for row in self.goals]
+        lines += ["", "| ns, median (first tenth) | | ratio to the peer |", "|---|---|---|"]
+        lines += ["| %s | %.0f (%.0f) | %s |" % row for row in self.figures]
+        return "\n".join(lines) + "\n"
+
+    def write(self, section):
+        """Replace what stands between the section's marks in RESULTS.md."""
+        begin, end = "<!-- %s -->\n" % section, "<!-- end of %s -->" % section
+        old = RESULTS.read_text()
+        before, rest = old.split(begin)
+        RESULTS.write_text(before + begin + self.text() + end + rest.split(end)[1])
