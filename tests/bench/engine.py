@@ -1,21 +1,21 @@
 """./dev bench engine: what the engine costs, beside its peers in the same process and the same turns.
 
-Builds the C programs beside this file with CMake (a folder of programs that are built already: --built FOLDER), and
-needs no network. Peers that are not there are left out. Ratios are what to compare. --write puts the tables into
-RESULTS.md, --device takes the OpenCL device to measure: "opencl:gpu" makes the section for GPUs.
+Builds the C programs beside this file with CMake, which needs no network. Peers that are not there are left out.
+Ratios are what to compare. --write puts the tables into RESULTS.md; --device takes the OpenCL device to measure:
+"opencl:gpu" makes the section for GPUs.
 """
 import argparse
 import ctypes
 import os
 import pathlib
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
+import report as page
 from engine_report import Report
 from submit_cost import ours, ours_host, theirs
 
@@ -177,7 +177,7 @@ def programs(report, built, device, tasks):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--built", help="folder of C programs that are built already")
+    parser.add_argument("--built", help="folder of C programs that are built already; none: without them")
     parser.add_argument("--device", default="opencl")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--tasks", type=int, default=1000000)
@@ -185,7 +185,8 @@ def main():
     options = parser.parse_args()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
-        built = pathlib.Path(options.built) if options.built else build(folder)
+        built = build(folder) if options.built is None else pathlib.Path(options.built)
+        built = None if options.built == "none" else built
         device = drupe.Device(options.device)
         report = Report("%s (%s)" % (device.name, device.filter_string), load, platform.python_version())
         peer = open_peer(built, int("gpu" in device.filter_string))
@@ -197,7 +198,7 @@ def main():
             programs(report, built, device, options.tasks)
     print(report.text())
     if options.write:
-        report.write("engine, GPU" if "gpu" in device.filter_string else "engine, CPU")
+        page.write("engine, GPU" if "gpu" in device.filter_string else "engine, CPU", report.text().rstrip())
 
 
 if __name__ == "__main__":

@@ -35,6 +35,11 @@ def test_many():
     assert row.split()[1:3] == ["15", "0"]  # requests, errors
 
 
+def test_engine():
+    text = run("engine.py", "--rounds", "1", "--built", "none")
+    assert "| allocation and free from Python, host |" in text and "| host / OpenCL, the same |" in text
+
+
 def test_the_page_keeps_what_is_around_the_figures(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("bench_report", BENCH / "report.py")
     report = importlib.util.module_from_spec(spec)
