@@ -423,6 +423,7 @@ struct drupe_event {
     _Atomic(int) phase;     /* drupe_phase */
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
+    bool turn;              /* of drupe_submit_turn(): the caller ends it */
     bool native;            /* its end came from the backend, so it may have times */
     bool abandoned;         /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;

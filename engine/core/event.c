@@ -421,13 +421,20 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
 drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)
 {
     DRUPE_TRY(drupe_core_check());
-    if (!event || event->queue) {
-        return drupe_error_set(DRUPE_E_INVALID, "Only events of drupe_event_open() are ended by the caller.");
+    if (!event || (event->queue && !event->turn)) {
+        return drupe_error_set(DRUPE_E_INVALID, "This event is not one that is ended by the caller.");
     }
-    if (error)
-        drupe_event_fail(event, DRUPE_PHASE_HELD, error);
-    else
-        drupe_event_complete(event, DRUPE_PHASE_HELD);
+    drupe_phase phase = drupe_event_phase(event);
+    if (phase == DRUPE_PHASE_HELD && event->turn && !error) {
+        return drupe_error_set(DRUPE_E_INVALID, "The turn of this work has not come yet.");
+    }
+    /* Its turn may come just now. */
+    for (; phase == DRUPE_PHASE_HELD || phase == DRUPE_PHASE_RUNNING; phase = drupe_event_phase(event)) {
+        if (error)
+            drupe_event_fail(event, phase, error);
+        else
+            drupe_event_complete(event, phase);
+    }
     return DRUPE_OK;
 }
 

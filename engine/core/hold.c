@@ -144,7 +144,9 @@ bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight)
         return true;
     }
     if (emulated) {
-        atomic_store(&flight->event->phase, DRUPE_PHASE_RUNNING);
+        int held = DRUPE_PHASE_HELD; /* the caller may fail it just now */
+        if (!atomic_compare_exchange_strong(&flight->event->phase, &held, DRUPE_PHASE_RUNNING)) return false;
+        if (flight->event->turn) return false;
         flight->job.run = run_job;
         drupe_worker_post(&flight->job);
         return false;

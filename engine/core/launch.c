@@ -201,14 +201,16 @@ static bool wants_event(drupe_queue *queue, const drupe_ticket *ticket)
 
 bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
 {
-    return work->kind == DRUPE_WORK_HOST && !queue->slot->backend->submit_host;
+    return work->kind == DRUPE_WORK_HOST && (!work->fn || !queue->slot->backend->submit_host);
 }
 
 drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
 {
     DRUPE_TRY(attach_event(queue, flight));
     DRUPE_TRY(drupe_flight_copy_work(flight, work));
-    if (drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
+    bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
+    flight->event->turn = turn;
+    if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
     DRUPE_TRY(drupe_hold_add(queue));
     flight->held = true;
     for (size_t i = 0; i < flight->nwaits; i++) drupe_event_ask_notify(flight->waits[i]);

@@ -447,6 +447,17 @@ drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event
     return end(s, "barrier", &work, &refs, status);
 }
 
+drupe_status drupe_submit_turn(const drupe_submission *s, drupe_event **event)
+{
+    *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_work work = {.kind = DRUPE_WORK_HOST};
+    drupe_status status = begin(s, &refs);
+    if (status == DRUPE_OK) status = finish(s, &refs, &work, "work of the caller", event);
+    return end(s, "work of the caller", &work, &refs, status);
+}
+
 drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
 {
     if (event) *event = NULL;

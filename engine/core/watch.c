@@ -13,6 +13,7 @@ typedef struct watched {
     struct watched *next;
     drupe_event *event; /* retained */
     void *user;
+    bool turn; /* its turn is enough */
 } watched;
 
 typedef struct watched_list {
@@ -119,7 +120,7 @@ int drupe_watch_fd(const drupe_watch *watch)
 
 /* --- Adding and taking ---------------------------------------------------------------------------------- */
 
-drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user)
+static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool turn)
 {
     DRUPE_TRY(drupe_core_check());
     if (!event) return drupe_error_set(DRUPE_E_INVALID, "There is no event to watch.");
@@ -130,7 +131,7 @@ drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user)
         free(fresh);
         return status;
     }
-    *fresh = (watched){.event = drupe_event_retain(event), .user = user};
+    *fresh = (watched){.event = drupe_event_retain(event), .user = user, .turn = turn};
     if (drupe_event_poll(event) == DRUPE_PHASE_NATIVE) drupe_queue_flush(event->queue);
     pthread_mutex_lock(&watch->lock);
     append(&watch->pending, fresh);
@@ -138,6 +139,16 @@ drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user)
     pthread_mutex_unlock(&watch->lock);
     drupe_hold_kick();
     return DRUPE_OK;
+}
+
+drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user)
+{
+    return add(watch, event, user, false);
+}
+
+drupe_status drupe_watch_turn(drupe_watch *watch, drupe_event *event, void *user)
+{
+    return add(watch, event, user, true);
 }
 
 bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
@@ -155,7 +166,8 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (!entry) return false;
     *event = entry->event;
     *user = entry->user;
-    if (drupe_check_on()) drupe_check_event(*event);
+    if (drupe_check_on() && drupe_phase_over(drupe_event_phase(*event)))
+        drupe_check_event(*event);
     free(entry);
     return true;
 }
@@ -171,10 +183,11 @@ size_t drupe_watch_count(drupe_watch *watch)
 
 /* --- The waiter's step ---------------------------------------------------------------------------------- */
 
-static bool is_over(drupe_event *event, bool *poll)
+static bool is_due(const watched *entry, bool *poll)
 {
-    drupe_phase phase = drupe_event_poll(event);
-    if (phase == DRUPE_PHASE_NATIVE) drupe_event_ask_notify(event);
+    drupe_phase phase = drupe_event_poll(entry->event);
+    if (phase == DRUPE_PHASE_RUNNING && entry->turn) return true;
+    if (phase == DRUPE_PHASE_NATIVE) drupe_event_ask_notify(entry->event);
     if (phase == DRUPE_PHASE_NATIVE || phase == DRUPE_PHASE_SETTLING) *poll = true;
     return drupe_phase_over(phase);
 }
@@ -189,7 +202,7 @@ static size_t look(drupe_watch *watch, watched_list *over, bool *poll)
     watch->pending = waiting;
     pthread_mutex_unlock(&watch->lock);
     for (watched *entry = remove_first(&pending); entry; entry = remove_first(&pending)) {
-        bool done = is_over(entry->event, poll);
+        bool done = is_due(entry, poll);
         append(done ? over : &waiting, entry);
         count += done;
     }

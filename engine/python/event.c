@@ -1,6 +1,8 @@
 /* drupe.Event. */
+#include "device_info.h"
 #include "error.h"
 #include "failure.h"
+#include "notice.h"
 #include "objects.h"
 #include "wait.h"
 
@@ -46,9 +48,50 @@ static PyObject *event_done(PyObject *self, void *closure)
     return PyBool_FromLong(drupe_event_state_of(event_of(self)) >= DRUPE_EVENT_COMPLETE);
 }
 
+/* Event(): complete. Event(event): the same. */
+static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {"Event", 1, 0, 1, {DRUPE_PY_NAME_event}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[1];
+    drupe_event *event = NULL;
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    if (drupe_py_given(given[0])) {
+        if (drupe_py_is(state, given[0], DRUPE_PY_TYPE_Event)) return Py_NewRef(given[0]);
+        PyErr_Format(PyExc_TypeError,
+                     "Event() takes nothing, for a complete event, or an Event, not %s. Work gives events; "
+                     "Event.from_future() makes one of a future.",
+                     Py_TYPE(given[0])->tp_name);
+        return NULL;
+    }
+    drupe_status status = drupe_event_open(NULL, 0, &event);
+    if (status == DRUPE_OK) status = drupe_event_finish(event, NULL);
+    if (status == DRUPE_OK) return drupe_py_event_wrap(state, event);
+    drupe_event_release(event);
+    return drupe_py_raise(state, NULL);
+}
+
+static PyObject *event_execution_status(PyObject *self, void *closure)
+{
+    (void)closure;
+    static const char *const words[] = {"submitted", "submitted", "running", "complete", "complete"};
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    return drupe_py_word(state, "event_status_type", words[drupe_event_state_of(event_of(self))]);
+}
+
+static PyObject *event_backend(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_queue *queue = drupe_event_queue(event_of(self));
+    if (queue == NULL) Py_RETURN_NONE;
+    return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue)));
+}
+
 static PyObject *event_queue(PyObject *self, void *closure)
 {
     (void)closure;
+    if (drupe_event_queue(event_of(self)) == NULL) Py_RETURN_NONE;
     return drupe_py_queue_wrap(drupe_py_state_of(self),
                                drupe_queue_retain(drupe_event_queue(event_of(self))));
 }
@@ -76,27 +119,123 @@ static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
-/* A static method: PyCFunction without self, so the state comes from the events. */
-static PyObject *event_wait_for(PyObject *ignored, PyObject *object)
+static PyObject *event_wait_for(PyObject *ignored, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)ignored;
-    PyObject *events = PySequence_Check(object) ? PySequence_Tuple(object) : PyTuple_Pack(1, object);
-    if (events == NULL) return NULL;
-    bool good = true;
-    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(events); i++) {
-        PyObject *event = PyTuple_GET_ITEM(events, i);
-        drupe_py_state *state = drupe_py_state_of_pair(event, event);
-        good = state != NULL && drupe_py_is(state, event, DRUPE_PY_TYPE_Event);
-        if (!good)
-            PyErr_Format(PyExc_TypeError, "wait_for takes a drupe.Event or a sequence of them, not %s",
-                         Py_TYPE(event)->tp_name);
-        else
-            good = drupe_py_enter(state) && drupe_py_event_wait(state, event_of(event), DRUPE_FOREVER);
+    if (nargs < 1) {
+        PyErr_SetString(PyExc_TypeError, "wait_for takes a drupe.Event or a sequence of them");
+        return NULL;
     }
-    Py_DECREF(events);
+    return drupe_py_events_call("wait_for", args[0], args + 1, nargs - 1, kwnames);
+}
+
+static PyObject *event_from_future(PyObject *ignored, PyObject *future)
+{
+    (void)ignored;
+    return drupe_py_events_call("from_future", future, NULL, 0, NULL);
+}
+
+static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_event *few[16], **events = few;
+    size_t count = 0, capacity = sizeof few / sizeof *few;
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_status status = drupe_event_waits(event_of(self), NULL, 0, &count);
+    if (count > capacity) {
+        events = PyMem_Calloc(count, sizeof(drupe_event *));
+        if (events == NULL) return PyErr_NoMemory();
+        capacity = count;
+    }
+    if (status == DRUPE_OK) status = drupe_event_waits(event_of(self), events, capacity, &count);
+    if (status != DRUPE_OK) count = 0;
+    PyObject *list = status == DRUPE_OK ? PyList_New(0) : drupe_py_raise(state, NULL);
+    for (size_t i = 0; i < count && i < capacity; i++) {
+        if (list == NULL) {
+            drupe_event_release(events[i]);
+            continue;
+        }
+        PyObject *event = drupe_py_event_wrap(state, events[i]);
+        if (event == NULL || PyList_Append(list, event) < 0) Py_CLEAR(list);
+        Py_XDECREF(event);
+    }
+    if (events != few) PyMem_Free(events);
+    return list;
+}
+
+static PyObject *event_address(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromVoidPtr(event_of(self));
+}
+
+/* --- Being called back ---------------------------------------------------------------------------------- */
+
+static PyObject *event_add_done_callback(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                         PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "add_done_callback", 1, 1, 2, {DRUPE_PY_NAME_function, DRUPE_PY_NAME_context}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    if (!PyCallable_Check(given[0])) {
+        PyErr_Format(PyExc_TypeError, "a callback is a function of one argument, the event, not %s",
+                     Py_TYPE(given[0])->tp_name);
+        return NULL;
+    }
+    bool copied = !drupe_py_given(given[1]);
+    if (!copied && !PyContext_CheckExact(given[1])) {
+        PyErr_Format(PyExc_TypeError, "context must be a contextvars.Context, not %s",
+                     Py_TYPE(given[1])->tp_name);
+        return NULL;
+    }
+    PyObject *context = copied ? PyContext_CopyCurrent() : Py_NewRef(given[1]);
+    if (context == NULL) return NULL;
+    bool good = drupe_py_notice_add(state, self, DRUPE_PY_WHEN_OVER, given[0], context);
+    Py_DECREF(context);
     if (!good) return NULL;
+    PyObject *module = PyImport_ImportModule("drupe._events");
+    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, "attach", NULL);
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *event_notify(PyObject *self, PyObject *function)
+{
+    if (!drupe_py_notice_add(drupe_py_state_of(self), self, DRUPE_PY_WHEN_OVER, function, NULL)) return NULL;
     Py_RETURN_NONE;
 }
+
+static PyObject *event_on_turn(PyObject *self, PyObject *function)
+{
+    if (!drupe_py_notice_add(drupe_py_state_of(self), self, DRUPE_PY_WHEN_TURN, function, NULL)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *event_finish(PyObject *self, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    const char *text = NULL;
+    int cancelled = 0;
+    if (!PyArg_ParseTuple(args, "|zp:_finish", &text, &cancelled)) return NULL;
+    if (drupe_py_forked()) Py_RETURN_NONE;
+    drupe_error error = {.status = cancelled ? DRUPE_E_CANCELLED : DRUPE_E_INTERNAL};
+    PyOS_snprintf(error.text, sizeof error.text, "%s", text == NULL ? "" : text);
+    if (drupe_event_finish(event_of(self), text == NULL ? NULL : &error) == DRUPE_OK) Py_RETURN_NONE;
+    return drupe_py_raise(state, NULL);
+}
+
+static PyObject *event_await(PyObject *self)
+{
+    PyObject *coroutine = drupe_py_events_call("wait", self, NULL, 0, NULL);
+    PyObject *iterator = coroutine == NULL ? NULL : PyObject_CallMethod(coroutine, "__await__", NULL);
+    Py_XDECREF(coroutine);
+    return iterator;
+}
+
+/* --- Times ---------------------------------------------------------------------------------------------- */
 
 /* The profiling times need a finished event, so they wait for it. */
 static bool times_get(drupe_py_state *state, PyObject *self, drupe_times *times)
@@ -145,8 +284,11 @@ static PyObject *event_repr(PyObject *self)
 {
     PyObject *status = event_status(self, NULL);
     if (status == NULL) return NULL;
-    drupe_device *device = drupe_queue_device(drupe_event_queue(event_of(self)));
-    PyObject *text = PyUnicode_FromFormat("<drupe.Event on %s: %U>", drupe_device_filter(device), status);
+    drupe_queue *queue = drupe_event_queue(event_of(self));
+    PyObject *text = queue == NULL
+                         ? PyUnicode_FromFormat("<drupe.Event: %U>", status)
+                         : PyUnicode_FromFormat("<drupe.Event on %s: %U>",
+                                                drupe_device_filter(drupe_queue_device(queue)), status);
     Py_DECREF(status);
     return text;
 }
@@ -156,8 +298,23 @@ static PyMethodDef event_methods[] = {
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait until the work is done. Raises what made it fail, and WaitTimeoutError after `timeout` "
                "seconds.")},
-    {"wait_for", event_wait_for, METH_O | METH_STATIC,
-     PyDoc_STR("wait_for(events)\n--\n\nWait for one event or for all of a sequence.")},
+    {"wait_for", (PyCFunction)(void (*)(void))event_wait_for, METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
+     PyDoc_STR("wait_for(events, timeout=None)\n--\n\nWait for one event or for all of a sequence.")},
+    {"from_future", event_from_future, METH_O | METH_STATIC,
+     PyDoc_STR(
+         "from_future(future)\n--\n\n"
+         "An event that ends when a future of concurrent.futures or asyncio does, for work to wait for.")},
+    {"get_wait_list", event_wait_list, METH_NOARGS,
+     PyDoc_STR("get_wait_list($self)\n--\n\nThe unfinished events that it waits for by name.")},
+    {"add_done_callback", (PyCFunction)(void (*)(void))event_add_done_callback, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("add_done_callback($self, function, *, context=None)\n--\n\n"
+               "Call function(event) when the work is done or has failed: on the main thread, between two of "
+               "its steps or while its event loop is idle, or on a thread that waits for a device.")},
+    {"addressof_ref", event_address, METH_NOARGS,
+     PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's event (drupe_event), as an int.")},
+    {"_notify", event_notify, METH_O, NULL},
+    {"_on_turn", event_on_turn, METH_O, NULL},
+    {"_finish", event_finish, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -166,7 +323,9 @@ static PyGetSetDef event_getset[] = {
      NULL},
     {"done", event_done, NULL, "Whether the work is complete or has failed.", NULL},
     {"error", event_error, NULL, "The exception that says why it failed, or None.", NULL},
-    {"queue", event_queue, NULL, "The queue of the work.", NULL},
+    {"queue", event_queue, NULL, "The queue of the work; None for an event without one.", NULL},
+    {"execution_status", event_execution_status, NULL, "A member of drupe.enums.event_status_type.", NULL},
+    {"backend", event_backend, NULL, "\"host\" or \"opencl\"; None for an event without a queue.", NULL},
     {"times", event_times, NULL, "EventTimes in ns, on a profiling queue; waits until the work is done.",
      NULL},
     {"profiling_info_submit", event_profiling, NULL, "When it was handed to the device, in ns.",
@@ -179,7 +338,13 @@ static PyGetSetDef event_getset[] = {
 };
 
 static PyType_Slot event_slots[] = {
-    {Py_tp_doc, (void *)PyDoc_STR("The completion of one piece of work on a queue.")},
+    {Py_tp_doc,
+     (void *)PyDoc_STR("Event(event=None)\n--\n\n"
+                       "The completion of one piece of work on a queue; Event() is complete. `await event` "
+                       "waits without blocking the event loop and raises what made the work fail; when the "
+                       "await is cancelled, the work goes on.")},
+    {Py_tp_new, DRUPE_PY_FUNCTION(event_new)},
+    {Py_am_await, DRUPE_PY_FUNCTION(event_await)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(event_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(event_repr)},
@@ -191,7 +356,6 @@ static PyType_Slot event_slots[] = {
 PyType_Spec drupe_py_Event_spec = {
     .name = "drupe.Event",
     .basicsize = sizeof(drupe_py_event),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = event_slots,
 };

@@ -57,6 +57,12 @@ static bool wants_arguments(const drupe_failure *failure)
     return !failure->refused || failure->error.native != 0;
 }
 
+/* An event that the caller ended is on no device. */
+static void add_name(paper *to, const drupe_failure *failure)
+{
+    add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "", failure->device);
+}
+
 static void add_late(paper *to, const drupe_failure *failure, drupe_py_reader reader, const char *source)
 {
     add_place(to, failure, reader, source);
@@ -71,10 +77,11 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     bool dependent = error->status == DRUPE_E_DEPENDENCY;
     text[0] = '\0';
-    if (own->refused || dependent)
-        add(&to, "%s", why);
-    else
-        add(&to, "'%s' on %s failed: %s", own->label, own->device, why);
+    if (!own->refused && !dependent) {
+        add_name(&to, own);
+        add(&to, " failed: ");
+    }
+    add(&to, "%s", why);
     if (own->refused) {
         if (wants_arguments(own)) add(&to, "\nCalled with: %s.", own->arguments);
         return to.used;
@@ -84,7 +91,9 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     const char *hint = own->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(error->status);
     if (hint[0] != '\0' && !dependent) add(&to, "\nWhat to do: %s", hint);
     if (cause == NULL || cause->error.status == DRUPE_OK) return to.used;
-    add(&to, "\nThe first cause is '%s' on %s.", cause->label, cause->device);
+    add(&to, "\nThe first cause is ");
+    add_name(&to, cause);
+    add(&to, ".");
     add_late(&to, cause, DRUPE_PY_WAITER, NULL);
     return to.used;
 }
@@ -180,6 +189,7 @@ const char *drupe_py_operation_name(drupe_work_kind kind)
     case DRUPE_WORK_HOST: return "host function";
     case DRUPE_WORK_PREFETCH: return "prefetch";
     case DRUPE_WORK_ADVISE: return "advice";
+    case DRUPE_WORK_MARK:
     case DRUPE_WORK_BARRIER: break;
     }
     return "barrier";

@@ -6,6 +6,7 @@
 #include "drupe_link.h"
 #include "error.h"
 #include "failure.h"
+#include "notice.h"
 #include "objects.h"
 #include "site.h"
 #include "wait.h"
@@ -120,6 +121,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
+    drupe_py_notices_close();
     if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
     PyThreadState *thread = PyEval_SaveThread();
     drupe_library_settle(CLOSE_NS);
@@ -160,7 +162,8 @@ static size_t crash_notes(char *text, size_t size)
 
 /* --- Joining ------------------------------------------------------------------------------------------- */
 
-/* What this notebook used the last time is opened in advance, under the name that its server gave the session. */
+/* What this notebook used the last time is opened in advance, under the name that its server gave the
+ * session. */
 static void warm_start(void)
 {
     const char *wanted = getenv("DRUPE_WARM"), *name = getenv("JPY_SESSION_NAME");

@@ -1,5 +1,6 @@
 /* drupe.Queue: the object and its properties; what is submitted to it is in submit.c. */
 #include "error.h"
+#include "notice.h"
 #include "submit.h"
 #include "wait.h"
 
@@ -18,27 +19,63 @@ PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue)
     return self;
 }
 
-/* property= as "enable_profiling", "in_order" or a tuple of them. */
+/* property= as one word or a tuple of them. */
 static bool property_arg(PyObject *object, uint32_t *flags)
 {
+    static const struct {
+        const char *word;
+        uint32_t set, clear;
+    } words[] = {
+        {"default", 0, 0},
+        {"in_order", 0, DRUPE_QUEUE_OUT_OF_ORDER},
+        {"out_of_order", DRUPE_QUEUE_OUT_OF_ORDER, 0},
+        {"enable_profiling", DRUPE_QUEUE_PROFILING, 0},
+        {"priority_low", DRUPE_QUEUE_PRIORITY_LOW, DRUPE_QUEUE_PRIORITY_HIGH},
+        {"priority_high", DRUPE_QUEUE_PRIORITY_HIGH, DRUPE_QUEUE_PRIORITY_LOW},
+    };
     if (!drupe_py_given(object)) return true;
-    PyObject *words = PyUnicode_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
-    if (words == NULL) return false;
+    PyObject *given = PyUnicode_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
+    if (given == NULL) return false;
     bool good = true;
-    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(words); i++) {
-        PyObject *word = PyTuple_GET_ITEM(words, i);
-        if (PyUnicode_Check(word) && PyUnicode_CompareWithASCIIString(word, "enable_profiling") == 0) {
-            *flags |= DRUPE_QUEUE_PROFILING;
-        } else if (!PyUnicode_Check(word) || (PyUnicode_CompareWithASCIIString(word, "in_order") != 0 &&
-                                              PyUnicode_CompareWithASCIIString(word, "default") != 0)) {
-            PyErr_Format(PyExc_ValueError,
-                         "property may be \"in_order\", \"enable_profiling\" or a tuple of them, not %R",
-                         word);
-            good = false;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(given); i++) {
+        PyObject *word = PyTuple_GET_ITEM(given, i);
+        good = false;
+        for (size_t k = 0; PyUnicode_Check(word) && k < sizeof words / sizeof *words; k++) {
+            if (PyUnicode_CompareWithASCIIString(word, words[k].word) != 0) continue;
+            *flags = (*flags | words[k].set) & ~words[k].clear;
+            good = true;
         }
+        if (!good)
+            PyErr_Format(PyExc_ValueError,
+                         "property may be \"in_order\", \"out_of_order\", \"enable_profiling\", "
+                         "\"priority_low\", \"priority_high\" or a tuple of them, not %R",
+                         word);
     }
-    Py_DECREF(words);
+    Py_DECREF(given);
     return good;
+}
+
+static bool priority_arg(PyObject *object, uint32_t *flags)
+{
+    if (!drupe_py_given(object)) return true;
+    bool text = PyUnicode_Check(object);
+    if (text && PyUnicode_CompareWithASCIIString(object, "normal") == 0) return true;
+    if (text && PyUnicode_CompareWithASCIIString(object, "low") == 0)
+        *flags |= DRUPE_QUEUE_PRIORITY_LOW;
+    else if (text && PyUnicode_CompareWithASCIIString(object, "high") == 0)
+        *flags |= DRUPE_QUEUE_PRIORITY_HIGH;
+    else
+        PyErr_Format(PyExc_ValueError, "priority is \"low\", \"normal\" or \"high\", not %R", object);
+    return !PyErr_Occurred();
+}
+
+static bool flags_arg(PyObject *const *given, uint32_t *flags)
+{
+    int profiling = drupe_py_flag(given[2], 0), in_order = drupe_py_flag(given[4], 1);
+    if (profiling < 0 || in_order < 0) return false;
+    if (profiling) *flags |= DRUPE_QUEUE_PROFILING;
+    if (!in_order) *flags |= DRUPE_QUEUE_OUT_OF_ORDER;
+    return property_arg(given[3], flags) && priority_arg(given[5], flags);
 }
 
 /* The context given, retained, or the device's own. */
@@ -70,19 +107,24 @@ static PyObject *queue_open(drupe_py_state *state, drupe_device *device, PyObjec
 
 static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {
-        "Queue",
-        2,
-        0,
-        4,
-        {DRUPE_PY_NAME_device, DRUPE_PY_NAME_context, DRUPE_PY_NAME_profiling, DRUPE_PY_NAME_property}};
+    static const drupe_py_signature signature = {"Queue",
+                                                 2,
+                                                 0,
+                                                 6,
+                                                 {DRUPE_PY_NAME_device, DRUPE_PY_NAME_context,
+                                                  DRUPE_PY_NAME_profiling, DRUPE_PY_NAME_property,
+                                                  DRUPE_PY_NAME_in_order, DRUPE_PY_NAME_priority}};
     drupe_py_state *state = drupe_py_state_of_type(type);
-    PyObject *given[4];
+    PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
     uint32_t flags = DRUPE_QUEUE_DEFAULT;
-    int profiling = drupe_py_flag(given[2], 0);
-    if (profiling < 0 || !property_arg(given[3], &flags)) return NULL;
-    if (profiling) flags |= DRUPE_QUEUE_PROFILING;
+    if (!flags_arg(given, &flags)) return NULL;
+    /* dpctl has them the other way round. */
+    if (given[0] != NULL && drupe_py_is(state, given[0], DRUPE_PY_TYPE_Context)) {
+        PyObject *context = given[0];
+        given[0] = given[1];
+        given[1] = context;
+    }
     drupe_device *device = drupe_py_device_arg(state, given[0]);
     if (device == NULL) return NULL;
     PyObject *self = queue_open(state, device, given[1], flags);
@@ -115,11 +157,14 @@ static Py_hash_t queue_hash(PyObject *self)
 
 static PyObject *queue_repr(PyObject *self)
 {
-    bool profiling = (drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_PROFILING) != 0;
-    return PyUnicode_FromFormat("<drupe.Queue %u on %s%s at %p>",
-                                (unsigned)drupe_queue_number(queue_of(self)),
-                                drupe_device_filter(drupe_queue_device(queue_of(self))),
-                                profiling ? ", profiling" : "", (void *)queue_of(self));
+    uint32_t flags = drupe_queue_flags_of(queue_of(self));
+    return PyUnicode_FromFormat(
+        "<drupe.Queue %u on %s%s%s%s%s at %p>", (unsigned)drupe_queue_number(queue_of(self)),
+        drupe_device_filter(drupe_queue_device(queue_of(self))),
+        flags & DRUPE_QUEUE_OUT_OF_ORDER ? ", out of order" : "",
+        flags & DRUPE_QUEUE_PROFILING ? ", profiling" : "",
+        flags & DRUPE_QUEUE_PRIORITY_LOW ? ", low priority" : "",
+        flags & DRUPE_QUEUE_PRIORITY_HIGH ? ", high priority" : "", (void *)queue_of(self));
 }
 
 static PyObject *queue_device(PyObject *self, void *closure)
@@ -160,6 +205,56 @@ static PyObject *queue_number(PyObject *self, void *closure)
     return PyLong_FromUnsignedLong(drupe_queue_number(queue_of(self)));
 }
 
+static PyObject *queue_priority(PyObject *self, void *closure)
+{
+    (void)closure;
+    uint32_t flags = drupe_queue_flags_of(queue_of(self));
+    return PyUnicode_FromString(flags & DRUPE_QUEUE_PRIORITY_HIGH  ? "high"
+                                : flags & DRUPE_QUEUE_PRIORITY_LOW ? "low"
+                                                                   : "normal");
+}
+
+/* A property of its device. */
+static PyObject *queue_of_device(PyObject *self, void *closure)
+{
+    PyObject *device = queue_device(self, NULL);
+    PyObject *value = device == NULL ? NULL : PyObject_GetAttrString(device, closure);
+    Py_XDECREF(device);
+    return value;
+}
+
+static PyObject *queue_get_device(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return queue_device(self, NULL);
+}
+
+static PyObject *queue_get_context(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return queue_context(self, NULL);
+}
+
+static PyObject *queue_print_device_info(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    PyObject *device = queue_device(self, NULL);
+    PyObject *result = device == NULL ? NULL : PyObject_CallMethod(device, "print_device_info", NULL);
+    Py_XDECREF(device);
+    return result;
+}
+
+static PyObject *queue_address(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromVoidPtr(queue_of(self));
+}
+
+static PyObject *queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return drupe_py_events_call("host_task", self, args, nargs, kwnames);
+}
+
 static PyObject *queue_pending(PyObject *self, void *closure)
 {
     (void)closure;
@@ -194,12 +289,53 @@ static PyMethodDef queue_methods[] = {
          "cheaper). Sizes are in work-items, dimension 0 varying fastest.")},
     {"copy", FAST(drupe_py_queue_copy),
      PyDoc_STR(
-         "copy($self, dst, src, nbytes=None, wait_for=(), *, event=True)\n--\n\n"
+         "copy($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
          "Queue a copy between memory objects, contiguous arrays and host buffers, and give its Event. A "
-         "host buffer is kept alive and must not be changed until the copy is done.")},
-    {"memcpy", FAST(drupe_py_queue_copy),
+         "host buffer is kept alive and must not be changed until the copy is done. With a `dtype`, the size "
+         "is a number of its elements.")},
+    {"copy_async", FAST(drupe_py_queue_copy),
+     PyDoc_STR("copy_async($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+               "The same as copy().")},
+    {"memcpy", FAST(drupe_py_queue_memcpy),
+     PyDoc_STR("memcpy($self, dest, src, count=None)\n--\n\n"
+               "Copy `count` bytes and wait until they are there.")},
+    {"memcpy_async", FAST(drupe_py_queue_memcpy_async),
      PyDoc_STR(
-         "memcpy($self, dst, src, nbytes=None, wait_for=(), *, event=True)\n--\n\nThe same as copy().")},
+         "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
+         "Queue a copy of `count` bytes and give its Event. Both ends are kept alive until it is done.")},
+    {"memset", FAST(drupe_py_queue_memset),
+     PyDoc_STR("memset($self, mem, val, count=0)\n--\n\n"
+               "Set `count` bytes (0: all) to `val`, from 0 to 255, and wait until it is done.")},
+    {"memset_async", FAST(drupe_py_queue_memset_async),
+     PyDoc_STR("memset_async($self, mem, val, count=0, dEvents=())\n--\n\n"
+               "Queue setting `count` bytes (0: all) to `val`, from 0 to 255, and give its Event.")},
+    {"prefetch", FAST(drupe_py_queue_prefetch),
+     PyDoc_STR("prefetch($self, mem, count=0, wait_for=())\n--\n\n"
+               "A hint that `count` bytes (0: all) will be used on the device soon; gives its Event.")},
+    {"mem_advise", FAST(drupe_py_queue_mem_advise),
+     PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
+               "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be used; 0 takes "
+               "earlier advice back. Gives its Event.")},
+    {"submit_async", FAST(drupe_py_queue_submit),
+     PyDoc_STR("submit_async($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n"
+               "--\n\nThe same as submit(), which does not wait either.")},
+    {"submit_barrier", FAST(drupe_py_queue_barrier),
+     PyDoc_STR("submit_barrier($self, wait_for=())\n--\n\nThe same as barrier().")},
+    {"host_task", FAST(queue_host_task),
+     PyDoc_STR(
+         "host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"
+         "Call a function when its turn on the queue comes, and give its Event, which fails with what the "
+         "function raises. A Python function runs on the main thread, or on one that waits for a device. A "
+         "function in C (a ctypes function, or a PyCapsule of an int (*)(void *)) runs on a thread of the "
+         "engine, gets the address of `user`, and fails unless it returns 0.")},
+    {"get_sycl_device", queue_get_device, METH_NOARGS,
+     PyDoc_STR("get_sycl_device($self)\n--\n\nThe same as `device`.")},
+    {"get_sycl_context", queue_get_context, METH_NOARGS,
+     PyDoc_STR("get_sycl_context($self)\n--\n\nThe same as `context`.")},
+    {"print_device_info", queue_print_device_info, METH_NOARGS,
+     PyDoc_STR("print_device_info($self)\n--\n\nPrint what is most important of the device.")},
+    {"addressof_ref", queue_address, METH_NOARGS,
+     PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's queue (drupe_queue), as an int.")},
     {"fill", FAST(drupe_py_queue_fill),
      PyDoc_STR(
          "fill($self, mem, value, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
@@ -207,7 +343,7 @@ static PyMethodDef queue_methods[] = {
          "or 1, 2, 4, 8 or 16 bytes to repeat), and give its Event.")},
     {"barrier", FAST(drupe_py_queue_barrier),
      PyDoc_STR("barrier($self, wait_for=())\n--\n\n"
-               "An Event for everything submitted so far; what follows also waits for `wait_for`.")},
+               "An Event for everything submitted so far and for `wait_for`; what follows waits for both.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -218,15 +354,23 @@ static PyGetSetDef queue_getset[] = {
     {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
     {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
     {"number", queue_number, NULL, "What errors and traces call this queue.", NULL},
+    {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
+    {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},
+    {"sycl_context", queue_context, NULL, "The same as `context`.", NULL},
+    {"name", queue_of_device, NULL, "The name of the device.", "name"},
+    {"driver_version", queue_of_device, NULL, "The version of the device's driver.", "driver_version"},
     {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot queue_slots[] = {
     {Py_tp_doc,
-     (void *)PyDoc_STR("Queue(device=None, context=None, *, profiling=False, property=None)\n--\n\n"
-                       "A new in-order queue. `device.queue` and `drupe.queue(device)` give the default "
-                       "queue of a device, which arrays use.")},
+     (void *)PyDoc_STR(
+         "Queue(device=None, context=None, *, profiling=False, property=None, in_order=True, priority=None)\n"
+         "--\n\n"
+         "A new queue. In order, work starts when what was submitted before it is done; with in_order=False "
+         "only `wait_for` and barriers order it. `device.queue` and `drupe.queue(device)` give the default "
+         "queue of a device, which arrays use.")},
     {Py_tp_new, DRUPE_PY_FUNCTION(queue_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(queue_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},

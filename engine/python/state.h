@@ -15,6 +15,16 @@
 
 /* Keywords and attribute names, interned once so that a keyword is found by comparing pointers. */
 #define DRUPE_PY_NAMES(X)                                                                                    \
+    X(advice)                                                                                                \
+    X(count)                                                                                                 \
+    X(dEvents)                                                                                               \
+    X(dest)                                                                                                  \
+    X(function)                                                                                              \
+    X(gS)                                                                                                    \
+    X(in_order)                                                                                              \
+    X(lS)                                                                                                    \
+    X(priority)                                                                                              \
+    X(user)                                                                                                  \
     X(alignment)                                                                                             \
     X(args)                                                                                                  \
     X(axes)                                                                                                  \
@@ -214,6 +224,7 @@ extern PyMethodDef drupe_py_task_functions[];
 extern PyMethodDef drupe_py_cache_functions[];
 extern PyMethodDef drupe_py_spirv_functions[];
 extern PyMethodDef drupe_py_trace_functions[];
+extern PyMethodDef drupe_py_notice_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */

@@ -76,8 +76,7 @@ bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_wai
     if (src->hold != NULL) keeps[submission.nkeeps++] = drupe_py_hold_keep(src->hold);
     if (submission.nkeeps > 0) drupe_py_hold_watch(queue);
     dst->hold = src->hold = NULL; /* taken by the submission, also when it fails */
-    drupe_status status = nbytes == 0 ? drupe_submit_barrier(&submission, event)
-                                      : drupe_submit_copy(&submission, to, from, nbytes, event);
+    drupe_status status = drupe_submit_copy(&submission, to, from, nbytes, event);
     if (status != DRUPE_OK) drupe_py_raise_on(state, queue);
     return status == DRUPE_OK;
 }
@@ -92,15 +91,73 @@ static PyObject *event_or_none(drupe_py_state *state, bool submitted, drupe_even
     return drupe_py_event_wrap(state, event);
 }
 
-/* nbytes=, which may not exceed either place. */
-static bool nbytes_arg(PyObject *object, const drupe_py_place *dst, const drupe_py_place *src, size_t *nbytes)
+/* The same, for methods that wait. */
+static PyObject *finished_or_event(drupe_py_state *state, bool submitted, drupe_event *event, bool blocks)
 {
-    *nbytes = src == NULL ? dst->nbytes : src->nbytes;
-    if (drupe_py_given(object) && !drupe_py_size(object, "nbytes", nbytes)) return false;
-    if (*nbytes <= dst->nbytes && (src == NULL || *nbytes <= src->nbytes)) return true;
+    if (submitted && blocks && !drupe_py_event_wait(state, event, DRUPE_FOREVER)) {
+        drupe_event_release(event);
+        return NULL;
+    }
+    return event_or_none(state, submitted, event);
+}
+
+static bool fits(const drupe_py_place *dst, const drupe_py_place *src, size_t nbytes)
+{
+    if (nbytes <= dst->nbytes && (src == NULL || nbytes <= src->nbytes)) return true;
     PyErr_Format(PyExc_ValueError, "cannot write %zu bytes: the destination has %zu and the source %zu bytes",
-                 *nbytes, dst->nbytes, src == NULL ? *nbytes : src->nbytes);
+                 nbytes, dst->nbytes, src == NULL ? nbytes : src->nbytes);
     return false;
+}
+
+/* nbytes=, which may not exceed the place. */
+static bool nbytes_arg(PyObject *object, const drupe_py_place *dst, size_t *nbytes)
+{
+    *nbytes = dst->nbytes;
+    if (drupe_py_given(object) && !drupe_py_size(object, "nbytes", nbytes)) return false;
+    return fits(dst, NULL, *nbytes);
+}
+
+typedef struct copy_call {
+    PyObject *dst, *src, *nbytes, *dtype, *waits;
+    bool event, blocks;
+} copy_call;
+
+/* nbytes in elements of a dtype. */
+static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, size_t *nbytes)
+{
+    drupe_dtype dtype = DRUPE_DTYPE_NONE;
+    if (!drupe_py_dtype_arg(state, dtype_object, &dtype)) return false;
+    if (dtype == DRUPE_DTYPE_NONE || !given) return true;
+    if (!__builtin_mul_overflow(*nbytes, drupe_dtype_size(dtype), nbytes)) return true;
+    PyErr_SetString(PyExc_OverflowError, "the copy is too large");
+    return false;
+}
+
+static bool copy_size(drupe_py_state *state, const copy_call *call, const drupe_py_place *dst,
+                      const drupe_py_place *src, size_t *nbytes)
+{
+    bool given = drupe_py_given(call->nbytes);
+    *nbytes = src->nbytes;
+    if (given && !drupe_py_size(call->nbytes, "nbytes", nbytes)) return false;
+    return scaled(state, call->dtype, given, nbytes) && fits(dst, src, *nbytes);
+}
+
+static PyObject *copy(PyObject *self, const copy_call *call)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_waits waits;
+    if (!drupe_py_waits_arg(state, call->waits, &waits)) return NULL;
+    drupe_py_place dst = {NULL, 0, NULL, NULL}, src = dst;
+    drupe_event *event = NULL;
+    size_t nbytes = 0;
+    bool good = drupe_py_place_arg(state, call->dst, true, "the destination", &dst) &&
+                drupe_py_place_arg(state, call->src, false, "the source", &src) &&
+                copy_size(state, call, &dst, &src, &nbytes) &&
+                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, call->event ? &event : NULL);
+    drupe_py_place_clear(&dst);
+    drupe_py_place_clear(&src);
+    drupe_py_waits_clear(&waits);
+    return finished_or_event(state, good, event, call->blocks);
 }
 
 PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -108,26 +165,45 @@ PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t 
     static const drupe_py_signature signature = {"copy",
                                                  4,
                                                  2,
-                                                 5,
+                                                 6,
                                                  {DRUPE_PY_NAME_dst, DRUPE_PY_NAME_src, DRUPE_PY_NAME_nbytes,
-                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event}};
+                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_dtype,
+                                                  DRUPE_PY_NAME_event}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[6];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    int want = drupe_py_flag(given[5], 1);
+    if (want < 0) return NULL;
+    const copy_call call = {given[0], given[1], given[2], given[4], given[3], want, false};
+    return copy(self, &call);
+}
+
+static PyObject *memcpy_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                              bool blocks)
+{
+    static const drupe_py_signature signature = {"memcpy",
+                                                 4,
+                                                 2,
+                                                 5,
+                                                 {DRUPE_PY_NAME_dest, DRUPE_PY_NAME_src, DRUPE_PY_NAME_count,
+                                                  DRUPE_PY_NAME_dEvents, DRUPE_PY_NAME_wait_for}};
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[5];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    int want = drupe_py_flag(given[4], 1);
-    drupe_py_waits waits;
-    if (want < 0 || !drupe_py_waits_arg(state, given[3], &waits)) return NULL;
-    drupe_py_place dst = {NULL, 0, NULL, NULL}, src = dst;
-    drupe_event *event = NULL;
-    size_t nbytes = 0;
-    bool good = drupe_py_place_arg(state, given[0], true, "the destination", &dst) &&
-                drupe_py_place_arg(state, given[1], false, "the source", &src) &&
-                nbytes_arg(given[2], &dst, &src, &nbytes) &&
-                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, want ? &event : NULL);
-    drupe_py_place_clear(&dst);
-    drupe_py_place_clear(&src);
-    drupe_py_waits_clear(&waits);
-    return event_or_none(state, good, event);
+    PyObject *waits = given[3] == NULL ? given[4] : given[3];
+    const copy_call call = {given[0], given[1], given[2], NULL, waits, true, blocks};
+    return copy(self, &call);
+}
+
+PyObject *drupe_py_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return memcpy_named(self, args, nargs, kwnames, true);
+}
+
+PyObject *drupe_py_queue_memcpy_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    return memcpy_named(self, args, nargs, kwnames, false);
 }
 
 /* The pattern to fill with: a number of a dtype, a byte, or the bytes themselves. */
@@ -156,6 +232,30 @@ static bool pattern_arg(drupe_py_state *state, PyObject *value, PyObject *dtype_
     return true;
 }
 
+static PyObject *fill_place(PyObject *self, drupe_py_place *place, const uint8_t *pattern, size_t size,
+                            size_t nbytes, PyObject *waits_object, bool want, bool blocks)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_waits waits;
+    drupe_event *event = NULL;
+    if (!drupe_py_waits_arg(state, waits_object, &waits)) {
+        drupe_py_place_clear(place);
+        return NULL;
+    }
+    drupe_keep keep = drupe_py_hold_keep(place->hold);
+    drupe_submission submission = {.queue = queue_of(self),
+                                   .waits = waits.events,
+                                   .nwaits = waits.count,
+                                   .keeps = &keep,
+                                   .nkeeps = place->hold == NULL ? 0 : 1};
+    place->hold = NULL;
+    bool good = drupe_submit_fill(&submission, place->pointer, pattern, size, nbytes, want ? &event : NULL) ==
+                DRUPE_OK;
+    if (!good) drupe_py_raise_on(state, queue_of(self));
+    drupe_py_waits_clear(&waits);
+    return finished_or_event(state, good, event, blocks);
+}
+
 PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const drupe_py_signature signature = {"fill",
@@ -171,31 +271,116 @@ PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t 
     int want = drupe_py_flag(given[5], 1);
     uint8_t pattern[16];
     size_t size = 0, nbytes = 0;
-    drupe_py_waits waits;
-    if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size) ||
-        !drupe_py_waits_arg(state, given[3], &waits))
-        return NULL;
     drupe_py_place place = {NULL, 0, NULL, NULL};
+    if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size)) return NULL;
+    if (drupe_py_place_arg(state, given[0], true, "the memory to fill", &place) &&
+        nbytes_arg(given[2], &place, &nbytes))
+        return fill_place(self, &place, pattern, size, nbytes, given[3], want, false);
+    drupe_py_place_clear(&place);
+    return NULL;
+}
+
+/* A count of 0 means all, as in dpctl. */
+static bool count_arg(PyObject *object, const drupe_py_place *place, size_t *nbytes)
+{
+    size_t count = 0;
+    if (drupe_py_given(object) && !drupe_py_size(object, "count", &count)) return false;
+    *nbytes = count == 0 ? place->nbytes : count;
+    return fits(place, NULL, *nbytes);
+}
+
+static PyObject *memset_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                              bool blocks)
+{
+    static const drupe_py_signature signature = {"memset",
+                                                 4,
+                                                 2,
+                                                 5,
+                                                 {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_val, DRUPE_PY_NAME_count,
+                                                  DRUPE_PY_NAME_dEvents, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[5];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    uint8_t byte[8];
+    size_t size = 0, nbytes = 0;
+    drupe_py_place place = {NULL, 0, NULL, NULL};
+    if (!drupe_py_scalar_bytes(given[1], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
+    if (drupe_py_place_arg(state, given[0], true, "the memory to set", &place) &&
+        count_arg(given[2], &place, &nbytes))
+        return fill_place(self, &place, byte, 1, nbytes, given[3] == NULL ? given[4] : given[3], true,
+                          blocks);
+    drupe_py_place_clear(&place);
+    return NULL;
+}
+
+PyObject *drupe_py_queue_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return memset_named(self, args, nargs, kwnames, true);
+}
+
+PyObject *drupe_py_queue_memset_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    return memset_named(self, args, nargs, kwnames, false);
+}
+
+/* --- Hints ---------------------------------------------------------------------------------------------- */
+
+static PyObject *hint(PyObject *self, PyObject *memory, PyObject *count, PyObject *waits_object,
+                      const uint32_t *advice)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_place place = {NULL, 0, NULL, NULL};
+    drupe_py_waits waits;
     drupe_event *event = NULL;
-    bool good = drupe_py_place_arg(state, given[0], true, "the memory to fill", &place) &&
-                nbytes_arg(given[2], &place, NULL, &nbytes);
+    size_t nbytes = 0;
+    if (!drupe_py_waits_arg(state, waits_object, &waits)) return NULL;
+    bool good =
+        drupe_py_place_arg(state, memory, false, "the memory", &place) && count_arg(count, &place, &nbytes);
     if (good) {
-        drupe_keep keep = drupe_py_hold_keep(place.hold);
-        drupe_submission submission = {.queue = queue_of(self),
-                                       .waits = waits.events,
-                                       .nwaits = waits.count,
-                                       .keeps = &keep,
-                                       .nkeeps = place.hold == NULL ? 0 : 1};
-        place.hold = NULL;
-        good = (nbytes == 0 ? drupe_submit_barrier(&submission, want ? &event : NULL)
-                            : drupe_submit_fill(&submission, place.pointer, pattern, size, nbytes,
-                                                want ? &event : NULL)) == DRUPE_OK;
+        drupe_submission submission = {.queue = queue_of(self), .waits = waits.events, .nwaits = waits.count};
+        good = (advice == NULL
+                    ? drupe_submit_prefetch(&submission, place.pointer, nbytes, &event)
+                    : drupe_submit_advise(&submission, place.pointer, nbytes, *advice, &event)) == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, queue_of(self));
     }
     drupe_py_place_clear(&place);
     drupe_py_waits_clear(&waits);
     return event_or_none(state, good, event);
 }
+
+PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "prefetch", 3, 1, 3, {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[3];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return hint(self, given[0], given[1], given[2], NULL);
+}
+
+PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "mem_advise",
+        4,
+        3,
+        4,
+        {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_advice, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[4];
+    size_t advice = 0;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_size(given[2], "advice", &advice))
+        return NULL;
+    const uint32_t number = (uint32_t)advice;
+    if (number == advice) return hint(self, given[0], given[1], given[3], &number);
+    PyErr_SetString(PyExc_OverflowError, "advice is a number of 32 bits");
+    return NULL;
+}
+
+/* --- Barriers and kernels ------------------------------------------------------------------------------- */
 
 PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -218,19 +403,27 @@ PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_
 {
     static const drupe_py_signature signature = {"submit",
                                                  5,
-                                                 3,
-                                                 6,
+                                                 2,
+                                                 9,
                                                  {DRUPE_PY_NAME_kernel, DRUPE_PY_NAME_args,
                                                   DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
-                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event}};
+                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event,
+                                                  DRUPE_PY_NAME_gS, DRUPE_PY_NAME_lS, DRUPE_PY_NAME_dEvents}};
     drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[6];
+    PyObject *given[9];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     int want = drupe_py_flag(given[5], 1);
     if (want < 0) return NULL;
     if (!drupe_py_is(state, given[0], DRUPE_PY_TYPE_Kernel)) {
         PyErr_Format(PyExc_TypeError, "submit() takes a drupe.Kernel, such as program.add, not %s",
                      Py_TYPE(given[0])->tp_name);
+        return NULL;
+    }
+    /* The names that dpctl has for the same. */
+    for (int i = 0; i < 3; i++)
+        if (given[2 + i] == NULL) given[2 + i] = given[6 + i];
+    if (given[2] == NULL) {
+        PyErr_SetString(PyExc_TypeError, "submit() is missing required argument 'global_size'");
         return NULL;
     }
     /* A tuple of our own: other threads may change a list while the GIL is given up. */

@@ -6,6 +6,7 @@
  * last reference to a queue is dropped in a wait), and then they queue up in `deferred`. */
 #include "wait.h"
 #include "error.h"
+#include "notice.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -159,8 +160,10 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
         PyThreadState *thread = PyEval_SaveThread();
         status = wait(object, now);
         PyEval_RestoreThread(thread);
-        slice = SLICE_NS;
-        if (status == DRUPE_E_TIMEOUT && interrupted(state)) return DRUPE_E_TIMEOUT;
+        /* Work that Python does itself may be what is waited for. */
+        slice = drupe_py_notices_any() ? SLICE_FIRST_NS : SLICE_NS;
+        if (status == DRUPE_E_TIMEOUT && (interrupted(state) || drupe_py_notices_run() < 0))
+            return DRUPE_E_TIMEOUT;
     }
     if (status == DRUPE_E_TIMEOUT)
         drupe_py_raise_text(state, status,
@@ -175,7 +178,7 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
 static void collect(drupe_queue *queue)
 {
     drupe_py_saved saved = drupe_py_error_save();
-    drupe_queue_collect(queue);
+    if (queue != NULL) drupe_queue_collect(queue);
     drupe_py_hold_collect();
     drupe_py_error_restore(saved);
 }
@@ -240,6 +243,14 @@ void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void
     /* The watched reference is dropped once the queue is idle; with a full table the release waits. */
     drupe_py_hold_watch(queue);
     PyThreadState *thread = PyEval_SaveThread();
+    while (drupe_queue_last(queue) && drupe_queue_wait(queue, SLICE_FIRST_NS) == DRUPE_E_TIMEOUT) {
+        /* For work that Python does itself. */
+        PyEval_RestoreThread(thread);
+        drupe_py_saved saved = drupe_py_error_save();
+        if (drupe_py_notices_run() < 0) PyErr_WriteUnraisable(NULL);
+        drupe_py_error_restore(saved);
+        thread = PyEval_SaveThread();
+    }
     release(object);
     PyEval_RestoreThread(thread);
 }

@@ -31,7 +31,7 @@ _WRITTEN = {name: module for module, names in {
 }.items() for name in names}
 _MODULES = frozenset(("array", "ext", "memory", "program", "utils"))
 
-__all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize"})
+__all__ = sorted(_ENGINE | _MODULES | set(_WRITTEN) | {"get_include", "queue", "synchronize", "wait_for"})
 
 
 def __getattr__(name):
@@ -65,3 +65,8 @@ def queue(device=None):
 def synchronize(device=None):
     """Wait for the default queue of a device; raises the first error that was not reported yet."""
     queue(device).wait()
+
+
+def wait_for(events, timeout=None):
+    """Wait for one event or for all of a sequence; raises the first error."""
+    importlib.import_module("drupe._engine").Event.wait_for(events, timeout)

@@ -251,7 +251,6 @@ static drupe_status meet(void *user)
 
 static void host_functions_meet(struct suite *suite)
 {
-    if (strcmp(suite->fixture->backend, "host") == 0) skip_known(suite, "host_functions_meet");
     drupe_queue *queue = open_unordered(&suite->bench);
     struct meeting meeting = {.next = 0};
     struct partner partners[PARTNERS];

@@ -1,7 +1,7 @@
 /* Watches, events that the caller ends, what an event waits for, hints, and the place of a submission. */
 #include "conformance.h"
-#include <sched.h>
 #include <poll.h>
+#include <sched.h>
 
 #define N 64
 
@@ -187,6 +187,69 @@ static void opened_event_fails(struct suite *suite)
     drupe_memory_release(memory);
 }
 
+/* A place on a queue for work of the caller: in order, once, and nothing behind it starts before. */
+static void turns(struct suite *suite, uint32_t flags)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *queue;
+    drupe_watch *watch;
+    drupe_event *turn, *behind;
+    struct gate gate;
+    gate_init(&gate);
+    OK(drupe_watch_open(NULL, NULL, &watch));
+    OK(drupe_queue_open(b->context, b->device, flags, &queue));
+    drupe_memory *memory = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    fill_u64(b->queue, memory, 1, N);
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    drupe_event *stop = submit_gate(queue, &gate);
+    drupe_submission s = {.queue = queue, .label = "mine", .waits = &stop, .nwaits = 1};
+    OK(drupe_submit_turn(&s, &turn));
+    OK(submit_mad(b, queue, memory, memory, N, 1, 1, &turn, 1, &behind));
+    OK(drupe_watch_turn(watch, turn, &gate));
+    assert_false(readable(watch, 20));
+    FAILS(drupe_event_finish(turn, NULL), DRUPE_E_INVALID, "turn");
+    gate_open(&gate);
+    take(watch, turn, &gate);
+    assert_int_equal(drupe_event_state_of(turn), DRUPE_EVENT_RUNNING);
+    OK(drupe_watch_add(watch, turn, NULL));
+    assert_false(readable(watch, 20));
+    FAILS(drupe_event_wait(behind, 10000000), DRUPE_E_TIMEOUT, "");
+    OK(drupe_event_finish(turn, NULL));
+    OK(drupe_event_wait(behind, DRUPE_FOREVER));
+    take(watch, turn, NULL);
+    expect_u64(b->queue, memory, 2, N);
+    drupe_event_release(turn);
+    drupe_event_release(behind);
+    /* Given up before its turn. */
+    drupe_event *opened;
+    drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "no longer wanted"};
+    OK(drupe_event_open(NULL, 0, &opened));
+    s = (drupe_submission){.queue = queue, .label = "mine", .waits = &opened, .nwaits = 1};
+    OK(drupe_submit_turn(&s, &turn));
+    OK(submit_mad(b, queue, memory, memory, N, 1, 1, &turn, 1, &behind));
+    OK(drupe_event_finish(turn, &error));
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, "no longer wanted");
+    FAILS(drupe_event_wait(turn, DRUPE_FOREVER), DRUPE_E_CANCELLED, "no longer wanted");
+    OK(drupe_event_finish(opened, NULL));
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    drupe_event *events[] = {stop, turn, behind, opened};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drupe_memory_release(memory);
+    drupe_queue_release(queue);
+    drupe_watch_close(watch, NULL);
+    gate_destroy(&gate);
+}
+
+static void turn_in_order(struct suite *suite)
+{
+    turns(suite, DRUPE_QUEUE_DEFAULT);
+}
+
+static void turn_unordered(struct suite *suite)
+{
+    turns(suite, DRUPE_QUEUE_OUT_OF_ORDER);
+}
+
 /* --- Hints and places ----------------------------------------------------------------------------------- */
 
 static void hints(struct suite *suite)
@@ -239,6 +302,8 @@ const conformance_case cases_watch[] = {
     {"watch_many", watches_many},
     {"opened_event_holds", opened_event_holds},
     {"opened_event_fails", opened_event_fails},
+    {"turn_in_order", turn_in_order},
+    {"turn_unordered", turn_unordered},
     {"hints", hints},
     {"failure_has_its_site", failure_has_its_site},
     {NULL, NULL},

@@ -131,7 +131,7 @@ def test_copy_in_every_direction(queue):
     data = bytes(range(256))
     one, two = MemoryUSMDevice(256, queue=queue), MemoryUSMShared(256, queue=queue)
     queue.copy(one, data)
-    queue.memcpy(two, one, wait_for=())
+    queue.memcpy(two, one)
     back = bytearray(256)
     event = queue.copy(back, two)
     event.wait()

@@ -113,8 +113,9 @@ DRUPE_API drupe_status drupe_event_waits(drupe_event *event, drupe_event **waits
  * `label` (borrowed, NULL = "event") and `site` are for messages. Retained. */
 DRUPE_API drupe_status drupe_event_open(const char *label, uint32_t site,
                                         drupe_event **event) DRUPE_MUST_CHECK;
-/* End it: complete, or failed with `error` (borrowed) unless that is NULL. Any thread; only the first call
- * counts. DRUPE_E_INVALID for an event of a queue. */
+/* End it, or an event of drupe_submit_turn(): complete, or failed with `error` (borrowed) unless that is
+ * NULL. Any thread; only the first call counts. DRUPE_E_INVALID for other events, and for completing work
+ * before its turn. */
 DRUPE_API drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error) DRUPE_MUST_CHECK;
 
 /* --- Being told ---------------------------------------------------------------------------------------- */
@@ -131,6 +132,8 @@ DRUPE_API int drupe_watch_fd(const drupe_watch *watch);
 /* Watch the event (retained) until it is over, however it ends. `user` comes back with it; the same event may
  * be watched several times. */
 DRUPE_API drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user) DRUPE_MUST_CHECK;
+/* The same, but until the turn of drupe_submit_turn()'s event has come, if it comes. */
+DRUPE_API drupe_status drupe_watch_turn(drupe_watch *watch, drupe_event *event, void *user) DRUPE_MUST_CHECK;
 /* Take one that is over, in the order in which that was seen: `*event` is retained. False when there is none.
  * Never blocks. */
 DRUPE_API bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user);
@@ -216,6 +219,10 @@ DRUPE_API drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_eve
 typedef drupe_status (*drupe_host_fn)(void *user);
 DRUPE_API drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user,
                                          drupe_event **event) DRUPE_MUST_CHECK;
+/* A place on the queue for work that the caller does itself, on a thread of its choice. When its turn comes
+ * the event is RUNNING, and drupe_watch_turn() hands it out; the caller then does the work and ends it with
+ * drupe_event_finish(). It may be failed before its turn, and fails by itself when a wait failed. */
+DRUPE_API drupe_status drupe_submit_turn(const drupe_submission *s, drupe_event **event) DRUPE_MUST_CHECK;
 
 /* What a submission does. */
 typedef enum drupe_work_kind {

@@ -1,0 +1,207 @@
+"""Events and Python: awaiting them, futures as events, and functions that run in a queue's order.
+
+The engine calls Python back on the main thread while that runs Python code. Event loops that wait for their
+descriptors watch the engine's as well, so that callbacks run while nothing else does. A thread of this module takes
+what nobody takes: the main thread may be waiting for the very thing that a callback does.
+"""
+import contextvars
+import functools
+import os
+import select
+import sys
+import threading
+import time
+import weakref
+
+from drupe import _engine
+
+_GRACE = 0.05  # seconds in which the main thread or a loop may take what is due
+_attached = weakref.WeakSet()  # loops that watch the engine's descriptor
+_rest = None  # the thread
+
+
+def _take_the_rest(descriptor):
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    while True:
+        # Before Python 3.13 the main thread does not hear of a pending call from another thread; coming back here takes
+        # the interpreter's lock, and whoever gives it up for that looks for pending calls.
+        poller.poll()
+        time.sleep(_GRACE)
+        if poller.poll(0):
+            try:
+                _engine._notices_run()
+            except BaseException as error:  # KeyboardInterrupt, raised by a callback
+                sys.excepthook(type(error), error, error.__traceback__)
+
+
+def attach():
+    """Have the calling thread's loop, and in a kernel that of its shell, call what is due."""
+    global _rest
+    if _rest is None:
+        _rest = threading.Thread(target=_take_the_rest, args=(_engine._notices_fd(),), name="drupe-notices", daemon=True)
+        _rest.start()
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return
+    loop = asyncio._get_running_loop()
+    if loop is not None:
+        _attach(loop)
+    line = sys.modules.get("drupe.kernel.line")
+    line = line.Line.of_caller() if line is not None else None
+    if line is not None and line.loop is not loop and line.loop not in _attached:
+        _soon(line.loop, _attach, line.loop)
+
+
+def _attach(loop):
+    if loop in _attached:
+        return
+    try:
+        loop.add_reader(_engine._notices_fd(), _engine._notices_run)
+    except NotImplementedError:  # a loop without descriptors: pending calls and waits are left
+        return
+    _attached.add(loop)
+
+
+def _soon(loop, function, *args):
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits any more
+
+
+async def wait(event):
+    """Wait without blocking the loop; raises the event's error."""
+    import asyncio
+
+    if not event.done:
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        event._notify(functools.partial(_tell, loop, future))
+        attach()
+        await future
+    event.wait(0)
+
+
+def _tell(loop, future, event):
+    _soon(loop, _settle, future)
+
+
+def _settle(future):
+    if not future.done():
+        future.set_result(None)
+
+
+def wait_for(events, timeout=None):
+    """Wait for one event or for all of a sequence, `timeout` seconds at most for all together. Raises the first error."""
+    events = [events] if isinstance(events, _engine.Event) else list(events)
+    for event in events:
+        if not isinstance(event, _engine.Event):
+            raise TypeError(f"wait_for takes a drupe.Event or a sequence of them, not {type(event).__name__}")
+    end = None if timeout is None else time.monotonic() + timeout
+    for event in events:
+        event.wait(None if end is None else max(0, end - time.monotonic()))
+
+
+# --- Futures ---------------------------------------------------------------------------------------------------------
+
+
+class _Promise:
+    """Ends an event when a future is done, also when the future goes away undone."""
+
+    def __init__(self, event):
+        self.event = event
+
+    def __call__(self, future):
+        if future.cancelled():
+            self.event._finish("the future was cancelled", True)
+            return
+        error = future.exception()
+        self.event._finish(None if error is None else _sentence(error))
+
+    def __del__(self):
+        self.event._finish("the future went away before it was done", True)  # without effect on one that has ended
+
+
+def from_future(future):
+    """An event that ends when the future does: one of concurrent.futures, or of asyncio on the thread of its loop."""
+    if not callable(getattr(future, "add_done_callback", None)):
+        raise TypeError(f"from_future takes a future with add_done_callback(), not {type(future).__name__}")
+    event = _engine._event_open("future")
+    future.add_done_callback(_Promise(event))
+    return event
+
+
+def _sentence(error):
+    """"ValueError: text (file.py, line 3)" """
+    text = f"{type(error).__name__}: {error}"
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return text
+    name = os.path.basename(trace.tb_frame.f_code.co_filename)
+    return f"{text} ({name}, line {trace.tb_lineno})"
+
+
+# --- Host tasks ------------------------------------------------------------------------------------------------------
+
+
+def host_task(queue, function, args=(), wait_for=(), *, user=None):
+    """Run a function when its turn on the queue comes; gives its Event."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    address, keep = _native(function)
+    if address:
+        if args:
+            raise TypeError("a host task in C gets one pointer, user=, and no other arguments")
+        where, kept = _user_pointer(user)
+        return _engine._host_call(queue, address, where, (keep, kept), wait_for, name)
+    if not callable(function):
+        raise TypeError(f"a host task is a function, a ctypes function or a PyCapsule, not {type(function).__name__}")
+    if user is not None:
+        raise TypeError("user= is for host tasks in C; give Python functions their arguments with args=")
+    event = _engine._turn(queue, wait_for, name)
+    event._on_turn(functools.partial(_run, contextvars.copy_context(), function, tuple(args)))
+    attach()
+    return event
+
+
+def _run(context, function, args, event):
+    if event.done:  # it failed before its turn
+        return
+    try:
+        context.run(function, *args)
+    except BaseException as error:
+        event._finish("it raised " + _sentence(error))
+        if not isinstance(error, Exception):
+            raise
+    else:
+        event._finish()
+
+
+def _native(function):
+    """The address of a function in C and what keeps it there, or (0, None)."""
+    if type(function).__name__ == "PyCapsule":
+        return _engine._capsule_address(function), function
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is None or not isinstance(function, ctypes._CFuncPtr):
+        return 0, None
+    if any(type(part).__name__ == "CThunkObject" for part in (function._objects or {}).values()):
+        raise TypeError("this ctypes function is a Python function in disguise, and the engine's threads never run "
+                        "Python: give host_task() the Python function itself")
+    return ctypes.cast(function, ctypes.c_void_p).value or 0, function
+
+
+def _user_pointer(user):
+    """The address that a host task in C gets, and what keeps it valid."""
+    if user is None or isinstance(user, int):
+        return user or 0, None
+    interface = getattr(user, "__sycl_usm_array_interface__", None)
+    if interface is not None:
+        return interface["data"][0], user
+    ctypes = sys.modules.get("ctypes")
+    if ctypes is not None and isinstance(user, (ctypes._Pointer, ctypes.c_void_p)):
+        return ctypes.cast(user, ctypes.c_void_p).value or 0, user
+    if ctypes is not None and isinstance(user, (ctypes._SimpleCData, ctypes.Structure, ctypes.Union, ctypes.Array)):
+        return ctypes.addressof(user), user
+    raise TypeError(f"user= is an address, a ctypes object or USM memory, not {type(user).__name__}")
