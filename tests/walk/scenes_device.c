@@ -17,6 +17,7 @@ static drupe_status list(struct walker *w)
 static drupe_status ask(struct walker *w)
 {
     char value[4096];
+    (void)drupe_device_selector(NULL);
     GO(drupe_device_select(w->filter, &w->device));
     for (int key = 0; key < DRUPE_INFO_COUNT; key++) {
         size_t needed;
@@ -24,6 +25,9 @@ static drupe_status ask(struct walker *w)
         if (status != DRUPE_E_UNSUPPORTED) GO(status);
         if (!drupe_info_name((drupe_info)key) || drupe_info_type_of((drupe_info)key) > DRUPE_INFO_FLAGS)
             return DRUPE_E_INTERNAL;
+        if (!drupe_info_enumeration((drupe_info)key)) continue;
+        const char *word = drupe_info_word((drupe_info)key, 0);
+        if (word && drupe_info_find_word((drupe_info)key, word) != 0) return DRUPE_E_INTERNAL;
     }
     drupe_device *same = drupe_device_retain(w->device);
     (void)drupe_device_number(same, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
@@ -89,6 +93,8 @@ static drupe_status library(struct walker *w)
         if (status != DRUPE_OK) walk_heard(status, "drupe_submit_fill");
     }
     drupe_library_settle(LONG);
+    drupe_trace_update();
+    drupe_failures_watch();
     if (drupe_trace_latest() && drupe_trace_read(0, records, COUNT(records)) == 0) return DRUPE_E_INTERNAL;
     (void)drupe_trace_text(text, sizeof text, 4);
     (void)drupe_trace_status_name((drupe_trace_status)0);

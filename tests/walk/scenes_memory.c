@@ -94,9 +94,36 @@ static drupe_status between_processes(struct walker *w)
     return DRUPE_OK;
 }
 
+/* Two queues write the same bytes: found, or, with something failing, at least nothing worse. */
+static drupe_status checked(struct walker *w)
+{
+    drupe_finding finding;
+    drupe_check_begin();
+    w->checked = true;
+    GO(walk_open_memory(w));
+    GO(drupe_queue_open(w->context, w->device, 0, &w->aside));
+    drupe_submission s = {.queue = w->queue}, other = {.queue = w->aside};
+    void *pointer = drupe_memory_pointer(w->memory[0]);
+    GO(drupe_event_open(NULL, 0, &w->events[0]));
+    s.waits = w->events;
+    s.nwaits = 1;
+    GO(drupe_submit_fill(&s, pointer, "x", 1, 64, &w->events[1]));
+    drupe_status status = drupe_submit_fill(&other, pointer, "y", 1, 64, &w->events[2]);
+    if (status == DRUPE_E_CHECK && (!drupe_check_last(&finding) || !drupe_check_findings()))
+        return DRUPE_E_INTERNAL;
+    if (status != DRUPE_E_CHECK) GO(status);
+    status = drupe_check_host(pointer, 64, true);
+    if (status != DRUPE_E_CHECK) GO(status);
+    GO(drupe_event_finish(w->events[0], NULL));
+    GO(drupe_event_wait(w->events[1], LONG));
+    GO(drupe_check_memory());
+    return drupe_check_active() ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
                                          {"pools", pools, false},
                                          {"between contexts", between_contexts, false},
                                          {"between backends", between_backends, false},
                                          {"between processes", between_processes, false},
+                                         {"checked", checked, false},
                                          {NULL, NULL, false}};

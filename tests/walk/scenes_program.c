@@ -51,5 +51,59 @@ static drupe_status broken(struct walker *w)
     return walk_refused(status, w->source ? DRUPE_E_BUILD_FAILED : DRUPE_E_UNSUPPORTED, "a broken program");
 }
 
+static drupe_status binary(struct walker *w)
+{
+    GO(walk_open(w));
+    GO(walk_open_kernel(w));
+    size_t size;
+    drupe_status status = drupe_program_binary(w->program, &w->bytes[0], &size);
+    if (status == DRUPE_E_UNSUPPORTED) return DRUPE_OK;
+    GO(status);
+    drupe_kernel_release(w->kernel);
+    drupe_program_release(w->program);
+    w->kernel = NULL;
+    w->program = NULL;
+    drupe_source source = {.language = DRUPE_LANG_BINARY, .bytes = w->bytes[0], .size = size};
+    GO(drupe_program_open(w->context, w->device, &source, NULL, &w->program));
+    GO(drupe_kernel_open(w->program, "sequence_f64", &w->kernel));
+    return DRUPE_OK;
+}
+
+static drupe_status spirv(struct walker *w)
+{
+    static const uint32_t junk[] = {0x07230203, 0x00010000, 0, 8, 0, 0xffff0001};
+    drupe_spec_constant *constants;
+    size_t count;
+    (void)w;
+    REFUSED(drupe_spirv_check(junk, sizeof junk), DRUPE_E_INVALID);
+    REFUSED(drupe_spirv_constants(junk, sizeof junk, &constants, &count), DRUPE_E_INVALID);
+    return DRUPE_OK;
+}
+
+static bool visit(const drupe_cache_entry *entry, void *user)
+{
+    (void)user;
+    return entry->name != NULL;
+}
+
+static drupe_status cache(struct walker *w)
+{
+    drupe_cache_info info;
+    size_t size;
+    uint64_t freed, before = drupe_library_activity();
+    drupe_cache_info_get(&info);
+    if (!info.on) return DRUPE_OK;
+    GO(walk_open(w));
+    GO(walk_open_kernel(w));
+    GO(drupe_cache_flush(LONG));
+    GO(drupe_cache_each(visit, w));
+    drupe_status status = drupe_cache_note_write("a scene", "of the walk", 11);
+    if (status == DRUPE_OK) status = drupe_cache_note_read("a scene", &w->bytes[0], &size);
+    if (status != DRUPE_E_NOT_FOUND) GO(status); /* a cache is allowed to be of no use */
+    GO(drupe_cache_clear(&freed));
+    return drupe_library_activity() >= before ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 const walk_scene walk_program_scenes[] = {
-    {"launch", launch, true}, {"kernel", ask, true}, {"broken", broken, true}, {NULL, NULL, false}};
+    {"binary", binary, true}, {"spirv", spirv, false},  {"cache", cache, true}, {"launch", launch, true},
+    {"kernel", ask, true},    {"broken", broken, true}, {NULL, NULL, false}};

@@ -128,10 +128,86 @@ static drupe_status failures(struct walker *w)
     return DRUPE_OK;
 }
 
+static drupe_status out_of_order(struct walker *w)
+{
+    GO(walk_open_memory(w));
+    GO(drupe_queue_open(w->context, w->device, DRUPE_QUEUE_OUT_OF_ORDER | DRUPE_QUEUE_PRIORITY_LOW,
+                        &w->aside));
+    drupe_submission s = {.queue = w->aside};
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "a", 1, 4096, &w->events[0]));
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[1]), "b", 1, 4096, &w->events[1]));
+    s.waits = w->events;
+    s.nwaits = 2;
+    GO(drupe_submit_copy(&s, drupe_memory_pointer(w->memory[1]), drupe_memory_pointer(w->memory[0]), 4096,
+                         &w->events[2]));
+    size_t count;
+    drupe_event *waits[4] = {NULL};
+    drupe_status status = drupe_event_waits(w->events[2], waits, COUNT(waits), &count);
+    for (size_t i = 0; i < COUNT(waits); i++) drupe_event_release(waits[i]);
+    GO(status);
+    s.nwaits = 0;
+    GO(drupe_submit_barrier(&s, &w->events[3]));
+    GO(drupe_event_wait(w->events[3], LONG));
+    GO(drupe_queue_wait(w->aside, LONG));
+    return DRUPE_OK;
+}
+
+static void wake(void *user)
+{
+    (void)user;
+}
+
+/* Device work behind an event of the caller's, both watched. */
+static drupe_status watched(struct walker *w)
+{
+    GO(walk_open(w));
+    GO(drupe_watch_open(wake, w, &w->watch));
+    GO(drupe_event_open("of the scene", 0, &w->events[0]));
+    drupe_submission s = {.queue = w->queue, .waits = w->events, .nwaits = 1};
+    GO(drupe_submit_host(&s, nothing, w, &w->events[1]));
+    for (int i = 0; i < 2; i++) GO(drupe_watch_add(w->watch, w->events[i], NULL));
+    GO(drupe_event_finish(w->events[0], NULL));
+    GO(drupe_event_wait(w->events[1], LONG));
+    drupe_event *over;
+    void *user;
+    for (int i = 0; i < 2000 && drupe_watch_count(w->watch) && drupe_watch_fd(w->watch) >= 0; i++) {
+        if (drupe_watch_take(w->watch, &over, &user)) drupe_event_release(over);
+        drupe_queue_collect(w->queue);
+    }
+    GO(drupe_event_open("that fails", 0, &w->events[2]));
+    const drupe_error bad = {.status = DRUPE_E_INVALID, .text = "The event of the scene fails, as planned."};
+    GO(drupe_event_finish(w->events[2], &bad));
+    REFUSED(drupe_event_wait(w->events[2], LONG), DRUPE_E_INVALID);
+    return DRUPE_OK;
+}
+
+static bool accept(const drupe_failure *failure, void *user)
+{
+    (void)user;
+    return failure->error.status != DRUPE_OK;
+}
+
+static drupe_status told(struct walker *w)
+{
+    drupe_failure own, cause;
+    GO(walk_open(w));
+    drupe_submission s = {.queue = w->queue, .label = "refusing"};
+    GO(drupe_submit_host(&s, refuse, w, &w->events[0]));
+    GO(drupe_submit_barrier(&s, &w->events[1]));
+    REFUSED(drupe_event_wait(w->events[1], LONG), DRUPE_E_DEPENDENCY);
+    (void)drupe_failure_last(&own, &cause);
+    if (!drupe_event_failure(w->events[0], &own, &cause)) return DRUPE_E_INTERNAL;
+    if (drupe_failure_take_for(accept, w, &own)) free(own.cell);
+    return DRUPE_OK;
+}
+
 const walk_scene walk_queue_scenes[] = {{"queues", open_all, false},
                                         {"times", times, false},
                                         {"move", move, false},
                                         {"silent", silent, false},
                                         {"host functions", host_functions, false},
                                         {"failures", failures, false},
+                                        {"out of order", out_of_order, false},
+                                        {"watched", watched, false},
+                                        {"told", told, false},
                                         {NULL, NULL, false}};

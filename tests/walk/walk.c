@@ -117,6 +117,14 @@ drupe_status walk_submit(struct walker *w, drupe_queue *queue, drupe_memory *out
 /* Queues go before what their work uses, and drain. */
 static void empty(struct walker *w)
 {
+    /* What waits for an event of the scene's own would wait for ever. */
+    for (size_t i = 0; i < COUNT(w->events); i++) {
+        if (w->events[i] && !drupe_event_queue(w->events[i]) &&
+            drupe_event_finish(w->events[i], NULL) != DRUPE_OK)
+            defect("an event cannot be finished: %s", drupe_error_last()->text);
+    }
+    drupe_watch_close(w->watch, NULL);
+    if (w->checked) drupe_check_end();
     drupe_queue_release(w->queue);
     drupe_queue_release(w->aside);
     drupe_queue_release(w->timed);
@@ -149,6 +157,11 @@ static uint64_t play(const struct walker *stage, const walk_scene *scene)
     empty(&w);
     drupe_array_forget();
     while (drupe_failure_take(&failure)) free(failure.cell);
+    drupe_device_use uses[8];
+    drupe_library_settle(LONG);
+    for (size_t i = drupe_device_uses(uses, COUNT(uses)); i-- > 0;) {
+        if (uses[i].used) defect("%llu bytes of %s are left", (unsigned long long)uses[i].used, uses[i].filter);
+    }
     size_t left = drupe_library_close(LONG);
     if (left) defect("%zu objects are left", left);
     drupe_library_observe(NULL);

@@ -6,6 +6,8 @@
 #ifndef WALK_H
 #define WALK_H
 
+#include "drupe/cache.h"
+#include "drupe/check.h"
 #include "drupe/drupe.h"
 #include "drupe/trace.h"
 #include <stdlib.h>
@@ -28,7 +30,9 @@ struct walker {
     drupe_program *program;
     drupe_kernel *kernel;
     drupe_array arrays[6];
-    void *bytes[4];        /* malloc'ed */
+    void *bytes[4]; /* malloc'ed */
+    drupe_watch *watch;
+    bool checked;          /* drupe_check_begin() was called */
     drupe_status expected; /* a failure that belongs to the scene */
 };
 
