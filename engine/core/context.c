@@ -13,6 +13,11 @@ static drupe_context *all;
 
 static void context_destroy(drupe_context *context)
 {
+    if (context->is_default) {
+        drupe_library_lock();
+        if (context->devices[0]->context == context) context->devices[0]->context = NULL;
+        drupe_library_unlock();
+    }
     pthread_mutex_lock(&all_lock);
     if (context->prev)
         context->prev->next = context->next;
@@ -133,6 +138,37 @@ void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *us
 
 /* --- Defaults ------------------------------------------------------------------------------------------- */
 
+/* Whether the driver takes parts of this device only in contexts that were opened over them; asked once by
+ * trying. Library lock; the root has its context. */
+static bool stands_alone(drupe_device *part)
+{
+    drupe_device *root = part->root;
+    if (root->parts == DRUPE_PARTS_UNTRIED) {
+        drupe_queue *trial;
+        drupe_status status = drupe_queue_open(root->context, part, DRUPE_QUEUE_DEFAULT, &trial);
+        if (status == DRUPE_OK) drupe_queue_release(trial);
+        if (status == DRUPE_OK) root->parts = DRUPE_PARTS_SHARE;
+        if (status == DRUPE_E_UNSUPPORTED) root->parts = DRUPE_PARTS_ALONE;
+    }
+    return root->parts == DRUPE_PARTS_ALONE;
+}
+
+/* A part's own context; kept by the library for devices of its list, else borrowed as its queue is. */
+static drupe_status part_context(drupe_device *part, drupe_context **context)
+{
+    if (part->context && drupe_object_try_retain(part->context)) {
+        *context = part->context;
+        return DRUPE_OK;
+    }
+    DRUPE_TRY(drupe_context_open(&part, 1, context));
+    part->context = *context;
+    if (part->listed)
+        drupe_context_retain(*context);
+    else
+        (*context)->is_default = true;
+    return DRUPE_OK;
+}
+
 drupe_status drupe_device_context(drupe_device *device, drupe_context **context)
 {
     *context = NULL;
@@ -141,7 +177,10 @@ drupe_status drupe_device_context(drupe_device *device, drupe_context **context)
     drupe_status status = DRUPE_OK;
     drupe_library_lock();
     if (!root->context) status = drupe_context_open(&root, 1, &root->context);
-    if (status == DRUPE_OK) *context = drupe_context_retain(root->context);
+    if (status == DRUPE_OK && device != root && stands_alone(device))
+        status = part_context(device, context);
+    else if (status == DRUPE_OK)
+        *context = drupe_context_retain(root->context);
     drupe_library_unlock();
     return status;
 }

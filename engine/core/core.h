@@ -126,6 +126,9 @@ typedef struct drupe_loss {
     bool silent;
 } drupe_loss;
 
+/* Whose context a device's parts live in. */
+typedef enum drupe_parts { DRUPE_PARTS_UNTRIED, DRUPE_PARTS_SHARE, DRUPE_PARTS_ALONE } drupe_parts;
+
 struct drupe_device {
     drupe_object object;
     drupe_slot *slot;
@@ -140,8 +143,10 @@ struct drupe_device {
     drupe_device *sub_prev, *sub_next; /* all living sub-devices; device.c's lock */
     pthread_mutex_t info_lock;
     drupe_info_entry info[DRUPE_INFO_COUNT];
-    drupe_context *context; /* of a root: the default one, retained; library lock */
-    drupe_queue *queue;     /* the default one, retained by a listed device, else borrowed; library lock */
+    /* The default one: retained by a listed device, borrowed by a part that needs its own; library lock. */
+    drupe_context *context;
+    int parts;          /* of a root: drupe_parts; library lock */
+    drupe_queue *queue; /* the default one, retained by a listed device, else borrowed; library lock */
     /* Of a root. */
     drupe_use use, kinds[3];    /* `use` over all kinds, its count not kept */
     _Atomic(uint64_t) limit;    /* most bytes that may be reserved; 0: not looked up yet */
@@ -246,6 +251,7 @@ struct drupe_context {
     drupe_slot *slot;
     drupe_device **devices; /* retained */
     size_t ndevices;
+    bool is_default; /* a part points to it; library lock */
     bool opened;
     drupe_pool *pools;          /* one per device and kind */
     drupe_ring *ring;           /* pinned memory for the next large copy; pinned.c's lock */

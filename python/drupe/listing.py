@@ -33,7 +33,7 @@ def long(devices):
     for one in devices:
         print(one.filter_string)
         for name, value in one.info().items():
-            print(f"    {name:<40}{plain(value)}")
+            print(f"    {name:<42}{plain(value)}")
 
 
 def main(argv):

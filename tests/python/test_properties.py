@@ -50,7 +50,7 @@ TYPES = {
 ALWAYS = """name vendor driver_version version backend_version backend device_type filter_string platform is_cpu is_gpu
     is_available default_selector_score max_work_item_dims max_work_item_sizes max_compute_units max_work_group_size
     global_mem_size max_mem_alloc_size local_mem_size local_mem_type mem_base_addr_align address_bits
-    max_parameter_size profiling_timer_resolution single_fp_config half_fp_config has_aspect_fp64 has_aspect_image
+    max_parameter_size single_fp_config half_fp_config has_aspect_fp64 has_aspect_image
     has_aspect_usm_device_allocations has_aspect_is_composite partition_max_sub_devices partition_properties
     partition_affinity_domains partition_type_property partition_type_affinity_domain""".split()
 

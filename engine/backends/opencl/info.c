@@ -35,6 +35,13 @@ enum {
     KEY_INTEL_SYSTEM_MEM = 0x4195
 };
 
+/* Drivers say 0 where they do not know. */
+static bool is_unknown(drupe_info key, uint64_t number)
+{
+    return number == 0 &&
+           (key == DRUPE_INFO_MAX_CLOCK_FREQUENCY || key == DRUPE_INFO_PROFILING_TIMER_RESOLUTION);
+}
+
 /* How OpenCL returns a value. */
 typedef enum info_form { FORM_NONE, FORM_STRING, FORM_UINT, FORM_ULONG, FORM_SIZE } info_form;
 
@@ -237,6 +244,7 @@ static drupe_status ask_row(const drupe_cl_device *device, drupe_info key, void 
     uint64_t number = row->form == FORM_ULONG  ? answer.wide
                       : row->form == FORM_SIZE ? answer.size
                                                : answer.narrow;
+    if (is_unknown(key, number)) return meaningless(key);
     return give_number(row->change ? row->change(number) : number, value, size, needed);
 }
 

@@ -140,7 +140,8 @@ DRUPE_API drupe_device *drupe_device_root(drupe_device *device);         /* borr
 /* A context owns memory and programs for its devices, which must be of one platform. Retained. */
 DRUPE_API drupe_status drupe_context_open(drupe_device *const *devices, size_t count,
                                           drupe_context **context) DRUPE_MUST_CHECK;
-/* The context that is made once per root device and serves its sub-devices too. Retained. */
+/* The context that is made once per root device and serves its sub-devices too, where the driver allows that;
+ * else one per sub-device, while somebody uses it. Retained. */
 DRUPE_API drupe_status drupe_device_context(drupe_device *device, drupe_context **context) DRUPE_MUST_CHECK;
 DRUPE_API drupe_context *drupe_context_retain(drupe_context *context); /* NULL-safe */
 DRUPE_API void drupe_context_release(drupe_context *context);          /* NULL-safe */
