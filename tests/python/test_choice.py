@@ -32,7 +32,11 @@ def test_every_division_has_a_filter(device):
     divisible(device, 2)
     units, name = device.max_compute_units, device.filter_string
     for how, text in ((2, f"{name}{{2}}.0"), ([1, 1], f"{name}{{1+1}}.1"), ([1], f"{name}{{1+}}.0"), (1, f"{name}.1")):
-        parts = device.create_sub_devices(how)
+        try:
+            parts = device.create_sub_devices(how)
+        except drupe.UnsupportedError:
+            assert how == units  # a driver may refuse a single part
+            continue
         assert text in [part.filter_string for part in parts]
         assert drupe.Device(text) in parts
     for domain in device.partition_affinity_domains:
