@@ -83,7 +83,9 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
 
 static drupe_status attach_event(drupe_queue *queue, drupe_flight *flight)
 {
-    if (!flight->event) DRUPE_TRY(drupe_event_next(queue, &flight->event));
+    /* A held flight has one that others may be looking at. */
+    if (flight->event) return DRUPE_OK;
+    DRUPE_TRY(drupe_event_next(queue, &flight->event));
     flight->event->number = flight->number;
     flight->event->flight = flight;
     return DRUPE_OK;
