@@ -83,9 +83,21 @@ drupe_status drupe_source_check(drupe_device *device, const drupe_source *source
 
 /* --- Binaries ------------------------------------------------------------------------------------------- */
 
-/* The driver's part of a binary, borrowed from `source`. */
-static drupe_status open_binary(drupe_device *device, drupe_source *source)
+/* Keep what a binary says about arguments. */
+static drupe_status keep_args(drupe_program *program, drupe_span args)
 {
+    if (args.size == 0) return DRUPE_OK;
+    program->args = malloc(args.size);
+    if (!program->args) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of kernels.");
+    memcpy(program->args, args.bytes, args.size);
+    program->args_size = args.size;
+    return DRUPE_OK;
+}
+
+/* The driver's part of a binary, borrowed from `source`. */
+static drupe_status open_binary(drupe_program *program, drupe_source *source)
+{
+    const drupe_device *device = program->device;
     drupe_record record;
     if (!drupe_record_open(source->bytes, source->size, DRUPE_RECORD_PROGRAM, &record)) {
         return drupe_error_set(
@@ -95,7 +107,7 @@ static drupe_status open_binary(drupe_device *device, drupe_source *source)
             source->size);
     }
     drupe_text where = {0};
-    drupe_key_where(&where, device);
+    drupe_key_where(&where, program->device);
     drupe_status status = drupe_text_check(&where);
     drupe_span made = record.parts[DRUPE_PART_WHERE];
     if (status == DRUPE_OK && (made.size != where.length || memcmp(made.bytes, where.data, made.size) != 0)) {
@@ -106,6 +118,7 @@ static drupe_status open_binary(drupe_device *device, drupe_source *source)
                             device->filter);
     }
     drupe_text_clear(&where);
+    if (status == DRUPE_OK) status = keep_args(program, record.parts[DRUPE_PART_ARGS]);
     source->bytes = record.parts[DRUPE_PART_BODY].bytes;
     source->size = record.parts[DRUPE_PART_BODY].size;
     return status;
@@ -123,17 +136,20 @@ drupe_status drupe_program_binary(drupe_program *program, void **bytes, size_t *
     DRUPE_TRY(drupe_loss_check(program->device));
     void *body;
     size_t body_size;
-    drupe_text where = {0};
+    drupe_text where = {0}, args = {0};
     drupe_key_where(&where, program->device);
     drupe_status status = drupe_text_check(&where);
+    if (status == DRUPE_OK) status = drupe_args_pack(program, &args);
     if (status == DRUPE_OK) status = backend->program_binary(program, &body, &body_size);
     if (status == DRUPE_OK) {
         drupe_record record = {.kind = DRUPE_RECORD_PROGRAM};
         record.parts[DRUPE_PART_WHERE] = (drupe_span){where.data, where.length};
+        record.parts[DRUPE_PART_ARGS] = (drupe_span){args.data, args.length};
         record.parts[DRUPE_PART_BODY] = (drupe_span){body, body_size};
         status = drupe_record_pack(&record, bytes, size);
         free(body);
     }
+    drupe_text_clear(&args);
     drupe_text_clear(&where);
     return status;
 }
@@ -175,7 +191,8 @@ static bool build_from_cache(drupe_program *program, const cached *c, const drup
     drupe_source binary = {
         .language = DRUPE_LANG_BINARY, .bytes = body.bytes, .size = body.size, .options = source->options};
     char *messages = NULL;
-    bool good = body.size > 0 && build_native(program, &binary, &messages) == DRUPE_OK;
+    bool good = body.size > 0 && build_native(program, &binary, &messages) == DRUPE_OK &&
+                keep_args(program, record.parts[DRUPE_PART_ARGS]) == DRUPE_OK;
     free(messages);
     if (good) {
         if (text.size) *log = strndup(text.bytes, text.size);
@@ -225,7 +242,7 @@ static drupe_status build_any(drupe_program *program, const drupe_source *given,
 {
     drupe_source source = *given;
     void *module = NULL;
-    if (source.language == DRUPE_LANG_BINARY) DRUPE_TRY(open_binary(program->device, &source));
+    if (source.language == DRUPE_LANG_BINARY) DRUPE_TRY(open_binary(program, &source));
     if (source.language == DRUPE_LANG_SPIRV) {
         DRUPE_TRY(drupe_spirv_specialise(given, &module, &source.size));
         source.bytes = module;

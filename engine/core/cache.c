@@ -231,15 +231,24 @@ static drupe_status store(const job *one, int fd, uint64_t limit)
     void *bytes = NULL;
     size_t size = 0;
     DRUPE_TRY(drupe_loss_check(one->program->device));
-    DRUPE_TRY(one->program->object.backend->program_binary(one->program, &bytes, &size));
+    drupe_text args = {0};
+    drupe_status status = drupe_args_pack(one->program, &args);
+    if (status == DRUPE_OK)
+        status = one->program->object.backend->program_binary(one->program, &bytes, &size);
+    if (status != DRUPE_OK) {
+        drupe_text_clear(&args);
+        return status;
+    }
     drupe_record record = {DRUPE_RECORD_PROGRAM,
                            {{one->where.data, one->where.length},
                             {one->key.data, one->key.length},
                             {one->log.data, one->log.length},
+                            {args.data, args.length},
                             {bytes, size}}};
     entry_name(name, &one->where, &one->key);
-    drupe_status status = write_record(fd, name, &record, limit);
+    status = write_record(fd, name, &record, limit);
     free(bytes);
+    drupe_text_clear(&args);
     return status;
 }
 

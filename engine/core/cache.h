@@ -20,8 +20,15 @@ drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, si
 
 enum { DRUPE_RECORD_PROGRAM = 1, DRUPE_RECORD_NOTE = 2 };
 /* The parts of a record. KEY: all that decides a build, as text; WHERE: its beginning, which names device and
- * driver, alone; LOG: the compiler's messages; BODY: the binary. */
-enum { DRUPE_PART_WHERE, DRUPE_PART_KEY, DRUPE_PART_LOG, DRUPE_PART_BODY, DRUPE_RECORD_PARTS };
+ * driver, alone; LOG: the compiler's messages; ARGS: see args.c; BODY: the binary. */
+enum {
+    DRUPE_PART_WHERE,
+    DRUPE_PART_KEY,
+    DRUPE_PART_LOG,
+    DRUPE_PART_ARGS,
+    DRUPE_PART_BODY,
+    DRUPE_RECORD_PARTS
+};
 
 typedef struct drupe_record {
     uint32_t kind;
@@ -31,6 +38,13 @@ typedef struct drupe_record {
 drupe_status drupe_record_pack(const drupe_record *record, void **bytes, size_t *size) DRUPE_MUST_CHECK;
 /* False when the bytes are no whole record of this kind; else its parts point into them. */
 bool drupe_record_open(const void *bytes, size_t size, uint32_t kind, drupe_record *record);
+
+/* --- args.c --------------------------------------------------------------------------------------------- */
+
+/* Append the arguments of all kernels of a program. */
+drupe_status drupe_args_pack(drupe_program *program, drupe_text *text) DRUPE_MUST_CHECK;
+/* The `nargs` arguments of a kernel; false when they are not known. */
+bool drupe_args_find(drupe_span packed, const char *name, uint32_t nargs, drupe_arg_info *args);
 
 /* --- key.c ---------------------------------------------------------------------------------------------- */
 

@@ -355,6 +355,8 @@ struct drupe_program {
     drupe_device *device;   /* retained */
     bool opened;
     char *names;
+    void *args; /* of a binary: see args.c */
+    size_t args_size;
 };
 
 struct drupe_kernel {

@@ -19,7 +19,8 @@ static void add_info(drupe_text *text, drupe_device *device, drupe_info key, con
 
 void drupe_key_where(drupe_text *text, drupe_device *device)
 {
-    drupe_text_printf(text, "drupe %s\nbackend %s\n", drupe_version(), device->slot->backend->name);
+    drupe_text_printf(text, "drupe %s %zu\nbackend %s\n", drupe_version(), sizeof(drupe_arg_info),
+                      device->slot->backend->name);
     add_info(text, device, DRUPE_INFO_PLATFORM, "platform");
     add_info(text, device, DRUPE_INFO_BACKEND_VERSION, "platform version");
     add_info(text, device, DRUPE_INFO_NAME, "device");

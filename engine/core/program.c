@@ -59,6 +59,7 @@ void drupe_program_release(drupe_program *program)
     drupe_device_release(program->device);
     drupe_context_release(program->context);
     free(program->names);
+    free(program->args);
     drupe_object_free(slot, program);
 }
 
@@ -87,6 +88,8 @@ static void kernel_learn_args(drupe_kernel *kernel)
     kernel->args = calloc(kernel->nargs, sizeof *kernel->args);
     for (uint32_t i = 0; kernel->args && i < kernel->nargs; i++) {
         if (backend->kernel_arg(kernel, i, &kernel->args[i]) == DRUPE_OK) continue;
+        drupe_span packed = {kernel->program->args, kernel->program->args_size};
+        if (drupe_args_find(packed, kernel->name, kernel->nargs, kernel->args)) return;
         free(kernel->args);
         kernel->args = NULL;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ORDER  0x01020304u
-#define FORMAT 1u
+#define FORMAT 2u
 
 static const char magic[8] = {'D', 'R', 'U', 'P', 'E', 'R', 'E', 'C'};
 

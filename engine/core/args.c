@@ -1,0 +1,62 @@
+/* What the compiler told about arguments, kept with a binary: some drivers (Intel's for CPUs) tell it for
+ * programs that they have compiled themselves only. Per kernel: its name, NUL, the number of arguments, a
+ * drupe_arg_info each. */
+#include "core/cache.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void pack_kernel(drupe_text *text, const drupe_kernel *kernel)
+{
+    if (!kernel->args) return;
+    drupe_text_append(text, kernel->name, strlen(kernel->name) + 1);
+    drupe_text_append(text, (const char *)&kernel->nargs, sizeof kernel->nargs);
+    drupe_text_append(text, (const char *)kernel->args, kernel->nargs * sizeof *kernel->args);
+}
+
+drupe_status drupe_args_pack(drupe_program *program, drupe_text *text)
+{
+    const char *at = drupe_program_kernel_names(program);
+    while (*at) {
+        size_t length = strcspn(at, ";");
+        char *name = strndup(at, length);
+        drupe_kernel *kernel = NULL;
+        if (!name) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's name.");
+        drupe_status status = drupe_kernel_open(program, name, &kernel);
+        free(name);
+        DRUPE_TRY(status);
+        pack_kernel(text, kernel);
+        drupe_kernel_release(kernel);
+        at += length + (at[length] == ';');
+    }
+    return drupe_text_check(text);
+}
+
+static bool is_sound(const drupe_arg_info *info)
+{
+    return (unsigned)info->kind <= DRUPE_ARG_LOCAL && (unsigned)info->scalar <= DRUPE_SCALAR_F64 &&
+           info->lanes >= 1 && info->lanes <= 16 && memchr(info->name, 0, sizeof info->name) &&
+           memchr(info->type_name, 0, sizeof info->type_name);
+}
+
+bool drupe_args_find(drupe_span packed, const char *name, uint32_t nargs, drupe_arg_info *args)
+{
+    const char *at = packed.bytes;
+    for (size_t left = packed.size; left > 0;) {
+        size_t length = strnlen(at, left) + 1;
+        uint32_t count;
+        if (left < length + sizeof count) return false;
+        memcpy(&count, at + length, sizeof count);
+        size_t bytes = (size_t)count * sizeof *args;
+        if (left - length - sizeof count < bytes) return false;
+        if (strcmp(at, name) == 0) {
+            if (count != nargs) return false;
+            memcpy(args, at + length + sizeof count, bytes);
+            for (uint32_t i = 0; i < count; i++)
+                if (!is_sound(&args[i])) return false;
+            return true;
+        }
+        at += length + sizeof count + bytes;
+        left -= length + sizeof count + bytes;
+    }
+    return false;
+}
