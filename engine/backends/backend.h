@@ -101,6 +101,9 @@ struct drupe_backend {
     /* All work submitted so far; DRUPE_E_TIMEOUT. A failure of work without an event is returned here once.
      */
     drupe_status (*queue_wait)(drupe_queue *queue, uint64_t timeout_ns);
+    /* (opt) Fail what was submitted and has not started, as if something before it had failed; in-order
+     * queues only. */
+    void (*queue_cancel)(drupe_queue *queue);
 
     /* --- events --- */
     void (*event_close)(drupe_event *event);

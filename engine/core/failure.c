@@ -129,6 +129,12 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
         snprintf(where, sizeof where, " on %s (submission %llu)", cause->what.device,
                  (unsigned long long)cause->what.submission);
     }
+    if (cause->what.error.status == DRUPE_E_CANCELLED) {
+        failure->error.status = DRUPE_E_CANCELLED;
+        snprintf(failure->error.text, sizeof failure->error.text,
+                 "'%s' on %s was cancelled before it started.", failure->label, queue->device->filter);
+        return;
+    }
     snprintf(failure->error.text, sizeof failure->error.text,
              "'%s' on %s did not run, because '%s'%s failed before it: %.700s", failure->label,
              queue->device->filter, cause->what.label, where, cause->what.error.text);

@@ -189,3 +189,16 @@ PyObject *drupe_py_raise_text(drupe_py_state *state, drupe_status status, const 
     Py_XDECREF(text);
     return NULL;
 }
+
+PyObject *drupe_py_exception_take(void)
+{
+    drupe_py_saved saved = drupe_py_error_save();
+#if PY_VERSION_HEX < 0x030C0000
+    PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
+    PyObject *exception = Py_XNewRef(saved.parts[1]);
+#else
+    PyObject *exception = Py_XNewRef(saved.parts[0]);
+#endif
+    for (int i = 0; i < 3; i++) Py_XDECREF(saved.parts[i]);
+    return exception;
+}

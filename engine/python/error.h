@@ -18,6 +18,9 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
 /* Set an exception instance (taken; NULL passes an exception already set on). Always returns NULL. */
 PyObject *drupe_py_raise_object(PyObject *exception);
 
+/* The exception that is set, as a new reference; none is set any more. */
+PyObject *drupe_py_exception_take(void);
+
 /* Put an exception that may be set aside, and bring it back in place of what was set since. */
 typedef struct drupe_py_saved {
     PyObject *parts[3];

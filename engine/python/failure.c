@@ -6,6 +6,7 @@
 #include "error.h"
 #include "site.h"
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 typedef struct paper {
@@ -256,4 +257,50 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
     attribute_put(exception, "cause", Py_NewRef(first));
     PyException_SetCause(exception, first);
     return exception;
+}
+
+/* --- Handlers ------------------------------------------------------------------------------------------ */
+
+static atomic_bool any_handler;
+
+PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue)
+{
+    if (state->handlers == NULL || PyDict_GET_SIZE(state->handlers) == 0) return NULL;
+    PyObject *key = PyLong_FromUnsignedLong(queue);
+    PyObject *handler = key == NULL ? NULL : PyDict_GetItemWithError(state->handlers, key);
+    Py_XDECREF(key);
+    if (handler == NULL) PyErr_Clear();
+    return handler;
+}
+
+int drupe_py_handler_set(drupe_py_state *state, uint32_t queue, PyObject *handler)
+{
+    if (handler == Py_None && drupe_py_handler(state, queue) == NULL) return 0;
+    if (state->handlers == NULL) state->handlers = PyDict_New();
+    PyObject *key = state->handlers == NULL ? NULL : PyLong_FromUnsignedLong(queue);
+    int result = -1;
+    if (key != NULL)
+        result = handler == Py_None ? PyDict_DelItem(state->handlers, key)
+                                    : PyDict_SetItem(state->handlers, key, handler);
+    Py_XDECREF(key);
+    if (state->handlers != NULL) atomic_store(&any_handler, PyDict_GET_SIZE(state->handlers) > 0);
+    return result;
+}
+
+bool drupe_py_handlers(void)
+{
+    return atomic_load(&any_handler);
+}
+
+bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception, bool *good)
+{
+    PyObject *handler = drupe_py_handler(state, queue);
+    if (handler == NULL) return false;
+    Py_INCREF(handler);
+    PyObject *result = exception == NULL ? NULL : PyObject_CallOneArg(handler, exception);
+    Py_DECREF(handler);
+    Py_XDECREF(exception);
+    *good = result != NULL;
+    Py_XDECREF(result);
+    return true;
 }

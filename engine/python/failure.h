@@ -35,4 +35,14 @@ size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, c
 PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                   drupe_py_reader reader);
 
+/* The handler that a queue's user has set (borrowed), or NULL without an exception. */
+PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue);
+/* Set or, with None, remove it. 0, or -1 with an exception. */
+int drupe_py_handler_set(drupe_py_state *state, uint32_t queue, PyObject *handler);
+/* Whether there is any handler. Any thread, without the GIL. */
+bool drupe_py_handlers(void);
+/* Give the exception (taken) to the queue's handler, if it has one: true, and `*good` is false when that
+ * raised something. */
+bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception, bool *good);
+
 #endif

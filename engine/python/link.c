@@ -44,10 +44,10 @@ static bool cell_runs(void *cell)
     return DRUPE_LINK_HAS(kernel_link, cell_running) && kernel_link->cell_running(cell) != 0;
 }
 
-/* For the engine's own thread: a cell that runs is told by its own check. */
+/* For the engine's own thread: a cell that runs is told by its own check, and handlers run in checks only. */
 static bool failure_late(const drupe_failure *failure)
 {
-    return !cell_runs(failure->cell) && failure_publish(failure);
+    return !drupe_py_handlers() && !cell_runs(failure->cell) && failure_publish(failure);
 }
 
 /* Failures of cells that run in other shells are theirs. */
@@ -63,6 +63,19 @@ static void note_add(PyObject *exception, PyObject *other)
     PyErr_Clear();
 }
 
+/* The exception that the cell is to be failed with, which its queue's handler may take instead: then what the
+ * handler raised, or NULL. */
+static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *failure, void *current)
+{
+    bool own = failure->cell == current, none = failure->cell == NULL, good = false;
+    drupe_py_reader reader = none ? DRUPE_PY_NO_CELL : own ? DRUPE_PY_OWN_CELL : DRUPE_PY_OTHER_CELL;
+    PyObject *exception = drupe_py_failure_object(state, failure, NULL, reader);
+    if (drupe_py_handle(state, failure->queue, exception, &good))
+        return good ? NULL : drupe_py_exception_take();
+    if (!own && !none && !failure->shown) (void)failure_publish(failure);
+    return exception;
+}
+
 static int cell_check(void *user)
 {
     drupe_py_state *state = drupe_py_state_of_module(user);
@@ -72,10 +85,7 @@ static int cell_check(void *user)
     drupe_py_hold_collect();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
-        bool own = failure.cell == current, none = failure.cell == NULL;
-        drupe_py_reader reader = none ? DRUPE_PY_NO_CELL : own ? DRUPE_PY_OWN_CELL : DRUPE_PY_OTHER_CELL;
-        PyObject *exception = drupe_py_failure_object(state, &failure, NULL, reader);
-        if (!own && !none && !failure.shown) (void)failure_publish(&failure);
+        PyObject *exception = failure_raised(state, &failure, current);
         kernel_link->cell_release(failure.cell);
         if (first == NULL) {
             first = exception;

@@ -201,6 +201,7 @@ static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *
         {state->names, DRUPE_PY_NAME_COUNT},
         {state->dtypes, DRUPE_DTYPE_COUNT},
         {state->operations, DRUPE_OP_COUNT},
+        {&state->handlers, 1},
         {&state->numpy_generic, 1},
         {&state->chosen, 1},
         {&state->enums, 1},

@@ -1,5 +1,6 @@
 /* drupe.Queue: the object and its properties; what is submitted to it is in submit.c. */
 #include "error.h"
+#include "failure.h"
 #include "notice.h"
 #include "submit.h"
 #include "wait.h"
@@ -140,6 +141,11 @@ static void queue_release(void *queue)
 static void queue_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
+    drupe_py_state *state = drupe_py_state_of(self);
+    /* The handler goes with the last one who could change it. The state is gone when the interpreter ends. */
+    if (state != NULL && state->handlers != NULL && drupe_queue_last(queue_of(self)) &&
+        drupe_py_handler_set(state, drupe_queue_number(queue_of(self)), Py_None) < 0)
+        PyErr_Clear();
     if (!drupe_py_forked()) drupe_py_release_on(queue_of(self), queue_release, queue_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Queue);
 }
@@ -197,6 +203,25 @@ static PyObject *queue_backend(PyObject *self, void *closure)
 {
     (void)closure;
     return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue_of(self))));
+}
+
+static PyObject *queue_on_error(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *handler = drupe_py_handler(drupe_py_state_of(self), drupe_queue_number(queue_of(self)));
+    return Py_NewRef(handler == NULL ? Py_None : handler);
+}
+
+static int queue_on_error_set(PyObject *self, PyObject *handler, void *closure)
+{
+    (void)closure;
+    if (handler == NULL) handler = Py_None;
+    if (handler != Py_None && !PyCallable_Check(handler)) {
+        PyErr_Format(PyExc_TypeError, "on_error must be a function of one exception, or None, not %s",
+                     Py_TYPE(handler)->tp_name);
+        return -1;
+    }
+    return drupe_py_handler_set(drupe_py_state_of(self), drupe_queue_number(queue_of(self)), handler);
 }
 
 static PyObject *queue_number(PyObject *self, void *closure)
@@ -275,6 +300,17 @@ static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
+static PyObject *queue_cancel(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    size_t left, given_up;
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_queue_cancel(queue_of(self), &left, &given_up) != DRUPE_OK)
+        return drupe_py_raise_on(state, queue_of(self));
+    return PyLong_FromSize_t(given_up);
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef queue_methods[] = {
@@ -282,6 +318,12 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait for everything submitted so far. Raises the first error that was not reported yet, and "
                "WaitTimeoutError after `timeout` seconds.")},
+    {"cancel", queue_cancel, METH_NOARGS,
+     PyDoc_STR(
+         "cancel($self)\n--\n\n"
+         "Give up what has not started, and tell how many submissions that were. Their events fail with "
+         "CancelledError; nothing else does. What runs goes on, and so does what a driver was given that "
+         "cannot give it back: see `pending`.")},
     {"submit", FAST(drupe_py_queue_submit),
      PyDoc_STR(
          "submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
@@ -353,6 +395,11 @@ static PyGetSetDef queue_getset[] = {
     {"backend", queue_backend, NULL, "\"host\" or \"opencl\".", NULL},
     {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
     {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
+    {"on_error", queue_on_error, queue_on_error_set,
+     "None, or a function that gets the queue's errors as exceptions, where they would be raised otherwise: "
+     "in "
+     "queue.wait() and at the end of a cell. It runs on the interpreter's thread.",
+     NULL},
     {"number", queue_number, NULL, "What errors and traces call this queue.", NULL},
     {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
     {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},

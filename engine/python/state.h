@@ -154,6 +154,7 @@ typedef struct drupe_py_state {
     PyObject *names[DRUPE_PY_NAME_COUNT];
     PyObject *dtypes[DRUPE_DTYPE_COUNT];
     PyObject *operations[DRUPE_OP_COUNT + 1]; /* by drupe_op; one more, so that no table makes it empty */
+    PyObject *handlers;                       /* dict: number of a queue to its on_error */
     PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
     PyObject *chosen;                         /* the ContextVar of `with drupe.device(...)` */
     PyObject *enums;                          /* the module drupe.enums once it was needed, else NULL */

@@ -6,6 +6,7 @@
  * last reference to a queue is dropped in a wait), and then they queue up in `deferred`. */
 #include "wait.h"
 #include "error.h"
+#include "failure.h"
 #include "notice.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -148,6 +149,32 @@ static bool interrupted(const drupe_py_state *state)
     return none == NULL;
 }
 
+/* A KeyboardInterrupt that is set says what becomes of the work; what has not started is given up. */
+static void interrupt_explain(drupe_queue *queue)
+{
+    size_t left = 0, given_up = 0;
+    if (queue == NULL || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return;
+    drupe_status status = drupe_queue_cancel(queue, &left, &given_up);
+    if (status != DRUPE_OK && status != DRUPE_E_UNSUPPORTED) return;
+    drupe_py_saved saved = drupe_py_error_save();
+#if PY_VERSION_HEX >= 0x030C0000
+    PyObject *exception = saved.parts[0];
+#else
+    PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
+    PyObject *exception = saved.parts[1];
+#endif
+    PyObject *text = PyUnicode_FromFormat(
+        "the wait for %s was given up. Submissions that had not started: %zu cancelled. Submissions that go "
+        "on: %zu. Work that a device has begun cannot be stopped: it ends by itself, or with this process.",
+        drupe_device_filter(drupe_queue_device(queue)), given_up, left);
+    PyObject *args = text == NULL ? NULL : PyTuple_Pack(1, text);
+    if (args != NULL) (void)PyObject_SetAttrString(exception, "args", args);
+    Py_XDECREF(args);
+    Py_XDECREF(text);
+    PyErr_Clear();
+    drupe_py_error_restore(saved);
+}
+
 /* DRUPE_OK, or a status with a Python exception set. */
 static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_fn wait, void *object,
                                 uint64_t timeout_ns)
@@ -162,8 +189,10 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
         PyEval_RestoreThread(thread);
         /* Work that Python does itself may be what is waited for. */
         slice = drupe_py_notices_any() ? SLICE_FIRST_NS : SLICE_NS;
-        if (status == DRUPE_E_TIMEOUT && (interrupted(state) || drupe_py_notices_run() < 0))
+        if (status == DRUPE_E_TIMEOUT && (interrupted(state) || drupe_py_notices_run() < 0)) {
+            interrupt_explain(queue);
             return DRUPE_E_TIMEOUT;
+        }
     }
     if (status == DRUPE_E_TIMEOUT)
         drupe_py_raise_text(state, status,
@@ -194,13 +223,23 @@ bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t tim
     return status == DRUPE_OK;
 }
 
+/* The error that is set goes to the queue's handler, if there is one. */
+static bool hand_over(drupe_py_state *state, drupe_queue *queue)
+{
+    bool good = false;
+    if (drupe_py_handler(state, drupe_queue_number(queue)) == NULL) return false;
+    PyObject *exception = drupe_py_exception_take();
+    return drupe_py_handle(state, drupe_queue_number(queue), exception, &good) && good;
+}
+
 bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_queue_retain(queue);
     drupe_status status = wait_sliced(state, queue, wait_queue, queue, timeout_ns);
     collect(queue);
+    bool good = status == DRUPE_OK || (status != DRUPE_E_TIMEOUT && hand_over(state, queue));
     drupe_queue_release(queue);
-    return status == DRUPE_OK;
+    return good;
 }
 
 /* Keep `owner` until everything submitted to the queue so far is done. Where that cannot be queued, the

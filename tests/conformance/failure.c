@@ -336,6 +336,65 @@ static void cells(struct suite *suite)
     gate_destroy(&gate);
 }
 
+/* What runs goes on, what has not started is given up, what comes later runs, and nobody has to hear of it.
+ */
+static void cancelled(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    struct gate gate;
+    gate_init(&gate);
+    size_t left, given_up;
+    OK(drupe_queue_cancel(b->queue, &left, &given_up));
+    assert_int_equal(left + given_up, 0);
+    drupe_event *runs = submit_gate(b->queue, &gate), *behind;
+    while (drupe_event_state_of(runs) != DRUPE_EVENT_RUNNING) {}
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+    OK(drupe_queue_cancel(b->queue, &left, &given_up));
+    assert_int_equal(left, 1);
+    assert_int_equal(given_up, 2);
+    drupe_event *after;
+    OK(submit_mad(b, b->queue, pair.b, pair.b, N, 1, 1, NULL, 0, &after));
+    gate_open(&gate);
+    OK(drupe_event_wait(runs, DRUPE_FOREVER));
+    OK(drupe_event_wait(after, DRUPE_FOREVER));
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled before it started");
+    drupe_failure failure;
+    assert_false(drupe_failure_take(&failure));
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    expect_u64(b->queue, pair.a, 1, N);
+    expect_u64(b->queue, pair.b, 3, N);
+    drupe_event *events[] = {runs, behind, after};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+    gate_destroy(&gate);
+}
+
+/* Held work is the engine's own: it is given up whatever the backend can. */
+static void cancelled_behind_another_queue(struct suite *suite)
+{
+    struct bench *b = &suite->bench, *other = use_other(suite);
+    struct pair pair = new_pair(b->queue);
+    struct gate gate;
+    gate_init(&gate);
+    size_t left, given_up;
+    drupe_event *foreign = submit_gate(other->queue, &gate), *held, *behind;
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, &foreign, 1, &held));
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+    OK(drupe_queue_cancel(b->queue, &left, &given_up));
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    FAILS(drupe_event_wait(held, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    gate_open(&gate);
+    OK(drupe_event_wait(foreign, DRUPE_FOREVER));
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    expect_u64(b->queue, pair.a, 1, N);
+    drupe_event *events[] = {foreign, held, behind};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+    gate_destroy(&gate);
+}
+
 static _Atomic(int) offers, agreed, shares;
 static _Atomic(bool) agrees;
 
@@ -420,6 +479,8 @@ const conformance_case cases_failure[] = {
     {"records", records},
     {"records_of_refusals", records_of_refusals},
     {"cells", cells},
+    {"cancelled", cancelled},
+    {"cancelled_behind_another_queue", cancelled_behind_another_queue},
     {"offered_late", offered_late},
     {NULL, NULL},
 };

@@ -162,3 +162,87 @@ atexit._run_exitfuncs()
 assert counts() == before
 """)
     assert result.returncode == 0, result.stderr
+
+
+# --- giving up, and handlers ---
+
+
+def test_cancel_gives_up_what_has_not_started(queue):
+    gate = _engine._task(queue, 0.3)
+    memory = drupe.memory.MemoryUSMDevice(64, queue=queue)
+    events = [queue.fill(memory, 7) for _ in range(3)]
+    assert queue.cancel() >= 2
+    after = queue.fill(memory, 9)
+    gate.wait()
+    after.wait()
+    assert bytes(memory.copy_to_host())[:1] == b"\x09"
+    with pytest.raises(drupe.CancelledError) as caught:
+        events[-1].wait()
+    assert "was cancelled before it started" in str(caught.value) and caught.value.operation == "fill"
+    queue.wait()
+    assert queue.cancel() == 0
+
+
+def test_an_interrupted_wait_says_what_goes_on(fresh):
+    result = fresh("""
+import _thread, threading, time
+import drupe
+from drupe import _engine
+queue = drupe.Queue("host")
+_engine._task(queue, 1.0)
+last = [queue.barrier() for i in range(3)][-1]
+threading.Timer(0.3, _thread.interrupt_main).start()
+try:
+    queue.wait()
+except KeyboardInterrupt as stop:
+    text = str(stop)
+else:
+    raise AssertionError("not interrupted")
+assert text.startswith("the wait for host:cpu:0 was given up."), text
+assert "not started: 3 cancelled" in text and "go on: 1." in text, text
+queue.wait()
+try:
+    last.wait()
+except drupe.CancelledError:
+    pass
+else:
+    raise AssertionError("not cancelled")
+""")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_handler_takes_the_error_instead(queue):
+    seen = []
+    assert queue.on_error is None
+    queue.on_error = seen.append
+    _engine._task(queue, 0, "handled")
+    queue.wait()
+    assert [str(error).split("\n")[0] for error in seen] == ["'task' on host:cpu:0 failed: handled"]
+    assert type(seen[0]) is drupe.InternalError and seen[0].queue == queue.number
+    queue.wait()
+    assert len(seen) == 1
+    queue.on_error = None
+    _engine._task(queue, 0, "raised")
+    with pytest.raises(drupe.InternalError):
+        queue.wait()
+    with pytest.raises(TypeError):
+        queue.on_error = 5
+
+
+def test_an_error_in_a_handler_is_raised(queue):
+    def handler(error):
+        raise RuntimeError("in the handler") from error
+    queue.on_error = handler
+    _engine._task(queue, 0, "handled badly")
+    with pytest.raises(RuntimeError, match="in the handler"):
+        queue.wait()
+
+
+def test_a_handler_goes_with_its_queue():
+    import sys
+    queue = drupe.Queue("host")
+    handler = [].append
+    count = sys.getrefcount(handler)
+    queue.on_error = handler
+    del queue
+    assert sys.getrefcount(handler) == count

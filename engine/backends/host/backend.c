@@ -86,6 +86,7 @@ const drupe_backend drupe_backend_host = {
     .queue_open = drupe_host_queue_open,
     .queue_close = drupe_host_queue_close,
     .queue_wait = drupe_host_queue_wait,
+    .queue_cancel = drupe_host_queue_cancel,
     .event_close = drupe_host_event_close,
     .event_state = drupe_host_event_state,
     .event_wait = drupe_host_event_wait,

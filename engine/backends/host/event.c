@@ -56,6 +56,13 @@ static bool is_dry(drupe_host_queue *queue)
     return atomic_load_explicit(&queue->pending, memory_order_acquire) < 2;
 }
 
+/* Tasks look at the round when their turn comes. */
+void drupe_host_queue_cancel(drupe_queue *queue)
+{
+    drupe_host_queue *native = drupe_native(queue);
+    atomic_fetch_add(&native->round, 1);
+}
+
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_host_queue *native = drupe_native(queue);

@@ -187,6 +187,7 @@ typedef struct drupe_host_queue {
     unsigned home;   /* which worker of a range its tasks go to, unless that one is busy */
     size_t stuck;    /* `pending` when holding the submitter back was of no use */
     drupe_host_task *spare;
+    _Atomic(unsigned) round;         /* goes up when what has not started is given up */
     _Atomic(bool) faulted;           /* `error` is set */
     drupe_error *error;              /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
     char apart[64];                  /* what workers write from what the submitter reads */
@@ -255,6 +256,7 @@ struct drupe_host_task {
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
     bool listed;           /* home->lock; wide ones only */
     bool barrier;          /* on an unordered queue */
+    unsigned round;        /* of its queue when it was made */
     drupe_host_fn fn;
     void *user;
     drupe_host_link *links;            /* links_inline, or malloc'ed */
@@ -317,6 +319,7 @@ void drupe_host_mem_detach(drupe_context *context, drupe_device *device, void *p
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_host_queue_close(drupe_queue *queue);
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
+void drupe_host_queue_cancel(drupe_queue *queue);
 void drupe_host_event_close(drupe_event *event);
 drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state);
 drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns);

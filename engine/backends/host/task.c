@@ -43,6 +43,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     memset(fresh, 0, offsetof(drupe_host_task, links_inline));
     atomic_init(&fresh->cursor, 0);
     fresh->queue = queue;
+    fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
     fresh->crew = &queue->pool->compute;
     fresh->event = s->event ? drupe_native(s->event) : NULL;
     fresh->items = fresh->grain = 1;
@@ -113,6 +114,8 @@ static void release(drupe_host_task *task, over_list *over)
         if (task->queue->profiling) event->times.submitted = drupe_now_ns();
         atomic_store_explicit(&event->stage, DRUPE_EVENT_SUBMITTED, memory_order_relaxed);
     }
+    if (task->round != atomic_load_explicit(&task->queue->round, memory_order_relaxed))
+        atomic_store_explicit(&task->failed, true, memory_order_relaxed);
     if (!atomic_load_explicit(&task->failed, memory_order_relaxed) && task->items) {
         drupe_host_task_ready(task);
         return;

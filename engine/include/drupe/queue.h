@@ -61,6 +61,11 @@ DRUPE_API uint32_t drupe_queue_number(const drupe_queue *queue);
 /* Wait for everything submitted so far. Returns the queue's first unreported error and thereby reports it;
  * DRUPE_E_TIMEOUT when the time is over. */
 DRUPE_API drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns) DRUPE_MUST_CHECK;
+/* Give up what has not started; it fails with DRUPE_E_CANCELLED, which counts as reported. `*given_up` says
+ * how much that was, `*left` how much goes on because it runs or because this backend's driver has it and
+ * cannot give it back. What is submitted afterwards runs. DRUPE_E_UNSUPPORTED for an out-of-order queue. */
+DRUPE_API drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left,
+                                          size_t *given_up) DRUPE_MUST_CHECK;
 /* Drop the references of what has finished. Never blocks on the device. */
 DRUPE_API void drupe_queue_collect(drupe_queue *queue);
 /* Submissions that have not finished, as far as is known without asking the driver; for tests and displays.

@@ -1,0 +1,56 @@
+/* Giving up what a queue has not started.
+ *
+ * It is one more first cause, reported from the beginning: what stands behind it is doomed by the rule for
+ * failures, what is submitted afterwards runs. How far it reaches depends on the backend. One that can cancel
+ * loses everything behind what it is at; a driver that cannot keeps what it was given, and only what the
+ * engine still holds is given up. */
+#include "core/core.h"
+
+static bool unfinished(const drupe_flight *flight)
+{
+    return flight->event && !drupe_phase_over(drupe_event_phase(flight->event));
+}
+
+/* The number of the last submission that will run, and how many stand before and behind it. */
+static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size_t *given_up)
+{
+    uint64_t from = 0;
+    *left = *given_up = 0;
+    for (const drupe_flight *flight = queue->head; flight; flight = flight->next) {
+        bool over = flight->event ? !unfinished(flight) : flight->number <= queue->proven;
+        if (over) continue;
+        bool begun = !flight->held || drupe_event_phase(flight->event) == DRUPE_PHASE_RUNNING;
+        bool goes_on = begun && (!native || *left == 0);
+        if (goes_on) from = flight->number;
+        *left += goes_on;
+        *given_up += !goes_on;
+    }
+    return from;
+}
+
+drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_up)
+{
+    *left = *given_up = 0;
+    DRUPE_TRY(drupe_core_check());
+    if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to cancel the work of.");
+    if (drupe_queue_unordered(queue)) {
+        *left = drupe_queue_pending(queue);
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The work of an out-of-order queue cannot be cancelled.");
+    }
+    drupe_queue_settle(queue);
+    const drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "The queue's work was cancelled."};
+    pthread_mutex_lock(&queue->lock);
+    void (*cancel)(drupe_queue *) = queue->slot->backend->queue_cancel;
+    uint64_t from = survey(queue, cancel != NULL, left, given_up);
+    if (*given_up) {
+        drupe_cause *cause = drupe_cause_new(&error, NULL, queue, from);
+        /* Before its report: an older failure that is unreported keeps its place. */
+        drupe_queue_blame(queue, cause, from);
+        drupe_cause_report(cause);
+        drupe_cause_release(cause);
+        if (cancel) cancel(queue);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    drupe_hold_kick();
+    return DRUPE_OK;
+}
