@@ -390,16 +390,33 @@ static int same_context(drupe_py_state *state, PyObject *self, PyObject *object)
     return -1;
 }
 
-static PyObject *memory_get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
+/* The kind as that context sees it: a drupe_mem_kind, KIND_UNKNOWN, or -1 with an exception. */
+#define KIND_UNKNOWN 3
+static int kind_seen(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const drupe_py_signature signature = {"get_usm_type", 1, 0, 1, {DRUPE_PY_NAME_context}};
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
-    if (!drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    if (!drupe_py_args(state, &signature, args, nargs, kwnames, given)) return -1;
     int same = same_context(state, self, given[0]);
-    if (same < 0) return NULL;
-    return PyUnicode_FromString(same ? drupe_mem_kind_name(drupe_memory_kind(memory_of(self))) : "unknown");
+    if (same < 0) return -1;
+    return same ? (int)drupe_memory_kind(memory_of(self)) : KIND_UNKNOWN;
+}
+
+static PyObject *memory_get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    int kind = kind_seen(self, args, nargs, kwnames);
+    if (kind < 0) return NULL;
+    return PyUnicode_FromString(drupe_mem_kind_name((drupe_mem_kind)kind));
+}
+
+static PyObject *memory_get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                          PyObject *kwnames)
+{
+    int kind = kind_seen(self, args, nargs, kwnames);
+    if (kind < 0) return NULL;
+    return PyLong_FromLong(kind == KIND_UNKNOWN ? 0 : kind + 1);
 }
 
 static PyObject *memory_sizeof(PyObject *self, PyObject *ignored)
@@ -521,6 +538,10 @@ static PyMethodDef memory_methods[] = {
     {"get_usm_type", (PyCFunction)(void (*)(void))memory_get_usm_type, METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("get_usm_type($self, context=None)\n--\n\n"
                "\"device\", \"shared\" or \"host\"; \"unknown\" to another Context or a Queue of one.")},
+    {"get_usm_type_enum", (PyCFunction)(void (*)(void))memory_get_usm_type_enum,
+     METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("get_usm_type_enum($self, context=None)\n--\n\n"
+               "The same as a number: 1 device, 2 shared, 3 host, 0 unknown.")},
     {"__reduce__", memory_reduce, METH_NOARGS, PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
     {"__sizeof__", memory_sizeof, METH_NOARGS,
      PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},

@@ -243,6 +243,7 @@ def test_usm_type_in_another_context(device):
     assert memory.get_usm_type() == memory.get_usm_type(memory.queue) == "shared"
     assert memory.get_usm_type(memory.context) == "shared"
     assert memory.get_usm_type(drupe.Context(device)) == "unknown"
+    assert memory.get_usm_type_enum() == 2 and memory.get_usm_type_enum(drupe.Context(device)) == 0
     with pytest.raises(TypeError, match="drupe.Context or drupe.Queue"):
         memory.get_usm_type("host")
 
