@@ -7,6 +7,7 @@
  * A driver's threads are those that were not there before it was called. Thread ids are used again, so a
  * thread is known by its id and the time of its start. */
 #include "core/core.h"
+#include "core/steps.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -299,6 +300,7 @@ static void lose(drupe_device *device, const drupe_fault *fault)
 
 static void spread(const drupe_fault *fault)
 {
+    if (drupe_worker_fault(fault)) return;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         /* Not its lock: whoever holds that may be waiting for the thread that has faulted. A backend that has

@@ -34,6 +34,9 @@ typedef struct drupe_cause drupe_cause;
 typedef struct drupe_job {
     struct drupe_job *next;
     void (*run)(struct drupe_job *job);
+    void (*fail)(
+        struct drupe_job *job); /* instead of the rest of run(), with the thread's error: it faulted */
+    _Atomic(int) *busy;         /* the worker's: not 0 while run() is in the caller's code */
 } drupe_job;
 
 /* --- library.c ------------------------------------------------------------------------------------------ */

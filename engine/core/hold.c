@@ -74,7 +74,9 @@ static void run_job(drupe_job *job)
 {
     drupe_flight *flight = (drupe_flight *)(void *)((char *)job - offsetof(drupe_flight, job));
     drupe_event *event = flight->event;
+    atomic_store(job->busy, 1);
     drupe_status status = flight->work.fn(flight->work.user);
+    atomic_store(job->busy, 0);
     if (status == DRUPE_OK) {
         drupe_event_complete(event, DRUPE_PHASE_RUNNING);
         return;
@@ -83,6 +85,12 @@ static void run_job(drupe_job *job)
         drupe_error_set(status, "The host function answered %s without a reason.", drupe_status_name(status));
     }
     drupe_event_fail(event, DRUPE_PHASE_RUNNING, drupe_error_last());
+}
+
+static void fail_job(drupe_job *job)
+{
+    drupe_flight *flight = (drupe_flight *)(void *)((char *)job - offsetof(drupe_flight, job));
+    drupe_event_fail(flight->event, DRUPE_PHASE_RUNNING, drupe_error_last());
 }
 
 /* --- The waiter: one step of one queue, under the queue's lock -------------------------------------------
@@ -148,6 +156,7 @@ bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight)
         if (!atomic_compare_exchange_strong(&flight->event->phase, &held, DRUPE_PHASE_RUNNING)) return false;
         if (flight->event->turn) return false;
         flight->job.run = run_job;
+        flight->job.fail = fail_job;
         drupe_worker_post(&flight->job);
         return false;
     }

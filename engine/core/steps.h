@@ -152,6 +152,8 @@ drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
 /* Run job->run(job) on a worker; after drupe_worker_start(). Jobs may wait for each other: as long as all
  * workers are busy more are started, up to 64. */
 void drupe_worker_post(drupe_job *job);
+/* A worker faulted in its job, which fails. False when it was none of these. */
+bool drupe_worker_fault(const drupe_fault *fault);
 /* End the threads, unless jobs are left. */
 void drupe_worker_stop(void);
 

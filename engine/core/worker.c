@@ -2,7 +2,8 @@
  *
  * Host functions may wait for each other by means that the engine does not see, so a job never waits for a
  * busy worker as long as another can be started. Workers stay until the library closes: a sleeping thread
- * costs little, and starting one for every job would cost more than most jobs. */
+ * costs little, and starting one for every job would cost more than most jobs. One that faults in its job is
+ * parked by contain.c, and another thread takes its number. */
 #include "core/core.h"
 
 #define MOST 64u
@@ -10,7 +11,12 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t some; /* there are jobs, or an end */
 static bool prepared, stopping;
-static pthread_t workers[MOST];
+static struct worker {
+    pthread_t thread;
+    bool started;
+    _Atomic(int) busy;
+    drupe_job *job;
+} workers[MOST];
 static unsigned count, idle;
 static size_t queued;
 static drupe_job *first, *last;
@@ -28,24 +34,56 @@ static drupe_job *next_job(void)
     return job;
 }
 
-static void *worker_main(void *unused)
+static void *worker_main(void *user)
 {
-    (void)unused;
+    struct worker *self = user;
+    drupe_core_adopt(workers, (uint32_t)(self - workers), &self->busy);
     pthread_mutex_lock(&lock);
     for (drupe_job *job = next_job(); job; job = next_job()) {
         pthread_mutex_unlock(&lock);
+        self->job = job;
+        job->busy = &self->busy;
         job->run(job);
         pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
+    drupe_core_disown();
     return NULL;
+}
+
+static drupe_status start_at(struct worker *worker)
+{
+    drupe_status status = drupe_thread_start(&worker->thread, worker_main, worker, "drupe-worker");
+    worker->started = status == DRUPE_OK;
+    return status;
 }
 
 static drupe_status start_one(void)
 {
-    drupe_status status = drupe_thread_start(&workers[count], worker_main, NULL, "drupe-worker");
+    drupe_status status = start_at(&workers[count]);
     count += status == DRUPE_OK;
     return status;
+}
+
+bool drupe_worker_fault(const drupe_fault *fault)
+{
+    if (fault->owner != workers) return false;
+    struct worker *worker = &workers[fault->index];
+    char what[256];
+    drupe_core_fault_text(fault, what, sizeof what);
+    drupe_error_set_native(
+        DRUPE_E_DEVICE_LOST, NULL, fault->signal, NULL,
+        "The host function faulted: %s. The thread that ran it is given up and another one "
+        "started; the queue works on. Check the pointers that the function was given.",
+        what);
+    worker->job->fail(worker->job);
+    pthread_mutex_lock(&lock);
+    pthread_detach(worker->thread);
+    atomic_store(&worker->busy, 0);
+    /* Without another one those that are left serve. */
+    if (start_at(worker) != DRUPE_OK) worker->job = NULL;
+    pthread_mutex_unlock(&lock);
+    return true;
 }
 
 static drupe_status start_locked(void)
@@ -90,7 +128,9 @@ void drupe_worker_stop(void)
         pthread_cond_broadcast(&some);
     }
     pthread_mutex_unlock(&lock);
-    for (unsigned i = 0; i < ending; i++) pthread_join(workers[i], NULL);
+    for (unsigned i = 0; i < ending; i++) {
+        if (workers[i].started) pthread_join(workers[i].thread, NULL);
+    }
     if (!ending) return;
     pthread_mutex_lock(&lock);
     stopping = false;

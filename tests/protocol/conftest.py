@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import sysconfig
 
@@ -69,3 +71,15 @@ def raw(kernel):
     client = support.Raw(kernel.manager)
     yield client
     client.close()
+
+
+@pytest.fixture(scope="session")
+def faults(tmp_path_factory):
+    """The start of a cell that has tests/protocol/faults.c as the library `C`."""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("needs a C compiler")
+    library = tmp_path_factory.mktemp("faults") / "faults.so"
+    source = os.path.join(os.path.dirname(__file__), "faults.c")
+    subprocess.run([*compiler.split(), "-shared", "-fPIC", "-O1", "-w", "-o", str(library), source, "-lpthread"], check=True)
+    return "import ctypes, os, signal, sys, threading, time\nC = ctypes.CDLL(%r)\n" % str(library)

@@ -1,7 +1,6 @@
 """A crash is reported in the cell that it ended, and the process dies by its signal all the same."""
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,21 +9,7 @@ import time
 import pytest
 import support
 
-COMPILER = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the handlers are for Linux")
-
-
-@pytest.fixture(scope="session")
-def faults(tmp_path_factory):
-    """The start of a cell that has tests/protocol/faults.c as the library `C`."""
-    if not COMPILER:
-        pytest.skip("needs a C compiler")
-    library = tmp_path_factory.mktemp("faults") / "faults.so"
-    source = os.path.join(os.path.dirname(__file__), "faults.c")
-    subprocess.run([*COMPILER.split(), "-shared", "-fPIC", "-O1", "-w", "-o", str(library), source, "-lpthread"], check=True)
-    return "import ctypes, os, signal, sys, threading, time\nC = ctypes.CDLL(%r)\n" % str(library)
-
 
 LINK = """
 from drupe import _jkernel

@@ -67,3 +67,16 @@ def test_a_kernel_of_the_host_device(fresh, wait):
         assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
         assert "SIGSEGV at address 0x" in run.reply["evalue"] and "works on" in run.reply["evalue"]
         assert fresh.run("print(variable, int(da.arange(1000, device='host').sum()))").text() == "7 499500\n"
+
+
+@pytest.mark.parametrize("name", ["host", "opencl:cpu"])
+def test_a_host_task_in_c(fresh, faults, name):
+    """On `host` a worker of the device runs it, elsewhere one of the engine."""
+    if fresh.run(f"import drupe; assert drupe.devices({name!r})", timeout=60).status != "ok":
+        pytest.skip(f"no device {name} on this machine")
+    assert fresh.run(faults + f"import drupe\nqueue = drupe.Queue({name!r})\nvariable = 7").status == "ok"
+    for function, text in (("fault_null", "SIGSEGV at address 0x10"), ("fault_illegal", "SIGILL")):
+        run = fresh.run(f"queue.host_task(C.{function}).wait()", timeout=60)
+        assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
+        assert text in run.reply["evalue"] and f"'{function}'" in run.reply["evalue"]
+        assert fresh.run("event = queue.barrier(); event.wait(); print(variable, event.done)").text() == "7 True\n"
