@@ -484,6 +484,7 @@ struct drupe_work {
     void *dst;       /* or the memory that a hint is about */
     const void *src; /* COPY: the source; FILL: the pattern */
     size_t bytes, pattern_size;
+    bool to_host, from_host; /* COPY: that end is plain host memory */
     uint32_t advice;
     drupe_host_fn fn;
     void *user;
@@ -507,6 +508,7 @@ struct drupe_flight {
     drupe_brief brief;
     bool held;
     bool fallible;    /* may fail for a reason that core knows: what follows must wait for it by name */
+    bool early;       /* the driver may read its source at once: see launch.c */
     drupe_keep *refs; /* dropped when it is over */
     size_t nrefs, refs_capacity;
     drupe_keep refs_inline[DRUPE_FLIGHT_REFS];
@@ -543,6 +545,7 @@ struct drupe_queue {
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
     drupe_event *guard; /* the last fallible submission that is not known to be over; its flight keeps it */
+    drupe_event *fetch; /* of an in-order queue: the last copy to plain host memory; its flight keeps it */
     drupe_event
         *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
     drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */

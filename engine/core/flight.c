@@ -41,7 +41,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->label = "work";
     fresh->site = fresh->cell_number = 0;
     fresh->brief.kind = DRUPE_WORK_BARRIER;
-    fresh->held = fresh->fallible = false;
+    fresh->held = fresh->fallible = fresh->early = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
     fresh->marker = NULL;
@@ -186,6 +186,7 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
     uint64_t now = drupe_ticks();
     for (drupe_flight *flight = list;; flight = flight->next) {
         if (flight->event && flight->event == queue->guard) queue->guard = NULL;
+        if (flight->event && flight->event == queue->fetch) queue->fetch = NULL;
         if (!flight->event) drupe_trace_end_at(flight->number, DRUPE_TRACE_PASSED, now);
         queue->flights--;
         if (flight == cut) break;

@@ -6,7 +6,11 @@
  * Failure on one queue. Drivers do not stop a queue because one of its commands failed. Core knows which
  * submissions can fail for a reason of its own making (they wait for another queue, or run a host function):
  * the last of these not known to be over is the queue's guard, and everything launched behind it waits for it
- * by name, so that the rule for waits covers the rule for queues. */
+ * by name, so that the rule for waits covers the rule for queues.
+ *
+ * Copies from plain host memory. A GPU's driver may read a small source when the copy is queued, whatever the
+ * copy waits for (NVIDIA's does, up to 64 KiB). What stands before such a copy may be what writes the source,
+ * so it is launched when its waits, and the queue's last copy to plain host memory, are over. */
 #include "core/check.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -34,7 +38,7 @@ drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight 
         drupe_phase phase = drupe_event_settled(wait);
         if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
         if (phase == DRUPE_PHASE_COMPLETE) continue;
-        bool native = phase == DRUPE_PHASE_NATIVE && wait->queue->context == queue->context;
+        bool native = phase == DRUPE_PHASE_NATIVE && wait->queue->context == queue->context && !flight->early;
         if (!native) readiness = DRUPE_BLOCKED;
     }
     return readiness;
@@ -238,6 +242,17 @@ static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
     return drupe_queue_standing(queue, flight->number);
 }
 
+static bool leaves_host_early(const drupe_queue *queue, const drupe_work *work)
+{
+    return work->kind == DRUPE_WORK_COPY && work->from_host && queue->device->type != DRUPE_DEVICE_CPU;
+}
+
+/* Whether copies from plain host memory behind this work have to wait for it. */
+static bool fetches(const drupe_queue *queue, const drupe_work *work)
+{
+    return work->kind == DRUPE_WORK_COPY && work->to_host && queue->device->type != DRUPE_DEVICE_CPU;
+}
+
 /* Appends the flight unless it is over already: then `*over` is set and the caller drops it. */
 static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work, bool *over)
 {
@@ -249,6 +264,7 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
         drupe_cause_release(cause);
         return DRUPE_OK;
     }
+    if (flight->early && queue->fetch) drupe_flight_add_wait(flight, queue->fetch);
     if (queue->held || drupe_work_emulated(queue, work) || drupe_flight_ready(queue, flight) != DRUPE_READY) {
         DRUPE_TRY(drupe_flight_hold(queue, flight, work));
         if (!queue->held) queue->held = flight;
@@ -256,6 +272,7 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
         DRUPE_TRY(drupe_flight_launch(queue, flight, work));
     }
     drupe_flight_append(queue, flight);
+    if (fetches(queue, work)) queue->fetch = flight->event;
     *over = false;
     return DRUPE_OK;
 }
@@ -266,12 +283,14 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     drupe_queue *queue = ticket->queue;
     bool unordered = drupe_queue_unordered(queue);
     *over = true;
-    /* One wait more than named: for the guard. */
-    DRUPE_TRY(drupe_flight_load(flight, ticket, unordered ? drupe_unordered_waits(queue, work) : 1));
+    /* More waits than named: for the guard and the last fetch. */
+    DRUPE_TRY(drupe_flight_load(flight, ticket, unordered ? drupe_unordered_waits(queue, work) : 2));
+    flight->early = leaves_host_early(queue, work);
     drupe_brief_take(&flight->brief, work);
     if (drupe_check_on()) DRUPE_TRY(drupe_check_submission(ticket, flight, work));
     drupe_trace_begin(queue, flight, work, ticket->bytes);
-    if (unordered || event || wants_event(queue, ticket)) DRUPE_TRY(attach_event(queue, flight));
+    if (unordered || event || wants_event(queue, ticket) || fetches(queue, work))
+        DRUPE_TRY(attach_event(queue, flight));
     if (unordered)
         DRUPE_TRY(drupe_unordered_place(queue, flight, work, over));
     else

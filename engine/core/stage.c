@@ -54,13 +54,17 @@ static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_wo
     return DRUPE_OK;
 }
 
+/* `used`: the end that is not plain host memory. */
 static drupe_status copy_step(struct stage *stage, drupe_queue *queue, void *dst, const void *src,
                               size_t bytes, drupe_memory *used)
 {
     drupe_refs refs;
     drupe_refs_init(&refs);
-    if (used) DRUPE_TRY(drupe_refs_add(&refs, drupe_memory_retain(used), drupe_memory_unref));
+    DRUPE_TRY(drupe_refs_add(&refs, drupe_memory_retain(used), drupe_memory_unref));
     drupe_work work = {.kind = DRUPE_WORK_COPY, .dst = dst, .src = src, .bytes = bytes};
+    uintptr_t offset = (uintptr_t)dst - (uintptr_t)drupe_memory_pointer(used);
+    work.from_host = offset < drupe_memory_size(used);
+    work.to_host = !work.from_host;
     return step(stage, queue, &work, &refs);
 }
 
@@ -115,7 +119,8 @@ static drupe_status run_steps(struct stage *stage, const drupe_place *dst, const
         return last_step(stage, &barrier);
     }
     if (!stage->bounce) return last_step(stage, &barrier);
-    drupe_work copy = {.kind = DRUPE_WORK_COPY, .dst = dst->pointer, .src = middle, .bytes = bytes};
+    drupe_work copy = {
+        .kind = DRUPE_WORK_COPY, .dst = dst->pointer, .src = middle, .bytes = bytes, .from_host = true};
     return last_step(stage, &copy);
 }
 

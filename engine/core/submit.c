@@ -328,7 +328,7 @@ static bool overlap(const void *a, const void *b, size_t bytes)
     return first < second ? second - first < bytes : first - second < bytes;
 }
 
-static drupe_status submit_copy(const drupe_submission *s, const drupe_work *work, drupe_refs *refs,
+static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, drupe_refs *refs,
                                 drupe_event **event)
 {
     drupe_place to, from;
@@ -338,6 +338,8 @@ static drupe_status submit_copy(const drupe_submission *s, const drupe_work *wor
         return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
                                work->bytes);
     }
+    work->to_host = !to.memory || to.memory->context != s->queue->context;
+    work->from_host = !from.memory || from.memory->context != s->queue->context;
     if (drupe_loss_readable(&to, &from))
         return drupe_loss_copy(s->queue, work->dst, work->src, work->bytes, event);
     drupe_passage *passage = drupe_pinned_open(s->queue, &to, &from, work->bytes);

@@ -317,10 +317,45 @@ static void fill_refused(struct suite *suite)
     drupe_memory_release(m);
 }
 
+/* A copy to host memory and one from there, queued without a wait between: by the queue's order, and by
+ * events. */
+static void through_host(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    enum { N = 500 };
+    drupe_queue *queues[2] = {b->queue, NULL};
+    OK(drupe_queue_open(b->context, b->device, DRUPE_QUEUE_DEFAULT, &queues[1]));
+    drupe_memory *one = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_memory *two = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    uint64_t host[N];
+    for (uint64_t round = 0; round < 20; round++) {
+        drupe_submission s = {.queue = b->queue};
+        drupe_event *fetched, *stored;
+        memset(host, 0xee, sizeof host);
+        fill_u64(b->queue, one, round, N);
+        OK(submit_mad(b, b->queue, one, one, N, 3, 1, NULL, 0, NULL));
+        OK(drupe_submit_copy(&s, host, drupe_memory_pointer(one), N * 8, &fetched));
+        if (round % 2) {
+            s.queue = queues[1];
+            s.waits = &fetched;
+            s.nwaits = 1;
+        }
+        OK(drupe_submit_copy(&s, drupe_memory_pointer(two), host, N * 8, &stored));
+        OK(drupe_event_wait(stored, DRUPE_FOREVER));
+        drupe_event_release(fetched);
+        drupe_event_release(stored);
+        expect_u64(b->queue, two, 3 * round + 1, N);
+    }
+    drupe_memory_release(one);
+    drupe_memory_release(two);
+    drupe_queue_release(queues[1]);
+}
+
 const conformance_case cases_copy[] = {
     {"copy_in_context", in_context},
     {"copy_between_contexts", between_contexts},
     {"copy_between_backends", between_backends},
+    {"copy_through_host", through_host},
     {"staged_round_trip", staged_round_trip},
     {"staged_order_contexts", staged_order_contexts},
     {"staged_order_backends", staged_order_backends},

@@ -19,6 +19,7 @@
  */
 #include "shim.h"
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,12 +232,27 @@ EXPORT cl_int clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index, const vo
     return SHIM_REAL(clSetKernelArgSVMPointer)(kernel, index, pointer);
 }
 
+/* As NVIDIA's driver does: a small piece of plain host memory is read when the copy is queued, whatever it
+ * waits for. */
+static const void *read_now(const void *src, size_t size)
+{
+    static _Atomic(void *) kept[1024];
+    static _Atomic(unsigned) next;
+    if (size > 65536) return src;
+    void *copy = malloc(size);
+    if (!copy) abort();
+    memcpy(copy, src, size);
+    free(atomic_exchange(&kept[atomic_fetch_add(&next, 1) % 1024], copy));
+    return copy;
+}
+
 EXPORT cl_int clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void *dst, const void *src,
                                  size_t size, cl_uint count, const cl_event *waits, cl_event *event)
 {
     if (shim_word("far")) {
         dst = shim_far_near(dst);
-        src = shim_far_near(src);
+        const void *near = shim_far_near(src);
+        src = near == src ? read_now(src, size) : near;
     }
     return SHIM_REAL(clEnqueueSVMMemcpy)(queue, blocking, dst, src, size, count, waits, event);
 }
