@@ -51,6 +51,7 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
         if (cancel) cancel(queue);
     }
     pthread_mutex_unlock(&queue->lock);
+    if (*given_up) drupe_core_note("cancelled: %zu submissions of queue %u", *given_up, queue->number);
     drupe_hold_kick();
     return DRUPE_OK;
 }

@@ -98,6 +98,8 @@ bool drupe_object_release(void *object);
 void *drupe_core_cell(void);
 void drupe_core_cell_release(void *cell);
 void *drupe_core_cell_share(void *cell); /* another reference, or NULL when the observer gives none */
+/* A line for the observer's log. */
+void drupe_core_note(const char *format, ...) DRUPE_PRINTF(1, 2);
 /* Whether the observer has shown this failure. */
 bool drupe_core_failed(const drupe_failure *failure);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */

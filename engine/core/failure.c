@@ -91,6 +91,9 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
         flight->cell = NULL;
     }
     cause->queue = queue;
+    drupe_core_note("failure: '%s' on %s, submission %llu, cell %u: %s: %s", cause->what.label,
+                    cause->what.device, (unsigned long long)submission, cause->what.cell_number,
+                    drupe_status_name(error->status), error->text);
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
     if (last)

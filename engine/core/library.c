@@ -3,6 +3,7 @@
  * Closing is best effort on purpose: a backend that still has objects stays loaded, so that what the caller
  * holds keeps working and its release finds everything it needs. */
 #include "core/cache.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,8 @@ drupe_status drupe_slot_load(drupe_slot *slot)
     } else if (!atomic_load(&slot->loaded)) {
         status = slot_load_locked(slot);
         slot->failed = status != DRUPE_OK;
+        drupe_core_note("backend %s: %s", slot->backend->name,
+                        slot->failed ? drupe_error_last()->text : "opened");
         if (slot->failed)
             slot->error = *drupe_error_last();
         else
@@ -278,6 +281,18 @@ bool drupe_core_failed(const drupe_failure *failure)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
     return seen && seen->failed && seen->failed(failure);
+}
+
+void drupe_core_note(const char *format, ...)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (!seen || !seen->log) return;
+    char line[1400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    seen->log(line);
 }
 
 uint32_t drupe_core_cell_number(void *cell)

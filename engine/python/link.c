@@ -10,9 +10,12 @@
 #include "objects.h"
 #include "site.h"
 #include "wait.h"
+#include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CLOSE_NS      UINT64_C(1000000000)
@@ -170,6 +173,32 @@ static size_t crash_notes(char *text, size_t size)
     return drupe_trace_text(text, size, CRASH_RECORDS);
 }
 
+/* --- The log of programs without the kernel, which has its own ----------------------------------------- */
+
+static int log_file = -1;
+
+static void log_open(void)
+{
+    const char *path = getenv("DRUPE_LOG");
+    if (path != NULL && path[0] != '\0')
+        log_file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* One write a line, so that threads and processes do not mix. */
+static void log_line(const char *line)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char text[1500], date[32];
+    struct tm parts;
+    time_t now = time(NULL);
+    pthread_once(&once, log_open);
+    if (log_file < 0 || gmtime_r(&now, &parts) == NULL) return;
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    PyOS_snprintf(text, sizeof text, "%s [%ld] %s\n", date, (long)getpid(), line);
+    /* A log that cannot be written is no reason to fail. */
+    if (write(log_file, text, strlen(text)) < 0) return;
+}
+
 /* --- Joining ------------------------------------------------------------------------------------------- */
 
 /* What this notebook used the last time is opened in advance, under the name that its server gave the
@@ -186,8 +215,10 @@ static void warm_start(void)
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
     (void)state;
-    static drupe_observer observer = {
-        .site = drupe_py_site_ask, .site_line = drupe_py_site_line, .site_text = drupe_py_site_text};
+    static drupe_observer observer = {.log = log_line,
+                                      .site = drupe_py_site_ask,
+                                      .site_line = drupe_py_site_line,
+                                      .site_text = drupe_py_site_text};
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();
@@ -215,6 +246,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_py_site_link(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
+    if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;
     if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_late;
     drupe_library_observe(&observer);
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);

@@ -246,3 +246,21 @@ def test_a_handler_goes_with_its_queue():
     queue.on_error = handler
     del queue
     assert sys.getrefcount(handler) == count
+
+
+def test_the_log(fresh, tmp_path):
+    log = tmp_path / "log"
+    result = fresh("""
+import drupe
+from drupe import _engine
+queue = drupe.Queue("host")
+try:
+    _engine._task(queue, 0, "noted").wait()
+except drupe.DeviceError:
+    pass
+""", DRUPE_LOG=str(log))
+    assert result.returncode == 0 and result.stderr == ""
+    opened, failed = log.read_text().splitlines()
+    assert opened.endswith("backend host: opened")
+    assert "failure: 'task' on host:cpu:0, submission 1, " in failed and failed.endswith("noted")
+    assert log.stat().st_mode & 0o777 == 0o600

@@ -170,6 +170,9 @@ typedef struct drupe_observer {
      * a cell; both references may be released on any thread then. */
     bool (*failed)(const struct drupe_failure *failure);
     void *(*cell_share)(void *cell);
+    /* A line about what the engine does (libraries opened, failures), for a log. Any thread; locks are held.
+     */
+    void (*log)(const char *line);
 } drupe_observer;
 DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 
