@@ -375,50 +375,6 @@ struct drupe_kernel {
     char *name;
 };
 
-/* --- failure.c ------------------------------------------------------------------------------------------ */
-
-/* The first cause of one or more failures. */
-struct drupe_cause {
-    _Atomic(uint32_t) references;
-    _Atomic(bool) reported;
-    drupe_failure what;
-    const drupe_queue *queue; /* where it happened; compared, never followed */
-    uint64_t reported_at;     /* the latest submission then; failure lock */
-    drupe_cause *next;        /* in the list of the unreported, or of those that wait to be freed */
-};
-
-/* A new cause, in the list of the unreported. `flight` (NULL: unknown) gives its label, site and cell away.
- * `queue` NULL: it happened on none. Never NULL: without memory, a shared one. */
-drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
-                             uint64_t submission);
-drupe_cause *drupe_cause_retain(drupe_cause *cause);
-/* May be called on any thread: cells are released by drupe_cause_bury(). */
-void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
-/* Release the cells of causes that are gone. Only where the caller's references may be dropped. */
-void drupe_cause_bury(void);
-void drupe_cause_report(drupe_cause *cause);
-/* Whether it counts for submission `number`: it is unreported, or was reported after that was made. */
-bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue);
-/* Fill `failure` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`; `flight` may be NULL. */
-void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
-                           drupe_failure *failure);
-
-/* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does. */
-void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
-/* The failure that submission `number` stands behind, retained, or NULL: one that is unreported, or that was
- * reported after the submission. */
-drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number);
-/* The queue's unreported cause, retained, or NULL. */
-drupe_cause *drupe_queue_trouble(drupe_queue *queue);
-/* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
-drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
-/* Offer the failures that were not told yet to the observer. Any thread. */
-void drupe_failures_offer(void);
-/* late.c: end its thread. */
-void drupe_late_stop(void);
-/* Forget all causes, for drupe_library_close(). */
-void drupe_failures_clear(void);
-
 /* --- event.c -------------------------------------------------------------------------------------------- */
 
 typedef enum drupe_phase {
