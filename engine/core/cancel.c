@@ -38,20 +38,13 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The work of an out-of-order queue cannot be cancelled.");
     }
     drupe_queue_settle(queue);
-    const drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "The queue's work was cancelled."};
     pthread_mutex_lock(&queue->lock);
     void (*cancel)(drupe_queue *) = queue->slot->backend->queue_cancel;
     uint64_t from = survey(queue, cancel != NULL, left, given_up);
-    if (*given_up) {
-        drupe_cause *cause = drupe_cause_new(&error, NULL, queue, from);
-        /* Before its report: an older failure that is unreported keeps its place. */
-        drupe_queue_blame(queue, cause, from);
-        drupe_cause_report(cause);
-        drupe_cause_release(cause);
-        if (cancel) cancel(queue);
-    }
+    drupe_status status = *given_up ? drupe_queue_give_up(queue, from) : DRUPE_OK;
+    if (status == DRUPE_OK && *given_up && cancel) cancel(queue);
     pthread_mutex_unlock(&queue->lock);
     if (*given_up) drupe_core_note("cancelled: %zu submissions of queue %u", *given_up, queue->number);
     drupe_hold_kick();
-    return DRUPE_OK;
+    return status;
 }

@@ -75,15 +75,13 @@ static void release_list(drupe_cause *list)
     }
 }
 
-drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
-                             uint64_t submission)
+/* With one reference, and in no list; NULL without memory. `flight` gives its cell away. */
+static drupe_cause *cause_make(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
+                               uint64_t submission)
 {
     drupe_cause *cause = calloc(1, sizeof *cause);
-    if (!cause) {
-        atomic_store(&no_memory.reported, false);
-        return drupe_cause_retain(&no_memory);
-    }
-    atomic_init(&cause->references, 2);
+    if (!cause) return NULL;
+    atomic_init(&cause->references, 1);
     drupe_failure_describe(&cause->what, error, queue, flight);
     cause->what.submission = submission;
     if (flight) {
@@ -91,19 +89,44 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
         flight->cell = NULL;
     }
     cause->queue = queue;
+    return cause;
+}
+
+drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
+                             uint64_t submission)
+{
+    drupe_cause *cause = cause_make(error, flight, queue, submission);
+    if (!cause) {
+        atomic_store(&no_memory.reported, false);
+        return drupe_cause_retain(&no_memory);
+    }
     drupe_core_note("failure: '%s' on %s, submission %llu, cell %u: %s: %s", cause->what.label,
                     cause->what.device, (unsigned long long)submission, cause->what.cell_number,
                     drupe_status_name(error->status), error->text);
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
     if (last)
-        last->next = cause;
+        last->next = drupe_cause_retain(cause);
     else
-        first = cause;
+        first = drupe_cause_retain(cause);
     last = cause;
     pthread_mutex_unlock(&lock);
     release_list(stale);
     return cause;
+}
+
+drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from)
+{
+    const drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "The queue's work was cancelled."};
+    drupe_flight fate = {.label = "cancelled work"};
+    drupe_cause *cause = cause_make(&error, &fate, queue, from);
+    if (!cause) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to cancel the work of a queue.");
+    cause->cancels = true;
+    /* Before its report: an older failure that is unreported keeps its place. */
+    drupe_queue_blame(queue, cause, from);
+    drupe_cause_report(cause);
+    drupe_cause_release(cause);
+    return DRUPE_OK;
 }
 
 static void report_locked(drupe_cause *cause)
@@ -132,7 +155,7 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
         snprintf(where, sizeof where, " on %s (submission %llu)", cause->what.device,
                  (unsigned long long)cause->what.submission);
     }
-    if (cause->what.error.status == DRUPE_E_CANCELLED) {
+    if (cause->cancels && cause->queue == queue) {
         failure->error.status = DRUPE_E_CANCELLED;
         snprintf(failure->error.text, sizeof failure->error.text,
                  "'%s' on %s was cancelled before it started.", failure->label, queue->device->filter);

@@ -37,6 +37,7 @@ void drupe_queue_flush_locked(drupe_queue *queue);
 struct drupe_cause {
     _Atomic(uint32_t) references;
     _Atomic(bool) reported;
+    bool cancels; /* it is no failure: drupe_queue_cancel() gave up what stands behind it on its queue */
     drupe_failure what;
     const drupe_queue *queue; /* where it happened; compared, never followed */
     uint64_t reported_at;     /* the latest submission then; failure lock */
@@ -61,6 +62,8 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
 
 /* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does. */
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
+/* What was submitted after `from` is cancelled; needs the queue's lock. */
+drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_CHECK;
 /* The failure that submission `number` stands behind, retained, or NULL: one that is unreported, or that was
  * reported after the submission. */
 drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number);
