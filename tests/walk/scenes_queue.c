@@ -181,6 +181,40 @@ static drupe_status watched(struct walker *w)
     return DRUPE_OK;
 }
 
+/* Work of the caller's own, with its place on the queue. */
+static drupe_status turns(struct walker *w)
+{
+    drupe_event *come = NULL;
+    void *user;
+    GO(walk_open(w));
+    GO(drupe_watch_open(NULL, NULL, &w->watch));
+    drupe_submission s = {.queue = w->queue};
+    GO(drupe_submit_turn(&s, &w->turn));
+    GO(drupe_submit_barrier(&s, &w->events[0]));
+    GO(drupe_watch_turn(w->watch, w->turn, w));
+    for (int i = 0; i < 100000 && drupe_watch_count(w->watch) && !come; i++) {
+        if (!drupe_watch_take(w->watch, &come, &user)) drupe_queue_collect(w->queue);
+    }
+    drupe_event_release(come);
+    GO(drupe_event_finish(w->turn, NULL));
+    GO(drupe_event_wait(w->events[0], LONG));
+    return DRUPE_OK;
+}
+
+static drupe_status cancelled(struct walker *w)
+{
+    size_t left, given_up;
+    GO(walk_open_memory(w));
+    GO(drupe_event_open(NULL, 0, &w->events[0]));
+    drupe_submission s = {.queue = w->queue, .waits = w->events, .nwaits = 1};
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "x", 1, 64, &w->events[1]));
+    GO(drupe_queue_cancel(w->queue, &left, &given_up));
+    GO(drupe_event_finish(w->events[0], NULL));
+    REFUSED(drupe_event_wait(w->events[1], LONG), DRUPE_E_CANCELLED);
+    GO(drupe_queue_wait(w->queue, LONG));
+    return DRUPE_OK;
+}
+
 static bool accept(const drupe_failure *failure, void *user)
 {
     (void)user;
@@ -210,4 +244,6 @@ const walk_scene walk_queue_scenes[] = {{"queues", open_all, false},
                                         {"out of order", out_of_order, false},
                                         {"watched", watched, false},
                                         {"told", told, false},
+                                        {"turns", turns, false},
+                                        {"cancelled", cancelled, false},
                                         {NULL, NULL, false}};

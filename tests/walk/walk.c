@@ -123,7 +123,11 @@ static void empty(struct walker *w)
             drupe_event_finish(w->events[i], NULL) != DRUPE_OK)
             defect("an event cannot be finished: %s", drupe_error_last()->text);
     }
+    const drupe_error given_up = {.status = DRUPE_E_CANCELLED, .text = "The scene has ended."};
+    if (w->turn && drupe_event_finish(w->turn, &given_up) != DRUPE_OK)
+        defect("a turn cannot be finished: %s", drupe_error_last()->text);
     drupe_watch_close(w->watch, NULL);
+    drupe_event_release(w->turn);
     if (w->checked) drupe_check_end();
     drupe_queue_release(w->queue);
     drupe_queue_release(w->aside);
@@ -160,7 +164,8 @@ static uint64_t play(const struct walker *stage, const walk_scene *scene)
     drupe_device_use uses[8];
     drupe_library_settle(LONG);
     for (size_t i = drupe_device_uses(uses, COUNT(uses)); i-- > 0;) {
-        if (uses[i].used) defect("%llu bytes of %s are left", (unsigned long long)uses[i].used, uses[i].filter);
+        if (uses[i].used)
+            defect("%llu bytes of %s are left", (unsigned long long)uses[i].used, uses[i].filter);
     }
     size_t left = drupe_library_close(LONG);
     if (left) defect("%zu objects are left", left);

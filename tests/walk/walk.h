@@ -32,6 +32,7 @@ struct walker {
     drupe_array arrays[6];
     void *bytes[4]; /* malloc'ed */
     drupe_watch *watch;
+    drupe_event *turn;     /* of drupe_submit_turn() */
     bool checked;          /* drupe_check_begin() was called */
     drupe_status expected; /* a failure that belongs to the scene */
 };
