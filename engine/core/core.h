@@ -201,10 +201,6 @@ static inline bool drupe_device_silent(const drupe_device *device)
 }
 /* DRUPE_OK, or the error of a lost device. */
 drupe_status drupe_loss_check(const drupe_device *device) DRUPE_MUST_CHECK;
-/* The labels of what the device may have been at: the first unfinished submission of each of its queues. */
-void drupe_loss_suspects(const drupe_device *device, char *text, size_t size);
-/* End the thread that serves faults; it starts again with the next adopted thread. */
-void drupe_contain_stop(void);
 
 /* --- filter.c, path.c ----------------------------------------------------------------------------------- */
 

@@ -201,6 +201,13 @@ drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
 void drupe_worker_post(drupe_job *job);
 /* A worker faulted in its job, which fails. False when it was none of these. */
 bool drupe_worker_fault(const drupe_fault *fault);
+
+/* --- lost.c, contain.c ---------------------------------------------------------------------------------- */
+
+/* The labels of what the device may have been at: the first unfinished submission of each of its queues. */
+void drupe_loss_suspects(const drupe_device *device, char *text, size_t size);
+/* End the thread that serves faults; it starts again with the next adopted thread. */
+void drupe_contain_stop(void);
 /* End the threads, unless jobs are left. */
 void drupe_worker_stop(void);
 
