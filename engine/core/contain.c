@@ -7,7 +7,6 @@
  * A driver's threads are those that were not there before it was called. Thread ids are used again, so a
  * thread is known by its id and the time of its start. */
 #include "core/core.h"
-#include "core/steps.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
