@@ -363,6 +363,9 @@ static PyMethodDef queue_methods[] = {
                "--\n\nThe same as submit(), which does not wait either.")},
     {"submit_barrier", FAST(drupe_py_queue_barrier),
      PyDoc_STR("submit_barrier($self, wait_for=())\n--\n\nThe same as barrier().")},
+    {"_submit_keep_args_alive", FAST(drupe_py_queue_keep_alive),
+     PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
+               "Keep an object alive until the events are over; gives an Event for that.")},
     {"host_task", FAST(queue_host_task),
      PyDoc_STR(
          "host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"

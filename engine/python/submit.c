@@ -399,6 +399,37 @@ PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize
     return event_or_none(state, status == DRUPE_OK, event);
 }
 
+PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "_submit_keep_args_alive", 2, 2, 2, {DRUPE_PY_NAME_args, DRUPE_PY_NAME_dEvents}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[2];
+    drupe_py_waits waits;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_waits_arg(state, given[1], &waits))
+        return NULL;
+    drupe_event *event = NULL;
+    drupe_py_hold *hold = drupe_py_hold_new();
+    drupe_status status = DRUPE_OK;
+    if (hold != NULL) {
+        hold->owner = Py_NewRef(given[0]);
+        drupe_keep keep = drupe_py_hold_keep(hold);
+        drupe_submission submission = {.queue = queue_of(self),
+                                       .waits = waits.events,
+                                       .nwaits = waits.count,
+                                       .keeps = &keep,
+                                       .nkeeps = 1,
+                                       .label = "keep_alive"};
+        drupe_py_hold_watch(queue_of(self));
+        status = drupe_submit_copy(&submission, NULL, NULL, 0, &event);
+        if (status != DRUPE_OK) drupe_py_raise_on(state, queue_of(self));
+    }
+    drupe_py_waits_clear(&waits);
+    return event_or_none(state, hold != NULL && status == DRUPE_OK, event);
+}
+
 PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const drupe_py_signature signature = {"submit",

@@ -12,9 +12,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define SLICE_FIRST_NS UINT64_C(1000000)
-#define SLICE_NS       UINT64_C(20000000)
-#define WATCHED_MAX    16
+#define SLICE_FIRST_NS  UINT64_C(1000000)
+#define SLICE_NOTICE_NS UINT64_C(200000) /* while Python itself may have something to do */
+#define SLICE_NS        UINT64_C(20000000)
+#define WATCHED_MAX     16
 
 static _Atomic(drupe_py_hold *) deferred;
 static atomic_bool engine_used;
@@ -179,7 +180,7 @@ static void interrupt_explain(drupe_queue *queue)
 static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_fn wait, void *object,
                                 uint64_t timeout_ns)
 {
-    uint64_t slice = SLICE_FIRST_NS;
+    uint64_t slice = drupe_py_notices_any() ? SLICE_NOTICE_NS : SLICE_FIRST_NS;
     drupe_status status = wait(object, 0);
     while (status == DRUPE_E_TIMEOUT && timeout_ns > 0) {
         uint64_t now = slice < timeout_ns ? slice : timeout_ns;
@@ -188,7 +189,7 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
         status = wait(object, now);
         PyEval_RestoreThread(thread);
         /* Work that Python does itself may be what is waited for. */
-        slice = drupe_py_notices_any() ? SLICE_FIRST_NS : SLICE_NS;
+        slice = drupe_py_notices_any() ? SLICE_NOTICE_NS : SLICE_NS;
         if (status == DRUPE_E_TIMEOUT && (interrupted(state) || drupe_py_notices_run() < 0)) {
             interrupt_explain(queue);
             return DRUPE_E_TIMEOUT;

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextvars
 import ctypes
 import gc
+import sys
 import threading
 import time
 
@@ -98,6 +99,14 @@ def test_names_of_dpctl(device):
     queue.mem_advise(two, 64, 0).wait()
     queue.submit_barrier([queue.barrier()]).wait()
     queue.copy_async(two, one).wait()
+    kept = bytearray(8)
+    slow = _engine._task(drupe.Queue(device), 0.05)
+    count = sys.getrefcount(kept)
+    event = queue._submit_keep_args_alive(kept, [slow])
+    assert sys.getrefcount(kept) == count + 1
+    event.wait(LONG)
+    queue.wait()
+    until(lambda: sys.getrefcount(kept) == count)
     for wrong in (lambda: queue.memset(two, 256), lambda: queue.prefetch(two, 65), lambda: queue.memcpy(two, one, 65),
                   lambda: queue.prefetch(bytearray(8)), lambda: queue.mem_advise(two, 8, -1)):
         with pytest.raises((ValueError, OverflowError)):
@@ -159,8 +168,6 @@ def test_callback_runs_while_the_main_thread_waits_for_it(queue):
 
 
 def test_callback_of_failed_work_and_failing_callback(queue, monkeypatch):
-    import sys
-
     told, seen = [], []
     monkeypatch.setattr(sys, "unraisablehook", lambda info: told.append(info.exc_value))
     event = _engine._task(queue, 0.01, "broken")
