@@ -3,7 +3,7 @@
  * It is one more first cause, reported from the beginning: what stands behind it is doomed by the rule for
  * failures, what is submitted afterwards runs. How far it reaches depends on the backend. One that can cancel
  * loses everything behind what it is at; a driver that cannot keeps what it was given, and only what the
- * engine still holds is given up. */
+ * engine still holds is given up, as on every out-of-order queue. */
 #include "core/core.h"
 
 static bool unfinished(const drupe_flight *flight)
@@ -28,15 +28,29 @@ static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size
     return from;
 }
 
+static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *given_up)
+{
+    drupe_cause *cause = NULL;
+    drupe_status status = DRUPE_OK;
+    pthread_mutex_lock(&queue->lock);
+    size_t before = drupe_unordered_pending(queue);
+    if (queue->held) status = drupe_cause_cancelling(queue, 0, &cause);
+    if (cause) drupe_cause_report(cause);
+    for (drupe_flight *flight = queue->held; cause && flight; flight = flight->next)
+        drupe_event_give_up(flight->event, cause);
+    *left = drupe_unordered_pending(queue);
+    *given_up = before - *left;
+    drupe_cause_release(cause);
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
 drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_up)
 {
     *left = *given_up = 0;
     DRUPE_TRY(drupe_core_check());
     if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to cancel the work of.");
-    if (drupe_queue_unordered(queue)) {
-        *left = drupe_queue_pending(queue);
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The work of an out-of-order queue cannot be cancelled.");
-    }
+    if (drupe_queue_unordered(queue)) return cancel_unordered(queue, left, given_up);
     drupe_queue_settle(queue);
     pthread_mutex_lock(&queue->lock);
     void (*cancel)(drupe_queue *) = queue->slot->backend->queue_cancel;

@@ -423,6 +423,8 @@ void drupe_event_complete(drupe_event *event, drupe_phase from);
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
 /* Fail a fresh event that never had a flight. */
 void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe_flight *flight);
+/* Fail an event that is still held for `cause`, without a look at its waits. */
+void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
 /* Have the waiter woken when it is over; harmless when called again. */
 void drupe_event_ask_notify(drupe_event *event);
 
@@ -546,14 +548,6 @@ void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
 drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
 drupe_flight *drupe_flight_reap(drupe_queue *queue);
-
-/* The number of the latest submission of the process. */
-uint64_t drupe_flight_latest(void);
-/* The number of the next one. */
-uint64_t drupe_flight_next(void);
-
-/* Without the lock: drop references and return the records. */
-void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
 
 #include "core/steps.h"
 

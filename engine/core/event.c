@@ -192,6 +192,15 @@ void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
 }
 
+void drupe_event_give_up(drupe_event *event, drupe_cause *cause)
+{
+    if (!leave_phase(event, DRUPE_PHASE_HELD, DRUPE_PHASE_SETTLING)) return;
+    set_dependent(event, drupe_cause_retain(cause), event->flight);
+    drupe_trace_end(event->number, DRUPE_TRACE_CANCELLED);
+    atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
+    tell_others(DRUPE_PHASE_HELD);
+}
+
 /* --- Polling -------------------------------------------------------------------------------------------- */
 
 /* True when the backend says that the event failed; its reason is then the thread's error. */

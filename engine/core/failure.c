@@ -115,13 +115,20 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
     return cause;
 }
 
-drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from)
+drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from, drupe_cause **cause)
 {
     const drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "The queue's work was cancelled."};
     drupe_flight fate = {.label = "cancelled work"};
-    drupe_cause *cause = cause_make(&error, &fate, queue, from);
-    if (!cause) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to cancel the work of a queue.");
-    cause->cancels = true;
+    *cause = cause_make(&error, &fate, queue, from);
+    if (!*cause) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to cancel the work of a queue.");
+    (*cause)->cancels = true;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from)
+{
+    drupe_cause *cause;
+    DRUPE_TRY(drupe_cause_cancelling(queue, from, &cause));
     /* Before its report: an older failure that is unreported keeps its place. */
     drupe_queue_blame(queue, cause, from);
     drupe_cause_report(cause);

@@ -2,6 +2,14 @@
 #ifndef DRUPE_CORE_STEPS_H
 #define DRUPE_CORE_STEPS_H
 
+/* The number of the latest submission of the process. */
+uint64_t drupe_flight_latest(void);
+/* The number of the next one. */
+uint64_t drupe_flight_next(void);
+
+/* Without the lock: drop references and return the records. */
+void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
+
 /* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
 
 /* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
@@ -62,6 +70,9 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
 
 /* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does. */
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
+/* A cause that is no failure: its queue's work from `from` on is cancelled. */
+drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from,
+                                    drupe_cause **cause) DRUPE_MUST_CHECK;
 /* What was submitted after `from` is cancelled; needs the queue's lock. */
 drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_CHECK;
 /* The failure that submission `number` stands behind, retained, or NULL: one that is unreported, or that was

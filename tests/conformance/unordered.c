@@ -188,6 +188,34 @@ static void waits_across_contexts(struct suite *suite)
     gate_destroy(&gate);
 }
 
+static void cancels_what_is_held(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *queue = open_unordered(b);
+    drupe_memory *memory = filled(b, 1);
+    drupe_event *opened, *held, *behind, *free_event, *after;
+    size_t left, given_up;
+    OK(drupe_event_open(NULL, 0, &opened));
+    OK(submit_mad(b, queue, memory, memory, N, 2, 0, &opened, 1, &held));
+    OK(submit_mad(b, queue, memory, memory, N, 3, 0, &held, 1, &behind));
+    OK(submit_mad(b, queue, memory, memory, N, 1, 4, NULL, 0, &free_event));
+    OK(drupe_event_wait(free_event, DRUPE_FOREVER));
+    OK(drupe_queue_cancel(queue, &left, &given_up));
+    assert_int_equal(left, 0);
+    assert_int_equal(given_up, 2);
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    FAILS(drupe_event_wait(held, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    OK(drupe_event_finish(opened, NULL));
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    OK(submit_mad(b, queue, memory, memory, N, 1, 1, NULL, 0, &after));
+    OK(drupe_event_wait(after, DRUPE_FOREVER));
+    expect_u64(b->queue, memory, 6, N);
+    drupe_event *events[] = {opened, held, behind, free_event, after};
+    release_events(events, COUNT(events));
+    drupe_memory_release(memory);
+    drupe_queue_release(queue);
+}
+
 static void count_release(void *object)
 {
     ++*(size_t *)object;
@@ -298,6 +326,7 @@ const conformance_case cases_unordered[] = {
     {"unordered_barrier_behind_old_failure", barrier_behind_old_failure},
     {"unordered_failures_of_their_own", failures_of_their_own},
     {"unordered_waits_across_contexts", waits_across_contexts},
+    {"unordered_cancels_what_is_held", cancels_what_is_held},
     {"unordered_many_are_dropped", many_are_dropped},
     {"host_functions_meet", host_functions_meet},
     {"queue_priorities", priorities},

@@ -63,7 +63,8 @@ DRUPE_API uint32_t drupe_queue_number(const drupe_queue *queue);
 DRUPE_API drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns) DRUPE_MUST_CHECK;
 /* Give up what has not started; it fails with DRUPE_E_CANCELLED, which counts as reported. `*given_up` says
  * how much that was, `*left` how much goes on because it runs or because this backend's driver has it and
- * cannot give it back. What is submitted afterwards runs. DRUPE_E_UNSUPPORTED for an out-of-order queue. */
+ * cannot give it back. What is submitted afterwards runs. Of an out-of-order queue only what the engine
+ * still holds is given up. */
 DRUPE_API drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left,
                                           size_t *given_up) DRUPE_MUST_CHECK;
 /* Drop the references of what has finished. Never blocks on the device. */
