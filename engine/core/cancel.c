@@ -45,6 +45,15 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
     return status;
 }
 
+/* What comes next must not wait for what was given up: the guard is the last one that goes on. */
+static void guard_again(drupe_queue *queue, uint64_t from)
+{
+    queue->guard = NULL;
+    for (const drupe_flight *flight = queue->head; flight && flight->number <= from; flight = flight->next) {
+        if (flight->fallible && !flight->held && unfinished(flight)) queue->guard = flight->event;
+    }
+}
+
 drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_up)
 {
     *left = *given_up = 0;
@@ -56,7 +65,10 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
     void (*cancel)(drupe_queue *) = queue->slot->backend->queue_cancel;
     uint64_t from = survey(queue, cancel != NULL, left, given_up);
     drupe_status status = *given_up ? drupe_queue_give_up(queue, from) : DRUPE_OK;
-    if (status == DRUPE_OK && *given_up && cancel) cancel(queue);
+    if (status == DRUPE_OK && *given_up) {
+        if (cancel) cancel(queue);
+        guard_again(queue, from);
+    }
     pthread_mutex_unlock(&queue->lock);
     if (*given_up) drupe_core_note("cancelled: %zu submissions of queue %u", *given_up, queue->number);
     drupe_hold_kick();

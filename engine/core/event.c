@@ -351,7 +351,8 @@ drupe_status drupe_event_await(drupe_event *event, uint64_t deadline)
 /* What stopped a failed event, or NULL when it failed by itself. */
 static const drupe_failure *cause_of(const drupe_event *event)
 {
-    return event->failure == &event->cause->what ? NULL : &event->cause->what;
+    bool itself = event->failure == &event->cause->what || event->cause->cancels;
+    return itself ? NULL : &event->cause->what;
 }
 
 drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)

@@ -166,13 +166,20 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     return DRUPE_OK;
 }
 
+/* Work that failed, and was reported, while something before it still runs: it marks nothing. */
+static bool is_history(const drupe_queue *queue, const drupe_event *event)
+{
+    return !drupe_queue_unordered(queue) && drupe_event_phase(event) == DRUPE_PHASE_FAILED &&
+           !drupe_cause_dooms(event->cause, UINT64_MAX, queue);
+}
+
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event)
 {
     *event = NULL;
     drupe_flight *last = before ? NULL : queue->tail;
     for (drupe_flight *at = queue->head; before && at != before; at = at->next) last = at;
     if (!last) return DRUPE_OK;
-    if (last->event) {
+    if (last->event && !is_history(queue, last->event)) {
         *event = drupe_event_retain(last->event);
         return DRUPE_OK;
     }

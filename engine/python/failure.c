@@ -76,7 +76,7 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     paper to = {text, size, 0};
     const drupe_error *error = &own->error;
     const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
-    bool dependent = error->status == DRUPE_E_DEPENDENCY;
+    bool dependent = error->status == DRUPE_E_DEPENDENCY || error->status == DRUPE_E_CANCELLED;
     text[0] = '\0';
     if (!own->refused && !dependent) {
         add_name(&to, own);

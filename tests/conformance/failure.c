@@ -349,13 +349,17 @@ static void cancelled(struct suite *suite)
     assert_int_equal(left + given_up, 0);
     drupe_event *runs = submit_gate(b->queue, &gate), *behind;
     while (drupe_event_state_of(runs) != DRUPE_EVENT_RUNNING) {}
-    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+    drupe_event_release(submit_failure(b->queue, "never runs"));
     OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
     OK(drupe_queue_cancel(b->queue, &left, &given_up));
     assert_int_equal(left, 1);
     assert_int_equal(given_up, 2);
     drupe_event *after;
-    OK(submit_mad(b, b->queue, pair.b, pair.b, N, 1, 1, NULL, 0, &after));
+    OK(submit_mad(b, b->queue, pair.b, pair.b, N, 1, 1, NULL, 0, NULL));
+    struct gate second;
+    gate_init(&second);
+    gate_open(&second);
+    after = submit_gate(b->queue, &second);
     gate_open(&gate);
     OK(drupe_event_wait(runs, DRUPE_FOREVER));
     OK(drupe_event_wait(after, DRUPE_FOREVER));
@@ -369,6 +373,7 @@ static void cancelled(struct suite *suite)
     for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
     drop_pair(pair);
     gate_destroy(&gate);
+    gate_destroy(&second);
 }
 
 /* Held work is the engine's own: it is given up whatever the backend can. */
