@@ -33,9 +33,10 @@ drupe_status drupe_args_pack(drupe_program *program, drupe_text *text)
 
 static bool is_sound(const drupe_arg_info *info)
 {
-    return (unsigned)info->kind <= DRUPE_ARG_LOCAL && (unsigned)info->scalar <= DRUPE_SCALAR_F64 &&
-           info->lanes >= 1 && info->lanes <= 16 && memchr(info->name, 0, sizeof info->name) &&
-           memchr(info->type_name, 0, sizeof info->type_name);
+    const unsigned char reads_only = *(const unsigned char *)&info->reads_only;
+    return reads_only <= 1 && (unsigned)info->kind <= DRUPE_ARG_LOCAL &&
+           (unsigned)info->scalar <= DRUPE_SCALAR_F64 && info->lanes >= 1 && info->lanes <= 16 &&
+           memchr(info->name, 0, sizeof info->name) && memchr(info->type_name, 0, sizeof info->type_name);
 }
 
 bool drupe_args_find(drupe_span packed, const char *name, uint32_t nargs, drupe_arg_info *args)

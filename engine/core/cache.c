@@ -5,6 +5,7 @@
  * such a job waits until nothing was submitted for a while, and is dropped when the process ends before that.
  * A job holds a reference to its program; drupe_cache_stop() gives all of them up. */
 #include "core/cache.h"
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static int folder_get(void)
     if (drupe_core_check() != DRUPE_OK) return -1;
     pthread_mutex_lock(&lock);
     settle_locked();
-    int fd = known.on ? dup(folder) : -1;
+    int fd = known.on ? fcntl(folder, F_DUPFD_CLOEXEC, 0) : -1;
     pthread_mutex_unlock(&lock);
     return fd;
 }
@@ -199,11 +200,10 @@ static void make_room(int fd, uint64_t limit)
         if (left && entries[i].used < stale) (void)unlinkat(fd, entries[i].name, 0);
         if (!left) all += entries[i].bytes;
     }
-    for (size_t i = 0; i < nentries && all > limit; i++) {
+    uint64_t most = all > limit ? limit - limit / 8 : limit;
+    for (size_t i = 0; i < nentries && all > most; i++) {
         if (!ends_with(entries[i].name, ".bin") && !ends_with(entries[i].name, ".note")) continue;
-        if (unlinkat(fd, entries[i].name, 0) != 0) continue;
-        all -= entries[i].bytes;
-        if (all <= limit) limit -= limit / 8;
+        if (unlinkat(fd, entries[i].name, 0) == 0) all -= entries[i].bytes;
     }
     drupe_folder_list_free(entries, nentries);
 }

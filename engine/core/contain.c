@@ -75,6 +75,25 @@ static uint64_t start_of(int thread)
     return ticks;
 }
 
+static adopted *find(int thread)
+{
+    for (size_t i = 0; i < MOST_THREADS; i++) {
+        if (atomic_load_explicit(&table[i].thread, memory_order_acquire) == thread) return &table[i];
+    }
+    return NULL;
+}
+
+/* What is known of the thread; an earlier one that had its id is forgotten. */
+static adopted *find_living(int thread)
+{
+    for (adopted *one; (one = find(thread)) != NULL;) {
+        if (!one->started || one->started == start_of(thread)) return one;
+        int expected = thread;
+        atomic_compare_exchange_strong(&one->thread, &expected, FREE);
+    }
+    return NULL;
+}
+
 static void enter(int thread, const void *owner, uint32_t index, const _Atomic(int) *busy)
 {
     for (size_t i = 0; i < MOST_THREADS; i++) {
@@ -87,14 +106,6 @@ static void enter(int thread, const void *owner, uint32_t index, const _Atomic(i
         atomic_store(&table[i].thread, thread);
         return;
     }
-}
-
-static adopted *find(int thread)
-{
-    for (size_t i = 0; i < MOST_THREADS; i++) {
-        if (atomic_load_explicit(&table[i].thread, memory_order_acquire) == thread) return &table[i];
-    }
-    return NULL;
 }
 
 /* A kernel that has used up its stack leaves none for the handler. */
@@ -118,7 +129,9 @@ static void watcher_start(void);
 
 void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy)
 {
+    adopted *before = find_living(thread_id());
     stack_open();
+    if (before) atomic_store(&before->thread, FREE);
     enter(thread_id(), owner, index, busy);
     watcher_start();
 }
@@ -204,7 +217,7 @@ void drupe_core_adoption_end(drupe_threads *before, const void *owner)
 {
     drupe_threads *after = before ? list_threads() : NULL;
     for (size_t i = 0; after && i < after->count; i++) {
-        bool known = find(after->ids[i]) != NULL;
+        bool known = find_living(after->ids[i]) != NULL;
         for (size_t j = 0; !known && j < before->count; j++) known = before->ids[j] == after->ids[i];
         if (!known) enter(after->ids[i], owner, 0, NULL);
     }

@@ -7,13 +7,17 @@
  * its end) -> stage.c, pinned.c (copies in several steps).
  *
  * Locks, in the order in which they may be taken:
- *   library.lock     opening backends, default contexts and queues
+ *   slot->lock       opening and closing one backend
+ *   library.lock     default contexts and queues
  *   `serving`        of watch.c: the waiter looks at what is watched
  *   queue->lock      one queue's flights; held during its backend calls, never while references are dropped
  *   kernel->lock     calls with one kernel
  *   hold_lock        the list of queues with held work, and waiting for held events
- *   registry lock, pool->lock, failure lock, list locks: leaves
- * No thread holds two queue locks. The waiter and the workers never drop what a caller gave.
+ *   registry lock, pool->lock, info_lock, failure lock, list locks: leaves
+ *
+ * Two of the leaves have leaves below them: the list of contexts while pools are trimmed, and zone.c's lock
+ * while a finding is written down. No thread holds two queue locks. The waiter and the workers never drop
+ * what a caller gave.
  *
  * Fork: after a fork of a process with an open library, the child's locks may be held by threads that it does
  * not have. Every entry begins with drupe_core_check(), releases do nothing there. */
@@ -390,7 +394,8 @@ struct drupe_event {
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
     bool native;            /* its end came from the backend, so it may have times */
-    bool abandoned;         /* its device was lost before it was over: what it uses may still be written to */
+    _Atomic(bool)
+        abandoned; /* its device was lost before it was over: what it uses may still be written to */
     uint64_t number;
     drupe_flight *flight;         /* borrowed, valid until the event has settled; without a queue its own */
     drupe_event *settle_next;     /* of the thread that settles it; among the free ones */

@@ -112,19 +112,22 @@ static void tell_others(drupe_phase from)
         drupe_hold_announce();
 }
 
-static void trace_complete(drupe_event *event, drupe_phase from)
+static void trace_device_times(drupe_event *event)
 {
     drupe_times times;
-    drupe_trace_end(event->number, DRUPE_TRACE_COMPLETE);
-    if (!(event->queue->flags & DRUPE_QUEUE_PROFILING) || from != DRUPE_PHASE_NATIVE) return;
     if (event->object.backend->event_times(event, &times) != DRUPE_OK) return;
     drupe_trace_times(event->number, &times);
 }
 
+/* Once it is complete, a worker's event may be gone: only who polls a native one holds it. */
 void drupe_event_complete(drupe_event *event, drupe_phase from)
 {
+    uint64_t number = event->number;
+    const drupe_queue *queue = event->queue;
+    bool timed = queue && queue->flags & DRUPE_QUEUE_PROFILING && from == DRUPE_PHASE_NATIVE;
     if (!leave_phase(event, from, DRUPE_PHASE_COMPLETE)) return;
-    if (event->queue) trace_complete(event, from);
+    if (queue) drupe_trace_end(number, DRUPE_TRACE_COMPLETE);
+    if (timed) trace_device_times(event);
     tell_others(from);
 }
 

@@ -301,10 +301,11 @@ bool drupe_failure_take(drupe_failure *failure)
 static drupe_cause *begin_offer(uint64_t after, drupe_failure *failure)
 {
     pthread_mutex_lock(&lock);
-    drupe_cause *cause = first;
-    while (cause && (cause->what.submission <= after || cause->what.shown || !cause->what.cell ||
-                     atomic_load(&cause->reported))) {
-        cause = cause->next;
+    drupe_cause *cause = NULL;
+    for (drupe_cause *at = first; at; at = at->next) {
+        if (at->what.submission <= after || at->what.shown || !at->what.cell || atomic_load(&at->reported))
+            continue;
+        if (!cause || at->what.submission < cause->what.submission) cause = at;
     }
     if (cause) {
         *failure = cause->what;

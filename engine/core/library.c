@@ -21,7 +21,10 @@ static _Atomic(const drupe_observer *) observer;
 static void on_fork_child(void)
 {
     for (size_t i = 0; i < nslots; i++) {
-        if (atomic_load(&slots[i].loaded)) atomic_store(&drupe_core_forked, true);
+        /* A backend that another thread was opening stays half open here. */
+        bool opening = pthread_mutex_trylock(&slots[i].lock) != 0;
+        if (opening || atomic_load(&slots[i].loaded)) atomic_store(&drupe_core_forked, true);
+        if (!opening) pthread_mutex_unlock(&slots[i].lock);
     }
 }
 

@@ -113,11 +113,13 @@ static drupe_info support_key(drupe_mem_kind kind)
 /* What does not change, asked for once. Two threads may do it, with the same answers. */
 static void ask_device(drupe_pool *pool)
 {
+    uint64_t support = drupe_device_number(pool->device, support_key(pool->kind), DRUPE_USM_NONE);
+    uint64_t most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
+    uint64_t keep = drupe_limit_keep(pool->root);
     pthread_mutex_lock(&pool->lock);
-    pool->served =
-        drupe_device_number(pool->device, support_key(pool->kind), DRUPE_USM_NONE) != DRUPE_USM_NONE;
-    pool->most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
-    pool->keep = drupe_limit_keep(pool->root);
+    pool->served = support != DRUPE_USM_NONE;
+    pool->most = most;
+    pool->keep = keep;
     pthread_mutex_unlock(&pool->lock);
     atomic_store_explicit(&pool->asked, true, memory_order_release);
 }

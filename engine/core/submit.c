@@ -250,6 +250,11 @@ static drupe_status check_arg(const drupe_queue *queue, const drupe_kernel *kern
     return arg->kind == DRUPE_ARG_POINTER ? check_pointer(queue, kernel, index, arg, refs) : DRUPE_OK;
 }
 
+static void add_size(uint64_t *sum, uint64_t size)
+{
+    *sum = *sum > UINT64_MAX - size ? UINT64_MAX : *sum + size;
+}
+
 static drupe_status check_args(const drupe_queue *queue, const drupe_kernel *kernel, const drupe_arg *args,
                                size_t nargs, drupe_refs *refs)
 {
@@ -257,9 +262,9 @@ static drupe_status check_args(const drupe_queue *queue, const drupe_kernel *ker
     for (size_t i = 0; i < nargs; i++) {
         DRUPE_TRY(check_arg(queue, kernel, i, &args[i], refs));
         if (args[i].kind == DRUPE_ARG_LOCAL)
-            local += args[i].size;
+            add_size(&local, args[i].size);
         else
-            values += args[i].kind == DRUPE_ARG_POINTER ? sizeof(void *) : args[i].size;
+            add_size(&values, args[i].kind == DRUPE_ARG_POINTER ? sizeof(void *) : args[i].size);
     }
     /* Some drivers end the process instead of answering these two. */
     if (local) {

@@ -189,6 +189,7 @@ size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capa
 {
     uint64_t last = drupe_trace_latest(), number = after + 1;
     size_t count = 0;
+    if (after >= last) return 0;
     if (last >= DRUPE_TRACE_RECORDS && number <= last - DRUPE_TRACE_RECORDS)
         number = last - DRUPE_TRACE_RECORDS + 1;
     for (; number <= last && count < capacity; number++) count += drupe_trace_one(number, &records[count]);

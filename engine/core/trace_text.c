@@ -2,8 +2,7 @@
 #include "core/core.h"
 #include <string.h>
 
-#define LINE_MOST  256u
-#define LINES_MOST 64u
+#define LINE_MOST 256u
 
 struct line {
     char text[LINE_MOST];

@@ -125,7 +125,7 @@ int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_sp
         PyErr_Clear();
         return 0;
     }
-    layout layout;
+    layout found;
     Py_ssize_t first = 0;
     size_t nbytes = 0;
     bool good = PyDict_Check(interface) || wrong("data");
@@ -133,7 +133,7 @@ int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_sp
     if (good && (data == NULL || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)) good = wrong("data");
     char *pointer = good ? PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0)) : NULL;
     if (good && PyErr_Occurred()) good = false;
-    good = good && layout_read(interface, &layout) && layout_span(&layout, &first, &nbytes) &&
+    good = good && layout_read(interface, &found) && layout_span(&found, &first, &nbytes) &&
            span_find((char *)((uintptr_t)pointer + (uintptr_t)first), nbytes, span);
     Py_DECREF(interface);
     return good ? 1 : -1;

@@ -176,7 +176,7 @@ void drupe_py_holders_log(void (*log)(const char *line))
         if (drupe_py_site_text(list[i].site, list[i].cell, place, sizeof place) == 0)
             strcpy(place, "unknown");
         snprintf(line, sizeof line,
-                 "at the end: %llu bytes of %s memory on %s in %llu allocations, made at: %s",
+                 "at the end: %llu bytes of %s memory on %.80s in %llu allocations, made at: %s",
                  (unsigned long long)list[i].bytes, drupe_mem_kind_name(list[i].kind), list[i].filter,
                  (unsigned long long)list[i].count, place);
         log(line);

@@ -1,5 +1,7 @@
 /* What a failure stops, what it says, and that it is said once. */
 #include "conformance.h"
+#include "core/core.h"
+#include "core/steps.h"
 #include <stdio.h>
 
 #define N 100
@@ -471,6 +473,33 @@ static void offered_late(struct suite *suite)
     gate_destroy(&more);
 }
 
+/* One look offers all of them, also those that were submitted before another one that failed first. */
+static void offered_by_age(struct suite *suite)
+{
+    (void)suite;
+    static const drupe_observer observer = {.cell_retain = late_retain,
+                                            .cell_release = late_release,
+                                            .cell_share = late_share,
+                                            .failed = late_failed};
+    const drupe_error error = {.status = DRUPE_E_INVALID, .text = PLANNED};
+    drupe_event *older, *newer;
+    drupe_failure failure;
+    offers = agreed = shares = 0;
+    agrees = true;
+    drupe_library_observe(&observer);
+    OK(drupe_event_open("gate", 0, &older));
+    OK(drupe_event_open("gate", 0, &newer));
+    OK(drupe_event_finish(newer, &error));
+    OK(drupe_event_finish(older, &error));
+    drupe_failures_offer();
+    assert_int_equal(offers, 2);
+    while (drupe_failure_take(&failure)) late_release(failure.cell);
+    drupe_event_release(older);
+    drupe_event_release(newer);
+    drupe_library_observe(NULL);
+    assert_int_equal(shares, 0);
+}
+
 const conformance_case cases_failure[] = {
     {"queue_spreads", queue_spreads},
     {"wait_spreads", wait_spreads},
@@ -487,5 +516,6 @@ const conformance_case cases_failure[] = {
     {"cancelled", cancelled},
     {"cancelled_behind_another_queue", cancelled_behind_another_queue},
     {"offered_late", offered_late},
+    {"offered_by_age", offered_by_age},
     {NULL, NULL},
 };

@@ -182,22 +182,29 @@ static void local_memory_limit(struct suite *suite)
     if (most == 0 || !b->fixture->source) skip_known(suite, "local_memory_limit");
     static const char text[] =
         "kernel void scratch(global int *p, local int *s)\n"
-        "{ s[get_local_id(0)] = 1; barrier(CLK_LOCAL_MEM_FENCE); p[get_global_id(0)] = s[0]; }";
+        "{ s[get_local_id(0)] = 1; barrier(CLK_LOCAL_MEM_FENCE); p[get_global_id(0)] = s[0]; }"
+        "kernel void twice(global int *p, local int *s, local int *t) { p[0] = s[0] + t[0]; }";
     drupe_source source = {.language = b->fixture->language, .bytes = text, .size = sizeof text - 1};
     drupe_program *program;
-    drupe_kernel *kernel;
+    drupe_kernel *kernel, *twice;
     OK(drupe_program_open(b->context, b->device, &source, NULL, &program));
     OK(drupe_kernel_open(program, "scratch", &kernel));
+    OK(drupe_kernel_open(program, "twice", &twice));
     drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, 64);
     void *p = drupe_memory_pointer(m);
     drupe_arg args[] = {{DRUPE_ARG_POINTER, 0, &p}, {DRUPE_ARG_LOCAL, most + 4, NULL}};
     drupe_submission s = {.queue = b->queue};
     drupe_range range = {.dims = 1, .global = {16}, .local = {16}};
     FAILS(drupe_submit_kernel(&s, kernel, &range, args, 2, NULL), DRUPE_E_OUT_OF_RANGE, "local memory");
+    /* Sizes whose sum is none. */
+    drupe_arg halves[] = {args[0], {DRUPE_ARG_LOCAL, SIZE_MAX / 2 + 1, NULL}, {DRUPE_ARG_LOCAL, 0, NULL}};
+    halves[2].size = halves[1].size;
+    FAILS(drupe_submit_kernel(&s, twice, &range, halves, 3, NULL), DRUPE_E_OUT_OF_RANGE, "local memory");
     args[1].size = 64;
     OK(drupe_submit_kernel(&s, kernel, &range, args, 2, NULL));
     OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
     drupe_memory_release(m);
+    drupe_kernel_release(twice);
     drupe_kernel_release(kernel);
     drupe_program_release(program);
 }

@@ -19,7 +19,8 @@ static void add_line(struct world *world, struct bench *bench, drupe_device *dev
 static void add_subdevices(struct world *world, struct bench *bench)
 {
     const uint32_t units[] = {1, 1};
-    const drupe_partition partition = {.kind = DRUPE_SPLIT_COUNTS, .count = 2, .units = units};
+    const drupe_partition partition = {
+        .kind = DRUPE_SPLIT_COUNTS, .count = 2, .units = units, .domain = DRUPE_DOMAIN_NONE};
     drupe_device *subs[2];
     size_t count = 0;
     if (drupe_device_split(bench->device, &partition, subs, 2, &count) != DRUPE_OK) return;

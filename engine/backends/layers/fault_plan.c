@@ -107,11 +107,10 @@ static bool read_rule(char *text, plan *fresh)
         read = read_random(rest, fresh);
     } else if (strcmp(text, "device") == 0) {
         read = sscanf(rest, "lost@%" SCNu64, &fresh->lost_at) == 1 && fresh->lost_at > 0;
-    } else {
+    } else if (fresh->count < MOST_RULES) {
         rule *one = &fresh->rules[fresh->count];
         one->counter = find_counter(text);
-        read = one->counter < DRUPE_FAULT_COUNTERS && can_fail[one->counter] && fresh->count < MOST_RULES &&
-               read_calls(rest, one);
+        read = one->counter < DRUPE_FAULT_COUNTERS && can_fail[one->counter] && read_calls(rest, one);
         fresh->count += read;
     }
     *colon = ':';

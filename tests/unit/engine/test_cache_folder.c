@@ -232,6 +232,18 @@ static void the_oldest_give_way(void **state)
     assert_true(info().entries >= 3);
     assert_true(cached(text));
     assert_false(cached("a program with the number 0"));
+    setenv("DRUPE_CACHE_SIZE", "32K", 1);
+    start_again();
+    uint64_t before = 0, after = info().bytes;
+    for (int i = 0; after >= before; i++) {
+        assert_true(i < 1000);
+        snprintf(text, sizeof text, "a small program with the number %d", i);
+        assert_false(cached(text));
+        before = after;
+        after = info().bytes;
+    }
+    /* An eighth of the limit and at most one entry more. */
+    assert_true(after >= 3 * 32768 / 4);
     setenv("DRUPE_CACHE_SIZE", "100", 1);
     start_again();
     assert_false(cached("larger than all there is"));

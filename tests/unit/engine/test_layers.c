@@ -123,6 +123,12 @@ static void plans_are_read(void **state)
         if (drupe_fault_plan(bad[i]) != DRUPE_E_INVALID) fail_msg("'%s' was taken", bad[i]);
         assert_non_null(strstr(drupe_error_last()->text, bad[i]));
     }
+    char many[65 * sizeof "any:1,"] = "";
+    for (int i = 0; i < 65; i++) {
+        if (i == 64) OK(drupe_fault_plan(many));
+        strcat(many, "any:1,");
+    }
+    assert_int_equal(drupe_fault_plan(many), DRUPE_E_INVALID);
 }
 
 static void the_chosen_call_fails(void **state)

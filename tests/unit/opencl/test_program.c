@@ -186,12 +186,12 @@ static void argument_types(void **state)
 {
     (void)state;
     static const drupe_arg_info expected[] = {
-        {DRUPE_ARG_POINTER, DRUPE_SCALAR_F64, 4, "p", "double4*"},
-        {DRUPE_ARG_POINTER, DRUPE_SCALAR_U64, 2, "q", "ulong2*"},
-        {DRUPE_ARG_LOCAL, DRUPE_SCALAR_U32, 1, "scratch", "uint*"},
-        {DRUPE_ARG_VALUE, DRUPE_SCALAR_U8, 1, "u", "uchar"},
-        {DRUPE_ARG_VALUE, DRUPE_SCALAR_F32, 3, "v", "float3"},
-        {DRUPE_ARG_VALUE, DRUPE_SCALAR_UNKNOWN, 1, "s", "pair"},
+        {DRUPE_ARG_POINTER, DRUPE_SCALAR_F64, 4, "p", "double4*", false},
+        {DRUPE_ARG_POINTER, DRUPE_SCALAR_U64, 2, "q", "ulong2*", false},
+        {DRUPE_ARG_LOCAL, DRUPE_SCALAR_U32, 1, "scratch", "uint*", false},
+        {DRUPE_ARG_VALUE, DRUPE_SCALAR_U8, 1, "u", "uchar", false},
+        {DRUPE_ARG_VALUE, DRUPE_SCALAR_F32, 3, "v", "float3", false},
+        {DRUPE_ARG_VALUE, DRUPE_SCALAR_UNKNOWN, 1, "s", "pair", false},
     };
     code c;
     drupe_arg_info info;
