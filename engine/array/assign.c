@@ -11,13 +11,13 @@ static drupe_status fill(drupe_target *target, const drupe_array *dst, const dru
     DRUPE_TRY(drupe_scalar_bytes(scalar, dst->dtype, &bytes));
     if (!drupe_array_contiguous(dst))
         return drupe_map_launch(target, OP_COPY, dst->dtype, dst, &(drupe_operand){.scalar = *scalar}, 1);
-    const drupe_submission s = {.queue = dst->queue};
+    const drupe_submission s = {.queue = dst->queue, .ordered = true};
     return drupe_submit_fill(&s, drupe_array_pointer(dst), &bytes, size, dst->size * size, NULL);
 }
 
 static drupe_status copy_bytes(const drupe_array *dst, const drupe_array *src)
 {
-    const drupe_submission s = {.queue = dst->queue};
+    const drupe_submission s = {.queue = dst->queue, .ordered = true};
     return drupe_submit_copy(&s, drupe_array_pointer(dst), drupe_array_pointer(src),
                              dst->size * drupe_dtype_size(dst->dtype), NULL);
 }
@@ -50,7 +50,7 @@ static drupe_status copy_across(const drupe_array *dst, const drupe_array *src)
     drupe_event *ready = NULL, *copied = NULL;
     const drupe_submission at_source = {.queue = src->queue};
     DRUPE_TRY(drupe_submit_barrier(&at_source, &ready));
-    const drupe_submission at_target = {.queue = dst->queue, .waits = &ready, .nwaits = 1};
+    const drupe_submission at_target = {.queue = dst->queue, .ordered = true, .waits = &ready, .nwaits = 1};
     drupe_status status = drupe_submit_copy(&at_target, drupe_array_pointer(dst), drupe_array_pointer(src),
                                             dst->size * drupe_dtype_size(dst->dtype), &copied);
     if (status == DRUPE_OK) {
@@ -144,6 +144,6 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
     drupe_target_range(target, dst->size, target->gpu_form ? 1 : 16384, &range);
     const drupe_access access = drupe_layout_access(dst, true);
     const drupe_submission s = {
-        .queue = dst->queue, .label = "sequence", .accesses = &access, .naccesses = 1};
+        .queue = dst->queue, .ordered = true, .label = "sequence", .accesses = &access, .naccesses = 1};
     return drupe_submit_kernel(&s, kernel, &range, args, 2, NULL);
 }

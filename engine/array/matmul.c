@@ -91,7 +91,7 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
                                 {drupe_memory_retain(p->b.memory), memory_drop},
                                 {drupe_memory_retain(out->memory), memory_drop}};
     drupe_access accesses[3];
-    const drupe_submission s = {.queue = out->queue,
+    const drupe_submission s = {.queue = out->queue, .ordered = true,
                                 .keeps = keeps,
                                 .nkeeps = DRUPE_COUNT_OF(keeps),
                                 .label = "matmul",
@@ -127,7 +127,7 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
                            &range);
     drupe_access accesses[3];
     const drupe_submission s = {
-        .queue = out->queue, .naccesses = list_accesses(p, out, accesses), .accesses = accesses};
+        .queue = out->queue, .ordered = true, .naccesses = list_accesses(p, out, accesses), .accesses = accesses};
     return drupe_submit_kernel(&s, kernel, &range, args, 4, NULL);
 }
 

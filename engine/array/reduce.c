@@ -152,7 +152,7 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
     drupe_access accesses[2];
     const size_t count = list_accesses(&p, out, out_type, in, in_type, accesses);
-    const drupe_submission s = {.queue = queue, .accesses = accesses, .naccesses = count};
+    const drupe_submission s = {.queue = queue, .ordered = true, .accesses = accesses, .naccesses = count};
     return drupe_submit_kernel(&s, kernel, &range, args, 3, NULL);
 }
 

@@ -32,7 +32,7 @@ drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, con
         return status;
     }
     const drupe_submission s = {
-        .queue = dst->queue, .keeps = keep, .nkeeps = keep && keep->release ? 1 : 0, .label = "from_host"};
+        .queue = dst->queue, .ordered = true, .keeps = keep, .nkeeps = keep && keep->release ? 1 : 0, .label = "from_host"};
     status = drupe_submit_copy(&s, drupe_array_pointer(direct ? dst : &staging), host, bytes, NULL);
     if (status == DRUPE_OK && !direct) status = drupe_array_assign(dst, &(drupe_operand){.array = &staging});
     drupe_array_clear(&staging);
@@ -43,7 +43,7 @@ drupe_status drupe_array_to_host(const drupe_array *src, void *host, drupe_event
 {
     const size_t bytes = src->size * drupe_dtype_size(src->dtype);
     drupe_array packed = {0};
-    const drupe_submission s = {.queue = src->queue, .label = "to_host"};
+    const drupe_submission s = {.queue = src->queue, .ordered = true, .label = "to_host"};
     *event = NULL;
     if (bytes == 0) return drupe_submit_barrier(&s, event);
     DRUPE_TRY(drupe_array_contiguous_as(src, src->dtype, &packed));

@@ -317,7 +317,7 @@ drupe_status drupe_check_submission(const drupe_ticket *ticket, const drupe_flig
     const drupe_queue *queue = ticket->queue;
     record fresh = {.number = flight->number, .queue = queue};
     fresh.ordered = !(queue->flags & DRUPE_QUEUE_OUT_OF_ORDER);
-    fresh.barrier = work->kind == DRUPE_WORK_BARRIER;
+    fresh.barrier = drupe_ticket_fences(ticket, work);
     fresh.kept = ticket->kept;
     fresh.place.submission = flight->number;
     fresh.place.site = flight->site;

@@ -535,7 +535,14 @@ typedef struct drupe_ticket {
     const drupe_access *accesses; /* borrowed */
     size_t naccesses;
     bool kept; /* the host memory that it uses is among `refs` */
+    bool ordered;
 } drupe_ticket;
+
+/* Whether it is a barrier to an out-of-order queue. */
+static inline bool drupe_ticket_fences(const drupe_ticket *ticket, const drupe_work *work)
+{
+    return ticket->ordered || work->kind == DRUPE_WORK_BARRIER;
+}
 
 /* The longest single wait in a driver: then the device is looked at. */
 #define DRUPE_SLICE_NS UINT64_C(100000000)

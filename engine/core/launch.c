@@ -288,10 +288,10 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
                                   drupe_event **event, bool *over)
 {
     drupe_queue *queue = ticket->queue;
-    bool unordered = drupe_queue_unordered(queue);
+    bool unordered = drupe_queue_unordered(queue), fences = drupe_ticket_fences(ticket, work);
     *over = true;
     /* More waits than named: for the guard and the last fetch. */
-    DRUPE_TRY(drupe_flight_load(flight, ticket, unordered ? drupe_unordered_waits(queue, work) : 2));
+    DRUPE_TRY(drupe_flight_load(flight, ticket, unordered ? drupe_unordered_waits(queue, fences) : 2));
     flight->early = leaves_host_early(queue, work);
     drupe_brief_take(&flight->brief, work);
     if (drupe_check_on()) DRUPE_TRY(drupe_check_submission(ticket, flight, work));
@@ -299,7 +299,7 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     if (unordered || event || wants_event(queue, ticket) || fetches(queue, work))
         DRUPE_TRY(attach_event(queue, flight));
     if (unordered)
-        DRUPE_TRY(drupe_unordered_place(queue, flight, work, over));
+        DRUPE_TRY(drupe_unordered_place(queue, flight, work, fences, over));
     else
         DRUPE_TRY(place(queue, flight, work, over));
     if (*over && drupe_check_on()) drupe_check_skipped(flight->number);

@@ -90,6 +90,7 @@ static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, con
         .accesses = s->accesses,
         .naccesses = s->naccesses,
         .kept = s->nkeeps > 0,
+        .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
     };
     refs->count = 0;

@@ -10,9 +10,9 @@
 
 /* --- What a submission stands behind -------------------------------------------------------------------- */
 
-size_t drupe_unordered_waits(const drupe_queue *queue, const drupe_work *work)
+size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier)
 {
-    return work->kind == DRUPE_WORK_BARRIER ? queue->flights + 1 : 1;
+    return barrier ? queue->flights + 1 : 1;
 }
 
 static void set_breach(drupe_queue *queue, drupe_cause *cause)
@@ -84,9 +84,8 @@ static void append_held(drupe_queue *queue, drupe_flight *flight)
 }
 
 drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
-                                   bool *over)
+                                   bool barrier, bool *over)
 {
-    bool barrier = work->kind == DRUPE_WORK_BARRIER;
     drupe_cause *cause = doom(queue, flight, barrier);
     *over = true;
     if (cause) {

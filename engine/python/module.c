@@ -160,6 +160,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_spirv_functions,
                                    drupe_py_trace_functions,
                                    drupe_py_notice_functions,
+                                   drupe_py_site_functions,
                                    drupe_py_fault_functions,
                                    drupe_py_array_functions,
                                    NULL};

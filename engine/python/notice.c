@@ -7,6 +7,7 @@
 #include "notice.h"
 #include "error.h"
 #include "objects.h"
+#include "wait.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static int run_pending(void *unused)
 {
     (void)unused;
     atomic_store(&asked, false);
-    return drupe_py_notices_run();
+    /* The parent's calls are not the child's. */
+    return drupe_py_forked() ? 0 : drupe_py_notices_run();
 }
 
 /* Without the GIL. When CPython's list of pending calls is full, loops and waits are left. */

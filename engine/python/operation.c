@@ -122,17 +122,35 @@ static PyObject *operation_name(PyObject *self, void *closure)
     return PyUnicode_FromString(drupe_op_name(op_of(self)));
 }
 
+static const char *parameters(drupe_op op)
+{
+    if (drupe_op_kind_of(op) == DRUPE_OP_REDUCTION) return "x, /, axis=None, *, dtype=None, keepdims=False";
+    return drupe_op_arity(op) == 2 ? "x1, x2, /, *, out=None" : "x, /, *, out=None";
+}
+
 static PyObject *operation_doc(PyObject *self, void *closure)
 {
     (void)closure;
-    const char *signature = drupe_op_kind_of(op_of(self)) == DRUPE_OP_REDUCTION
-                                ? "x, /, axis=None, *, dtype=None, keepdims=False"
-                            : drupe_op_arity(op_of(self)) == 2 ? "x1, x2, /, *, out=None"
-                                                               : "x, /, *, out=None";
     const char *doc = "";
     for (size_t i = 0; i < sizeof docs / sizeof *docs; i++)
         if (docs[i].op == (int)op_of(self)) doc = docs[i].doc;
-    return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op_of(self)), signature, doc);
+    return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op_of(self)), parameters(op_of(self)), doc);
+}
+
+/* inspect knows objects of foreign types by a Signature only: it is taken from a function like this one. */
+static PyObject *operation_signature(PyObject *self, void *closure)
+{
+    (void)closure;
+    char text[80];
+    PyOS_snprintf(text, sizeof text, "lambda %s: None", parameters(op_of(self)));
+    PyObject *globals = PyDict_New();
+    PyObject *like = globals == NULL ? NULL : PyRun_String(text, Py_eval_input, globals, globals);
+    Py_XDECREF(globals);
+    PyObject *module = like == NULL ? NULL : PyImport_ImportModule("inspect");
+    PyObject *signature = module == NULL ? NULL : PyObject_CallMethod(module, "signature", "O", like);
+    Py_XDECREF(module);
+    Py_XDECREF(like);
+    return signature;
 }
 
 static PyObject *operation_nin(PyObject *self, void *closure)
@@ -161,6 +179,7 @@ static PyGetSetDef operation_getset[] = {
     {"__name__", operation_name, NULL, NULL, NULL},
     {"__qualname__", operation_name, NULL, NULL, NULL},
     {"__doc__", operation_doc, NULL, NULL, NULL},
+    {"__signature__", operation_signature, NULL, NULL, NULL},
     {"nin", operation_nin, NULL, "Number of operands.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -266,6 +266,22 @@ size_t drupe_py_site_text(uint32_t number, uint32_t cell, char *text, size_t siz
     return to.used;
 }
 
+static PyObject *file_cell(PyObject *module, PyObject *file)
+{
+    (void)module;
+    Py_ssize_t size = 0;
+    const char *name = PyUnicode_AsUTF8AndSize(file, &size);
+    if (name == NULL) return NULL;
+    bool known = DRUPE_LINK_HAS(kernel_link, file_cell);
+    return PyLong_FromUnsignedLong(known ? kernel_link->file_cell(name, (size_t)size) : 0);
+}
+
+PyMethodDef drupe_py_site_functions[] = {
+    {"_file_cell", file_cell, METH_O,
+     PyDoc_STR("_file_cell(name)\n--\n\nThe number of the cell that was compiled under this file name, or 0.")},
+    {NULL, NULL, 0, NULL},
+};
+
 void drupe_py_site_link(const drupe_link *link)
 {
     kernel_link = link;

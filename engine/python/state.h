@@ -226,6 +226,7 @@ extern PyMethodDef drupe_py_cache_functions[];
 extern PyMethodDef drupe_py_spirv_functions[];
 extern PyMethodDef drupe_py_trace_functions[];
 extern PyMethodDef drupe_py_notice_functions[];
+extern PyMethodDef drupe_py_site_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */

@@ -49,7 +49,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted(set(globals()) | set(__all__))
+    return sorted({name for name in globals() if name.startswith("__")} | set(__all__))
 
 
 def get_include():

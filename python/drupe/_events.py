@@ -133,15 +133,17 @@ def from_future(future):
 
 
 def _sentence(error):
-    """"ValueError: text (file.py, line 3)" """
-    text = f"{type(error).__name__}: {error}"
+    """"ValueError: text (file.py, line 3)", or "(cell [7], line 3)" """
+    text = str(error)
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
         return text
-    name = os.path.basename(trace.tb_frame.f_code.co_filename)
-    return f"{text} ({name}, line {trace.tb_lineno})"
+    file = trace.tb_frame.f_code.co_filename
+    cell = _engine._file_cell(file)
+    return f"{text} ({f'cell [{cell}]' if cell else os.path.basename(file)}, line {trace.tb_lineno})"
 
 
 # --- Host tasks ------------------------------------------------------------------------------------------------------
@@ -160,9 +162,14 @@ def host_task(queue, function, args=(), wait_for=(), *, user=None):
         raise TypeError(f"a host task is a function, a ctypes function or a PyCapsule, not {type(function).__name__}")
     if user is not None:
         raise TypeError("user= is for host tasks in C; give Python functions their arguments with args=")
+    work = functools.partial(_run, contextvars.copy_context(), function, tuple(args))
     event = _engine._turn(queue, wait_for, name)
-    event._on_turn(functools.partial(_run, contextvars.copy_context(), function, tuple(args)))
-    attach()
+    try:
+        event._on_turn(work)
+        attach()
+    except BaseException:  # no memory, or an interrupt: the queue must not wait for a turn that nobody takes
+        event._finish("it was interrupted while it was submitted", True)
+        raise
     return event
 
 

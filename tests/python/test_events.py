@@ -11,7 +11,7 @@ import time
 import pytest
 
 import drupe
-from drupe import _engine
+from drupe import _engine, _events
 from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 LONG = 20  # seconds that nothing here takes
@@ -65,6 +65,19 @@ def test_out_of_order(device):
     gc.collect()
     with pytest.raises(drupe.DeviceError, match="went away"):
         queue.wait(LONG)
+
+
+def test_arrays_run_in_order_on_an_out_of_order_queue(device):
+    queue = drupe.Queue(device, in_order=False)
+    for _ in range(300):
+        ones = drupe.array.ones(100_000, queue=queue)
+        assert float((ones + ones).sum()) == 200_000
+    signal = concurrent.futures.Future()
+    queue.barrier(wait_for=drupe.Event.from_future(signal))
+    ones = drupe.array.ones(4, queue=queue)
+    ones += ones  # held, and in order all the same
+    threading.Timer(0.05, signal.set_result, (None,)).start()
+    assert float(ones.sum()) == 8
 
 
 def test_out_of_order_failure(device):
@@ -290,6 +303,22 @@ def test_host_task_that_raises(queue):
     with pytest.raises(drupe.DependencyError, match="no good"):
         behind.wait(LONG)
     queue.wait()
+
+
+def test_host_task_that_cannot_be_made_leaves_nothing_behind(queue, monkeypatch):
+    with pytest.raises(TypeError, match="not iterable"):
+        queue.host_task(print, 5)
+    queue.wait(LONG)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_events, "attach", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        queue.host_task(lambda: None)
+    with pytest.raises(drupe.CancelledError, match="while it was submitted"):
+        queue.wait(LONG)
+    queue.wait(LONG)
 
 
 def test_host_task_in_c(queue):

@@ -1,8 +1,9 @@
 /* Strided arrays on a device, and the operations on them.
  *
  * An array is a view: an allocation, an offset, a shape and strides (in elements), and the queue its work
- * goes to. Work is queued and nothing waits except drupe_array_to_host(). Since queues are in-order and all
- * operands of one operation share one queue, no events are needed.
+ * goes to. Work is queued and nothing waits except drupe_array_to_host(). All operands of one operation share
+ * one queue, where the work of arrays runs in order (on an out-of-order queue too: drupe_submission.ordered),
+ * so no events are needed.
  *
  * Source of the promotion rules: Python array API standard 2025.12, "Type Promotion Rules", with Python
  * scalars as weakly typed operands.

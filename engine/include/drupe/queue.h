@@ -174,6 +174,7 @@ typedef struct drupe_submission {
     uint32_t site;     /* the caller's number for the place in its program; 0 = unknown */
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
+    bool ordered; /* an out-of-order queue too runs it behind all before it and ahead of all after it */
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend
