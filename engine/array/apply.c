@@ -85,7 +85,8 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     args[nin + 1] = (drupe_arg){DRUPE_ARG_VALUE, size, p};
     drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
     const size_t count = list_accesses(out, in, nin, accesses);
-    const drupe_submission s = {.queue = out->queue, .ordered = true, .accesses = accesses, .naccesses = count};
+    const drupe_submission s = {
+        .queue = out->queue, .ordered = true, .accesses = accesses, .naccesses = count};
     return drupe_submit_kernel(&s, kernel, &range, args, nin + 2, NULL);
 }
 

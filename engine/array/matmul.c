@@ -91,7 +91,8 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
                                 {drupe_memory_retain(p->b.memory), memory_drop},
                                 {drupe_memory_retain(out->memory), memory_drop}};
     drupe_access accesses[3];
-    const drupe_submission s = {.queue = out->queue, .ordered = true,
+    const drupe_submission s = {.queue = out->queue,
+                                .ordered = true,
                                 .keeps = keeps,
                                 .nkeeps = DRUPE_COUNT_OF(keeps),
                                 .label = "matmul",
@@ -126,8 +127,10 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
         drupe_target_range(p->target, p->m * ((p->n + 63) / 64), 16384 / (p->k < 16384 ? p->k : 16384),
                            &range);
     drupe_access accesses[3];
-    const drupe_submission s = {
-        .queue = out->queue, .ordered = true, .naccesses = list_accesses(p, out, accesses), .accesses = accesses};
+    const drupe_submission s = {.queue = out->queue,
+                                .ordered = true,
+                                .naccesses = list_accesses(p, out, accesses),
+                                .accesses = accesses};
     return drupe_submit_kernel(&s, kernel, &range, args, 4, NULL);
 }
 

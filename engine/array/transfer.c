@@ -31,8 +31,11 @@ drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, con
         keep_drop(keep);
         return status;
     }
-    const drupe_submission s = {
-        .queue = dst->queue, .ordered = true, .keeps = keep, .nkeeps = keep && keep->release ? 1 : 0, .label = "from_host"};
+    const drupe_submission s = {.queue = dst->queue,
+                                .ordered = true,
+                                .keeps = keep,
+                                .nkeeps = keep && keep->release ? 1 : 0,
+                                .label = "from_host"};
     status = drupe_submit_copy(&s, drupe_array_pointer(direct ? dst : &staging), host, bytes, NULL);
     if (status == DRUPE_OK && !direct) status = drupe_array_assign(dst, &(drupe_operand){.array = &staging});
     drupe_array_clear(&staging);

@@ -286,9 +286,14 @@ void drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size)
     bool memory = fault->signal == SIGSEGV || fault->signal == SIGBUS;
     bool named = dladdr((const void *)fault->instruction, &place) != 0 && place.dli_sname;
     const char *what = fault->signal == SIGFPE && fault->code == FPE_INTDIV ? ", division by zero" : "";
-    snprintf(text, size, "%s%s at %s 0x%llx%s%s%s", signal_name(fault->signal), what,
-             memory ? "address" : "instruction",
-             (unsigned long long)(memory ? fault->address : fault->instruction),
+    char where[64];
+    /* The processor does not tell an address that is outside of what it can address. */
+    if (memory && fault->code == SI_KERNEL)
+        snprintf(where, sizeof where, "an address that no memory can have");
+    else
+        snprintf(where, sizeof where, "%s 0x%llx", memory ? "address" : "instruction",
+                 (unsigned long long)(memory ? fault->address : fault->instruction));
+    snprintf(text, size, "%s%s at %s%s%s%s", signal_name(fault->signal), what, where,
              named ? " in the function '" : "", named ? place.dli_sname : "", named ? "'" : "");
 }
 

@@ -123,7 +123,8 @@ static inline bool drupe_queue_unordered(const drupe_queue *queue)
 /* The following five need the queue's lock. */
 /* How many waits a submission gets beyond those that it names. */
 size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier);
-/* Launch or hold it, as a `barrier` too; `*over` when it failed at once and the caller drops it. Its event is attached. */
+/* Launch or hold it, as a `barrier` too; `*over` when it failed at once and the caller drops it. Its event is
+ * attached. */
 drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
                                    bool barrier, bool *over) DRUPE_MUST_CHECK;
 /* Detach what is over, looking at `most` flights only. */

@@ -45,7 +45,7 @@ static const struct {
      "Correct the program at one of the two places that the message names.",
      "Checked mode found a mistake of the program that no device reports."},
     {DRUPE_E_INTERNAL, "InternalError", NULL, "Report it with this message.",
-     "A defect of the engine or of a driver."},
+     "A defect of the engine or of a driver, or a host task that failed."},
 };
 
 #define TABLE_SIZE (sizeof table / sizeof *table)

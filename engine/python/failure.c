@@ -64,6 +64,14 @@ static void add_name(paper *to, const drupe_failure *failure)
     add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "", failure->device);
 }
 
+/* The first line alone tells where to look: summaries and logs show no more. */
+static void add_briefly(paper *to, const drupe_failure *failure)
+{
+    char place[160];
+    bool known = drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) > 0;
+    add(to, " failed%s%s%s: ", known ? " (" : "", place, known ? ")" : "");
+}
+
 static void add_late(paper *to, const drupe_failure *failure, drupe_py_reader reader, const char *source)
 {
     add_place(to, failure, reader, source);
@@ -80,7 +88,7 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     text[0] = '\0';
     if (!own->refused && !dependent) {
         add_name(&to, own);
-        add(&to, " failed: ");
+        add_briefly(&to, own);
     }
     add(&to, "%s", why);
     if (own->refused) {

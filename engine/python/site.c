@@ -278,7 +278,8 @@ static PyObject *file_cell(PyObject *module, PyObject *file)
 
 PyMethodDef drupe_py_site_functions[] = {
     {"_file_cell", file_cell, METH_O,
-     PyDoc_STR("_file_cell(name)\n--\n\nThe number of the cell that was compiled under this file name, or 0.")},
+     PyDoc_STR(
+         "_file_cell(name)\n--\n\nThe number of the cell that was compiled under this file name, or 0.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -81,8 +81,8 @@ def test_a_failure_while_no_cell_runs_is_shown_at_once_and_raised_once(kernel):
     assert first.status == "ok"
     shown = kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
     number = first.reply["execution_count"]
-    assert shown["content"]["evalue"] == ("'task' on host:cpu:0 failed: nobody looked\n"
-                                          "Submitted by cell [%d], line 1." % number)
+    assert shown["content"]["evalue"] == ("'task' on host:cpu:0 failed (cell [%d], line 1): nobody looked\n"
+                                          "Submitted by cell [%d], line 1." % (number, number))
     second = kernel.run("1+1")
     assert second.status == "error"
     assert "Submitted by cell [%d], line 1, whose output shows this error too" % number in second.reply["evalue"]
@@ -115,7 +115,7 @@ def test_an_asynchronous_failure_of_a_driver(spec_folder):
         run = kernel.run("program.add(memory, 0.25, 7,\n            global_size=64)\nimport time; time.sleep(0.5)")
         assert run.status == "error" and run.reply["ename"] == "InternalError"
         first, *rest = run.reply["evalue"].split("\n")
-        assert first.startswith("'add' on opencl:cpu:0 failed: ")
+        assert first.startswith("'add' on opencl:cpu:0 failed (cell [%d], line 1): " % run.reply["execution_count"])
         assert rest[:3] == ["Submitted by cell [%d], line 1:" % run.reply["execution_count"],
                             "    program.add(memory, 0.25, 7,",
                             "Called with: out = device memory of 256 bytes, a = 0.25, n = 7; 64 work-items."]

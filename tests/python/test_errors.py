@@ -34,7 +34,8 @@ def test_a_failure_names_the_line_that_submitted_it(queue):
     error = caught.value
     assert (error.line, error.file) == (line, __file__) and error.cell is None
     assert error.source.startswith("event = _engine._task(") and error.source in str(error)
-    assert str(error).startswith("'task' on host:cpu:0 failed: the bearing broke\nSubmitted by line %d of " % line)
+    place = "line %d of test_errors.py" % line
+    assert str(error).startswith(f"'task' on host:cpu:0 failed ({place}): the bearing broke\nSubmitted by {place}:\n")
     assert error.label == "task" and error.operation == "host function" and error.device == "host:cpu:0"
     assert error.kernel is None and error.queue > 0 and error.submission > 0 and error.native_code == 0
 
@@ -218,7 +219,9 @@ def test_a_handler_takes_the_error_instead(queue):
     queue.on_error = seen.append
     _engine._task(queue, 0, "handled")
     queue.wait()
-    assert [str(error).split("\n")[0] for error in seen] == ["'task' on host:cpu:0 failed: handled"]
+    assert len(seen) == 1
+    first, _, _ = str(seen[0]).partition("\n")
+    assert first == f"'task' on host:cpu:0 failed (line {seen[0].line} of test_errors.py): handled"
     assert type(seen[0]) is drupe.InternalError and seen[0].queue == queue.number
     queue.wait()
     assert len(seen) == 1

@@ -65,7 +65,7 @@ try:
     end_of_cell()
 except drupe.InternalError as problem:
     text = str(problem)
-    assert text.startswith("'task' on host:cpu:0 failed: ") and 'the "bearing" broke' in text, text
+    assert text.startswith("'task' on host:cpu:0 failed (") and 'the "bearing" broke' in text, text
     assert "Submitted by line " in text, text
     assert problem.label == "task" and problem.device == "host:cpu:0"
 else:
