@@ -11,6 +11,16 @@ static bool unfinished(const drupe_flight *flight)
     return flight->event && !drupe_phase_over(drupe_event_phase(flight->event));
 }
 
+/* Whether the backend still has it wait, perhaps for another queue: that does not begin any more. */
+static bool waits_natively(const drupe_flight *flight)
+{
+    drupe_event_state state = DRUPE_EVENT_SUBMITTED;
+    const drupe_event *event = flight->event;
+    return event && drupe_event_phase(event) == DRUPE_PHASE_NATIVE &&
+           event->object.backend->event_state(flight->event, &state) == DRUPE_OK &&
+           state == DRUPE_EVENT_QUEUED;
+}
+
 /* The number of the last submission that will run, and how many stand before and behind it. */
 static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size_t *given_up)
 {
@@ -20,7 +30,7 @@ static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size
         bool over = flight->event ? !unfinished(flight) : flight->number <= queue->proven;
         if (over) continue;
         bool begun = !flight->held || drupe_event_phase(flight->event) == DRUPE_PHASE_RUNNING;
-        bool goes_on = begun && (!native || *left == 0);
+        bool goes_on = begun && (!native || (*left == 0 && *given_up == 0 && !waits_natively(flight)));
         if (goes_on) from = flight->number;
         *left += goes_on;
         *given_up += !goes_on;

@@ -402,6 +402,36 @@ static void cancelled_behind_another_queue(struct suite *suite)
     gate_destroy(&gate);
 }
 
+/* What the backend has and has not begun, since it waits for another queue of its own, is given up too. */
+static void cancelled_before_its_turn(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    struct gate gate;
+    gate_init(&gate);
+    size_t left, given_up;
+    drupe_queue *queue;
+    OK(drupe_queue_open(b->context, b->device, 0, &queue));
+    drupe_event *first = submit_gate(b->queue, &gate), *waits, *behind;
+    OK(submit_mad(b, queue, pair.a, pair.a, N, 1, 1, &first, 1, &waits));
+    OK(submit_mad(b, queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+    OK(drupe_queue_cancel(queue, &left, &given_up));
+    assert_int_equal(left, 0);
+    assert_int_equal(given_up, 2);
+    gate_open(&gate);
+    FAILS(drupe_event_wait(waits, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    drupe_failure failure;
+    assert_false(drupe_failure_take(&failure));
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    expect_u64(b->queue, pair.a, 1, N);
+    drupe_event *events[] = {first, waits, behind};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+    drupe_queue_release(queue);
+    gate_destroy(&gate);
+}
+
 static _Atomic(int) offers, agreed, shares;
 static _Atomic(bool) agrees;
 
@@ -515,6 +545,7 @@ const conformance_case cases_failure[] = {
     {"cells", cells},
     {"cancelled", cancelled},
     {"cancelled_behind_another_queue", cancelled_behind_another_queue},
+    {"cancelled_before_its_turn", cancelled_before_its_turn},
     {"offered_late", offered_late},
     {"offered_by_age", offered_by_age},
     {NULL, NULL},
