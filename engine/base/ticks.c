@@ -60,6 +60,9 @@ uint64_t drupe_ticks_ns(uint64_t ticks)
 {
     if (!atomic_load_explicit(&counts, memory_order_relaxed)) return ticks;
     uint64_t first = atomic_load(&start_ticks), ns = atomic_load(&start_ns);
-    double rate = (double)(drupe_now_ns() - ns) / (double)(counter() - first);
-    return ns + (uint64_t)((double)(ticks - first) * rate);
+    uint64_t passed = counter() - first;
+    if (passed == 0) return ns;
+    double rate = (double)(drupe_now_ns() - ns) / (double)passed;
+    /* Another processor's counter may have been a hair behind at the start. */
+    return ns + (uint64_t)(int64_t)((double)(int64_t)(ticks - first) * rate);
 }

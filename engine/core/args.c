@@ -5,6 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t drupe_args_element(const drupe_arg_info *info)
+{
+    static const unsigned char sizes[] = {
+        [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2, [DRUPE_SCALAR_U16] = 2,
+        [DRUPE_SCALAR_I32] = 4, [DRUPE_SCALAR_U32] = 4, [DRUPE_SCALAR_I64] = 8, [DRUPE_SCALAR_U64] = 8,
+        [DRUPE_SCALAR_F16] = 2, [DRUPE_SCALAR_F32] = 4, [DRUPE_SCALAR_F64] = 8,
+    };
+    if ((unsigned)info->scalar >= DRUPE_COUNT_OF(sizes)) return 0;
+    return sizes[info->scalar] * (size_t)(info->lanes == 3 ? 4 : info->lanes);
+}
+
 static void pack_kernel(drupe_text *text, const drupe_kernel *kernel)
 {
     if (!kernel->args) return;

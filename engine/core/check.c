@@ -170,17 +170,6 @@ static void touch(record *one, const void *pointer, size_t bytes, bool writes)
     one->ranges[one->nranges++] = (range){from, from + bytes, writes, !ours};
 }
 
-static size_t element_size(const drupe_arg_info *info)
-{
-    static const unsigned char sizes[] = {
-        [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2, [DRUPE_SCALAR_U16] = 2,
-        [DRUPE_SCALAR_I32] = 4, [DRUPE_SCALAR_U32] = 4, [DRUPE_SCALAR_I64] = 8, [DRUPE_SCALAR_U64] = 8,
-        [DRUPE_SCALAR_F16] = 2, [DRUPE_SCALAR_F32] = 4, [DRUPE_SCALAR_F64] = 8,
-    };
-    if (!info || (unsigned)info->scalar >= DRUPE_COUNT_OF(sizes)) return 0;
-    return sizes[info->scalar] * (size_t)(info->lanes == 3 ? 4 : info->lanes);
-}
-
 static drupe_status misaligned(const record *one, size_t index, const drupe_arg_info *info,
                                const char *pointer)
 {
@@ -189,7 +178,8 @@ static drupe_status misaligned(const record *one, size_t index, const drupe_arg_
         &finding,
         "Argument %zu of '%s' (%s %s) is the address %p, which is no multiple of the %zu bytes of "
         "what it points to: such accesses fail on some devices and are slow on others.",
-        index, one->place.label, info->type_name, info->name, (const void *)pointer, element_size(info));
+        index, one->place.label, info->type_name, info->name, (const void *)pointer,
+        drupe_args_element(info));
 }
 
 /* One element per work-item, as far as the allocation goes. */
@@ -200,7 +190,7 @@ static drupe_status touch_argument(record *one, const drupe_work *work, size_t i
     drupe_memory *memory;
     memcpy(&pointer, work->args[index].value, sizeof pointer);
     if (!pointer) return DRUPE_OK;
-    size_t size = element_size(info), items = 1;
+    size_t size = info ? drupe_args_element(info) : 0, items = 1;
     if (size && (uintptr_t)pointer % size) return misaligned(one, index, info, pointer);
     DRUPE_TRY(drupe_registry_find(pointer, 0, one->place.label, &memory));
     if (!memory) return DRUPE_OK;

@@ -109,8 +109,6 @@ bool drupe_core_failed(const drupe_failure *failure);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
-/* The line of a place, or 0. Async-signal-safe. */
-int drupe_core_site_line(uint32_t site);
 /* The observer's words for a place, "" when there is nothing to say. Async-signal-safe. */
 void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
 
@@ -314,6 +312,8 @@ void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *dev
 void drupe_pool_close(drupe_pool *pool);
 /* The pool of this kind for a queue's device. */
 drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
+/* How the device serves a kind of memory. */
+drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind);
 /* A piece of at least `bytes`, aligned to `align`, without references; limits are checked here. */
 drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align,
                              drupe_memory **memory) DRUPE_MUST_CHECK;
@@ -375,6 +375,9 @@ struct drupe_kernel {
     char *name;
 };
 
+/* args.c: bytes of one element of an argument's type, as declared; 0 if that is unknown. */
+size_t drupe_args_element(const drupe_arg_info *info);
+
 /* --- event.c -------------------------------------------------------------------------------------------- */
 
 typedef enum drupe_phase {
@@ -393,9 +396,8 @@ struct drupe_event {
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
-    bool native;            /* its end came from the backend, so it may have times */
-    _Atomic(bool)
-        abandoned; /* its device was lost before it was over: what it uses may still be written to */
+    /* Its device was lost before it was over: what it uses may still be written to. */
+    _Atomic(bool) abandoned;
     uint64_t number;
     drupe_flight *flight;         /* borrowed, valid until the event has settled; without a queue its own */
     drupe_event *settle_next;     /* of the thread that settles it; among the free ones */

@@ -310,12 +310,6 @@ uint32_t drupe_core_site(void)
     return seen && seen->site ? seen->site() : 0;
 }
 
-int drupe_core_site_line(uint32_t site)
-{
-    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
-    return site && seen && seen->site_line ? seen->site_line(site) : 0;
-}
-
 void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);

@@ -137,17 +137,10 @@ uint32_t drupe_memory_site(const drupe_memory *memory)
     return memory->site;
 }
 
-static drupe_info support_key(drupe_mem_kind kind)
-{
-    if (kind == DRUPE_MEM_DEVICE) return DRUPE_INFO_USM_DEVICE;
-    return kind == DRUPE_MEM_SHARED ? DRUPE_INFO_USM_SHARED : DRUPE_INFO_USM_HOST;
-}
-
 bool drupe_memory_plain(const drupe_memory *memory)
 {
     return memory->kind != DRUPE_MEM_DEVICE &&
-           drupe_device_number(memory->pool->device, support_key(memory->kind), DRUPE_USM_NONE) ==
-               DRUPE_USM_NATIVE;
+           drupe_pool_support(memory->pool->device, memory->kind) == DRUPE_USM_NATIVE;
 }
 
 drupe_memory *drupe_memory_find(const void *pointer)

@@ -104,16 +104,18 @@ void drupe_pool_close(drupe_pool *pool)
 
 /* --- Taking --------------------------------------------------------------------------------------------- */
 
-static drupe_info support_key(drupe_mem_kind kind)
+drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind)
 {
-    if (kind == DRUPE_MEM_DEVICE) return DRUPE_INFO_USM_DEVICE;
-    return kind == DRUPE_MEM_SHARED ? DRUPE_INFO_USM_SHARED : DRUPE_INFO_USM_HOST;
+    static const drupe_info keys[] = {[DRUPE_MEM_DEVICE] = DRUPE_INFO_USM_DEVICE,
+                                      [DRUPE_MEM_SHARED] = DRUPE_INFO_USM_SHARED,
+                                      [DRUPE_MEM_HOST] = DRUPE_INFO_USM_HOST};
+    return (drupe_usm_support)drupe_device_number(device, keys[kind], DRUPE_USM_NONE);
 }
 
 /* What does not change, asked for once. Two threads may do it, with the same answers. */
 static void ask_device(drupe_pool *pool)
 {
-    uint64_t support = drupe_device_number(pool->device, support_key(pool->kind), DRUPE_USM_NONE);
+    drupe_usm_support support = drupe_pool_support(pool->device, pool->kind);
     uint64_t most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
     uint64_t keep = drupe_limit_keep(pool->root);
     pthread_mutex_lock(&pool->lock);

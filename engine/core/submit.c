@@ -180,16 +180,6 @@ static drupe_status check_range(const drupe_queue *queue, const drupe_kernel *ke
     return given ? check_local(queue, kernel, range) : DRUPE_OK;
 }
 
-static size_t scalar_size(drupe_scalar_type scalar)
-{
-    static const unsigned char sizes[] = {
-        [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2, [DRUPE_SCALAR_U16] = 2,
-        [DRUPE_SCALAR_I32] = 4, [DRUPE_SCALAR_U32] = 4, [DRUPE_SCALAR_I64] = 8, [DRUPE_SCALAR_U64] = 8,
-        [DRUPE_SCALAR_F16] = 2, [DRUPE_SCALAR_F32] = 4, [DRUPE_SCALAR_F64] = 8,
-    };
-    return (unsigned)scalar < DRUPE_COUNT_OF(sizes) ? sizes[scalar] : 0;
-}
-
 /* Against what the compiler tells of the argument, if it does. */
 static drupe_status check_declared(const drupe_kernel *kernel, size_t index, const drupe_arg *arg)
 {
@@ -201,7 +191,7 @@ static drupe_status check_declared(const drupe_kernel *kernel, size_t index, con
                                kernel->name, info->type_name, info->name, kinds[info->kind],
                                kinds[arg->kind]);
     }
-    size_t size = scalar_size(info->scalar) * (info->lanes == 3 ? 4 : info->lanes);
+    size_t size = drupe_args_element(info);
     if (arg->kind != DRUPE_ARG_VALUE || size == 0 || size == arg->size) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) has %zu bytes, %zu were given.",
                            index, kernel->name, info->type_name, info->name, size, arg->size);

@@ -142,16 +142,25 @@ void drupe_trace_times(uint64_t number, const drupe_times *times)
 
 /* --- Reading -------------------------------------------------------------------------------------------- */
 
+/* The end's upper bits are those of the beginning, or one more: the counter of a machine that runs for most
+ * of a year needs them. */
+static uint64_t whole_end(uint64_t low, uint64_t begin)
+{
+    uint64_t end = (begin & ~BELOW) | low;
+    return end < begin && begin - end > BELOW / 2 ? end + BELOW + 1 : end;
+}
+
 bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
 {
     _Atomic(uint64_t) *slot = slot_of(number);
     if (get(slot, SEQUENCE) != number << 1) return false;
-    uint64_t end = get(slot, END), place = get(slot, PLACE), where = get(slot, WHERE);
+    uint64_t begin = get(slot, SUBMITTED), end = get(slot, END), place = get(slot, PLACE),
+             where = get(slot, WHERE);
     uint32_t device = where >> 8 & 0xffffff;
     *record = (drupe_trace_record){
         .id = number,
-        .submitted_ns = drupe_ticks_ns(get(slot, SUBMITTED)),
-        .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns(end & BELOW) : 0,
+        .submitted_ns = drupe_ticks_ns(begin),
+        .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns(whole_end(end & BELOW, begin)) : 0,
         .started_ns = get(slot, STARTED),
         .ended_ns = get(slot, ENDED),
         .bytes = get(slot, BYTES),

@@ -215,10 +215,8 @@ static void warm_start(void)
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
     (void)state;
-    static drupe_observer observer = {.log = log_line,
-                                      .site = drupe_py_site_ask,
-                                      .site_line = drupe_py_site_line,
-                                      .site_text = drupe_py_site_text};
+    static drupe_observer observer = {
+        .log = log_line, .site = drupe_py_site_ask, .site_text = drupe_py_site_text};
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();

@@ -211,12 +211,6 @@ static int site_look(uint32_t number, site *copy)
     return line > 0 ? line : 0;
 }
 
-int drupe_py_site_line(uint32_t number)
-{
-    site copy;
-    return site_look(number, &copy);
-}
-
 typedef struct line {
     char *text;
     size_t size, used;

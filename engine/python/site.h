@@ -20,8 +20,6 @@ void drupe_py_site_return(PyThreadState *thread);
  * places are forgotten. At most `size` bytes with the NUL; returns the length. Any thread, without the GIL,
  * async-signal-safe. */
 size_t drupe_py_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
-/* Its line, or 0. As above. */
-int drupe_py_site_line(uint32_t site);
 /* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
 PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
 

@@ -160,7 +160,6 @@ typedef struct drupe_observer {
     /* The observer's number for the place in its program that the calling thread is at; 0: unknown. Asked
      * for every allocation, see drupe_memory_site(), and every submission without a site. */
     uint32_t (*site)(void);
-    int (*site_line)(uint32_t site); /* its line, or 0; any thread, and in signal handlers */
     /* "cell [3], line 7" for a place of the program and the number of a cell, either of which may be 0: at
      * most `size` bytes with the NUL; returns the length. Any thread, and in signal handlers. */
     size_t (*site_text)(uint32_t site, uint32_t cell, char *text, size_t size);
