@@ -250,7 +250,12 @@ bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits 
     if (!drupe_py_given(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0)) return true;
     bool one = drupe_py_is(state, object, DRUPE_PY_TYPE_Event);
     PyObject *events = one ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
-    if (events == NULL) return false;
+    if (events == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) && Py_TYPE(object)->tp_iter == NULL)
+            PyErr_Format(PyExc_TypeError, "what to wait for is a drupe.Event or a sequence of them, not %s",
+                         Py_TYPE(object)->tp_name);
+        return false;
+    }
     Py_ssize_t count = PyTuple_GET_SIZE(events);
     waits->events = PyMem_New(drupe_event *, (size_t)count);
     bool good = waits->events != NULL;

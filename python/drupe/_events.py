@@ -16,6 +16,7 @@ import weakref
 from drupe import _engine
 
 _GRACE = 0.05  # seconds in which the main thread or a loop may take what is due
+_OWN = os.path.join(os.path.dirname(__file__), "")
 _attached = weakref.WeakSet()  # loops that watch the engine's descriptor
 _rest = None  # the thread
 
@@ -94,7 +95,8 @@ def _settle(future):
 
 def wait_for(events, timeout=None):
     """Wait for one event or for all of a sequence, `timeout` seconds at most for all together. Raises the first error."""
-    events = [events] if isinstance(events, _engine.Event) else list(events)
+    given = events
+    events = [given] if isinstance(given, _engine.Event) or not hasattr(given, "__iter__") else list(given)
     for event in events:
         if not isinstance(event, _engine.Event):
             raise TypeError(f"wait_for takes a drupe.Event or a sequence of them, not {type(event).__name__}")
@@ -133,17 +135,23 @@ def from_future(future):
 
 
 def _sentence(error):
-    """"ValueError: text (file.py, line 3)", or "(cell [7], line 3)" """
+    """"ValueError: text (file.py, line 3)", or "(cell [7], line 3)": the last place outside of this package."""
     text = str(error)
     text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
+    places = [(trace.tb_frame.f_code.co_filename, trace.tb_lineno) for trace in _traces(error)]
+    places = [place for place in places if not place[0].startswith(_OWN)]
+    if not places:
         return text
-    file = trace.tb_frame.f_code.co_filename
+    file, line = places[-1]
     cell = _engine._file_cell(file)
-    return f"{text} ({f'cell [{cell}]' if cell else os.path.basename(file)}, line {trace.tb_lineno})"
+    return f"{text} ({f'cell [{cell}]' if cell else os.path.basename(file)}, line {line})"
+
+
+def _traces(error):
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
 
 
 # --- Host tasks ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Arrays: making, attributes, views, conversion, placement and the errors a user meets."""
 import array as stdarray
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -381,3 +382,9 @@ def test_numpy_is_kept_out(device):
         np.array(x)
     assert (np.float32(2) * x).tolist() == [2, 2, 2] and (x + np.int64(1)).tolist() == [2, 2, 2]
     assert (x == None) is False and (x != "text") is True  # noqa: E711: falls back to identity
+
+
+def test_operations_have_signatures():
+    assert str(inspect.signature(da.add)) == "(x1, x2, /, *, out=None)"
+    assert str(inspect.signature(da.exp)) == "(x, /, *, out=None)"
+    assert list(inspect.signature(da.sum).parameters) == ["x", "axis", "dtype", "keepdims"]

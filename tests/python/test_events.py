@@ -321,6 +321,14 @@ def test_host_task_that_cannot_be_made_leaves_nothing_behind(queue, monkeypatch)
     queue.wait(LONG)
 
 
+def test_what_to_wait_for_is_told(queue):
+    for wrong in (3, [3]):
+        with pytest.raises(TypeError, match="drupe.Event"):
+            drupe.wait_for(wrong)
+        with pytest.raises(TypeError, match="drupe.Event"):
+            queue.barrier(wait_for=wrong)
+
+
 def test_host_task_in_c(queue):
     function = ctypes.CDLL(None).atoi  # of digits: what they say; 0 is success
     good, bad = ctypes.create_string_buffer(b"0"), ctypes.create_string_buffer(b"12")

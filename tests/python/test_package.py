@@ -53,7 +53,7 @@ def test_types_are_closed():
     with pytest.raises(TypeError):
         type("Mine", (drupe.Device,), {})
     with pytest.raises(TypeError):
-        drupe.Event()
+        drupe.Kernel()
     with pytest.raises(TypeError):
         drupe.Device.name = "other"
 
