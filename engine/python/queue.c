@@ -138,14 +138,21 @@ static void queue_release(void *queue)
     drupe_queue_release(queue);
 }
 
+/* The handler goes with the last one who could change it. The state is gone when the interpreter ends. */
+static void handler_forget(PyObject *self)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (state == NULL || state->handlers == NULL || !drupe_queue_last(queue_of(self))) return;
+    /* Queues also go while an exception is on its way. */
+    drupe_py_saved saved = drupe_py_error_save();
+    if (drupe_py_handler_set(state, drupe_queue_number(queue_of(self)), Py_None) < 0) PyErr_Clear();
+    drupe_py_error_restore(saved);
+}
+
 static void queue_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    drupe_py_state *state = drupe_py_state_of(self);
-    /* The handler goes with the last one who could change it. The state is gone when the interpreter ends. */
-    if (state != NULL && state->handlers != NULL && drupe_queue_last(queue_of(self)) &&
-        drupe_py_handler_set(state, drupe_queue_number(queue_of(self)), Py_None) < 0)
-        PyErr_Clear();
+    handler_forget(self);
     if (!drupe_py_forked()) drupe_py_release_on(queue_of(self), queue_release, queue_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Queue);
 }

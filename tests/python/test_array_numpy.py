@@ -20,6 +20,10 @@ COMPARISON = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": oper
               ">=": operator.ge}
 
 
+if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+    np._set_promotion_state("weak")  # the rules of NumPy 2, which the values are compared with
+
+
 def elements(dtype):
     if dtype == "bool":
         return st.booleans()

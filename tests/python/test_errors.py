@@ -268,3 +268,16 @@ except drupe.DeviceError:
     assert opened.endswith("backend host: opened")
     assert "failure: 'task' on host:cpu:0, submission 1, " in failed and failed.endswith("noted")
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_queues_that_go_while_an_exception_is_raised(queue):
+    queue.on_error = print
+    for handler in (None, print):
+        def opened():
+            other = drupe.Queue("host")
+            other.on_error = handler
+            return other
+
+        with pytest.raises(ZeroDivisionError):
+            [opened(), 1 / 0]  # the list that was begun is dropped with the exception set
+    queue.on_error = None
