@@ -15,7 +15,8 @@
 
 #define LINE_LIMIT  512
 #define STALL_MS    10000 /* for a reader that does not read */
-#define PATIENCE_MS 5     /* how long the beginning of a line may wait for its rest */
+#define SLICE_MS    5
+#define SLICES_MOST 40 /* how long the beginning of a line waits for its rest while a compiler runs */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned depth;
@@ -23,6 +24,7 @@ static int ends[2] = {-1, -1};
 static bool broken;              /* no pipe or no thread: leave everything alone */
 static _Atomic(int) beyond = -1; /* where descriptor 2 led */
 static _Atomic(bool) busy;       /* the thread holds bytes that it has read */
+static _Atomic(bool) over;       /* no compiler runs: nothing is waited for */
 
 /* "1 warning and 2 errors generated." */
 static bool is_noise(const char *line, size_t size)
@@ -87,15 +89,18 @@ static void *pump(void *unused)
 {
     char held[LINE_LIMIT];
     size_t have = 0;
+    unsigned slices = 0;
     (void)unused;
     for (;;) {
         struct pollfd wait = {ends[0], POLLIN, 0};
-        int ready = poll(&wait, 1, have ? PATIENCE_MS : -1);
+        int ready = poll(&wait, 1, have ? SLICE_MS : -1);
         atomic_store(&busy, true); /* before the bytes leave the pipe: see drain() */
         if (ready == 0) {
+            if (++slices < SLICES_MOST && !atomic_load(&over)) continue;
             pass_on(held, have);
             have = 0;
         } else if (ready > 0) {
+            slices = 0;
             ssize_t size = read(ends[0], held + have, sizeof held - have);
             if (size == 0 || (size < 0 && errno != EINTR)) return NULL;
             if (size > 0) have = filter(held, have + (size_t)size);
@@ -132,6 +137,7 @@ static bool same_file(int a, int b)
 void drupe_quiet_begin(void)
 {
     pthread_mutex_lock(&lock);
+    atomic_store(&over, false);
     if (depth++ == 0 && start() && !same_file(2, ends[1])) {
         int kept = fcntl(2, F_DUPFD_CLOEXEC, 3);
         int old = kept >= 0 ? atomic_exchange(&beyond, kept) : -1;
@@ -146,7 +152,7 @@ static void drain(void)
 {
     struct timespec pause = {0, 50000};
     int waiting = 0;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 400; i++) {
         if (ioctl(ends[0], FIONREAD, &waiting) != 0 || (waiting == 0 && !atomic_load(&busy))) return;
         nanosleep(&pause, NULL);
     }
@@ -157,6 +163,7 @@ void drupe_quiet_end(void)
     pthread_mutex_lock(&lock);
     if (--depth == 0 && ends[0] >= 0 && same_file(2, ends[1])) {
         (void)dup2(atomic_load(&beyond), 2);
+        atomic_store(&over, true);
         drain();
     }
     pthread_mutex_unlock(&lock);
