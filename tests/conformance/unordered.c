@@ -192,13 +192,13 @@ static void cancels_what_is_held(struct suite *suite)
 {
     struct bench *b = &suite->bench;
     drupe_queue *queue = open_unordered(b);
-    drupe_memory *memory = filled(b, 1);
+    drupe_memory *memory = filled(b, 1), *apart = filled(b, 1);
     drupe_event *opened, *held, *behind, *free_event, *after;
     size_t left, given_up;
     OK(drupe_event_open(NULL, 0, &opened));
     OK(submit_mad(b, queue, memory, memory, N, 2, 0, &opened, 1, &held));
     OK(submit_mad(b, queue, memory, memory, N, 3, 0, &held, 1, &behind));
-    OK(submit_mad(b, queue, memory, memory, N, 1, 4, NULL, 0, &free_event));
+    OK(submit_mad(b, queue, apart, apart, N, 1, 4, NULL, 0, &free_event));
     OK(drupe_event_wait(free_event, DRUPE_FOREVER));
     OK(drupe_queue_cancel(queue, &left, &given_up));
     assert_int_equal(left, 0);
@@ -209,10 +209,12 @@ static void cancels_what_is_held(struct suite *suite)
     OK(drupe_queue_wait(queue, DRUPE_FOREVER));
     OK(submit_mad(b, queue, memory, memory, N, 1, 1, NULL, 0, &after));
     OK(drupe_event_wait(after, DRUPE_FOREVER));
-    expect_u64(b->queue, memory, 6, N);
+    expect_u64(b->queue, memory, 2, N);
+    expect_u64(b->queue, apart, 5, N);
     drupe_event *events[] = {opened, held, behind, free_event, after};
     release_events(events, COUNT(events));
     drupe_memory_release(memory);
+    drupe_memory_release(apart);
     drupe_queue_release(queue);
 }
 
