@@ -92,11 +92,28 @@ void drupe_object_free(drupe_slot *slot, void *object);
  * call and is as if fresh after the second. */
 void drupe_object_retire(drupe_slot *slot);
 void drupe_object_renew(drupe_slot *slot, void *object, size_t size, size_t native);
-void drupe_object_retain(void *object);
+static inline void drupe_object_retain(void *object)
+{
+    atomic_fetch_add_explicit(&((drupe_object *)object)->references, 1, memory_order_relaxed);
+}
 /* A reference, unless the last one is gone already. */
-bool drupe_object_try_retain(void *object);
+static inline bool drupe_object_try_retain(void *object)
+{
+    _Atomic(uint32_t) *references = &((drupe_object *)object)->references;
+    uint32_t seen = atomic_load_explicit(references, memory_order_relaxed);
+    while (seen) {
+        if (atomic_compare_exchange_weak_explicit(references, &seen, seen + 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
 /* True when that was the last one: the caller destroys it. False in a forked child. */
-bool drupe_object_release(void *object);
+static inline bool drupe_object_release(void *object)
+{
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
+    return atomic_fetch_sub_explicit(&((drupe_object *)object)->references, 1, memory_order_acq_rel) == 1;
+}
 
 /* The observer's cell of this thread, retained, or NULL; and its release. */
 void *drupe_core_cell(void);

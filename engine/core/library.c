@@ -231,30 +231,6 @@ void drupe_object_free(drupe_slot *slot, void *object)
     drupe_object_retire(slot);
 }
 
-void drupe_object_retain(void *object)
-{
-    atomic_fetch_add_explicit(&((drupe_object *)object)->references, 1, memory_order_relaxed);
-}
-
-bool drupe_object_try_retain(void *object)
-{
-    _Atomic(uint32_t) *references = &((drupe_object *)object)->references;
-    uint32_t seen = atomic_load_explicit(references, memory_order_relaxed);
-    while (seen) {
-        if (atomic_compare_exchange_weak_explicit(references, &seen, seen + 1, memory_order_acquire,
-                                                  memory_order_relaxed)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool drupe_object_release(void *object)
-{
-    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
-    return atomic_fetch_sub_explicit(&((drupe_object *)object)->references, 1, memory_order_acq_rel) == 1;
-}
-
 /* --- The embedding program ------------------------------------------------------------------------------ */
 
 void drupe_library_observe(const drupe_observer *fresh)

@@ -14,8 +14,8 @@ static int keyword_find(const drupe_py_state *state, const drupe_py_signature *s
     return -1;
 }
 
-static bool keyword_set(const drupe_py_state *state, const drupe_py_signature *signature, PyObject *keyword,
-                        PyObject *value, PyObject **out)
+static inline bool keyword_set(const drupe_py_state *state, const drupe_py_signature *signature,
+                               PyObject *keyword, PyObject *value, PyObject **out)
 {
     int index = keyword_find(state, signature, keyword);
     if (index < 0) {
@@ -80,7 +80,8 @@ bool drupe_py_args_new(const drupe_py_state *state, const drupe_py_signature *si
 
 bool drupe_py_size(PyObject *object, const char *what, size_t *size)
 {
-    Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+    Py_ssize_t value = PyLong_CheckExact(object) ? PyLong_AsSsize_t(object)
+                                                 : PyNumber_AsSsize_t(object, PyExc_OverflowError);
     if (value == -1 && PyErr_Occurred()) {
         if (PyErr_ExceptionMatches(PyExc_TypeError))
             PyErr_Format(PyExc_TypeError, "%s must be an integer, not %s", what, Py_TYPE(object)->tp_name);
@@ -96,7 +97,7 @@ bool drupe_py_size(PyObject *object, const char *what, size_t *size)
 
 int drupe_py_sizes(PyObject *object, const char *what, size_t *sizes, int capacity)
 {
-    if (PyIndex_Check(object) && !PySequence_Check(object))
+    if (PyLong_CheckExact(object) || (PyIndex_Check(object) && !PySequence_Check(object)))
         return drupe_py_size(object, what, sizes) ? 1 : -1;
     if (!PySequence_Check(object) || PyUnicode_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s must be an integer or a sequence of integers, not %s", what,

@@ -28,7 +28,6 @@ static void event_release(void *event)
 
 static void event_dealloc(PyObject *self)
 {
-    PyObject_GC_UnTrack(self);
     drupe_py_release_on(NULL, event_release, event_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Event);
 }
@@ -346,16 +345,16 @@ static PyType_Slot event_slots[] = {
     {Py_tp_new, DRUPE_PY_FUNCTION(event_new)},
     {Py_am_await, DRUPE_PY_FUNCTION(event_await)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(event_dealloc)},
-    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(event_repr)},
     {Py_tp_methods, event_methods},
     {Py_tp_getset, event_getset},
     {0, NULL},
 };
 
+/* Out of the collector's sight: an event holds no Python objects, and each submission makes one. */
 PyType_Spec drupe_py_Event_spec = {
     .name = "drupe.Event",
     .basicsize = sizeof(drupe_py_event),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = event_slots,
 };

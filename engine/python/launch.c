@@ -243,16 +243,17 @@ static bool range_arg(const drupe_py_launch *launch, drupe_range *range)
 
 /* --- The launch ---------------------------------------------------------------------------------------- */
 
-static drupe_status submit(drupe_py_state *state, const drupe_submission *submission,
-                           const drupe_py_launch *launch, const drupe_range *range, const drupe_arg *args,
-                           drupe_event **event)
+static drupe_status submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
+                           const drupe_range *range, const drupe_arg *args, drupe_event **event)
 {
     drupe_kernel *kernel = launch->kernel->kernel;
     /* Some drivers compile a kernel again for each local size when it is first launched. */
     uint64_t key = (uint64_t)(uintptr_t)kernel ^ ((uint64_t)range->local[0] << 48) ^
                    ((uint64_t)range->local[1] << 40) ^ ((uint64_t)range->local[2] << 32);
-    if (drupe_py_warm(state, key))
+    if (drupe_py_warm(state, key)) {
+        submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
         return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
+    }
     drupe_status status;
     PyThreadState *thread = drupe_py_site_leave();
     status = drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);

@@ -47,7 +47,7 @@ void drupe_py_free(PyObject *self, drupe_py_type type)
 {
     PyTypeObject *class = Py_TYPE(self);
     live_instances[type]--;
-    PyObject_GC_Del(self);
+    class->tp_free(self);
     Py_DECREF(class);
 }
 

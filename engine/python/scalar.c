@@ -62,12 +62,12 @@ static void integer_store(uint64_t value, size_t size, void *bytes)
 
 static bool integer_bytes(PyObject *object, drupe_scalar_type type, const char *what, void *bytes)
 {
-    if (PyFloat_Check(object) || !PyIndex_Check(object)) {
+    if (!PyLong_CheckExact(object) && (PyFloat_Check(object) || !PyIndex_Check(object))) {
         PyErr_Format(PyExc_TypeError, "%s must be an integer (its type is %s), not %s", what,
                      scalars[type].name, Py_TYPE(object)->tp_name);
         return false;
     }
-    PyObject *integer = PyNumber_Index(object);
+    PyObject *integer = PyLong_CheckExact(object) ? Py_NewRef(object) : PyNumber_Index(object);
     if (integer == NULL) return false;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(integer, &overflow);
@@ -87,13 +87,14 @@ static bool integer_bytes(PyObject *object, drupe_scalar_type type, const char *
 static bool float_bytes(PyObject *object, drupe_scalar_type type, const char *what, void *bytes)
 {
     /* An array of one element is a number to Python, but not a scalar. */
-    if (PySequence_Check(object)) {
+    bool plain = PyFloat_CheckExact(object);
+    if (!plain && PySequence_Check(object)) {
         PyErr_Format(PyExc_TypeError, "%s must be a number (its type is %s), not %s", what,
                      scalars[type].name, Py_TYPE(object)->tp_name);
         return false;
     }
-    double value = PyFloat_AsDouble(object);
-    if (value == -1.0 && PyErr_Occurred()) {
+    double value = plain ? PyFloat_AS_DOUBLE(object) : PyFloat_AsDouble(object);
+    if (value == -1.0 && !plain && PyErr_Occurred()) {
         if (PyErr_ExceptionMatches(PyExc_OverflowError)) return range_error(object, type, what);
         if (PyErr_ExceptionMatches(PyExc_TypeError))
             PyErr_Format(PyExc_TypeError, "%s must be a number (its type is %s), not %s", what,

@@ -97,14 +97,14 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     return place;
 }
 
-static site site_intern(PyCodeObject *code, int offset)
+static const site *site_intern(PyCodeObject *code, int offset)
 {
     uint32_t *bucket = bucket_of(code, offset);
     for (unsigned i = 0; i < BUCKET; i++) {
         site *seen = site_of(bucket[i]);
-        if (seen != NULL && seen->code == code && seen->offset == offset) return *seen;
+        if (seen != NULL && seen->code == code && seen->offset == offset) return seen;
     }
-    return *site_add(code, offset, bucket);
+    return site_add(code, offset, bucket);
 }
 
 /* The nearest caller outside of this package, through frame objects: slow, and rare. */
@@ -115,8 +115,8 @@ static uint32_t site_of_caller(void)
     while (frame != NULL && number == 0) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         int offset = PyFrame_GetLasti(frame);
-        site found = offset < 0 ? (site){.own = true} : site_intern(code, offset);
-        if (!found.own) number = found.number;
+        const site *found = offset < 0 ? NULL : site_intern(code, offset);
+        if (found != NULL && !found->own) number = found->number;
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(code);
         Py_DECREF(frame);
@@ -155,8 +155,8 @@ uint32_t drupe_py_site(void)
     if (code == NULL) return 0;
     uint32_t number = 0;
     if (PyCode_Check(code) && offset >= 0) {
-        site found = site_intern((PyCodeObject *)code, offset);
-        number = found.own ? site_of_caller() : found.number;
+        const site *found = site_intern((PyCodeObject *)code, offset);
+        number = found->own ? site_of_caller() : found->number;
     }
     Py_DECREF(code);
     return number;

@@ -175,6 +175,9 @@ typedef struct drupe_cl_kernel {
     uint64_t local_bytes;   /* declared inside the kernel */
     uint64_t private_bytes;
     bool launched;
+    drupe_range settled; /* the last range that was found good, dims 0 = none, and what became of it */
+    size_t settled_local[3];
+    bool settled_by_driver;
     drupe_cl_variant variants[DRUPE_CL_VARIANTS]; /* id NULL = free */
     unsigned next_variant;                        /* which one makes room for a new one */
 } drupe_cl_kernel;
@@ -303,7 +306,7 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
  * just-in-time compiler sees few different sizes: at most 256 work-items, halved until every compute unit has
  * work. `*by_driver` is set where a GPU's driver should choose, because no useful power of two divides. On a
  * CPU such a range runs with local size 1: round the global size up and check the bound in the kernel. */
-drupe_status drupe_cl_range_settle(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
+drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
                                    bool *by_driver);
 
 /* --- submit.c ------------------------------------------------------------------------------------------- */

@@ -95,8 +95,8 @@ static drupe_status check_groups(const drupe_range *range, const size_t local[3]
         MOST_GROUPS);
 }
 
-drupe_status drupe_cl_range_settle(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
-                                   bool *by_driver)
+static drupe_status settle(const drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
+                           bool *by_driver)
 {
     *by_driver = false;
     for (int d = 0; d < 3; d++) local[d] = 1;
@@ -108,4 +108,27 @@ drupe_status drupe_cl_range_settle(const drupe_cl_kernel *kernel, const drupe_ra
     for (uint32_t d = 0; d < range->dims; d++) local[d] = source[d];
     DRUPE_TRY(check_local(kernel, range, local));
     return check_groups(range, local);
+}
+
+static bool same(const drupe_range *a, const drupe_range *b)
+{
+    if (a->dims != b->dims) return false;
+    for (uint32_t d = 0; d < a->dims; d++) {
+        if (a->global[d] != b->global[d] || a->local[d] != b->local[d]) return false;
+    }
+    return true;
+}
+
+/* Most launches have the range of the one before, and the checks divide a lot. */
+drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
+                                   bool *by_driver)
+{
+    if (!same(&kernel->settled, range)) {
+        kernel->settled.dims = 0;
+        DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
+        kernel->settled = *range;
+    }
+    for (int d = 0; d < 3; d++) local[d] = kernel->settled_local[d];
+    *by_driver = kernel->settled_by_driver;
+    return DRUPE_OK;
 }

@@ -120,6 +120,9 @@ static bool is_set(const drupe_cl_param *param, const drupe_arg *arg, size_t siz
     if (!param->set || param->set_kind != arg->kind || param->set_size != size) return false;
     if (arg->kind == DRUPE_ARG_LOCAL) return true;
     if (arg->kind == DRUPE_ARG_POINTER && param->freed != drupe_cl_mem_freed()) return false;
+    /* Of the usual sizes without a call. */
+    if (size == 8) return memcmp(param->value, arg->value, 8) == 0;
+    if (size == 4) return memcmp(param->value, arg->value, 4) == 0;
     return memcmp(param->value, arg->value, size) == 0;
 }
 

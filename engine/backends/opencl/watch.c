@@ -163,8 +163,9 @@ drupe_status drupe_cl_mark_notify(drupe_cl_mark *mark, drupe_event *event)
 
 void drupe_cl_mark_clear(drupe_cl_mark *mark)
 {
-    drupe_cl_watch *watch = atomic_exchange(&mark->watch, NULL);
+    drupe_cl_watch *watch = atomic_load_explicit(&mark->watch, memory_order_acquire);
     if (watch) {
+        atomic_store_explicit(&mark->watch, NULL, memory_order_relaxed);
         pthread_mutex_lock(&watch->lock);
         watch->notify = NULL;
         pthread_mutex_unlock(&watch->lock);
