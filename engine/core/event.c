@@ -74,8 +74,8 @@ drupe_event *drupe_event_retain(drupe_event *event)
 void drupe_event_release(drupe_event *event)
 {
     if (!event || !drupe_object_release(event)) return;
-    if (event->opened && !drupe_device_silent(event->queue->device))
-        event->object.backend->event_close(event);
+    bool silent = event->opened && drupe_device_silent(event->queue->device);
+    if (event->opened && !silent) event->object.backend->event_close(event);
     if (event->cause && event->failure != &event->cause->what) free((void *)event->failure);
     drupe_cause_release(event->cause);
     drupe_queue *queue = event->queue;
@@ -83,7 +83,8 @@ void drupe_event_release(drupe_event *event)
         drupe_core_cell_release(event->flight->cell);
         free(event->flight);
     }
-    if (queue && KEEPS_SPARES)
+    /* The backend may still know of what it was not told to close. */
+    if (queue && (KEEPS_SPARES || silent))
         give_spare(queue, event);
     else
         drupe_object_free(queue ? queue->slot : NULL, event);

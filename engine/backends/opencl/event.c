@@ -4,6 +4,7 @@
 void drupe_cl_event_close(drupe_event *event)
 {
     drupe_cl_event *native = drupe_native(event);
+    drupe_cl_queue_inherit(native);
     drupe_cl_mark_clear(&native->mark);
 }
 

@@ -124,9 +124,10 @@ typedef struct drupe_cl_queue {
     const drupe_cl_context *context;
     cl_command_queue id;
     bool profiling, unordered;
-    bool dirty; /* work was enqueued after `marker` */
-    _Atomic(bool) unflushed;
-    drupe_cl_mark marker; /* the last command that has an event, or one made to be waited for */
+    bool dirty;                /* work was enqueued after `marker` */
+    drupe_cl_mark marker;      /* the last command that has an event, or one made to be waited for */
+    _Atomic(uintptr_t) lender; /* the event that stands for `marker`, see queue.c */
+    _Atomic(bool) unflushed;   /* any thread; not beside the others, which compilers read as one */
 } drupe_cl_queue;
 
 typedef struct drupe_cl_event {
@@ -261,8 +262,12 @@ void drupe_cl_queue_close(drupe_queue *queue);
 drupe_status drupe_cl_queue_flush(drupe_queue *queue);
 drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
-/* A command was enqueued; `event` is its event (taken) or NULL. */
-void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event);
+/* A command was enqueued, with the native event `own` (taken), or that of `event`, or none. */
+void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event own, drupe_cl_event *event);
+/* Make `marker` the queue's own where it is lent; the queue's lock. */
+void drupe_cl_queue_own(drupe_cl_queue *queue);
+/* The event closes: what it lent goes over to its queue. Any thread. */
+void drupe_cl_queue_inherit(drupe_cl_event *event);
 void drupe_cl_event_close(drupe_event *event);
 drupe_status drupe_cl_event_state(drupe_event *event, drupe_event_state *state);
 drupe_status drupe_cl_event_wait(drupe_event *event, uint64_t timeout_ns);

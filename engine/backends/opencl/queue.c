@@ -4,8 +4,14 @@
  *
  * clFinish cannot be given up, so a queue is waited for by its last command's event, or by a marker where
  * that has none. The marker is kept while the wait times out and nothing new comes, so that waiting in slices
- * does not pile up markers. */
+ * does not pile up markers.
+ *
+ * An engine's event lends its native one as the marker, since another reference costs a driver's locks twice
+ * in each submission. Whoever wants to use the marker makes it the queue's own first, and an event that
+ * closes while it lends leaves its native one to the queue; as that may happen on any thread, the lender's
+ * lowest bit locks both. While there is a lender, `marker` is empty. */
 #include "opencl.h"
+#include <sched.h>
 
 static cl_queue_properties priority(uint32_t flags)
 {
@@ -68,7 +74,7 @@ void drupe_cl_queue_close(drupe_queue *queue)
 drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle)
 {
     drupe_cl_queue *native = drupe_native(queue);
-    drupe_cl_queue_note(native, NULL);
+    drupe_cl_queue_note(native, NULL, NULL);
     *handle = native->id;
     return DRUPE_OK;
 }
@@ -81,15 +87,61 @@ drupe_status drupe_cl_queue_flush(drupe_queue *queue)
     return code == CL_SUCCESS ? DRUPE_OK : drupe_cl_fail(code, "Starting the queued work");
 }
 
-void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event event)
+/* --- The marker ----------------------------------------------------------------------------------------- */
+
+static drupe_cl_event *lender_lock(drupe_cl_queue *queue)
+{
+    for (;;) {
+        uintptr_t seen = atomic_load_explicit(&queue->lender, memory_order_relaxed);
+        if (seen & 1)
+            sched_yield();
+        else if (atomic_compare_exchange_weak_explicit(&queue->lender, &seen, seen | 1, memory_order_acquire,
+                                                       memory_order_relaxed))
+            return (drupe_cl_event *)seen;
+    }
+}
+
+static void lender_unlock(drupe_cl_queue *queue, const drupe_cl_event *lender)
+{
+    atomic_store_explicit(&queue->lender, (uintptr_t)lender, memory_order_release);
+}
+
+void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event own, drupe_cl_event *event)
 {
     atomic_store_explicit(&queue->unflushed, true, memory_order_release);
     /* The end of one command says nothing about the others of an out-of-order queue. */
-    queue->dirty = !event || queue->unordered;
-    if (event && queue->unordered) queue->api->ReleaseEvent(event);
+    queue->dirty = (!own && !event) || queue->unordered;
+    if (own && queue->unordered) queue->api->ReleaseEvent(own);
     if (queue->dirty) return;
-    drupe_cl_mark_clear(&queue->marker);
-    queue->marker.id = event;
+    (void)lender_lock(queue);
+    if (queue->marker.id) drupe_cl_mark_clear(&queue->marker);
+    queue->marker.id = own;
+    lender_unlock(queue, own ? NULL : event);
+}
+
+void drupe_cl_queue_own(drupe_cl_queue *queue)
+{
+    const drupe_cl_event *lender = lender_lock(queue);
+    if (lender && queue->api->RetainEvent(lender->mark.id) == CL_SUCCESS)
+        queue->marker.id = lender->mark.id;
+    else if (lender)
+        queue->dirty = true;
+    lender_unlock(queue, NULL);
+}
+
+void drupe_cl_queue_inherit(drupe_cl_event *event)
+{
+    drupe_cl_queue *queue = event->mark.queue;
+    /* An event that does not lend any more never will again. */
+    if (!queue || (atomic_load_explicit(&queue->lender, memory_order_relaxed) | 1) != ((uintptr_t)event | 1))
+        return;
+    const drupe_cl_event *lender = lender_lock(queue);
+    if (lender == event) {
+        queue->marker.id = event->mark.id;
+        event->mark.id = NULL;
+        lender = NULL;
+    }
+    lender_unlock(queue, lender);
 }
 
 static drupe_status place_marker(drupe_cl_queue *queue)
@@ -108,6 +160,7 @@ static drupe_status place_marker(drupe_cl_queue *queue)
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_cl_queue *native = drupe_native(queue);
+    drupe_cl_queue_own(native);
     if (!native->dirty && !native->marker.id) return DRUPE_OK;
     if (native->dirty) DRUPE_TRY(place_marker(native));
     DRUPE_TRY(drupe_cl_mark_wait(&native->marker, timeout_ns));

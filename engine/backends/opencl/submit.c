@@ -66,12 +66,10 @@ static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code,
     free(waits->many);
     if (code != CL_SUCCESS) {
         if (event) event->mark.id = NULL;
-        drupe_cl_queue_note(queue, NULL);
+        drupe_cl_queue_note(queue, NULL, NULL);
         return drupe_cl_fail(code, "Queueing %s", what);
     }
-    cl_event last = event ? event->mark.id : waits->own;
-    if (event && queue->api->RetainEvent(last) != CL_SUCCESS) last = NULL;
-    drupe_cl_queue_note(queue, last);
+    drupe_cl_queue_note(queue, waits->own, event);
     return DRUPE_OK;
 }
 
@@ -295,6 +293,7 @@ static bool barrier_is_there(const drupe_submit *s, drupe_cl_queue *queue)
 {
     if (s->nwaits > 0 || queue->unordered) return false;
     if (!s->event) return true;
+    drupe_cl_queue_own(queue);
     if (queue->profiling || queue->dirty || !queue->marker.id) return false;
     if (queue->api->RetainEvent(queue->marker.id) != CL_SUCCESS) return false;
     *event_slot(s, queue, NULL) = queue->marker.id;
