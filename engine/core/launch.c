@@ -153,6 +153,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     drupe_status status = attach_event(queue, flight);
     if (status == DRUPE_OK) status = drupe_flight_launch(queue, flight, &work);
     if (status != DRUPE_OK) {
+        for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]); /* the guard */
         drupe_event_release(flight->event);
         flight->next = queue->spare;
         queue->spare = flight;
