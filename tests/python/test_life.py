@@ -212,7 +212,13 @@ LEAKS = """
 """
 
 
+def need_shared(device):
+    if not device.has_aspect_usm_shared_allocations:
+        pytest.skip("%s has no shared memory" % device.filter_string)
+
+
 def test_no_leaks(device, fresh):
+    need_shared(device)
     result = fresh(LEAKS.format(device=device.filter_string))
     assert result.stdout.strip() == "clean", result.stderr
 
@@ -318,6 +324,7 @@ def test_failures_left_behind_are_told_at_exit(device, fresh):
 
 
 def test_globals_at_exit(device, fresh):
+    need_shared(device)
     result = fresh(f"""
         import drupe, drupe.array as da, drupe.memory
         x = da.ones(1000, device={device.filter_string!r})
