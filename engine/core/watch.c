@@ -166,8 +166,7 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (!entry) return false;
     *event = entry->event;
     *user = entry->user;
-    if (drupe_check_on() && drupe_phase_over(drupe_event_phase(*event)))
-        drupe_check_event(*event);
+    if (drupe_check_on() && drupe_phase_over(drupe_event_phase(*event))) drupe_check_event(*event);
     free(entry);
     return true;
 }

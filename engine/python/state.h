@@ -192,7 +192,8 @@ static inline bool drupe_py_is(const drupe_py_state *state, PyObject *object, dr
 
 /* A zeroed instance, counted as alive, and tracked if its type has HAVE_GC. */
 PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type);
-/* The last step of every tp_dealloc: uncount, free, drop the type. The object was untracked before, if it was tracked. */
+/* The last step of every tp_dealloc: uncount, free, drop the type. The object was untracked before, if it was
+ * tracked. */
 void drupe_py_free(PyObject *self, drupe_py_type type);
 /* tp_traverse of types that hold no other Python objects. */
 int drupe_py_traverse(PyObject *self, visitproc visit, void *arg);

@@ -55,7 +55,7 @@ struct jk_parent {
     atomic_uint references;
     atomic_bool silent;
     atomic_uint number; /* of the cell, In[number]; 0: none */
-    jk_parent *below; /* in outbox.cell; under outbox.lock */
+    jk_parent *below;   /* in outbox.cell; under outbox.lock */
     size_t size;
     char header[];
 };

@@ -106,8 +106,8 @@ typedef struct drupe_holder {
 } drupe_holder;
 
 /* The holders of a root device's memory (NULL: of every device's), those with most bytes first, at most
- * `capacity`. `merge`: one holder per device, kind, site and cell; else one per allocation. Returns how many there
- * are. */
+ * `capacity`. `merge`: one holder per device, kind, site and cell; else one per allocation. Returns how many
+ * there are. */
 DRUPE_API size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_holder *holders,
                                       size_t capacity);
 
