@@ -13,9 +13,10 @@ static drupe_context *all;
 
 static void context_destroy(drupe_context *context)
 {
-    if (context->is_default) {
+    drupe_device *first = context->is_default ? context->devices[0] : NULL;
+    if (first) {
         drupe_library_lock();
-        if (context->devices[0]->context == context) context->devices[0]->context = NULL;
+        if (first->context == context) first->context = NULL;
         drupe_library_unlock();
     }
     pthread_mutex_lock(&all_lock);
@@ -27,8 +28,10 @@ static void context_destroy(drupe_context *context)
     pthread_mutex_unlock(&all_lock);
     for (size_t i = 0; context->pools && i < context->ndevices * 3; i++) drupe_pool_close(&context->pools[i]);
     bool silent = false;
-    for (size_t i = 0; i < context->ndevices; i++)
-        silent = silent || drupe_device_silent(context->devices[i]);
+    for (size_t i = 0; i < context->ndevices; i++) {
+        const drupe_device *device = context->devices[i];
+        silent = silent || (device && drupe_device_silent(device));
+    }
     if (context->opened) drupe_pinned_close(context);
     if (context->opened && !silent) context->slot->backend->context_close(context);
     for (size_t i = 0; i < context->ndevices; i++) drupe_device_release(context->devices[i]);
@@ -160,12 +163,14 @@ static drupe_status part_context(drupe_device *part, drupe_context **context)
         *context = part->context;
         return DRUPE_OK;
     }
-    DRUPE_TRY(drupe_context_open(&part, 1, context));
-    part->context = *context;
+    drupe_status status = drupe_context_open(&part, 1, context);
+    drupe_context *own = *context;
+    if (status != DRUPE_OK || !own) return status;
+    part->context = own;
     if (part->listed)
-        drupe_context_retain(*context);
+        drupe_context_retain(own);
     else
-        (*context)->is_default = true;
+        own->is_default = true;
     return DRUPE_OK;
 }
 

@@ -304,8 +304,9 @@ static void finish_queues(uint64_t deadline)
 
 static bool lies_in(const drupe_device *device, const drupe_device *above)
 {
-    while (device && device != above) device = device->parent;
-    return device != NULL;
+    for (; device != above; device = device->parent)
+        if (!device->parent) return false;
+    return true;
 }
 
 /* How many references to a device of the library are the library's own: the list's, and one of each part. */

@@ -4,6 +4,7 @@
  * a pattern that is looked at in waits. Freed memory is filled with another one and kept back, so that late
  * writes are seen and its addresses are not used again soon. */
 #include "core/check.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,8 @@ static void fill_places(const drupe_memory *memory, drupe_finding *finding)
 {
     finding->there.site = memory->site;
     finding->there.cell = memory->cell;
-    strcpy(finding->there.label, "allocation");
-    strcpy(finding->there.device, memory->pool->device->filter);
+    snprintf(finding->there.label, sizeof finding->there.label, "allocation");
+    snprintf(finding->there.device, sizeof finding->there.device, "%s", memory->pool->device->filter);
 }
 
 static drupe_status overrun(const drupe_memory *memory, const char *where, size_t distance)

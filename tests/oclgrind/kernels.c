@@ -51,6 +51,7 @@ static void run_strided(runner *r, launch *l, int arity, const drupe_map_head *h
     l->params = &p;
     l->params_size = sizeof p;
     runner_launch(r, l);
+    l->params = NULL;
 }
 
 static void run_map(runner *r, int op, const int *in)

@@ -1,4 +1,5 @@
 """Kernels for the tests: installed drupe, its own kernelspec folder, its own IPython profile."""
+import signal
 import json
 import os
 import pathlib
@@ -12,6 +13,9 @@ import pytest
 os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of the cache switch it on
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import support
+
+# A kernel that was started with SIGHUP ignored, as by nohup, goes on ignoring it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -136,7 +136,7 @@ static void choose(struct script *script, struct step *step)
 
 static uint64_t *at(const struct part *part)
 {
-    return part->place->address + part->first;
+    return part->place ? part->place->address + part->first : NULL;
 }
 
 static void compute(uint64_t *out, const uint64_t *in, const struct step *step)
@@ -345,7 +345,7 @@ static void replay(const struct step *step)
         for (size_t i = 0; i < step->out.count; i++) out[i] = pattern[step->mul < 4 ? 0 : i % 2];
     } else if (step->kind == MAD || step->kind == HOST) {
         compute(out, in, step);
-    } else {
+    } else if (in) {
         memmove(out, in, step->out.count * 8);
     }
 }

@@ -32,7 +32,7 @@ static drupe_status ask(struct walker *w)
     drupe_device *same = drupe_device_retain(w->device);
     (void)drupe_device_number(same, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
     (void)drupe_device_score(same);
-    drupe_status known = strcmp(drupe_device_backend(same), "") && *drupe_device_filter(same) &&
+    drupe_status known = *drupe_device_backend(same) && *drupe_device_filter(same) &&
                                  *drupe_device_type_name(drupe_device_kind(same)) && *drupe_version()
                              ? DRUPE_OK
                              : DRUPE_E_INTERNAL;

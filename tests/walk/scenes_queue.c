@@ -68,7 +68,7 @@ static drupe_status move(struct walker *w)
     s.nwaits = 1;
     GO(drupe_submit_copy(&s, w->bytes[1], b, size, &w->events[2]));
     GO(drupe_event_wait(w->events[2], LONG));
-    if (memcmp(w->bytes[0], w->bytes[1], size)) return DRUPE_E_INTERNAL;
+    if (memcmp(w->bytes[0], w->bytes[1], size) != 0) return DRUPE_E_INTERNAL;
     s.nwaits = 0;
     GO(drupe_submit_fill(&s, a, "abcd", 4, 4096, &w->events[3]));
     GO(drupe_submit_prefetch(&s, b, size, &w->events[4]));
