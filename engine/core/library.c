@@ -333,8 +333,11 @@ static size_t slot_close(drupe_slot *slot)
     if (atomic_load(&slot->loaded)) {
         leaks = atomic_load(&slot->live);
         for (uint32_t i = 0; i < slot->ndevices; i++) {
-            for (const drupe_device *device = slot->devices[i]; device; device = device->parent)
+            const drupe_device *device = slot->devices[i];
+            do {
                 leaks += atomic_load(&device->object.references) > references_due(slot, device);
+                device = device->parent;
+            } while (device);
         }
         bool silent = false; /* then the driver may not be closed, nor a new start be made with it */
         for (uint32_t i = 0; i < slot->ndevices; i++)
