@@ -18,6 +18,13 @@
     ((link) != NULL && (link)->size >= offsetof(drupe_link, field) + sizeof(link)->field &&                  \
      (link)->field != NULL)
 
+/* The arguments of a debug_request. */
+typedef struct drupe_link_request {
+    void *arguments; /* the kernel's */
+    int64_t (*number)(const void *arguments, const char *name, int64_t otherwise);
+    const char *(*word)(const void *arguments, const char *name, const char *otherwise);
+} drupe_link_request;
+
 typedef struct drupe_link {
     uint32_t size;    /* sizeof(drupe_link) of the kernel that made it */
     uint32_t version; /* DRUPE_LINK_VERSION; a change of meaning raises it, an added field does not */
@@ -67,6 +74,17 @@ typedef struct drupe_link {
     int (*cell_running)(void *cell);
     /* Append a line to the kernel's log (DRUPE_LOG); without a log nothing happens. */
     void (*log)(const char *line);
+
+    /* Register `watch`, called on the thread that runs a cell when its code is about to run (began != 0) and
+     * after it has ended, before its reply. Holds no lock, may hold the GIL; must not block. One may be
+     * registered; NULL removes it. */
+    void (*set_cell_watch)(void (*watch)(void *cell, int began));
+    /* Register `answer`, called for each debug_request whose command begins with "drupe/", on the kernel's
+     * control thread, whatever Python does. `number` and `word` look up the request's arguments: `otherwise`
+     * when there is none of that name and type; words live until `answer` returns. Writes the reply's body, a
+     * JSON object, to `*json` (allocated with malloc, *taken* by the kernel) and returns its size, or 0 with
+     * `*json` an error text of the same ownership, or NULL. One may be registered; NULL removes it. */
+    void (*set_answer)(size_t (*answer)(const char *command, const drupe_link_request *request, char **json));
 } drupe_link;
 
 #endif
