@@ -156,6 +156,7 @@ static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_fl
     if (failure) drupe_cause_dependent(cause, flight, event->queue, failure);
     event->failure = failure ? failure : &cause->what;
     event->cause = cause;
+    drupe_failures_note_dependent(cause->note);
 }
 
 static drupe_trace_status ending_of(const drupe_error *error)

@@ -98,11 +98,13 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
     drupe_cause *cause = cause_make(error, flight, queue, submission);
     if (!cause) {
         atomic_store(&no_memory.reported, false);
+        (void)drupe_failures_note(&no_memory.what);
         return drupe_cause_retain(&no_memory);
     }
     drupe_core_note("failure: '%s' on %s, submission %llu, cell %u: %s: %s", cause->what.label,
                     cause->what.device, (unsigned long long)submission, cause->what.cell_number,
                     drupe_status_name(error->status), error->text);
+    cause->note = drupe_failures_note(&cause->what);
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
     if (last)

@@ -47,6 +47,7 @@ struct drupe_cause {
     _Atomic(bool) reported;
     bool cancels; /* it is no failure: drupe_queue_cancel() gave up what stands behind it on its queue */
     drupe_failure what;
+    uint64_t note;            /* its id in the log, 0: none */
     const drupe_queue *queue; /* where it happened; compared, never followed */
     uint64_t reported_at;     /* the latest submission then; failure lock */
     drupe_cause *next;        /* in the list of the unreported, or of those that wait to be freed */
@@ -84,6 +85,9 @@ drupe_cause *drupe_queue_trouble(drupe_queue *queue);
 drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* Offer the failures that were not told yet to the observer. Any thread. */
 void drupe_failures_offer(void);
+/* failure_log.c: keep a copy; its id. And count what did not run because of it (0: nothing). Any thread. */
+uint64_t drupe_failures_note(const drupe_failure *failure);
+void drupe_failures_note_dependent(uint64_t id);
 /* late.c: end its thread. */
 void drupe_late_stop(void);
 /* Forget all causes, for drupe_library_close(). */

@@ -78,6 +78,11 @@ static void add_late(paper *to, const drupe_failure *failure, drupe_py_reader re
     if (wants_arguments(failure)) add(to, "\nCalled with: %s.", failure->arguments);
 }
 
+const char *drupe_py_failure_hint(const drupe_failure *failure)
+{
+    return failure->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(failure->error.status);
+}
+
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
                              const char *source, char *text, size_t size)
 {
@@ -96,8 +101,7 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
         return to.used;
     }
     add_late(&to, own, reader, source);
-    /* What a host function reports is the caller's affair. */
-    const char *hint = own->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(error->status);
+    const char *hint = drupe_py_failure_hint(own);
     if (hint[0] != '\0' && !dependent) add(&to, "\nWhat to do: %s", hint);
     if (cause == NULL || cause->error.status == DRUPE_OK) return to.used;
     add(&to, "\nThe first cause is ");

@@ -18,6 +18,8 @@ const char *drupe_py_error_name(drupe_status status);
 const char *drupe_py_operation_name(drupe_work_kind kind);
 /* What the user should try, "" when there is nothing to say. Any thread. */
 const char *drupe_py_error_hint(drupe_status status);
+/* The same for a failure: what a host function reports is the caller's affair. */
+const char *drupe_py_failure_hint(const drupe_failure *failure);
 
 /* The message: what failed and why, who submitted it, with which arguments, what to do. `cause` (NULL, or
  * with the status DRUPE_OK: none) is what kept it from running; `source` is the line that submitted it, or

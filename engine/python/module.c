@@ -159,6 +159,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_cache_functions,
                                    drupe_py_spirv_functions,
                                    drupe_py_trace_functions,
+                                   drupe_py_failure_functions,
                                    drupe_py_notice_functions,
                                    drupe_py_site_functions,
                                    drupe_py_fault_functions,

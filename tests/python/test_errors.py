@@ -281,3 +281,18 @@ def test_queues_that_go_while_an_exception_is_raised(queue):
         with pytest.raises(ZeroDivisionError):
             [opened(), 1 / 0]  # the list that was begun is dropped with the exception set
     queue.on_error = None
+
+
+def test_the_log_keeps_what_failed_and_counts_what_did_not_run(queue):
+    before = max((note["id"] for note in _engine._failures()), default=0)
+    _engine._task(queue, 0.01, "the bearing broke"); line = here()  # noqa: E702
+    behind = [queue.barrier() for _ in range(3)]
+    for event in behind:
+        with pytest.raises(drupe.DependencyError):
+            event.wait()
+    (note,) = _engine._failures(before)
+    assert note["id"] == before + 1 and note["label"] == "task" and note["device"] == "host:cpu:0"
+    assert note["name"] == "INTERNAL" and note["error"] == "InternalError" and note["text"] == "the bearing broke"
+    assert note["line"] == line and note["file"] == __file__ and note["place"] == f"line {line} of test_errors.py"
+    assert note["cell"] is None and note["dependents"] == 3 and note["queue"] > 0 and note["unix"] > 1e12
+    assert _engine._failures(note["id"]) == _engine._failures(2**64 - 1) == []

@@ -232,6 +232,9 @@ static drupe_status told(struct walker *w)
     (void)drupe_failure_last(&own, &cause);
     if (!drupe_event_failure(w->events[0], &own, &cause)) return DRUPE_E_INTERNAL;
     if (drupe_failure_take_for(accept, w, &own)) free(own.cell);
+    static drupe_failure_note notes[2];
+    size_t count = drupe_failures_read(0, notes, COUNT(notes));
+    if (count == 0 || notes[0].id == 0 || notes[0].failure.cell) return DRUPE_E_INTERNAL;
     return DRUPE_OK;
 }
 

@@ -272,6 +272,22 @@ DRUPE_API bool drupe_failure_take_for(bool (*accept)(const drupe_failure *failur
  * drupe_queue_collect(). */
 DRUPE_API void drupe_failures_watch(void);
 
+/* A failure as the log keeps it. */
+typedef struct drupe_failure_note {
+    uint64_t id;           /* from 1, increasing by one */
+    uint64_t at_ns;        /* CLOCK_MONOTONIC: when it was noticed */
+    uint64_t unix_ns;      /* the same instant as time since 1970 */
+    uint64_t dependents;   /* submissions with an event that did not run because of it, so far */
+    drupe_failure failure; /* its `cell` is NULL; `shown` is not kept */
+} drupe_failure_note;
+
+#define DRUPE_FAILURE_NOTES 128u /* how many are remembered */
+
+/* Copy what the log has of failures with ids above `after`, oldest first, at most `capacity`; returns how
+ * many. Every failure of submitted work is in it once, reported or not, when it was noticed; what did not run
+ * because of it is counted, what was refused or cancelled is not in it. */
+DRUPE_API size_t drupe_failures_read(uint64_t after, drupe_failure_note *notes, size_t capacity);
+
 /* What is known of the calling thread's last error, when it is that of a submission, refused or failed later:
  * `own` is the submission that failed, and `cause` the one whose failure kept it from running (its status is
  * DRUPE_OK when `own` failed by itself). Their `cell` is NULL. False when the last error is of another kind.
