@@ -12,12 +12,11 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 import report as page
 from engine_report import Report
-from submit_cost import ours, ours_host, theirs
+from submit_cost import BATCH, ours, ours_host, theirs, timed, turns
 
 import drupe
 import drupe.array as da
@@ -70,44 +69,21 @@ def open_peer(built, gpu):
         return None
 
 
-def turns(ways, rounds, warm=5):
-    """Nanoseconds per call of each way in each turn; a way answers what one turn of it took."""
-    times = {name: [] for name in ways}
-    for number in range(rounds + warm):
-        for name, way in ways.items():
-            spent = way()
-            if number >= warm:
-                times[name].append(spent)
-    return times
-
-
-def timed(call, count, after=None):
-    def turn():
-        started = time.perf_counter_ns()
-        for _ in range(count):
-            call()
-        spent = (time.perf_counter_ns() - started) / count
-        if after:
-            after()
-        return spent
-    return turn
-
-
-def python_peers():
+def python_peers(device):
     try:
         import pyopencl
-        return theirs(pyopencl)
+        return theirs(pyopencl, device)
     except Exception as problem:  # not installed, or no driver
         print("no pyopencl: %s" % problem, file=sys.stderr)
         return {}
 
 
 def submission(report, device, peer, rounds):
-    ways = {name: timed(call, 200, wait) for name, (call, wait) in {**ours_host(), **ours(device)}.items()}
-    ways.update({name: timed(call, 200, wait) for name, (call, wait) in python_peers().items()})
+    ways = {**ours_host(), **ours(device), **python_peers(device)}
+    ways = {name: timed(call, BATCH, wait) for name, (call, wait) in ways.items()}
     if peer:
-        ways["C, the same driver calls"] = lambda: peer.call("enqueue", 200) / 200
-    report.submission(turns(ways, rounds))
+        ways["C, the same driver calls"] = lambda: peer.call("enqueue", BATCH) / BATCH
+    report.submission(turns(ways, 4 * rounds))
 
 
 def waiting(report, device, peer, rounds):

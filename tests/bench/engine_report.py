@@ -1,6 +1,8 @@
 """The engine's tables: what was measured, as ratios to the peers, beside what is wanted."""
 import statistics
 
+from submit_cost import paired
+
 TYPED, PLAIN = "pyopencl, typed kernel(...)", "pyopencl, plain kernel(...)"
 PEER = "C, the same driver calls"
 
@@ -10,9 +12,9 @@ def tenth(times):
     return sorted(times)[len(times) // 10]
 
 
-def paired(ours, theirs):
-    """Of the first tenths: on a busy machine single turns are stretched at random, on a quiet one it is the same as
-    the ratio of the medians."""
+def tenths(ours, theirs):
+    """The ratio of the first tenths: on a busy machine single turns are stretched at random, on a quiet one it is the
+    same as the ratio of the medians."""
     return tenth(ours) / tenth(theirs)
 
 
@@ -22,7 +24,7 @@ class Report:
         self.goals, self.figures = [], []
 
     def figure(self, name, times, peer=None):
-        ratio = "%.2f" % paired(times, peer) if peer else ""
+        ratio = "%.2f" % tenths(times, peer) if peer else ""
         self.figures.append((name, statistics.median(times), tenth(times), ratio))
 
     def goal(self, name, value, unit, wanted, most=True, note=""):
@@ -36,7 +38,7 @@ class Report:
             self.figure(name, values, driver or typed)
         name = next(name for name in times if "kernel(...) -> Event" in name and name.startswith("drupe"))
         if driver:
-            above = (tenth(times[name]) - tenth(driver)) / 1000
+            above = statistics.median(a - b for a, b in zip(times[name], driver)) / 1000
             self.goal("submission above the driver's own enqueue", above, "us", 0.5)
         if typed:
             floor = " (the driver's own calls: %.2f)" % paired(driver, typed) if driver else ""
@@ -48,8 +50,8 @@ class Report:
         for name, values in times.items():
             self.figure("empty kernel and wait: " + name, values, times.get("C"))
         if "C" in times:
-            self.goal("empty kernel and queue.wait() / C", paired(times["drupe, opencl"], times["C"]), "x", 1.1)
-        self.goal("host / OpenCL, the same", paired(times["drupe, host"], times["drupe, opencl"]), "x", 0.3)
+            self.goal("empty kernel and queue.wait() / C", tenths(times["drupe, opencl"], times["C"]), "x", 1.1)
+        self.goal("host / OpenCL, the same", tenths(times["drupe, host"], times["drupe, opencl"]), "x", 0.3)
 
     def allocation(self, times):
         for name, values in times.items():
@@ -62,12 +64,12 @@ class Report:
         for way in ("to device", "from device"):
             pinned = times.get("C, pinned, " + way)
             if pinned:
-                self.goal("copies, %s, of the driver's pinned rate" % way, 1 / paired(times["opencl, " + way], pinned),
+                self.goal("copies, %s, of the driver's pinned rate" % way, 1 / tenths(times["opencl, " + way], pinned),
                           "x", 0.9, most=False)
             else:
-                self.goal("copies, opencl, %s, of memcpy" % way, 1 / paired(times["opencl, " + way], times["memcpy"]),
+                self.goal("copies, opencl, %s, of memcpy" % way, 1 / tenths(times["opencl, " + way], times["memcpy"]),
                           "x", 0.95, most=False)
-            self.goal("copies, host, %s, of memcpy" % way, 1 / paired(times["host, " + way], times["memcpy"]), "x",
+            self.goal("copies, host, %s, of memcpy" % way, 1 / tenths(times["host, " + way], times["memcpy"]), "x",
                       0.95, most=False)
 
     def costs(self, values, where):
