@@ -4,51 +4,30 @@
  * engine, which never takes the GIL. The source line is added only where Python may be asked for it. */
 #include "failure.h"
 #include "error.h"
+#include "excerpt.h"
+#include "paper.h"
 #include "site.h"
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-
-typedef struct paper {
-    char *text;
-    size_t size, used;
-} paper;
-
-static void add(paper *to, const char *format, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 2, 3)))
-#endif
-    ;
-
-static void add(paper *to, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    int length = vsnprintf(to->text + to->used, to->size - to->used, format, list);
-    va_end(list);
-    if (length < 0) return;
-    to->used += (size_t)length;
-    if (to->used >= to->size) to->used = to->size - 1;
-}
 
 /* --- The text ------------------------------------------------------------------------------------------ */
 
 /* `source`: the line as the user wrote it, or NULL. */
-static void add_place(paper *to, const drupe_failure *failure, drupe_py_reader reader, const char *source)
+static void add_place(drupe_py_paper *to, const drupe_failure *failure, drupe_py_reader reader,
+                      const char *source)
 {
     static const char *const unknown[] = {NULL, "this cell", "another cell", NULL};
     char place[160];
     if (drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) == 0) {
-        if (reader == DRUPE_PY_NO_CELL) add(to, "\nSubmitted outside of a cell.");
+        if (reader == DRUPE_PY_NO_CELL) drupe_py_paper_add(to, "\nSubmitted outside of a cell.");
         if (unknown[reader] == NULL) return;
         PyOS_snprintf(place, sizeof place, "%s", unknown[reader]);
     }
-    add(to, "\nSubmitted by %s", place);
-    if (reader == DRUPE_PY_OTHER_CELL) add(to, ", whose output shows this error too");
+    drupe_py_paper_add(to, "\nSubmitted by %s", place);
+    if (reader == DRUPE_PY_OTHER_CELL) drupe_py_paper_add(to, ", whose output shows this error too");
     if (source != NULL)
-        add(to, ":\n    %.200s", source);
+        drupe_py_paper_add(to, ":\n    %.200s", source);
     else
-        add(to, ".");
+        drupe_py_paper_add(to, ".");
 }
 
 /* A refused argument is explained by its own message; what a driver refuses is not. */
@@ -59,23 +38,25 @@ static bool wants_arguments(const drupe_failure *failure)
 }
 
 /* An event that the caller ended is on no device. */
-static void add_name(paper *to, const drupe_failure *failure)
+static void add_name(drupe_py_paper *to, const drupe_failure *failure)
 {
-    add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "", failure->device);
+    drupe_py_paper_add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "",
+                       failure->device);
 }
 
 /* The first line alone tells where to look: summaries and logs show no more. */
-static void add_briefly(paper *to, const drupe_failure *failure)
+static void add_briefly(drupe_py_paper *to, const drupe_failure *failure)
 {
     char place[160];
     bool known = drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) > 0;
-    add(to, " failed%s%s%s: ", known ? " (" : "", place, known ? ")" : "");
+    drupe_py_paper_add(to, " failed%s%s%s: ", known ? " (" : "", place, known ? ")" : "");
 }
 
-static void add_late(paper *to, const drupe_failure *failure, drupe_py_reader reader, const char *source)
+static void add_late(drupe_py_paper *to, const drupe_failure *failure, drupe_py_reader reader,
+                     const char *source)
 {
     add_place(to, failure, reader, source);
-    if (wants_arguments(failure)) add(to, "\nCalled with: %s.", failure->arguments);
+    if (wants_arguments(failure)) drupe_py_paper_add(to, "\nCalled with: %s.", failure->arguments);
 }
 
 const char *drupe_py_failure_hint(const drupe_failure *failure)
@@ -86,7 +67,7 @@ const char *drupe_py_failure_hint(const drupe_failure *failure)
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
                              const char *source, char *text, size_t size)
 {
-    paper to = {text, size, 0};
+    drupe_py_paper to = {text, size, 0};
     const drupe_error *error = &own->error;
     const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     bool dependent = error->status == DRUPE_E_DEPENDENCY || error->status == DRUPE_E_CANCELLED;
@@ -95,67 +76,19 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
         add_name(&to, own);
         add_briefly(&to, own);
     }
-    add(&to, "%s", why);
+    drupe_py_paper_add(&to, "%s", why);
     if (own->refused) {
-        if (wants_arguments(own)) add(&to, "\nCalled with: %s.", own->arguments);
+        if (wants_arguments(own)) drupe_py_paper_add(&to, "\nCalled with: %s.", own->arguments);
         return to.used;
     }
     add_late(&to, own, reader, source);
     const char *hint = drupe_py_failure_hint(own);
-    if (hint[0] != '\0' && !dependent) add(&to, "\nWhat to do: %s", hint);
+    if (hint[0] != '\0' && !dependent) drupe_py_paper_add(&to, "\nWhat to do: %s", hint);
     if (cause == NULL || cause->error.status == DRUPE_OK) return to.used;
-    add(&to, "\nThe first cause is ");
+    drupe_py_paper_add(&to, "\nThe first cause is ");
     add_name(&to, cause);
-    add(&to, ".");
+    drupe_py_paper_add(&to, ".");
     add_late(&to, cause, DRUPE_PY_WAITER, NULL);
-    return to.used;
-}
-
-/* --- JSON ---------------------------------------------------------------------------------------------- */
-
-/* The length of the UTF-8 sequence at `text`, or 0 when it is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    if (text[0] > 0xf4) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool beyond = text[0] == 0xf4 && text[1] >= 0x90;
-    return surrogate || overlong || beyond ? 0 : length;
-}
-
-static void add_json(paper *to, const char *text)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t length = utf8_length(at);
-        if (length == 0) {
-            add(to, "\\ufffd");
-            at++;
-            continue;
-        }
-        if (*at == '"' || *at == '\\')
-            add(to, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            add(to, "\\u%04x", *at);
-        else
-            add(to, "%.*s", (int)length, (const char *)at);
-        at += length;
-    }
-}
-
-size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, char *json, size_t size)
-{
-    paper to = {json, size, 0};
-    char text[DRUPE_PY_FAILURE_TEXT];
-    const char *name = drupe_py_error_name(own->error.status);
-    (void)drupe_py_failure_text(own, NULL, reader, NULL, text, sizeof text);
-    add(&to, "{\"ename\": \"%s\", \"evalue\": \"", name);
-    add_json(&to, text);
-    add(&to, "\", \"traceback\": [\"%s: ", name);
-    add_json(&to, text);
-    add(&to, "\"]}");
     return to.used;
 }
 
@@ -245,6 +178,21 @@ static void attributes_put(PyObject *exception, const drupe_failure *failure, co
     attribute_put(exception, "source", where->source);
 }
 
+/* For a cell: a traceback that ends at the submitting line. Without one the text says it all. */
+static void exception_locate(PyObject *exception, uint32_t site)
+{
+    int offset = 0;
+    PyCodeObject *code = drupe_py_site_code(site, &offset);
+    if (code == NULL) return;
+    PyObject *module = PyImport_ImportModule("drupe._located");
+    PyObject *result =
+        module == NULL ? NULL : PyObject_CallMethod(module, "locate", "OOi", exception, code, offset);
+    Py_XDECREF(result);
+    Py_XDECREF(module);
+    Py_DECREF((PyObject *)code);
+    PyErr_Clear();
+}
+
 PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                   drupe_py_reader reader)
 {
@@ -259,6 +207,7 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
         Py_XDECREF(where.source);
         return NULL;
     }
+    if (reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
     attributes_put(exception, own, &where);
     if (cause == NULL || cause->error.status == DRUPE_OK) return exception;
     PyObject *first = drupe_py_failure_object(state, cause, NULL, DRUPE_PY_WAITER);

@@ -28,12 +28,13 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
                              const char *source, char *text, size_t size);
 #define DRUPE_PY_FAILURE_TEXT 4096u
 
-/* The content of an `error` message about it, a JSON object of "ename", "evalue" and "traceback". As above.
- */
+/* The content of an `error` message about it for the cell that submitted it and does not run any more, a JSON
+ * object of "ename", "evalue" and "traceback", with the submitting line where that was noted. As above. */
 size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, char *json, size_t size);
-#define DRUPE_PY_FAILURE_JSON (12u * DRUPE_PY_FAILURE_TEXT + 256u)
+#define DRUPE_PY_FAILURE_JSON (12u * DRUPE_PY_FAILURE_TEXT + 6u * 4096u)
 
-/* The exception, with all that is known as attributes, and its cause as another one. Needs the GIL. */
+/* The exception, with all that is known as attributes, and its cause as another one. For cells it has a
+ * traceback that ends at the submitting line; who waits has one already. Needs the GIL. */
 PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                   drupe_py_reader reader);
 

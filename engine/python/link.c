@@ -5,6 +5,7 @@
  * there. The link is one per process, hence the variable of this file. */
 #include "drupe_link.h"
 #include "error.h"
+#include "excerpt.h"
 #include "failure.h"
 #include "notice.h"
 #include "objects.h"
@@ -86,6 +87,7 @@ static int cell_check(void *user)
     PyObject *first = NULL;
     if (state == NULL || drupe_py_forked()) return 0;
     drupe_py_hold_collect();
+    drupe_py_excerpts_prepare();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
         PyObject *exception = failure_raised(state, &failure, current);
@@ -146,6 +148,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     (void)drupe_library_close(0);
     PyEval_RestoreThread(thread);
     drupe_py_site_clear();
+    drupe_py_excerpts_clear();
     drupe_py_hold_drain();
     Py_RETURN_NONE;
 }

@@ -23,14 +23,13 @@
 #define HASH_SIZE   4096u
 #define BUCKET      4u
 #define GUARD_TRIES 1000
-#define FILE_SIZE   40u
 
 typedef struct site {
     uint32_t number; /* 0: free */
     int offset;
-    bool own;             /* in this package: the caller is meant */
-    uint32_t cell;        /* whose code it is, 0: no cell's */
-    char file[FILE_SIZE]; /* the last part of the name */
+    bool own;                                        /* in this package: the caller is meant */
+    uint32_t cell;                                   /* whose code it is, 0: no cell's */
+    char file[sizeof((drupe_py_spot *)NULL)->file]; /* the last part of the name */
     PyCodeObject *code;
 } site;
 
@@ -258,6 +257,21 @@ size_t drupe_py_site_text(uint32_t number, uint32_t cell, char *text, size_t siz
     else
         put(&to, place.file);
     return to.used;
+}
+
+bool drupe_py_site_spot(uint32_t number, drupe_py_spot *place)
+{
+    site found;
+    *place = (drupe_py_spot){.line = site_look(number, &found)};
+    if (place->line == 0) return false;
+    place->cell = found.cell;
+    memcpy(place->file, found.file, sizeof place->file);
+    return true;
+}
+
+uint32_t drupe_py_site_latest(void)
+{
+    return last_number;
 }
 
 static PyObject *file_cell(PyObject *module, PyObject *file)

@@ -20,6 +20,15 @@ void drupe_py_site_return(PyThreadState *thread);
  * places are forgotten. At most `size` bytes with the NUL; returns the length. Any thread, without the GIL,
  * async-signal-safe. */
 size_t drupe_py_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
+/* The same in parts, of code that is known; false when it is not. As above. */
+typedef struct drupe_py_spot {
+    int line;
+    uint32_t cell; /* whose code it is, 0: no cell's */
+    char file[40]; /* the last part of the name, cut to fit */
+} drupe_py_spot;
+bool drupe_py_site_spot(uint32_t site, drupe_py_spot *place);
+/* The number of the latest place. Needs the GIL. */
+uint32_t drupe_py_site_latest(void);
 /* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
 PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
 

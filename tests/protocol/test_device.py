@@ -90,6 +90,51 @@ def test_a_failure_while_no_cell_runs_is_shown_at_once_and_raised_once(kernel):
     assert len(errors_of(kernel, first.id)) == 1 and len(errors_of(kernel, second.id)) == 1
 
 
+def late_error(kernel, code):
+    """The `error` under a cell that had ended, its traceback in lines; and the cell's number. The next cell takes what
+    is raised for it."""
+    run = kernel.run(code)
+    assert run.status == "ok", run.reply
+    shown = kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == run.id)
+    raised = kernel.run("1+1")
+    assert raised.status == "error" and kernel.run("1+1").result == "2"
+    return "\n".join(shown["content"]["traceback"]).split("\n"), run.reply["execution_count"], raised
+
+
+LATE = ("text = 'eins \U0001f980 \\x1b \u00df'\n\n# before\nevent = _engine._task(idle_queue, 0.5, 'nobody looked')\n"
+        "def after():\n    return %s\n\nprint('not shown')")
+
+
+def test_a_late_error_marks_the_line_that_submitted_the_work(kernel):
+    kernel.run("import drupe, time\nfrom drupe import _engine\nidle_queue = drupe.Queue('host')\n%colors NoColor")
+    lines, number, raised = late_error(kernel, LATE % ("'" + "x" * 400 + "'"))
+    kernel.run("%colors Neutral")
+    assert lines[0] == "-" * 75 and lines[1].startswith("InternalError ") and len(lines[1]) == 75
+    assert lines[2:9] == [
+        f"Cell In[{number}], line 4", "      1 text = 'eins \U0001f980 \\x1b \u00df'", "      2 ", "      3 # before",
+        "----> 4 event = _engine._task(idle_queue, 0.5, 'nobody looked')", "      5 def after():",
+        "      6     return '" + "x" * 188 + "..."]
+    assert lines[11].startswith("InternalError: 'task' on host:cpu:0 failed (cell [%d], line 4): " % number)
+    assert lines[13].startswith("Host function 'task', host:cpu:0, queue ") and len(lines) == 14
+    # The exception in the next cell points to the same line.
+    assert f"Cell In[{number}], line 4" in raised.of("error")[0]["traceback"][2]
+
+
+def test_a_late_error_has_the_colours_of_other_errors(kernel):
+    kernel.run("import drupe, time\nfrom drupe import _engine\nidle_queue = drupe.Queue('host')")
+    lines, number, raised = late_error(kernel, LATE % 1)
+    assert "\x1b[31mInternalError\x1b[39m: 'task'" in lines[11] and "\x1b[32m----> 4\x1b[39m event" in lines[6]
+
+
+def test_a_late_error_of_a_helper_marks_its_line(kernel):
+    helper = kernel.run("import drupe, time\nfrom drupe import _engine\nidle_queue = drupe.Queue('host')\n"
+                        "def work():\n    return _engine._task(idle_queue, 0.5, 'x')").reply["execution_count"]
+    lines, number, raised = late_error(kernel, "%colors NoColor\nevent = work()")
+    kernel.run("%colors Neutral")
+    assert lines[2] == f"Cell In[{helper}], line 5" and lines[6].startswith("----> 5     return _engine._task(")
+    assert f"Submitted by cell [{number}], line 5 of cell [{helper}]." in lines
+
+
 def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
     helper = kernel.run("import drupe, time\nfrom drupe import _engine\ndef work(queue):\n"
                         "    return _engine._task(queue, 0.01, 'broken')")

@@ -98,7 +98,7 @@ assert [cell for cell, _, _ in published] == [0x1000, 0x1000]
 content = next(content for _, _, content in published if "quoted" in content["evalue"])
 assert published[0][1] == "error" and content["ename"] == "InternalError"
 assert "Submitted by line " in content["evalue"] and "this error too" not in content["evalue"]
-assert 'late "quoted"' in content["evalue"] and content["evalue"] in content["traceback"][0]
+assert 'late "quoted"' in content["evalue"] and content["evalue"] in "\\n".join(content["traceback"])
 assert set(content) == {"ename", "evalue", "traceback"}
 del first, second
 end_of_cell()
