@@ -72,6 +72,20 @@ size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
     return count;
 }
 
+size_t drupe_device_known(drupe_device **devices, size_t capacity)
+{
+    size_t count = 0;
+    if (atomic_load(&drupe_core_forked)) return 0;
+    for (size_t i = 0; i < drupe_slot_count(); i++) {
+        drupe_slot *slot = drupe_slot_at(i);
+        if (pthread_mutex_trylock(&slot->lock) != 0) continue;
+        for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++)
+            devices[count++] = drupe_device_retain(slot->devices[d]);
+        pthread_mutex_unlock(&slot->lock);
+    }
+    return count;
+}
+
 struct trimming {
     drupe_device *root;
     size_t freed;

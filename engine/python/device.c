@@ -449,10 +449,24 @@ static PyObject *module_devices(PyObject *module, PyObject *const *args, Py_ssiz
     return result;
 }
 
+static PyObject *module_known_devices(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_device **devices = PyMem_New(drupe_device *, SUBS_MAX);
+    if (devices == NULL) return PyErr_NoMemory();
+    PyObject *result = subs_list(state, devices, drupe_device_known(devices, SUBS_MAX));
+    PyMem_Free(devices);
+    return result;
+}
+
 PyMethodDef drupe_py_device_functions[] = {
     {"devices", (PyCFunction)(void (*)(void))module_devices, METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR(
          "devices(filter=None)\n--\n\n"
          "The devices of this machine that match a filter such as \"cpu\" or \"opencl:gpu\", best first.")},
+    {"_known_devices", module_known_devices, METH_NOARGS,
+     PyDoc_STR("_known_devices()\n--\n\nThe devices of the backends that are open; opens none.")},
     {NULL, NULL, 0, NULL},
 };

@@ -57,6 +57,11 @@ def get_include():
     return importlib.import_module("drupe.ext").get_include()
 
 
+def load_ipython_extension(shell):
+    """%load_ext drupe: the magics, in any IPython."""
+    importlib.import_module("drupe.magics").register(shell)
+
+
 def queue(device=None):
     """The default queue of a device: the same one at each call, and the one that arrays on the device use."""
     return importlib.import_module("drupe._engine").Device(device).queue

@@ -76,6 +76,11 @@ typedef struct drupe_partition {
 DRUPE_API drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_t capacity,
                                          size_t *count) DRUPE_MUST_CHECK;
 
+/* The devices of the backends that are open, best first, each retained; at most `capacity`. Opens nothing,
+ * asks no driver and waits for no lock: a backend that is being opened or closed at this moment is left out.
+ * Returns how many were written. */
+DRUPE_API size_t drupe_device_known(drupe_device **devices, size_t capacity);
+
 /* The best device for `filter`: its first alternative that matches; among several matches the one with the
  * highest drupe_device_score(), among equals the first of the list. NULL = the default device (the best GPU,
  * else `host`). Retained; the same root device is always the same object. DRUPE_E_NOT_FOUND names what there

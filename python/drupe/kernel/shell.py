@@ -239,10 +239,13 @@ class ZMQInteractiveShell(InteractiveShell):
     system = system_piped
 
     def init_magics(self):
+        from drupe import magics as device_magics
+
         from . import magics
 
         super().init_magics()
         self.register_magics(magics.KernelMagics)
+        device_magics.register(self)
 
     def get_parent(self):
         """The request that the caller works for, as a message."""

@@ -1,0 +1,97 @@
+"""The magics of Drupe by name. What stands behind a name is loaded when it is used, completed or inspected.
+
+Kernels of Drupe register them at the start; other shells do with `%load_ext drupe`. base.py tells how to write one.
+"""
+import re
+
+# The kinds of each magic and the class that it is. A "body" is a cell magic around the code of its cell, which then
+# runs like any other cell: it may await, its last expression is shown, its lines keep their numbers.
+NAMES = {
+    "device": ("line body", "device:Device"),
+    "devices": ("line", "devices:Devices"),
+}
+
+_FIRST_LINE = re.compile(r"%%(\w+)(?:[ \t]+(.*))?\s*\Z")
+_LINE = re.compile(r"[ \t]*(?:[\w \t,]+=[ \t]*)?%%?(\w+)[ \t]")
+
+
+class Lazy:
+    """Stands in the shell's table for a magic that is not loaded. Completion and %lsmagic look at names only."""
+
+    def __init__(self, shell, name):
+        self._shell = shell
+        self._name = name
+
+    def _load(self):
+        from drupe.magics import base
+
+        return base.load(self._shell, self._name)
+
+    def __call__(self, *args, **options):
+        return self._load()(*args, **options)
+
+    def __getattr__(self, attribute):
+        return getattr(self._load(), attribute)
+
+    @property
+    def __doc__(self):
+        return self._load().__doc__
+
+
+def register(shell):
+    """Make the magics known to a shell, without loading any."""
+    table = shell.magics_manager.magics
+    if any(is_ours(one) for one in table["line"].values()):
+        return
+    for name, (kinds, _) in NAMES.items():
+        lazy = Lazy(shell, name)
+        for kind in kinds.replace("body", "cell").split():
+            table[kind][name] = lazy
+    shell.input_transformers_cleanup.append(_Bodies(shell))
+    shell.Completer.custom_matchers.append(_matcher(shell))
+
+
+def is_ours(magic):
+    """Whether an entry of the shell's table is a magic of Drupe."""
+    return type(magic).__module__.startswith("drupe.magics")
+
+
+class _Bodies:
+    """Turns the first line of a cell into a call, so that the rest is the code of the cell itself."""
+
+    def __init__(self, shell):
+        self._cells = shell.magics_manager.magics["cell"]
+
+    def __call__(self, lines):
+        first = _FIRST_LINE.match(lines[0]) if lines and lines[0].startswith("%%") else None
+        if first is None or "body" not in NAMES.get(first[1], ("",))[0]:
+            return lines
+        body = next((line for line in lines[1:] if line.strip()), "")
+        if not body or body.startswith("%%") or not is_ours(self._cells.get(first[1])):
+            return lines
+        return [f"get_ipython().run_cell_magic({first[1]!r}, {(first[2] or '').rstrip()!r}, None)\n", *lines[1:]]
+
+
+def _matcher(shell):
+    from IPython.core import completer
+
+    def drupe_matcher(context):
+        """Options and their values. Nothing is loaded for lines without a magic."""
+        if not isinstance(context, str):
+            line = context.line_with_cursor[:context.cursor_position]
+        else:
+            line = shell.Completer.text_until_cursor.rpartition("\n")[2]
+        fragment, found = "", ()
+        named = _LINE.match(line) if "%" in line else None
+        if named and named[1] in NAMES:
+            from drupe.magics import complete
+
+            fragment, found = complete.complete(shell, line)
+        if isinstance(context, str):  # it replaces `context`, the last word of Python that the fragment ends with
+            start = len(fragment) - len(context)
+            return [text[start:] for text, _ in found if 0 <= start <= len(text)]
+        return {"completions": [completer.SimpleCompletion(text, type=kind) for text, kind in found],
+                "suppress": bool(found), "matched_fragment": fragment}
+
+    decorate = getattr(completer, "completion_matcher", None)  # IPython 8.6 and later
+    return drupe_matcher if decorate is None else decorate(api_version=2)(drupe_matcher)

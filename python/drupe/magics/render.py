@@ -1,0 +1,121 @@
+"""Tables as text and as HTML. The HTML has inline styles with plain colours alone: sanitizers leave it as it is, and it
+reads on light and dark ground."""
+import html
+import unicodedata
+
+from drupe.magics.base import WIDTH
+
+GREY = "#8a8a8a"
+LINE = "1px solid #8886"
+FILL = "#4c78a8"
+LIMIT = "#d62728"  # red: limits and errors, nothing else
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+
+class Cell:
+    """A cell that looks different as text and as HTML."""
+
+    def __init__(self, text, markup=None):
+        self.text = str(text)
+        self.markup = escape(text) if markup is None else markup
+
+
+def escape(text):
+    return text if isinstance(text, Html) else Html(html.escape(str(text)))
+
+
+def element(name, content="", style="", **attributes):
+    """An element; `content` is HTML."""
+    given = {**attributes, **({"style": style} if style else {})}
+    inside = "".join(' %s="%s"' % (key, html.escape(str(value))) for key, value in given.items())
+    return Html("<%s%s>%s</%s>" % (name, inside, content, name))
+
+
+def _text(cell):
+    return cell.text if isinstance(cell, Cell) else str(cell)
+
+
+def _markup(cell):
+    return cell.markup if isinstance(cell, Cell) else escape(cell)
+
+
+def width_of(text):
+    """Columns of a terminal that a text takes."""
+    return sum(0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1
+               for one in text)
+
+
+def cut(text, width):
+    """The text in at most so many columns."""
+    if width_of(text) <= width:
+        return text
+    while text and width_of(text) > width - 1:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _pad(text, width, right):
+    gap = " " * max(0, width - width_of(text))
+    return gap + text if right else text + gap
+
+
+def table_text(titles, rows, columns=WIDTH, right=(), flexible=None):
+    """A table; columns `right` are ranged right, column `flexible` (the widest unless given) is cut to fit."""
+    lines = [[_text(cell) for cell in row] for row in (titles, *rows)]
+    widths = [max(width_of(line[i]) for line in lines) for i in range(len(titles))]
+    if flexible is None:
+        flexible = widths.index(max(widths))
+    over = sum(widths) + 2 * (len(widths) - 1) - columns
+    if over > 0:
+        widths[flexible] = max(8, widths[flexible] - over)
+    return "\n".join("  ".join(_pad(cut(cell, width), width, i in right)
+                               for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines)
+
+
+def table_html(titles, rows, right=(), faint=()):
+    """The same as HTML; rows with numbers in `faint` are greyed."""
+    def style(i):
+        return "text-align:%s;padding:2px 10px;white-space:nowrap" % ("right" if i in right else "left")
+
+    head = "".join(element("th", escape(title), style(i)) for i, title in enumerate(titles))
+    lines = [element("tr", head, "border-bottom:" + LINE)]
+    for number, row in enumerate(rows):
+        colour = ";color:" + GREY if number in faint else ""
+        lines.append(element("tr", "".join(element("td", _markup(cell), style(i) + colour)
+                                           for i, cell in enumerate(row))))
+    return element("table", "".join(lines), "border-collapse:collapse;font-size:13px")
+
+
+def note_html(text):
+    return element("div", escape(text), "color:%s;font-size:12px;padding:4px 10px" % GREY)
+
+
+def meter(part, whole, label, width=10):
+    """How much of something is used: a bar and its label."""
+    share = min(1.0, part / whole) if whole else 0.0
+    full = round(share * width)
+    bar = element("div", element("div", "", "width:%.1f%%;height:8px;border-radius:2px;background-color:%s"
+                                 % (100 * share, LIMIT if share >= 0.9 else FILL)),
+                  "display:inline-block;width:80px;height:8px;border-radius:2px;background-color:#8883;"
+                  "margin-right:6px;vertical-align:middle", title="%.0f %%" % (100 * share))
+    return Cell("%s %s" % ("#" * full + "-" * (width - full), label), Html(bar + escape(label)))
+
+
+def help_html(magic):
+    """The help of a magic."""
+    first, more = magic.summary
+    usage = element("pre", escape("\n".join(magic.usages)), "margin:0;font-weight:bold;white-space:pre-wrap")
+    parts = [usage, element("p", escape(first), "margin:6px 0")]
+    parts += [element("pre", escape(more), "margin:6px 0;white-space:pre-wrap")] if more else []
+    shown = [*magic.all_options, *([magic.tail] if magic.tail else [])]
+    rows = "".join(element("tr", element("td", element("code", escape(option.title)),
+                                         "text-align:left;padding:1px 16px 1px 0;white-space:nowrap")
+                           + element("td", escape(option.help), "text-align:left;padding:1px 0")) for option in shown)
+    parts.append(element("table", rows, "border-collapse:collapse;font-size:13px"))
+    for typed, meaning in magic.examples:
+        parts.append(element("pre", escape(typed), "margin:8px 0 0 0;padding:4px 8px;border-left:3px solid #8886"))
+        parts.append(element("div", escape(meaning), "padding:0 11px;color:" + GREY))
+    return element("div", "".join(parts), "font-size:13px")
