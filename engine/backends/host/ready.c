@@ -54,6 +54,7 @@ static void list_add(drupe_host_worker *worker, drupe_host_task *task)
 static void empty_inbox(drupe_host_worker *worker)
 {
     if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed)) return;
+    atomic_fetch_add(&worker->listed, 1); /* there is something all the while: see has_something() */
     drupe_host_task *newest = atomic_exchange(&worker->inbox, NULL), *oldest = NULL;
     while (newest) {
         drupe_host_task *next = newest->next;
@@ -66,6 +67,7 @@ static void empty_inbox(drupe_host_worker *worker)
         list_add(worker, oldest);
         oldest = next;
     }
+    atomic_fetch_sub_explicit(&worker->listed, 1, memory_order_relaxed);
 }
 
 static bool has_shares(drupe_host_task *task)
@@ -112,9 +114,11 @@ void drupe_host_worker_leave(drupe_host_task *task)
     if (last) drupe_host_task_finish(task);
 }
 
+/* The inbox first: who empties it has counted its content as listed before. A worker that goes to sleep would
+ * otherwise miss a task that only it may run, while another one, which may not, turns the inbox round. */
 static bool has_something(drupe_host_worker *worker)
 {
-    return atomic_load(&worker->listed) || atomic_load(&worker->inbox);
+    return atomic_load(&worker->inbox) || atomic_load(&worker->listed);
 }
 
 drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
