@@ -44,14 +44,23 @@ drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight 
     return readiness;
 }
 
-/* The events that the backend has to wait for; those of an in-order queue are covered by its order and its
- * guard. */
+/* Whether an unfinished event of the same in-order queue can fail without the queue failing: by something
+ * before it that has been reported since, after which the queue works on. */
+static bool may_fail_alone(const drupe_event *event)
+{
+    const drupe_flight *flight = event->flight;
+    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && flight && (flight->fallible || flight->nwaits);
+}
+
+/* The events that the backend has to wait for; the others of an in-order queue are covered by its order and
+ * its guard. */
 static size_t native_waits(const drupe_queue *queue, const drupe_flight *flight, drupe_event **waits)
 {
     size_t count = 0;
     for (size_t i = 0; i < flight->nwaits; i++) {
         drupe_event *wait = flight->waits[i];
-        if (wait->queue == queue && !drupe_queue_unordered(queue)) continue;
+        bool covered = wait->queue == queue && !drupe_queue_unordered(queue) && !may_fail_alone(wait);
+        if (covered) continue;
         if (drupe_event_phase(wait) != DRUPE_PHASE_COMPLETE) waits[count++] = wait;
     }
     return count;

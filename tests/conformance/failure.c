@@ -165,6 +165,28 @@ static void behind_a_reported_failure(struct suite *suite)
     drop_pair(pair);
 }
 
+/* The failure is reported and the queue works on, while much that stands behind it has yet to be found to
+ * have failed, too: what names that fails. */
+static void behind_one_that_fails_alone(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct pair pair = new_pair(b->queue);
+    for (int round = 0; round < 20; round++) {
+        drupe_event *cause = submit_failure(b->queue, "first"), *behind, *dependent;
+        for (int i = 0; i < 900; i++) OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
+        OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+        FAILS(drupe_event_wait(cause, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+        OK(submit_mad(b, b->queue, pair.b, pair.b, N, 1, 1, &behind, 1, &dependent));
+        FAILS(drupe_event_wait(dependent, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+        OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+        drupe_event *events[] = {cause, behind, dependent};
+        for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    }
+    expect_u64(b->queue, pair.a, 1, N);
+    expect_u64(b->queue, pair.b, 2, N);
+    drop_pair(pair);
+}
+
 static void take(struct suite *suite)
 {
     struct bench *b = &suite->bench;
@@ -538,6 +560,7 @@ const conformance_case cases_failure[] = {
     {"reported_once", reported_once},
     {"behind_a_known_failure", behind_a_known_failure},
     {"behind_a_reported_failure", behind_a_reported_failure},
+    {"behind_one_that_fails_alone", behind_one_that_fails_alone},
     {"take", take},
     {"take_is_in_order", take_is_in_order},
     {"records", records},
