@@ -48,6 +48,7 @@ typedef struct drupe_submit {
 /* A fault of a thread that works for a backend; see "Faults" below. */
 typedef struct drupe_fault {
     int signal, code; /* as in siginfo_t */
+    int access;       /* 1: a read, 2: a write, 0: unknown */
     uintptr_t address, instruction;
     const void *owner; /* as adopted, with its index */
     uint32_t index;
@@ -207,8 +208,9 @@ void drupe_core_disown(void);
 typedef struct drupe_threads drupe_threads;
 drupe_threads *drupe_core_adoption_begin(void);
 void drupe_core_adoption_end(drupe_threads *before, const void *owner); /* `before` is taken */
-/* "SIGSEGV at address 0x10", cut to fit. */
-void drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size);
+/* "SIGSEGV at address 0x10", cut to fit. Returns what the work fails with: DRUPE_E_DEVICE_LOST, or
+ * DRUPE_E_CHECK when checked mode knows which memory it ran out of, which the text tells then. */
+drupe_status drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size);
 
 /* --- What the `host` backend and the kernels room share ------------------------------------------------- */
 

@@ -77,7 +77,7 @@ drupe_status drupe_check_found(const drupe_finding *finding, const char *format,
     bool race = finding->mistake == DRUPE_MISTAKE_RACE;
     append_place(race ? "This one" : "The work", &finding->here);
     append_place(race ? "The other" : "The memory", &finding->there);
-    atomic_fetch_add(&findings, 1);
+    drupe_check_count();
     return drupe_error_set(DRUPE_E_CHECK, "%s", last_finding.text);
 }
 
@@ -85,6 +85,11 @@ bool drupe_check_last(drupe_finding *finding)
 {
     *finding = last_finding;
     return last_finding.mistake != 0;
+}
+
+void drupe_check_count(void)
+{
+    atomic_fetch_add(&findings, 1);
 }
 
 uint64_t drupe_check_findings(void)
@@ -249,13 +254,19 @@ static void order(record *one, const drupe_ticket *ticket)
     }
 }
 
+/* One that was forgotten is empty, and nowhere. */
+static bool meet(const range *one, uintptr_t from, uintptr_t to)
+{
+    return one->from < one->to && from < to && one->from < to && from < one->to;
+}
+
 /* The first range of `a` that collides with one of `b`, or NULL. */
 static const range *collision(const record *a, const record *b, const range **other)
 {
     for (size_t i = 0; i < a->nranges; i++) {
         for (size_t k = 0; k < b->nranges; k++) {
             const range *x = &a->ranges[i], *y = &b->ranges[k];
-            if (x->from >= y->to || y->from >= x->to || !(x->writes || y->writes)) continue;
+            if (!meet(x, y->from, y->to) || !(x->writes || y->writes)) continue;
             *other = y;
             return x;
         }
@@ -376,7 +387,7 @@ void drupe_check_forget(const void *base, size_t bytes)
     for (size_t i = 0; ring && i < WINDOW; i++) {
         for (size_t k = 0; k < ring[i].nranges; k++) {
             range *one = &ring[i].ranges[k];
-            if (one->from < to && from < one->to) one->to = one->from;
+            if (meet(one, from, to)) one->to = one->from;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -390,7 +401,7 @@ bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *place
     for (size_t i = 0; ring && i < WINDOW; i++) {
         for (size_t k = 0; k < ring[i].nranges; k++) {
             const range *one = &ring[i].ranges[k];
-            if (!one->writes || one->from >= to || from >= one->to) continue;
+            if (!one->writes || !meet(one, from, to)) continue;
             if (!latest || ring[i].number > latest->number) latest = &ring[i];
         }
     }

@@ -33,15 +33,22 @@ void drupe_check_forget(const void *base, size_t bytes);
 bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *place);
 /* Where the calling thread's program is. It takes what the observer locks: no lock may be held. */
 void drupe_check_here(drupe_check_place *place, const char *label);
-/* Count a finding, keep it for the thread and return DRUPE_E_CHECK. */
+/* Count a finding. */
+void drupe_check_count(void);
+/* The same, keep it for the thread and return DRUPE_E_CHECK. */
 drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...) DRUPE_PRINTF(2, 3);
 
 /* --- zone.c: guarded memory ----------------------------------------------------------------------------- */
 
 #define DRUPE_ZONE 4096u
 
-/* Memory fresh from the driver, of which `zone` bytes on each side are not the user's. */
+/* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver. */
+void drupe_zone_plan(drupe_memory *memory, size_t align);
+/* Memory fresh from the driver, in a block that was planned. */
 void drupe_zone_open(drupe_memory *memory);
+/* What the fault of a thread that works for a device has to do with guarded memory, appended to `text` of
+ * `size` bytes; false: nothing. */
+bool drupe_zone_fault(const drupe_fault *fault, char *text, size_t size);
 /* Look at the zones of all memory, once per wait. */
 drupe_status drupe_zone_check(void) DRUPE_MUST_CHECK;
 /* It was freed: look at it for the last time and keep it back; older memory gives way. */
@@ -50,5 +57,20 @@ void drupe_zone_give(drupe_memory *memory);
 void drupe_zone_flush(const drupe_pool *pool);
 /* DRUPE_E_CHECK for an address in memory that was freed. The registry's lock is held. */
 drupe_status drupe_zone_freed(const drupe_memory *memory, const char *what, const void *address);
+
+/* --- fence.c: pages that fault -------------------------------------------------------------------------- */
+
+/* Bytes of them on each side of an allocation: more than a stray index usually strays. */
+#define DRUPE_FENCE (64u << 10)
+
+/* Whether memory of this pool can have them: faults are contained, and the device works in host memory. */
+bool drupe_fence_possible(const drupe_pool *pool);
+/* The system's page size. */
+size_t drupe_fence_page(void);
+/* Make the fence of memory in a block unreachable. When the system has no more maps it becomes a part of the
+ * zones. */
+void drupe_fence_raise(drupe_memory *memory);
+/* Make it ordinary memory again, before the driver gets the block back. False: it must not get it. */
+bool drupe_fence_lower(const drupe_memory *memory);
 
 #endif

@@ -6,7 +6,7 @@
  *
  * A driver's threads are those that were not there before it was called. Thread ids are used again, so a
  * thread is known by its id and the time of its start. */
-#include "core/core.h"
+#include "core/check.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -242,6 +242,19 @@ static uintptr_t instruction_of(const void *context)
 #endif
 }
 
+/* The processor's own word for a page fault: a read (1), a write (2), or 0. */
+static int access_of(int signal, const void *context)
+{
+#if defined(__x86_64__)
+    const ucontext_t *machine = context;
+    if (!machine || signal != SIGSEGV || machine->uc_mcontext.gregs[REG_TRAPNO] != 14) return 0;
+    return machine->uc_mcontext.gregs[REG_ERR] & 2 ? 2 : 1;
+#else
+    (void)signal, (void)context;
+    return 0;
+#endif
+}
+
 int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
 {
     const siginfo_t *info = siginfo;
@@ -258,6 +271,7 @@ int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
     } while (!atomic_compare_exchange_weak(&nfaults, &number, number + 1));
     faults[number] = (drupe_fault){.signal = signal,
                                    .code = info->si_code,
+                                   .access = access_of(signal, ucontext),
                                    .address = (uintptr_t)info->si_addr,
                                    .instruction = instruction_of(ucontext),
                                    .owner = one->owner,
@@ -280,7 +294,7 @@ static const char *signal_name(int signal)
     }
 }
 
-void drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size)
+drupe_status drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size)
 {
     Dl_info place = {0};
     bool memory = fault->signal == SIGSEGV || fault->signal == SIGBUS;
@@ -295,22 +309,26 @@ void drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size)
                  (unsigned long long)(memory ? fault->address : fault->instruction));
     snprintf(text, size, "%s%s at %s%s%s%s", signal_name(fault->signal), what, where,
              named ? " in the function '" : "", named ? place.dli_sname : "", named ? "'" : "");
+    size_t length = strlen(text);
+    bool bounds = memory && drupe_zone_fault(fault, text + length, size - length);
+    return bounds ? DRUPE_E_CHECK : DRUPE_E_DEVICE_LOST;
 }
 
 static void lose(drupe_device *device, const drupe_fault *fault)
 {
-    char what[256], work[256];
-    drupe_core_fault_text(fault, what, sizeof what);
+    char what[512], work[256];
+    bool bounds = drupe_core_fault_text(fault, what, sizeof what) == DRUPE_E_CHECK;
     drupe_loss_suspects(device, work, sizeof work);
     drupe_error_set_native(
         DRUPE_E_DEVICE_LOST, device->slot->backend->name, fault->signal, signal_name(fault->signal),
-        "%s%s faulted on %s: %s. The driver cannot recover from that, so the device is lost for this "
+        "%s%s%s faulted on %s: %s. The driver cannot recover from that, so the device is lost for this "
         "process: "
         "nothing more runs on it. Python, its variables and other devices live on; arrays of a lost CPU "
         "device "
         "can still be copied to NumPy. Work on the device 'host', or restart the process (the kernel) to get "
         "this device back.",
-        strstr(work, "), '") ? "One of " : "", *work ? work : "A thread of the driver", device->filter, what);
+        bounds ? "Out of bounds: " : "", strstr(work, "), '") ? "One of " : "",
+        *work ? work : "A thread of the driver", device->filter, what);
     drupe_error error = *drupe_error_last();
     drupe_core_device_lost(device, &error, true);
 }
@@ -378,6 +396,11 @@ static bool any_adopted(void)
         if (atomic_load(&table[i].thread) != FREE) return true;
     }
     return false;
+}
+
+bool drupe_contain_active(void)
+{
+    return atomic_load_explicit(&containing, memory_order_relaxed);
 }
 
 void drupe_fault_contain(void)

@@ -218,6 +218,8 @@ static inline bool drupe_device_silent(const drupe_device *device)
     const drupe_loss *loss = drupe_device_loss(device);
     return loss && loss->silent;
 }
+/* Whether faults of adopted threads are contained now. */
+bool drupe_contain_active(void);
 /* DRUPE_OK, or the error of a lost device. */
 drupe_status drupe_loss_check(const drupe_device *device) DRUPE_MUST_CHECK;
 
@@ -295,7 +297,9 @@ struct drupe_memory {
     drupe_pool *pool;
     drupe_memory *next; /* in the pool's free list */
     bool imported;      /* another process's: not pooled, not counted */
-    size_t zone;        /* bytes on each side that are guarded, in checked mode */
+    /* In checked mode: bytes of the driver's block before and behind it, and how many of both, at the
+     * outside, are pages that nobody may touch. */
+    size_t zone, behind, fence;
     drupe_memory *zone_next;
     /* While it is lent: */
     drupe_queue *queue;     /* inner reference */

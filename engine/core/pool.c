@@ -64,7 +64,7 @@ void drupe_pool_discard(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
-    if (!drupe_device_silent(pool->device))
+    if (!drupe_device_silent(pool->device) && drupe_fence_lower(memory))
         pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind,
                                                (char *)memory->base - memory->zone);
     drupe_limit_return(pool, memory->room);
@@ -184,10 +184,10 @@ static drupe_status ask_driver(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    size_t align = memory->room >= PAGE || memory->zone ? PAGE : SMALLEST;
+    size_t align = memory->zone ? drupe_fence_page() : memory->room >= PAGE ? PAGE : SMALLEST;
     void *start;
-    DRUPE_TRY(backend->mem_alloc(pool->context, pool->device, pool->kind, memory->room + 2 * memory->zone,
-                                 align, &start));
+    DRUPE_TRY(backend->mem_alloc(pool->context, pool->device, pool->kind,
+                                 memory->zone + memory->room + memory->behind, align, &start));
     memory->base = (char *)start + memory->zone;
     drupe_status status = drupe_registry_add(memory);
     if (status != DRUPE_OK) backend->mem_free(pool->context, pool->device, pool->kind, start);
@@ -195,16 +195,17 @@ static drupe_status ask_driver(drupe_memory *memory)
     return status;
 }
 
-static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t index, drupe_memory **result)
+static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
+                               drupe_memory **result)
 {
     /* Guarded memory has no byte to spare. */
     bool guarded = drupe_check_on();
     size_t room = guarded ? bytes : room_for(pool, bytes, &index);
     drupe_memory *memory = drupe_memory_new(pool);
     if (!memory) return DRUPE_E_NO_MEMORY;
-    memory->zone = guarded ? DRUPE_ZONE : 0;
     memory->room = room;
     memory->index = index;
+    if (guarded) drupe_zone_plan(memory, align);
     drupe_status status = drupe_limit_reserve(pool, room, bytes);
     if (status == DRUPE_OK) {
         status = ask_driver(memory);
@@ -233,7 +234,7 @@ drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe
     for (unsigned step = 0;; step++) {
         *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index);
         if (*memory) break;
-        drupe_status status = take_fresh(pool, bytes, index, memory);
+        drupe_status status = take_fresh(pool, bytes, align, index, memory);
         if (status == DRUPE_OK) break;
         if (status != DRUPE_E_NO_MEMORY) return status;
         drupe_error kept = *drupe_error_last();

@@ -69,13 +69,13 @@ bool drupe_worker_fault(const drupe_fault *fault)
 {
     if (fault->owner != workers) return false;
     struct worker *worker = &workers[fault->index];
-    char what[256];
-    drupe_core_fault_text(fault, what, sizeof what);
+    char what[512];
+    drupe_status status = drupe_core_fault_text(fault, what, sizeof what);
     drupe_error_set_native(
-        DRUPE_E_DEVICE_LOST, NULL, fault->signal, NULL,
-        "The host function faulted: %s. The thread that ran it is given up and another one "
+        status, NULL, fault->signal, NULL,
+        "%she host function faulted: %s. The thread that ran it is given up and another one "
         "started; the queue works on. Check the pointers that the function was given.",
-        what);
+        status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", what);
     worker->job->fail(worker->job);
     pthread_mutex_lock(&lock);
     pthread_detach(worker->thread);

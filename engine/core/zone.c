@@ -1,8 +1,10 @@
 /* Guarded memory: zones around allocations, and freed memory that is kept back.
  *
  * Memory that is allocated in checked mode comes straight from the driver and goes back there. Its zones hold
- * a pattern that is looked at in waits. Freed memory is filled with another one and kept back, so that late
- * writes are seen and its addresses are not used again soon. */
+ * a pattern that is looked at in waits. Where a fault does not end the process they are thin, and behind them
+ * stand pages that fault (fence.c): its end lies at those pages then, as near as its alignment lets it, since
+ * more indices run over the end than over the beginning. Freed memory is filled with another one and kept
+ * back, so that late writes are seen and its addresses are not used again soon. */
 #include "core/check.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,9 @@
 #define ZONE_BYTE  0xA5
 #define FREED_BYTE 0xDD
 #define KEPT_MOST  (64u << 20)
+/* Of memory that ends at a fence; more only when it was asked for. */
+#define LEAST_ALIGN 16u
+#define MOST_ALIGN  64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_memory *guarded;                  /* in use; by zone_next */
@@ -32,16 +37,46 @@ static size_t first_other(const unsigned char *bytes, int expected, size_t size)
     return i;
 }
 
+/* The bytes with a pattern, next to the memory on both sides. */
+static size_t painted_before(const drupe_memory *memory)
+{
+    return memory->zone - memory->fence;
+}
+
+static size_t painted_behind(const drupe_memory *memory)
+{
+    return memory->behind - memory->fence;
+}
+
 static void paint(drupe_memory *memory)
 {
     char *base = memory->base;
-    memset(base - memory->zone, ZONE_BYTE, memory->zone);
-    memset(base + memory->room, ZONE_BYTE, memory->zone);
+    memset(base - painted_before(memory), ZONE_BYTE, painted_before(memory));
+    memset(base + memory->room, ZONE_BYTE, painted_behind(memory));
+}
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) & ~(unit - 1);
+}
+
+void drupe_zone_plan(drupe_memory *memory, size_t align)
+{
+    memory->zone = memory->behind = DRUPE_ZONE;
+    if (memory->room > SIZE_MAX / 2 || !drupe_fence_possible(memory->pool)) return;
+    /* Elements of whatever type fill the memory: what their size may be is what they are aligned to. */
+    size_t least = memory->room & -memory->room;
+    least = least < LEAST_ALIGN ? LEAST_ALIGN : least > MOST_ALIGN ? MOST_ALIGN : least;
+    size_t padded = round_up(memory->room, align > least ? align : least);
+    memory->fence = round_up(DRUPE_FENCE, drupe_fence_page());
+    memory->zone = memory->fence + round_up(padded, drupe_fence_page()) - padded;
+    memory->behind = memory->fence + padded - memory->room;
 }
 
 void drupe_zone_open(drupe_memory *memory)
 {
     if (!reachable(memory)) return;
+    drupe_fence_raise(memory);
     paint(memory);
     pthread_mutex_lock(&lock);
     memory->zone_next = guarded;
@@ -77,11 +112,12 @@ static drupe_status overrun(const drupe_memory *memory, const char *where, size_
 static drupe_status look(drupe_memory *memory)
 {
     const unsigned char *base = memory->base, *end = base + memory->room;
-    size_t behind = first_other(end, ZONE_BYTE, memory->zone), before = memory->zone;
+    size_t most = painted_behind(memory), behind = first_other(end, ZONE_BYTE, most);
+    size_t before = painted_before(memory);
     while (before > 0 && base[-(ptrdiff_t)before] == ZONE_BYTE) before--;
-    if (behind == memory->zone && before == 0) return DRUPE_OK;
+    if (behind == most && before == 0) return DRUPE_OK;
     paint(memory);
-    return behind < memory->zone ? overrun(memory, "behind", behind) : overrun(memory, "before", before);
+    return behind < most ? overrun(memory, "behind", behind) : overrun(memory, "before", before);
 }
 
 drupe_status drupe_zone_check(void)
@@ -92,6 +128,46 @@ drupe_status drupe_zone_check(void)
         status = look(memory);
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+/* Who has it in its block. */
+static drupe_memory *find_block(drupe_memory *list, const char *address)
+{
+    for (drupe_memory *memory = list; memory; memory = memory->zone_next) {
+        const char *base = memory->base;
+        if (address >= base - memory->zone && address < base + memory->room + memory->behind) return memory;
+    }
+    return NULL;
+}
+
+/* Needs the lock. */
+static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
+{
+    const char *address = (const char *)fault->address, *freed = "";
+    static const char *const verbs[] = {"touched", "read", "wrote"};
+    drupe_memory *memory = find_block(guarded, address);
+    if (!memory && (memory = find_block(kept, address)) != NULL) freed = ", which was freed";
+    if (!memory || !memory->fence) return false;
+    const char *base = memory->base, *end = base + memory->room;
+    bool before = address < base - painted_before(memory);
+    if (!before && address < end + painted_behind(memory)) return false;
+    size_t distance = (size_t)(before ? base - address : address - end);
+    char where[100];
+    drupe_core_site_text(memory->site, memory->cell, where, sizeof where);
+    snprintf(text, size, ": it %s %zu bytes %s the %zu bytes of %s memory%s%s%s", verbs[fault->access],
+             distance, before ? "before the start of" : "behind the end of", memory->room,
+             drupe_mem_kind_name(memory->pool->kind), where[0] ? " that were allocated in " : "", where,
+             freed);
+    return true;
+}
+
+bool drupe_zone_fault(const drupe_fault *fault, char *text, size_t size)
+{
+    pthread_mutex_lock(&lock);
+    bool found = describe_fault(fault, text, size);
+    pthread_mutex_unlock(&lock);
+    if (found) drupe_check_count();
+    return found;
 }
 
 drupe_status drupe_zone_freed(const drupe_memory *memory, const char *what, const void *address)

@@ -72,6 +72,30 @@ static void race_with_a_read(struct suite *suite)
     close_pair(&p);
 }
 
+static void give_up(void *user)
+{
+    atomic_store((_Atomic(bool) *)user, true);
+}
+
+/* What work had kept alive and gave up when it was over may be another's: the host has not waited, and need
+ * not. */
+static void host_memory_that_was_given_up(struct suite *suite)
+{
+    struct pair p;
+    uint64_t bytes[N], deadline = drupe_deadline(20ull * SECOND);
+    _Atomic(bool) over = false;
+    open_pair(suite, &p);
+    drupe_keep keep = {&over, give_up};
+    drupe_submission s = {.queue = p.queues[0], .keeps = &keep, .nkeeps = 1};
+    OK(drupe_submit_copy(&s, bytes + 8, drupe_memory_pointer(p.memory), 8, NULL));
+    while (!over && drupe_now_ns() < deadline) drupe_queue_collect(p.queues[0]);
+    assert_true(over);
+    s = (drupe_submission){.queue = p.queues[1]};
+    OK(drupe_submit_copy(&s, bytes, drupe_memory_pointer(p.other), sizeof bytes, NULL));
+    OK(drupe_queue_wait(p.queues[1], DRUPE_FOREVER));
+    close_pair(&p);
+}
+
 static void no_race(struct suite *suite)
 {
     struct pair p;
@@ -210,6 +234,7 @@ static void host_access(struct suite *suite)
 const conformance_case cases_check[] = {
     {"check_race", race},
     {"check_race_with_a_read", race_with_a_read},
+    {"check_given_up", host_memory_that_was_given_up},
     {"check_no_race", no_race},
     {"check_kernels", kernels},
     {"check_alignment", alignment},

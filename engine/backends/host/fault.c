@@ -17,18 +17,19 @@ static drupe_error *copy_of(const drupe_error *error)
 static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_task *task,
                              const drupe_fault *fault)
 {
-    char what[256], where[96] = "";
-    drupe_core_fault_text(fault, what, sizeof what);
+    char what[512], where[96] = "";
+    drupe_status status = drupe_core_fault_text(fault, what, sizeof what);
     const char *kind = task->builtin ? "kernel '" : task->fn ? "host function" : "copy or fill";
     if (task->builtin) {
         snprintf(where, sizeof where, " in the work-items %zu to %zu of %zu", atomic_load(&worker->begin),
                  atomic_load(&worker->end) - 1, task->items);
     }
     drupe_error_set_native(
-        DRUPE_E_DEVICE_LOST, "host", fault->signal, NULL,
-        "The %s%s%s faulted%s: %s. The worker that ran it is given up and another one started; "
+        status, "host", fault->signal, NULL,
+        "%she %s%s%s faulted%s: %s. The worker that ran it is given up and another one started; "
         "the host device works on. Check the sizes and pointers that the work was given.",
-        kind, task->builtin ? task->builtin->name : "", task->builtin ? "'" : "", where, what);
+        status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", kind, task->builtin ? task->builtin->name : "",
+        task->builtin ? "'" : "", where, what);
     return copy_of(drupe_error_last());
 }
 

@@ -2,11 +2,13 @@
  * own handler stands behind the one installed here. */
 #include "backends/backend.h"
 #include "base/base.h"
+#include "drupe/check.h"
 #include "drupe/layers.h"
 #include "test_builtins.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -224,6 +226,114 @@ static void nobody_waits(void **state)
     host_works(bench, bench->queue);
 }
 
+/* --- Checked mode: the ends of memory fault ---------------------------------------------------------------
+ */
+
+struct stray {
+    volatile char *base;
+    ptrdiff_t offset;
+    bool writes;
+};
+
+BLIND static drupe_status run_stray(void *user)
+{
+    const struct stray *stray = user;
+    if (stray->writes)
+        stray->base[stray->offset] = 1;
+    else
+        return stray->base[stray->offset] == 77 ? DRUPE_E_INTERNAL : DRUPE_OK;
+    return DRUPE_OK;
+}
+
+static void expect_stray(struct bench *bench, size_t bytes, ptrdiff_t offset, bool writes, const char *where)
+{
+    drupe_memory *memory;
+    drupe_event *event;
+    uint64_t before = drupe_check_findings();
+    OK(drupe_memory_alloc(bench->queue, DRUPE_MEM_SHARED, bytes, 0, &memory));
+    struct stray stray = {drupe_memory_pointer(memory), offset, writes};
+    drupe_submission s = {.queue = bench->queue};
+    OK(drupe_submit_host(&s, run_stray, &stray, &event));
+    assert_int_equal(drupe_event_wait(event, LONG), DRUPE_E_CHECK);
+    const char *text = drupe_error_last()->text;
+    char size[64];
+    snprintf(size, sizeof size, "%s the %zu bytes of shared memory", where, bytes);
+    bool told = strstr(text, "Out of bounds: the host function") && strstr(text, size);
+#if defined(__x86_64__)
+    told = told && strstr(text, writes ? ": it wrote " : ": it read ");
+#endif
+    if (!told) fail_msg("%s", text);
+    assert_int_equal(drupe_check_findings(), before + 1);
+    drupe_event_release(event);
+    drupe_memory_release(memory);
+    host_works(bench, bench->queue);
+}
+
+static void reads_behind_the_end(void **state)
+{
+    struct bench *bench = begin(state);
+    drupe_check_begin();
+    expect_stray(bench, 64, 64, false, " 0 bytes behind the end of");
+    expect_stray(bench, 64, 64 + 65000, true, " 65000 bytes behind the end of");
+    expect_stray(bench, 4096, 4096, false, " 0 bytes behind the end of");
+    expect_stray(bench, 4096, -1, true, " 1 bytes before the start of");
+    /* 40 bytes are no multiple of 16: the 8 between them and the pages behind hold a pattern. */
+    expect_stray(bench, 40, 48, false, " 8 bytes behind the end of");
+    expect_stray(bench, 100, -8192, true, " 8192 bytes before the start of");
+    drupe_check_end();
+}
+
+static void the_gap_before_the_fence(void **state)
+{
+    struct bench *bench = begin(state);
+    drupe_memory *memory;
+    drupe_check_begin();
+    OK(drupe_memory_alloc(bench->queue, DRUPE_MEM_HOST, 40, 0, &memory));
+    char *base = drupe_memory_pointer(memory);
+    assert_int_equal((uintptr_t)base % 16, 0);
+    base[44] = 1;
+    assert_int_equal(drupe_queue_wait(bench->queue, LONG), DRUPE_E_CHECK);
+    if (!strstr(drupe_error_last()->text, "4 bytes behind")) fail_msg("%s", drupe_error_last()->text);
+    drupe_memory_release(memory);
+    OK(drupe_memory_alloc(bench->queue, DRUPE_MEM_HOST, 40, 4096, &memory));
+    assert_int_equal((uintptr_t)drupe_memory_pointer(memory) % 4096, 0);
+    memset(drupe_memory_pointer(memory), 0, 40);
+    drupe_memory_release(memory);
+    drupe_check_end();
+    OK(drupe_queue_wait(bench->queue, LONG));
+}
+
+static void a_kernel_that_reads_too_far(void **state)
+{
+    struct bench *bench = begin(state);
+    drupe_kernel *add;
+    drupe_memory *in, *out;
+    drupe_check_begin();
+    OK(drupe_kernel_open(bench->program, "test_add", &add));
+    OK(drupe_memory_alloc(bench->queue, DRUPE_MEM_DEVICE, 1024, 0, &in));
+    OK(drupe_memory_alloc(bench->queue, DRUPE_MEM_DEVICE, 4096, 0, &out));
+    uint64_t n = 300; /* floats, of 256 */
+    void *from = drupe_memory_pointer(in), *to = drupe_memory_pointer(out);
+    memset(from, 0, 1024);
+    drupe_arg args[] = {{DRUPE_ARG_POINTER, 0, &from},
+                        {DRUPE_ARG_POINTER, 0, &from},
+                        {DRUPE_ARG_POINTER, 0, &to},
+                        {DRUPE_ARG_VALUE, 8, &n}};
+    drupe_range range = {.dims = 1, .global = {4}};
+    drupe_submission s = {.queue = bench->queue};
+    OK(drupe_submit_kernel(&s, add, &range, args, 4, NULL));
+    assert_int_equal(drupe_queue_wait(bench->queue, LONG), DRUPE_E_CHECK);
+    const char *text = drupe_error_last()->text;
+    if (!strstr(text, "'test_add'") || !strstr(text, "work-items") ||
+        !strstr(text, "the 1024 bytes of device"))
+        fail_msg("%s", text);
+    drupe_memory_release(in);
+    drupe_memory_release(out);
+    drupe_kernel_release(add);
+    drupe_check_end();
+    host_works(bench, bench->queue);
+}
+
 /* A thread that is not the engine's: the process ends as it would without us. */
 static void other_threads_are_not_saved(void **state)
 {
@@ -250,6 +360,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_host_function, setup, teardown),
         cmocka_unit_test_setup_teardown(only_its_own_queue_fails, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_waits, setup, teardown),
+        cmocka_unit_test_setup_teardown(reads_behind_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_gap_before_the_fence, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kernel_that_reads_too_far, setup, teardown),
         cmocka_unit_test(other_threads_are_not_saved),
     };
     setenv("DRUPE_HOST_THREADS", "2", 1);
