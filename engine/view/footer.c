@@ -1,0 +1,84 @@
+/* One line for one cell. */
+#include "frame.h"
+
+static const drupe_view_cell *footer_cell(const drupe_frame *frame)
+{
+    const drupe_view *view = frame->view;
+    for (size_t i = 0; i < view->ncells; i++)
+        if (view->cells[i].number == frame->style->cell) return &view->cells[i];
+    return view->ncells > 0 && frame->style->cell == 0 ? &view->cells[view->ncells - 1] : NULL;
+}
+
+/* The total of all devices counts only if every one of them is known. */
+static uint64_t memory_total(const drupe_view *view)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < view->ndevices; i++) {
+        const drupe_view_device *device = &view->devices[i];
+        uint64_t most = device->limit != 0 ? device->limit : device->use.total;
+        if (most == 0) return 0;
+        total += most;
+    }
+    return total;
+}
+
+static void footer_memory(const drupe_frame *frame, const drupe_view_cell *cell, drupe_text *text)
+{
+    uint64_t total = memory_total(frame->view);
+    if (cell->memory_peak == 0 && cell->memory_after == cell->memory_before) return;
+    drupe_text_printf(text, " \u00b7 peak %s", drupe_unit_bytes(cell->memory_peak).text);
+    if (total > 0) drupe_text_printf(text, " of %s", drupe_unit_bytes(total).text);
+    if (cell->memory_after > cell->memory_before)
+        drupe_text_printf(text, " (+%s kept)",
+                          drupe_unit_bytes(cell->memory_after - cell->memory_before).text);
+    else if (cell->memory_after < cell->memory_before)
+        drupe_text_printf(text, " (%s given back)",
+                          drupe_unit_bytes(cell->memory_before - cell->memory_after).text);
+}
+
+static void footer_busy(const drupe_frame *frame, const drupe_view_cell *cell, uint64_t wall,
+                        drupe_text *text)
+{
+    const drupe_frame_sums *sums = &frame->sums;
+    drupe_text_printf(text, " \u00b7 ");
+    if (sums->nbusy == 1)
+        drupe_label_device(text, frame->view, sums->busy[0].device);
+    else
+        drupe_text_printf(text, sums->nbusy == 0 ? "device" : "devices");
+    drupe_text_printf(text, " %s busy (%s)", drupe_unit_time(cell->busy_ns).text,
+                      drupe_unit_share((double)cell->busy_ns, (double)wall).text);
+}
+
+static void footer_counts(const drupe_view_cell *cell, drupe_text *text)
+{
+    const uint64_t *count = cell->count;
+    if (count[DRUPE_VIEW_KERNELS] > 0)
+        drupe_text_printf(text, " \u00b7 %s kernel%s", drupe_unit_count(count[DRUPE_VIEW_KERNELS]).text,
+                          count[DRUPE_VIEW_KERNELS] == 1 ? "" : "s");
+    if (count[DRUPE_VIEW_COPIES] > 0) {
+        uint64_t bytes = cell->bytes[DRUPE_VIEW_COPIES], ns = cell->class_ns[DRUPE_VIEW_COPIES];
+        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
+        if (bytes > 0 && ns > 0) drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
+    }
+    if (cell->waiting > 0)
+        drupe_text_printf(text, " \u00b7 %s not over", drupe_unit_count(cell->waiting).text);
+    if (cell->failed > 0) drupe_text_printf(text, " \u00b7 %s failed", drupe_unit_count(cell->failed).text);
+}
+
+void drupe_frame_footer(const drupe_frame *frame, drupe_text *text)
+{
+    const drupe_view_cell *cell = footer_cell(frame);
+    if (cell == NULL) {
+        drupe_text_printf(text, "No device work");
+        return;
+    }
+    uint64_t began = cell->began_ns != 0 ? cell->began_ns : cell->first_ns;
+    uint64_t ended = cell->ended_ns != 0 ? cell->ended_ns
+                     : cell->running     ? frame->view->now_ns
+                                         : cell->last_ns;
+    uint64_t wall = ended > began ? ended - began : 0;
+    drupe_text_printf(text, "%s wall", drupe_unit_time(wall).text);
+    footer_busy(frame, cell, wall, text);
+    footer_counts(cell, text);
+    footer_memory(frame, cell, text);
+}

@@ -1,0 +1,46 @@
+/* A view as text and as HTML: sums first, then one of the two renderings. */
+#include "frame.h"
+#include <string.h>
+
+#define COLUMNS_USUAL 100u
+#define COLUMNS_LEAST 60u
+#define COLUMNS_MOST  240u
+
+static const drupe_frame_style style_usual;
+
+static drupe_status frame_make(const drupe_view *view, drupe_frame_kind kind, const drupe_frame_style *style,
+                               void (*render)(const drupe_frame *, drupe_frame_kind, drupe_text *),
+                               char **result, size_t *size)
+{
+    drupe_frame frame = {.view = view, .style = style != NULL ? style : &style_usual};
+    drupe_text text = {0};
+    *result = NULL;
+    *size = 0;
+    frame.columns = frame.style->columns == 0              ? COLUMNS_USUAL
+                    : frame.style->columns < COLUMNS_LEAST ? COLUMNS_LEAST
+                    : frame.style->columns > COLUMNS_MOST  ? COLUMNS_MOST
+                                                           : frame.style->columns;
+    drupe_status status = drupe_frame_sums_make(view, frame.style->live, &frame.sums);
+    if (status != DRUPE_OK) return status;
+    render(&frame, kind, &text);
+    drupe_frame_sums_clear(&frame.sums);
+    status = drupe_text_check(&text);
+    if (status == DRUPE_OK) {
+        *size = text.length;
+        *result = drupe_text_take(&text);
+    }
+    drupe_text_clear(&text);
+    return status;
+}
+
+drupe_status drupe_frame_text(const drupe_view *view, drupe_frame_kind kind, const drupe_frame_style *style,
+                              char **text, size_t *size)
+{
+    return frame_make(view, kind, style, drupe_frame_render_text, text, size);
+}
+
+drupe_status drupe_frame_html(const drupe_view *view, drupe_frame_kind kind, const drupe_frame_style *style,
+                              char **html, size_t *size)
+{
+    return frame_make(view, kind, style, drupe_frame_render_html, html, size);
+}

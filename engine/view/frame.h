@@ -1,0 +1,137 @@
+/* What the frames of a view share: numbers and labels for people, sums over spans, columns of a timeline.
+ *
+ * Text and HTML are two renderings of the same sums (drupe_frame_sums), so that they always say the same. */
+#ifndef DRUPE_VIEW_FRAME_H
+#define DRUPE_VIEW_FRAME_H
+
+#include "base/base.h"
+#include "drupe/view.h"
+
+/* --- unit.c: numbers for people --------------------------------------------------------------------------
+ */
+
+#define DRUPE_UNIT_SIZE 24
+
+/* Three digits that count and a unit: "512 MiB", "21.3 GB/s", "1.82 s", "61 %", "12 345". A thing of size
+ * zero is "0 B"; a rate or share without a base is "-". */
+typedef struct drupe_unit {
+    char text[DRUPE_UNIT_SIZE];
+} drupe_unit;
+
+drupe_unit drupe_unit_bytes(uint64_t bytes);
+drupe_unit drupe_unit_time(uint64_t ns);
+drupe_unit drupe_unit_rate(uint64_t bytes, uint64_t ns);
+drupe_unit drupe_unit_count(uint64_t count);
+drupe_unit drupe_unit_share(double part, double whole);
+/* The next length of time that is 1, 2 or 5 times a power of ten: an axis of such a length keeps its bars in
+ * place while time goes on. */
+uint64_t drupe_unit_round(uint64_t ns);
+
+/* --- label.c: text of others -----------------------------------------------------------------------------
+ */
+
+/* Append at most `width` columns of `label`, padded to that many with spaces if `pad`. What is no UTF-8 or
+ * would steer a terminal becomes U+FFFD; what is cut ends in an ellipsis. */
+void drupe_label_text(drupe_text *text, const char *label, size_t width, bool pad);
+/* The same for text and attributes of HTML, without padding. */
+void drupe_label_html(drupe_text *text, const char *label, size_t width);
+/* The columns that a terminal uses for UTF-8 text that is well-formed. */
+size_t drupe_label_width(const char *utf8);
+/* Append right-aligned in `width` columns; `space` is " ", or U+2007 in HTML, where digits keep their place.
+ */
+void drupe_label_right(drupe_text *text, const char *utf8, size_t width, const char *space);
+/* "[7]", "[3-7]" or "-"; a number stands for a cell as In[7] does. */
+drupe_unit drupe_label_cells(uint32_t first, uint32_t last);
+/* A device for people: "GPU" when it is the view's only one of that type, else its filter. */
+void drupe_label_device(drupe_text *text, const drupe_view *view, const char *filter);
+
+/* --- sums.c ----------------------------------------------------------------------------------------------
+ */
+
+/* One label in one class. */
+typedef struct drupe_frame_row {
+    const char *label; /* borrowed from the view */
+    drupe_view_class kind;
+    uint32_t first_cell, last_cell;
+    uint64_t count, busy_ns, bytes, failed, waiting;
+} drupe_frame_row;
+
+typedef struct drupe_frame_busy {
+    const char *device; /* filter; borrowed */
+    uint64_t busy_ns;   /* with at least one span */
+} drupe_frame_busy;
+
+#define DRUPE_FRAME_DEVICES 16u
+
+typedef struct drupe_frame_sums {
+    uint64_t from_ns, to_ns; /* the axis; to_ns > from_ns */
+    uint64_t wall_ns;        /* what shares are of: the cell's code where one cell is shown, else the axis */
+    uint64_t count[DRUPE_VIEW_CLASS_COUNT], bytes[DRUPE_VIEW_CLASS_COUNT], ns[DRUPE_VIEW_CLASS_COUNT];
+    uint64_t waiting, failed, skipped, cancelled, missed;
+    uint64_t merged, merged_into; /* submissions that share a span, and those spans */
+    uint64_t inexact;             /* spans whose times the device did not tell */
+    drupe_frame_busy busy[DRUPE_FRAME_DEVICES];
+    size_t nbusy;
+    drupe_frame_row *rows; /* the longest first */
+    size_t nrows;
+} drupe_frame_sums;
+
+/* Zeroed = empty. Give the rows back with drupe_frame_sums_clear(). */
+drupe_status drupe_frame_sums_make(const drupe_view *view, bool live,
+                                   drupe_frame_sums *sums) DRUPE_MUST_CHECK;
+void drupe_frame_sums_clear(drupe_frame_sums *sums);
+/* The device time of a view's device, which is 0 for one that did nothing. */
+uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device);
+
+/* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB copied at 21.3 GB/s": the number that matters. */
+void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text);
+/* What a reader must know not to be misled, one line each, or nothing. */
+void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text);
+
+/* --- table.c: one row per label --------------------------------------------------------------------------
+ */
+
+#define DRUPE_TABLE_COLUMNS 6u
+#define DRUPE_TABLE_BUSIEST 5u /* rows under a timeline */
+#define DRUPE_TABLE_MOST    40u
+
+typedef struct drupe_table_column {
+    const char *name;
+    uint32_t width;   /* columns of text */
+    uint32_t columns; /* shown from so many columns of text on */
+} drupe_table_column;
+
+extern const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS];
+/* The device time that shares are of. */
+uint64_t drupe_table_total(const drupe_frame_sums *sums);
+void drupe_table_cells(const drupe_frame_row *row, uint64_t total, drupe_unit cells[DRUPE_TABLE_COLUMNS]);
+/* How many rows are shown. */
+size_t drupe_table_rows(const drupe_frame_sums *sums, drupe_frame_kind kind);
+
+/* --- The two renderings ----------------------------------------------------------------------------------
+ */
+
+typedef struct drupe_frame {
+    const drupe_view *view;
+    const drupe_frame_style *style;
+    drupe_frame_sums sums;
+    uint32_t columns;
+} drupe_frame;
+
+/* Append the frame; the text is never empty afterwards. */
+void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);
+void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);
+/* Parts of them. */
+void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text);   /* text_lanes.c */
+void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text);  /* text_memory.c */
+void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text); /* text_memory.c */
+void drupe_frame_html_lanes(const drupe_frame *frame, drupe_text *html);   /* html_lanes.c */
+void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html);  /* html_memory.c */
+void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html); /* html_memory.c */
+/* Lines of plain text that both forms have: headline.c, footer.c. */
+void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);
+void drupe_frame_footer(const drupe_frame *frame, drupe_text *text);
+/* "queue 3 kernels" behind a device. */
+void drupe_label_lane(drupe_text *text, const drupe_view_lane *lane);
+
+#endif

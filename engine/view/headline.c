@@ -1,0 +1,102 @@
+/* The first line of a frame, and the notes under it. */
+#include "memory.h"
+#include <string.h>
+
+#define DEVICES_NAMED 3u
+
+static void line_busy(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text)
+{
+    size_t shown = sums->nbusy < DEVICES_NAMED ? sums->nbusy : DEVICES_NAMED;
+    for (size_t i = 0; i < shown; i++) {
+        drupe_text_printf(text, "%s", i > 0 ? ", " : "");
+        drupe_label_device(text, view, sums->busy[i].device);
+        drupe_text_printf(text, " busy %s",
+                          drupe_unit_share((double)sums->busy[i].busy_ns, (double)sums->wall_ns).text);
+    }
+    if (sums->nbusy > shown) drupe_text_printf(text, " and %zu more", sums->nbusy - shown);
+    drupe_text_printf(text, " of %s", drupe_unit_time(sums->wall_ns).text);
+}
+
+static void line_count(drupe_text *text, uint64_t count, const char *one, const char *many)
+{
+    if (count > 0)
+        drupe_text_printf(text, " \u00b7 %s %s", drupe_unit_count(count).text, count == 1 ? one : many);
+}
+
+void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text)
+{
+    const uint64_t *count = sums->count;
+    if (count[0] + count[1] + count[2] + sums->waiting + sums->missed == 0) {
+        drupe_text_printf(text, "No device work");
+        return;
+    }
+    line_busy(view, sums, text);
+    line_count(text, count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
+    if (count[DRUPE_VIEW_COPIES] > 0) {
+        uint64_t bytes = sums->bytes[DRUPE_VIEW_COPIES], ns = sums->ns[DRUPE_VIEW_COPIES];
+        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
+        if (bytes > 0 && ns > 0) drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
+    }
+    line_count(text, count[DRUPE_VIEW_HOST], "host function", "host functions");
+    line_count(text, sums->waiting, "not over", "not over");
+    line_count(text, sums->failed, "failed", "failed");
+}
+
+void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text)
+{
+    if (sums->skipped + sums->cancelled > 0) {
+        drupe_text_printf(text, "%s did not run: ", drupe_unit_count(sums->skipped + sums->cancelled).text);
+        if (sums->skipped > 0)
+            drupe_text_printf(text, "%s after a failure%s", drupe_unit_count(sums->skipped).text,
+                              sums->cancelled > 0 ? ", " : "");
+        if (sums->cancelled > 0)
+            drupe_text_printf(text, "%s cancelled", drupe_unit_count(sums->cancelled).text);
+        drupe_text_printf(text, "\n");
+    }
+    if (sums->merged_into > 0)
+        drupe_text_printf(text, "%s submissions are drawn as %s bars, each under the label of its longest\n",
+                          drupe_unit_count(sums->merged).text, drupe_unit_count(sums->merged_into).text);
+    if (sums->inexact > 0)
+        drupe_text_printf(text, "Ends as seen by the engine; queues with profiling tell the device's own\n");
+    if (sums->missed > 0)
+        drupe_text_printf(text, "%s submissions came too fast to be looked at: they are only counted\n",
+                          drupe_unit_count(sums->missed).text);
+}
+
+static void line_memory(const drupe_view *view, drupe_text *text)
+{
+    for (size_t i = 0; i < view->ndevices && i < DEVICES_NAMED; i++) {
+        if (i > 0) drupe_text_printf(text, ", ");
+        drupe_label_device(text, view, view->devices[i].use.filter);
+        drupe_text_printf(text, " ");
+        drupe_memory_use(&view->devices[i], text);
+    }
+    if (view->ndevices == 0) drupe_text_printf(text, "No device has been used");
+    if (view->ndevices > DEVICES_NAMED)
+        drupe_text_printf(text, " and %zu more", view->ndevices - DEVICES_NAMED);
+}
+
+/* What is going on now. */
+static void line_now(const drupe_frame *frame, drupe_text *text)
+{
+    const drupe_view *view = frame->view;
+    for (size_t i = 0; i < view->ndevices && i < DEVICES_NAMED; i++) {
+        if (i > 0) drupe_text_printf(text, ", ");
+        drupe_label_device(text, view, view->devices[i].use.filter);
+        drupe_text_printf(text, " busy %s", drupe_unit_share(view->devices[i].busy, 1.0).text);
+    }
+    drupe_text_printf(text, " now \u00b7 ");
+}
+
+void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text)
+{
+    if (kind == DRUPE_FRAME_FOOTER)
+        drupe_frame_footer(frame, text);
+    else if (kind == DRUPE_FRAME_MEMORY)
+        line_memory(frame->view, text);
+    else {
+        if (kind == DRUPE_FRAME_DASHBOARD && frame->style->live && frame->view->ndevices > 0)
+            line_now(frame, text);
+        drupe_frame_headline(frame->view, &frame->sums, text);
+    }
+}

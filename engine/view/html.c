@@ -1,0 +1,100 @@
+/* Frames for notebooks. Heights are fixed, so that nothing moves when one frame takes the place of another.
+ */
+#include "html.h"
+#include "memory.h"
+#include <string.h>
+
+#define ROW_HEIGHT 18u
+
+static void html_head(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)
+{
+    drupe_text line = {0};
+    drupe_frame_line(frame, kind, &line);
+    drupe_html_open(html, "display:flex;min-height:20px");
+    drupe_html_text(html,
+                    kind == DRUPE_FRAME_FOOTER ? "flex-grow:1;opacity:0.75" : "flex-grow:1;font-weight:600",
+                    drupe_text_get(&line));
+    if (frame->style->live) drupe_html_text(html, "opacity:0.6;padding-left:12px", "live");
+    drupe_html_close(html);
+    html->failed |= line.failed;
+    drupe_text_clear(&line);
+}
+
+/* --- The table -------------------------------------------------------------------------------------------
+ */
+
+static void table_head(drupe_text *html)
+{
+    drupe_text_printf(html, "<div style=\"display:flex;height:%upx;opacity:0.75\">", ROW_HEIGHT);
+    drupe_html_text(html, "flex-grow:1;width:0;min-width:120px", "label");
+    for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++)
+        drupe_html_text(html, "width:82px;text-align:right;white-space:nowrap", drupe_table_columns[i].name);
+    drupe_html_close(html);
+}
+
+static void table_label(const drupe_frame_row *row, drupe_text *html)
+{
+    drupe_text_printf(html, "<div style=\"flex-grow:1;width:0;min-width:120px;overflow:hidden;"
+                            "white-space:nowrap;text-overflow:ellipsis\" title=\"");
+    drupe_label_html(html, row->label, 56);
+    drupe_text_printf(html, "\">");
+    drupe_label_html(html, row->label, 56);
+    drupe_html_close(html);
+    if (row->failed > 0)
+        drupe_text_printf(html, "<div style=\"color:#%06x;white-space:nowrap\">%s failed</div>",
+                          (unsigned)DRUPE_HTML_RED, drupe_unit_count(row->failed).text);
+}
+
+static void table_row(const drupe_frame_row *row, uint64_t total, drupe_text *html)
+{
+    drupe_unit cells[DRUPE_TABLE_COLUMNS];
+    drupe_table_cells(row, total, cells);
+    drupe_text_printf(html, "<div style=\"display:flex;height:%upx;border-top:1px solid #80808040\">",
+                      ROW_HEIGHT);
+    table_label(row, html);
+    for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++)
+        drupe_html_text(html, "width:82px;text-align:right;white-space:nowrap", cells[i].text);
+    drupe_html_close(html);
+}
+
+static void html_table(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)
+{
+    const drupe_frame_sums *sums = &frame->sums;
+    size_t count = drupe_table_rows(sums, kind);
+    uint64_t total = drupe_table_total(sums);
+    unsigned rows = frame->style->live ? DRUPE_TABLE_BUSIEST + 1 : 0;
+    drupe_text_printf(html, "<div style=\"margin-top:6px;min-height:%upx\">", rows * (ROW_HEIGHT + 1));
+    if (count > 0) table_head(html);
+    for (size_t i = 0; i < count; i++) table_row(&sums->rows[i], total, html);
+    if (sums->nrows > count)
+        drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more labels</div>", sums->nrows - count);
+    drupe_html_close(html);
+}
+
+static void html_notes(const drupe_frame *frame, drupe_text *html)
+{
+    drupe_text notes = {0};
+    drupe_frame_notes(&frame->sums, &notes);
+    for (char *line = notes.data; line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        if (end != NULL) *end = '\0';
+        drupe_html_text(html, "opacity:0.75;font-size:11px", line);
+        line = end != NULL ? end + 1 : NULL;
+    }
+    html->failed |= notes.failed;
+    drupe_text_clear(&notes);
+}
+
+void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)
+{
+    drupe_html_open(html, "font-size:12px;line-height:17px;max-width:900px");
+    html_head(frame, kind, html);
+    if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_html_devices(frame, html);
+    if (kind == DRUPE_FRAME_MEMORY) drupe_frame_html_memory(frame, html);
+    if (kind == DRUPE_FRAME_EVENTS || kind == DRUPE_FRAME_DASHBOARD) drupe_frame_html_lanes(frame, html);
+    if (kind != DRUPE_FRAME_MEMORY && kind != DRUPE_FRAME_FOOTER) {
+        html_table(frame, kind, html);
+        html_notes(frame, html);
+    }
+    drupe_html_close(html);
+}

@@ -1,0 +1,214 @@
+/* A timeline of divs.
+ *
+ * A span that has a column to itself is drawn where it was; columns that share are drawn as runs of one cell,
+ * as high as they were busy. When that gets too much for a notebook that is saved with it, it is drawn again
+ * with half as many columns. */
+#include "bins.h"
+#include "html.h"
+#include <string.h>
+
+#define COLUMNS_MOST  320u
+#define COLUMNS_LEAST 20u
+#define SIZE_MOST     36000u /* bytes of bars */
+#define LANES_MOST    16u
+#define KEYS_MOST     12u
+
+static bool lane_used(const drupe_view *view, const drupe_bins *bins, size_t lane)
+{
+    if (view->lanes[lane].waiting > 0) return true;
+    for (size_t i = 0; i < bins->columns; i++)
+        if (bins->bins[lane * bins->columns + i].span != DRUPE_BIN_EMPTY) return true;
+    return false;
+}
+
+/* Steps of an eighth, as in text: runs join more often. */
+static double bin_height(const drupe_bin *bin)
+{
+    int level = (int)(bin->busy * 8.0) + 1;
+    return bin->failed || level > 7 ? 100.0 : 12.5 * level;
+}
+
+static uint64_t span_end(const drupe_view *view, const drupe_view_span *span)
+{
+    uint64_t end = span->end_ns != 0 ? span->end_ns : view->now_ns;
+    return end < span->start_ns ? span->start_ns : end;
+}
+
+static double percent(const drupe_bins *bins, uint64_t ns)
+{
+    if (ns <= bins->from_ns) return 0.0;
+    double at = 100.0 * (double)(ns - bins->from_ns) / (double)(bins->to_ns - bins->from_ns);
+    return at > 100.0 ? 100.0 : at;
+}
+
+static void title_make(const drupe_frame *frame, const drupe_view_span *span, uint64_t others,
+                       drupe_text *title)
+{
+    const drupe_view *view = frame->view;
+    uint64_t length =
+        span->end_ns == 0 || span->count == 1 ? span_end(view, span) - span->start_ns : span->busy_ns;
+    uint64_t after = span->start_ns > frame->sums.from_ns ? span->start_ns - frame->sums.from_ns : 0;
+    drupe_label_html(title, span->label, 32);
+    if (span->count > 1) drupe_text_printf(title, " and %s more", drupe_unit_count(span->count - 1).text);
+    if (span->cell != 0) drupe_text_printf(title, " \u00b7 cell [%u]", span->cell);
+    drupe_text_printf(title, " \u00b7 %s%s", drupe_unit_time(length).text,
+                      span->end_ns == 0 ? " so far" : "");
+    drupe_text_printf(title, " at %s", drupe_unit_time(after).text);
+    if (span->bytes > 0 && view->lanes[span->lane].kind == DRUPE_VIEW_COPIES)
+        drupe_text_printf(title, " \u00b7 %s, %s", drupe_unit_bytes(span->bytes).text,
+                          drupe_unit_rate(span->bytes, length).text);
+    if (span->status >= DRUPE_TRACE_FAILED)
+        drupe_text_printf(title, " \u00b7 %s", drupe_trace_status_name((drupe_trace_status)span->status));
+    if (others > 0) drupe_text_printf(title, " \u00b7 +%s beside it", drupe_unit_count(others).text);
+}
+
+/* The columns from `first` on that are drawn as one; returns the first behind them. */
+static size_t run_end(const drupe_view *view, const drupe_bin *bins, size_t columns, size_t first)
+{
+    const drupe_bin *start = &bins[first];
+    size_t end = first + 1;
+    bool alone = start->count == 1;
+    for (; end < columns && bins[end].span != DRUPE_BIN_EMPTY; end++) {
+        const drupe_bin *bin = &bins[end];
+        if (bin->failed != start->failed) break;
+        if (bin->span == start->span && bin->count == 1 && alone) continue;
+        if (alone && bin->span != start->span) break;
+        if (view->spans[bin->span].cell != view->spans[start->span].cell) break;
+        if (bin_height(bin) != bin_height(start)) break;
+        alone = false;
+    }
+    return end;
+}
+
+static void run_append(const drupe_frame *frame, const drupe_bins *bins, const drupe_bin *lane, size_t first,
+                       size_t end, drupe_text *html)
+{
+    drupe_text title = {0};
+    uint64_t count = 0;
+    size_t best = first;
+    for (size_t i = first; i < end; i++) {
+        if (lane[i].count > count) count = lane[i].count;
+        if (lane[i].longest > lane[best].longest) best = i;
+    }
+    const drupe_view_span *span = &frame->view->spans[lane[best].span];
+    double scale = 100.0 / (double)bins->columns;
+    drupe_html_bar bar = {scale * (double)first, scale * (double)(end - first), bin_height(&lane[best]), 0,
+                          NULL};
+    if (count == 1 && span->count == 1) {
+        bar.left = percent(bins, span->start_ns);
+        bar.width = percent(bins, span_end(frame->view, span)) - bar.left;
+        bar.height = 100.0;
+    }
+    bar.colour = lane[first].failed ? DRUPE_HTML_RED : drupe_view_colour(span->cell);
+    title_make(frame, span, count - 1, &title);
+    bar.title = drupe_text_get(&title);
+    drupe_html_bar_add(html, &bar);
+    html->failed |= title.failed;
+    drupe_text_clear(&title);
+}
+
+static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t lane, drupe_text *html)
+{
+    const drupe_view *view = frame->view;
+    const drupe_bin *row = bins->bins + lane * bins->columns;
+    drupe_text name = {0};
+    uint64_t count = 0, ns = 0;
+    for (size_t i = 0; i < view->nspans; i++)
+        if (view->spans[i].lane == lane) {
+            count += view->spans[i].count;
+            ns += view->spans[i].busy_ns;
+        }
+    drupe_label_device(&name, view, view->lanes[lane].device);
+    drupe_text_append(&name, " ", 1);
+    drupe_label_lane(&name, &view->lanes[lane]);
+    drupe_html_open(html, "display:flex;align-items:center;height:20px");
+    drupe_html_text(html, "width:180px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis",
+                    drupe_text_get(&name));
+    drupe_html_track(html, view->lanes[lane].kind == DRUPE_VIEW_KERNELS ? 16 : 10);
+    for (size_t first = 0; first < bins->columns;) {
+        if (row[first].span == DRUPE_BIN_EMPTY) {
+            first++;
+            continue;
+        }
+        size_t end = run_end(view, row, bins->columns, first);
+        run_append(frame, bins, row, first, end, html);
+        first = end;
+    }
+    drupe_html_close(html);
+    drupe_html_number(html, "width:56px;text-align:right;white-space:nowrap", drupe_unit_count(count).text,
+                      6);
+    drupe_html_number(html, "width:76px;text-align:right;white-space:nowrap", drupe_unit_time(ns).text, 8);
+    drupe_html_close(html);
+    html->failed |= name.failed;
+    drupe_text_clear(&name);
+}
+
+/* false: too long, and fewer columns would make it shorter. */
+static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *html)
+{
+    drupe_bins bins;
+    size_t start = html->length, shown = 0, left = 0;
+    if (drupe_bins_make(frame->view, frame->sums.from_ns, frame->sums.to_ns, columns, &bins) != DRUPE_OK) {
+        html->failed = true;
+        return true;
+    }
+    for (size_t lane = 0; lane < frame->view->nlanes; lane++) {
+        if (!lane_used(frame->view, &bins, lane)) continue;
+        if (shown < LANES_MOST)
+            lane_append(frame, &bins, lane, html);
+        else
+            left++;
+        shown++;
+    }
+    drupe_bins_clear(&bins);
+    if (left > 0) drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more lanes</div>", left);
+    if (html->failed || html->length - start <= SIZE_MOST || columns <= COLUMNS_LEAST) return true;
+    html->length = start;
+    html->data[start] = '\0';
+    return false;
+}
+
+static void axis_append(const drupe_frame *frame, drupe_text *html)
+{
+    uint64_t length = frame->sums.to_ns - frame->sums.from_ns;
+    drupe_html_open(html, "display:flex;height:16px;opacity:0.75;font-size:11px");
+    drupe_html_open(html, "width:180px");
+    drupe_html_close(html);
+    drupe_html_open(html, "flex-grow:1;display:flex;justify-content:space-between");
+    drupe_html_text(html, "width:80px", "0");
+    drupe_html_text(html, "width:80px;text-align:center", drupe_unit_time(length / 2).text);
+    drupe_html_text(html, "width:80px;text-align:right", drupe_unit_time(length).text);
+    drupe_html_close(html);
+    drupe_html_open(html, "width:132px");
+    drupe_html_close(html);
+    drupe_html_close(html);
+}
+
+/* The colours of the cells that are seen, in order. */
+static void keys_append(const drupe_view *view, drupe_text *html)
+{
+    uint32_t last = 0, count = 0;
+    drupe_html_open(html, "display:flex;flex-wrap:wrap;min-height:17px;font-size:11px;margin-left:180px");
+    for (;;) {
+        uint32_t next = UINT32_MAX;
+        for (size_t i = 0; i < view->nspans; i++)
+            if (view->spans[i].cell > last && view->spans[i].cell < next) next = view->spans[i].cell;
+        if (next == UINT32_MAX || count == KEYS_MOST) break;
+        drupe_unit name = drupe_label_cells(next, next);
+        drupe_html_key(html, drupe_view_colour(next), name.text);
+        last = next;
+        count++;
+    }
+    drupe_html_close(html);
+}
+
+void drupe_frame_html_lanes(const drupe_frame *frame, drupe_text *html)
+{
+    size_t columns = COLUMNS_MOST;
+    if (frame->view->nspans == 0) return;
+    drupe_html_open(html, "margin-top:4px");
+    while (!lanes_append(frame, columns, html)) columns /= 2;
+    axis_append(frame, html);
+    keys_append(frame->view, html);
+    drupe_html_close(html);
+}

@@ -1,0 +1,152 @@
+/* Memory and devices for notebooks. */
+#include "html.h"
+#include "memory.h"
+
+#define MEMORY_COLUMNS 120u
+
+/* Kinds are shades of one grey: hues are the cells'. */
+static const uint32_t shades[3] = {0x5f7c99, 0x8fa3b8, 0xa0a0a0};
+
+static void device_name(const drupe_view_device *device, drupe_text *html)
+{
+    drupe_text_printf(html, "<div style=\"width:180px;overflow:hidden;white-space:nowrap;"
+                            "text-overflow:ellipsis\" title=\"");
+    drupe_label_html(html, device->use.name, 100);
+    drupe_text_append(html, "\">", 2);
+    drupe_label_html(html, device->use.filter, 60);
+    drupe_html_close(html);
+}
+
+static void use_track(const drupe_view_device *device, drupe_text *html)
+{
+    double whole = (double)drupe_memory_whole(device), left = 0.0;
+    drupe_html_track(html, 12);
+    for (int kind = 0; kind < 3; kind++) {
+        double width = 100.0 * (double)device->used[kind] / whole;
+        if (device->used[kind] == 0) continue;
+        if (left + width > 100.0) width = 100.0 - left;
+        drupe_html_bar bar = {left, width, 100.0, drupe_memory_near(device) ? DRUPE_HTML_RED : shades[kind],
+                              drupe_memory_kinds[kind]};
+        drupe_html_bar_add(html, &bar);
+        left += width;
+    }
+    double peak = 100.0 * (double)device->peak / whole;
+    if (device->peak > 0 && peak <= 100.0)
+        drupe_text_printf(
+            html,
+            "<div style=\"position:absolute;left:%.2f%%;width:2px;margin-left:-2px;top:0;bottom:0;"
+            "background-color:#808080\" title=\"peak %s\"></div>",
+            peak, drupe_unit_bytes(device->peak).text);
+    drupe_html_close(html);
+}
+
+static void use_text(const drupe_view_device *device, drupe_text *html)
+{
+    drupe_text use = {0};
+    drupe_memory_use(device, &use);
+    drupe_html_number(html, "width:210px;text-align:right;white-space:nowrap", drupe_text_get(&use), 28);
+    html->failed |= use.failed;
+    drupe_text_clear(&use);
+}
+
+static void kinds_append(const drupe_view_device *device, drupe_text *html)
+{
+    drupe_text pool = {0};
+    drupe_html_open(html, "display:flex;flex-wrap:wrap;height:17px;font-size:11px;margin-left:180px");
+    for (int kind = 0; kind < 3; kind++) {
+        drupe_text part = {0};
+        drupe_text_printf(&part, "%s ", drupe_memory_kinds[kind]);
+        drupe_text_printf(&part, "%s", drupe_unit_bytes(device->used[kind]).text);
+        drupe_html_key(html, shades[kind], drupe_text_get(&part));
+        html->failed |= part.failed;
+        drupe_text_clear(&part);
+    }
+    drupe_memory_pool(device, &pool);
+    drupe_html_text(html, "opacity:0.75;white-space:nowrap", drupe_text_get(&pool));
+    drupe_html_close(html);
+    html->failed |= pool.failed;
+    drupe_text_clear(&pool);
+}
+
+static void timeline_bars(const drupe_memory_bin *bins, uint64_t most, drupe_text *html)
+{
+    double scale = 100.0 / MEMORY_COLUMNS;
+    for (size_t first = 0; first < MEMORY_COLUMNS;) {
+        size_t end = first + 1;
+        drupe_text title = {0};
+        while (end < MEMORY_COLUMNS && bins[end].used == bins[first].used &&
+               bins[end].cell == bins[first].cell)
+            end++;
+        if (bins[first].used > 0) {
+            drupe_text_printf(&title, "%s", drupe_unit_bytes(bins[first].used).text);
+            if (bins[first].cell != 0) drupe_text_printf(&title, " \u00b7 cell [%u]", bins[first].cell);
+            drupe_html_bar bar = {scale * (double)first, scale * (double)(end - first),
+                                  100.0 * (double)bins[first].used / (double)most,
+                                  drupe_view_colour(bins[first].cell), drupe_text_get(&title)};
+            drupe_html_bar_add(html, &bar);
+        }
+        html->failed |= title.failed;
+        drupe_text_clear(&title);
+        first = end;
+    }
+}
+
+static void timeline_append(const drupe_frame *frame, const drupe_view_device *device, drupe_text *html)
+{
+    drupe_memory_bin bins[MEMORY_COLUMNS];
+    uint64_t from = 0, to = 0;
+    if (!drupe_memory_range(device, frame->view->now_ns, frame->style->live, &from, &to)) return;
+    uint64_t most = drupe_memory_bins(device, from, to, MEMORY_COLUMNS, bins);
+    drupe_html_open(html, "display:flex;height:52px;align-items:center");
+    drupe_html_text(html, "width:180px;opacity:0.75", "over time");
+    drupe_html_track(html, 48);
+    timeline_bars(bins, most > 0 ? most : 1, html);
+    drupe_html_close(html);
+    drupe_html_open(html, "width:210px;text-align:right;opacity:0.75;font-size:11px");
+    drupe_text_printf(html, "most %s in ", drupe_unit_bytes(most).text);
+    drupe_text_printf(html, "%s", drupe_unit_time(to - from).text);
+    drupe_html_close(html);
+    drupe_html_close(html);
+}
+
+void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html)
+{
+    for (size_t i = 0; i < frame->view->ndevices; i++) {
+        const drupe_view_device *device = &frame->view->devices[i];
+        drupe_html_open(html, "display:flex;align-items:center;height:20px;margin-top:4px");
+        device_name(device, html);
+        use_track(device, html);
+        use_text(device, html);
+        drupe_html_close(html);
+        kinds_append(device, html);
+        timeline_append(frame, device, html);
+    }
+}
+
+static void busy_track(const drupe_view_device *device, drupe_text *html)
+{
+    drupe_html_bar bar = {0.0, 100.0 * device->busy, 100.0, DRUPE_HTML_USE, "busy in the last second"};
+    drupe_html_track(html, 12);
+    if (device->busy > 0.0) drupe_html_bar_add(html, &bar);
+    drupe_html_close(html);
+    drupe_html_number(html, "width:48px;text-align:right;white-space:nowrap;margin-right:12px",
+                      drupe_unit_share(device->busy, 1.0).text, 6);
+}
+
+void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html)
+{
+    for (size_t i = 0; i < frame->view->ndevices; i++) {
+        const drupe_view_device *device = &frame->view->devices[i];
+        drupe_html_open(html, "display:flex;align-items:center;height:20px");
+        device_name(device, html);
+        if (device->lost)
+            drupe_text_printf(html, "<div style=\"color:#%06x\">lost: its driver gave it up</div>",
+                              (unsigned)DRUPE_HTML_RED);
+        else {
+            busy_track(device, html);
+            use_track(device, html);
+            use_text(device, html);
+        }
+        drupe_html_close(html);
+    }
+}

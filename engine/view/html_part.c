@@ -1,0 +1,61 @@
+/* Pieces of HTML that sanitizers of notebooks leave as they are. */
+#include "html.h"
+#include <stdint.h>
+#include <string.h>
+
+#define LABEL_LONGEST 400u
+
+void drupe_html_open(drupe_text *html, const char *style)
+{
+    drupe_text_printf(html, "<div style=\"%s\">", style);
+}
+
+void drupe_html_close(drupe_text *html)
+{
+    drupe_text_append(html, "</div>", 6);
+}
+
+void drupe_html_text(drupe_text *html, const char *style, const char *text)
+{
+    drupe_html_open(html, style);
+    drupe_label_html(html, text, LABEL_LONGEST);
+    drupe_html_close(html);
+}
+
+void drupe_html_number(drupe_text *html, const char *style, const char *text, size_t width)
+{
+    drupe_text padded = {0};
+    drupe_label_right(&padded, text, width, DRUPE_HTML_SPACE);
+    drupe_html_text(html, style, drupe_text_get(&padded));
+    html->failed |= padded.failed;
+    drupe_text_clear(&padded);
+}
+
+void drupe_html_track(drupe_text *html, unsigned height)
+{
+    drupe_text_printf(html,
+                      "<div style=\"position:relative;flex-grow:1;min-width:0;height:%upx;overflow:hidden;"
+                      "border-radius:2px;background-color:" DRUPE_HTML_TRACK "\">",
+                      height);
+}
+
+void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar)
+{
+    drupe_text_printf(html,
+                      "<div style=\"position:absolute;left:%.2f%%;width:%.2f%%;min-width:2px;bottom:0;"
+                      "height:%.0f%%;background-color:#%06x\"",
+                      bar->left, bar->width, bar->height, (unsigned)bar->colour);
+    if (bar->title != NULL) drupe_text_printf(html, " title=\"%s\"", bar->title);
+    drupe_text_append(html, "></div>", 7);
+}
+
+void drupe_html_key(drupe_text *html, uint32_t colour, const char *text)
+{
+    drupe_text_printf(
+        html,
+        "<div style=\"display:flex;align-items:center;margin-right:12px\"><div style=\"width:10px;"
+        "height:10px;margin-right:4px;border-radius:2px;background-color:#%06x\"></div>",
+        (unsigned)colour);
+    drupe_html_text(html, "white-space:nowrap", text);
+    drupe_html_close(html);
+}

@@ -1,0 +1,160 @@
+/* Text of others: labels of kernels are cut anywhere, may hold anything, and end up in terminals and HTML. */
+#include "frame.h"
+#include <stdio.h>
+#include <string.h>
+
+#define REPLACEMENT 0xFFFDu
+
+/* The next character of a NUL-ended string and how many bytes it takes; U+FFFD for what is none. */
+static uint32_t utf8_next(const char *bytes, size_t *size)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = at[0] < 0x80 ? 1 : at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : at[0] >= 0xC0 ? 2 : 0;
+    *size = 1;
+    if (length == 0 || at[0] > 0xF4) return REPLACEMENT;
+    uint32_t code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xC0) != 0x80) return REPLACEMENT;
+        code = code << 6 | (at[i] & 0x3F);
+    }
+    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return REPLACEMENT;
+    *size = length;
+    return code;
+}
+
+/* Controls, marks of direction and line ends: they change what stands around them. */
+static bool code_steers(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
+           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
+           (code >= 0xFFF0 && code < 0xFFFD) || (code & 0xFFFE) == 0xFFFE;
+}
+
+static size_t code_width(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } wide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},  {0xFE30, 0xFE6F},
+                {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
+    if ((code >= 0x300 && code < 0x370) || (code >= 0x1AB0 && code < 0x1B00) ||
+        (code >= 0x20D0 && code < 0x2100) || (code >= 0xFE00 && code < 0xFE10))
+        return 0;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(wide); i++)
+        if (code >= wide[i].first && code <= wide[i].last) return 2;
+    return 1;
+}
+
+size_t drupe_label_width(const char *utf8)
+{
+    size_t width = 0, size = 0;
+    for (; *utf8 != '\0'; utf8 += size) width += code_width(utf8_next(utf8, &size));
+    return width;
+}
+
+static void append_plain(drupe_text *text, const char *bytes, size_t size)
+{
+    drupe_text_append(text, bytes, size);
+}
+
+static void append_escaped(drupe_text *text, const char *bytes, size_t size)
+{
+    const char *name = bytes[0] == '<'    ? "&lt;"
+                       : bytes[0] == '>'  ? "&gt;"
+                       : bytes[0] == '&'  ? "&amp;"
+                       : bytes[0] == '"'  ? "&quot;"
+                       : bytes[0] == '\'' ? "&#39;"
+                                          : NULL;
+    if (name == NULL)
+        drupe_text_append(text, bytes, size);
+    else
+        drupe_text_append(text, name, strlen(name));
+}
+
+typedef void append_function(drupe_text *text, const char *bytes, size_t size);
+
+static size_t label_append(drupe_text *text, const char *label, size_t width, append_function *append)
+{
+    size_t used = 0, size = 0, whole = 0;
+    /* Whether it fits is known before the first character: an ellipsis takes a column. */
+    for (const char *at = label; *at != '\0' && whole <= width; at += size)
+        whole += code_width(utf8_next(at, &size));
+    size_t room = whole > width && width > 0 ? width - 1 : width;
+    for (; *label != '\0'; label += size) {
+        uint32_t code = utf8_next(label, &size);
+        size_t more = code_width(code);
+        if (used + more > room) break;
+        if (code == REPLACEMENT || code_steers(code))
+            append(text, "\uFFFD", 3);
+        else
+            append(text, label, size);
+        used += more;
+    }
+    if (*label != '\0' && width > 0) {
+        append(text, "\u2026", 3);
+        used++;
+    }
+    return used;
+}
+
+void drupe_label_text(drupe_text *text, const char *label, size_t width, bool pad)
+{
+    size_t used = label_append(text, label, width, append_plain);
+    for (; pad && used < width; used++) drupe_text_append(text, " ", 1);
+}
+
+void drupe_label_html(drupe_text *text, const char *label, size_t width)
+{
+    (void)label_append(text, label, width, append_escaped);
+}
+
+void drupe_label_right(drupe_text *text, const char *utf8, size_t width, const char *space)
+{
+    for (size_t used = drupe_label_width(utf8); used < width; used++)
+        drupe_text_append(text, space, strlen(space));
+    drupe_text_append(text, utf8, strlen(utf8));
+}
+
+drupe_unit drupe_label_cells(uint32_t first, uint32_t last)
+{
+    drupe_unit unit = {"-"};
+    if (last == 0) return unit;
+    if (first == last)
+        snprintf(unit.text, sizeof unit.text, "[%u]", last);
+    else
+        snprintf(unit.text, sizeof unit.text, "[%u-%u]", first, last);
+    return unit;
+}
+
+/* The second part of a filter, "gpu" of "opencl:gpu:0", and its length. */
+static const char *filter_type(const char *filter, size_t *size)
+{
+    const char *type = strchr(filter, ':');
+    type = type == NULL ? filter : type + 1;
+    *size = strcspn(type, ":");
+    return type;
+}
+
+void drupe_label_device(drupe_text *text, const drupe_view *view, const char *filter)
+{
+    size_t size = 0, other = 0, same = 0;
+    const char *type = filter_type(filter, &size), *last = "";
+    for (size_t i = 0; i < view->nlanes; i++) {
+        const char *theirs = filter_type(view->lanes[i].device, &other);
+        if (other != size || memcmp(theirs, type, size) != 0 || strcmp(view->lanes[i].device, last) == 0)
+            continue;
+        last = view->lanes[i].device;
+        same++;
+    }
+    bool brief = same <= 1 && (strncmp(type, "gpu", size) == 0 || strncmp(type, "cpu", size) == 0);
+    if (brief && size == 3)
+        drupe_text_append(text, type[0] == 'g' ? "GPU" : "CPU", 3);
+    else
+        drupe_label_text(text, filter, 40, false);
+}
+
+void drupe_label_lane(drupe_text *text, const drupe_view_lane *lane)
+{
+    static const char *const kinds[] = {"kernels", "copies", "host"};
+    drupe_text_printf(text, "queue %u %s", lane->queue, kinds[lane->kind]);
+}

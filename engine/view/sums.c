@@ -1,0 +1,233 @@
+/* Sums over the spans of a view: the axis, device time per device, and one row per label. */
+#include "frame.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* --- The axis --------------------------------------------------------------------------------------------
+ */
+
+static uint64_t span_end(const drupe_view *view, const drupe_view_span *span)
+{
+    uint64_t end = span->end_ns != 0 ? span->end_ns : view->now_ns;
+    return end < span->start_ns ? span->start_ns : end;
+}
+
+static void axis_of_spans(const drupe_view *view, uint64_t *from, uint64_t *to)
+{
+    *from = UINT64_MAX;
+    *to = 0;
+    for (size_t i = 0; i < view->nspans; i++) {
+        uint64_t end = span_end(view, &view->spans[i]);
+        if (view->spans[i].start_ns < *from) *from = view->spans[i].start_ns;
+        if (end > *to) *to = end;
+    }
+}
+
+static void sums_axis(const drupe_view *view, bool live, drupe_frame_sums *sums)
+{
+    uint64_t from = 0, to = 0;
+    const drupe_view_cell *cell = view->ncells == 1 ? view->cells : NULL;
+    axis_of_spans(view, &from, &to);
+    if (cell != NULL && cell->began_ns != 0) {
+        uint64_t ended = cell->ended_ns != 0 ? cell->ended_ns : cell->running ? view->now_ns : 0;
+        if (cell->began_ns < from) from = cell->began_ns;
+        if (!live && ended > to) to = ended;
+        sums->wall_ns = ended > cell->began_ns ? ended - cell->began_ns : 0;
+    }
+    if (from >= to) {
+        from = view->from_ns;
+        to = view->to_ns > from ? view->to_ns : from + 1;
+    }
+    if (sums->wall_ns == 0) sums->wall_ns = to - from;
+    if (live) to = from + drupe_unit_round(to - from);
+    sums->from_ns = from;
+    sums->to_ns = to;
+}
+
+/* --- Device time -----------------------------------------------------------------------------------------
+ */
+
+/* A change of how busy a device is: a span that stands for several submissions was busy a part of its time
+ * only, and is taken to be so evenly. */
+typedef struct edge {
+    uint64_t ns;
+    double share; /* negative where it ends */
+} edge;
+
+static int edge_compare(const void *a, const void *b)
+{
+    const edge *left = a, *right = b;
+    return left->ns < right->ns ? -1 : left->ns > right->ns;
+}
+
+static size_t edges_of(const drupe_view *view, const char *device, edge *edges)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        const drupe_view_lane *lane = &view->lanes[span->lane];
+        uint64_t end = span_end(view, span);
+        if (lane->kind == DRUPE_VIEW_HOST || strcmp(lane->device, device) != 0 || end == span->start_ns)
+            continue;
+        double length = (double)(end - span->start_ns);
+        double share = span->count > 1 && (double)span->busy_ns < length ? (double)span->busy_ns / length : 1;
+        edges[count++] = (edge){span->start_ns, share};
+        edges[count++] = (edge){end, -share};
+    }
+    qsort(edges, count, sizeof *edges, edge_compare);
+    return count;
+}
+
+/* Time with work: shares that overlap add up to one at most. */
+static uint64_t edges_busy(const edge *edges, size_t count)
+{
+    double share = 0.0, busy = 0.0;
+    for (size_t i = 0; i + 1 < count; i++) {
+        share += edges[i].share;
+        double now = share > 1.0 ? 1.0 : share < 1e-9 ? 0.0 : share;
+        busy += now * (double)(edges[i + 1].ns - edges[i].ns);
+    }
+    return (uint64_t)(busy + 0.5);
+}
+
+static drupe_status sums_busy(const drupe_view *view, drupe_frame_sums *sums)
+{
+    edge *edges = malloc((2 * view->nspans + 1) * sizeof *edges);
+    if (edges == NULL) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
+    for (size_t i = 0; i < view->nlanes && sums->nbusy < DRUPE_FRAME_DEVICES; i++) {
+        const char *device = view->lanes[i].device;
+        if (sums->nbusy > 0 && strcmp(sums->busy[sums->nbusy - 1].device, device) == 0) continue;
+        size_t count = edges_of(view, device, edges);
+        sums->busy[sums->nbusy++] = (drupe_frame_busy){device, edges_busy(edges, count)};
+    }
+    free(edges);
+    /* What the recorder counted is exact, and merged spans are not. */
+    if (view->ncells == 1 && sums->nbusy == 1 && view->cells->count[DRUPE_VIEW_HOST] == 0 &&
+        view->cells->waiting == 0)
+        sums->busy[0].busy_ns = view->cells->busy_ns;
+    return DRUPE_OK;
+}
+
+uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device)
+{
+    for (size_t i = 0; i < sums->nbusy; i++)
+        if (strcmp(sums->busy[i].device, device) == 0) return sums->busy[i].busy_ns;
+    return 0;
+}
+
+/* --- Rows ------------------------------------------------------------------------------------------------
+ */
+
+static void row_add(const drupe_view *view, drupe_frame_row *row, const drupe_view_span *span)
+{
+    uint64_t end = span_end(view, span);
+    bool ran = span->status != DRUPE_TRACE_SKIPPED && span->status != DRUPE_TRACE_CANCELLED;
+    if (row->count == 0 || span->cell < row->first_cell) row->first_cell = span->cell;
+    if (span->cell > row->last_cell) row->last_cell = span->cell;
+    row->count += span->count;
+    if (ran) row->busy_ns += span->end_ns == 0 ? end - span->start_ns : span->busy_ns;
+    row->bytes += span->bytes;
+    if (span->status == DRUPE_TRACE_FAILED) row->failed++;
+    if (span->end_ns == 0) row->waiting++;
+}
+
+static drupe_frame_row *row_find(drupe_map *map, drupe_frame_sums *sums, const drupe_view_span *span,
+                                 drupe_view_class kind)
+{
+    char key[sizeof span->label + 1];
+    size_t length = strnlen(span->label, sizeof span->label);
+    key[0] = (char)kind;
+    memcpy(key + 1, span->label, length);
+    drupe_frame_row *row = drupe_map_get(map, key, length + 1);
+    if (row != NULL) return row;
+    row = &sums->rows[sums->nrows];
+    if (drupe_map_put(map, key, length + 1, row, NULL) != DRUPE_OK) return NULL;
+    *row = (drupe_frame_row){.label = span->label, .kind = kind};
+    sums->nrows++;
+    return row;
+}
+
+static int row_compare(const void *a, const void *b)
+{
+    const drupe_frame_row *left = a, *right = b;
+    if (left->busy_ns != right->busy_ns) return left->busy_ns < right->busy_ns ? 1 : -1;
+    if (left->kind != right->kind) return left->kind < right->kind ? -1 : 1;
+    return strcmp(left->label, right->label);
+}
+
+static drupe_status sums_rows(const drupe_view *view, drupe_frame_sums *sums)
+{
+    drupe_map map = {0};
+    drupe_status status = DRUPE_OK;
+    if (view->nspans == 0) return DRUPE_OK;
+    sums->rows = malloc(view->nspans * sizeof *sums->rows);
+    if (sums->rows == NULL) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a table of labels.");
+    for (size_t i = 0; status == DRUPE_OK && i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        drupe_frame_row *row = row_find(&map, sums, span, view->lanes[span->lane].kind);
+        if (row == NULL)
+            status = DRUPE_E_NO_MEMORY;
+        else
+            row_add(view, row, span);
+    }
+    drupe_map_clear(&map);
+    if (status == DRUPE_OK) qsort(sums->rows, sums->nrows, sizeof *sums->rows, row_compare);
+    return status;
+}
+
+/* --- Counts ----------------------------------------------------------------------------------------------
+ */
+
+static void counts_of_cells(const drupe_view *view, drupe_frame_sums *sums)
+{
+    for (size_t i = 0; i < view->ncells; i++) {
+        const drupe_view_cell *cell = &view->cells[i];
+        for (int kind = 0; kind < DRUPE_VIEW_CLASS_COUNT; kind++) {
+            sums->count[kind] += cell->count[kind];
+            sums->bytes[kind] += cell->bytes[kind];
+            sums->ns[kind] += cell->class_ns[kind];
+        }
+        sums->waiting += cell->waiting;
+        sums->failed += cell->failed;
+        sums->skipped += cell->skipped;
+        sums->cancelled += cell->cancelled;
+        sums->missed += cell->missed;
+    }
+}
+
+static void counts_of_spans(const drupe_view *view, drupe_frame_sums *sums)
+{
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        if (span->count > 1) sums->merged += span->count;
+        if (span->count > 1) sums->merged_into++;
+        if (!span->exact && span->end_ns != 0) sums->inexact++;
+        if (view->ncells > 0) continue;
+        drupe_view_class kind = view->lanes[span->lane].kind;
+        sums->count[kind] += span->count;
+        sums->bytes[kind] += span->bytes;
+        sums->ns[kind] += span->busy_ns;
+        sums->waiting += span->end_ns == 0;
+        sums->failed += span->status == DRUPE_TRACE_FAILED;
+        sums->skipped += span->status == DRUPE_TRACE_SKIPPED;
+        sums->cancelled += span->status == DRUPE_TRACE_CANCELLED;
+    }
+}
+
+drupe_status drupe_frame_sums_make(const drupe_view *view, bool live, drupe_frame_sums *sums)
+{
+    *sums = (drupe_frame_sums){0};
+    sums_axis(view, live, sums);
+    counts_of_cells(view, sums);
+    counts_of_spans(view, sums);
+    drupe_status status = sums_busy(view, sums);
+    if (status == DRUPE_OK) status = sums_rows(view, sums);
+    if (status != DRUPE_OK) drupe_frame_sums_clear(sums);
+    return status;
+}
+
+void drupe_frame_sums_clear(drupe_frame_sums *sums)
+{
+    free(sums->rows);
+    *sums = (drupe_frame_sums){0};
+}

@@ -1,0 +1,126 @@
+/* A timeline in block elements: the height is the share of the column's time with work. */
+#include "bins.h"
+#include <string.h>
+
+#define SUM_WIDTH   20u /* " 12 345    1.82 s" */
+#define TITLE_MOST  30u
+#define CHART_LEAST 16u
+
+static bool lane_used(const drupe_view *view, size_t lane)
+{
+    if (view->lanes[lane].waiting > 0) return true;
+    for (size_t i = 0; i < view->nspans; i++)
+        if (view->spans[i].lane == lane) return true;
+    return false;
+}
+
+static void title_make(const drupe_view *view, size_t lane, drupe_text *title)
+{
+    drupe_label_device(title, view, view->lanes[lane].device);
+    drupe_text_append(title, " ", 1);
+    drupe_label_lane(title, &view->lanes[lane]);
+}
+
+static size_t title_width(const drupe_view *view)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < view->nlanes; i++) {
+        drupe_text title = {0};
+        title_make(view, i, &title);
+        size_t width = drupe_label_width(drupe_text_get(&title));
+        if (width > most) most = width;
+        drupe_text_clear(&title);
+    }
+    return most < TITLE_MOST ? most : TITLE_MOST;
+}
+
+static void chart_append(const drupe_bin *bins, size_t columns, drupe_text *text)
+{
+    static const char blocks[8][4] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                      "\u2585", "\u2586", "\u2587", "\u2588"};
+    for (size_t i = 0; i < columns; i++) {
+        int level = (int)(bins[i].busy * 8.0);
+        if (bins[i].span == DRUPE_BIN_EMPTY)
+            drupe_text_append(text, " ", 1);
+        else if (bins[i].failed)
+            drupe_text_append(text, "!", 1);
+        else
+            drupe_text_append(text, blocks[level > 7 ? 7 : level], 3);
+    }
+}
+
+static void sum_append(const drupe_view *view, size_t lane, drupe_text *text)
+{
+    uint64_t count = 0, ns = 0;
+    for (size_t i = 0; i < view->nspans; i++) {
+        if (view->spans[i].lane != lane) continue;
+        count += view->spans[i].count;
+        ns += view->spans[i].busy_ns;
+    }
+    drupe_label_right(text, drupe_unit_count(count).text, 8, " ");
+    drupe_label_right(text, drupe_unit_time(ns).text, SUM_WIDTH - 9, " ");
+}
+
+/* The cell whose work comes first in each column, named where it changes and there is room. */
+static void cells_append(const drupe_frame *frame, const drupe_bins *bins, size_t title, drupe_text *text)
+{
+    const drupe_view *view = frame->view;
+    uint32_t last = 0;
+    size_t used = 0;
+    drupe_label_text(text, "cell", title + 1, true);
+    for (size_t column = 0; column < bins->columns; column++) {
+        uint32_t cell = 0;
+        for (size_t lane = 0; lane < view->nlanes && cell == 0; lane++) {
+            uint32_t span = bins->bins[lane * bins->columns + column].span;
+            if (span != DRUPE_BIN_EMPTY) cell = view->spans[span].cell;
+        }
+        if (cell == 0 || cell == last) continue;
+        last = cell;
+        drupe_unit name = drupe_label_cells(cell, cell);
+        if (column < used || column + strlen(name.text) > bins->columns) continue;
+        for (; used < column; used++) drupe_text_append(text, " ", 1);
+        drupe_text_append(text, name.text, strlen(name.text));
+        used += strlen(name.text);
+    }
+    drupe_text_append(text, "\n", 1);
+}
+
+static void axis_append(const drupe_bins *bins, size_t title, drupe_text *text)
+{
+    uint64_t length = bins->to_ns - bins->from_ns;
+    drupe_unit middle = drupe_unit_time(length / 2), end = drupe_unit_time(length);
+    size_t left = bins->columns / 2, room = bins->columns - left - drupe_label_width(middle.text);
+    drupe_label_text(text, "", title + 1, true);
+    drupe_label_text(text, "0", left, true);
+    drupe_label_text(text, middle.text, drupe_label_width(middle.text), false);
+    drupe_label_right(text, end.text, room, " ");
+    drupe_text_append(text, "\n", 1);
+}
+
+void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text)
+{
+    const drupe_view *view = frame->view;
+    size_t title = title_width(view), chart = frame->columns - title - SUM_WIDTH - 2;
+    drupe_bins bins;
+    if (view->nspans == 0) return;
+    if (chart < CHART_LEAST) chart = CHART_LEAST;
+    if (drupe_bins_make(view, frame->sums.from_ns, frame->sums.to_ns, chart, &bins) != DRUPE_OK) {
+        text->failed = true;
+        return;
+    }
+    for (size_t lane = 0; lane < view->nlanes; lane++) {
+        drupe_text name = {0};
+        if (!lane_used(view, lane)) continue;
+        title_make(view, lane, &name);
+        drupe_label_text(text, drupe_text_get(&name), title, true);
+        drupe_text_append(text, "\u2595", 3);
+        chart_append(bins.bins + lane * chart, chart, text);
+        drupe_text_append(text, "\u258f", 3);
+        sum_append(view, lane, text);
+        drupe_text_append(text, "\n", 1);
+        drupe_text_clear(&name);
+    }
+    cells_append(frame, &bins, title, text);
+    axis_append(&bins, title, text);
+    drupe_bins_clear(&bins);
+}

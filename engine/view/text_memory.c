@@ -1,0 +1,93 @@
+/* Memory and devices for terminals. */
+#include "memory.h"
+#include <string.h>
+
+#define FILTER_WIDTH 16u
+
+/* A bar in eighths of a column. */
+static void bar_append(double share, size_t columns, drupe_text *text)
+{
+    static const char parts[8][4] = {"",       "\u258f", "\u258e", "\u258d",
+                                     "\u258c", "\u258b", "\u258a", "\u2589"};
+    if (!(share > 0.0)) share = 0.0;
+    size_t eighths = (size_t)((share > 1.0 ? 1.0 : share) * (double)columns * 8.0 + 0.5), used = 0;
+    if (eighths == 0 && share > 0.0) eighths = 1;
+    drupe_text_append(text, "\u2595", 3);
+    for (; used < eighths / 8; used++) drupe_text_append(text, "\u2588", 3);
+    if (eighths % 8 != 0) {
+        drupe_text_append(text, parts[eighths % 8], 3);
+        used++;
+    }
+    for (; used < columns; used++) drupe_text_append(text, " ", 1);
+    drupe_text_append(text, "\u258f", 3);
+}
+
+static void timeline_append(const drupe_view_device *device, uint64_t from, uint64_t to, size_t columns,
+                            drupe_text *text)
+{
+    static const char blocks[8][4] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                      "\u2585", "\u2586", "\u2587", "\u2588"};
+    drupe_memory_bin bins[DRUPE_MEMORY_BINS];
+    uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
+    drupe_text_append(text, "\u2595", 3);
+    for (size_t i = 0; i < columns; i++) {
+        double share = most > 0 ? (double)bins[i].used / (double)most : 0.0;
+        int level = (int)(share * 8.0);
+        if (bins[i].used == 0)
+            drupe_text_append(text, " ", 1);
+        else
+            drupe_text_append(text, blocks[level > 7 ? 7 : level], 3);
+    }
+    drupe_text_append(text, "\u258f", 3);
+    drupe_text_printf(text, " most %s in %s\n", drupe_unit_bytes(most).text, drupe_unit_time(to - from).text);
+}
+
+static void kinds_append(const drupe_view_device *device, drupe_text *text)
+{
+    for (int kind = 0; kind < 3; kind++)
+        drupe_text_printf(text, "%s%s %s", kind > 0 ? " \u00b7 " : "", drupe_memory_kinds[kind],
+                          drupe_unit_bytes(device->used[kind]).text);
+}
+
+void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text)
+{
+    size_t columns = frame->columns - 44 < DRUPE_MEMORY_BINS ? frame->columns - 44 : DRUPE_MEMORY_BINS;
+    for (size_t i = 0; i < frame->view->ndevices; i++) {
+        const drupe_view_device *device = &frame->view->devices[i];
+        uint64_t from = 0, to = 0;
+        drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
+        bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
+        drupe_text_append(text, " ", 1);
+        drupe_memory_use(device, text);
+        drupe_text_append(text, "\n", 1);
+        drupe_label_text(text, "", FILTER_WIDTH + 1, true);
+        kinds_append(device, text);
+        drupe_text_printf(text, "\n");
+        drupe_label_text(text, "", FILTER_WIDTH + 1, true);
+        drupe_memory_pool(device, text);
+        drupe_text_append(text, "\n", 1);
+        if (!drupe_memory_range(device, frame->view->now_ns, frame->style->live, &from, &to)) continue;
+        drupe_label_text(text, "", FILTER_WIDTH, true);
+        timeline_append(device, from, to, columns, text);
+    }
+}
+
+void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text)
+{
+    size_t columns = (frame->columns - FILTER_WIDTH - 46) / 2;
+    for (size_t i = 0; i < frame->view->ndevices; i++) {
+        const drupe_view_device *device = &frame->view->devices[i];
+        drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
+        if (device->lost) {
+            drupe_text_printf(text, " lost: its driver gave it up\n");
+            continue;
+        }
+        bar_append(device->busy, columns, text);
+        drupe_label_right(text, drupe_unit_share(device->busy, 1.0).text, 6, " ");
+        drupe_text_append(text, "  ", 2);
+        bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
+        drupe_text_append(text, " ", 1);
+        drupe_memory_use(device, text);
+        drupe_text_append(text, "\n", 1);
+    }
+}
