@@ -21,14 +21,9 @@ PyObject *drupe_py_event_wrap(drupe_py_state *state, drupe_event *event)
     return self;
 }
 
-static void event_release(void *event)
-{
-    drupe_event_release(event);
-}
-
 static void event_dealloc(PyObject *self)
 {
-    drupe_py_release_on(NULL, event_release, event_of(self));
+    if (!drupe_py_forked()) drupe_event_release(event_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Event);
 }
 

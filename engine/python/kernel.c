@@ -26,13 +26,15 @@ static bool params_load(drupe_py_state *state, drupe_py_kernel *self)
     }
     self->counted = self->typed = true;
     self->params = PyMem_Calloc((size_t)count + 1, sizeof *self->params);
-    if (self->params == NULL) {
+    self->forms = PyMem_Calloc((size_t)count + 1, sizeof *self->forms);
+    if (self->params == NULL || self->forms == NULL) {
         PyErr_NoMemory();
         return false;
     }
     self->nparams = (size_t)count;
     for (size_t i = 0; i < self->nparams && self->typed; i++) {
         status = drupe_kernel_arg(self->kernel, i, &self->params[i]);
+        if (status == DRUPE_OK) self->forms[i] = drupe_py_launch_form(&self->params[i]);
         if (status == DRUPE_E_UNSUPPORTED) self->typed = false;
         if (status == DRUPE_OK || status == DRUPE_E_UNSUPPORTED) continue;
         drupe_py_raise_on(state, self->queue);
@@ -82,29 +84,60 @@ static void kernel_dealloc(PyObject *self)
     if (!drupe_py_forked())
         drupe_py_release_on(kernel_of(self)->queue, queue_release, kernel_of(self)->queue);
     PyMem_Free(kernel_of(self)->params);
+    PyMem_Free(kernel_of(self)->forms);
+    Py_XDECREF(kernel_of(self)->last.keywords);
+    Py_XDECREF(kernel_of(self)->last.global_size);
+    Py_XDECREF(kernel_of(self)->last.local_size);
     drupe_py_free(self, DRUPE_PY_TYPE_Kernel);
 }
 
 /* --- Calling ------------------------------------------------------------------------------------------- */
 
-/* Every positional argument is the kernel's; keywords say where and how. */
-static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+/* The keywords of the last call stand where they stood: names of a call are a constant of its code. */
+static inline bool keywords_again(const drupe_py_recall *last, PyObject *const *values, PyObject *kwnames,
+                                  PyObject **given)
+{
+    if (kwnames != last->keywords || kwnames == NULL) return false;
+    for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++)
+        given[i] = last->at[i] < 0 ? NULL : values[last->at[i]];
+    return true;
+}
+
+static bool keywords_find(const drupe_py_state *state, drupe_py_kernel *self, PyObject *const *values,
+                          PyObject *kwnames, PyObject **given)
 {
     static const drupe_py_signature signature = {"kernel",
                                                  0,
                                                  0,
-                                                 5,
+                                                 DRUPE_PY_KERNEL_KEYWORDS,
                                                  {DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
                                                   DRUPE_PY_NAME_queue, DRUPE_PY_NAME_wait_for,
                                                   DRUPE_PY_NAME_event}};
+    if (!drupe_py_args(state, &signature, values, 0, kwnames, given)) return false;
+    if (kwnames == NULL) return true;
+    for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++) self->last.at[i] = -1;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); k++)
+        for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++)
+            if (PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, k), state->names[signature.names[i]]) == 0)
+                self->last.at[i] = (signed char)k;
+    Py_XSETREF(self->last.keywords, Py_NewRef(kwnames));
+    return true;
+}
+
+/* Every positional argument is the kernel's; keywords say where and how. */
+static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
     drupe_py_state *state = drupe_py_state_of(callable);
-    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    PyObject *given[5];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args + nargs, 0, kwnames, given))
+    drupe_py_kernel *self = kernel_of(callable);
+    size_t nargs = (size_t)PyVectorcall_NARGS(nargsf);
+    PyObject *given[DRUPE_PY_KERNEL_KEYWORDS];
+    if (!drupe_py_enter(state)) return NULL;
+    if (!keywords_again(&self->last, args + nargs, kwnames, given) &&
+        !keywords_find(state, self, args + nargs, kwnames, given))
         return NULL;
     int want = drupe_py_flag(given[4], 1);
     if (want < 0) return NULL;
-    drupe_py_launch launch = {kernel_of(callable), NULL, args, (size_t)nargs, given[0], given[1], given[3]};
+    drupe_py_launch launch = {self, NULL, args, nargs, given[0], given[1], given[3]};
     if (drupe_py_given(given[2])) {
         if (!drupe_py_is(state, given[2], DRUPE_PY_TYPE_Queue)) {
             PyErr_Format(PyExc_TypeError, "queue must be a drupe.Queue, not %s", Py_TYPE(given[2])->tp_name);

@@ -2,14 +2,16 @@
  *
  * This is the hot path: argument information was fetched when the kernel was made, values live on the stack,
  * and text for messages is only put together after a failure. Nothing has to be kept alive: the engine copies
- * values and finds and retains USM by its address. */
+ * values and retains USM. The usual arguments (arrays of the right type, small ints, floats) are taken by
+ * quick_arg(), which leaves whatever else comes, and every complaint, to one_arg(). */
 #include "array.h"
 #include "error.h"
 #include "site.h"
 #include "submit.h"
 
 #define STACK_ARGS 24u
-#define VALUE_MAX  128u /* a long16 */
+#define VALUE_MAX  128u  /* a long16 */
+#define POINTS_TO  0x80u /* of a form: a pointer to the scalar type that the rest of it is */
 
 typedef union launch_value {
     void *pointer;
@@ -22,6 +24,14 @@ typedef struct launch_place {
     drupe_queue *queue;
     size_t index;
 } launch_place;
+
+/* Where the arguments are put together, one element per argument. */
+typedef struct launch_room {
+    drupe_arg *args;
+    drupe_memory **memories; /* borrowed; NULL: the engine looks for it */
+    uint64_t *words;         /* of the usual arguments */
+    launch_value *values;    /* of the others */
+} launch_room;
 
 /* Prefix the exception that is set with the kernel, the argument's number, name and declared type. */
 static bool arg_fail(const drupe_py_launch *launch, size_t index)
@@ -219,9 +229,99 @@ static bool one_arg(drupe_py_state *state, const drupe_py_launch *launch, size_t
     return good || arg_fail(launch, index);
 }
 
+/* --- The usual arguments ---------------------------------------------------------------------------------
+ */
+
+uint8_t drupe_py_launch_form(const drupe_arg_info *info)
+{
+    if (info->kind == DRUPE_ARG_POINTER) return (uint8_t)(POINTS_TO | (unsigned)info->scalar);
+    return (uint8_t)(info->kind == DRUPE_ARG_VALUE && info->lanes == 1 ? info->scalar : DRUPE_SCALAR_UNKNOWN);
+}
+
+static inline bool small_int(PyObject *object, int64_t *value)
+{
+    if (!PyLong_CheckExact(object)) return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!PyUnstable_Long_IsCompact((PyLongObject *)object)) return false;
+    *value = PyUnstable_Long_CompactValue((PyLongObject *)object);
+#else
+    Py_ssize_t digits = Py_SIZE(object);
+    if (digits < -1 || digits > 1) return false;
+    *value = digits == 0 ? 0 : digits * (int64_t)((PyLongObject *)object)->ob_digit[0];
+#endif
+    return true;
+}
+
+static inline bool quick_number(PyObject *object, unsigned scalar, uint64_t *word, drupe_arg *arg)
+{
+    int64_t integer;
+    float single;
+    switch (scalar) {
+    case DRUPE_SCALAR_I32:
+    case DRUPE_SCALAR_U32:
+        /* A small int has 30 bits. */
+        if (!small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U32)) return false;
+        memcpy(word, &(int32_t){(int32_t)integer}, 4);
+        *arg = (drupe_arg){DRUPE_ARG_VALUE, 4, word};
+        return true;
+    case DRUPE_SCALAR_I64:
+    case DRUPE_SCALAR_U64:
+        if (!small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U64)) return false;
+        memcpy(word, &integer, 8);
+        break;
+    case DRUPE_SCALAR_F32:
+        if (!PyFloat_CheckExact(object)) return false;
+        single = (float)PyFloat_AS_DOUBLE(object);
+        if (Py_IS_INFINITY(single)) return false;
+        memcpy(word, &single, 4);
+        *arg = (drupe_arg){DRUPE_ARG_VALUE, 4, word};
+        return true;
+    case DRUPE_SCALAR_F64:
+        if (!PyFloat_CheckExact(object)) return false;
+        memcpy(word, &PyFloat_AS_DOUBLE(object), 8);
+        break;
+    default: return false;
+    }
+    *arg = (drupe_arg){DRUPE_ARG_VALUE, 8, word};
+    return true;
+}
+
+static inline bool quick_array(const drupe_py_state *state, PyObject *object, unsigned scalar,
+                               launch_place *place, drupe_memory **memory, uint64_t *word, drupe_arg *arg)
+{
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return false;
+    const drupe_array *array = drupe_py_array_of(object);
+    bool flat = array->ndim == 1 && array->strides[0] == 1;
+    if (!flat && !drupe_array_contiguous(array)) return false;
+    if (scalar != DRUPE_SCALAR_UNKNOWN && drupe_py_scalar_of(array->dtype) != (drupe_scalar_type)scalar)
+        return false;
+    if (place->queue != array->queue && place->queue != NULL) return false;
+    if (place->queue == NULL) place->queue = array->queue;
+    *memory = array->size > 0 ? array->memory : NULL;
+    void *pointer = drupe_array_pointer(array);
+    memcpy(word, &pointer, sizeof pointer);
+    *arg = (drupe_arg){DRUPE_ARG_POINTER, sizeof pointer, word};
+    return true;
+}
+
+static inline bool quick_arg(const drupe_py_state *state, const drupe_py_launch *launch, size_t index,
+                             launch_place *place, const launch_room *room)
+{
+    PyObject *object = launch->args[index];
+    unsigned form = launch->kernel->forms[index];
+    bool first = place->queue == NULL, taken;
+    if (form & POINTS_TO)
+        taken = quick_array(state, object, form & ~POINTS_TO, place, &room->memories[index],
+                            &room->words[index], &room->args[index]);
+    else
+        taken = quick_number(object, form, &room->words[index], &room->args[index]);
+    if (taken && first) place->index = index;
+    return taken;
+}
+
 /* --- Ranges -------------------------------------------------------------------------------------------- */
 
-static bool range_arg(const drupe_py_launch *launch, drupe_range *range)
+static bool range_parse(const drupe_py_launch *launch, drupe_range *range)
 {
     *range = (drupe_range){.dims = 1};
     if (!drupe_py_given(launch->global_size)) {
@@ -239,6 +339,32 @@ static bool range_arg(const drupe_py_launch *launch, drupe_range *range)
     if (locals == dims) return true;
     PyErr_Format(PyExc_ValueError, "local_size has %d dimensions and global_size %d", locals, dims);
     return false;
+}
+
+/* Whether it can never come to mean another size. */
+static bool is_fixed(PyObject *object)
+{
+    if (!drupe_py_given(object) || PyLong_CheckExact(object)) return true;
+    if (!PyTuple_CheckExact(object)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); i++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(object, i))) return false;
+    return true;
+}
+
+static bool range_arg(const drupe_py_launch *launch, drupe_range *range)
+{
+    drupe_py_recall *last = &launch->kernel->last;
+    if (launch->global_size == last->global_size && launch->local_size == last->local_size &&
+        launch->global_size != NULL) {
+        *range = last->range;
+        return true;
+    }
+    if (!range_parse(launch, range)) return false;
+    if (!is_fixed(launch->global_size) || !is_fixed(launch->local_size)) return true;
+    last->range = *range;
+    Py_XSETREF(last->global_size, Py_NewRef(launch->global_size));
+    Py_XSETREF(last->local_size, Py_XNewRef(launch->local_size));
+    return true;
 }
 
 /* --- The launch ---------------------------------------------------------------------------------------- */
@@ -262,20 +388,24 @@ static drupe_status submit(drupe_py_state *state, drupe_submission *submission, 
 }
 
 static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
-                        launch_value *values, drupe_arg *args, drupe_event **event)
+                        const launch_room *room, drupe_event **event)
 {
     launch_place place = {NULL, 0};
-    for (size_t i = 0; i < launch->nargs; i++)
-        if (!one_arg(state, launch, i, &place, &values[i], &args[i])) return false;
+    bool usual = launch->kernel->typed;
+    for (size_t i = 0; i < launch->nargs; i++) {
+        room->memories[i] = NULL;
+        if (usual && quick_arg(state, launch, i, &place, room)) continue;
+        if (!one_arg(state, launch, i, &place, &room->values[i], &room->args[i])) return false;
+    }
     drupe_py_waits waits;
     if (!drupe_py_waits_arg(state, launch->wait_for, &waits)) return false;
-    drupe_submission submission = {.waits = waits.events, .nwaits = waits.count};
+    drupe_submission submission = {.waits = waits.events, .nwaits = waits.count, .memories = room->memories};
     submission.queue = launch->queue != NULL ? launch->queue
                        : place.queue != NULL ? place.queue
                                              : launch->kernel->queue;
-    drupe_status status = submit(state, &submission, launch, range, args, event);
+    drupe_status status = submit(state, &submission, launch, range, room->args, event);
     if (status != DRUPE_OK) drupe_py_raise_on(state, submission.queue);
-    drupe_py_waits_clear(&waits);
+    if (waits.events != NULL) drupe_py_waits_clear(&waits);
     return status == DRUPE_OK;
 }
 
@@ -289,23 +419,33 @@ static bool count_check(const drupe_py_launch *launch)
     return false;
 }
 
+/* More arguments than the stack has room for. */
+static bool launch_large(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
+                         drupe_event **event)
+{
+    const launch_room room = {
+        PyMem_Calloc(launch->nargs, sizeof *room.args), PyMem_Calloc(launch->nargs, sizeof *room.memories),
+        PyMem_Calloc(launch->nargs, sizeof *room.words), PyMem_Calloc(launch->nargs, sizeof *room.values)};
+    bool good = room.args != NULL && room.memories != NULL && room.words != NULL && room.values != NULL;
+    if (good)
+        good = launch_with(state, launch, range, &room, event);
+    else
+        PyErr_NoMemory();
+    PyMem_Free(room.args);
+    PyMem_Free(room.memories);
+    PyMem_Free(room.words);
+    PyMem_Free(room.values);
+    return good;
+}
+
 bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, drupe_event **event)
 {
     drupe_range range;
     if (!count_check(launch) || !range_arg(launch, &range)) return false;
-    if (launch->nargs <= STACK_ARGS) {
-        launch_value values[STACK_ARGS];
-        drupe_arg args[STACK_ARGS];
-        return launch_with(state, launch, &range, values, args, event);
-    }
-    launch_value *values = PyMem_Calloc(launch->nargs, sizeof *values);
-    drupe_arg *args = PyMem_Calloc(launch->nargs, sizeof *args);
-    bool good = values != NULL && args != NULL;
-    if (good)
-        good = launch_with(state, launch, &range, values, args, event);
-    else
-        PyErr_NoMemory();
-    PyMem_Free(values);
-    PyMem_Free(args);
-    return good;
+    if (launch->nargs > STACK_ARGS) return launch_large(state, launch, &range, event);
+    drupe_arg args[STACK_ARGS];
+    drupe_memory *memories[STACK_ARGS];
+    uint64_t words[STACK_ARGS];
+    launch_value values[STACK_ARGS];
+    return launch_with(state, launch, &range, &(launch_room){args, memories, words, values}, event);
 }

@@ -38,16 +38,33 @@ static Py_ssize_t live_instances[DRUPE_PY_TYPE_COUNT];
 PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
 {
     PyTypeObject *class = state->types[type];
-    PyObject *self = class->tp_alloc(class, 0);
+    PyObject *self = type == DRUPE_PY_TYPE_Event && state->nspares > 0
+                         ? PyObject_Init(state->spares[--state->nspares], class)
+                         : class->tp_alloc(class, 0);
     if (self != NULL) live_instances[type]++;
     return self;
+}
+
+/* One Event comes and goes with nearly each submission. */
+static bool keep_spare(PyObject *self)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (state == NULL || state->nspares < 0 || state->nspares == DRUPE_PY_SPARES) return false;
+    state->spares[state->nspares++] = self;
+    return true;
+}
+
+static void spares_clear(drupe_py_state *state)
+{
+    while (state->nspares > 0) PyObject_Free(state->spares[--state->nspares]);
+    state->nspares = -1;
 }
 
 void drupe_py_free(PyObject *self, drupe_py_type type)
 {
     PyTypeObject *class = Py_TYPE(self);
     live_instances[type]--;
-    class->tp_free(self);
+    if (type != DRUPE_PY_TYPE_Event || !keep_spare(self)) class->tp_free(self);
     Py_DECREF(class);
 }
 
@@ -245,7 +262,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 static int module_clear(PyObject *module)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    return state == NULL ? 0 : state_each(state, clear_slot, NULL);
+    if (state == NULL) return 0;
+    spares_clear(state);
+    return state_each(state, clear_slot, NULL);
 }
 
 static void module_free(void *module)

@@ -43,14 +43,27 @@ typedef struct drupe_py_program {
     PyObject *kernels;                    /* dict: name to Kernel */
 } drupe_py_program;
 
+#define DRUPE_PY_KERNEL_KEYWORDS 5
+
+/* What a kernel remembers of its last call, because most calls are like the one before. Objects are kept, so
+ * that they are known by their address. */
+typedef struct drupe_py_recall {
+    PyObject *keywords;                       /* the tuple of names, or NULL */
+    signed char at[DRUPE_PY_KERNEL_KEYWORDS]; /* where each keyword stands in it, -1: nowhere */
+    PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
+    drupe_range range;                        /* what they make */
+} drupe_py_recall;
+
 typedef struct drupe_py_kernel {
     PyObject_HEAD vectorcallfunc vectorcall;
     drupe_kernel *kernel;   /* retained */
     drupe_queue *queue;     /* retained: the program's */
     drupe_arg_info *params; /* PyMem; nparams of them; kind POINTER and so on as the compiler told */
+    uint8_t *forms;         /* PyMem; the same in short, for launch.c */
     size_t nparams;
     bool typed;   /* false: the backend has no argument information, nparams may be 0 */
     bool counted; /* the number of arguments is known */
+    drupe_py_recall last;
 } drupe_py_kernel;
 
 typedef struct drupe_py_dtype {

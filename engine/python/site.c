@@ -89,7 +89,7 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     *place = fresh;
     pthread_mutex_unlock(&guard);
     unsigned slot = number % BUCKET;
-    for (unsigned i = 0; i < BUCKET; i++)
+    for (unsigned i = BUCKET; i-- > 0;)
         if (site_of(bucket[i]) == NULL) slot = i;
     bucket[slot] = number;
     Py_XDECREF(old);

@@ -145,6 +145,7 @@ typedef enum drupe_py_slot {
 } drupe_py_slot;
 
 #define DRUPE_PY_WARM_SLOTS 1024u /* a power of two */
+#define DRUPE_PY_SPARES     32
 
 typedef struct drupe_py_state {
     PyTypeObject *types[DRUPE_PY_TYPE_COUNT];
@@ -161,6 +162,8 @@ typedef struct drupe_py_state {
     PyObject *look;                 /* a Python function that does nothing: see interrupted() of wait.c */
     int slots[DRUPE_PY_SLOT_COUNT]; /* drupe_op, or -1 when the table lacks the operation */
     int bool_slots[DRUPE_PY_SLOT_COUNT]; /* the same for operands that are all bool */
+    PyObject *spares[DRUPE_PY_SPARES];   /* memory of Events that are gone, for the next ones */
+    int nspares;                         /* -1: the module is cleared, none are kept */
     uint64_t warm[DRUPE_PY_WARM_SLOTS];  /* what was submitted before: see drupe_py_warm() */
 } drupe_py_state;
 

@@ -38,6 +38,8 @@ typedef struct drupe_py_launch {
     size_t nargs;
     PyObject *global_size, *local_size, *wait_for; /* NULL or None where not given */
 } drupe_py_launch;
+/* What drupe_py_kernel.forms has for an argument. */
+uint8_t drupe_py_launch_form(const drupe_arg_info *info);
 bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, drupe_event **event);
 
 /* Methods of Queue. */

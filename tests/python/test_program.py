@@ -207,6 +207,41 @@ def test_wrong_ranges(program):
         program.empty(size=1)
 
 
+def test_calls_unlike_the_one_before(program):
+    """A kernel remembers its last call; what differs must count."""
+    out = da.zeros(16, dtype="int32", device=program.device)
+
+    def reached(*args, **kwargs):
+        out[...] = -1
+        out.queue.wait()
+        event = program.place(*args, **kwargs)
+        if event is not None:
+            event.wait()
+        return int((out.asnumpy() != -1).sum())
+
+    sizes = [4]
+    assert reached(out, global_size=sizes) == 4 and reached(out, global_size=sizes) == 4
+    sizes[0] = 8
+    assert reached(out, global_size=sizes) == 8
+    for _ in range(2):
+        assert reached(out, global_size=4, local_size=2) == 4
+        assert reached(out, local_size=2, global_size=6) == 6
+        assert reached(out, global_size=(2, 2)) == 4 and reached(out, global_size=16, event=False) == 16
+        assert reached(out, **{"event": False, "global_size": 3}) == 3
+        assert reached(out, global_size=12, queue=drupe.Queue(program.device), wait_for=()) == 12
+        with pytest.raises(TypeError, match="global_size"):
+            program.place(out)
+        with pytest.raises(TypeError, match="unexpected keyword"):
+            program.place(out, global_size=3, lacal_size=1)
+    other, long = ones(program), da.zeros(16, dtype="int64", device=program.device)
+    for wrong in (other, long, out[::2], 5, None):
+        assert reached(out, global_size=16) == 16
+        if wrong is not None:
+            with pytest.raises((TypeError, ValueError), match="argument 0"):
+                program.place(wrong, global_size=16)
+    assert reached(out[8:], global_size=8) == 8 and int(out[0]) == -1 and int(out[8]) == 0
+
+
 def test_placement(program):
     a = ones(program)
     b = da.ones(8, dtype="float32", queue=drupe.Queue(program.device))

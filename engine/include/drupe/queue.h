@@ -175,6 +175,9 @@ typedef struct drupe_submission {
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
     bool ordered; /* an out-of-order queue too runs it behind all before it and ahead of all after it */
+    /* Borrowed: for each argument of a kernel the memory that its pointer lies in, where the caller has that
+     * at hand; NULL entries are looked for by address, as all are without the list. */
+    struct drupe_memory *const *memories;
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend
