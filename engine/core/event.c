@@ -291,6 +291,11 @@ drupe_phase drupe_event_poll(drupe_event *event)
     return drupe_event_phase(event);
 }
 
+uint64_t drupe_event_submission(const drupe_event *event)
+{
+    return event->number;
+}
+
 drupe_event_state drupe_event_state_of(drupe_event *event)
 {
     if (drupe_core_check() != DRUPE_OK) return DRUPE_EVENT_SUBMITTED;

@@ -45,7 +45,10 @@ static const struct {
      "Correct the program at one of the two places that the message names.",
      "Checked mode found a mistake of the program that no device reports."},
     {DRUPE_E_INTERNAL, "InternalError", NULL, "Report it with this message.",
-     "A defect of the engine or of a driver, or a host task that failed."},
+     "A defect of the engine or of a driver."},
+    {DRUPE_E_TASK, "HostTaskError", NULL, "Look at the exception that it raised, the cause of this one.",
+     "A host task failed, or a future that work waited for; `__cause__` is what it raised, where that is "
+     "known."},
 };
 
 #define TABLE_SIZE (sizeof table / sizeof *table)

@@ -215,10 +215,16 @@ static PyObject *event_finish(PyObject *self, PyObject *args)
     int cancelled = 0;
     if (!PyArg_ParseTuple(args, "|zp:_finish", &text, &cancelled)) return NULL;
     if (drupe_py_forked()) Py_RETURN_NONE;
-    drupe_error error = {.status = cancelled ? DRUPE_E_CANCELLED : DRUPE_E_INTERNAL};
+    drupe_error error = {.status = cancelled ? DRUPE_E_CANCELLED : DRUPE_E_TASK};
     PyOS_snprintf(error.text, sizeof error.text, "%s", text == NULL ? "" : text);
     if (drupe_event_finish(event_of(self), text == NULL ? NULL : &error) == DRUPE_OK) Py_RETURN_NONE;
     return drupe_py_raise(state, NULL);
+}
+
+static PyObject *event_submission(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromUnsignedLongLong(drupe_event_submission(event_of(self)));
 }
 
 static PyObject *event_await(PyObject *self)
@@ -309,6 +315,7 @@ static PyMethodDef event_methods[] = {
     {"_notify", event_notify, METH_O, NULL},
     {"_on_turn", event_on_turn, METH_O, NULL},
     {"_finish", event_finish, METH_VARARGS, NULL},
+    {"_submission", event_submission, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

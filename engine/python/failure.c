@@ -178,6 +178,21 @@ static void attributes_put(PyObject *exception, const drupe_failure *failure, co
     attribute_put(exception, "source", where->source);
 }
 
+/* The exception that a host task or a future raised, or NULL without one. */
+static PyObject *raised_by(const drupe_failure *failure)
+{
+    if (failure->error.status != DRUPE_E_TASK) return NULL;
+    PyObject *module = PyImport_ImportModule("drupe._events");
+    PyObject *raised = module == NULL ? NULL
+                                      : PyObject_CallMethod(module, "raised_by", "K",
+                                                            (unsigned long long)failure->submission);
+    Py_XDECREF(module);
+    if (raised != NULL && PyExceptionInstance_Check(raised)) return raised;
+    Py_XDECREF(raised);
+    PyErr_Clear();
+    return NULL;
+}
+
 /* For a cell: a traceback that ends at the submitting line. Without one the text says it all. */
 static void exception_locate(PyObject *exception, uint32_t site)
 {
@@ -209,6 +224,8 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
     }
     if (reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
     attributes_put(exception, own, &where);
+    PyObject *raised = raised_by(own);
+    if (raised != NULL) PyException_SetCause(exception, raised);
     if (cause == NULL || cause->error.status == DRUPE_OK) return exception;
     PyObject *first = drupe_py_failure_object(state, cause, NULL, DRUPE_PY_WAITER);
     if (first == NULL) {

@@ -71,7 +71,7 @@ static drupe_status call_run(void *user)
     const call *work = user;
     int answer = work->function(work->user);
     if (answer == 0) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_INTERNAL, "The function returned %d, and 0 means success.", answer);
+    return drupe_error_set(DRUPE_E_TASK, "The function returned %d, and 0 means success.", answer);
 }
 
 /* A queue, what to wait for and a name: what both functions below begin with. */

@@ -11,6 +11,7 @@ import select
 import sys
 import threading
 import time
+import traceback
 import weakref
 
 from drupe import _engine
@@ -19,6 +20,9 @@ _GRACE = 0.05  # seconds in which the main thread or a loop may take what is due
 _OWN = os.path.join(os.path.dirname(__file__), "")
 _attached = weakref.WeakSet()  # loops that watch the engine's descriptor
 _rest = None  # the thread
+_RAISED_MOST = 32
+_raised = {}  # submission: exception, the latest ones
+_raised_lock = threading.Lock()
 
 
 def _take_the_rest(descriptor):
@@ -119,7 +123,10 @@ class _Promise:
             self.event._finish("the future was cancelled", True)
             return
         error = future.exception()
-        self.event._finish(None if error is None else _sentence(error))
+        if error is None:
+            self.event._finish()
+        else:
+            _fail(self.event, error)
 
     def __del__(self):
         self.event._finish("the future went away before it was done", True)  # without effect on one that has ended
@@ -132,6 +139,23 @@ def from_future(future):
     event = _engine._event_open("future")
     future.add_done_callback(_Promise(event))
     return event
+
+
+def _fail(event, error, words=""):
+    """End the event with this exception, which raised_by() gives to those who ask why."""
+    number = event._submission()
+    with _raised_lock:
+        if _raised:  # what their frames hold, such as arrays, may go; the lines stay
+            traceback.clear_frames(_raised[next(reversed(_raised))].__traceback__)
+        _raised[number] = error
+        if len(_raised) > _RAISED_MOST:
+            del _raised[next(iter(_raised))]
+    event._finish(words + _sentence(error))
+
+
+def raised_by(number):
+    """The exception that made the submission of this number fail, or None; the latest few are known."""
+    return _raised.get(number)
 
 
 def _sentence(error):
@@ -187,7 +211,7 @@ def _run(context, function, args, event):
     try:
         context.run(function, *args)
     except BaseException as error:
-        event._finish("it raised " + _sentence(error))
+        _fail(event, error, "it raised ")
         if not isinstance(error, Exception):
             raise
     else:

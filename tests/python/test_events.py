@@ -7,6 +7,8 @@ import gc
 import sys
 import threading
 import time
+import traceback
+import weakref
 
 import pytest
 
@@ -294,15 +296,47 @@ def test_host_tasks_wait_in_any_thread(queue):
 
 def test_host_task_that_raises(queue):
     def broken():
-        raise ValueError("no good")
+        raise problem
 
+    problem = ValueError("no good")
     event = queue.host_task(broken)
     behind = queue.host_task(pytest.fail, ("ran behind a failure",))
-    with pytest.raises(drupe.InternalError, match="'broken'.*ValueError: no good.*test_events.py"):
+    with pytest.raises(drupe.HostTaskError, match="'broken'.*ValueError: no good.*test_events.py") as caught:
         event.wait(LONG)
-    with pytest.raises(drupe.DependencyError, match="no good"):
+    assert caught.value.__cause__ is problem and "broken" in [f.name for f in traceback.extract_tb(problem.__traceback__)]
+    with pytest.raises(drupe.DependencyError, match="no good") as caught:
         behind.wait(LONG)
+    assert isinstance(caught.value.cause, drupe.HostTaskError) and caught.value.cause.__cause__ is problem
+    assert event.error.__cause__ is problem  # asked again, it is told again
     queue.wait()
+
+
+def test_a_future_that_raises_is_the_cause(queue):
+    future = concurrent.futures.Future()
+    behind = queue.barrier(wait_for=drupe.Event.from_future(future))
+    future.set_exception(problem := KeyError("lost"))
+    with pytest.raises(drupe.DependencyError, match="lost") as caught:
+        behind.wait(LONG)
+    assert caught.value.cause.__cause__ is problem
+
+
+def test_exceptions_of_host_tasks_are_kept_but_not_what_their_frames_hold(queue):
+    class Large:
+        pass
+
+    def broken(number):
+        large = Large()  # noqa: F841
+        kept.append(weakref.ref(large))
+        raise ValueError(number)
+
+    kept, events = [], []
+    for number in range(40):
+        events.append(queue.host_task(broken, (number,)))
+        with pytest.raises(drupe.HostTaskError):
+            events[-1].wait(LONG)
+    gc.collect()
+    assert [reference() for reference in kept[:-1]] == [None] * 39 and kept[-1]() is not None
+    assert events[-2].error.__cause__.args == (38,) and events[0].error.__cause__ is None
 
 
 def test_host_task_that_cannot_be_made_leaves_nothing_behind(queue, monkeypatch):
@@ -335,16 +369,16 @@ def test_host_task_in_c(queue):
     function = ctypes.CDLL(None).atoi  # of digits: what they say; 0 is success
     good, bad = ctypes.create_string_buffer(b"0"), ctypes.create_string_buffer(b"12")
     queue.host_task(function, user=good).wait(LONG)
-    with pytest.raises(drupe.InternalError, match="returned 12"):
+    with pytest.raises(drupe.HostTaskError, match="returned 12"):
         queue.host_task(function, user=bad).wait(LONG)
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     capsule = new(ctypes.cast(function, ctypes.c_void_p).value, b"int (void *)", None)
-    with pytest.raises(drupe.InternalError, match="returned 12"):
+    with pytest.raises(drupe.HostTaskError, match="returned 12"):
         queue.host_task(capsule, user=ctypes.addressof(bad)).wait(LONG)
     shared = MemoryUSMShared(8, queue=queue)
     queue.memcpy(shared, b"34\0")
-    with pytest.raises(drupe.InternalError, match="returned 34"):
+    with pytest.raises(drupe.HostTaskError, match="returned 34"):
         queue.host_task(function, user=shared).wait(LONG)
 
 

@@ -120,6 +120,7 @@ static drupe_status failures(struct walker *w)
     REFUSED(drupe_event_wait(w->events[1], LONG), DRUPE_E_DEPENDENCY);
     REFUSED(drupe_event_wait(w->events[0], LONG), DRUPE_E_INVALID);
     if (!drupe_event_error(w->events[0])) return DRUPE_E_INTERNAL;
+    if (drupe_event_submission(w->events[0]) >= drupe_event_submission(w->events[1])) return DRUPE_E_INTERNAL;
     drupe_status status = drupe_queue_wait(w->queue, LONG); /* the failure, unless it was reported above */
     if (status != DRUPE_OK && status != DRUPE_E_INVALID) return walk_heard(status, "drupe_queue_wait");
     GO(drupe_submit_host(&s, refuse, w, NULL));

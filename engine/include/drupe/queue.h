@@ -99,6 +99,9 @@ DRUPE_API drupe_event *drupe_event_retain(drupe_event *event); /* NULL-safe */
 DRUPE_API void drupe_event_release(drupe_event *event);        /* NULL-safe */
 /* Borrowed; NULL for an event of drupe_event_open(). */
 DRUPE_API drupe_queue *drupe_event_queue(const drupe_event *event);
+/* The number of its submission in failures and in the trace (which knows nothing of events without a queue).
+ */
+DRUPE_API uint64_t drupe_event_submission(const drupe_event *event);
 /* Never blocks. */
 DRUPE_API drupe_event_state drupe_event_state_of(drupe_event *event);
 /* Wait until it is complete. Returns its error if it failed (and reports it), DRUPE_E_TIMEOUT when the time
