@@ -4,6 +4,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,40 @@ def long_functions():
                 start = None
 
 
+LONGEST_LINE = 120
+# What a content security policy forbids, or what would make text into markup.
+FORBIDDEN = re.compile(r"\beval\(|new Function\(|\.outerHTML|insertAdjacentHTML|document\.write|setAttribute\('style'"
+                       r"|\.innerHTML(?!.*sanitize)")
+
+
+def script_problems():
+    """The JupyterLab extension is loaded as it is written: what a bundler would have found is found here."""
+    folder = ROOT / "python" / "labextension" / "static"
+    for path in sorted(folder.glob("*.js")):
+        text = path.read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            where = f"{path.relative_to(ROOT)}:{number}"
+            if len(line) > LONGEST_LINE:
+                yield f"{where}: a line of {len(line)} characters"
+            if FORBIDDEN.search(line):
+                yield f"{where}: not under a strict content security policy: {line.strip()}"
+        for names, origin in re.findall(r"^import \{([^}]*)\} from '([^']*)';", text, re.MULTILINE):
+            source = folder / origin
+            exported = set(re.findall(r"^export (?:async )?(?:const|function|class) (\w+)",
+                                      source.read_text(encoding="utf-8"), re.MULTILINE)) if source.is_file() else set()
+            for name in (name.strip() for name in names.split(",")):
+                if name not in exported:
+                    yield f"{path.relative_to(ROOT)}: {origin} does not export {name}"
+                elif len(re.findall(rf"\b{name}\b", text)) < 2:
+                    yield f"{path.relative_to(ROOT)}: {name} is imported and not used"
+        if shutil.which("node"):
+            kind = ["--check"] if path.name == "remoteEntry.js" else ["--check", "--input-type=module"]
+            done = subprocess.run(["node", *kind, *(["-"] if len(kind) > 1 else [str(path)])], input=text, text=True,
+                                  capture_output=True)
+            if done.returncode:
+                yield f"{path.relative_to(ROOT)}: {done.stderr.strip()}"
+
+
 def format_problems():
     files = sources(".c", ".h")
     # The pinned wheel beside this interpreter: another version would format differently.
@@ -76,6 +111,7 @@ def main():
         step("layers", run(sys.executable, "tools/check_layers.py")),
         step("public headers", run(sys.executable, "tools/check_headers.py")),
         step("functions under 60 lines", list(long_functions())),
+        step("JupyterLab extension", list(script_problems())),
         step("generated files", run(sys.executable, "engine/kernels/gen.py", "--check")),
     ]
     if not options.quick:

@@ -1,0 +1,47 @@
+// The list of what failed on devices, the latest first; each leads to its cell.
+import { element, setText } from './surface.js';
+import { cellName, clock, plural } from './words.js';
+
+const MOST = 100;
+
+export class ErrorList {
+  constructor(onCell) {
+    this.onCell = onCell;
+    this.known = new Set();
+    this.title = element('h3', 'drupe-heading', 'No errors');
+    this.list = element('ol', 'drupe-errors');
+    this.node = element('section', 'drupe-part', undefined, this.title, this.list);
+  }
+
+  clear() {
+    this.known.clear();
+    this.list.replaceChildren();
+    setText(this.title, 'No errors');
+  }
+
+  add(errors) {
+    for (const error of errors) {
+      if (this.known.has(error.id)) continue;
+      this.known.add(error.id);
+      this.list.prepend(this._item(error));
+    }
+    while (this.list.children.length > MOST) this.list.lastChild.remove();
+    if (this.known.size > 0) setText(this.title, plural(this.known.size, 'error'));
+  }
+
+  _item(error) {
+    const where = error.place || cellName(error.cell);
+    const call = error.label && `${error.label}(${error.arguments ?? ''})`;
+    const more = [call, error.device, error.queue ? `queue ${error.queue}` : ''].filter(Boolean);
+    const node = element('button', 'drupe-error', undefined,
+      element('div', 'drupe-error-head', undefined, element('span', 'drupe-error-name', error.name),
+        element('span', 'drupe-error-time', error.unix ? clock(error.unix) : '')),
+      element('div', 'drupe-error-place', where), element('div', 'drupe-error-text', error.text),
+      element('div', 'drupe-error-more', more.join(' · ')));
+    node.type = 'button';
+    node.disabled = !error.cell;
+    node.title = error.cell ? `Go to ${cellName(error.cell)}` : '';
+    node.addEventListener('click', () => this.onCell(error.cell));
+    return element('li', '', undefined, node);
+  }
+}

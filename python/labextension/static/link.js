@@ -1,0 +1,60 @@
+// Questions to a kernel. They go as debug_requests over the control channel: answered while a cell runs, and neither
+// the status of the kernel nor its last activity moves.
+
+const PATIENCE = 20000; // ms
+
+// Whether a kernel connection (of @jupyterlab/services) leads to Drupe.
+export async function isDrupe(kernel) {
+  const info = await kernel.info;
+  return info.implementation === 'drupe';
+}
+
+// The kernel is there but has nothing to tell: no device was used yet.
+export class Quiet extends Error {}
+
+export class Link {
+  constructor(kernel) {
+    this.kernel = kernel;
+    this.number = 0;
+  }
+
+  get ready() {
+    const { isDisposed, connectionStatus, status } = this.kernel;
+    return !isDisposed && connectionStatus === 'connected' && (status === 'idle' || status === 'busy');
+  }
+
+  async ask(command, wishes = {}) {
+    const future = this.kernel.requestDebug({ type: 'request', seq: ++this.number, command, arguments: wishes });
+    let timer;
+    const late = new Promise((_, failed) => {
+      timer = setTimeout(() => failed(new Error(`the kernel does not answer ${command}`)), PATIENCE);
+    });
+    try {
+      const { content } = await Promise.race([future.done, late]);
+      if (!content?.success) throw new Quiet(content?.message ?? `the kernel refuses ${command}`);
+      return content.body;
+    } finally {
+      clearTimeout(timer);
+      future.done.catch(() => {}); // cancelled below, when it was late
+      if (!future.isDisposed) future.dispose();
+    }
+  }
+
+  hello() {
+    return this.ask('drupe/hello');
+  }
+
+  // What changed since the view with the serial `after`; 0: everything.
+  view(after) {
+    return this.ask('drupe/view', { after });
+  }
+
+  // Devices and cells alone, as far as that can be said.
+  figures(after, since) {
+    return this.ask('drupe/view', { after, since, spans: 1 });
+  }
+
+  errors(after) {
+    return this.ask('drupe/errors', { after });
+  }
+}

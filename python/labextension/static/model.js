@@ -1,0 +1,144 @@
+// What the panel and the status item show: the trace of the current notebook's kernel, kept up to date.
+import { Link, Quiet, isDrupe } from './link.js';
+import { Poller } from './poller.js';
+import { Trace } from './trace.js';
+
+const PRESENCE = ['pointerdown', 'pointermove', 'keydown', 'wheel', 'touchstart'];
+
+export class Model {
+  // `looked()`: 0 nobody looks, 1 at the status item, 2 at the panel.
+  constructor(looked, options = {}) {
+    this.looked = looked;
+    this.trace = new Trace();
+    this.listeners = new Set();
+    this.link = null;
+    this.kernel = null;
+    this.epoch = 0;
+    this._reset('none');
+    this.poller = new Poller({ ask: () => this._ask(), wanted: () => this._wanted(), ...options });
+    this.present = () => this.poller.touch();
+    this.seen = () => { this.poller.touch(); this.poller.wake(); };
+    for (const name of PRESENCE) document.addEventListener(name, this.present, { capture: true, passive: true });
+    document.addEventListener('visibilitychange', () => this.poller.wake());
+    window.addEventListener('focus', this.seen);
+    this._status = this._status.bind(this);
+    this._message = this._message.bind(this);
+  }
+
+  changed() {
+    for (const listener of this.listeners) listener();
+  }
+
+  // Look at another kernel (a connection of @jupyterlab/services, or null).
+  async watch(kernel) {
+    if (kernel === this.kernel) return;
+    this._leave();
+    this.kernel = kernel;
+    this._reset(kernel ? 'other' : 'none');
+    if (!kernel) return;
+    kernel.statusChanged.connect(this._status);
+    kernel.connectionStatusChanged.connect(this._status);
+    kernel.anyMessage.connect(this._message);
+    const ours = await isDrupe(kernel).catch(() => false);
+    if (kernel !== this.kernel || !ours) return;
+    this.link = new Link(kernel);
+    this._reset('quiet');
+    this.poller.wake();
+  }
+
+  _leave() {
+    const { kernel } = this;
+    this.link = null;
+    if (!kernel || kernel.isDisposed) return;
+    kernel.statusChanged.disconnect(this._status);
+    kernel.connectionStatusChanged.disconnect(this._status);
+    kernel.anyMessage.disconnect(this._message);
+  }
+
+  // Forget what is known: another kernel, or another life of this one. States: 'none', 'other' kernel, 'quiet' (no
+  // device was used yet), 'live', 'dead'.
+  _reset(state) {
+    this.trace.clear();
+    this.errors = [];
+    this.errorsSeen = 0;
+    this.errorsAsked = false;
+    this.failuresSeen = 0;
+    this.whole = false;
+    this.asleep = false;
+    this.state = state;
+    ++this.epoch;
+    this.changed();
+  }
+
+  _status() {
+    const { status } = this.kernel;
+    if (!this.link) return;
+    if (status === 'restarting' || status === 'autorestarting' || status === 'starting') {
+      if (this.state !== 'quiet') this._reset('quiet');
+    } else if (status === 'dead') {
+      this.state = 'dead';
+      this.changed();
+    } else {
+      this.asleep = false; // a cell begins or has ended
+      if (this.state === 'dead') this._reset('quiet');
+      this.poller.wake();
+    }
+  }
+
+  _message(_, { msg, direction }) {
+    if (direction === 'send' && msg.header.msg_type === 'execute_request') this.poller.touch();
+  }
+
+  _wanted() {
+    return Boolean(this.link?.ready) && !this.asleep && document.visibilityState === 'visible' && this.looked() > 0;
+  }
+
+  // Ask once; true while something goes on.
+  async _ask() {
+    const { link, epoch } = this;
+    const panel = this.looked() > 1;
+    const whole = panel && !this.whole; // the status item gets no spans, so the panel begins with all of them
+    let view;
+    try {
+      view = await (panel ? link.view(whole ? 0 : this.trace.serial) : link.figures(this.trace.serial, this.trace.now));
+    } catch (error) {
+      if (!(error instanceof Quiet) || epoch !== this.epoch) return false;
+      this.asleep = link.kernel.status === 'idle'; // until a cell runs there is no use in asking
+      return link.kernel.status === 'busy';
+    }
+    if (epoch !== this.epoch) return false;
+    if (!whole && this.trace.isNew(view)) {
+      this._reset('live');
+      return true; // ask again for all of it
+    }
+    this.trace.merge(panel ? view : { ...view, spans: [], lanes: [] }, { whole });
+    this.whole = panel;
+    this.state = 'live';
+    if (panel) await this._askErrors(link, epoch);
+    if (epoch !== this.epoch) return false;
+    this.changed();
+    return link.kernel.status === 'busy' || this.trace.waiting > 0;
+  }
+
+  async _askErrors(link, epoch) {
+    const failures = this.trace.failures;
+    if (this.errorsAsked && failures === this.failuresSeen) return;
+    try {
+      const { errors, latest } = await link.errors(this.errorsSeen);
+      if (epoch !== this.epoch) return;
+      this.errors = this.errors.concat(errors);
+      this.errorsSeen = latest;
+      this.failuresSeen = failures;
+      this.errorsAsked = true;
+    } catch (error) {
+      if (!(error instanceof Quiet)) throw error;
+    }
+  }
+
+  dispose() {
+    this._leave();
+    this.poller.stop();
+    for (const name of PRESENCE) document.removeEventListener(name, this.present, { capture: true });
+    window.removeEventListener('focus', this.seen);
+  }
+}

@@ -1,0 +1,101 @@
+// The side panel: devices, timeline, memory over time, errors.
+import { Cards } from './cards.js';
+import { MemoryChart } from './chart.js';
+import { ErrorList } from './errors.js';
+import { element, setText } from './surface.js';
+import { summary } from './summary.js';
+import { Timeline } from './timeline.js';
+import { Window } from './window.js';
+
+const WORDS = {
+  none: 'Open a notebook that runs on Drupe to see what its devices do.',
+  other: "The kernel of this notebook is not Drupe's. The panel shows Drupe kernels only.",
+  quiet: 'No device has worked yet. Run a cell that uses one: its kernels and copies appear here.',
+  dead: 'The kernel has died. This is what its devices did last.'
+};
+
+export class Panel {
+  constructor(model, onCell) {
+    this.model = model;
+    this.window = new Window();
+    this.cards = new Cards();
+    this.timeline = new Timeline(model.trace, this.window, { onCell });
+    this.memory = new MemoryChart(model.trace, this.window);
+    this.timeline.onCursor = ns => this.memory.setCursor(ns);
+    this.memory.onCursor = ns => this.timeline.setCursor(ns);
+    this.errors = new ErrorList(onCell);
+    this.note = element('p', 'drupe-note');
+    this.note.setAttribute('role', 'status');
+    this.head = element('div', 'drupe-summary');
+    this.legend = element('div', 'drupe-legend');
+    this.legend.setAttribute('role', 'group');
+    this.legend.setAttribute('aria-label', 'Cells');
+    this.memoryPart = this._part('Memory', this.memory.node);
+    this.body = element('div', 'drupe-body', undefined, this.cards.node,
+      this._part('Timeline', this.head, this.timeline.node, this.legend), this.memoryPart, this.errors.node);
+    this.node = element('div', 'drupe-panel', undefined, element('h2', 'drupe-title', 'Devices'), this.note, this.body);
+    this.onCell = onCell;
+    this.epoch = model.epoch;
+    model.listeners.add(() => this.update());
+    this.update();
+  }
+
+  _part(title, ...nodes) {
+    const part = element('section', 'drupe-part', undefined, element('h3', 'drupe-heading', title), ...nodes);
+    part.setAttribute('aria-label', title);
+    return part;
+  }
+
+  update() {
+    const { model } = this;
+    if (model.epoch !== this.epoch) { // another kernel, or another life of it
+      this.epoch = model.epoch;
+      this.errors.clear();
+      this.window.mode = 'cell';
+      this.window.cell = undefined;
+    }
+    const words = WORDS[model.state] ?? '';
+    setText(this.note, words);
+    this.note.hidden = !words;
+    this.body.hidden = model.trace.devices.length === 0 && model.trace.empty && !model.errors.length;
+    if (this.body.hidden) return;
+    this.cards.update(model.trace.devices);
+    setText(this.head, summary(model.trace, { memory: false })); // the cards show it
+    this.timeline.update();
+    this.memory.update();
+    this.memoryPart.hidden = this.memory.node.hidden;
+    this._updateLegend();
+    this.errors.add(model.errors);
+  }
+
+  // A chip for each of the last cells: it shows the cell in the timeline.
+  _updateLegend() {
+    const { trace } = this.model;
+    const cells = trace.cellsShown().slice(-24);
+    const wanted = cells.join();
+    if (this.shown !== wanted) {
+      this.shown = wanted;
+      this.legend.replaceChildren(...cells.map(cell => this._chip(cell)));
+    }
+    for (const chip of this.legend.children) {
+      chip.firstChild.style.backgroundColor = trace.colour(Number(chip.dataset.cell));
+    }
+  }
+
+  _chip(cell) {
+    const chip = element('button', 'drupe-cell', undefined, element('span', 'drupe-mark'), cell ? `[${cell}]` : 'none');
+    chip.type = 'button';
+    chip.dataset.cell = cell;
+    chip.title = cell ? `Show cell [${cell}]` : 'Show work of no cell';
+    chip.addEventListener('click', () => {
+      this.window.choose('cell', this.model.trace, cell);
+      if (cell) this.onCell(cell);
+    });
+    return chip;
+  }
+
+  dispose() {
+    this.timeline.dispose();
+    this.memory.dispose();
+  }
+}

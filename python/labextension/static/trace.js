@@ -1,0 +1,186 @@
+// What is known of a kernel's devices: views (application/vnd.drupe.trace+json, version 1) put together. A view may be
+// whole, or a delta, which holds the spans that changed since another one. Times are nanoseconds of the kernel's clock.
+
+const MOST_SPANS = 24000; // the kernel remembers 16384
+const MOST_SAMPLES = 4096;
+const KINDS = ['kernels', 'copies', 'host'];
+
+export const STATUS = ['running', 'complete', 'complete', 'failed', 'skipped', 'cancelled'];
+export const MEMORY_KINDS = ['device', 'shared', 'host'];
+export const FAILED = 3;
+
+const laneKey = lane => `${lane.device} ${lane.queue} ${lane.kind}`;
+
+export class Trace {
+  constructor(view) {
+    this.clear();
+    if (view) this.merge(view, { whole: true });
+  }
+
+  clear() {
+    this.serial = 0;
+    this.latest = 0;
+    this.now = 0;
+    this.unix = 0;
+    this.lanes = [];
+    this.devices = [];
+    this.cells = [];
+    this.colours = ['#888888'];
+  }
+
+  // Whether a view cannot be a continuation of what is here: the kernel began anew.
+  isNew(view) {
+    return view.serial < this.serial || view.latest < this.latest || view.now < this.now;
+  }
+
+  // Add a view: a delta, or everything that the kernel remembers.
+  merge(view, { whole = false } = {}) {
+    if (view?.version !== 1) throw new Error(`a trace of version ${view?.version}; this reads version 1`);
+    if (this.isNew(view)) this.clear();
+    for (const name of ['serial', 'latest', 'now', 'unix']) this[name] = Number(view[name]) || 0;
+    if (view.colours?.length) this.colours = view.colours;
+    if (whole) for (const lane of this.lanes) lane.byId.clear();
+    this._mergeCells(view.cells ?? []);
+    this._mergeDevices(view.devices ?? []);
+    this._mergeSpans(view, whole);
+    return this;
+  }
+
+  _mergeCells(cells) {
+    const known = new Map(this.cells.map(cell => [cell.number, cell]));
+    for (const cell of cells) known.set(cell.number, cell);
+    this.cells = [...known.values()].sort((a, b) => a.number - b.number);
+    this.byNumber = new Map(this.cells.map(cell => [cell.number, cell]));
+  }
+
+  _mergeDevices(devices) {
+    const known = new Map(this.devices.map(device => [device.filter, device.samples]));
+    this.devices = devices.map(device => {
+      const old = known.get(device.filter) ?? [];
+      const last = old.length ? old[old.length - 1][0] : -1;
+      const samples = old.concat((device.samples ?? []).filter(sample => sample[0] > last)).slice(-MOST_SAMPLES);
+      return { ...device, samples };
+    });
+  }
+
+  _lanesOf(view) {
+    const known = new Map(this.lanes.map(lane => [laneKey(lane), lane]));
+    const lanes = (view.lanes ?? []).map(given => {
+      const lane = known.get(laneKey(given)) ?? { ...given, spans: [], byId: new Map() };
+      known.set(laneKey(given), lane);
+      lane.waiting = given.waiting;
+      return lane;
+    });
+    const order = new Map(this.devices.map((device, i) => [device.filter, i]));
+    const place = lane => order.get(lane.device) ?? order.size;
+    this.lanes = [...known.values()].sort((a, b) => place(a) - place(b) || a.device.localeCompare(b.device) ||
+      a.queue - b.queue || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+    return lanes;
+  }
+
+  _mergeSpans(view, whole) {
+    const lanes = this._lanesOf(view);
+    const touched = new Set();
+    for (const given of view.spans ?? []) {
+      const [lane, start, end, busy, count, bytes, items, cell, label, status, exact, id, place] = given;
+      const owner = lanes[lane];
+      if (!owner) continue;
+      const span = { start, end, busy, count, bytes, items, cell, label: view.labels[label] ?? '', status,
+        exact: Boolean(exact), id, place: place >= 0 ? view.places[place] ?? '' : '' };
+      // Neighbours that the kernel has put together since then are one now.
+      if (count > 1) owner.merged = (owner.merged ?? []).concat(span);
+      owner.byId.set(id, span);
+      touched.add(owner);
+    }
+    for (const lane of whole ? this.lanes : touched) settle(lane);
+    this._trim();
+  }
+
+  _trim() {
+    let total = this.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
+    if (total <= MOST_SPANS) return;
+    const starts = this.lanes.flatMap(lane => lane.spans.map(span => span.start)).sort((a, b) => a - b);
+    const since = starts[total - MOST_SPANS];
+    for (const lane of this.lanes) {
+      lane.spans = lane.spans.filter(span => span.start >= since);
+      lane.byId = new Map(lane.spans.map(span => [span.id, span]));
+    }
+  }
+
+  // --- Questions --------------------------------------------------------------------------------------------
+
+  get empty() {
+    return this.lanes.every(lane => lane.spans.length === 0);
+  }
+
+  endOf(span) {
+    return span.end || Math.max(this.now, span.start);
+  }
+
+  // From the first span to the last, of a cell or of all; null when there is none.
+  range(cell = undefined) {
+    let from = Infinity;
+    let to = -Infinity;
+    for (const lane of this.lanes) {
+      for (const span of lane.spans) {
+        if (cell !== undefined && span.cell !== cell) continue;
+        if (span.start < from) from = span.start;
+        to = Math.max(to, this.endOf(span));
+      }
+    }
+    return from < Infinity ? { from, to } : null;
+  }
+
+  // The number of the cell that worked last.
+  lastCell() {
+    let last = null;
+    for (const lane of this.lanes) {
+      const span = lane.spans[lane.spans.length - 1];
+      if (span && (!last || span.start > last.start)) last = span;
+    }
+    return last ? last.cell : undefined;
+  }
+
+  // Cells that have spans, in order.
+  cellsShown() {
+    const numbers = new Set(this.lanes.flatMap(lane => lane.spans.map(span => span.cell)));
+    return [...numbers].sort((a, b) => a - b);
+  }
+
+  colour(cell) {
+    if (!cell) return '#888888';
+    return this.byNumber?.get(cell)?.colour ?? this.colours[(cell - 1) % this.colours.length];
+  }
+
+  // Sums over all cells, or over one.
+  sums(cell = undefined) {
+    const total = { kernels: 0, copies: 0, host: 0, moved: 0, failed: 0, waiting: 0, missed: 0, busy: 0 };
+    for (const one of this.cells) {
+      if (cell !== undefined && one.number !== cell) continue;
+      KINDS.forEach((kind, i) => { total[kind] += one.count[i]; });
+      total.moved += one.bytes[1];
+      for (const name of ['failed', 'waiting', 'missed', 'busy']) total[name] += one[name];
+    }
+    return total;
+  }
+
+  get failures() {
+    return this.cells.reduce((sum, cell) => sum + cell.failed, 0);
+  }
+
+  get waiting() {
+    return this.devices.reduce((sum, device) => sum + device.waiting, 0);
+  }
+}
+
+// Bring a lane in order: spans by their start, without those that a merged one stands for.
+function settle(lane) {
+  for (const whole of lane.merged ?? []) {
+    for (const [id, span] of lane.byId) {
+      if (span !== whole && id > whole.id && span.cell === whole.cell && span.count <= whole.count &&
+          span.start >= whole.start && span.end > 0 && whole.end > 0 && span.end <= whole.end) lane.byId.delete(id);
+    }
+  }
+  delete lane.merged;
+  lane.spans = [...lane.byId.values()].sort((a, b) => a.start - b.start || a.id - b.id);
+}
