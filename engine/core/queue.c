@@ -269,7 +269,7 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
     if (status != DRUPE_OK && status != DRUPE_E_TIMEOUT) {
         drupe_cause *trouble = drupe_queue_trouble(queue);
         if (!trouble) {
-            trouble = drupe_cause_new(drupe_error_last(), NULL, queue, number);
+            trouble = drupe_cause_silent(queue, number);
             drupe_queue_blame(queue, trouble, queue->proven);
         }
         drupe_cause_release(trouble);

@@ -75,3 +75,55 @@ bool drupe_failure_last(drupe_failure *own, drupe_failure *cause)
     *cause = told.cause;
     return true;
 }
+
+/* --- Work without an event ------------------------------------------------------------------------------ */
+
+typedef struct suspects {
+    size_t count;
+    char label[64];
+    drupe_flight common; /* what they share */
+} suspects;
+
+static void suspect(suspects *all, const drupe_trace_record *record)
+{
+    if (all->count++ == 0) {
+        snprintf(all->label, sizeof all->label, "%s", record->label);
+        all->common = (drupe_flight){.site = record->site, .cell_number = record->cell};
+        all->common.brief.kind = DRUPE_WORK_BARRIER; /* with what it was called is not known */
+        return;
+    }
+    if (all->common.site != record->site) all->common.site = 0;
+    if (all->common.cell_number != record->cell) all->common.cell_number = 0;
+}
+
+/* What is not known to be over, or only by what stood behind it. */
+static void find_suspects(const drupe_queue *queue, uint64_t number, suspects *all)
+{
+    drupe_trace_record record;
+    all->count = 0;
+    if (number - queue->proven >= DRUPE_TRACE_RECORDS) return; /* some are forgotten */
+    for (uint64_t id = queue->proven + 1; id <= number; id++) {
+        if (!drupe_trace_one(id, &record) || record.queue != queue->number) continue;
+        if (record.status == DRUPE_TRACE_PENDING || record.status == DRUPE_TRACE_PASSED)
+            suspect(all, &record);
+    }
+}
+
+drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number)
+{
+    drupe_error error = *drupe_error_last();
+    suspects all;
+    find_suspects(queue, number, &all);
+    if (all.count == 0) return drupe_cause_new(&error, NULL, queue, number);
+    if (all.count > 1) snprintf(all.label, sizeof all.label, "one of %zu submissions", all.count);
+    all.common.label = all.label;
+    all.common.number = number;
+    for (drupe_flight *flight = queue->head; flight && !all.common.cell; flight = flight->next) {
+        if (all.common.cell_number && flight->cell_number == all.common.cell_number)
+            all.common.cell = drupe_core_cell_share(flight->cell);
+    }
+    drupe_cause *cause = drupe_cause_new(&error, &all.common, queue, number);
+    /* Not taken when there is no memory. */
+    drupe_core_cell_release(all.common.cell);
+    return cause;
+}

@@ -115,6 +115,9 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
 /* The record of a flight that failed, without its cell; `queue` and `flight` may be NULL. */
 void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, const drupe_queue *queue,
                             const drupe_flight *flight);
+/* A new cause from the thread's last error, which work without an event up to submission `number` caused: with
+ * all that its suspects have in common. The queue's lock is held. */
+drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
 /* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
 void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
 

@@ -296,3 +296,27 @@ def test_the_log_keeps_what_failed_and_counts_what_did_not_run(queue):
     assert note["line"] == line and note["file"] == __file__ and note["place"] == f"line {line} of test_errors.py"
     assert note["cell"] is None and note["dependents"] == 3 and note["queue"] > 0 and note["unix"] > 1e12
     assert _engine._failures(note["id"]) == _engine._failures(2**64 - 1) == []
+
+
+def test_work_without_an_event_is_named_as_far_as_it_is_known(fresh, opencl):
+    """The driver says only that something on the queue went wrong: what all suspects share is told."""
+    result = fresh("""
+        import drupe, drupe.array as da
+        queue = drupe.Queue("opencl:cpu")
+        x = da.zeros(16, device=queue)
+        queue.wait()
+        def fails(count):
+            for _ in range(count):
+                x.__iadd__(1)
+            try:
+                queue.wait()
+            except drupe.DeviceError as error:
+                return error
+        one, many = fails(1), fails(70)
+        assert one.label != "work without an event" and one.line == 8 == many.line, (one, one.line)
+        assert many.label == "one of 70 submissions", many
+        x += 1
+        x -= 1
+        print(fails(0).line)
+        """, DRUPE_LAYERS="fault", DRUPE_FAULT="queue_wait:2+=NO_MEMORY")
+    assert result.stdout == "None\n", result
