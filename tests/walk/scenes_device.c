@@ -18,9 +18,9 @@ static drupe_status ask(struct walker *w)
 {
     char value[4096];
     (void)drupe_device_selector(NULL);
-    drupe_device *known[8];
-    size_t nknown = drupe_device_known(known, COUNT(known));
-    for (size_t i = 0; i < nknown; i++) drupe_device_release(known[i]);
+    drupe_device *listed[8];
+    size_t nlisted = drupe_device_known(listed, COUNT(listed));
+    for (size_t i = 0; i < nlisted; i++) drupe_device_release(listed[i]);
     GO(drupe_device_select(w->filter, &w->device));
     for (int key = 0; key < DRUPE_INFO_COUNT; key++) {
         size_t needed;
