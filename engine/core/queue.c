@@ -11,6 +11,7 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_queue *all;
 static _Atomic(uint32_t) last_number;
+static _Atomic(bool) profile_all;
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 
@@ -91,6 +92,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     *queue = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_open(context, device, flags));
+    if (atomic_load(&profile_all)) flags |= DRUPE_QUEUE_PROFILING;
     DRUPE_TRY(drupe_loss_check(device));
     drupe_slot *slot = context->slot;
     drupe_queue *fresh =
@@ -184,7 +186,38 @@ drupe_queue *drupe_queue_walk(drupe_queue *queue)
     return next;
 }
 
+size_t drupe_queue_list(drupe_queue **queues, size_t capacity)
+{
+    size_t count = 0;
+    if (atomic_load(&drupe_core_forked)) return 0;
+    pthread_mutex_lock(&all_lock);
+    for (drupe_queue *queue = all; queue && count < capacity; queue = queue->next) {
+        if (drupe_object_try_retain(queue)) queues[count++] = queue;
+    }
+    pthread_mutex_unlock(&all_lock);
+    return count;
+}
+
+bool drupe_queue_profile(bool all_queues)
+{
+    return atomic_exchange(&profile_all, all_queues);
+}
+
 /* --- Looking -------------------------------------------------------------------------------------------- */
+
+size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t capacity)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&queue->lock);
+    for (const drupe_flight *flight = queue->head; flight && count == 0; flight = flight->next) {
+        for (size_t i = 0; i < flight->nwaits && count < capacity; i++) {
+            if (!drupe_phase_over(drupe_event_phase(flight->waits[i])))
+                events[count++] = drupe_event_retain(flight->waits[i]);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return count;
+}
 
 void drupe_queue_settle(drupe_queue *queue)
 {

@@ -169,6 +169,7 @@ static int functions_init(PyObject *module)
 {
     PyMethodDef *const tables[] = {own_functions,
                                    drupe_py_device_functions,
+                                   drupe_py_queue_functions,
                                    drupe_py_check_functions,
                                    drupe_py_pool_functions,
                                    drupe_py_make_functions,

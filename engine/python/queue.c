@@ -318,9 +318,28 @@ static PyObject *queue_cancel(PyObject *self, PyObject *ignored)
     return PyLong_FromSize_t(given_up);
 }
 
+static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_event *events[64];
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_queue_collect(queue_of(self));
+    size_t count = drupe_queue_blockers(queue_of(self), events, sizeof events / sizeof *events);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < count; i++) {
+        PyObject *event = drupe_py_event_wrap(state, events[i]);
+        if (list == NULL || event == NULL || PyList_Append(list, event) < 0) Py_CLEAR(list);
+        Py_XDECREF(event);
+    }
+    return list;
+}
+
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef queue_methods[] = {
+    {"_blockers", queue_blockers, METH_NOARGS,
+     PyDoc_STR("_blockers($self)\n--\n\nThe events that its oldest waiting submission still waits for.")},
     {"wait", FAST(queue_wait),
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait for everything submitted so far. Raises the first error that was not reported yet, and "
@@ -444,4 +463,43 @@ PyType_Spec drupe_py_Queue_spec = {
     .basicsize = sizeof(drupe_py_queue),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = queue_slots,
+};
+
+/* --- Functions of the module --------------------------------------------------------------------------- */
+
+static PyObject *module_queues(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    drupe_queue *queues[256];
+    if (!drupe_py_enter(state)) return NULL;
+    size_t count = drupe_queue_list(queues, sizeof queues / sizeof *queues);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; i < count; i++) {
+        PyObject *queue = drupe_py_queue_wrap(state, queues[i]);
+        if (list == NULL || queue == NULL) {
+            Py_XDECREF(queue);
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)(count - 1 - i), queue);
+        }
+    }
+    return list;
+}
+
+static PyObject *module_profile_queues(PyObject *module, PyObject *flag)
+{
+    int all = PyObject_IsTrue(flag);
+    if (all < 0 || !drupe_py_enter(drupe_py_state_of_module(module))) return NULL;
+    return PyBool_FromLong(drupe_queue_profile(all != 0));
+}
+
+PyMethodDef drupe_py_queue_functions[] = {
+    {"_queues", module_queues, METH_NOARGS,
+     PyDoc_STR("_queues()\n--\n\nThe queues that somebody holds, in the order of their numbers.")},
+    {"_profile_queues", module_profile_queues, METH_O,
+     PyDoc_STR(
+         "_profile_queues(all)\n--\n\n"
+         "Whether queues that are made from now on carry times, asked for or not; gives what held before.")},
+    {NULL, NULL, 0, NULL},
 };

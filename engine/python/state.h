@@ -225,6 +225,7 @@ extern PyMethodDef drupe_py_check_functions[];
 extern PyMethodDef drupe_py_make_functions[];
 extern PyMethodDef drupe_py_pool_functions[];
 extern PyMethodDef drupe_py_device_functions[];
+extern PyMethodDef drupe_py_queue_functions[];
 extern PyMethodDef drupe_py_task_functions[];
 extern PyMethodDef drupe_py_cache_functions[];
 extern PyMethodDef drupe_py_spirv_functions[];

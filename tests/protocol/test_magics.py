@@ -1,7 +1,10 @@
 """The magics of Drupe, as front-ends see them."""
 import json
+import subprocess
+import sys
 
 import pytest
+import support
 
 
 def shown(run):
@@ -97,3 +100,259 @@ def test_the_device_of_a_cell(kernel):
     finally:
         kernel.run("%device host")
     assert kernel.run("from drupe._engine import _chosen_device; _chosen_device.set(None)" + HERE).result == before
+
+
+# --- %devices ---------------------------------------------------------------------------------------------------
+
+def test_devices(kernel):
+    text = shown(kernel.run("%devices -v"))
+    assert "host:cpu:0*" in text["text/plain"] and "Drupe host" in text["text/plain"] and "0 B of" in text["text/html"]
+    assert "matches 'custom'" in shown(kernel.run("%devices custom"))["text/plain"]
+    kernel.run("import drupe; part = drupe.Device('host:cpu:0{1}.0')")
+    (part,) = json.loads(kernel.run("%devices host:cpu:0{1}.0 --json").text())
+    assert part["part"] and part["used"] is None
+    assert "n/a" in shown(kernel.run("%devices host:cpu:0{1}.0"))["text/plain"]
+
+
+def test_hidden_devices_name_what_hides_them(spec_folder):
+    kernel = support.Kernel(spec_folder, {"DRUPE_DEVICES": "!host:*"})
+    try:
+        text = shown(kernel.run("%devices"))["text/plain"]
+        assert "DRUPE_DEVICES=!host:* may hide devices" in text and "\nhost:cpu:0" not in text
+        run = kernel.run("%devices --all -o all", timeout=60)
+        assert "hidden by DRUPE_DEVICES=!host:*" in shown(run)["text/html"]
+        assert "(host:cpu:0)" in shown(run)["text/plain"]
+        assert kernel.run("[one['mask'] for one in all.hidden]").result == "['DRUPE_DEVICES']"
+    finally:
+        kernel.close()
+
+
+def test_without_a_driver_it_says_what_the_doctor_says(spec_folder):
+    kernel = support.Kernel(spec_folder, {"DRUPE_OPENCL_LIBRARY": "/nowhere/libOpenCL.so"})
+    try:
+        text = " ".join(shown(kernel.run("%devices", timeout=60))["text/plain"].split())
+        assert "only the built-in device is here" in text and "DRUPE_OPENCL_LIBRARY" in text
+    finally:
+        kernel.close()
+
+
+# --- %%opencl ---------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def compiler(kernel):
+    if "opencl:cpu" not in kernel.run("import drupe; [one.filter_string for one in drupe.devices()]").result:
+        pytest.skip("no OpenCL device on this machine")
+    return kernel
+
+
+TWICE = "kernel void twice(global float *a, int n) { a[get_global_id(0)] *= n; }"
+
+
+def test_kernels_become_functions(compiler):
+    run = compiler.run("%%opencl -d opencl:cpu -n program -o built\n// Größe\n" + TWICE, timeout=120)
+    assert run.status == "ok" and "twice(float* a, int n)" in shown(run)["text/plain"]
+    compiler.run("import drupe.array as da; x = da.ones(8, dtype='float32', device='opencl:cpu')")
+    assert compiler.run("twice(x, 3, global_size=8).wait(); float(x.sum())").result == "24.0"
+    assert compiler.run("program.kernel_names, built.program is program").result == "(['twice'], True)"
+    (kernel,) = json.loads(compiler.run("%%opencl -a --json -DN=4 --check\nkernel void never(global int *a) { a[0] = N; }",
+                                        timeout=120).text())["kernels"]
+    assert kernel["name"] == "never" and kernel["work_group"] > 0
+    assert compiler.run("never").reply["ename"] == "NameError"
+    table = shown(compiler.run("%%opencl -a\n" + TWICE, timeout=120))
+    assert "registers" in table["text/plain"] and "n/a" in table["text/plain"] and "<table" in table["text/html"]
+
+
+@pytest.mark.parametrize("head, line", [("%%opencl", 4), ("\n\n%%opencl -d opencl:cpu -D N=1", 6), ("%%cl_kernel", 4)])
+def test_compile_errors_stand_at_the_cells_lines(compiler, head, line):
+    run = compiler.run(head + "\n\nkernel void f(global int *a) {\n    a[0] = ö + N1;\n}", timeout=120)
+    (error,) = run.of("error")
+    assert error["ename"] == "BuildError" and "line %d, column" % line in error["evalue"], error
+    text = "\n".join(error["traceback"])
+    assert "----> %d" % line in text and "a[0] = " in text and "base.py" not in text
+    source = next(one for one in text.splitlines() if "a[0] = " in one).replace("\x1b[32m", "").replace("\x1b[39m", "")
+    caret = next(one for one in text.splitlines() if "^" in one).replace("\x1b[31m", "").index("^")
+    assert source[caret:].startswith("ö") or source[caret - 1:].startswith("ö"), text
+
+
+def test_warnings_are_shown(compiler):
+    run = compiler.run("%%opencl -o built\n#warning look here\nkernel void f(global int *a) { a[0] = 1; }", timeout=120)
+    assert run.status == "ok"
+    if compiler.run("built.program.build_log").result != "''":  # some drivers keep warnings to themselves
+        assert "line 2" in shown(run)["text/plain"] and "look here" in shown(run)["text/html"]
+
+
+def test_pyopencl_options(compiler):
+    run = compiler.run('%%cl_kernel -o "-DK=3 -cl-mad-enable"\nkernel void k3(global int *a) { a[0] = K; }', timeout=120)
+    assert run.status == "ok" and "k3(int* a)" in shown(run)["text/plain"]
+
+
+@pytest.mark.parametrize("code, says", [
+    ("%%opencl -d host\nkernel void f() {}", "host:cpu:0 does not compile OpenCL C"),
+    ("%%opencl\n \n\n", "has no code"),
+    ("%%opencl -D 'a b'\nkernel void f() {}", "without blanks"),
+    ("%%opencl --save /nowhere/at/all\nkernel void f() {}", "cannot write"),
+    ("%%opencl -n 1\nkernel void f() {}", "is no name"),
+])
+def test_refusals_of_opencl(compiler, code, says):
+    assert says in refused(compiler.run(code, timeout=120))
+
+
+def test_a_program_is_saved(compiler, tmp_path):
+    path = tmp_path / "grüße.bin"
+    assert compiler.run("%%%%opencl -f --save '%s'\n%s" % (path, TWICE), timeout=120).status == "ok"
+    assert compiler.run("import drupe.program; drupe.program.load(%r, 'opencl:cpu').kernel_names" % str(path)).result \
+        == "['twice']"
+    assert completions(compiler, "%%%%opencl --save %s/gr" % tmp_path) == ["%%%%opencl --save %s" % path]
+
+
+# --- %devtime ---------------------------------------------------------------------------------------------------
+
+HOST = "import drupe, drupe.array as da\nx = da.ones(1000, device='host')"
+
+
+def test_devtime(kernel):
+    kernel.run(HOST)
+    run = kernel.run("%devtime -n 20 -r 3 -o t x + 1", timeout=60)
+    text = shown(run)["text/plain"]
+    assert text.startswith("device ") and "3 runs of 20 loops" in text and "by the host's clock" in text, text
+    assert kernel.run("t.exact, len(t.runs), t.submissions, t.runs[0].wall >= t.runs[0].host").result \
+        == "(False, 3, 1.0, True)"
+    kernel.run("q = drupe.Queue('host', profiling=True); m = drupe.memory.MemoryUSMDevice(1 << 20, queue=q)")
+    data = json.loads(kernel.run("%devtime -n 5 -r 2 --json q.fill(m, 0)", timeout=60).text())
+    assert data["exact"] and 0 < data["device"] <= data["wall"] and 0 <= data["overlap"] <= 1
+    assert all(0 < one["device"] for one in data["runs"])
+
+
+def test_devtime_of_a_cell(kernel):
+    kernel.run(HOST + "\nmade = 0")
+    run = kernel.run("%%devtime -n 4 -r 2 -w 1 -o t y = x + 1; globals().__setitem__('made', made + 1)\nz = y + 1\nz = z * 2")
+    assert "2 submissions a loop" in shown(run)["text/plain"], run.messages
+    assert kernel.run("made").result == "3"  # the setup runs once in every run
+    assert kernel.run("z").reply["ename"] == "NameError"
+    assert "nothing was submitted" in shown(kernel.run("%devtime -n 3 sum(range(10))"))["text/plain"]
+    assert not kernel.run("%devtime -q -o u x + 1").of("display_data") and kernel.run("u.loops > 1").result == "True"
+    function = "def inside(local):\n    get_ipython().run_line_magic('devtime', '-n 2 -r 1 local + 1')\ninside(x)"
+    assert kernel.run(function).status == "ok"
+
+
+@pytest.mark.parametrize("code, says", [
+    ("%devtime", "needs a statement"),
+    ("%devtime await x", "takes no await"),
+    ("%devtime x =", "invalid syntax"),
+    ("%devtime -n 0 x", "invalid positive number"),
+    ("%devtime --loop 3 x", "did you mean --loops"),
+    ("%%devtime\n  \n\n", "has no code"),
+])
+def test_refusals_of_devtime(kernel, code, says):
+    assert says in refused(kernel.run(code))
+
+
+def test_exceptions_in_devtime(kernel):
+    (error,) = kernel.run("\n%%devtime\n1\n\n1/0").of("error")
+    text = "\n".join(error["traceback"])
+    assert error["ename"] == "ZeroDivisionError" and "line 5" in text and "devtime.py" not in text, text
+
+
+def test_an_interrupt_during_devtime(kernel):
+    sent = kernel.send("print('begun', flush=True)\n%devtime __import__('time').sleep(0.01)")
+    kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "begun" in m["content"]["text"], what="its beginning")
+    kernel.interrupt()
+    assert kernel.finish(sent).reply["ename"] == "KeyboardInterrupt"
+    assert kernel.run("import gc; gc.isenabled()").result == "True"
+
+
+# --- %queue, %deverrors, %config -----------------------------------------------------------------------------------
+
+GATE = """
+import concurrent.futures, drupe
+future = concurrent.futures.Future()
+gate = drupe.Event.from_future(future)
+first, second = drupe.Queue('host'), drupe.Queue('host', profiling=True)
+memory = drupe.memory.MemoryUSMDevice(64, queue=first)
+one = first.fill(memory, 1, wait_for=[gate])
+two = second.barrier(wait_for=[one])
+first.number, second.number
+"""
+
+
+def test_queue(kernel):
+    first, second = eval(kernel.run(GATE).result)
+    found = {one["number"]: one for one in json.loads(kernel.run("%queue --json -d host").text())}
+    assert found[first]["depth"] == 1 and found[first]["waits_for"] == [{"queue": None, "status": "queued"}]
+    assert found[second]["waits_for"][0]["queue"] == first and found[second]["profiling"]
+    text = shown(kernel.run("%queue"))
+    assert "the host" in text["text/plain"] and "fill (cell [" in text["text/plain"]
+    assert "1 submission given up" in shown(kernel.run("%%queue cancel %d" % second))["text/plain"]
+    assert "%%queue cancel %d" % second in completions(kernel, "%queue cancel ")
+    kernel.run("future.set_result(1)")
+    assert kernel.run("%%queue finish %d -q" % first).status == "ok"
+    assert not any(one["depth"] for one in json.loads(kernel.run("%queue --json").text()))
+    assert completions(kernel, "%queue fi") == ["%queue finish"]
+    assert "invalid choice" in refused(kernel.run("%queue flush")) and "there is no queue 999" in refused(
+        kernel.run("%queue cancel 999"))
+    kernel.run("del first, second, memory, one, two")
+
+
+def test_deverrors(fresh):
+    assert shown(fresh.run("%deverrors"))["text/plain"] == "no failures"
+    fresh.run("import drupe\nq = drupe.Queue('host')\ndef bad():\n    raise ValueError('grüße')")
+    failed = fresh.run("q.host_task(bad)\nq.wait()")
+    assert failed.status == "error"
+    text = shown(fresh.run("%deverrors"))
+    assert "cell [3], line 1" in " ".join(text["text/plain"].split()) and "grüße" in text["text/html"]
+    (found,) = json.loads(fresh.run("%deverrors --json --last 1").text())
+    assert found["cell"] == 3 and found["device"] == "host:cpu:0"
+    raised = fresh.run("%deverrors --raise")
+    assert raised.of("error")[0]["evalue"].startswith("cell [3], line 1") and "base.py" not in str(raised.of("error"))
+    assert fresh.run("%deverrors --clear").status == "ok"
+    assert shown(fresh.run("%deverrors -o e"))["text/plain"] == "no failures" and fresh.run("e.failures").result == "[]"
+    assert "from 1 on" in refused(fresh.run("%deverrors --last 0"))
+
+
+def test_settings(fresh):
+    assert completions(fresh, "%config Dru") == ["%config Drupe"]
+    assert "%config Drupe.profile" in completions(fresh, "%config Drupe.")
+    assert "Drupe.footer" in fresh.run("%config Drupe").text()
+    fresh.run("import drupe\n%config Drupe.profile = True")
+    assert fresh.run("drupe.Queue('host').has_enable_profiling").result == "True"
+    fresh.run("%config Drupe.profile = False\n%config Drupe.checked = True")
+    assert fresh.run("drupe.Queue('host').has_enable_profiling").result == "False"
+    assert fresh.run("%config Drupe.checked = False").status == "ok"
+    assert "IPCompleter" in fresh.run("%config").text()
+
+
+def test_settings_of_the_profile(spec_folder, tmp_path):
+    profile, spec = tmp_path / "profile_default", tmp_path / "kernels/drupe/kernel.json"
+    profile.mkdir()
+    (profile / "ipython_kernel_config.py").write_text("c.Drupe.profile = True\n")
+    spec.parent.mkdir(parents=True)
+    known = json.loads((spec_folder / "drupe/kernel.json").read_text())
+    spec.write_text(json.dumps({**known, "env": {"IPYTHONDIR": str(tmp_path)}}))
+    kernel = support.Kernel(tmp_path / "kernels")
+    try:
+        assert kernel.run("import drupe; drupe.Queue('host').has_enable_profiling").result == "True"
+    finally:
+        kernel.close()
+
+
+# --- Elsewhere ------------------------------------------------------------------------------------------------------
+
+def test_in_a_plain_ipython():
+    """%load_ext drupe, in a shell that is not ours."""
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "drupe")
+shell.run_line_magic("load_ext", "drupe")
+run = lambda code: shell.run_cell(code, store_history=True).result
+run("import drupe.array as da")
+run("%devices host")
+assert str(run("%%device host\\nda.ones(2).device.filter_string")) == "host:cpu:0"
+assert run("%%device host\\n6 * 7") == 42
+run("%devtime -n 2 -r 1 -o t da.ones(2, device='host') + 1")
+assert run("t.submissions") >= 1
+run("%queue"); run("%deverrors")
+print("done")
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.rstrip().endswith("done") and "host:cpu:0" in result.stdout, result.stdout + result.stderr

@@ -23,6 +23,12 @@ static drupe_status open_all(struct walker *w)
                  drupe_queue_flags_of(same) == 0 && !drupe_queue_last(same) &&
                  drupe_queue_pending(same) == 0 && drupe_queue_number(same) != drupe_queue_number(w->timed);
     drupe_queue_release(same);
+    drupe_queue *listed[16];
+    drupe_event *blockers[4];
+    size_t nlisted = drupe_queue_list(listed, COUNT(listed));
+    for (size_t i = 0; i < nlisted; i++) drupe_queue_release(listed[i]);
+    right = right && nlisted >= 2 && drupe_queue_blockers(w->queue, blockers, COUNT(blockers)) == 0;
+    (void)drupe_queue_profile(drupe_queue_profile(false));
     void *handle;
     drupe_status status = drupe_queue_native(w->queue, &handle);
     if (status != DRUPE_E_UNSUPPORTED) GO(status);

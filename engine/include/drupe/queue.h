@@ -73,6 +73,16 @@ DRUPE_API void drupe_queue_collect(drupe_queue *queue);
  */
 DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
 
+/* The queues that somebody holds, those made last first, each retained; at most `capacity`. Returns how many
+ * were written. */
+DRUPE_API size_t drupe_queue_list(drupe_queue **queues, size_t capacity);
+/* What the oldest submission of the queue that waits for events by name still waits for, each retained; at
+ * most `capacity`. Returns how many were written; never blocks on the device. */
+DRUPE_API size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t capacity);
+/* Whether queues that are opened from now on get DRUPE_QUEUE_PROFILING, asked for or not: for displays that
+ * need the device's times. Returns what held before. */
+DRUPE_API bool drupe_queue_profile(bool all);
+
 /* The driver's own handle, for work that others give it: a cl_command_queue on "opencl". What is given to it
  * runs behind everything submitted so far; end with a submission of one's own, such as a barrier, for waits
  * to include it. Borrowed from the queue. DRUPE_E_BUSY while the engine holds back work of this queue,

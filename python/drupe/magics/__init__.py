@@ -7,8 +7,13 @@ import re
 # The kinds of each magic and the class that it is. A "body" is a cell magic around the code of its cell, which then
 # runs like any other cell: it may await, its last expression is shown, its lines keep their numbers.
 NAMES = {
+    "cl_kernel": ("cell", "opencl:ClKernel"),
+    "deverrors": ("line", "deverrors:DevErrors"),
     "device": ("line body", "device:Device"),
     "devices": ("line", "devices:Devices"),
+    "devtime": ("line cell", "devtime:DevTime"),
+    "opencl": ("cell", "opencl:OpenCL"),
+    "queue": ("line", "queue:Queue"),
 }
 
 _FIRST_LINE = re.compile(r"%%(\w+)(?:[ \t]+(.*))?\s*\Z")
@@ -28,6 +33,7 @@ class Lazy:
         return base.load(self._shell, self._name)
 
     def __call__(self, *args, **options):
+        __tracebackhide__ = True
         return self._load()(*args, **options)
 
     def __getattr__(self, attribute):
@@ -47,13 +53,40 @@ def register(shell):
         lazy = Lazy(shell, name)
         for kind in kinds.replace("body", "cell").split():
             table[kind][name] = lazy
+    table["line"]["config"] = _Config(shell, table["line"]["config"])
+    if "Drupe" in shell.config:
+        shell.events.register("pre_execute", _settings_of(shell))
     shell.input_transformers_cleanup.append(_Bodies(shell))
     shell.Completer.custom_matchers.append(_matcher(shell))
+
+
+class _Config(Lazy):  # %config, which gets to know the settings of Drupe when it is first used
+    __doc__ = Lazy.__dict__["__doc__"]
+
+    def _load(self):
+        from drupe.magics import settings
+
+        table = self._shell.magics_manager.magics["line"]
+        if table.get("config") is self:
+            table["config"] = self._name
+        settings.of(self._shell)
+        return self._name
 
 
 def is_ours(magic):
     """Whether an entry of the shell's table is a magic of Drupe."""
     return type(magic).__module__.startswith("drupe.magics")
+
+
+def _settings_of(shell):
+    def apply():
+        """Before the first cell: what the configuration files say."""
+        from drupe.magics import settings
+
+        shell.events.unregister("pre_execute", apply)
+        settings.of(shell)
+
+    return apply
 
 
 class _Bodies:
@@ -83,7 +116,9 @@ def _matcher(shell):
             line = shell.Completer.text_until_cursor.rpartition("\n")[2]
         fragment, found = "", ()
         named = _LINE.match(line) if "%" in line else None
-        if named and named[1] in NAMES:
+        if named and named[1] == "config":
+            shell.find_line_magic("config").__doc__  # its matcher comes after this one
+        elif named and named[1] in NAMES:
             from drupe.magics import complete
 
             fragment, found = complete.complete(shell, line)

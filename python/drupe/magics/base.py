@@ -175,6 +175,17 @@ class Magic:
 
     def __call__(self, line, cell=_LINE):
         """`cell` is None where the code of the cell follows."""
+        __tracebackhide__ = True
+        try:
+            return self._run(line, cell)
+        except BaseException as error:
+            traceback = _foreign(error.__traceback__)
+            if traceback is None and type(error).__module__ == "drupe":  # a device's error: our frames say nothing
+                lines = ["\x1b[31m%s\x1b[39m: %s" % (type(error).__name__, error)]
+                error._render_traceback_ = getattr(error, "_render_traceback_", lambda: lines)
+            raise error.with_traceback(traceback)
+
+    def _run(self, line, cell):
         options = self.parse(line)
         if options.help:
             self.show(Help(self))
@@ -211,7 +222,7 @@ class Magic:
             words, rest = self._leading(line)
         if any(word in HELP.names for word in words):
             return argparse.Namespace(help=True)
-        options, unknown = self.parser.parse_known_args(words)
+        options, unknown = self.parser.parse_known_args(self._joined(words))
         if unknown:
             self.parser.error(self._unknown(unknown[0]))
         options.rest = rest
@@ -226,6 +237,17 @@ class Magic:
             return DollarFormatter().vformat(_PARTS.sub(r"{{\1}}", line), (), dict(self.shell.user_ns))
         except Exception:
             return line
+
+    def _joined(self, words):
+        """The words with options and their values in one, since argparse takes no value that begins with -."""
+        result, left = [], list(words)
+        while left:
+            word = left.pop(0)
+            option = self.find_option(word) if word.startswith("-") else None
+            if option is not None and option.takes_value and word in option.names and left:
+                word = option.names[-1] + "=" + left.pop(0)
+            result.append(word)
+        return result
 
     def _make_parser(self):
         parser = _Parser(self)
@@ -294,7 +316,8 @@ class Magic:
             lines += textwrap.wrap(option.help, columns, initial_indent=head, subsequent_indent=" " * width)
         lines += ["", "Examples:"]
         for typed, meaning in self.examples:
-            lines += ["", *("    " + line for line in typed.splitlines()), "        " + meaning]
+            lines += ["", *("    " + line for line in typed.splitlines())]
+            lines += textwrap.wrap(meaning, columns, initial_indent=" " * 8, subsequent_indent=" " * 8)
         return "\n".join(lines)
 
 
@@ -302,6 +325,14 @@ def _wrapped(paragraph, columns):
     """The lines of a paragraph; one whose lines are indented stays as it is."""
     lines = paragraph.splitlines()
     return lines if any(line.startswith(" ") for line in lines) else textwrap.wrap(paragraph, columns)
+
+
+def _foreign(traceback):
+    """A traceback from the first frame on that is not of these magics; all of it when there is none."""
+    first = traceback
+    while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith("drupe.magics."):
+        first = first.tb_next
+    return first
 
 
 def _left(option, taken):

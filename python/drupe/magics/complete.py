@@ -24,6 +24,8 @@ def complete(shell, line):
 def _complete_arguments(magic, text):
     word = _LAST_WORD.search(text)[0]
     before = text[:len(text) - len(word)].split()
+    if magic.tail is not None and _in_tail(magic, before, word):
+        return _python(magic.shell, text)
     option, value, left = _wanted(magic, before, word)
     if option is not None:
         return value, _values(magic, option, value)
@@ -31,6 +33,29 @@ def _complete_arguments(magic, text):
         names = [name for one in magic.all_options if not one.positional for name in one.names]
         return word, [(name, "param") for name in sorted(names, key=_order) if name.startswith(word)]
     return "", ()
+
+
+def _in_tail(magic, before, word):
+    """Whether the word belongs to the code behind the options."""
+    wants = False
+    for one in before:
+        option = magic.find_option(one) if one.startswith("-") else None
+        if not wants and option is None:
+            return True
+        wants = not wants and option.takes_value and one in option.names
+    return not wants and not word.startswith("-")
+
+
+def _python(shell, text):
+    """Names of Python: IPython completes them in its own magics only."""
+    name = re.search(r"[\w.]*\Z", text)[0]
+    if not name or name[0].isdigit():
+        return "", ()
+    try:
+        found = shell.Completer.attr_matches(name) if "." in name else shell.Completer.global_matches(name)
+    except Exception:  # what __dir__ of somebody's object raises
+        return "", ()
+    return name, [(one, "instance") for one in found]
 
 
 def _order(name):
@@ -52,8 +77,6 @@ def _wanted(magic, before, word):
             count += 1
     if wants is not None:
         return wants, word, False
-    if magic.tail is not None and count:
-        return None, "", False
     option = magic.find_option(word) if word.startswith("-") else None
     if option is not None and option.takes_value and word not in option.names:
         start = word.index("=") + 1 if word.startswith("--") else 2

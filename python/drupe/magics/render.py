@@ -119,3 +119,11 @@ def help_html(magic):
         parts.append(element("pre", escape(typed), "margin:8px 0 0 0;padding:4px 8px;border-left:3px solid #8886"))
         parts.append(element("div", escape(meaning), "padding:0 11px;color:" + GREY))
     return element("div", "".join(parts), "font-size:13px")
+
+
+def seconds(value):
+    """A time with its unit, in three digits."""
+    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if value * scale >= 1 or unit == "µs" and value * 1e6 >= 1:
+            return "%.3g %s" % (value * scale, unit)
+    return "%.3g ns" % (value * 1e9)

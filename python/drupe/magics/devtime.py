@@ -1,0 +1,278 @@
+"""%devtime and %%devtime: how long work takes on a device, apart from how long it takes to submit.
+
+A run submits the statement `loops` times without waiting in between, as programs do, and then waits for all queues. What
+the host did until the last submission, and all of it, are read from the host's clock. The device's part is the union of
+what its own clock says of each submission, where the queues carry times; else only its limits are known."""
+import ast
+import gc
+import math
+import statistics
+import time
+
+from drupe.magics import render
+from drupe.magics.base import Magic, Option, Result, UsageError, one_line
+from drupe.magics.opencl import first_line
+
+_ENOUGH = 0.1  # seconds that a run takes at least
+_MOST_LOOPS = 1000000
+_RECORDS = 8192  # submissions that the trace remembers
+_FUNCTION = """def _drupe_timed(_drupe_loops, _drupe_ready, _drupe_clock):
+    _drupe_setup
+    _drupe_ready()
+    _drupe_began = _drupe_clock()
+    for _drupe_i in range(_drupe_loops):
+        _drupe_statement
+    return _drupe_clock() - _drupe_began
+"""
+
+
+def _count(text):
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+_count.__name__ = "positive number"
+
+
+class DevTime(Magic):
+    """Time device work: device time apart from host time, after a warm-up.
+
+    The statement is submitted many times, then all queues are waited for; it need not wait itself. The cell form times
+    the cell, and the code in its first line is the setup, which every run executes once. On queues with profiling=True
+    (or after %config Drupe.profile = True) the device's own clock is read; elsewhere the host's."""
+
+    name = "devtime"
+    options = (
+        Option("-n", "--loops", metavar="N", type=_count, help="submissions of the statement in a run; chosen so that "
+                                                               "a run takes 0.1 s or more unless given"),
+        Option("-r", "--runs", metavar="R", type=_count, default=7, help="how many runs (7)"),
+        Option("-w", "--warmup", metavar="W", type=int, default=1, help="runs before those that count (1)"),
+        Option("--setup", metavar="CODE", default="", help="code that every run executes once, untimed"),
+    )
+    tail = Option("statement", nargs="?", metavar="STATEMENT", help="what is timed; of the cell form: the setup")
+    examples = (
+        ("%devtime twice(x, global_size=x.size)", "times a kernel"),
+        ("%%devtime -o t x = drupe.array.ones(1000000)\ny = x + 1\nz = y * y",
+         "times two operations on an array that each run makes anew; t.device is the time in seconds"),
+    )
+    needs_local_scope = True
+
+    def __call__(self, line, *cell, local_ns=None):
+        __tracebackhide__ = True
+        self._locals = local_ns
+        return super().__call__(line, *cell)
+
+    def line(self, options):
+        if not options.rest:
+            raise UsageError("%devtime needs a statement to time (%devtime -h explains it)")
+        return self._time(options, options.rest, options.setup, _line_of(self.shell, options.rest))
+
+    def cell(self, options, body):
+        if not body.strip():
+            raise UsageError("%%devtime: the cell has no code")
+        setup = "\n".join(one for one in (options.setup, options.rest) if one)
+        return self._time(options, body, setup, first_line(self.shell, self.name) + 1)
+
+    def _time(self, options, statement, setup, line):
+        inner = self._compile(statement, setup, line)
+        clock = _Clock(inner)
+        loops = options.loops or 1
+        for _ in range(options.warmup):
+            clock.run(loops)
+        spent = clock.run(loops).wall if options.loops is None else _ENOUGH
+        while spent < _ENOUGH and loops < _MOST_LOOPS:
+            loops = _more(loops, spent)
+            spent = clock.run(loops).wall
+        return TimeResult(loops, [clock.run(loops) for _ in range(options.runs)])
+
+    def _compile(self, statement, setup, line):
+        """The timed function, with the statement as code of the running cell."""
+        shell = self.shell
+        raw = _running_code(shell) or statement
+        shown = raw.replace("%%devtime", "# %%devtime", 1)  # tracebacks show what parses
+        name = shell.compile.cache(shown, shell.execution_count, raw_code=raw)
+        try:
+            body = ast.parse("\n" * (line - 1) + shell.transform_cell(statement), name).body
+            before = ast.parse("\n" * (line - 1) + shell.transform_cell(setup), name).body
+            tree = ast.parse(_FUNCTION, name)
+            function = tree.body[0]
+            function.body[3].body = body or [ast.Pass()]
+            function.body[0:1] = before
+            code = compile(ast.fix_missing_locations(tree), name, "exec")
+        except SyntaxError as error:
+            raise _refusal(error, statement + setup) from None
+        names = shell.user_ns
+        if self._locals is not None and self._locals is not names:
+            names = {**names, **self._locals}
+        found = {}
+        exec(code, names, found)
+        return found["_drupe_timed"]
+
+
+def _refusal(error, code):
+    if "await" in str(error) or "async" in str(error):
+        return UsageError("%devtime takes no await: it waits for the queues itself")
+    return UsageError("%%devtime: %s" % one_line(error.msg))
+
+
+def _more(loops, spent):
+    """More loops, a round number, towards a run that takes long enough."""
+    wanted = max(2 * loops, min(100 * loops, math.ceil(1.2 * loops * _ENOUGH / max(spent, 1e-9))))
+    scale = 10 ** int(math.log10(wanted))
+    return next(step * scale for step in (1, 2, 5, 10) if step * scale >= wanted)
+
+
+def _running_code(shell):
+    import sys
+
+    cell = sys.modules.get("drupe.kernel.cell")
+    running = cell.current() if cell is not None else None
+    return running.code if running is not None else (shell.history_manager.input_hist_raw or [""])[-1]
+
+
+def _line_of(shell, statement):
+    """The line of the running cell with the magic."""
+    for number, line in enumerate(_running_code(shell).splitlines()):
+        if "%devtime" in line and line.rstrip().endswith(statement.rstrip()):
+            return number + 1
+    return 1
+
+
+class Run:
+    """One run: seconds of `host` (submitting), `wall` (all) and `device` (None: only the host's clock is known) for all
+    its loops, and how many submissions it made."""
+
+    def __init__(self, host, wall, device, submissions):
+        self.host = host
+        self.wall = wall
+        self.device = device
+        self.submissions = submissions
+
+
+class _Clock:
+    """Runs the timed function."""
+
+    def __init__(self, function):
+        from drupe import _engine
+
+        self._engine = _engine
+        self._function = function
+        self._last = 0  # the last submission before what counts
+
+    def _settle(self):
+        for queue in self._engine._queues():
+            queue.wait()
+
+    def _ready(self):
+        """The setup is over: what comes now counts."""
+        self._settle()
+        latest = self._engine.trace(0, 1)
+        self._last = latest[-1]["id"] if latest else 0
+        gc.disable()
+
+    def run(self, loops):
+        collecting = gc.isenabled()
+        try:
+            host = self._function(loops, self._ready, time.perf_counter)
+            end = time.perf_counter()
+            self._settle()
+            wall = host + time.perf_counter() - end
+        finally:
+            if collecting:
+                gc.enable()
+        return self._result(host, wall)
+
+    def _result(self, host, wall):
+        records = [one for one in self._engine.trace(self._last) if one["operation"] not in ("barrier", "mark")]
+        total = len(records)
+        if total >= _RECORDS // 2 and records[0]["id"] > self._last + 1:
+            total = max(total, records[-1]["id"] - self._last)  # the ring has come round
+        if not records or any(not one["started"] for one in records):
+            return Run(host, wall, 0.0 if not records else None, total)
+        busy = _union((one["device"], one["started"], one["ended"]) for one in records)
+        return Run(host, wall, busy * 1e-9 * total / len(records), total)
+
+
+def _union(spans):
+    """Time with work, summed over devices."""
+    busy, where, until = 0, None, 0
+    for device, start, end in sorted(spans):
+        if device != where:
+            where, until = device, 0
+        busy += max(0, end - max(start, until))
+        until = max(until, end)
+    return busy
+
+
+class TimeResult(Result):
+    """What %devtime found. `device`, `host` and `wall` are seconds of one loop, on average over the runs; `runs` has the
+    figures of each run. `exact`: the device's clock was read; else `device` is the host's time until the queues were
+    empty, an upper limit."""
+
+    def __init__(self, loops, runs):
+        self.loops = loops
+        self.runs = runs
+        self.exact = all(one.device is not None for one in runs)
+        self.submissions = statistics.fmean(one.submissions / loops for one in runs)
+        self.timings = [(one.device if self.exact and self.submissions else one.wall) / loops for one in runs]
+        self.device = statistics.fmean(self.timings)
+        self.stdev = statistics.pstdev(self.timings)
+        self.best, self.worst = min(self.timings), max(self.timings)
+        self.host = statistics.fmean(one.host / loops for one in runs)
+        self.wall = statistics.fmean(one.wall / loops for one in runs)
+
+    @property
+    def overlap(self):
+        """The share of the device's time in which the host submitted, 0 to 1; None when that is not known."""
+        if not self.exact or not self.device:
+            return None
+        return max(0.0, min(1.0, (self.host + self.device - self.wall) / self.device))
+
+    @property
+    def _bound(self):
+        """Whether the host is what takes the time, so that the device's part cannot be told by the host's clock."""
+        return not self.exact and self.host > 0.9 * self.wall
+
+    def _lines(self):
+        spread = "%s ± %s" % (render.seconds(self.device), render.seconds(self.stdev))
+        runs = "%d runs of %d loop%s, best %s" % (len(self.runs), self.loops, "" if self.loops == 1 else "s",
+                                                   render.seconds(self.best))
+        submissions = "%.3g submission%s a loop" % (self.submissions, "" if self.submissions == 1 else "s")
+        if not self.submissions:
+            return [("device", "nothing was submitted to a device", ""), ("host", render.seconds(self.host), runs)]
+        overlap = "" if self.overlap is None else "; overlap %.0f %%" % (100 * self.overlap)
+        return [("device", ("at most " if self._bound else "") + spread, runs),
+                ("host", render.seconds(self.host), "to submit; " + submissions),
+                ("total", render.seconds(self.wall), "until all is done" + overlap)]
+
+    @property
+    def _clock(self):
+        if not self.submissions:
+            return "by the host's clock"
+        return "by the device's clock" if self.exact else \
+            "by the host's clock, around a wait (for the device's: a queue with profiling=True)"
+
+    def text(self, columns=80):
+        lines = self._lines()
+        width = max(len(value) for _, value, note in lines if note)
+        return "\n".join("%-7s %s" % (title, value.ljust(width) + "  " + note if note else value)
+                         for title, value, note in lines) + "\n" + self._clock
+
+    def html(self):
+        rows = "".join(render.element("tr", render.element("td", render.escape(title), "text-align:left;padding:1px 10px")
+                                      + render.element("td", render.escape(value), "text-align:left;padding:1px 10px;"
+                                                       "white-space:nowrap" + (";font-weight:bold" if not i else ""))
+                                      + render.element("td", render.escape(note), "text-align:left;padding:1px 10px;"
+                                                       "color:" + render.GREY))
+                       for i, (title, value, note) in enumerate(self._lines()))
+        return render.element("div", render.element("table", rows, "border-collapse:collapse;font-size:13px")
+                              + render.note_html(self._clock))
+
+    def data(self):
+        return {"loops": self.loops, "exact": self.exact, "device": self.device, "stdev": self.stdev, "best": self.best,
+                "worst": self.worst, "host": self.host, "wall": self.wall, "overlap": self.overlap,
+                "submissions": self.submissions,
+                "runs": [{"host": one.host, "wall": one.wall, "device": one.device, "submissions": one.submissions}
+                         for one in self.runs]}
