@@ -21,6 +21,13 @@ def scenarios(script):
     return re.findall(r'^scenario\("([^"]+)"', (HERE / script).read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def run_scenario(script, scenario, timeout=240, **environment):
+    """Run one scenario of a script in node; it must succeed."""
+    done = subprocess.run(["node", str(HERE / script), scenario], capture_output=True, text=True, timeout=timeout,
+                          check=False, env={**os.environ, "NODE_PATH": NODE, **environment})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 class Server:
     """A Jupyter server: its folder, its address and its REST interface."""
 
@@ -79,12 +86,9 @@ class Server:
         return json.loads(text) if text else None
 
     def node(self, script, scenario, timeout=240, **environment):
-        """Run one scenario of a script in node; it must succeed."""
-        done = subprocess.run(
-            ["node", str(HERE / script), scenario], capture_output=True, text=True, timeout=timeout, check=False,
-            env={**os.environ, "NODE_PATH": NODE, "DRUPE_URL": self.url, "DRUPE_TOKEN": self.token,
-                 "DRUPE_NOTEBOOKS": str(self.notebooks), "DRUPE_PICTURES": str(pictures()), **environment})
-        assert done.returncode == 0, done.stdout + done.stderr
+        """Run one scenario of a script with this server."""
+        run_scenario(script, scenario, timeout, DRUPE_URL=self.url, DRUPE_TOKEN=self.token,
+                     DRUPE_NOTEBOOKS=str(self.notebooks), DRUPE_PICTURES=str(pictures()), **environment)
 
     def close(self):
         for kernel in self.rest("api/kernels"):
@@ -95,6 +99,6 @@ class Server:
 
 
 def pictures():
-    folder = ROOT / "build" / "clients"
+    folder = ROOT / "build" / "screens"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""JupyterLab and Notebook 7 in headless Chromium: one scenario of lab.mjs each. Pictures go to build/clients."""
+"""JupyterLab and Notebook 7 in headless Chromium: one scenario of lab.mjs each. Pictures go to build/screens."""
 import pytest
 from servers import scenarios
 

@@ -1,0 +1,234 @@
+// The parts of the panel that need neither a browser nor a kernel.
+import { check, equal, main, scenario } from './harness.mjs';
+import { MS, cell, device, view } from './views.mjs';
+
+const { Trace } = await import('../../python/labextension/static/trace.js');
+const { Window } = await import('../../python/labextension/static/window.js');
+const { AWAY, CALM, PERIOD, Poller } = await import('../../python/labextension/static/poller.js');
+const { describe } = await import('../../python/labextension/static/describe.js');
+const { summary } = await import('../../python/labextension/static/summary.js');
+const { Link, Quiet } = await import('../../python/labextension/static/link.js');
+const words = await import('../../python/labextension/static/words.js');
+
+const names = lane => lane.spans.map(span => span.id);
+
+scenario("a trace grows by deltas", async () => {
+  const trace = new Trace(view({ spans: [{ start: 1, end: 2 }, { start: 3, end: 0 }], cells: [{ number: 1 }] }));
+  equal(names(trace.lanes[0]), [1, 2], 'the first view');
+  trace.merge(view({ serial: 2, now: 2000 * MS, spans: [{ start: 3, end: 9, id: 2, cell: 1 }, { start: 0.5, end: 1, id: 7, cell: 2 }],
+    cells: [{ number: 2 }] }));
+  equal(names(trace.lanes[0]), [7, 1, 2], 'in order of their starts');
+  equal(trace.lanes[0].spans[2].end, 9 * MS, 'the running one has ended');
+  equal(trace.cells.map(one => one.number), [1, 2], 'cells that are not in the delta stay');
+  trace.merge(view({ serial: 1 }));
+  equal([trace.empty, trace.cells.length], [true, 0], 'a lower serial is another life of the kernel');
+});
+
+scenario("a trace keeps its lanes when new ones come between", async () => {
+  const lanes = [{ device: 'opencl:gpu:0', queue: 1, kind: 'kernels', waiting: 0 },
+    { device: 'opencl:gpu:0', queue: 3, kind: 'kernels', waiting: 1 }];
+  const trace = new Trace(view({ lanes, spans: [{ lane: 1, start: 1, end: 2, id: 5 }] }));
+  const more = [lanes[0], { device: 'opencl:gpu:0', queue: 2, kind: 'copies', waiting: 0 }, { ...lanes[1], waiting: 0 }];
+  trace.merge(view({ serial: 2, lanes: more, spans: [{ lane: 2, start: 4, end: 5, id: 6 }] }));
+  equal(trace.lanes.map(lane => `${lane.queue}${lane.kind}`), ['1kernels', '2copies', '3kernels'], 'lanes');
+  equal(names(trace.lanes[2]), [5, 6], 'both spans are in the lane of queue 3');
+  equal(trace.lanes[2].waiting, 0, 'what waits is that of the last view');
+});
+
+scenario("spans that the kernel has put together replace their parts", async () => {
+  const trace = new Trace(view({ spans: [1, 2, 3, 4].map(i => ({ start: i, end: i + 1, id: i })) }));
+  trace.merge(view({ serial: 2, spans: [{ start: 1, end: 4, id: 1, count: 3, busy: 2 }] }));
+  equal(names(trace.lanes[0]), [1, 4], 'two are inside of the first one now');
+  trace.merge(view({ serial: 3, spans: [{ start: 9, end: 10, id: 9 }] }), { whole: true });
+  equal(names(trace.lanes[0]), [9], 'a whole view leaves nothing of before');
+});
+
+scenario("samples of memory are not doubled", async () => {
+  const trace = new Trace(view({ devices: [device({ samples: [[1, 1, 0, 0, 1, 1], [2, 2, 0, 0, 2, 1]] })] }));
+  trace.merge(view({ serial: 2, devices: [device({ samples: [[2, 2, 0, 0, 2, 1], [3, 3, 0, 0, 3, 1]] })] }));
+  equal(trace.devices[0].samples.map(sample => sample[0]), [1, 2, 3], 'samples');
+});
+
+scenario("a long life stays bounded", async () => {
+  const trace = new Trace();
+  for (let round = 1; round <= 6; ++round) {
+    const spans = Array.from({ length: 8000 }, (_, i) => ({ start: round * 8000 + i, end: round * 8000 + i + 0.5, id: round * 8000 + i }));
+    trace.merge(view({ serial: round, spans }));
+  }
+  const { spans } = trace.lanes[0];
+  check(spans.length <= 24000, `${spans.length} spans`);
+  equal(spans[spans.length - 1].start, 55999 * MS, 'the latest are kept');
+});
+
+scenario("another version is refused, garbage too", async () => {
+  for (const wrong of [{ version: 2 }, {}, null, undefined, 'x']) {
+    let refused = false;
+    try {
+      new Trace().merge(wrong);
+    } catch {
+      refused = true;
+    }
+    check(refused, JSON.stringify(wrong));
+  }
+  new Trace().merge({ version: 1 });
+  new Trace().merge(view({ spans: [{ lane: 99, start: 1, end: 2 }] })); // a lane that is not there
+});
+
+scenario("the window follows, zooms and comes back", async () => {
+  const trace = new Trace(view({ spans: [{ start: 0, end: 10, cell: 1 }, { start: 100, end: 110, cell: 2 }] }));
+  const window = new Window();
+  window.follow(trace);
+  check(window.from <= 100 * MS && window.from > 99 * MS && window.to >= 110 * MS && window.to < 111 * MS, 'the last cell');
+  window.choose('all', trace);
+  check(window.from <= 0 && window.to >= 110 * MS, 'all');
+  const at = window.from + 0.25 * window.length;
+  window.zoom(0.1, 0.25);
+  check(Math.abs(window.from + 0.25 * window.length - at) < 10, 'the instant under the pointer stays');
+  const { from } = window;
+  trace.merge(view({ serial: 2, spans: [{ start: 200, end: 300, cell: 3, id: 8 }] }));
+  window.follow(trace);
+  equal(window.from, from, 'what the user looks at does not move');
+  for (let i = 0; i < 200; ++i) window.zoom(0.5);
+  check(window.length >= 200, 'there is a smallest part');
+  for (let i = 0; i < 200; ++i) window.zoom(2);
+  check(window.length <= 300 * MS * 1.21, 'and a largest');
+  for (let i = 0; i < 200; ++i) window.pan(1);
+  check(window.from <= 300 * MS, 'nobody gets lost');
+  window.reveal(0, 10 * MS);
+  check(window.from <= 0 && window.to >= 10 * MS, 'revealed');
+  window.choose('cell', trace, 1);
+  check(window.to < 11 * MS, 'a cell that was chosen');
+});
+
+scenario("numbers have one unit each", async () => {
+  equal([0, 999, 1024, 1536, 1023.9 * 1024, 3.5 * 2 ** 30].map(words.bytes),
+    ['0 B', '999 B', '1.00 KiB', '1.50 KiB', '1.00 MiB', '3.50 GiB'], 'bytes');
+  equal([500, 1500, 12.34e6, 1e9, 61e9, 125e9, 2 * 3600e9].map(words.duration),
+    ['500 ns', '1.50 µs', '12.3 ms', '1.00 s', '61.0 s', '2 min 5 s', '2 h 0 min'], 'durations');
+  equal(words.rate(2 ** 30, 1e9), '1.07 GB/s', 'rate');
+  equal([0, 0.07, 1, 7].map(words.percent).map(text => text.length), [5, 5, 5, 5], 'percentages are equally wide');
+  const marks = words.ticks(3 * MS, 103 * MS, 5, 3 * MS);
+  equal(marks.map(mark => mark.text), ['0', '20 ms', '40 ms', '60 ms', '80 ms', '100 ms'], 'an axis');
+  equal(words.ticks(0, 900, 4, 0).map(mark => mark.text), ['0', '500 ns'], 'a short one');
+  equal(words.ticks(0, 4e9, 4, 0).map(mark => mark.text), ['0', '1 s', '2 s', '3 s', '4 s'], 'a long one');
+});
+
+scenario("a span in words", async () => {
+  const trace = new Trace(view({ cells: [{ number: 7, count: [2, 1, 0], bytes: [0, 2 ** 20, 0], busy: 3 * MS, failed: 1 }], spans: [
+    { start: 1, end: 3, label: 'vadd', cell: 7, place: 'cell [7], line 3', items: 1024, exact: true },
+    { lane: 1, start: 3, end: 4, label: 'copy', cell: 7, bytes: 2 ** 20, status: 3 },
+    { start: 5, end: 0, label: 'slow', cell: 0, status: 0 }, { start: 6, end: 16, busy: 5, count: 10, label: 'many' }] }));
+  const [kernels, copies] = trace.lanes;
+  const tell = (lane, i) => { const { title, lines } = describe(lane.spans[i], lane, trace); return [title, ...lines]; };
+  equal(tell(kernels, 0), ['vadd', 'cell [7], line 3', '2.00 ms', '1,024 work-items', "complete, by the device's clock",
+    'opencl:gpu:0, queue 1'], 'a kernel');
+  equal(tell(copies, 0).slice(0, 5), ['copy', 'cell [7]', '1.00 ms', '1.00 MiB, 1.05 GB/s', 'failed, as the host saw it'], 'a copy');
+  equal(tell(kernels, 1).slice(0, 4), ['slow', 'no cell', '995 ms so far', 'running'], 'one that goes on');
+  equal(tell(kernels, 2).slice(0, 3), ['many × 10', 'cell [1]', '5.00 ms of 10.0 ms, 500 µs each'], 'several');
+  equal(summary(trace), '3.00 ms busy · 2 kernels · 1.00 MiB copied · 1.00 KiB in use · 1 failed', 'the first line');
+});
+
+// A clock of the test's own, and what was asked by it.
+class Clockwork {
+  constructor(options = {}) {
+    this.time = 0;
+    this.timers = new Map();
+    this.number = 0;
+    this.asked = [];
+    this.look = true;
+    this.active = false;
+    this.poller = new Poller({
+      ask: async () => { this.asked.push(this.time); return this.active; }, wanted: () => this.look, now: () => this.time,
+      later: (f, ms) => { this.timers.set(++this.number, { f, at: this.time + ms }); return this.number; },
+      drop: id => void this.timers.delete(id), ...options
+    });
+  }
+
+  async run(ms) {
+    const end = this.time + ms;
+    for (;;) {
+      await new Promise(done => setImmediate(done));
+      const next = [...this.timers].sort((a, b) => a[1].at - b[1].at)[0];
+      if (!next || next[1].at > end) break;
+      this.timers.delete(next[0]);
+      this.time = next[1].at;
+      next[1].f();
+    }
+    this.time = end;
+  }
+}
+
+scenario("it asks while somebody may look, and not otherwise", async () => {
+  const it = new Clockwork();
+  it.poller.wake();
+  await it.run(10 * CALM);
+  equal(it.asked.length, 11, 'calm');
+  it.active = true;
+  await it.run(CALM);
+  const before = it.asked.length;
+  await it.run(10 * PERIOD);
+  equal(it.asked.length, before + 10, 'something goes on');
+  it.look = false;
+  await it.run(PERIOD);
+  const hidden = it.asked.length;
+  await it.run(100 * PERIOD);
+  equal([it.asked.length, it.timers.size], [hidden, 0], 'nothing at all while nobody looks');
+  it.look = true;
+  it.poller.wake();
+  await it.run(1);
+  equal(it.asked.length, hidden + 1, 'at once when somebody does');
+});
+
+scenario("it stops when the user is away and goes on when they come back", async () => {
+  const it = new Clockwork();
+  it.active = true; // even while a cell runs
+  it.poller.wake();
+  await it.run(AWAY + 60000);
+  const last = it.asked[it.asked.length - 1];
+  check(last < AWAY && last > AWAY - 2 * PERIOD, `the last one came after ${last} ms`);
+  equal(it.timers.size, 0, 'no timer is left');
+  const { length } = it.asked;
+  it.poller.touch();
+  await it.run(1);
+  equal(it.asked.length, length + 1, 'it goes on');
+  it.poller.stop();
+  it.poller.wake();
+  await it.run(10 * PERIOD);
+  equal(it.asked.length, length + 1, 'stopped');
+});
+
+scenario("it never asks twice at a time, and a failure does not end it", async () => {
+  let [running, most, rounds] = [0, 0, 0];
+  const it = new Clockwork({ ask: async () => {
+    most = Math.max(most, ++running);
+    await new Promise(done => setImmediate(done));
+    --running;
+    if (++rounds % 2) throw new Error('no');
+    return true;
+  } });
+  for (let i = 0; i < 20; ++i) it.poller.wake();
+  await it.run(10 * CALM);
+  equal(most, 1, 'at a time');
+  check(rounds > 5, `${rounds} rounds`);
+});
+
+scenario("a kernel that refuses is quiet, one that does not answer is given up", async () => {
+  const future = done => ({ done, isDisposed: false, dispose() { this.isDisposed = true; } });
+  const kernel = { status: 'idle', connectionStatus: 'connected', isDisposed: false };
+  const link = new Link(kernel);
+  equal(link.ready, true, 'ready');
+  let last;
+  kernel.requestDebug = request => (last = future(Promise.resolve({ content: { success: true, body: request } })));
+  equal(await link.view(7), { type: 'request', seq: 1, command: 'drupe/view', arguments: { after: 7 } }, 'what is sent');
+  check(last.isDisposed, 'nothing is kept');
+  kernel.requestDebug = () => future(Promise.resolve({ content: { success: false, message: 'no engine' } }));
+  const refusal = await link.hello().catch(error => error);
+  check(refusal instanceof Quiet && refusal.message === 'no engine', String(refusal));
+  kernel.requestDebug = () => future(Promise.reject(new Error('Canceled')));
+  check((await link.hello().catch(error => error)).message === 'Canceled', 'a kernel that goes');
+  for (const [name, value] of [['status', 'dead'], ['status', 'restarting'], ['connectionStatus', 'connecting'], ['isDisposed', true]]) {
+    equal(new Link({ ...kernel, [name]: value }).ready, false, `${name} ${value}`);
+  }
+});
+
+await main(async () => ({ close: async () => {} }));
