@@ -583,6 +583,8 @@ void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
 drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
 drupe_flight *drupe_flight_reap(drupe_queue *queue);
+/* The same without detaching: only the trace is told. Of an in-order queue. */
+void drupe_flight_look(drupe_queue *queue);
 
 #include "core/steps.h"
 

@@ -86,6 +86,34 @@ size_t drupe_device_known(drupe_device **devices, size_t capacity)
     return count;
 }
 
+static void figures_fill(drupe_device *device, drupe_device_figures *figures)
+{
+    for (size_t kind = 0; kind < 3; kind++) {
+        figures->kinds[kind] = atomic_load(&device->kinds[kind].used);
+        figures->allocations += atomic_load(&device->kinds[kind].count);
+    }
+    figures->peak = atomic_load(&device->use.peak);
+    figures->limit = atomic_load(&device->limit);
+    figures->lost = drupe_device_loss(device) != NULL;
+}
+
+size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity)
+{
+    size_t count = 0;
+    if (atomic_load(&drupe_core_forked)) return 0;
+    for (size_t i = 0; i < drupe_slot_count(); i++) {
+        drupe_slot *slot = drupe_slot_at(i);
+        if (pthread_mutex_trylock(&slot->lock) != 0) continue;
+        for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++) {
+            figures[count] = (drupe_device_figures){.allocations = 0};
+            if (!use_fill(slot, slot->devices[d], &figures[count].use)) continue;
+            figures_fill(slot->devices[d], &figures[count++]);
+        }
+        pthread_mutex_unlock(&slot->lock);
+    }
+    return count;
+}
+
 struct trimming {
     drupe_device *root;
     size_t freed;

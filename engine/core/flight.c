@@ -16,7 +16,8 @@ uint64_t drupe_flight_latest(void)
 
 uint64_t drupe_flight_next(void)
 {
-    return atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
+    /* Ordered before the look at the alarm in trace_look.c. */
+    return atomic_fetch_add(&last_number, 1) + 1;
 }
 
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
@@ -198,6 +199,16 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
     }
     cut->next = NULL;
     return list;
+}
+
+void drupe_flight_look(drupe_queue *queue)
+{
+    const drupe_flight *cut = finished_until(queue);
+    uint64_t now = drupe_ticks();
+    for (const drupe_flight *flight = cut ? queue->head : NULL; flight; flight = flight->next) {
+        if (!flight->event) drupe_trace_end_at(flight->number, DRUPE_TRACE_PASSED, now);
+        if (flight == cut) break;
+    }
 }
 
 void drupe_keeps_drop(const drupe_keep *keeps, size_t count)

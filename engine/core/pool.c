@@ -219,11 +219,27 @@ static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t align, siz
     return DRUPE_OK;
 }
 
-static void count_peak(drupe_use *use, size_t size)
+/* Of all devices together; its peak is that of drupe_memory_high(). */
+static drupe_use everything;
+
+static void raise_peak(drupe_use *use, uint64_t used)
 {
-    uint64_t used = atomic_fetch_add_explicit(&use->used, size, memory_order_relaxed) + size;
     uint64_t peak = atomic_load_explicit(&use->peak, memory_order_relaxed);
     while (used > peak && !atomic_compare_exchange_weak(&use->peak, &peak, used)) {}
+}
+
+static void count_peak(drupe_use *use, size_t size)
+{
+    raise_peak(use, atomic_fetch_add_explicit(&use->used, size, memory_order_relaxed) + size);
+}
+
+uint64_t drupe_memory_high(bool restart, uint64_t *used)
+{
+    *used = atomic_load(&everything.used);
+    uint64_t high = restart ? atomic_exchange(&everything.peak, *used) : atomic_load(&everything.peak);
+    /* It may have grown since. */
+    raise_peak(&everything, atomic_load(&everything.used));
+    return high > *used ? high : *used;
 }
 
 drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe_memory **memory)
@@ -242,6 +258,7 @@ drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe
         drupe_error_restore(&kept);
         return drupe_limit_explain(pool->root);
     }
+    count_peak(&everything, (*memory)->room);
     count_peak(&pool->root->use, (*memory)->room);
     count_peak(&pool->root->kinds[pool->kind], (*memory)->room);
     atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
@@ -252,6 +269,7 @@ void drupe_pool_give(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_use *kind = &pool->root->kinds[pool->kind];
+    atomic_fetch_sub_explicit(&everything.used, memory->room, memory_order_relaxed);
     atomic_fetch_sub_explicit(&pool->root->use.used, memory->room, memory_order_relaxed);
     atomic_fetch_sub_explicit(&kind->used, memory->room, memory_order_relaxed);
     atomic_fetch_sub_explicit(&kind->count, 1, memory_order_relaxed);

@@ -107,6 +107,8 @@ void drupe_trace_end(uint64_t number, drupe_trace_status status);
 void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks);
 /* The device's times of finished work. */
 void drupe_trace_times(uint64_t number, const drupe_times *times);
+/* trace_look.c: the record of this number is written. */
+void drupe_trace_made(uint64_t number);
 /* One record; false when it is gone, or was never written. Async-signal-safe. */
 bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
 

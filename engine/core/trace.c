@@ -30,6 +30,8 @@ enum {
 #define STATUS_SHIFT 56
 #define AHEAD        2 /* submissions */
 #define BELOW        ((UINT64_C(1) << STATUS_SHIFT) - 1)
+#define KIND_BITS    0x7fu
+#define UNORDERED    0x80u /* beside the kind */
 
 static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
 
@@ -93,6 +95,7 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
                        size_t used)
 {
     uint64_t number = flight->number;
+    uint64_t unordered = queue->flags & DRUPE_QUEUE_OUT_OF_ORDER ? UNORDERED : 0;
     _Atomic(uint64_t) *slot = slot_of(number), *soon = slot_of(number + AHEAD);
     /* The ring does not stay in the caches, and the exchange below would wait for it. */
     drupe_prefetch_write((void *)soon);
@@ -107,13 +110,15 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     put(slot, SUBMITTED, drupe_ticks());
     put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
     put(slot, WHERE,
-        (uint64_t)queue->number << 32 | (uint64_t)queue->trace_device << 8 | (uint64_t)work->kind);
+        (uint64_t)queue->number << 32 | (uint64_t)queue->trace_device << 8 | unordered |
+            (uint64_t)work->kind);
     put(slot, BYTES, moves ? work->bytes : used);
     put(slot, ITEMS, items_of(work));
     put(slot, STARTED, 0);
     put(slot, ENDED, 0);
     put_label(slot, flight->label);
     put(slot, SEQUENCE, number << 1);
+    drupe_trace_made(number);
 }
 
 void drupe_trace_end(uint64_t number, drupe_trace_status status)
@@ -168,7 +173,8 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
         .queue = (uint32_t)(where >> 32),
         .cell = (uint32_t)(place >> 32),
         .site = (uint32_t)place,
-        .kind = (uint8_t)where,
+        .kind = (uint8_t)where & KIND_BITS,
+        .ordered = !(where & UNORDERED),
         .status = (uint8_t)(end >> STATUS_SHIFT),
     };
     uint64_t label[WORDS - LABEL];
@@ -181,12 +187,12 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
     return get(slot, SEQUENCE) == number << 1;
 }
 
-void drupe_trace_update(void)
+bool drupe_trace_over(uint64_t id, bool *gone)
 {
-    if (drupe_core_check() != DRUPE_OK) return;
-    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
-        drupe_queue_collect(queue);
-    }
+    _Atomic(uint64_t) *slot = slot_of(id);
+    /* The odd value: times are being written to it. */
+    *gone = get(slot, SEQUENCE) >> 1 != id;
+    return !*gone && get(slot, END) >> STATUS_SHIFT;
 }
 
 uint64_t drupe_trace_latest(void)

@@ -95,7 +95,8 @@ typedef enum drupe_py_name {
     X(Kernel)                                                                                                \
     X(DType)                                                                                                 \
     X(Array)                                                                                                 \
-    X(Operation)
+    X(Operation)                                                                                             \
+    X(View)
 
 typedef enum drupe_py_type {
 #define DRUPE_PY_TYPE_ENUM(type) DRUPE_PY_TYPE_##type,
@@ -234,6 +235,7 @@ extern PyMethodDef drupe_py_failure_functions[];
 extern PyMethodDef drupe_py_notice_functions[];
 extern PyMethodDef drupe_py_site_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
+extern PyMethodDef drupe_py_view_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */
 int drupe_py_errors_init(PyObject *module, drupe_py_state *state);

@@ -243,8 +243,8 @@ static bool wanted(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const walk_scene *const all[] = {walk_device_scenes, walk_queue_scenes, walk_memory_scenes,
-                                            walk_program_scenes, walk_array_scenes};
+    static const walk_scene *const all[] = {walk_device_scenes,  walk_queue_scenes, walk_memory_scenes,
+                                            walk_program_scenes, walk_array_scenes, walk_view_scenes};
     const char *backend = getenv("DRUPE_TEST_BACKEND");
     bool opencl = backend && strcmp(backend, "opencl") == 0;
     struct walker stage = {.filter = opencl ? "opencl:cpu" : "host",

@@ -123,4 +123,18 @@ typedef struct drupe_device_use {
  * is being opened or closed at this moment is left out. Any thread. Returns how many were written. */
 DRUPE_API size_t drupe_device_uses(drupe_device_use *uses, size_t capacity);
 
+typedef struct drupe_device_figures {
+    drupe_device_use use;
+    uint64_t kinds[3];          /* bytes handed out, by drupe_mem_kind */
+    uint64_t peak, allocations; /* see drupe_pool_stats */
+    uint64_t limit;             /* 0: nobody has asked yet */
+    bool lost;                  /* DRUPE_E_DEVICE_LOST */
+} drupe_device_figures;
+
+/* The same with more figures. */
+DRUPE_API size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity);
+/* Most bytes handed out on all devices together since the last call with `restart`, which is for one caller
+ * only: the recorder of view.h. `*used`: now. */
+DRUPE_API uint64_t drupe_memory_high(bool restart, uint64_t *used);
+
 #endif

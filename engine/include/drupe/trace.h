@@ -37,6 +37,7 @@ typedef struct drupe_trace_record {
     uint32_t site;                 /* drupe_submission's */
     uint8_t kind;                  /* drupe_work_kind */
     uint8_t status;                /* drupe_trace_status */
+    bool ordered;                  /* its queue is in-order */
     char device[32];               /* filter string */
     char label[56];                /* cut to fit */
 } drupe_trace_record;
@@ -47,6 +48,21 @@ DRUPE_API size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, s
 /* Look at what is over on all queues, so that the records say so, and drop its references: see Keep-alive in
  * queue.h. Never blocks on a device. */
 DRUPE_API void drupe_trace_update(void);
+/* The same for the engine's own threads: it drops nothing. */
+DRUPE_API void drupe_trace_look(void);
+/* Whether the work is known to be over: its record says how. False when the record is gone, too; `*gone` says
+ * so. Cheap. */
+DRUPE_API bool drupe_trace_over(uint64_t id, bool *gone);
+/* The number of the first submission of a queue that is not known to be over; UINT64_MAX: there is none, or
+ * no such queue. Takes locks. */
+DRUPE_API uint64_t drupe_trace_oldest(uint32_t queue);
+/* Wait until a submission with this number, or a later one, was made, until drupe_trace_wake(), or until the
+ * time is over. Costs submitters nothing but the look at a number. One thread at a time. */
+DRUPE_API void drupe_trace_await(uint64_t number, uint64_t timeout_ns);
+/* End the wait of drupe_trace_await(), or the next one if there is none. */
+DRUPE_API void drupe_trace_wake(void);
+/* The observer's words for where a record comes from, "" when there is nothing to say. Async-signal-safe. */
+DRUPE_API void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size);
 /* The id of the latest submission; 0: none yet. Async-signal-safe. */
 DRUPE_API uint64_t drupe_trace_latest(void);
 /* The last `count` records as lines of UTF-8, oldest first, as many of the latest as fit; returns the bytes

@@ -102,13 +102,17 @@ typedef struct drupe_view {
     size_t nspans;
     const drupe_view_cell *cells; /* by number */
     size_t ncells;
+    bool whole; /* the spans are all there are, not only what changed since wish.after */
 } drupe_view;
 
 /* What a view is to hold; zeros mean all that is remembered. */
 typedef struct drupe_view_wish {
     uint32_t first_cell, last_cell; /* numbers; both 0: all */
     uint64_t since_ns;              /* spans that ended (or go on) after this */
-    uint64_t after;                 /* `serial` of an earlier view: only spans that changed since */
+    /* `serial` of an earlier view: only spans that changed since, and all that go on. A span replaces the one
+     * with its lane and id; spans that went on in the earlier view are to be forgotten. When spans were
+     * merged meanwhile, the view is `whole` and replaces everything. */
+    uint64_t after;
     size_t spans; /* at most so many, the rest merged with neighbours; 0: DRUPE_VIEW_SPANS */
 } drupe_view_wish;
 

@@ -1,0 +1,114 @@
+/* What those need who follow the trace: to be woken in time, and to have the queues looked at.
+ *
+ * Submitters compare their number with one that the waiting thread has set, which is UINT64_MAX while it is
+ * awake. The first that reaches it takes it away and wakes the thread, so a wait costs one of them a system
+ * call. A number that is set just after the submission with it was made would wake nobody: so the waiting
+ * thread looks for that once more before it sleeps. */
+#include "core/core.h"
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Alignas(64) _Atomic(uint64_t) alarm_at = UINT64_MAX;
+static _Alignas(64) _Atomic(uint32_t) calls; /* the futex: counts the wakings */
+static uint32_t heard;                       /* the waiting thread's: those before its last wait */
+
+void drupe_trace_wake(void)
+{
+    atomic_fetch_add(&calls, 1);
+    syscall(SYS_futex, &calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void ring_alarm(uint64_t number)
+{
+    uint64_t at = atomic_load(&alarm_at);
+    while (number >= at) {
+        if (!atomic_compare_exchange_weak(&alarm_at, &at, UINT64_MAX)) continue;
+        drupe_trace_wake();
+        return;
+    }
+}
+
+void drupe_trace_made(uint64_t number)
+{
+    if (number >= atomic_load(&alarm_at)) ring_alarm(number);
+}
+
+void drupe_trace_await(uint64_t number, uint64_t timeout_ns)
+{
+    atomic_store(&alarm_at, number);
+    uint32_t seen = atomic_load(&calls);
+    if (seen == heard && drupe_flight_latest() < number) {
+        struct timespec span = {.tv_sec = (time_t)(timeout_ns / 1000000000),
+                                .tv_nsec = (long)(timeout_ns % 1000000000)};
+        syscall(SYS_futex, &calls, FUTEX_WAIT_PRIVATE, seen, timeout_ns == DRUPE_FOREVER ? NULL : &span, NULL,
+                0);
+    }
+    heard = atomic_load(&calls);
+    atomic_store(&alarm_at, UINT64_MAX);
+}
+
+void drupe_trace_update(void)
+{
+    if (drupe_core_check() != DRUPE_OK) return;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        drupe_queue_collect(queue);
+    }
+}
+
+/* As drupe_queue_collect() does, but what is over stays in the list. */
+static void look_at(drupe_queue *queue)
+{
+    drupe_event *mark = NULL;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
+    drupe_queue_flush_locked(queue);
+    if (drupe_queue_unordered(queue))
+        drupe_unordered_settle(queue);
+    else
+        drupe_flight_look(queue);
+    pthread_mutex_unlock(&queue->lock);
+    drupe_event_release(mark);
+}
+
+void drupe_trace_look(void)
+{
+    if (drupe_core_check() != DRUPE_OK) return;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        if (!drupe_device_silent(queue->device)) look_at(queue);
+    }
+}
+
+static uint64_t oldest_of(drupe_queue *queue)
+{
+    uint64_t oldest = UINT64_MAX;
+    pthread_mutex_lock(&queue->lock);
+    const drupe_flight *lists[] = {queue->head, drupe_queue_unordered(queue) ? queue->held : NULL};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
+        for (const drupe_flight *flight = lists[i]; flight; flight = flight->next) {
+            bool over = flight->event ? drupe_phase_over(drupe_event_phase(flight->event))
+                                      : flight->number <= queue->proven;
+            if (!over && flight->number < oldest) oldest = flight->number;
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return oldest;
+}
+
+uint64_t drupe_trace_oldest(uint32_t number)
+{
+    uint64_t oldest = UINT64_MAX;
+    if (drupe_core_check() != DRUPE_OK) return oldest;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        if (queue->number == number) oldest = oldest_of(queue);
+    }
+    return oldest;
+}
+
+void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
+{
+    drupe_core_site_text(site, cell, text, size);
+}

@@ -1,0 +1,112 @@
+/* Sums of cells, which are exact, whatever became of the spans. */
+#include "view/room.h"
+#include <string.h>
+
+/* The place of a cell, or where it belongs. */
+static size_t find(const drupe_history *history, uint32_t cell)
+{
+    size_t at = history->ncells;
+    while (at > 0 && history->cells[at - 1].cell.number >= cell) at--;
+    return at;
+}
+
+/* Makes room by forgetting the first cell that has ended; work of no cell stays. */
+static bool forget_one(drupe_history *history, uint32_t cell)
+{
+    for (size_t i = 0; i < history->ncells; i++) {
+        const drupe_view_cell *old = &history->cells[i].cell;
+        if (old->number == 0 || old->running || old->waiting) continue;
+        if (old->number > cell) return false;
+        history->ncells--;
+        memmove(&history->cells[i], &history->cells[i + 1], (history->ncells - i) * sizeof *history->cells);
+        return true;
+    }
+    return false;
+}
+
+drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell)
+{
+    size_t at = find(history, cell);
+    if (at < history->ncells && history->cells[at].cell.number == cell) return &history->cells[at];
+    if (history->ncells == DRUPE_VIEW_CELLS) {
+        if (!forget_one(history, cell)) return NULL;
+        at = find(history, cell);
+    }
+    drupe_ledger *fresh = &history->cells[at];
+    memmove(fresh + 1, fresh, (history->ncells - at) * sizeof *fresh);
+    memset(fresh, 0, sizeof *fresh);
+    fresh->cell.number = cell;
+    history->ncells++;
+    return fresh;
+}
+
+void drupe_account_submitted(drupe_history *history, const drupe_note *note)
+{
+    drupe_ledger *ledger = drupe_account_of(history, note->span.cell);
+    if (!ledger || note->kind < 0) return;
+    ledger->cell.count[note->kind] += note->span.count;
+    ledger->cell.bytes[note->kind] += note->span.bytes;
+    ledger->cell.waiting += note->span.count;
+}
+
+static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
+{
+    switch ((drupe_trace_status)span->status) {
+    case DRUPE_TRACE_FAILED: cell->failed += span->count; break;
+    case DRUPE_TRACE_SKIPPED: cell->skipped += span->count; break;
+    case DRUPE_TRACE_CANCELLED: cell->cancelled += span->count; break;
+    default: break;
+    }
+}
+
+void drupe_account_ended(drupe_history *history, const drupe_note *note)
+{
+    const drupe_view_span *span = &note->span;
+    drupe_stretch settled;
+    drupe_ledger *ledger = drupe_account_of(history, span->cell);
+    if (!ledger) return;
+    drupe_view_cell *cell = &ledger->cell;
+    count_ending(cell, span);
+    if (note->kind < 0) return;
+    cell->waiting -= cell->waiting < span->count ? cell->waiting : span->count;
+    if (note->mute) return;
+    cell->class_ns[note->kind] += span->busy_ns;
+    if (!cell->first_ns || span->start_ns < cell->first_ns) cell->first_ns = span->start_ns;
+    if (span->end_ns > cell->last_ns) cell->last_ns = span->end_ns;
+    (void)drupe_union_add(&ledger->busy, span->start_ns, span->end_ns, &settled);
+    const drupe_line *line = &history->lines[note->queue];
+    drupe_load_add(&history->units[line->device].load, span->start_ns, span->end_ns);
+}
+
+void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count)
+{
+    drupe_ledger *ledger = drupe_account_of(history, cell);
+    if (ledger) ledger->cell.missed += count;
+}
+
+void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used)
+{
+    drupe_ledger *ledger = drupe_account_of(history, cell);
+    if (!ledger) return;
+    ledger->cell.running = true;
+    ledger->cell.began_ns = ns;
+    ledger->cell.ended_ns = 0;
+    ledger->cell.memory_before = ledger->cell.memory_after = ledger->cell.memory_peak = used;
+}
+
+void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used)
+{
+    drupe_ledger *ledger = drupe_account_of(history, cell);
+    if (!ledger || !ledger->cell.running) return;
+    ledger->cell.running = false;
+    ledger->cell.ended_ns = ns;
+    ledger->cell.memory_after = used;
+}
+
+void drupe_account_memory(drupe_history *history, uint64_t high)
+{
+    for (size_t i = 0; i < history->ncells; i++) {
+        drupe_view_cell *cell = &history->cells[i].cell;
+        if (cell->running && high > cell->memory_peak) cell->memory_peak = high;
+    }
+}

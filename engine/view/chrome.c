@@ -1,0 +1,113 @@
+/* A view in the Trace Event format, which ui.perfetto.dev and chrome://tracing open: a process per device, a
+ * thread per lane, a complete event per span, counters for memory. Times are microseconds with three digits
+ * behind the point, so nothing is lost. */
+#include "view/room.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLACE_SIZE 96
+
+static void begin(drupe_text *text, const char *what, size_t pid, size_t tid)
+{
+    drupe_text_printf(text, "%s{\"ph\":\"%s\",\"pid\":%zu,\"tid\":%zu",
+                      text->data[text->length - 1] == '[' ? "" : ",\n", what, pid, tid);
+}
+
+static void put_time(drupe_text *text, const char *name, uint64_t ns)
+{
+    drupe_text_printf(text, ",\"%s\":%" PRIu64 ".%03" PRIu64, name, ns / 1000, ns % 1000);
+}
+
+static void put_name(drupe_text *text, const char *kind, size_t pid, size_t tid, const char *name)
+{
+    begin(text, "M", pid, tid);
+    drupe_text_printf(text, ",\"name\":\"%s\",\"args\":{\"name\":", kind);
+    drupe_json_string(text, name);
+    drupe_text_append(text, "}}", 2);
+}
+
+/* Parts of a device belong to its process; from 1. */
+static size_t process_of(const drupe_view *view, const char *filter)
+{
+    size_t length = strcspn(filter, ".{ ");
+    for (size_t i = 0; i < view->ndevices; i++) {
+        const char *own = view->devices[i].use.filter;
+        if (strlen(own) == length && memcmp(own, filter, length) == 0) return i + 1;
+    }
+    return view->ndevices + 1;
+}
+
+static void put_processes(drupe_text *text, const drupe_view *view)
+{
+    static const char *const kinds[DRUPE_VIEW_CLASS_COUNT] = {"kernels", "copies", "host functions"};
+    for (size_t i = 0; i < view->ndevices; i++) {
+        char name[256];
+        snprintf(name, sizeof name, "%s (%s)", view->devices[i].use.filter, view->devices[i].use.name);
+        put_name(text, "process_name", i + 1, 0, name);
+    }
+    for (size_t i = 0; i < view->nlanes; i++) {
+        const drupe_view_lane *lane = &view->lanes[i];
+        char name[96];
+        snprintf(name, sizeof name, "queue %" PRIu32 " %s on %s", lane->queue, kinds[lane->kind],
+                 lane->device);
+        put_name(text, "thread_name", process_of(view, lane->device), i + 1, name);
+        begin(text, "M", process_of(view, lane->device), i + 1);
+        drupe_text_printf(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}}", i + 1);
+    }
+}
+
+static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_span *span)
+{
+    static const char *const categories[DRUPE_VIEW_CLASS_COUNT] = {"kernel", "copy", "host"};
+    const drupe_view_lane *lane = &view->lanes[span->lane];
+    uint64_t end = span->end_ns ? span->end_ns : view->now_ns;
+    char place[PLACE_SIZE] = "";
+    if (span->site) drupe_trace_place(span->site, span->cell, place, sizeof place);
+    begin(text, "X", process_of(view, lane->device), span->lane + 1);
+    drupe_text_printf(text, ",\"cat\":\"%s\",\"name\":", categories[lane->kind]);
+    drupe_json_string(text, span->label);
+    put_time(text, "ts", span->start_ns);
+    put_time(text, "dur", end > span->start_ns ? end - span->start_ns : 0);
+    drupe_text_printf(
+        text,
+        ",\"args\":{\"id\":%" PRIu64 ",\"cell\":%" PRIu32 ",\"submissions\":%" PRIu64 ",\"bytes\":%" PRIu64
+        ",\"items\":%" PRIu64 ",\"status\":\"%s\",\"exact\":%s,\"place\":",
+        span->id, span->cell, span->count, span->bytes, span->items,
+        drupe_trace_status_name((drupe_trace_status)span->status), span->exact ? "true" : "false");
+    drupe_json_string(text, place);
+    drupe_text_append(text, "}}", 2);
+}
+
+static void put_counters(drupe_text *text, const drupe_view *view)
+{
+    for (size_t i = 0; i < view->ndevices; i++) {
+        const drupe_view_device *device = &view->devices[i];
+        for (size_t k = 0; k < device->nsamples; k++) {
+            const drupe_view_sample *sample = &device->samples[k];
+            begin(text, "C", i + 1, 0);
+            drupe_text_append(text, ",\"name\":\"memory\"", 16);
+            put_time(text, "ts", sample->ns);
+            drupe_text_printf(
+                text, ",\"args\":{\"device\":%" PRIu64 ",\"shared\":%" PRIu64 ",\"host\":%" PRIu64 "}}",
+                sample->used[DRUPE_MEM_DEVICE], sample->used[DRUPE_MEM_SHARED], sample->used[DRUPE_MEM_HOST]);
+        }
+    }
+}
+
+drupe_status drupe_frame_chrome(const drupe_view *view, char **json, size_t *size)
+{
+    drupe_text text = {0};
+    drupe_text_printf(&text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    if (!text.failed) {
+        put_processes(&text, view);
+        for (size_t i = 0; i < view->nspans; i++) put_span(&text, view, &view->spans[i]);
+        put_counters(&text, view);
+    }
+    drupe_text_append(&text, "]}", 2);
+    drupe_status status = drupe_text_check(&text);
+    *size = text.length;
+    *json = status == DRUPE_OK ? drupe_text_take(&text) : NULL;
+    drupe_text_clear(&text);
+    return status;
+}

@@ -1,0 +1,340 @@
+/* From records of the ring to notes, and from notes to spans once their work is over.
+ *
+ * When something ended is known exactly on profiling queues; else it is known when it was found to be over,
+ * and on an in-order queue that it was over before what stands behind it. Submissions without an event are
+ * found to be over many at a time; then each gets an equal share of the time since the one before them
+ * ended, though it cannot begin before it was submitted. That is a guess, and spans say so (`exact`). */
+#include "view/room.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define HOLE_NS      UINT64_C(2000000000) /* after which a number without a record is taken to have none */
+#define SETTLE_EVERY 1024u                /* records: they are in the caches still */
+
+static int class_of(uint8_t kind)
+{
+    switch ((drupe_work_kind)kind) {
+    case DRUPE_WORK_KERNEL: return DRUPE_VIEW_KERNELS;
+    case DRUPE_WORK_COPY:
+    case DRUPE_WORK_FILL:
+    case DRUPE_WORK_PREFETCH: return DRUPE_VIEW_COPIES;
+    case DRUPE_WORK_HOST: return DRUPE_VIEW_HOST;
+    default: return -1;
+    }
+}
+
+drupe_history *drupe_history_new(void)
+{
+    drupe_history *fresh = calloc(1, sizeof *fresh);
+    if (!fresh) return NULL;
+    /* Pages that are not touched cost nothing. */
+    fresh->spans = calloc(DRUPE_VIEW_SPANS, sizeof *fresh->spans);
+    fresh->notes = calloc(DRUPE_NOTES_MOST, sizeof *fresh->notes);
+    if (fresh->spans && fresh->notes) return fresh;
+    drupe_history_free(fresh);
+    return NULL;
+}
+
+void drupe_history_free(drupe_history *history)
+{
+    if (!history) return;
+    for (size_t i = 0; i < history->npurses; i++) free(history->purses[i].samples);
+    free(history->spans);
+    free(history->notes);
+    free(history);
+}
+
+/* --- Notes ---------------------------------------------------------------------------------------------- */
+
+static bool went_well(uint8_t status)
+{
+    return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED;
+}
+
+/* How the work ended, from its record. */
+static void end(drupe_note *note, const drupe_trace_record *record)
+{
+    drupe_view_span *span = &note->span;
+    note->over = true;
+    span->status = record->status;
+    span->end_ns = record->seen_ns;
+    note->mute = record->status == DRUPE_TRACE_SKIPPED || record->status == DRUPE_TRACE_CANCELLED;
+    span->exact = record->ended_ns != 0 && record->started_ns >= record->submitted_ns &&
+                  record->ended_ns <= record->seen_ns && record->ended_ns >= record->started_ns;
+    if (!span->exact) return;
+    span->start_ns = record->started_ns;
+    span->end_ns = record->ended_ns;
+}
+
+/* It is over, but how is not known any more. */
+static void end_unseen(drupe_note *note, uint64_t ns)
+{
+    note->over = true;
+    note->span.status = DRUPE_TRACE_PASSED;
+    note->span.end_ns = ns;
+}
+
+/* The notes stand full of what is gone from the ring: the two oldest neighbours of a lane and cell are put
+ * together. */
+static void squeeze(drupe_history *history)
+{
+    size_t kept = 0;
+    drupe_note *lasts[DRUPE_LANES_MOST] = {NULL};
+    for (size_t i = 0; i < history->nnotes; i++) {
+        drupe_note *note = &history->notes[i];
+        drupe_note **last = note->kind < 0 ? NULL : &lasts[note->span.lane];
+        bool joins = last && *last && note->gone && (*last)->gone && !note->over && !(*last)->over;
+        if (joins && drupe_spans_merge(*last, note, UINT64_MAX)) {
+            history->lines[note->queue].notes--;
+            continue;
+        }
+        if (kept != i) history->notes[kept] = *note;
+        if (last) *last = &history->notes[kept];
+        kept++;
+    }
+    history->nnotes = kept;
+}
+
+static void note_fill(drupe_note *note, const drupe_trace_record *record, int kind, uint32_t queue)
+{
+    *note = (drupe_note){
+        .submitted_ns = record->submitted_ns,
+        .last = record->id,
+        .queue = queue,
+        .kind = (int8_t)kind,
+        .span = {.start_ns = record->submitted_ns,
+                 .id = record->id,
+                 .count = 1,
+                 .bytes = record->bytes,
+                 .items = record->items,
+                 .lane = queue * DRUPE_VIEW_CLASS_COUNT + (uint32_t)(kind < 0 ? 0 : kind),
+                 .cell = record->cell,
+                 .site = record->site},
+    };
+    memcpy(note->span.label, record->label, sizeof note->span.label);
+    note->span.label[sizeof note->span.label - 1] = '\0';
+}
+
+void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
+{
+    drupe_line *line = drupe_line_of(history, record);
+    if (history->nnotes == DRUPE_NOTES_MOST) squeeze(history);
+    if (!line || history->nnotes == DRUPE_NOTES_MOST) {
+        drupe_account_missed(history, record->cell, 1);
+        return;
+    }
+    int kind = class_of(record->kind);
+    drupe_note *note = &history->notes[history->nnotes++];
+    note_fill(note, record, kind, (uint32_t)(line - history->lines));
+    if (record->status != DRUPE_TRACE_PENDING) end(note, record);
+    line->seen = record->id;
+    line->notes++;
+    if (kind >= 0) {
+        line->used[kind] = true;
+        line->waiting[kind]++;
+    }
+    drupe_account_submitted(history, note);
+}
+
+/* --- What is over --------------------------------------------------------------------------------------- */
+
+/* From the last note to the first: on an in-order queue nothing ended later than what stands behind it, and
+ * what ended well proves that all before it is over. */
+static void prove(drupe_history *history)
+{
+    for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++) history->lines[i].proof_ns = history->lines[i].group = 0;
+    for (size_t i = history->nnotes; i-- > 0;) {
+        drupe_note *note = &history->notes[i];
+        drupe_line *line = &history->lines[note->queue];
+        note->group = 1;
+        if (!line->ordered) continue;
+        if (!note->over && line->proof_ns) end_unseen(note, line->proof_ns);
+        if (!note->over) continue;
+        bool exact = note->span.exact;
+        if (!exact && line->proof_ns && note->span.end_ns > line->proof_ns)
+            note->span.end_ns = line->proof_ns;
+        bool same = !exact && !note->mute && line->group && line->group_ns == note->span.end_ns;
+        line->group = exact || note->mute ? 0 : same ? line->group + 1 : 1;
+        line->group_ns = note->span.end_ns;
+        note->group = line->group ? line->group : 1;
+        if (went_well(note->span.status)) line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
+    }
+}
+
+/* Work out the time of a note that is over, and pass it on. */
+static void finish(drupe_history *history, drupe_note *note)
+{
+    drupe_line *line = &history->lines[note->queue];
+    drupe_view_span *span = &note->span;
+    if (!span->exact && !note->mute) {
+        span->start_ns = drupe_history_begin(history, note);
+        if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
+        span->end_ns = span->start_ns + (span->end_ns - span->start_ns) / note->group;
+    }
+    if (note->mute) span->start_ns = span->end_ns;
+    if (!note->mute && span->end_ns > line->over_ns) line->over_ns = span->end_ns;
+    span->busy_ns = span->end_ns - span->start_ns;
+    note->longest_ns = span->busy_ns / span->count;
+    line->notes--;
+    if (note->kind >= 0)
+        line->waiting[note->kind] -=
+            line->waiting[note->kind] < span->count ? line->waiting[note->kind] : (uint32_t)span->count;
+    drupe_account_ended(history, note);
+    if (note->kind >= 0) drupe_spans_put(history, note);
+}
+
+uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *note)
+{
+    const drupe_line *line = &history->lines[note->queue];
+    return line->ordered && line->over_ns > note->submitted_ns ? line->over_ns : note->submitted_ns;
+}
+
+void drupe_history_settle(drupe_history *history)
+{
+    size_t kept = 0;
+    prove(history);
+    history->serial++;
+    for (size_t i = 0; i < history->nnotes; i++) {
+        drupe_note *note = &history->notes[i];
+        if (note->over) {
+            finish(history, note);
+            continue;
+        }
+        if (kept != i) history->notes[kept] = *note;
+        kept++;
+    }
+    history->nnotes = kept;
+}
+
+/* --- Reading -------------------------------------------------------------------------------------------- */
+
+static bool look_again(drupe_note *note, drupe_trace_record *record)
+{
+    bool gone;
+    if (!drupe_trace_over(note->span.id, &gone)) {
+        note->gone = gone;
+        return false;
+    }
+    size_t count = drupe_trace_read(note->span.id - 1, record, 1);
+    note->gone = count == 0 || record->id != note->span.id;
+    if (!note->gone) end(note, record);
+    return note->over;
+}
+
+/* Notes whose records are gone are over when their queue says so. */
+static bool ask_queues(drupe_history *history, uint64_t now)
+{
+    bool found = false;
+    uint64_t oldest[DRUPE_QUEUES_MOST];
+    bool asked[DRUPE_QUEUES_MOST] = {false};
+    for (size_t i = 0; i < history->nnotes; i++) {
+        drupe_note *note = &history->notes[i];
+        if (!note->gone || note->over) continue;
+        uint32_t at = note->queue;
+        if (!asked[at]) oldest[at] = drupe_trace_oldest(history->lines[at].number);
+        asked[at] = true;
+        if (oldest[at] <= note->last) continue;
+        end_unseen(note, now);
+        found = true;
+    }
+    return found;
+}
+
+static bool read_notes(drupe_history *history, uint64_t now)
+{
+    bool found = false, gone = false;
+    for (size_t i = 0; i < history->nnotes; i++) {
+        drupe_note *note = &history->notes[i];
+        if (!note->gone && look_again(note, history->batch)) found = true;
+        gone = gone || note->gone;
+    }
+    return gone && ask_queues(history, now) ? true : found;
+}
+
+static void hole_note(drupe_history *history, uint64_t id, uint64_t now)
+{
+    if (history->nholes == DRUPE_HOLES_MOST) return;
+    history->holes[history->nholes] = id;
+    history->hole_ns[history->nholes++] = now;
+}
+
+/* Notes stand by id, or what is over would be worked out in the wrong order. */
+static void sort_in(drupe_history *history)
+{
+    size_t at = history->nnotes - 1;
+    drupe_note late = history->notes[at];
+    while (at > 0 && history->notes[at - 1].span.id > late.span.id) at--;
+    memmove(&history->notes[at + 1], &history->notes[at], (history->nnotes - 1 - at) * sizeof late);
+    history->notes[at] = late;
+}
+
+/* Numbers whose records were not written when they were looked for. */
+static bool read_holes(drupe_history *history, uint64_t now)
+{
+    size_t kept = 0;
+    bool found = false;
+    for (size_t i = 0; i < history->nholes; i++) {
+        uint64_t id = history->holes[i], since = history->hole_ns[i];
+        bool gone;
+        (void)drupe_trace_over(id, &gone);
+        if (!gone && drupe_trace_read(id - 1, history->batch, 1) == 1 && history->batch[0].id == id) {
+            size_t before = history->nnotes;
+            drupe_history_add(history, history->batch);
+            if (history->nnotes > before) sort_in(history);
+            found = true;
+            continue;
+        }
+        if (now - since > HOLE_NS) continue;
+        history->holes[kept] = id;
+        history->hole_ns[kept++] = since;
+    }
+    history->nholes = kept;
+    return found;
+}
+
+/* Records that came round before they were read, below `id`. */
+static void count_missed(drupe_history *history, uint64_t id)
+{
+    uint64_t latest = drupe_trace_latest();
+    uint64_t first = latest < DRUPE_TRACE_RECORDS ? 0 : latest - DRUPE_TRACE_RECORDS + 1;
+    if (first > id) first = id;
+    if (history->after + 1 >= first) return;
+    drupe_account_missed(history, history->reading_cell, first - history->after - 1);
+    history->after = first - 1;
+}
+
+/* One batch of what was submitted up to `latest`; false when there is nothing. */
+static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
+{
+    if (history->after >= latest) return false;
+    count_missed(history, UINT64_MAX);
+    size_t count = drupe_trace_read(history->after, history->batch, DRUPE_BATCH);
+    if (count) count_missed(history, history->batch[0].id);
+    uint64_t expected = history->after + 1;
+    for (size_t i = 0; i < count; i++) {
+        const drupe_trace_record *record = &history->batch[i];
+        for (; expected < record->id; expected++) hole_note(history, expected, now);
+        expected = record->id + 1;
+        history->reading_cell = record->cell;
+        drupe_history_add(history, record);
+    }
+    if (count < DRUPE_BATCH)
+        for (; expected <= latest; expected++) hole_note(history, expected, now);
+    history->after = expected - 1;
+    return true;
+}
+
+void drupe_history_read(drupe_history *history, uint64_t now)
+{
+    uint64_t latest = drupe_trace_latest();
+    bool found = read_notes(history, now);
+    if (read_holes(history, now)) found = true;
+    size_t settled = history->nnotes;
+    while (read_some(history, latest, now)) {
+        found = true;
+        if (history->nnotes < settled + SETTLE_EVERY) continue;
+        drupe_history_settle(history);
+        settled = history->nnotes;
+    }
+    if (found) drupe_history_settle(history);
+}

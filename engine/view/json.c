@@ -1,0 +1,280 @@
+/* A view as the JSON of application/vnd.drupe.trace+json, version 1. Read by python/labextension.
+ *
+ * {"version": 1, "serial": of the view, to be sent back as `after`; "whole": see drupe_view,
+ *  "now", "from", "to": ns of CLOCK_MONOTONIC; "unix": ms since 1970 at `now`; "latest": id,
+ *  "devices": [{"filter", "name", "backend", "used": [device, shared, host], "reserved", "total", "limit",
+ *               "peak", "allocations", "busy": 0 to 1, "waiting", "lost",
+ *               "samples": [[ns, used device, used shared, used host, reserved, cell], ...]}, ...],
+ *  "lanes": [{"device": filter, "queue": number, "kind": "kernels" | "copies" | "host", "waiting"}, ...],
+ *  "labels": [text, ...], "places": ["cell [7], line 3", ...],
+ *  "spans": [[lane, start, end (0: not over), busy, count, bytes, items, cell, label, status, exact, id,
+ *             place (-1: none)], ...],    lane, label, place: indices; status: drupe_trace_status
+ *  "cells": [{"number", "running", "began", "ended", "first", "last", "busy", "count": [kernels, copies,
+ * host], "bytes": [3], "classNs": [3], "waiting", "failed", "skipped", "cancelled", "missed", "memory":
+ * [before, after, peak], "colour": "#rrggbb"}, ...], "colours": the twelve of cells 1 to 12, which come again
+ * from 13 on}
+ *
+ * Indices of lanes, labels and places hold in this view only; a lane is known by its queue and kind. */
+#include "view/room.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_SIZE 96
+
+/* --- Values --------------------------------------------------------------------------------------------- */
+
+void drupe_json_number(drupe_text *text, uint64_t number)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do digits[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    drupe_text_append(text, digits + at, sizeof digits - at);
+}
+
+static void put(drupe_text *text, const char *literal)
+{
+    drupe_text_append(text, literal, strlen(literal));
+}
+
+static void put_list(drupe_text *text, const char *name, const uint64_t *numbers, size_t count)
+{
+    put(text, name);
+    for (size_t i = 0; i < count; i++) {
+        put(text, i ? "," : "[");
+        drupe_json_number(text, numbers[i]);
+    }
+    put(text, "]");
+}
+
+static void put_member(drupe_text *text, const char *name, uint64_t number)
+{
+    put(text, name);
+    drupe_json_number(text, number);
+}
+
+/* The bytes of a sequence of UTF-8 at `at`, 0 when there is none. */
+static size_t sequence(const unsigned char *at)
+{
+    static const struct {
+        unsigned char mask, value, least;
+    } heads[] = {{0xe0, 0xc0, 0xc2}, {0xf0, 0xe0, 0xe0}, {0xf8, 0xf0, 0xf0}};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(heads); i++) {
+        if ((at[0] & heads[i].mask) != heads[i].value || at[0] < heads[i].least || at[0] > 0xf4) continue;
+        for (size_t k = 1; k <= i + 1; k++)
+            if ((at[k] & 0xc0) != 0x80) return 0;
+        bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+        bool outside = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+        return overlong || outside ? 0 : i + 2;
+    }
+    return 0;
+}
+
+/* Labels are cut to fit, perhaps inside of a letter: what is no UTF-8 becomes a question mark. */
+void drupe_json_string(drupe_text *text, const char *utf8)
+{
+    put(text, "\"");
+    const unsigned char *at = (const unsigned char *)utf8;
+    while (*at) {
+        size_t plain = 0;
+        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
+        drupe_text_append(text, (const char *)at, plain);
+        at += plain;
+        size_t size = *at >= 0x80 ? sequence(at) : 0;
+        if (size)
+            drupe_text_append(text, (const char *)at, size);
+        else if (*at == '"' || *at == '\\')
+            drupe_text_printf(text, "\\%c", *at);
+        else if (*at >= 0x80)
+            put(text, "?");
+        else if (*at)
+            drupe_text_printf(text, "\\u%04x", *at);
+        at += size ? size : *at != 0;
+    }
+    put(text, "\"");
+}
+
+/* --- Tables: texts by number ---------------------------------------------------------------------------- */
+
+typedef struct table {
+    drupe_map numbers; /* the number plus one as a pointer */
+    drupe_text list;
+    size_t count;
+} table;
+
+/* The text's number in the table; `known` is found by `key`. */
+static long number_of(table *texts, const void *key, size_t key_size, const char *text)
+{
+    uintptr_t known = (uintptr_t)drupe_map_get(&texts->numbers, key, key_size);
+    if (known) return (long)known - 1;
+    if (drupe_map_put(&texts->numbers, key, key_size, (void *)(texts->count + 1), NULL) != DRUPE_OK) {
+        texts->list.failed = true;
+        return -1;
+    }
+    if (texts->count) put(&texts->list, ",");
+    drupe_json_string(&texts->list, text);
+    return (long)texts->count++;
+}
+
+static long label_of(table *labels, const char *label)
+{
+    return number_of(labels, label, strlen(label) + 1, label);
+}
+
+static long place_of(table *places, const drupe_view_span *span)
+{
+    const uint32_t key[2] = {span->site, span->cell};
+    char text[PLACE_SIZE];
+    if (!span->site) return -1;
+    if (!drupe_map_get(&places->numbers, key, sizeof key))
+        drupe_trace_place(span->site, span->cell, text, sizeof text);
+    return number_of(places, key, sizeof key, text);
+}
+
+static void table_clear(table *texts)
+{
+    drupe_map_clear(&texts->numbers);
+    drupe_text_clear(&texts->list);
+}
+
+/* --- Parts ---------------------------------------------------------------------------------------------- */
+
+static void put_samples(drupe_text *text, const drupe_view_device *device)
+{
+    put(text, ",\"samples\":[");
+    for (size_t i = 0; i < device->nsamples; i++) {
+        const drupe_view_sample *s = &device->samples[i];
+        const uint64_t numbers[] = {s->ns, s->used[0], s->used[1], s->used[2], s->reserved, s->cell};
+        put_list(text, i ? "," : "", numbers, DRUPE_COUNT_OF(numbers));
+    }
+    put(text, "]");
+}
+
+static void put_devices(drupe_text *text, const drupe_view *view)
+{
+    put(text, ",\"devices\":[");
+    for (size_t i = 0; i < view->ndevices; i++) {
+        const drupe_view_device *device = &view->devices[i];
+        unsigned thousandths = (unsigned)(device->busy * 1000 + 0.5);
+        put(text, i ? ",{\"filter\":" : "{\"filter\":");
+        drupe_json_string(text, device->use.filter);
+        put(text, ",\"name\":");
+        drupe_json_string(text, device->use.name);
+        put(text, ",\"backend\":");
+        drupe_json_string(text, device->use.backend);
+        put_list(text, ",\"used\":", device->used, 3);
+        put_member(text, ",\"reserved\":", device->use.reserved);
+        put_member(text, ",\"total\":", device->use.total);
+        put_member(text, ",\"limit\":", device->limit);
+        put_member(text, ",\"peak\":", device->peak);
+        put_member(text, ",\"allocations\":", device->allocations);
+        drupe_text_printf(text, ",\"busy\":%u.%03u", thousandths / 1000, thousandths % 1000);
+        put_member(text, ",\"waiting\":", device->waiting);
+        put(text, device->lost ? ",\"lost\":true" : ",\"lost\":false");
+        put_samples(text, device);
+        put(text, "}");
+    }
+    put(text, "]");
+}
+
+static void put_lanes(drupe_text *text, const drupe_view *view)
+{
+    static const char *const kinds[DRUPE_VIEW_CLASS_COUNT] = {"kernels", "copies", "host"};
+    put(text, ",\"lanes\":[");
+    for (size_t i = 0; i < view->nlanes; i++) {
+        const drupe_view_lane *lane = &view->lanes[i];
+        put(text, i ? ",{\"device\":" : "{\"device\":");
+        drupe_json_string(text, lane->device);
+        put_member(text, ",\"queue\":", lane->queue);
+        drupe_text_printf(text, ",\"kind\":\"%s\"", kinds[lane->kind]);
+        put_member(text, ",\"waiting\":", lane->waiting);
+        put(text, "}");
+    }
+    put(text, "]");
+}
+
+static void put_spans(drupe_text *text, const drupe_view *view)
+{
+    table labels = {.count = 0}, places = {.count = 0};
+    drupe_text spans = {0};
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *s = &view->spans[i];
+        const uint64_t numbers[] = {s->lane,    s->start_ns, s->end_ns,
+                                    s->busy_ns, s->count,    s->bytes,
+                                    s->items,   s->cell,     (uint64_t)label_of(&labels, s->label),
+                                    s->status,  s->exact,    s->id};
+        long place = place_of(&places, s);
+        put(&spans, i ? ",[" : "[");
+        for (size_t k = 0; k < DRUPE_COUNT_OF(numbers); k++) {
+            drupe_json_number(&spans, numbers[k]);
+            put(&spans, ",");
+        }
+        put(&spans, place < 0 ? "-1" : "");
+        if (place >= 0) drupe_json_number(&spans, (uint64_t)place);
+        put(&spans, "]");
+    }
+    text->failed = text->failed || labels.list.failed || places.list.failed || spans.failed;
+    put(text, ",\"labels\":[");
+    put(text, drupe_text_get(&labels.list));
+    put(text, "],\"places\":[");
+    put(text, drupe_text_get(&places.list));
+    put(text, "],\"spans\":[");
+    put(text, drupe_text_get(&spans));
+    put(text, "]");
+    table_clear(&labels);
+    table_clear(&places);
+    drupe_text_clear(&spans);
+}
+
+static void put_cells(drupe_text *text, const drupe_view *view)
+{
+    put(text, ",\"cells\":[");
+    for (size_t i = 0; i < view->ncells; i++) {
+        const drupe_view_cell *cell = &view->cells[i];
+        const uint64_t memory[] = {cell->memory_before, cell->memory_after, cell->memory_peak};
+        put_member(text, i ? ",{\"number\":" : "{\"number\":", cell->number);
+        put(text, cell->running ? ",\"running\":true" : ",\"running\":false");
+        put_member(text, ",\"began\":", cell->began_ns);
+        put_member(text, ",\"ended\":", cell->ended_ns);
+        put_member(text, ",\"first\":", cell->first_ns);
+        put_member(text, ",\"last\":", cell->last_ns);
+        put_member(text, ",\"busy\":", cell->busy_ns);
+        put_list(text, ",\"count\":", cell->count, DRUPE_VIEW_CLASS_COUNT);
+        put_list(text, ",\"bytes\":", cell->bytes, DRUPE_VIEW_CLASS_COUNT);
+        put_list(text, ",\"classNs\":", cell->class_ns, DRUPE_VIEW_CLASS_COUNT);
+        put_member(text, ",\"waiting\":", cell->waiting);
+        put_member(text, ",\"failed\":", cell->failed);
+        put_member(text, ",\"skipped\":", cell->skipped);
+        put_member(text, ",\"cancelled\":", cell->cancelled);
+        put_member(text, ",\"missed\":", cell->missed);
+        put_list(text, ",\"memory\":", memory, DRUPE_COUNT_OF(memory));
+        drupe_text_printf(text, ",\"colour\":\"#%06" PRIx32 "\"}", drupe_view_colour(cell->number));
+    }
+    put(text, "],\"colours\":[");
+    for (uint32_t i = 1; i <= DRUPE_VIEW_COLOURS; i++)
+        drupe_text_printf(text, "%s\"#%06" PRIx32 "\"", i > 1 ? "," : "", drupe_view_colour(i));
+    put(text, "]");
+}
+
+drupe_status drupe_frame_json(const drupe_view *view, char **json, size_t *size)
+{
+    drupe_text text = {0};
+    put(&text, view->whole ? "{\"version\":1,\"whole\":true" : "{\"version\":1,\"whole\":false");
+    put_member(&text, ",\"serial\":", view->serial);
+    put_member(&text, ",\"now\":", view->now_ns);
+    put_member(&text, ",\"unix\":", view->unix_ns / 1000000);
+    put_member(&text, ",\"from\":", view->from_ns);
+    put_member(&text, ",\"to\":", view->to_ns);
+    put_member(&text, ",\"latest\":", view->latest);
+    put_devices(&text, view);
+    put_lanes(&text, view);
+    put_spans(&text, view);
+    put_cells(&text, view);
+    put(&text, "}");
+    drupe_status status = drupe_text_check(&text);
+    *size = text.length;
+    *json = status == DRUPE_OK ? drupe_text_take(&text) : NULL;
+    drupe_text_clear(&text);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* The recorder: one thread that reads the trace ring before it comes round again.
+ *
+ * It sleeps until something is submitted. Then it looks again every quarter of a second, twenty times a
+ * second while somebody takes views, and earlier when a quarter of the ring is full. While submissions are
+ * unfinished it also has the queues looked at, which is how their ends are known when nobody waits for them.
+ *
+ * The beginnings and ends of cells are told by threads that must not wait: they put a note into a small ring
+ * with a lock of its own. Everything else is done under one lock, by the thread or by whoever takes a view.
+ */
+#include "view/room.h"
+#include <stdatomic.h>
+#include <sys/prctl.h>
+
+#define WAKE_EVERY   (DRUPE_TRACE_RECORDS / 4)
+#define LOOK_NS      UINT64_C(250000000)
+#define LOOK_LIVE_NS UINT64_C(50000000)
+#define LIVE_NS      UINT64_C(3000000000) /* after a view was taken */
+#define EDGES        64u
+
+/* A cell begins or ends, or the recorder looks. The memory's peak belongs to what ran before. */
+typedef struct edge {
+    uint64_t ns, high, used;
+    uint32_t cell;
+    enum { CELL_BEGAN, CELL_ENDED, LOOKED } what;
+} edge;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_mutex_t life; /* starting and stopping; taken first */
+    pthread_t thread;
+    bool running;
+    drupe_history *history;
+    _Atomic(bool) stopping, forked, on;
+    _Atomic(uint64_t) viewed_ns;
+} recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .life = PTHREAD_MUTEX_INITIALIZER};
+
+/* Held for a moment only, whatever else goes on. */
+static pthread_mutex_t edge_lock = PTHREAD_MUTEX_INITIALIZER;
+static edge edges[EDGES];
+static uint64_t edges_put, edges_read;
+
+/* --- Cells ---------------------------------------------------------------------------------------------- */
+
+static void put_edge(uint32_t cell, int what)
+{
+    pthread_mutex_lock(&edge_lock);
+    edge *fresh = &edges[edges_put++ % EDGES];
+    fresh->ns = drupe_now_ns();
+    fresh->high = drupe_memory_high(true, &fresh->used);
+    fresh->cell = cell;
+    fresh->what = what;
+    if (edges_put - edges_read > EDGES) edges_read = edges_put - EDGES;
+    pthread_mutex_unlock(&edge_lock);
+}
+
+static void tell_edge(uint32_t cell, int what)
+{
+    if (!atomic_load(&recorder.on) || atomic_load(&recorder.forked)) return;
+    put_edge(cell, what);
+    drupe_trace_wake();
+}
+
+void drupe_view_cell_began(uint32_t number)
+{
+    tell_edge(number, CELL_BEGAN);
+}
+
+void drupe_view_cell_ended(uint32_t number)
+{
+    tell_edge(number, CELL_ENDED);
+}
+
+static bool next_edge(edge *next)
+{
+    pthread_mutex_lock(&edge_lock);
+    bool more = edges_read < edges_put;
+    if (more) *next = edges[edges_read++ % EDGES];
+    pthread_mutex_unlock(&edge_lock);
+    return more;
+}
+
+static void read_edges(drupe_history *history)
+{
+    edge next;
+    put_edge(0, LOOKED);
+    while (next_edge(&next)) {
+        drupe_account_memory(history, next.high);
+        if (next.what == LOOKED) continue;
+        if (next.what == CELL_BEGAN)
+            drupe_account_began(history, next.cell, next.ns, next.used);
+        else
+            drupe_account_finished(history, next.cell, next.ns, next.used);
+        drupe_samples_take(history, drupe_now_ns(), next.cell, true);
+        history->serial++;
+    }
+}
+
+/* --- The thread ----------------------------------------------------------------------------------------- */
+
+static void read_all(drupe_history *history)
+{
+    uint64_t now = drupe_now_ns();
+    drupe_history_read(history, now);
+    read_edges(history);
+    drupe_samples_take(history, now, history->reading_cell, false);
+}
+
+static bool watched(uint64_t now)
+{
+    uint64_t viewed = atomic_load(&recorder.viewed_ns);
+    return viewed && now - viewed < LIVE_NS;
+}
+
+/* A round. Returns how long to sleep, and until which submission. */
+static uint64_t work(uint64_t *until)
+{
+    pthread_mutex_lock(&recorder.lock);
+    drupe_history *history = recorder.history;
+    uint64_t before = history->after;
+    bool unfinished = history->nnotes > 0;
+    pthread_mutex_unlock(&recorder.lock);
+    /* Takes the queues' locks, so not under ours: who holds one of them may be telling us of a cell. */
+    if (unfinished) drupe_trace_look();
+    pthread_mutex_lock(&recorder.lock);
+    read_all(history);
+    bool quiet = history->after == before && history->nnotes == 0 && history->nholes == 0;
+    uint64_t after = history->after;
+    pthread_mutex_unlock(&recorder.lock);
+    *until = quiet ? after + 1 : after + WAKE_EVERY;
+    if (quiet) return DRUPE_FOREVER;
+    return watched(drupe_now_ns()) ? LOOK_LIVE_NS : LOOK_NS;
+}
+
+static void *recorder_main(void *unused)
+{
+    (void)unused;
+    prctl(PR_SET_TIMERSLACK, 1000000ul);
+    while (!atomic_load(&recorder.stopping)) {
+        uint64_t until, span = work(&until);
+        if (!atomic_load(&recorder.stopping)) drupe_trace_await(until, span);
+    }
+    return NULL;
+}
+
+/* --- Life ----------------------------------------------------------------------------------------------- */
+
+static void on_fork_child(void)
+{
+    atomic_store(&recorder.forked, true);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, on_fork_child);
+}
+
+static drupe_status check_process(void)
+{
+    if (!atomic_load(&recorder.forked)) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_UNAVAILABLE,
+                           "This process was forked from one that records what its devices do, and has no "
+                           "records of its own. Start worker processes with the 'spawn' method instead.");
+}
+
+static drupe_status start_locked(void)
+{
+    if (recorder.running) return DRUPE_OK;
+    recorder.history = drupe_history_new();
+    if (!recorder.history) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to record what devices do.");
+    atomic_store(&recorder.stopping, false);
+    drupe_status status = drupe_thread_start(&recorder.thread, recorder_main, NULL, "drupe-recorder");
+    if (status != DRUPE_OK) {
+        drupe_history_free(recorder.history);
+        recorder.history = NULL;
+        return status;
+    }
+    recorder.running = true;
+    atomic_store(&recorder.on, true);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_view_start(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    DRUPE_TRY(check_process());
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&recorder.life);
+    pthread_mutex_lock(&recorder.lock);
+    drupe_status status = start_locked();
+    pthread_mutex_unlock(&recorder.lock);
+    pthread_mutex_unlock(&recorder.life);
+    return status;
+}
+
+static void stop(void)
+{
+    pthread_mutex_lock(&recorder.lock);
+    bool running = recorder.running;
+    recorder.running = false;
+    atomic_store(&recorder.on, false);
+    atomic_store(&recorder.stopping, true);
+    pthread_mutex_unlock(&recorder.lock);
+    if (!running) return;
+    drupe_trace_wake();
+    pthread_join(recorder.thread, NULL);
+    drupe_history_free(recorder.history);
+    recorder.history = NULL;
+}
+
+void drupe_view_stop(void)
+{
+    if (atomic_load(&recorder.forked)) return;
+    pthread_mutex_lock(&recorder.life);
+    stop();
+    pthread_mutex_unlock(&recorder.life);
+}
+
+drupe_status drupe_view_take(const drupe_view_wish *wish, drupe_view **view)
+{
+    static const drupe_view_wish everything;
+    *view = NULL;
+    DRUPE_TRY(check_process());
+    uint64_t viewed = atomic_exchange(&recorder.viewed_ns, drupe_now_ns());
+    pthread_mutex_lock(&recorder.lock);
+    drupe_status status = DRUPE_E_UNSUPPORTED;
+    if (recorder.running) {
+        read_all(recorder.history);
+        status = drupe_view_make(recorder.history, wish ? wish : &everything, drupe_now_ns(), view);
+    } else {
+        drupe_error_set(DRUPE_E_UNSUPPORTED,
+                        "Nothing records what the devices do: start the recorder first.");
+    }
+    pthread_mutex_unlock(&recorder.lock);
+    /* It may sleep long. */
+    if (drupe_now_ns() - viewed > LIVE_NS) drupe_trace_wake();
+    return status;
+}

@@ -1,0 +1,183 @@
+/* What the files of this room share: the recorder's memory of what the devices did.
+ *
+ * A reading tour: recorder.c (the thread, and who may touch the history when) -> history.c (records become
+ * notes, notes become spans when their work is over) -> spans.c (the store, which merges when it is full),
+ * account.c (sums of cells, busy devices), stretch.c (unions of times), samples.c (memory) -> take.c (a view
+ * is a copy of all that) -> json.c, chrome.c, and the frames for people.
+ *
+ * Threads: a history belongs to whoever holds the recorder's lock; nothing else here takes one. */
+#ifndef DRUPE_VIEW_ROOM_H
+#define DRUPE_VIEW_ROOM_H
+
+#include "base/base.h"
+#include "drupe/view.h"
+
+#define DRUPE_QUEUES_MOST  64u
+#define DRUPE_LANES_MOST   (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
+#define DRUPE_BATCH        256u
+#define DRUPE_DEVICES_MOST 32u
+#define DRUPE_NOTES_MOST   (DRUPE_TRACE_RECORDS + 4096u)
+#define DRUPE_HOLES_MOST   1024u
+
+/* --- stretch.c: the union of stretches of time ---------------------------------------------------------- */
+
+#define DRUPE_STRETCHES 48u
+
+typedef struct drupe_stretch {
+    uint64_t from, to;
+} drupe_stretch;
+
+/* The latest stretches, disjoint and in order, and the sum of those before them. Exact as long as nothing
+ * arrives later than DRUPE_STRETCHES gaps after its time. Zeroed = empty. */
+typedef struct drupe_union {
+    uint64_t settled_ns;
+    uint64_t settled_to; /* the end of the last one that is summed up */
+    uint32_t count;
+    drupe_stretch list[DRUPE_STRETCHES];
+} drupe_union;
+
+/* True when a stretch left the list for the sum: it goes into `*settled`. */
+bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled);
+uint64_t drupe_union_sum(const drupe_union *all);
+
+/* How much of the last second a device was busy: a union, and what left it by sixteenths of a second. */
+#define DRUPE_LOAD_SLOTS   18u
+#define DRUPE_LOAD_SLOT_NS UINT64_C(62500000)
+#define DRUPE_LOAD_NS      (16 * DRUPE_LOAD_SLOT_NS)
+
+typedef struct drupe_load {
+    drupe_union all;
+    uint64_t slots[DRUPE_LOAD_SLOTS], slot_at[DRUPE_LOAD_SLOTS]; /* ns; the number of the slot */
+} drupe_load;
+
+void drupe_load_add(drupe_load *load, uint64_t from, uint64_t to);
+/* 0 to 1. */
+double drupe_load_share(const drupe_load *load, uint64_t now);
+
+/* --- The history ---------------------------------------------------------------------------------------- */
+
+/* A span in the store, or, while its work is not over, a note of it. */
+typedef struct drupe_note {
+    drupe_view_span span; /* `lane`: see drupe_line */
+    uint64_t submitted_ns;
+    uint64_t longest_ns; /* whose label it has */
+    uint64_t changed;    /* history.serial then */
+    uint64_t last;       /* id of the last */
+    uint32_t queue;      /* index */
+    uint32_t group;      /* while ends are worked out: how many of its queue share this one's end from here */
+    int8_t kind;         /* drupe_view_class, -1: no work, such as a barrier */
+    bool over, gone;     /* its record is gone from the ring */
+    bool mute;           /* it did not run */
+} drupe_note;
+
+/* A queue. Its lanes are the three numbers from three times its index on. */
+typedef struct drupe_line {
+    uint32_t number; /* 0: this place is free */
+    uint32_t device; /* index */
+    bool ordered;
+    bool used[DRUPE_VIEW_CLASS_COUNT]; /* lanes that something was seen of */
+    uint32_t waiting[DRUPE_VIEW_CLASS_COUNT];
+    uint32_t last[DRUPE_VIEW_CLASS_COUNT]; /* of the lane's spans in the store, plus one; 0: none */
+    uint32_t notes;                        /* that are not over, barriers too */
+    uint64_t over_ns;                      /* the latest end */
+    uint64_t seen;                         /* id of the latest submission */
+    /* While ends are worked out: */
+    uint64_t proof_ns, group_ns;
+    uint32_t group;
+} drupe_line;
+
+typedef struct drupe_unit {
+    char filter[32];
+    char root[32]; /* the same without the steps into a part */
+    drupe_load load;
+} drupe_unit;
+
+typedef struct drupe_purse {
+    char filter[64];
+    drupe_view_sample *samples; /* DRUPE_VIEW_SAMPLES */
+    size_t count;
+} drupe_purse;
+
+typedef struct drupe_ledger {
+    drupe_view_cell cell;
+    drupe_union busy;
+} drupe_ledger;
+
+typedef struct drupe_history {
+    uint64_t serial;  /* raised with every change */
+    uint64_t cleared; /* the serial of the last merge: what was told of spans before is out of date */
+    uint64_t after;   /* the last record read */
+    uint64_t grain;   /* ns: spans are merged up to this length */
+    uint32_t last_cell;
+    uint32_t reading_cell; /* of the record that was read last */
+    drupe_line *line;      /* found last */
+    drupe_note *spans;     /* DRUPE_VIEW_SPANS */
+    size_t nspans;
+    drupe_note *notes; /* DRUPE_NOTES_MOST; by id */
+    size_t nnotes;
+    uint64_t holes[DRUPE_HOLES_MOST]; /* numbers without a record, yet */
+    uint64_t hole_ns[DRUPE_HOLES_MOST];
+    size_t nholes;
+    drupe_trace_record batch[DRUPE_BATCH];
+    drupe_line lines[DRUPE_QUEUES_MOST];
+    drupe_unit units[DRUPE_DEVICES_MOST];
+    size_t nunits;
+    drupe_purse purses[DRUPE_DEVICES_MOST];
+    size_t npurses;
+    drupe_ledger cells[DRUPE_VIEW_CELLS]; /* by number */
+    size_t ncells;
+} drupe_history;
+
+/* NULL: no memory. */
+drupe_history *drupe_history_new(void);
+void drupe_history_free(drupe_history *history);
+/* Read all that the ring holds and work out what is over. */
+void drupe_history_read(drupe_history *history, uint64_t now);
+/* One more record, with an id above all before; then, after some, what of it is over. */
+void drupe_history_add(drupe_history *history, const drupe_trace_record *record);
+void drupe_history_settle(drupe_history *history);
+/* When the work of a note that is not over seems to have begun. */
+uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *note);
+/* lines.c: the queue's, made if need be. NULL: there are too many that have unfinished work. */
+drupe_line *drupe_line_of(drupe_history *history, const drupe_trace_record *record);
+static inline const drupe_line *drupe_line_of_lane(const drupe_history *history, uint32_t lane)
+{
+    return &history->lines[lane / DRUPE_VIEW_CLASS_COUNT];
+}
+
+/* spans.c: put finished work into the store. */
+void drupe_spans_put(drupe_history *history, const drupe_note *note);
+/* Append to `list`, merging with its latest of the same lane, `*last` (index plus one), when both lie within
+ * `grain` ns. True when merged. */
+bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain);
+/* Merge neighbours of a list in which every lane stands in order, until at most `most` are left or nothing
+ * can be merged. Returns how many are left. `lasts`: of each lane, its last in the
+ * list, plus one. */
+size_t drupe_spans_shrink(drupe_note *list, size_t count, size_t most, uint32_t *lasts, uint64_t *grain);
+void drupe_spans_compact(drupe_history *history);
+/* Forget the spans of these queues, by index. */
+void drupe_spans_forget(drupe_history *history, const bool *queues);
+
+/* account.c */
+/* The cell's, made if need be; NULL: it is forgotten. */
+drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell);
+void drupe_account_submitted(drupe_history *history, const drupe_note *note);
+void drupe_account_ended(drupe_history *history, const drupe_note *note);
+void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count);
+void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
+void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
+/* The most that was in use since the last call belongs to every cell that runs. */
+void drupe_account_memory(drupe_history *history, uint64_t high);
+
+/* samples.c: note what is in use; `always`: also when that is what it was. */
+void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, bool always);
+
+/* take.c */
+drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish, uint64_t now,
+                             drupe_view **view) DRUPE_MUST_CHECK;
+
+/* text that JSON allows, quoted. */
+void drupe_json_string(drupe_text *text, const char *utf8);
+void drupe_json_number(drupe_text *text, uint64_t number);
+
+#endif

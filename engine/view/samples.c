@@ -1,0 +1,63 @@
+/* Memory in use, at the ends of cells and when it has changed. Of a device with too many samples every second
+ * one of the older half goes, the smaller of two, so that peaks stay. */
+#include "view/room.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTICEABLE 64u /* of what is in use: less of a change is none */
+
+static drupe_purse *purse_of(drupe_history *history, const char *filter)
+{
+    for (size_t i = 0; i < history->npurses; i++)
+        if (strcmp(history->purses[i].filter, filter) == 0) return &history->purses[i];
+    if (history->npurses == DRUPE_DEVICES_MOST) return NULL;
+    drupe_purse *fresh = &history->purses[history->npurses];
+    fresh->samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *fresh->samples);
+    if (!fresh->samples) return NULL;
+    memcpy(fresh->filter, filter, strnlen(filter, sizeof fresh->filter - 1));
+    fresh->count = 0;
+    history->npurses++;
+    return fresh;
+}
+
+static uint64_t sum(const drupe_view_sample *sample)
+{
+    return sample->used[0] + sample->used[1] + sample->used[2];
+}
+
+static void thin(drupe_purse *purse)
+{
+    size_t half = DRUPE_VIEW_SAMPLES / 2, kept = 0;
+    for (size_t i = 0; i < half; i += 2) {
+        size_t larger = sum(&purse->samples[i]) > sum(&purse->samples[i + 1]) ? i : i + 1;
+        purse->samples[kept++] = purse->samples[larger];
+    }
+    memmove(purse->samples + kept, purse->samples + half, (purse->count - half) * sizeof *purse->samples);
+    purse->count -= half - kept;
+}
+
+static bool changed(const drupe_view_sample *last, const drupe_view_sample *now)
+{
+    for (size_t kind = 0; kind < 3; kind++) {
+        uint64_t a = last->used[kind], b = now->used[kind], more = a > b ? a - b : b - a;
+        if (more > (a > b ? a : b) / NOTICEABLE) return true;
+    }
+    return last->reserved != now->reserved;
+}
+
+void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, bool always)
+{
+    drupe_device_figures figures[DRUPE_DEVICES_MOST];
+    size_t count = drupe_device_figures_of(figures, DRUPE_DEVICES_MOST);
+    for (size_t i = 0; i < count; i++) {
+        drupe_purse *purse = purse_of(history, figures[i].use.filter);
+        if (!purse) continue;
+        drupe_view_sample fresh = {.ns = now, .reserved = figures[i].use.reserved, .cell = cell};
+        memcpy(fresh.used, figures[i].kinds, sizeof fresh.used);
+        const drupe_view_sample *last = purse->count ? &purse->samples[purse->count - 1] : NULL;
+        if (last && !always && !changed(last, &fresh)) continue;
+        if (purse->count == DRUPE_VIEW_SAMPLES) thin(purse);
+        purse->samples[purse->count++] = fresh;
+        history->serial++;
+    }
+}

@@ -1,0 +1,344 @@
+/* A view: a copy of what is wanted of the history, in one piece of memory.
+ *
+ * Work that goes on is shown as spans without an end: one for what seems to run now on each lane, and one for
+ * each cell that has more waiting behind it. */
+#include "view/room.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What is gathered before the view is made; each array is malloc'ed. */
+typedef struct making {
+    drupe_view_lane *lanes;
+    uint32_t lane_of[DRUPE_LANES_MOST]; /* in the view, of the history's, plus one */
+    size_t nlanes;
+    drupe_note *spans; /* the history's lanes; in the view's order once sorted */
+    size_t nspans;
+    drupe_view_cell *cells;
+    size_t ncells;
+    drupe_view_device devices[DRUPE_DEVICES_MOST];
+    size_t sample_at[DRUPE_DEVICES_MOST]; /* of each device's first sample among all */
+    size_t ndevices, nsamples;
+    uint64_t now;
+} making;
+
+/* --- Lanes ---------------------------------------------------------------------------------------------- */
+
+static int by_place(const void *left, const void *right)
+{
+    const drupe_view_lane *a = left, *b = right;
+    int order = strcmp(a->device, b->device);
+    if (order == 0) order = (a->queue > b->queue) - (a->queue < b->queue);
+    return order ? order : (int)a->kind - (int)b->kind;
+}
+
+static drupe_status gather_lanes(const drupe_history *history, making *m)
+{
+    m->lanes = calloc(DRUPE_LANES_MOST, sizeof *m->lanes);
+    if (!m->lanes) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the devices.");
+    for (uint32_t i = 0; i < DRUPE_LANES_MOST; i++) {
+        const drupe_line *line = drupe_line_of_lane(history, i);
+        uint32_t kind = i % DRUPE_VIEW_CLASS_COUNT;
+        if (!line->number || !line->used[kind]) continue;
+        drupe_view_lane *lane = &m->lanes[m->nlanes++];
+        memcpy(lane->device, history->units[line->device].filter, sizeof lane->device);
+        lane->queue = line->number;
+        lane->kind = (drupe_view_class)kind;
+        lane->waiting = line->waiting[kind];
+    }
+    qsort(m->lanes, m->nlanes, sizeof *m->lanes, by_place);
+    for (uint32_t v = 0; v < m->nlanes; v++) {
+        for (uint32_t q = 0; q < DRUPE_QUEUES_MOST; q++) {
+            if (history->lines[q].number == m->lanes[v].queue)
+                m->lane_of[q * DRUPE_VIEW_CLASS_COUNT + (uint32_t)m->lanes[v].kind] = v + 1;
+        }
+    }
+    return DRUPE_OK;
+}
+
+/* --- Spans ---------------------------------------------------------------------------------------------- */
+
+static bool cell_wanted(const drupe_view_wish *wish, uint32_t cell)
+{
+    if (!wish->first_cell && !wish->last_cell) return true;
+    return cell >= wish->first_cell && cell <= (wish->last_cell ? wish->last_cell : UINT32_MAX);
+}
+
+static bool span_wanted(const drupe_view_wish *wish, const drupe_note *note, uint64_t after)
+{
+    const drupe_view_span *span = &note->span;
+    return cell_wanted(wish, span->cell) && (!span->end_ns || span->end_ns > wish->since_ns) &&
+           (!after || !span->end_ns || note->changed > after);
+}
+
+/* A note that is not over joins the last span without an end of its lane and cell, unless that runs. */
+static void add_open(const drupe_history *history, making *m, const drupe_note *note, uint32_t *lasts,
+                     bool *begun)
+{
+    uint32_t lane = note->span.lane;
+    bool ordered = drupe_line_of_lane(history, lane)->ordered, runs = !ordered || !begun[note->queue];
+    begun[note->queue] = true;
+    drupe_note open = *note;
+    open.span.start_ns = runs ? drupe_history_begin(history, note) : note->submitted_ns;
+    if (open.span.start_ns > m->now) open.span.start_ns = m->now;
+    if (runs) open.span.busy_ns = m->now - open.span.start_ns;
+    open.span.end_ns = 0;
+    if (!runs && lasts[lane] && drupe_spans_merge(&m->spans[lasts[lane] - 1], &open, UINT64_MAX)) return;
+    m->spans[m->nspans++] = open;
+    lasts[lane] = runs ? 0 : (uint32_t)m->nspans;
+}
+
+static void gather_open(const drupe_history *history, const drupe_view_wish *wish, making *m)
+{
+    uint32_t lasts[DRUPE_LANES_MOST] = {0};
+    bool begun[DRUPE_QUEUES_MOST] = {false};
+    for (size_t i = 0; i < history->nnotes; i++) {
+        const drupe_note *note = &history->notes[i];
+        if (note->kind >= 0 && cell_wanted(wish, note->span.cell)) add_open(history, m, note, lasts, begun);
+    }
+}
+
+/* By lane of the view; within one nearly by start already. */
+static drupe_status sort_spans(making *m)
+{
+    size_t starts[DRUPE_LANES_MOST + 1] = {0};
+    drupe_note *sorted = malloc((m->nspans + 1) * sizeof *sorted);
+    if (!sorted) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->nspans);
+    for (size_t i = 0; i < m->nspans; i++) starts[m->lane_of[m->spans[i].span.lane]]++;
+    for (size_t i = 1; i <= m->nlanes; i++) starts[i] += starts[i - 1];
+    for (size_t i = 0; i < m->nspans; i++) {
+        uint32_t lane = m->lane_of[m->spans[i].span.lane] - 1;
+        sorted[starts[lane]++] = m->spans[i];
+    }
+    free(m->spans);
+    m->spans = sorted;
+    for (size_t i = 1; i < m->nspans; i++) {
+        drupe_note moved = sorted[i];
+        size_t at = i;
+        for (; at > 0 && sorted[at - 1].span.lane == moved.span.lane &&
+               sorted[at - 1].span.start_ns > moved.span.start_ns;
+             at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = moved;
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status gather_spans(const drupe_history *history, const drupe_view_wish *wish, making *m)
+{
+    uint64_t after = wish->after >= history->cleared ? wish->after : 0;
+    uint32_t lasts[DRUPE_LANES_MOST];
+    uint64_t grain = history->grain;
+    m->spans = malloc((history->nspans + history->nnotes + 1) * sizeof *m->spans);
+    if (!m->spans)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", history->nspans);
+    for (size_t i = 0; i < history->nspans; i++)
+        if (span_wanted(wish, &history->spans[i], after)) m->spans[m->nspans++] = history->spans[i];
+    if (wish->spans && m->nspans > wish->spans)
+        m->nspans = drupe_spans_shrink(m->spans, m->nspans, wish->spans, lasts, &grain);
+    gather_open(history, wish, m);
+    return sort_spans(m);
+}
+
+/* --- Cells and devices ---------------------------------------------------------------------------------- */
+
+/* What runs counts up to now, in a copy. */
+static void add_running(const making *m, uint32_t number, drupe_view_cell *cell, drupe_union *busy)
+{
+    drupe_stretch settled;
+    for (size_t i = 0; i < m->nspans; i++) {
+        const drupe_note *note = &m->spans[i];
+        if (note->span.end_ns || !note->span.busy_ns || note->span.cell != number) continue;
+        cell->class_ns[note->kind] += note->span.busy_ns;
+        if (!cell->first_ns || note->span.start_ns < cell->first_ns) cell->first_ns = note->span.start_ns;
+        cell->last_ns = m->now;
+        (void)drupe_union_add(busy, note->span.start_ns, m->now, &settled);
+    }
+}
+
+static drupe_status gather_cells(const drupe_history *history, const drupe_view_wish *wish, making *m)
+{
+    m->cells = malloc((history->ncells + 1) * sizeof *m->cells);
+    if (!m->cells) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the cells.");
+    for (size_t i = 0; i < history->ncells; i++) {
+        const drupe_ledger *ledger = &history->cells[i];
+        if (!cell_wanted(wish, ledger->cell.number)) continue;
+        drupe_view_cell *cell = &m->cells[m->ncells++];
+        drupe_union busy = ledger->busy;
+        *cell = ledger->cell;
+        add_running(m, cell->number, cell, &busy);
+        cell->busy_ns = drupe_union_sum(&busy);
+    }
+    return DRUPE_OK;
+}
+
+static drupe_view_device *device_of(making *m, const char *root)
+{
+    for (size_t i = 0; i < m->ndevices; i++)
+        if (strcmp(m->devices[i].use.filter, root) == 0) return &m->devices[i];
+    if (m->ndevices == DRUPE_DEVICES_MOST) return NULL;
+    drupe_view_device *fresh = &m->devices[m->ndevices++];
+    memset(fresh, 0, sizeof *fresh);
+    memcpy(fresh->use.filter, root, strnlen(root, sizeof fresh->use.filter - 1));
+    memcpy(fresh->use.name, root, strnlen(root, sizeof fresh->use.name - 1));
+    fresh->use.backend = "";
+    return fresh;
+}
+
+/* Work of a device's parts is the device's, which is as busy as the busiest of them. */
+static void add_load(const drupe_history *history, const making *m, drupe_view_device *device)
+{
+    for (uint32_t i = 0; i < history->nunits; i++) {
+        if (strcmp(history->units[i].root, device->use.filter) != 0) continue;
+        drupe_load load = history->units[i].load;
+        for (size_t s = 0; s < m->nspans; s++) {
+            const drupe_note *note = &m->spans[s];
+            if (!note->span.end_ns && note->span.busy_ns && history->lines[note->queue].device == i)
+                drupe_load_add(&load, note->span.start_ns, m->now);
+        }
+        double share = drupe_load_share(&load, m->now);
+        if (share > device->busy) device->busy = share;
+        for (size_t l = 0; l < m->nlanes; l++)
+            if (strcmp(m->lanes[l].device, history->units[i].filter) == 0)
+                device->waiting += m->lanes[l].waiting;
+    }
+}
+
+static int by_filter(const void *left, const void *right)
+{
+    return strcmp(((const drupe_view_device *)left)->use.filter,
+                  ((const drupe_view_device *)right)->use.filter);
+}
+
+static void gather_devices(const drupe_history *history, making *m)
+{
+    drupe_device_figures figures[DRUPE_DEVICES_MOST];
+    size_t count = drupe_device_figures_of(figures, DRUPE_DEVICES_MOST);
+    for (size_t i = 0; i < count; i++) {
+        drupe_view_device *device = device_of(m, figures[i].use.filter);
+        device->use = figures[i].use;
+        memcpy(device->used, figures[i].kinds, sizeof device->used);
+        device->peak = figures[i].peak;
+        device->limit = figures[i].limit;
+        device->allocations = figures[i].allocations;
+        device->lost = figures[i].lost;
+    }
+    for (size_t i = 0; i < history->nunits; i++) (void)device_of(m, history->units[i].root);
+    qsort(m->devices, m->ndevices, sizeof *m->devices, by_filter);
+    for (size_t i = 0; i < m->ndevices; i++) add_load(history, m, &m->devices[i]);
+}
+
+/* --- Putting it together -------------------------------------------------------------------------------- */
+
+static const drupe_purse *purse_of(const drupe_history *history, const char *filter)
+{
+    for (size_t i = 0; i < history->npurses; i++)
+        if (strcmp(history->purses[i].filter, filter) == 0) return &history->purses[i];
+    return NULL;
+}
+
+static void count_samples(const drupe_history *history, uint64_t since, making *m)
+{
+    for (size_t i = 0; i < m->ndevices; i++) {
+        const drupe_purse *purse = purse_of(history, m->devices[i].use.filter);
+        size_t first = 0, count = purse ? purse->count : 0;
+        while (first < count && purse->samples[first].ns < since) first++;
+        m->devices[i].samples = purse ? purse->samples + first : NULL;
+        m->devices[i].nsamples = count - first;
+        m->nsamples += count - first;
+    }
+}
+
+static void *place(char **at, size_t size)
+{
+    void *result = *at;
+    *at += (size + 15) & ~(size_t)15;
+    return result;
+}
+
+static size_t room(size_t count, size_t size)
+{
+    return (count * size + 15) & ~(size_t)15;
+}
+
+static void fill(const making *m, drupe_view *view, char *at)
+{
+    drupe_view_lane *lanes = place(&at, m->nlanes * sizeof *lanes);
+    drupe_view_span *spans = place(&at, m->nspans * sizeof *spans);
+    drupe_view_cell *cells = place(&at, m->ncells * sizeof *cells);
+    drupe_view_device *devices = place(&at, m->ndevices * sizeof *devices);
+    drupe_view_sample *samples = place(&at, m->nsamples * sizeof *samples);
+    memcpy(lanes, m->lanes, m->nlanes * sizeof *lanes);
+    memcpy(cells, m->cells, m->ncells * sizeof *cells);
+    memcpy(devices, m->devices, m->ndevices * sizeof *devices);
+    for (size_t i = 0; i < m->nspans; i++) {
+        spans[i] = m->spans[i].span;
+        spans[i].lane = m->lane_of[spans[i].lane] - 1;
+        uint64_t end = spans[i].end_ns ? spans[i].end_ns : m->now;
+        if (!view->from_ns || spans[i].start_ns < view->from_ns) view->from_ns = spans[i].start_ns;
+        if (end > view->to_ns) view->to_ns = end;
+    }
+    for (size_t i = 0; i < m->ndevices; i++) {
+        if (devices[i].nsamples) memcpy(samples, devices[i].samples, devices[i].nsamples * sizeof *samples);
+        devices[i].samples = samples;
+        samples += devices[i].nsamples;
+    }
+    view->lanes = lanes;
+    view->spans = spans;
+    view->cells = cells;
+    view->devices = devices;
+    view->nlanes = m->nlanes;
+    view->nspans = m->nspans;
+    view->ncells = m->ncells;
+    view->ndevices = m->ndevices;
+}
+
+static drupe_status assemble(const drupe_history *history, const drupe_view_wish *wish, const making *m,
+                             drupe_view **view)
+{
+    size_t head = room(1, sizeof(drupe_view));
+    char *block =
+        calloc(1, head + room(m->nlanes, sizeof *m->lanes) + room(m->nspans, sizeof(drupe_view_span)) +
+                      room(m->ncells, sizeof *m->cells) + room(m->ndevices, sizeof *m->devices) +
+                      room(m->nsamples, sizeof(drupe_view_sample)) + 16);
+    if (!block) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->nspans);
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    drupe_view *fresh = (drupe_view *)(void *)block;
+    fresh->now_ns = m->now;
+    fresh->unix_ns = (uint64_t)real.tv_sec * UINT64_C(1000000000) + (uint64_t)real.tv_nsec;
+    fresh->latest = history->after;
+    fresh->serial = history->serial;
+    fresh->whole = wish->after == 0 || wish->after < history->cleared;
+    fill(m, fresh, block + head);
+    if (!fresh->to_ns) fresh->from_ns = fresh->to_ns = m->now;
+    *view = fresh;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish, uint64_t now,
+                             drupe_view **view)
+{
+    making *m = calloc(1, sizeof *m);
+    *view = NULL;
+    if (!m) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the devices.");
+    m->now = now;
+    drupe_status status = gather_lanes(history, m);
+    if (status == DRUPE_OK) status = gather_spans(history, wish, m);
+    if (status == DRUPE_OK) status = gather_cells(history, wish, m);
+    if (status == DRUPE_OK) {
+        gather_devices(history, m);
+        count_samples(history, wish->since_ns, m);
+        status = assemble(history, wish, m, view);
+    }
+    free(m->lanes);
+    free(m->spans);
+    free(m->cells);
+    free(m);
+    return status;
+}
+
+void drupe_view_release(drupe_view *view)
+{
+    free(view);
+}

@@ -1,0 +1,74 @@
+/* The recorder, views and frames. */
+#include "drupe/view.h"
+#include "walk.h"
+
+static drupe_status follow(struct walker *w)
+{
+    drupe_device_figures figures[8];
+    char place[96];
+    bool gone;
+    uint64_t used;
+    GO(walk_open_memory(w));
+    drupe_submission s = {.queue = w->queue, .label = "followed"};
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "x", 1, 4096, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    uint64_t latest = drupe_trace_latest();
+    drupe_trace_look();
+    bool right = drupe_trace_oldest(drupe_queue_number(w->queue)) == UINT64_MAX;
+    right = right && !drupe_trace_over(latest + 1, &gone) && gone;
+    drupe_trace_await(latest, DRUPE_FOREVER);
+    drupe_trace_wake();
+    drupe_trace_await(UINT64_MAX, DRUPE_FOREVER);
+    drupe_trace_place(0, 0, place, sizeof place);
+    right = right && drupe_device_figures_of(figures, COUNT(figures)) == 1 && figures[0].allocations == 2;
+    right = right && drupe_memory_high(false, &used) >= used && used > 0;
+    return right ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+static drupe_status take(struct walker *w, drupe_view **view)
+{
+    const drupe_view_wish wish = {.spans = 2};
+    GO(walk_open_memory(w));
+    GO(drupe_view_start());
+    drupe_view_cell_began(3);
+    drupe_submission s = {.queue = w->queue, .label = "seen"};
+    for (size_t i = 0; i < 4; i++)
+        GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "x", 1, 4096, NULL));
+    GO(drupe_queue_wait(w->queue, LONG));
+    drupe_view_cell_ended(3);
+    GO(drupe_view_take(&wish, view));
+    return (*view)->nspans > 0 && (*view)->ndevices == 1 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+/* Takes `text`. */
+static drupe_status whole(char *text, size_t size)
+{
+    bool right = strlen(text) == size && text[0] == '{' && text[size - 1] == '}';
+    free(text);
+    return right ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+static drupe_status draw(const drupe_view *view)
+{
+    char *text;
+    size_t size;
+    GO(drupe_frame_json(view, &text, &size));
+    GO(whole(text, size));
+    GO(drupe_frame_chrome(view, &text, &size));
+    GO(whole(text, size));
+    return drupe_view_colour(1) != drupe_view_colour(2) ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
+static drupe_status record(struct walker *w)
+{
+    drupe_view *view = NULL;
+    drupe_status status = take(w, &view);
+    if (status == DRUPE_OK) status = draw(view);
+    drupe_view_release(view);
+    drupe_view_stop();
+    if (status == DRUPE_OK) REFUSED(drupe_view_take(NULL, &view), DRUPE_E_UNSUPPORTED);
+    return status;
+}
+
+const walk_scene walk_view_scenes[] = {
+    {"follow", follow, false}, {"record", record, false}, {NULL, NULL, false}};
