@@ -43,7 +43,7 @@ static drupe_status take(struct walker *w, drupe_view **view)
 /* Takes `text`. */
 static drupe_status whole(char *text, size_t size)
 {
-    bool right = strlen(text) == size && text[0] == '{' && text[size - 1] == '}';
+    bool right = size > 0 && strlen(text) == size;
     free(text);
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
@@ -56,6 +56,13 @@ static drupe_status draw(const drupe_view *view)
     GO(whole(text, size));
     GO(drupe_frame_chrome(view, &text, &size));
     GO(whole(text, size));
+    for (drupe_frame_kind kind = DRUPE_FRAME_EVENTS; kind <= DRUPE_FRAME_FOOTER; kind++) {
+        const drupe_frame_style style = {.cell = 3};
+        GO(drupe_frame_text(view, kind, &style, &text, &size));
+        GO(whole(text, size));
+        GO(drupe_frame_html(view, kind, &style, &text, &size));
+        GO(whole(text, size));
+    }
     return drupe_view_colour(1) != drupe_view_colour(2) ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
