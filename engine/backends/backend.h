@@ -43,6 +43,9 @@ typedef struct drupe_submit {
         *waits; /* borrowed; events of this context, opened by this backend, maybe done by now */
     size_t nwaits;
     drupe_event *event; /* to be opened by this call; NULL if nobody will look */
+    /* Of a kernel whose arguments are pointers and values as declared, of at most eight bytes each: these
+     * bytes, those that are not there being 0; else NULL. */
+    const uint64_t *words;
 } drupe_submit;
 
 /* A fault of a thread that works for a backend; see "Faults" below. */

@@ -7,6 +7,15 @@
 
 /* --- Taking --------------------------------------------------------------------------------------------- */
 
+static void take_words(drupe_brief *brief, const drupe_work *work)
+{
+    for (uint32_t i = 0; i < brief->nargs; i++) {
+        brief->args[i].bits = work->words[i];
+        brief->args[i].size = (uint32_t)work->args[i].size;
+        brief->args[i].kind = (uint8_t)work->args[i].kind;
+    }
+}
+
 static void take_kernel(drupe_brief *brief, const drupe_work *work)
 {
     brief->kernel = work->kernel;
@@ -15,6 +24,10 @@ static void take_kernel(drupe_brief *brief, const drupe_work *work)
         brief->dims = (uint8_t)work->range->dims;
         memcpy(brief->global, work->range->global, sizeof brief->global);
         memcpy(brief->local, work->range->local, sizeof brief->local);
+    }
+    if (work->words) {
+        take_words(brief, work);
+        return;
     }
     for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
         const drupe_arg *arg = &work->args[i];

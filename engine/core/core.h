@@ -385,6 +385,12 @@ struct drupe_program {
     size_t args_size;
 };
 
+/* What an argument must be. */
+typedef struct drupe_form {
+    uint32_t kind; /* drupe_arg_kind */
+    uint32_t size; /* of a value in bytes, 0: any */
+} drupe_form;
+
 struct drupe_kernel {
     drupe_object object;
     drupe_program *program; /* retained */
@@ -393,6 +399,7 @@ struct drupe_kernel {
     uint32_t nargs;
     uint64_t group_size, local_size; /* most work-items of a group; local memory used by the kernel itself */
     drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
+    drupe_form *forms;               /* the same in short, for every launch */
     char *name;
 };
 
@@ -465,8 +472,9 @@ struct drupe_work {
     const drupe_range *range;
     const drupe_arg *args;
     size_t nargs;
-    void *dst;       /* or the memory that a hint is about */
-    const void *src; /* COPY: the source; FILL: the pattern */
+    const uint64_t *words; /* as in drupe_submit */
+    void *dst;             /* or the memory that a hint is about */
+    const void *src;       /* COPY: the source; FILL: the pattern */
     size_t bytes, pattern_size;
     bool to_host, from_host; /* COPY: that end is plain host memory */
     uint32_t advice;

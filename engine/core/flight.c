@@ -137,6 +137,7 @@ static drupe_status copy_kernel(drupe_flight *flight, const drupe_work *work)
         values += round16(arg_size(&args[i]));
     }
     flight->work_copy = copy;
+    flight->work.words = NULL;
     flight->work.range = (drupe_range *)(void *)copy;
     flight->work.args = args;
     return DRUPE_OK;

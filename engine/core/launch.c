@@ -120,7 +120,7 @@ static void account_launch(drupe_queue *queue, drupe_flight *flight)
 static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
                                 drupe_event **waits)
 {
-    drupe_submit submit = {.queue = queue, .waits = waits};
+    drupe_submit submit = {.queue = queue, .waits = waits, .words = work->words};
     submit.nwaits = native_waits(queue, flight, waits);
     flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
     if (flight->fallible) DRUPE_TRY(attach_event(queue, flight));

@@ -95,6 +95,16 @@ static void kernel_learn_args(drupe_kernel *kernel)
     }
 }
 
+static void kernel_learn_forms(drupe_kernel *kernel)
+{
+    if (kernel->args) kernel->forms = calloc(kernel->nargs, sizeof *kernel->forms);
+    for (uint32_t i = 0; kernel->forms && i < kernel->nargs; i++) {
+        const drupe_arg_info *info = &kernel->args[i];
+        size_t size = info->kind == DRUPE_ARG_VALUE ? drupe_args_element(info) : 0;
+        kernel->forms[i] = (drupe_form){(uint32_t)info->kind, (uint32_t)size};
+    }
+}
+
 static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
 {
     const drupe_backend *backend = kernel->object.backend;
@@ -111,6 +121,7 @@ static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
     if (backend->kernel_number(kernel, DRUPE_KERNEL_LOCAL_MEM_SIZE, &kernel->local_size))
         kernel->local_size = 0;
     kernel_learn_args(kernel);
+    kernel_learn_forms(kernel);
     return DRUPE_OK;
 }
 
@@ -156,6 +167,7 @@ void drupe_kernel_release(drupe_kernel *kernel)
     drupe_program *program = kernel->program;
     pthread_mutex_destroy(&kernel->lock);
     free(kernel->args);
+    free(kernel->forms);
     free(kernel->name);
     drupe_object_free(slot, kernel);
     drupe_program_release(program);

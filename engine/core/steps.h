@@ -167,6 +167,12 @@ void drupe_failure_refused(const drupe_submission *s, const char *label, const d
 /* drupe_memory_release() as the release function of a drupe_keep, by which memory is known among them. */
 void drupe_memory_unref(void *memory);
 
+/* usual.c: submit a launch with which nothing is wrong, and which has no `keeps`. False, and nothing has
+ * happened, when that takes more than a glance. */
+bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                        const drupe_arg *args, size_t nargs, drupe_event **event,
+                        drupe_status *status) DRUPE_MUST_CHECK;
+
 /* One end of a copy; memory NULL: host memory. */
 typedef struct drupe_place {
     void *pointer;

@@ -288,8 +288,11 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
 {
     if (event) *event = NULL;
     drupe_refs refs;
+    drupe_status status;
+    if (s && s->queue && kernel && args && drupe_submit_usual(s, kernel, range, args, nargs, event, &status))
+        return status;
     drupe_refs_init(&refs);
-    drupe_status status = begin(s, &refs);
+    status = begin(s, &refs);
     if (status == DRUPE_OK && (!kernel || (nargs && !args))) {
         status = drupe_error_set(DRUPE_E_INVALID, "The kernel or its arguments are missing.");
     }

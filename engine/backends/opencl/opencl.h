@@ -163,6 +163,7 @@ typedef struct drupe_cl_variant {
 } drupe_cl_variant;
 
 #define DRUPE_CL_VARIANTS 8
+#define DRUPE_CL_WORDS    12
 
 typedef struct drupe_cl_kernel {
     const drupe_cl_api *api;
@@ -176,6 +177,10 @@ typedef struct drupe_cl_kernel {
     uint64_t local_bytes;   /* declared inside the kernel */
     uint64_t private_bytes;
     bool launched;
+    /* What drupe_submit.words said when all arguments were set last; valid while `worded`. */
+    bool worded;
+    uint64_t words_freed; /* as drupe_cl_param.freed */
+    uint64_t words[DRUPE_CL_WORDS];
     drupe_range settled; /* the last range that was found good, dims 0 = none, and what became of it */
     size_t settled_local[3];
     bool settled_by_driver;
@@ -305,7 +310,8 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
 
 /* --- range.c -------------------------------------------------------------------------------------------- */
 
-/* Check a range against the kernel's and device's limits and settle its local size.
+/* Check a range against the kernel's and device's limits and settle its local size, which the kernel
+ * remembers.
  *
  * With local[0] == 0 the local size is chosen from powers of two that divide the global size, so that a
  * just-in-time compiler sees few different sizes: at most 256 work-items, halved until every compute unit has
@@ -313,6 +319,16 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
  * CPU such a range runs with local size 1: round the global size up and check the bound in the kernel. */
 drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
                                    bool *by_driver);
+/* Whether it is the one that was settled last. */
+static inline bool drupe_cl_range_again(const drupe_cl_kernel *kernel, const drupe_range *range)
+{
+    const drupe_range *last = &kernel->settled;
+    if (last->dims != range->dims) return false;
+    for (uint32_t d = 0; d < range->dims; d++) {
+        if (last->global[d] != range->global[d] || last->local[d] != range->local[d]) return false;
+    }
+    return true;
+}
 
 /* --- submit.c ------------------------------------------------------------------------------------------- */
 

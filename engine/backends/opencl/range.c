@@ -110,20 +110,11 @@ static drupe_status settle(const drupe_cl_kernel *kernel, const drupe_range *ran
     return check_groups(range, local);
 }
 
-static bool same(const drupe_range *a, const drupe_range *b)
-{
-    if (a->dims != b->dims) return false;
-    for (uint32_t d = 0; d < a->dims; d++) {
-        if (a->global[d] != b->global[d] || a->local[d] != b->local[d]) return false;
-    }
-    return true;
-}
-
 /* Most launches have the range of the one before, and the checks divide a lot. */
 drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
                                    bool *by_driver)
 {
-    if (!same(&kernel->settled, range)) {
+    if (!drupe_cl_range_again(kernel, range)) {
         kernel->settled.dims = 0;
         DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
         kernel->settled = *range;

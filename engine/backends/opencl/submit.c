@@ -26,13 +26,8 @@ typedef struct wait_list {
     cl_event own;         /* of the command, when only the queue wants one */
 } wait_list;
 
-static drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
+static drupe_status name_waits(const drupe_submit *s, wait_list *waits)
 {
-    waits->many = NULL;
-    waits->count = 0;
-    waits->list = NULL;
-    waits->own = NULL;
-    if (s->nwaits == 0) return DRUPE_OK;
     cl_event *out = waits->few;
     if (s->nwaits > FEW_WAITS) {
         out = waits->many = malloc(s->nwaits * sizeof(cl_event));
@@ -44,8 +39,17 @@ static drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
         if (drupe_event_queue(s->waits[i]) != s->queue) drupe_cl_mark_flush(&event->mark);
         out[waits->count++] = event->mark.id;
     }
-    if (waits->count) waits->list = out;
+    waits->list = out;
     return DRUPE_OK;
+}
+
+static inline drupe_status gather_waits(const drupe_submit *s, wait_list *waits)
+{
+    waits->many = NULL;
+    waits->count = 0;
+    waits->list = NULL;
+    waits->own = NULL;
+    return s->nwaits == 0 ? DRUPE_OK : name_waits(s, waits);
 }
 
 /* Where the command's event goes, or NULL for none. */
@@ -63,7 +67,7 @@ static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code,
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_event *event = s->event ? drupe_native(s->event) : NULL;
-    free(waits->many);
+    if (waits->many) free(waits->many);
     if (code != CL_SUCCESS) {
         if (event) event->mark.id = NULL;
         drupe_cl_queue_note(queue, NULL, NULL);
@@ -176,21 +180,66 @@ static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *conte
                            (unsigned long long)native->device->caps.local_bytes);
 }
 
-static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
-                             cl_kernel id, const drupe_range *range, const size_t *local, wait_list *waits)
+/* Whether the arguments are those that the native kernel has already. */
+static inline bool words_again(const drupe_submit *s, const drupe_cl_kernel *kernel, size_t nargs)
 {
-    /* The first launch may compile, on this thread with some devices. */
-    bool first = !kernel->launched;
-    drupe_threads *before = NULL; /* some drivers start their workers now */
-    if (first) drupe_signals_save();
-    if (first && queue->device->caps.cpu) before = drupe_core_adoption_begin();
-    cl_int code =
-        queue->api->EnqueueNDRangeKernel(queue->id, id, range->dims, range->offset, range->global, local,
-                                         waits->count, waits->list, event_slot(s, queue, waits));
+    if (!s->words || !kernel->worded || kernel->words_freed != drupe_cl_mem_freed()) return false;
+    for (size_t i = 0; i < nargs; i++) {
+        if (kernel->words[i] != s->words[i]) return false;
+    }
+    return true;
+}
+
+static drupe_status set_words(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_context *context,
+                              cl_kernel id, const drupe_arg *args, size_t nargs)
+{
+    drupe_cl_kernel *native = drupe_native(kernel);
+    native->worded = false;
+    DRUPE_TRY(set_args(kernel, context, id, args, nargs));
+    if (!s->words || id != native->id || nargs > DRUPE_CL_WORDS) return DRUPE_OK;
+    memcpy(native->words, s->words, nargs * sizeof *native->words);
+    native->words_freed = drupe_cl_mem_freed();
+    native->worded = true;
+    return DRUPE_OK;
+}
+
+static cl_int enqueue_kernel(const drupe_submit *s, drupe_cl_queue *queue, const drupe_cl_kernel *kernel,
+                             cl_kernel id, const drupe_range *range, wait_list *waits)
+{
+    return queue->api->EnqueueNDRangeKernel(queue->id, id, range->dims, range->offset, range->global,
+                                            kernel->settled_by_driver ? NULL : kernel->settled_local,
+                                            waits->count, waits->list, event_slot(s, queue, waits));
+}
+
+/* The first launch may compile, on this thread with some devices, and some drivers start their workers now.
+ */
+static cl_int enqueue_first(const drupe_submit *s, drupe_cl_queue *queue, drupe_cl_kernel *kernel,
+                            cl_kernel id, const drupe_range *range, wait_list *waits)
+{
+    drupe_threads *before = NULL;
+    drupe_signals_save();
+    if (queue->device->caps.cpu) before = drupe_core_adoption_begin();
+    cl_int code = enqueue_kernel(s, queue, kernel, id, range, waits);
     if (before) drupe_core_adoption_end(before, queue->device->platform);
-    if (first) drupe_signals_restore();
+    drupe_signals_restore();
     kernel->launched = true;
     return code;
+}
+
+/* An unusual launch, up to the choice of the native kernel and its arguments. */
+static drupe_status prepare(const drupe_submit *s, drupe_kernel *kernel, const drupe_cl_queue *queue,
+                            const drupe_range *range, const drupe_arg *args, size_t nargs, cl_kernel *id)
+{
+    drupe_cl_kernel *native = drupe_native(kernel);
+    size_t local[3];
+    bool by_driver;
+    if (nargs != native->nargs) {
+        return drupe_error_set(DRUPE_E_INVALID, "The kernel \"%s\" takes %u arguments, not %zu.",
+                               drupe_kernel_name(kernel), native->nargs, nargs);
+    }
+    DRUPE_TRY(drupe_cl_range_settle(native, range, local, &by_driver));
+    DRUPE_TRY(drupe_cl_kernel_pick(kernel, queue->context->tier, args, nargs, id));
+    return set_words(s, kernel, queue->context, *id, args, nargs);
 }
 
 drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
@@ -198,21 +247,16 @@ drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel,
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_kernel *native = drupe_native(kernel);
-    size_t local[3];
-    bool by_driver, empty = false;
+    bool empty = false;
     for (uint32_t d = 0; d < range->dims; d++) empty = empty || range->global[d] == 0;
     if (empty) return drupe_cl_submit_barrier(s);
-    if (nargs != native->nargs) {
-        return drupe_error_set(DRUPE_E_INVALID, "The kernel \"%s\" takes %u arguments, not %zu.",
-                               drupe_kernel_name(kernel), native->nargs, nargs);
-    }
-    DRUPE_TRY(drupe_cl_range_settle(native, range, local, &by_driver));
-    cl_kernel id;
-    DRUPE_TRY(drupe_cl_kernel_pick(kernel, queue->context->tier, args, nargs, &id));
-    DRUPE_TRY(set_args(kernel, queue->context, id, args, nargs));
+    cl_kernel id = native->id;
+    if (nargs != native->nargs || !drupe_cl_range_again(native, range) || !words_again(s, native, nargs))
+        DRUPE_TRY(prepare(s, kernel, queue, range, args, nargs, &id));
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
-    cl_int code = enqueue_kernel(s, queue, native, id, range, by_driver ? NULL : local, &waits);
+    cl_int code = native->launched ? enqueue_kernel(s, queue, native, id, range, &waits)
+                                   : enqueue_first(s, queue, native, id, range, &waits);
     return finish(s, &waits, code, "a kernel");
 }
 
