@@ -132,6 +132,8 @@ void jk_server_wake(jk_server *server);
 
 /* Append one line to the kernel's log (DRUPE_LOG). Any thread. */
 void jk_server_note(const char *text);
+/* What arrives on descriptor 1 from now on belongs to `owner` (borrowed; NULL: the running cell). */
+void jk_server_give_text(jk_server *server, jk_parent *owner);
 
 /* Start a thread with every signal blocked but those of a fault. Any thread. Returns 0 or -1. */
 int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);

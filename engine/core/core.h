@@ -123,6 +123,9 @@ void *drupe_core_cell_share(void *cell); /* another reference, or NULL when the 
 void drupe_core_note(const char *format, ...) DRUPE_PRINTF(1, 2);
 /* Whether the observer has shown this failure. */
 bool drupe_core_failed(const drupe_failure *failure);
+/* Whether the observer wants to know whose work prints; and what it is told. */
+bool drupe_core_prints(void);
+void drupe_core_printing(void *cell);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
@@ -380,6 +383,7 @@ struct drupe_program {
     drupe_context *context; /* retained */
     drupe_device *device;   /* retained */
     bool opened;
+    bool prints; /* its text calls printf() */
     char *names;
     void *args; /* of a binary: see args.c */
     size_t args_size;
@@ -396,6 +400,7 @@ struct drupe_kernel {
     drupe_program *program; /* retained */
     pthread_mutex_t lock;
     bool opened;
+    bool prints; /* the program's */
     uint32_t nargs;
     uint64_t group_size, local_size; /* most work-items of a group; local memory used by the kernel itself */
     drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */

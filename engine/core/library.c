@@ -274,6 +274,18 @@ void drupe_core_note(const char *format, ...)
     seen->log(line);
 }
 
+bool drupe_core_prints(void)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    return seen && seen->printing && seen->cell_share;
+}
+
+void drupe_core_printing(void *cell)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (seen && seen->printing) seen->printing(cell);
+}
+
 uint32_t drupe_core_cell_number(void *cell)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
@@ -369,6 +381,7 @@ size_t drupe_library_close(uint64_t timeout_ns)
         }
     }
     drupe_late_stop();
+    drupe_prints_stop();
     drupe_hold_stop();
     drupe_failures_clear();
     size_t leaks = 0;

@@ -29,6 +29,7 @@ drupe_status drupe_program_open(drupe_context *context, drupe_device *device, co
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->context = drupe_context_retain(context);
     fresh->device = drupe_device_retain(device);
+    fresh->prints = drupe_prints_source(source);
     char *messages = NULL;
     drupe_status status = drupe_program_build(fresh, source, &messages);
     if (log)
@@ -136,6 +137,7 @@ drupe_status drupe_kernel_open(drupe_program *program, const char *name, drupe_k
         drupe_object_new(slot, slot->backend, DRUPE_OBJECT_KERNEL, sizeof *fresh, slot->backend->size.kernel);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->program = drupe_program_retain(program);
+    fresh->prints = program->prints;
     pthread_mutex_init(&fresh->lock, NULL);
     drupe_status status = kernel_fill(fresh, name);
     if (status != DRUPE_OK) {

@@ -117,8 +117,8 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record);
 /* The record of a flight that failed, without its cell; `queue` and `flight` may be NULL. */
 void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, const drupe_queue *queue,
                             const drupe_flight *flight);
-/* A new cause from the thread's last error, which work without an event up to submission `number` caused: with
- * all that its suspects have in common. The queue's lock is held. */
+/* A new cause from the thread's last error, which work without an event up to submission `number` caused:
+ * with all that its suspects have in common. The queue's lock is held. */
 drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
 /* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
 void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
@@ -203,6 +203,18 @@ drupe_status drupe_pinned_copy(drupe_passage *passage, const drupe_ticket *ticke
                                size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
 /* Give up the context's pinned memory; nothing is in flight. */
 void drupe_pinned_close(drupe_context *context);
+
+/* --- prints.c ------------------------------------------------------------------------------------------- */
+
+/* Whether kernels of this text may print, as far as the text itself shows it. */
+bool drupe_prints_source(const drupe_source *source);
+/* An event that such work has to wait for, so that the text of what is before it on its queue goes to another
+ * cell; retained, or NULL. */
+drupe_event *drupe_prints_gate(const drupe_queue *queue);
+/* Work of such a program was submitted by this thread; borrowed. */
+void drupe_prints_begin(drupe_event *event);
+/* End the thread; the work is over, or nobody waits for it any more. */
+void drupe_prints_stop(void);
 
 /* --- queue.c -------------------------------------------------------------------------------------------- */
 

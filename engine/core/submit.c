@@ -283,6 +283,35 @@ static bool range_empty(const drupe_range *range)
     return false;
 }
 
+static drupe_status finish_gated(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
+                                 drupe_event *gate, drupe_event **event)
+{
+    drupe_event **waits = calloc(s->nwaits + 1, sizeof(drupe_event *));
+    if (!waits) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for what a kernel waits for.");
+    if (s->nwaits) memcpy(waits, s->waits, s->nwaits * sizeof *waits);
+    waits[s->nwaits] = gate;
+    drupe_submission gated = *s;
+    gated.waits = waits;
+    gated.nwaits++;
+    drupe_status status = finish(&gated, refs, work, work->kernel->name, event);
+    free(waits);
+    return status;
+}
+
+/* Work of a kernel that prints has an event in any case. */
+static drupe_status finish_kernel(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
+                                  drupe_event **event)
+{
+    const char *name = work->kernel->name;
+    if (!work->kernel->prints) return finish(s, refs, work, name, event);
+    drupe_event *own = NULL, **told = event ? event : &own, *gate = drupe_prints_gate(s->queue);
+    drupe_status status = gate ? finish_gated(s, refs, work, gate, told) : finish(s, refs, work, name, told);
+    if (status == DRUPE_OK) drupe_prints_begin(*told);
+    drupe_event_release(gate);
+    drupe_event_release(own);
+    return status;
+}
+
 drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                                  const drupe_arg *args, size_t nargs, drupe_event **event)
 {
@@ -303,7 +332,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     drupe_work work = {
         .kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .args = args, .nargs = nargs};
     if (status == DRUPE_OK && range_empty(range)) work.kind = DRUPE_WORK_MARK;
-    if (status == DRUPE_OK) status = finish(s, &refs, &work, kernel->name, event);
+    if (status == DRUPE_OK) status = finish_kernel(s, &refs, &work, event);
     return end(s, kernel ? kernel->name : "kernel", &work, &refs, status);
 }
 

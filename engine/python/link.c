@@ -249,6 +249,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;
     if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_late;
+    if (DRUPE_LINK_HAS(link, text_cell)) observer.printing = link->text_cell;
     drupe_library_observe(&observer);
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
     if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);

@@ -127,6 +127,14 @@ size_t jk_link_usage(char *json, size_t size)
     return usage ? usage(json, size) : 0;
 }
 
+static void text_cell(void *cell)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return;
+    jk_server_give_text(server, cell);
+    jk_kernel_leave();
+}
+
 static void log_line(const char *line)
 {
     jk_server_note(line);
@@ -147,6 +155,7 @@ static drupe_link link_table = {
     .file_cell = jk_crash_cell_of_file,
     .cell_running = cell_running,
     .log = log_line,
+    .text_cell = text_cell,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)

@@ -313,6 +313,7 @@ typedef struct jk_stdio {
     pthread_mutex_t lock;
     atomic_bool active;
     jk_pipe pipes[2]; /* by jk_stream */
+    jk_parent *owner; /* retained: whose text on stdout's pipe is; NULL: the running cell's */
 } jk_stdio;
 
 int jk_stdio_open(jk_stdio *stdio);

@@ -125,7 +125,8 @@ static void pipe_drain(jk_server *server, jk_stream stream)
         captured->carried = text_unfinished(text, size);
         size -= captured->carried;
         memcpy(captured->carry, text + size, captured->carried);
-        jk_outbox_stream(server, NULL, stream, text, size);
+        jk_parent *owner = stream == JK_STDOUT ? server->stdio.owner : NULL;
+        jk_outbox_stream(server, owner, stream, text, size);
         if (got < CHUNK) return;
     }
 }
@@ -164,6 +165,19 @@ void jk_stdio_leave(jk_server *server, bool entered)
     if (entered) pthread_mutex_unlock(&server->stdio.lock);
 }
 
+void jk_server_give_text(jk_server *server, jk_parent *owner)
+{
+    jk_stdio *stdio = &server->stdio;
+    if (!atomic_load(&stdio->active)) return;
+    jk_stdio_flush(server);
+    pthread_mutex_lock(&stdio->lock);
+    if (atomic_load(&stdio->active)) jk_stdio_drain_locked(server);
+    jk_parent *old = stdio->owner;
+    stdio->owner = jk_parent_retain(owner);
+    pthread_mutex_unlock(&stdio->lock);
+    jk_parent_release(old);
+}
+
 void jk_stdio_restore(jk_server *server)
 {
     jk_stdio *stdio = &server->stdio;
@@ -180,6 +194,8 @@ void jk_stdio_restore(jk_server *server)
 
 void jk_stdio_clear(jk_stdio *stdio)
 {
+    jk_parent_release(stdio->owner);
+    stdio->owner = NULL;
     for (int i = 0; i < 2; i++) {
         if (stdio->pipes[i].read_end >= 0) close(stdio->pipes[i].read_end);
         stdio->pipes[i].read_end = -1;

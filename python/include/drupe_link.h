@@ -85,6 +85,9 @@ typedef struct drupe_link {
      * JSON object, to `*json` (allocated with malloc, *taken* by the kernel) and returns its size, or 0 with
      * `*json` an error text of the same ownership, or NULL. One may be registered; NULL removes it. */
     void (*set_answer)(size_t (*answer)(const char *command, const drupe_link_request *request, char **json));
+    /* Text that arrives on descriptor 1 of the process from now on belongs to `cell` (borrowed; NULL: to the
+     * cell that runs, as at first). What has arrived so far goes to whom it belonged. */
+    void (*text_cell)(void *cell);
 } drupe_link;
 
 #endif

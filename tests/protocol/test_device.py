@@ -146,6 +146,42 @@ def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
     assert not any("drupe/kernel" in line for line in shown["traceback"])
 
 
+PRINTING = r'''
+import drupe, time
+program = drupe.Program("""
+    kernel void talk(global float *out, const int rounds, const int who)
+    {
+        float x = 1;
+        for (int i = 0; i < rounds; i++) x = x * 1.000001f + 0.5f;
+        out[0] = x;
+        printf("kernel %d speaks\\n", who);
+    }
+""", device="opencl:cpu")
+out = drupe.memory.MemoryUSMDevice(256, device=program.device)
+program.talk(out, 1, 0, global_size=1).wait()
+'''
+
+
+def test_what_a_kernel_prints_arrives_in_the_cell_that_launched_it(opencl):
+    first = opencl.run(PRINTING, timeout=60)
+    assert first.status == "ok" and first.text() == "kernel 0 speaks\n"
+    launch = "gate = drupe._engine._event_open('gate')\n" + "".join(
+        f"last = program.talk(out, 1000, {n}, global_size=1, wait_for=[gate])\n" for n in (1, 2))
+    cells = [opencl.run(launch), opencl.run("last = program.talk(out, 1000, 3, global_size=1)")]
+    waiting = opencl.run("print('this cell')\ngate._finish()\nlast.wait()\nprint('waited')")
+    assert waiting.status == "ok"
+
+    def spoken(run):
+        return "".join(message["content"]["text"] for message in opencl.of_parent(run.id)
+                       if message["msg_type"] == "stream")
+
+    support.wait_until(lambda: opencl.poll() or "3 speaks" in spoken(cells[1]), what="the last kernel's text")
+    assert spoken(cells[0]) == "kernel 1 speaks\nkernel 2 speaks\n"
+    assert spoken(cells[1]) == "kernel 3 speaks\n" and spoken(waiting) == "this cell\nwaited\n"
+    # Soon the descriptor is the running cell's again.
+    support.wait_until(lambda: opencl.run("import os; os.write(1, b'raw\\n'); 1").text() == "raw\n", what="raw text")
+
+
 def test_an_asynchronous_failure_of_a_driver(spec_folder):
     """A kernel that fails when it lands, by the layer `fault`: what it was called with is told."""
     environment = {"DRUPE_LAYERS": "fault", "DRUPE_FAULT": "event:1+=late"}

@@ -174,6 +174,9 @@ typedef struct drupe_observer {
      * a cell; both references may be released on any thread then. */
     bool (*failed)(const struct drupe_failure *failure);
     void *(*cell_share)(void *cell);
+    /* Work that may print was submitted for this cell (borrowed; NULL: none is left) and is not over: what a
+     * driver writes to descriptor 1 from now on is its. Any thread; a lock is held. Needs cell_share(). */
+    void (*printing)(void *cell);
     /* A line about what the engine does (libraries opened, failures), for a log. Any thread; locks are held.
      */
     void (*log)(const char *line);

@@ -1,4 +1,5 @@
 /* SPIR-V modules: what is let through to a driver, and the constants in them. */
+#include "core/core.h"
 #include "drupe/program.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,6 +161,36 @@ static void constants_are_listed(void **state)
 }
 
 /* A module made by a compiler, where the build has found one. */
+static bool module_prints(const uint32_t *words, size_t count)
+{
+    const drupe_source source = {.language = DRUPE_LANG_SPIRV, .bytes = words, .size = 4 * count};
+    return drupe_prints_source(&source);
+}
+
+static void what_prints(void **state)
+{
+    (void)state;
+    uint32_t words[WORDS + 6];
+    assert_false(module_prints(constants, WORDS));
+    memcpy(words, constants, sizeof constants);
+    uint32_t call[] = {6u << 16 | 12, 1, 2, 3, 184, 4};
+    memcpy(words + WORDS, call, sizeof call);
+    assert_true(module_prints(words, WORDS + 6));
+    assert_false(module_prints(words, WORDS + 4)); /* cut */
+    words[WORDS + 4] = 183;
+    assert_false(module_prints(words, WORDS + 6));
+    words[5] &= 0xffff; /* an instruction without a length */
+    assert_false(module_prints(words, WORDS + 6));
+    assert_false(module_prints(words, 0));
+    const char *text = "kernel void f() { printf(0); }";
+    drupe_source source = {.language = DRUPE_LANG_OPENCL_C, .bytes = text, .size = strlen(text)};
+    assert_true(drupe_prints_source(&source));
+    source.size = 20;
+    assert_false(drupe_prints_source(&source));
+    source = (drupe_source){.language = DRUPE_LANG_BUILTIN};
+    assert_false(drupe_prints_source(&source));
+}
+
 static void compiled_module(void **state)
 {
     (void)state;
@@ -184,6 +215,7 @@ int main(void)
         cmocka_unit_test(whole_module),         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(faults_are_named),     cmocka_unit_test(damage),
         cmocka_unit_test(constants_are_listed), cmocka_unit_test(compiled_module),
+        cmocka_unit_test(what_prints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
