@@ -16,14 +16,14 @@ class Console:
 
     test_mode = True
 
-    def __init__(self, data_folder, *arguments, kernel=("--kernel", "drupe")):
+    def __init__(self, data_folder, *arguments, kernel=("--kernel", "drupe"), columns=200):
         paths = [str(data_folder), os.environ.get("JUPYTER_PATH", "")]
         environment = {**os.environ, "JUPYTER_PATH": os.pathsep.join(paths), "PROMPT_TOOLKIT_NO_CPR": "1",
                        "PAGER": "cat", "TERM": "xterm"}
         if self.test_mode:
             environment["JUPYTER_CONSOLE_TEST"] = "1"
         self.terminal = pexpect.spawn(sys.executable, ["-m", "jupyter_console", *kernel, *arguments], env=environment,
-                                      timeout=TIMEOUT, encoding="utf-8", dimensions=(50, 200))
+                                      timeout=TIMEOUT, encoding="utf-8", dimensions=(50, columns))
         self.banner = self.prompt()
 
     def expect(self, pattern):
@@ -117,6 +117,24 @@ def test_pages(console):
     console.run("import json")
     assert "def dumps(" in console.run("json.dumps??")
     assert "Available line magics" in console.run("%lsmagic")
+
+
+def test_magics(data_folder):
+    """The text form of every magic that needs no driver, in a terminal of 80 columns."""
+    console = Console(data_folder, columns=80)
+    try:
+        console.run("import drupe.array as da; x = da.ones(8, device='host')")
+        assert re.search(r"^host:cpu:0", console.run("%devices host:0"), re.MULTILINE)
+        assert "host:cpu:0" in console.run("%device host")
+        assert "2 runs of 3 loops" in console.run("%devtime -n 3 -r 2 x + 1")
+        assert re.search(r"^queue +device +order +depth", console.run("%queue"), re.MULTILINE)
+        assert "no failures" in console.run("%deverrors")
+        assert "UsageError: %queue" in console.run("%queue --bad")
+        assert "Drupe.profile" in console.run("%config Drupe")
+        assert "Examples:" in console.run("%devtime -h")
+        assert "Examples:" in console.run("%%opencl?")
+    finally:
+        console.close()
 
 
 def test_exit(console):

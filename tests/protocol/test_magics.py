@@ -1,10 +1,13 @@
 """The magics of Drupe, as front-ends see them."""
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 import support
+
+from drupe import magics
 
 
 def shown(run):
@@ -356,3 +359,33 @@ print("done")
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert result.stdout.rstrip().endswith("done") and "host:cpu:0" in result.stdout, result.stdout + result.stderr
+
+
+# --- Every magic, as text and as HTML ---------------------------------------------------------------------------------
+
+EVERY = ("%devices -v", "%device", "%queue", "%deverrors", "%devtime -n 2 -r 2 drupe.array.ones(3, device='host')",
+         *("%%%s -h" % name for name in ("devices", "device", "queue", "deverrors", "devtime")),
+         *("%%%%%s -h\n" % name for name in ("opencl", "cl_kernel", "device", "devtime")))
+
+
+@pytest.mark.parametrize("code", EVERY)
+def test_text_fits_a_terminal_and_html_passes_sanitizers(kernel, code):
+    kernel.run("import drupe.array")
+    data = shown(kernel.run(code))
+    assert max(map(len, data["text/plain"].splitlines())) <= (82 if "%devtime -n" in code else 80), data["text/plain"]
+    html = data.get("text/html", "")
+    assert not re.search(r"<(svg|style|script)|var\(|hsl\(|gradient|javascript:|\son\w+=", html), html
+    assert html.count("<div") == html.count("</div>") and html.count("<td") == html.count("</td>")
+
+
+@pytest.mark.parametrize("name", [name for name, (kinds, _) in sorted(magics.NAMES.items())])
+def test_every_magic_has_help_with_two_examples(kernel, name):
+    sign = "%" if "line" in magics.NAMES[name][0].split() else "%%"
+    code = sign + name
+    reply = kernel.ask("inspect_request", {"code": code, "cursor_pos": len(code), "detail_level": 0})
+    text, html = reply["data"]["text/plain"], reply["data"]["text/html"]
+    assert re.sub(r"\x1b\[[0-9;]*m", "", text).startswith("Docstring:\n" + code) and "-h, --help" in text
+    assert len(re.findall(r"\n    %", text.partition("Examples:")[2])) == 2, text
+    assert html.count("<pre") >= 3 and "--help" in html
+    assert completions(kernel, code + " --hel") == [code + " --help"]
+    assert sign + name in completions(kernel, sign + name)

@@ -4,6 +4,8 @@ import re
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
+from drupe import magics
+
 from . import jsontext
 
 _TYPES_KEY = "_jupyter_types_experimental"
@@ -60,11 +62,14 @@ def inspect(shell, content):
     omitted = content.get("omit_sections")
     omitted = [one for one in omitted if isinstance(one, str)] if isinstance(omitted, (list, tuple)) else ()
     reply = {"status": "ok", "found": False, "data": {}, "metadata": {}}
+    name = token_at_cursor(code, position)
     try:
-        data = shell.object_inspect_mime(token_at_cursor(code, position), detail_level=detail, omit_sections=omitted)
+        data = shell.object_inspect_mime(name, detail_level=detail, omit_sections=omitted)
     except KeyError:
         return reply
-    if "text/html" in data:
+    if name.lstrip("%") in magics.NAMES and not detail and shell._object_find(name).ismagic:
+        data["text/html"] = magics.help_html(shell, name.lstrip("%")) or data["text/html"]
+    elif "text/html" in data:
         data["text/html"] = _fitting(data["text/html"])
     reply.update(found=True, data=data)
     return reply

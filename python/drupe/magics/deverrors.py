@@ -66,7 +66,7 @@ class Failures(Result):
     def _what(self, one):
         where = " on %s%s" % (one["device"], ", queue %d" % one["queue"] if one["queue"] else "") if one["device"] else ""
         more = one["dependents"]
-        behind = "; %d submission%s behind it did not run" % (more, "" if more == 1 else "s") if more else ""
+        behind = "; %s behind it did not run" % render.count(more, "submission") if more else ""
         return "%s%s: %s%s" % (one["label"] or one["operation"] or "work", where, one["error"] or one["name"], behind)
 
     def text(self, columns=80):

@@ -32,7 +32,7 @@ class Devices(Magic):
         SELECTOR,
         Option("-v", "--verbose", action="store_true", help="driver, platform, clock and what it computes, too"),
         Option("-a", "--all", action="store_true", help="hidden devices, too: asks another process without the variables"),
-        Option("-l", "--live", action="store_true", help="a dashboard that moves, as %%dashboard"),
+        Option("-l", "--live", action="store_true", help="a dashboard that moves, as %dashboard"),
     )
     examples = (("%devices", "all devices"), ("%devices opencl -o found", "those of OpenCL; found.devices is a list"))
 
@@ -187,7 +187,7 @@ class Listing(Result):
 
     def html(self):
         faint = range(len(self._facts), len(self._facts) + len(self.hidden))
-        parts = [render.table_html(self._TITLES, self._rows(), right=(1,), faint=faint)]
+        parts = [render.table_html(self._TITLES, self._rows(), right=(1,), faint=faint, flexible=3)]
         if self._verbose:
             parts += [render.note_html("%s: %s" % one) for one in self._details()]
         return render.element("div", "".join(parts + [render.note_html(one) for one in self._notes()]))

@@ -237,8 +237,8 @@ class TimeResult(Result):
 
     def _lines(self):
         spread = "%s ± %s" % (render.seconds(self.device), render.seconds(self.stdev))
-        runs = "%d runs of %d loop%s, best %s" % (len(self.runs), self.loops, "" if self.loops == 1 else "s",
-                                                   render.seconds(self.best))
+        runs = "%s of %s, best %s" % (render.count(len(self.runs), "run"), render.count(self.loops, "loop"),
+                                      render.seconds(self.best))
         submissions = "%.3g submission%s a loop" % (self.submissions, "" if self.submissions == 1 else "s")
         if not self.submissions:
             return [("device", "nothing was submitted to a device", ""), ("host", render.seconds(self.host), runs)]
@@ -267,7 +267,7 @@ class TimeResult(Result):
                                       + render.element("td", render.escape(note), "text-align:left;padding:1px 10px;"
                                                        "color:" + render.GREY))
                        for i, (title, value, note) in enumerate(self._lines()))
-        return render.element("div", render.element("table", rows, "border-collapse:collapse;font-size:13px")
+        return render.element("div", render.element("table", rows, render.TABLE)
                               + render.note_html(self._clock))
 
     def data(self):

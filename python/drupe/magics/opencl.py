@@ -139,9 +139,8 @@ class Built(Result):
 
     @property
     def _head(self):
-        count = len(self.program.kernel_names)
-        return "%d kernel%s for %s, built in %s" % (count, "" if count == 1 else "s", self.program.device.filter_string,
-                                                   render.seconds(self.seconds))
+        return "%s for %s, built in %s" % (render.count(len(self.program.kernel_names), "kernel"),
+                                           self.program.device.filter_string, render.seconds(self.seconds))
 
     @property
     def _signatures(self):

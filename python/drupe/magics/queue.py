@@ -111,7 +111,7 @@ class Queues(Result):
         if not self.queues:
             return render.note_html(self.text())
         idle = [number for number, one in enumerate(self.queues) if not one["depth"]]
-        return render.table_html(self._TITLES, self._rows(), right=(0, 3), faint=idle)
+        return render.table_html(self._TITLES, self._rows(), right=(0, 3), faint=idle, flexible=4)
 
     def data(self):
         return self.queues
@@ -127,7 +127,7 @@ class Cancelled(Result):
 
     def text(self, columns=80):
         left = "; %d cannot be stopped any more" % self.left if self.left else ""
-        return "queue %d: %d submission%s given up%s" % (self.number, self.given_up, "" if self.given_up == 1 else "s", left)
+        return "queue %d: %s given up%s" % (self.number, render.count(self.given_up, "submission"), left)
 
     def data(self):
         return {"queue": self.number, "given_up": self.given_up, "left": self.left}

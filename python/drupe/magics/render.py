@@ -7,6 +7,7 @@ from drupe.magics.base import WIDTH
 
 GREY = "#8a8a8a"
 LINE = "1px solid #8886"
+TABLE = "border-collapse:collapse;font-size:13px;margin:0"
 FILL = "#4c78a8"
 LIMIT = "#d62728"  # red: limits and errors, nothing else
 
@@ -75,10 +76,11 @@ def table_text(titles, rows, columns=WIDTH, right=(), flexible=None):
                                for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines)
 
 
-def table_html(titles, rows, right=(), faint=()):
-    """The same as HTML; rows with numbers in `faint` are greyed."""
+def table_html(titles, rows, right=(), faint=(), flexible=None):
+    """The same as HTML; rows with numbers in `faint` are greyed, column `flexible` may take several lines."""
     def style(i):
-        return "text-align:%s;padding:2px 10px;white-space:nowrap" % ("right" if i in right else "left")
+        return "text-align:%s;padding:2px 10px%s" % ("right" if i in right else "left",
+                                                     "" if i == flexible else ";white-space:nowrap")
 
     head = "".join(element("th", escape(title), style(i)) for i, title in enumerate(titles))
     lines = [element("tr", head, "border-bottom:" + LINE)]
@@ -86,7 +88,7 @@ def table_html(titles, rows, right=(), faint=()):
         colour = ";color:" + GREY if number in faint else ""
         lines.append(element("tr", "".join(element("td", _markup(cell), style(i) + colour)
                                            for i, cell in enumerate(row))))
-    return element("table", "".join(lines), "border-collapse:collapse;font-size:13px")
+    return element("table", "".join(lines), TABLE)
 
 
 def note_html(text):
@@ -109,12 +111,14 @@ def help_html(magic):
     first, more = magic.summary
     usage = element("pre", escape("\n".join(magic.usages)), "margin:0;font-weight:bold;white-space:pre-wrap")
     parts = [usage, element("p", escape(first), "margin:6px 0")]
-    parts += [element("pre", escape(more), "margin:6px 0;white-space:pre-wrap")] if more else []
+    for paragraph in more.split("\n\n") if more else ():
+        fixed = any(line.startswith(" ") for line in paragraph.splitlines())
+        parts.append(element("pre" if fixed else "p", escape(paragraph), "margin:6px 0"))
     shown = [*magic.all_options, *([magic.tail] if magic.tail else [])]
-    rows = "".join(element("tr", element("td", element("code", escape(option.title)),
+    rows = "".join(element("tr", element("td", element("code", escape(option.title), "white-space:nowrap"),
                                          "text-align:left;padding:1px 16px 1px 0;white-space:nowrap")
                            + element("td", escape(option.help), "text-align:left;padding:1px 0")) for option in shown)
-    parts.append(element("table", rows, "border-collapse:collapse;font-size:13px"))
+    parts.append(element("table", rows, TABLE))
     for typed, meaning in magic.examples:
         parts.append(element("pre", escape(typed), "margin:8px 0 0 0;padding:4px 8px;border-left:3px solid #8886"))
         parts.append(element("div", escape(meaning), "padding:0 11px;color:" + GREY))
@@ -127,3 +131,8 @@ def seconds(value):
         if value * scale >= 1 or unit == "µs" and value * 1e6 >= 1:
             return "%.3g %s" % (value * scale, unit)
     return "%.3g ns" % (value * 1e9)
+
+
+def count(number, noun):
+    """1 loop, 2 loops."""
+    return "%d %s%s" % (number, noun, "" if number == 1 else "s")
