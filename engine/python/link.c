@@ -7,6 +7,7 @@
 #include "error.h"
 #include "excerpt.h"
 #include "failure.h"
+#include "live.h"
 #include "notice.h"
 #include "objects.h"
 #include "site.h"
@@ -139,6 +140,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_notices_close();
     if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
     PyThreadState *thread = PyEval_SaveThread();
+    drupe_live_stop();
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
     drupe_py_hold_collect();
@@ -245,6 +247,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     observer.cell_retain = drupe_py_site_cell;
     observer.cell_release = link->cell_release;
     drupe_py_site_link(link);
+    drupe_py_live_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;

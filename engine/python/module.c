@@ -178,6 +178,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_spirv_functions,
                                    drupe_py_trace_functions,
                                    drupe_py_failure_functions,
+                                   drupe_py_live_functions,
                                    drupe_py_notice_functions,
                                    drupe_py_site_functions,
                                    drupe_py_fault_functions,

@@ -31,6 +31,13 @@ static size_t utf8_length(const unsigned char *text)
 void drupe_py_paper_add_json(drupe_py_paper *to, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        size_t plain = 0;
+        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
+        if (plain > 0) {
+            drupe_py_paper_add(to, "%.*s", (int)plain, (const char *)at);
+            at += plain;
+            continue;
+        }
         size_t length = utf8_length(at);
         if (length == 0) {
             drupe_py_paper_add(to, "\\ufffd");

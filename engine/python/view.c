@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 typedef struct drupe_py_view {
     PyObject_HEAD drupe_view *view;
 } drupe_py_view;
@@ -51,16 +50,16 @@ static PyObject *str_of(PyObject *self, drupe_status status, char *text, size_t 
 
 static PyObject *frame(PyObject *self, PyObject *args, PyObject *kwargs, frame_fn make)
 {
-    static char *names[] = {"kind", "columns", "cell", NULL};
-    const char *name;
+    static char *names[] = {"kind", "columns", "cell", "device", NULL};
+    const char *name, *device = NULL;
     unsigned int columns = 100, cell = 0;
     drupe_frame_kind kind;
     char *text = NULL;
     size_t size = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|II:frame", names, &name, &columns, &cell) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|IIz:frame", names, &name, &columns, &cell, &device) ||
         !kind_of(name, &kind))
         return NULL;
-    drupe_frame_style style = {.columns = columns, .cell = cell};
+    drupe_frame_style style = {.columns = columns, .cell = cell, .device = device};
     drupe_status status = make(((drupe_py_view *)self)->view, kind, &style, &text, &size);
     return str_of(self, status, text, size);
 }
@@ -105,10 +104,11 @@ static PyObject *view_data(PyObject *self, PyObject *ignored)
 
 static PyMethodDef view_methods[] = {
     {"text", (PyCFunction)(void (*)(void))view_text, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("text($self, kind, columns=100, cell=0)\n--\n\nA frame (\"events\", \"table\", \"memory\", "
+     PyDoc_STR("text($self, kind, columns=100, cell=0, device=None)\n--\n\nA frame (\"events\", \"table\", "
+               "\"memory\", "
                "\"dashboard\" or \"footer\") as plain text.")},
     {"html", (PyCFunction)(void (*)(void))view_html, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("html($self, kind, columns=100, cell=0)\n--\n\nThe same as HTML.")},
+     PyDoc_STR("html($self, kind, columns=100, cell=0, device=None)\n--\n\nThe same as HTML.")},
     {"json", view_json, METH_NOARGS, PyDoc_STR("json($self)\n--\n\nAs application/vnd.drupe.trace+json.")},
     {"chrome", view_chrome, METH_NOARGS,
      PyDoc_STR("chrome($self)\n--\n\nAs a file that ui.perfetto.dev opens.")},

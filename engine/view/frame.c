@@ -8,6 +8,16 @@
 
 static const drupe_frame_style style_usual;
 
+static bool device_choose(const drupe_view *view, const char *filter, drupe_view_device *one)
+{
+    for (size_t i = 0; filter != NULL && filter[0] != '\0' && i < view->ndevices; i++)
+        if (strcmp(view->devices[i].use.filter, filter) == 0) {
+            *one = view->devices[i];
+            return true;
+        }
+    return false;
+}
+
 static drupe_status frame_make(const drupe_view *view, drupe_frame_kind kind, const drupe_frame_style *style,
                                void (*render)(const drupe_frame *, drupe_frame_kind, drupe_text *),
                                char **result, size_t *size)
@@ -20,6 +30,13 @@ static drupe_status frame_make(const drupe_view *view, drupe_frame_kind kind, co
                     : frame.style->columns < COLUMNS_LEAST ? COLUMNS_LEAST
                     : frame.style->columns > COLUMNS_MOST  ? COLUMNS_MOST
                                                            : frame.style->columns;
+    drupe_view chosen = *view;
+    drupe_view_device one;
+    if (device_choose(view, frame.style->device, &one)) {
+        chosen.devices = &one;
+        chosen.ndevices = 1;
+        frame.view = &chosen;
+    }
     drupe_status status = drupe_frame_sums_make(view, frame.style->live, &frame.sums);
     if (status != DRUPE_OK) return status;
     render(&frame, kind, &text);

@@ -62,6 +62,7 @@ typedef struct drupe_frame_busy {
 } drupe_frame_busy;
 
 #define DRUPE_FRAME_DEVICES 16u
+#define DRUPE_FRAME_RATED   (UINT64_C(64) << 10) /* smaller copies have no rate worth telling */
 
 typedef struct drupe_frame_sums {
     uint64_t from_ns, to_ns; /* the axis; to_ns > from_ns */
@@ -80,10 +81,10 @@ typedef struct drupe_frame_sums {
 drupe_status drupe_frame_sums_make(const drupe_view *view, bool live,
                                    drupe_frame_sums *sums) DRUPE_MUST_CHECK;
 void drupe_frame_sums_clear(drupe_frame_sums *sums);
-/* The device time of a view's device, which is 0 for one that did nothing. */
+/* The device time of a device, 0 for one that did nothing. */
 uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device);
 
-/* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB copied at 21.3 GB/s": the number that matters. */
+/* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB moved at 21.3 GB/s": the number that matters. */
 void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text);
 /* What a reader must know not to be misled, one line each, or nothing. */
 void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text);
@@ -117,6 +118,16 @@ typedef struct drupe_frame {
     drupe_frame_sums sums;
     uint32_t columns;
 } drupe_frame;
+
+/* Forget a part that was appended to the whole, which fails with it. */
+static inline void drupe_frame_part_end(drupe_text *whole, drupe_text *part)
+{
+    whole->failed |= part->failed;
+    drupe_text_clear(part);
+}
+
+/* How busy a device of the view is: in the last second while it is live, else in the time that is shown. */
+double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *device);
 
 /* Append the frame; the text is never empty afterwards. */
 void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);

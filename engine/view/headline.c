@@ -34,8 +34,9 @@ void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, 
     line_count(text, count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
     if (count[DRUPE_VIEW_COPIES] > 0) {
         uint64_t bytes = sums->bytes[DRUPE_VIEW_COPIES], ns = sums->ns[DRUPE_VIEW_COPIES];
-        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
-        if (bytes > 0 && ns > 0) drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
+        drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(bytes).text);
+        if (bytes >= DRUPE_FRAME_RATED && ns > 0)
+            drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
     }
     line_count(text, count[DRUPE_VIEW_HOST], "host function", "host functions");
     line_count(text, sums->waiting, "not over", "not over");
@@ -54,8 +55,9 @@ void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text)
         drupe_text_printf(text, "\n");
     }
     if (sums->merged_into > 0)
-        drupe_text_printf(text, "%s submissions are drawn as %s bars, each under the label of its longest\n",
-                          drupe_unit_count(sums->merged).text, drupe_unit_count(sums->merged_into).text);
+        drupe_text_printf(text, "%s submissions are drawn as %s bar%s, under the label of the longest\n",
+                          drupe_unit_count(sums->merged).text, drupe_unit_count(sums->merged_into).text,
+                          sums->merged_into == 1 ? "" : "s");
     if (sums->inexact > 0)
         drupe_text_printf(text, "Ends as seen by the engine; queues with profiling tell the device's own\n");
     if (sums->missed > 0)
@@ -80,23 +82,29 @@ static void line_memory(const drupe_view *view, drupe_text *text)
 static void line_now(const drupe_frame *frame, drupe_text *text)
 {
     const drupe_view *view = frame->view;
+    const drupe_frame_sums *sums = &frame->sums;
     for (size_t i = 0; i < view->ndevices && i < DEVICES_NAMED; i++) {
         if (i > 0) drupe_text_printf(text, ", ");
         drupe_label_device(text, view, view->devices[i].use.filter);
         drupe_text_printf(text, " busy %s", drupe_unit_share(view->devices[i].busy, 1.0).text);
     }
-    drupe_text_printf(text, " now \u00b7 ");
+    drupe_text_printf(text, " now");
+    line_count(text, sums->count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
+    if (sums->count[DRUPE_VIEW_COPIES] > 0)
+        drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(sums->bytes[DRUPE_VIEW_COPIES]).text);
+    line_count(text, sums->waiting, "not over", "not over");
+    line_count(text, sums->failed, "failed", "failed");
 }
 
 void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text)
 {
+    bool now = kind == DRUPE_FRAME_DASHBOARD && frame->style->live && frame->view->ndevices > 0;
     if (kind == DRUPE_FRAME_FOOTER)
         drupe_frame_footer(frame, text);
     else if (kind == DRUPE_FRAME_MEMORY)
         line_memory(frame->view, text);
-    else {
-        if (kind == DRUPE_FRAME_DASHBOARD && frame->style->live && frame->view->ndevices > 0)
-            line_now(frame, text);
+    else if (now)
+        line_now(frame, text);
+    else
         drupe_frame_headline(frame->view, &frame->sums, text);
-    }
 }

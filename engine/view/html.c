@@ -16,25 +16,42 @@ static void html_head(const drupe_frame *frame, drupe_frame_kind kind, drupe_tex
                     drupe_text_get(&line));
     if (frame->style->live) drupe_html_text(html, "opacity:0.6;padding-left:12px", "live");
     drupe_html_close(html);
-    html->failed |= line.failed;
-    drupe_text_clear(&line);
+    drupe_frame_part_end(html, &line);
 }
 
 /* --- The table -------------------------------------------------------------------------------------------
  */
 
+static void table_cell(drupe_text *html, size_t column, const char *text)
+{
+    static const char *const styles[] = {
+        "width:64px;text-align:right;white-space:nowrap", "width:64px;text-align:right;white-space:nowrap",
+        "width:86px;text-align:right;white-space:nowrap", "width:60px;text-align:right;white-space:nowrap",
+        "width:76px;text-align:right;white-space:nowrap", "width:84px;text-align:right;white-space:nowrap"};
+    drupe_html_text(html, styles[column], text);
+}
+
 static void table_head(drupe_text *html)
 {
     drupe_text_printf(html, "<div style=\"display:flex;height:%upx;opacity:0.75\">", ROW_HEIGHT);
-    drupe_html_text(html, "flex-grow:1;width:0;min-width:120px", "label");
-    for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++)
-        drupe_html_text(html, "width:82px;text-align:right;white-space:nowrap", drupe_table_columns[i].name);
+    drupe_html_text(html, "flex-grow:1;min-width:180px", "label");
+    for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++) table_cell(html, i, drupe_table_columns[i].name);
+    drupe_html_close(html);
+}
+
+/* The share as a bar, so that the eye finds the big ones. */
+static void table_share(const drupe_frame_row *row, uint64_t total, drupe_text *html)
+{
+    double share = total > 0 ? 100.0 * (double)row->busy_ns / (double)total : 0.0;
+    drupe_html_bar bar = {0.0, share > 100.0 ? 100.0 : share, 100.0, DRUPE_HTML_USE, NULL};
+    drupe_html_track(html, 8);
+    if (share > 0.0) drupe_html_bar_add(html, &bar);
     drupe_html_close(html);
 }
 
 static void table_label(const drupe_frame_row *row, drupe_text *html)
 {
-    drupe_text_printf(html, "<div style=\"flex-grow:1;width:0;min-width:120px;overflow:hidden;"
+    drupe_text_printf(html, "<div style=\"width:180px;overflow:hidden;"
                             "white-space:nowrap;text-overflow:ellipsis\" title=\"");
     drupe_label_html(html, row->label, 56);
     drupe_text_printf(html, "\">");
@@ -49,11 +66,12 @@ static void table_row(const drupe_frame_row *row, uint64_t total, drupe_text *ht
 {
     drupe_unit cells[DRUPE_TABLE_COLUMNS];
     drupe_table_cells(row, total, cells);
-    drupe_text_printf(html, "<div style=\"display:flex;height:%upx;border-top:1px solid #80808040\">",
-                      ROW_HEIGHT);
+    drupe_text_printf(
+        html, "<div style=\"display:flex;align-items:center;height:%upx;border-top:1px solid #80808040\">",
+        ROW_HEIGHT);
     table_label(row, html);
-    for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++)
-        drupe_html_text(html, "width:82px;text-align:right;white-space:nowrap", cells[i].text);
+    table_share(row, total, html);
+    for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++) table_cell(html, i, cells[i].text);
     drupe_html_close(html);
 }
 
@@ -81,8 +99,7 @@ static void html_notes(const drupe_frame *frame, drupe_text *html)
         drupe_html_text(html, "opacity:0.75;font-size:11px", line);
         line = end != NULL ? end + 1 : NULL;
     }
-    html->failed |= notes.failed;
-    drupe_text_clear(&notes);
+    drupe_frame_part_end(html, &notes);
 }
 
 void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)

@@ -103,8 +103,7 @@ static void run_append(const drupe_frame *frame, const drupe_bins *bins, const d
     title_make(frame, span, count - 1, &title);
     bar.title = drupe_text_get(&title);
     drupe_html_bar_add(html, &bar);
-    html->failed |= title.failed;
-    drupe_text_clear(&title);
+    drupe_frame_part_end(html, &title);
 }
 
 static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t lane, drupe_text *html)
@@ -139,8 +138,7 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
                       6);
     drupe_html_number(html, "width:76px;text-align:right;white-space:nowrap", drupe_unit_time(ns).text, 8);
     drupe_html_close(html);
-    html->failed |= name.failed;
-    drupe_text_clear(&name);
+    drupe_frame_part_end(html, &name);
 }
 
 /* false: too long, and fewer columns would make it shorter. */

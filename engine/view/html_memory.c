@@ -2,7 +2,8 @@
 #include "html.h"
 #include "memory.h"
 
-#define MEMORY_COLUMNS 120u
+#define COLUMNS_MOST 120u
+#define COLUMNS_ALL  200u /* of all devices, for the size of the page */
 
 /* Kinds are shades of one grey: hues are the cells'. */
 static const uint32_t shades[3] = {0x5f7c99, 0x8fa3b8, 0xa0a0a0};
@@ -45,8 +46,7 @@ static void use_text(const drupe_view_device *device, drupe_text *html)
     drupe_text use = {0};
     drupe_memory_use(device, &use);
     drupe_html_number(html, "width:210px;text-align:right;white-space:nowrap", drupe_text_get(&use), 28);
-    html->failed |= use.failed;
-    drupe_text_clear(&use);
+    drupe_frame_part_end(html, &use);
 }
 
 static void kinds_append(const drupe_view_device *device, drupe_text *html)
@@ -58,24 +58,21 @@ static void kinds_append(const drupe_view_device *device, drupe_text *html)
         drupe_text_printf(&part, "%s ", drupe_memory_kinds[kind]);
         drupe_text_printf(&part, "%s", drupe_unit_bytes(device->used[kind]).text);
         drupe_html_key(html, shades[kind], drupe_text_get(&part));
-        html->failed |= part.failed;
-        drupe_text_clear(&part);
+        drupe_frame_part_end(html, &part);
     }
     drupe_memory_pool(device, &pool);
     drupe_html_text(html, "opacity:0.75;white-space:nowrap", drupe_text_get(&pool));
     drupe_html_close(html);
-    html->failed |= pool.failed;
-    drupe_text_clear(&pool);
+    drupe_frame_part_end(html, &pool);
 }
 
-static void timeline_bars(const drupe_memory_bin *bins, uint64_t most, drupe_text *html)
+static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t most, drupe_text *html)
 {
-    double scale = 100.0 / MEMORY_COLUMNS;
-    for (size_t first = 0; first < MEMORY_COLUMNS;) {
+    double scale = 100.0 / (double)columns;
+    for (size_t first = 0; first < columns;) {
         size_t end = first + 1;
         drupe_text title = {0};
-        while (end < MEMORY_COLUMNS && bins[end].used == bins[first].used &&
-               bins[end].cell == bins[first].cell)
+        while (end < columns && bins[end].used == bins[first].used && bins[end].cell == bins[first].cell)
             end++;
         if (bins[first].used > 0) {
             drupe_text_printf(&title, "%s", drupe_unit_bytes(bins[first].used).text);
@@ -85,22 +82,24 @@ static void timeline_bars(const drupe_memory_bin *bins, uint64_t most, drupe_tex
                                   drupe_view_colour(bins[first].cell), drupe_text_get(&title)};
             drupe_html_bar_add(html, &bar);
         }
-        html->failed |= title.failed;
-        drupe_text_clear(&title);
+        drupe_frame_part_end(html, &title);
         first = end;
     }
 }
 
 static void timeline_append(const drupe_frame *frame, const drupe_view_device *device, drupe_text *html)
 {
-    drupe_memory_bin bins[MEMORY_COLUMNS];
+    drupe_memory_bin bins[COLUMNS_MOST];
     uint64_t from = 0, to = 0;
-    if (!drupe_memory_range(device, frame->view->now_ns, frame->style->live, &from, &to)) return;
-    uint64_t most = drupe_memory_bins(device, from, to, MEMORY_COLUMNS, bins);
+    size_t devices = frame->view->ndevices, columns = COLUMNS_ALL / devices;
+    if (columns > COLUMNS_MOST) columns = COLUMNS_MOST;
+    if (columns < 10) columns = 10;
+    if (!drupe_memory_range(device, frame->style->live, &from, &to)) return;
+    uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
     drupe_html_open(html, "display:flex;height:52px;align-items:center");
     drupe_html_text(html, "width:180px;opacity:0.75", "over time");
     drupe_html_track(html, 48);
-    timeline_bars(bins, most > 0 ? most : 1, html);
+    timeline_bars(bins, columns, most > 0 ? most : 1, html);
     drupe_html_close(html);
     drupe_html_open(html, "width:210px;text-align:right;opacity:0.75;font-size:11px");
     drupe_text_printf(html, "most %s in ", drupe_unit_bytes(most).text);
@@ -123,14 +122,19 @@ void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html)
     }
 }
 
-static void busy_track(const drupe_view_device *device, drupe_text *html)
+static void busy_track(const drupe_frame *frame, const drupe_view_device *device, drupe_text *html)
 {
-    drupe_html_bar bar = {0.0, 100.0 * device->busy, 100.0, DRUPE_HTML_USE, "busy in the last second"};
+    drupe_text text = {0};
+    double share = drupe_frame_share(frame, device);
+    drupe_html_bar bar = {0.0, 100.0 * share, 100.0, DRUPE_HTML_USE, NULL};
     drupe_html_track(html, 12);
-    if (device->busy > 0.0) drupe_html_bar_add(html, &bar);
+    if (share > 0.0) drupe_html_bar_add(html, &bar);
     drupe_html_close(html);
-    drupe_html_number(html, "width:48px;text-align:right;white-space:nowrap;margin-right:12px",
-                      drupe_unit_share(device->busy, 1.0).text, 6);
+    drupe_label_right(&text, drupe_unit_share(share, 1.0).text, 6, DRUPE_HTML_SPACE);
+    drupe_text_printf(&text, " busy");
+    drupe_html_text(html, "width:84px;text-align:right;white-space:nowrap;margin-right:16px",
+                    drupe_text_get(&text));
+    drupe_frame_part_end(html, &text);
 }
 
 void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html)
@@ -143,7 +147,7 @@ void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html)
             drupe_text_printf(html, "<div style=\"color:#%06x\">lost: its driver gave it up</div>",
                               (unsigned)DRUPE_HTML_RED);
         else {
-            busy_track(device, html);
+            busy_track(frame, device, html);
             use_track(device, html);
             use_text(device, html);
         }

@@ -27,8 +27,7 @@ void drupe_html_number(drupe_text *html, const char *style, const char *text, si
     drupe_text padded = {0};
     drupe_label_right(&padded, text, width, DRUPE_HTML_SPACE);
     drupe_html_text(html, style, drupe_text_get(&padded));
-    html->failed |= padded.failed;
-    drupe_text_clear(&padded);
+    drupe_frame_part_end(html, &padded);
 }
 
 void drupe_html_track(drupe_text *html, unsigned height)

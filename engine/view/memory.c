@@ -26,8 +26,7 @@ static uint64_t sample_sum(const drupe_view_sample *sample)
     return sample->used[0] + sample->used[1] + sample->used[2];
 }
 
-bool drupe_memory_range(const drupe_view_device *device, uint64_t now_ns, bool live, uint64_t *from,
-                        uint64_t *to)
+bool drupe_memory_range(const drupe_view_device *device, bool live, uint64_t *from, uint64_t *to)
 {
     if (device->nsamples < 2) return false;
     *from = device->samples[0].ns;
@@ -37,7 +36,6 @@ bool drupe_memory_range(const drupe_view_device *device, uint64_t now_ns, bool l
     /* The last amount is shown for a moment, or its column would have no width. */
     length += length / 50 + 1;
     *to = *from + (live ? drupe_unit_round(length) : length);
-    (void)now_ns;
     return true;
 }
 

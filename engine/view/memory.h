@@ -19,9 +19,8 @@ uint64_t drupe_memory_limit(const drupe_view_device *device);
 uint64_t drupe_memory_whole(const drupe_view_device *device);
 /* Whether so much is in use that the limit is near. */
 bool drupe_memory_near(const drupe_view_device *device);
-/* The range of the samples, to now; false when there is no line to draw. */
-bool drupe_memory_range(const drupe_view_device *device, uint64_t now_ns, bool live, uint64_t *from,
-                        uint64_t *to);
+/* The range of the samples; false when there is no line to draw. */
+bool drupe_memory_range(const drupe_view_device *device, bool live, uint64_t *from, uint64_t *to);
 /* Fill `columns` (at most DRUPE_MEMORY_BINS) bins and return the most that any has. A sample counts until the
  * next one. */
 uint64_t drupe_memory_bins(const drupe_view_device *device, uint64_t from, uint64_t to, size_t columns,

@@ -115,6 +115,14 @@ uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device)
     return 0;
 }
 
+double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *device)
+{
+    if (frame->style->live) return device->busy;
+    double share =
+        (double)drupe_frame_busy_of(&frame->sums, device->use.filter) / (double)frame->sums.wall_ns;
+    return share > 1.0 ? 1.0 : share;
+}
+
 /* --- Rows ------------------------------------------------------------------------------------------------
  */
 

@@ -64,10 +64,34 @@ static void line_append(const drupe_frame *frame, const char *line, drupe_text *
         }
         drupe_label_text(text, drupe_text_get(&part), frame->columns - used, false);
         used += width;
-        drupe_text_clear(&part);
+        drupe_frame_part_end(text, &part);
         line = end != NULL ? end + 4 : "";
     }
     drupe_text_append(text, "\n", 1);
+}
+
+/* Lines of words, broken where they get too long. */
+static void words_append(const drupe_frame *frame, const char *words, drupe_text *text)
+{
+    size_t used = 0;
+    while (*words != '\0') {
+        size_t size = strcspn(words, " \n");
+        if (used > 0 && used + 1 + size > frame->columns) {
+            drupe_text_append(text, "\n  ", 3);
+            used = 2;
+        } else if (used > 0) {
+            drupe_text_append(text, " ", 1);
+            used++;
+        }
+        drupe_text_append(text, words, size);
+        used += size;
+        words += size;
+        if (*words == '\n') {
+            drupe_text_append(text, "\n", 1);
+            used = 0;
+        }
+        words += *words != '\0';
+    }
 }
 
 void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text)
@@ -75,15 +99,15 @@ void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, dr
     drupe_text line = {0};
     drupe_frame_line(frame, kind, &line);
     line_append(frame, drupe_text_get(&line), text);
-    drupe_text_clear(&line);
+    drupe_frame_part_end(text, &line);
     if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_text_devices(frame, text);
     if (kind == DRUPE_FRAME_MEMORY) drupe_frame_text_memory(frame, text);
     if (kind == DRUPE_FRAME_EVENTS || kind == DRUPE_FRAME_DASHBOARD) drupe_frame_text_lanes(frame, text);
     if (kind != DRUPE_FRAME_MEMORY && kind != DRUPE_FRAME_FOOTER) {
         text_table(frame, kind, text);
         drupe_frame_notes(&frame->sums, &line);
-        drupe_text_append(text, drupe_text_get(&line), line.length);
-        drupe_text_clear(&line);
+        words_append(frame, drupe_text_get(&line), text);
+        drupe_frame_part_end(text, &line);
     }
     /* The last line ends where the text does: what shows it adds a line end. */
     if (text->length > 0 && text->data[text->length - 1] == '\n') text->data[--text->length] = '\0';

@@ -21,7 +21,7 @@ static void title_make(const drupe_view *view, size_t lane, drupe_text *title)
     drupe_label_lane(title, &view->lanes[lane]);
 }
 
-static size_t title_width(const drupe_view *view)
+static size_t title_width(const drupe_view *view, drupe_text *text)
 {
     size_t most = 0;
     for (size_t i = 0; i < view->nlanes; i++) {
@@ -29,7 +29,7 @@ static size_t title_width(const drupe_view *view)
         title_make(view, i, &title);
         size_t width = drupe_label_width(drupe_text_get(&title));
         if (width > most) most = width;
-        drupe_text_clear(&title);
+        drupe_frame_part_end(text, &title);
     }
     return most < TITLE_MOST ? most : TITLE_MOST;
 }
@@ -100,10 +100,11 @@ static void axis_append(const drupe_bins *bins, size_t title, drupe_text *text)
 void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text)
 {
     const drupe_view *view = frame->view;
-    size_t title = title_width(view), chart = frame->columns - title - SUM_WIDTH - 2;
+    size_t most = frame->columns - SUM_WIDTH - 2 - CHART_LEAST, title = title_width(view, text);
+    if (title > most) title = most;
+    size_t chart = frame->columns - title - SUM_WIDTH - 2;
     drupe_bins bins;
     if (view->nspans == 0) return;
-    if (chart < CHART_LEAST) chart = CHART_LEAST;
     if (drupe_bins_make(view, frame->sums.from_ns, frame->sums.to_ns, chart, &bins) != DRUPE_OK) {
         text->failed = true;
         return;
@@ -118,7 +119,7 @@ void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text)
         drupe_text_append(text, "\u258f", 3);
         sum_append(view, lane, text);
         drupe_text_append(text, "\n", 1);
-        drupe_text_clear(&name);
+        drupe_frame_part_end(text, &name);
     }
     cells_append(frame, &bins, title, text);
     axis_append(&bins, title, text);

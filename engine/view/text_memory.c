@@ -3,6 +3,8 @@
 #include <string.h>
 
 #define FILTER_WIDTH 16u
+#define USE_WIDTH    29u /* "1023 MiB of 15.0 GiB (<0.1 %)" */
+#define COLUMNS_WIDE 76u
 
 /* A bar in eighths of a column. */
 static void bar_append(double share, size_t columns, drupe_text *text)
@@ -42,6 +44,13 @@ static void timeline_append(const drupe_view_device *device, uint64_t from, uint
     drupe_text_printf(text, " most %s in %s\n", drupe_unit_bytes(most).text, drupe_unit_time(to - from).text);
 }
 
+static void use_append(const drupe_view_device *device, drupe_text *text)
+{
+    drupe_text_append(text, " ", 1);
+    drupe_memory_use(device, text);
+    drupe_text_append(text, "\n", 1);
+}
+
 static void kinds_append(const drupe_view_device *device, drupe_text *text)
 {
     for (int kind = 0; kind < 3; kind++)
@@ -51,30 +60,32 @@ static void kinds_append(const drupe_view_device *device, drupe_text *text)
 
 void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text)
 {
-    size_t columns = frame->columns - 44 < DRUPE_MEMORY_BINS ? frame->columns - 44 : DRUPE_MEMORY_BINS;
+    size_t columns = frame->columns - FILTER_WIDTH - USE_WIDTH - 3;
+    size_t indent = frame->columns < COLUMNS_WIDE ? 2 : FILTER_WIDTH + 1;
+    if (columns > DRUPE_MEMORY_BINS) columns = DRUPE_MEMORY_BINS;
     for (size_t i = 0; i < frame->view->ndevices; i++) {
         const drupe_view_device *device = &frame->view->devices[i];
         uint64_t from = 0, to = 0;
         drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
         bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
-        drupe_text_append(text, " ", 1);
-        drupe_memory_use(device, text);
-        drupe_text_append(text, "\n", 1);
-        drupe_label_text(text, "", FILTER_WIDTH + 1, true);
+        use_append(device, text);
+        drupe_label_text(text, "", indent, true);
         kinds_append(device, text);
-        drupe_text_printf(text, "\n");
-        drupe_label_text(text, "", FILTER_WIDTH + 1, true);
+        drupe_text_append(text, "\n", 1);
+        drupe_label_text(text, "", indent, true);
         drupe_memory_pool(device, text);
         drupe_text_append(text, "\n", 1);
-        if (!drupe_memory_range(device, frame->view->now_ns, frame->style->live, &from, &to)) continue;
+        if (!drupe_memory_range(device, frame->style->live, &from, &to)) continue;
         drupe_label_text(text, "", FILTER_WIDTH, true);
         timeline_append(device, from, to, columns, text);
     }
 }
 
+/* Busy and memory side by side; without bars where these would be too short to tell anything. */
 void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text)
 {
-    size_t columns = (frame->columns - FILTER_WIDTH - 46) / 2;
+    bool wide = frame->columns >= COLUMNS_WIDE;
+    size_t columns = wide ? (frame->columns - FILTER_WIDTH - USE_WIDTH - 17) / 2 : 0;
     for (size_t i = 0; i < frame->view->ndevices; i++) {
         const drupe_view_device *device = &frame->view->devices[i];
         drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
@@ -82,12 +93,11 @@ void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text)
             drupe_text_printf(text, " lost: its driver gave it up\n");
             continue;
         }
-        bar_append(device->busy, columns, text);
-        drupe_label_right(text, drupe_unit_share(device->busy, 1.0).text, 6, " ");
-        drupe_text_append(text, "  ", 2);
-        bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
-        drupe_text_append(text, " ", 1);
-        drupe_memory_use(device, text);
-        drupe_text_append(text, "\n", 1);
+        double share = drupe_frame_share(frame, device);
+        if (wide) bar_append(share, columns, text);
+        drupe_label_right(text, drupe_unit_share(share, 1.0).text, 6, " ");
+        drupe_text_append(text, " busy ", 6);
+        if (wide) bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
+        use_append(device, text);
     }
 }

@@ -50,8 +50,9 @@ drupe_unit drupe_unit_time(uint64_t ns)
 drupe_unit drupe_unit_rate(uint64_t bytes, uint64_t ns)
 {
     static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
-    if (ns == 0 || bytes == 0) return unit_dash();
-    return unit_scale((double)bytes / (double)ns * 1e9, 1000.0, names, DRUPE_COUNT_OF(names));
+    double rate = ns == 0 ? 0.0 : (double)bytes / (double)ns * 1e9;
+    if (rate <= 0.0 || rate >= 999.5e15) return unit_dash();
+    return unit_scale(rate, 1000.0, names, DRUPE_COUNT_OF(names));
 }
 
 /* Groups of three, as long as that fits in seven columns. */

@@ -1,4 +1,5 @@
 /* The recorder, views and frames. */
+#include "drupe/live.h"
 #include "drupe/view.h"
 #include "walk.h"
 
@@ -77,5 +78,38 @@ static drupe_status record(struct walker *w)
     return status;
 }
 
+typedef struct screen {
+    int shown, released;
+} screen;
+
+static drupe_live_answer screen_show(void *user, drupe_live_reason reason)
+{
+    if (reason != DRUPE_LIVE_TIME) ((screen *)user)->shown++;
+    return DRUPE_LIVE_SHOWN;
+}
+
+static void screen_release(void *user)
+{
+    ((screen *)user)->released++;
+}
+
+static drupe_status display(struct walker *w)
+{
+    (void)w;
+    screen seen = {0, 0};
+    const drupe_live_source source = {screen_show, screen_release, &seen};
+    uint64_t id = 0, other = 0, open[2];
+    drupe_status status = drupe_live_open(&source, DRUPE_FOREVER / 2, &id);
+    if (status == DRUPE_OK) {
+        drupe_live_show(id);
+        drupe_live_close(id);
+        status = drupe_live_open(&source, DRUPE_FOREVER / 2, &other);
+    }
+    bool right = status != DRUPE_OK || (drupe_live_list(open, 2) == 1 && open[0] == other && seen.shown == 2);
+    drupe_live_stop();
+    GO(status);
+    return right && seen.shown == 3 && seen.released == 2 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 const walk_scene walk_view_scenes[] = {
-    {"follow", follow, false}, {"record", record, false}, {NULL, NULL, false}};
+    {"follow", follow, false}, {"record", record, false}, {"display", display, false}, {NULL, NULL, false}};

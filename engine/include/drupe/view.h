@@ -142,9 +142,10 @@ typedef enum drupe_frame_kind {
 } drupe_frame_kind;
 
 typedef struct drupe_frame_style {
-    uint32_t columns; /* of text; 0: 100 */
-    bool live;        /* it will be replaced: keeps the layout of the last one; else a record that stays */
-    uint32_t cell;    /* FOOTER: the number */
+    uint32_t columns;   /* of text; 0: 100 */
+    bool live;          /* it will be replaced: keeps the layout of the last one; else a record that stays */
+    uint32_t cell;      /* FOOTER: the number */
+    const char *device; /* of MEMORY: this one alone, by its filter; NULL or "": all */
 } drupe_frame_style;
 
 /* The same frame as plain text, as HTML that sanitizers leave as it is (inline styles, no script, svg, style

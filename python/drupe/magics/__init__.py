@@ -8,10 +8,13 @@ import re
 # runs like any other cell: it may await, its last expression is shown, its lines keep their numbers.
 NAMES = {
     "cl_kernel": ("cell", "opencl:ClKernel"),
+    "dashboard": ("line", "dashboard:Dashboard"),
     "deverrors": ("line", "deverrors:DevErrors"),
     "device": ("line body", "device:Device"),
     "devices": ("line", "devices:Devices"),
     "devtime": ("line cell", "devtime:DevTime"),
+    "events": ("line body", "events:Events"),
+    "memory": ("line", "memory:Memory"),
     "opencl": ("cell", "opencl:OpenCL"),
     "queue": ("line", "queue:Queue"),
 }

@@ -1,8 +1,9 @@
 /* Frames of views that were made up: what sanitizers of notebooks and terminals ask of them. With
  * DRUPE_TEST_FRAMES naming a folder, the pictures are also written there, to be looked at. */
 #include "made.h"
+#include "rules.h"
 #include "view/frame.h"
-#include <ctype.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#define HTML_MOST (60u << 10)
 
 static const drupe_frame_kind kinds[] = {DRUPE_FRAME_EVENTS, DRUPE_FRAME_TABLE, DRUPE_FRAME_MEMORY,
                                          DRUPE_FRAME_DASHBOARD, DRUPE_FRAME_FOOTER};
@@ -28,18 +31,35 @@ static void keep(const char *name, const char *form, const char *text)
     fclose(file);
 }
 
+/* Both forms, checked against the rules; the caller's. */
+static char *text_of(const made_view *made, drupe_frame_kind kind, uint32_t columns, bool live)
+{
+    drupe_frame_style style = {.columns = columns, .live = live, .cell = 4};
+    char *text = NULL;
+    size_t size = 0;
+    assert_int_equal(drupe_frame_text(&made->view, kind, &style, &text, &size), DRUPE_OK);
+    assert_true(size > 0 && strlen(text) == size && text[size - 1] != '\n');
+    rules_text(text, columns == 0 ? 100 : columns < 60 ? 60 : columns);
+    return text;
+}
+
+static char *html_of(const made_view *made, drupe_frame_kind kind, bool live)
+{
+    drupe_frame_style style = {.live = live, .cell = 4};
+    char *html = NULL;
+    size_t size = 0;
+    assert_int_equal(drupe_frame_html(&made->view, kind, &style, &html, &size), DRUPE_OK);
+    assert_int_equal(strlen(html), size);
+    (void)rules_html(html, NULL, 0);
+    return html;
+}
+
 static void plain_frames(void **state)
 {
     (void)state;
     made_view *made = made_plain();
     for (size_t i = 0; i < DRUPE_COUNT_OF(kinds); i++) {
-        drupe_frame_style style = {.cell = 4};
-        char *text = NULL, *html = NULL;
-        size_t size = 0;
-        assert_int_equal(drupe_frame_text(&made->view, kinds[i], &style, &text, &size), DRUPE_OK);
-        assert_int_equal(strlen(text), size);
-        assert_int_equal(drupe_frame_html(&made->view, kinds[i], &style, &html, &size), DRUPE_OK);
-        assert_int_equal(strlen(html), size);
+        char *text = text_of(made, kinds[i], 0, false), *html = html_of(made, kinds[i], false);
         keep(names[i], "txt", text);
         keep(names[i], "html", html);
         free(text);
@@ -48,10 +68,290 @@ static void plain_frames(void **state)
     made_free(made);
 }
 
+/* The first line has the number that matters. */
+static void headlines(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    char *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false),
+         *html = html_of(made, DRUPE_FRAME_EVENTS, false);
+    const char *line = "GPU busy 57 % of 1.70 s \u00b7 34 kernels \u00b7 512 MiB moved at 5.59 GB/s";
+    assert_memory_equal(text, line, strlen(line));
+    assert_non_null(strstr(html, line));
+    free(text);
+    free(html);
+    text = text_of(made, DRUPE_FRAME_FOOTER, 0, false);
+    assert_string_equal(text,
+                        "590 ms wall \u00b7 GPU 370 ms busy (63 %) \u00b7 12 kernels \u00b7 peak 3.12 GiB of "
+                        "15.0 GiB (+1.07 GiB kept)");
+    free(text);
+    made_free(made);
+}
+
+static void empty_views(void **state)
+{
+    (void)state;
+    made_view *made = made_random(1, 1, 0);
+    made->view.ndevices = made->view.ncells = made->view.nlanes = 0;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(kinds); i++) {
+        char *text = text_of(made, kinds[i], 80, false), *html = html_of(made, kinds[i], true);
+        assert_non_null(strstr(text, i == 2 ? "No device has been used" : "No device work"));
+        free(text);
+        free(html);
+    }
+    made_free(made);
+}
+
+static void any_views(void **state)
+{
+    (void)state;
+    static const uint32_t columns[] = {0, 60, 80, 100, 37, 240};
+    for (uint32_t seed = 1; seed <= 120; seed++) {
+        made_view *made = made_random(seed, 1 + seed % 40, seed * 7 % 400);
+        for (size_t i = 0; i < DRUPE_COUNT_OF(kinds); i++) {
+            free(text_of(made, kinds[i], columns[seed % DRUPE_COUNT_OF(columns)], seed % 2));
+            char *html = html_of(made, kinds[i], seed % 2);
+            assert_true(strlen(html) <= HTML_MOST);
+            free(html);
+        }
+        made_free(made);
+    }
+}
+
+/* What a kernel is called cannot become a part of the page. */
+static void labels_are_escaped(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    for (size_t i = 0; i < made->view.nspans; i++)
+        snprintf(made->spans[i].label, sizeof made->spans[i].label, "<script>alert(\"%zu\")</script>'&",
+                 i % 3);
+    snprintf(made->devices[0].use.name, sizeof made->devices[0].use.name, "\"><img src=x>");
+    char *html = html_of(made, DRUPE_FRAME_DASHBOARD, false);
+    assert_null(strstr(html, "<script"));
+    assert_null(strstr(html, "<img"));
+    assert_non_null(strstr(html, "&lt;script&gt;alert(&quot;0&quot;)"));
+    free(html);
+    made_free(made);
+}
+
+/* However much there is to show. */
+static void big_views_stay_small(void **state)
+{
+    (void)state;
+    static const size_t lanes[] = {1, 3, 12, 64};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(lanes); i++) {
+        made_view *made = made_random(77 + (uint32_t)i, lanes[i], DRUPE_VIEW_SPANS);
+        for (size_t k = 0; k < DRUPE_COUNT_OF(kinds); k++) {
+            char *html = html_of(made, kinds[k], k % 2);
+            if (strlen(html) > HTML_MOST)
+                fail_msg("%s of %zu lanes: %zu bytes", names[k], lanes[i], strlen(html));
+            free(html);
+        }
+        made_free(made);
+    }
+}
+
+/* Shares of the table add up, and its rows are in the order of their time. */
+static void tables_add_up(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    drupe_frame_sums sums;
+    assert_int_equal(drupe_frame_sums_make(&made->view, false, &sums), DRUPE_OK);
+    uint64_t total = drupe_table_total(&sums), sum = 0, count = 0;
+    for (size_t i = 0; i < sums.nrows; i++) {
+        sum += sums.rows[i].busy_ns;
+        count += sums.rows[i].count;
+        if (i > 0) assert_true(sums.rows[i - 1].busy_ns >= sums.rows[i].busy_ns);
+    }
+    assert_int_equal(sum, total);
+    assert_int_equal(count, made->view.nspans);
+    assert_int_equal(sums.nrows, 5);
+    drupe_frame_sums_clear(&sums);
+    made_free(made);
+}
+
+/* While time goes on, what is over stays where it is. */
+static void bars_keep_their_place(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    size_t all = made->view.nspans;
+    made->view.ncells = 0;
+    made->view.nlanes = 1;
+    rules_bar before[64], after[64];
+    made->view.nspans = 24;
+    char *html = html_of(made, DRUPE_FRAME_EVENTS, true);
+    size_t first = rules_html(html, before, 64);
+    free(html);
+    made->view.nspans = 28;
+    html = html_of(made, DRUPE_FRAME_EVENTS, true);
+    size_t second = rules_html(html, after, 64);
+    free(html);
+    assert_true(all > 28 && first > 24 && second == first + 4);
+    for (size_t i = 0; i < 24; i++) {
+        assert_true(fabs(before[i].left - after[i].left) < 0.01);
+        assert_true(fabs(before[i].width - after[i].width) < 0.01);
+        assert_string_equal(before[i].colour, after[i].colour);
+    }
+    made_free(made);
+}
+
+/* The times of the bars are those of the spans. */
+static void bars_are_where_the_work_was(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    rules_bar bars[64];
+    char *html = html_of(made, DRUPE_FRAME_EVENTS, false), colour[8];
+    assert_true(rules_html(html, bars, 64) >= made->view.nspans);
+    double from = (double)made->spans[34].start_ns, length = 1704e6;
+    for (size_t i = 0; i < made->view.nspans; i++) {
+        const drupe_view_span *span = &made->spans[i];
+        snprintf(colour, sizeof colour, "#%06x", (unsigned)drupe_view_colour(span->cell));
+        assert_string_equal(bars[i].colour, colour);
+        assert_true(fabs(bars[i].left - 100.0 * ((double)span->start_ns - from) / length) < 0.02);
+        assert_true(fabs(bars[i].width - 100.0 * (double)span->busy_ns / length) < 0.02);
+    }
+    free(html);
+    made_free(made);
+}
+
+static void failures_are_red(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    char *html = html_of(made, DRUPE_FRAME_EVENTS, false);
+    assert_null(strstr(html, "#db2c2b"));
+    free(html);
+    made->spans[7].status = DRUPE_TRACE_FAILED;
+    made->cells[0].failed = 1;
+    html = html_of(made, DRUPE_FRAME_EVENTS, false);
+    char *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false);
+    assert_non_null(strstr(html, "#db2c2b"));
+    assert_non_null(strstr(text, "\u00b7 1 failed"));
+    assert_non_null(strchr(text, '!'));
+    free(html);
+    free(text);
+    made_free(made);
+}
+
+static void notes_say_what_is_not_exact(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    made->spans[3].count = 12000;
+    made->spans[4].exact = false;
+    made->cells[1].missed = 1234567;
+    made->cells[1].skipped = 2;
+    char *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false),
+         *html = html_of(made, DRUPE_FRAME_EVENTS, false);
+    static const char *const notes[] = {"12 000 submissions are drawn as 1 bar,", "Ends as seen",
+                                        "1.23 M submissions came too fast",
+                                        "2 did not run: 2 after a failure"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(notes); i++) {
+        if (strstr(text, notes[i]) == NULL) fail_msg("\"%s\" is missing in\n%s", notes[i], text);
+        assert_non_null(strstr(html, notes[i]));
+    }
+    keep("x-notes", "html", html);
+    free(text);
+    free(html);
+    made_free(made);
+}
+
+static double luminance(uint32_t colour)
+{
+    static const double weights[] = {0.2126, 0.7152, 0.0722};
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double part = (double)(colour >> (16 - 8 * i) & 255) / 255.0;
+        sum += weights[i] * (part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+/* Contrast of at least 3 to white and to the ground of JupyterLab's dark theme; none is red; neighbours
+ * differ. */
+static void colours_can_be_seen(void **state)
+{
+    (void)state;
+    for (uint32_t cell = 1; cell <= 2 * DRUPE_VIEW_COLOURS; cell++) {
+        uint32_t colour = drupe_view_colour(cell);
+        double own = luminance(colour) + 0.05;
+        assert_true((1.0 + 0.05) / own >= 3.0);
+        assert_true(own / (luminance(0x111111) + 0.05) >= 3.0);
+        int red = (int)(colour >> 16), green = (int)(colour >> 8 & 255), blue = (int)(colour & 255);
+        assert_false(red > 2 * green && red > 2 * blue);
+        for (uint32_t other = cell + 1; other < cell + DRUPE_VIEW_COLOURS; other++)
+            assert_int_not_equal(drupe_view_colour(other), colour);
+    }
+    assert_int_equal(drupe_view_colour(0), 0x808080);
+}
+
+static void units_have_three_digits(void **state)
+{
+    (void)state;
+    assert_string_equal(drupe_unit_bytes(0).text, "0 B");
+    assert_string_equal(drupe_unit_bytes(1023).text, "1023 B");
+    assert_string_equal(drupe_unit_bytes(1024).text, "1.00 KiB");
+    assert_string_equal(drupe_unit_bytes(UINT64_C(1) << 29).text, "512 MiB");
+    assert_string_equal(drupe_unit_bytes(UINT64_MAX).text, "16.0 EiB");
+    assert_string_equal(drupe_unit_time(999).text, "999 ns");
+    assert_string_equal(drupe_unit_time(9996).text, "10.0 \u00b5s");
+    assert_string_equal(drupe_unit_time(999600000).text, "1.00 s");
+    assert_string_equal(drupe_unit_time(UINT64_C(120000000000)).text, "120 s");
+    assert_string_equal(drupe_unit_time(UINT64_C(1200000000000)).text, "20.0 min");
+    assert_string_equal(drupe_unit_rate(UINT64_C(21300000000), 1000000000).text, "21.3 GB/s");
+    assert_string_equal(drupe_unit_rate(5, 0).text, "-");
+    assert_string_equal(drupe_unit_count(9999).text, "9999");
+    assert_string_equal(drupe_unit_count(12345).text, "12 345");
+    assert_string_equal(drupe_unit_count(1000000).text, "1.00 M");
+    assert_string_equal(drupe_unit_share(1, 3).text, "33 %");
+    assert_string_equal(drupe_unit_share(1, 5000).text, "<0.1 %");
+    assert_string_equal(drupe_unit_share(1, 0).text, "-");
+    assert_int_equal(drupe_unit_round(1400000), 2000000);
+    assert_true(drupe_unit_round(UINT64_MAX) == UINT64_MAX);
+}
+
+static void label_is(const char *label, size_t width, const char *expected)
+{
+    drupe_text text = {0};
+    drupe_label_text(&text, label, width, true);
+    assert_string_equal(drupe_text_get(&text), expected);
+    drupe_text_clear(&text);
+}
+
+static void labels_fit(void **state)
+{
+    (void)state;
+    label_is("vadd", 6, "vadd  ");
+    label_is("vaddition", 6, "vaddi\u2026");
+    label_is("\u6f22\u5b57\u6f22", 5, "\u6f22\u5b57\u2026");
+    label_is("\u6f22\u5b57\u6f22", 4, "\u6f22\u2026 ");
+    label_is("a\x1b[1mb\xff", 8, "a\uFFFD[1mb\uFFFD ");
+    label_is("a\u202eb", 4, "a\uFFFDb ");
+    label_is("", 3, "   ");
+    label_is("\xe6\xbc", 3, "\uFFFD\uFFFD ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_frames),
+        cmocka_unit_test(headlines),
+        cmocka_unit_test(empty_views),
+        cmocka_unit_test(any_views),
+        cmocka_unit_test(labels_are_escaped),
+        cmocka_unit_test(big_views_stay_small),
+        cmocka_unit_test(tables_add_up),
+        cmocka_unit_test(bars_keep_their_place),
+        cmocka_unit_test(bars_are_where_the_work_was),
+        cmocka_unit_test(failures_are_red),
+        cmocka_unit_test(notes_say_what_is_not_exact),
+        cmocka_unit_test(colours_can_be_seen),
+        cmocka_unit_test(units_have_three_digits),
+        cmocka_unit_test(labels_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,220 @@
+/* Displays that change while the caller's interpreter may be stuck.
+ *
+ * A display belongs to whoever shows it at the moment (`showing`), without the lock, since showing may take
+ * as long as a message that a slow client does not read. Closing one that somebody else shows leaves a mark,
+ * and that somebody closes it. */
+#include "drupe/live.h"
+#include "base/base.h"
+#include <stdlib.h>
+
+#define BUDGET_NS   UINT64_C(100000000) /* between two that are shown, on average */
+#define BURST_NS    UINT64_C(400000000) /* so much of it may be saved */
+#define PATIENCE_NS UINT64_C(1000000000)
+#define COST_LEAST  100u /* showing takes at most one part of so many of the time */
+
+typedef struct display {
+    struct display *next;
+    drupe_live_source source;
+    uint64_t id, period_ns, due_ns;
+    bool showing, closing;
+} display;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_cond_t changed;
+static drupe_status changed_status;
+static display *displays; /* oldest first */
+static uint64_t latest, budget_ns;
+static bool running, stopping;
+static pthread_t thread;
+
+static void changed_init(void)
+{
+    changed_status = drupe_cond_init(&changed);
+}
+
+static display *display_find(uint64_t id)
+{
+    for (display *one = displays; one != NULL; one = one->next)
+        if (one->id == id) return one;
+    return NULL;
+}
+
+static void display_unlink(display *gone)
+{
+    display **link = &displays;
+    while (*link != gone) link = &(*link)->next;
+    *link = gone->next;
+}
+
+static size_t display_count(void)
+{
+    size_t count = 0;
+    for (display *one = displays; one != NULL; one = one->next) count++;
+    return count;
+}
+
+/* Show a display that the caller has claimed by `showing`. Called with the lock, which is given up meanwhile;
+ * the display may be gone afterwards. */
+static drupe_live_answer display_show(display *one, drupe_live_reason reason)
+{
+    uint64_t start = drupe_now_ns();
+    pthread_mutex_unlock(&mutex);
+    drupe_live_answer answer = one->source.show(one->source.user, reason);
+    pthread_mutex_lock(&mutex);
+    /* Somebody gave up waiting for this one. */
+    if (reason != DRUPE_LIVE_LAST && one->closing && answer != DRUPE_LIVE_OVER) {
+        pthread_mutex_unlock(&mutex);
+        (void)one->source.show(one->source.user, DRUPE_LIVE_LAST);
+        pthread_mutex_lock(&mutex);
+    }
+    uint64_t now = drupe_now_ns(), wait = COST_LEAST * (now - start) * display_count();
+    one->due_ns = now + (wait > one->period_ns ? wait : one->period_ns);
+    one->showing = false;
+    bool over = one->closing || reason == DRUPE_LIVE_LAST || answer == DRUPE_LIVE_OVER;
+    if (over) display_unlink(one);
+    pthread_cond_broadcast(&changed);
+    if (!over) return answer;
+    pthread_mutex_unlock(&mutex);
+    if (one->source.release != NULL) one->source.release(one->source.user);
+    free(one);
+    pthread_mutex_lock(&mutex);
+    return answer;
+}
+
+/* The one whose turn is next, or NULL; `*when` is its time. */
+static display *display_next(uint64_t *when)
+{
+    display *best = NULL;
+    for (display *one = displays; one != NULL; one = one->next)
+        if (!one->showing && (best == NULL || one->due_ns < best->due_ns)) best = one;
+    *when = best == NULL ? UINT64_MAX : best->due_ns > budget_ns ? best->due_ns : budget_ns;
+    return best;
+}
+
+static void *live_main(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    while (!stopping) {
+        uint64_t when = 0, now = drupe_now_ns();
+        display *one = display_next(&when);
+        if (one == NULL || when > now) {
+            (void)drupe_cond_wait_until(&changed, &mutex, when);
+            continue;
+        }
+        one->showing = true;
+        if (display_show(one, DRUPE_LIVE_TIME) == DRUPE_LIVE_SAME) continue;
+        uint64_t floor = now > BURST_NS ? now - BURST_NS : 0;
+        budget_ns = (budget_ns > floor ? budget_ns : floor) + BUDGET_NS;
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static drupe_status live_start(void)
+{
+    pthread_once(&once, changed_init);
+    if (changed_status != DRUPE_OK)
+        return drupe_error_set(changed_status, "No condition variable could be made.");
+    if (running) return DRUPE_OK;
+    drupe_status status = drupe_thread_start(&thread, live_main, NULL, "drupe-live");
+    running = status == DRUPE_OK;
+    return status;
+}
+
+drupe_status drupe_live_open(const drupe_live_source *source, uint64_t period_ns, uint64_t *id)
+{
+    display *one = calloc(1, sizeof *one);
+    drupe_status status = DRUPE_OK;
+    if (one == NULL) status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a display.");
+    pthread_mutex_lock(&mutex);
+    if (status == DRUPE_OK) status = live_start();
+    if (status == DRUPE_OK) {
+        *one = (display){.source = *source, .id = ++latest, .period_ns = period_ns};
+        one->due_ns = drupe_now_ns() + period_ns;
+        *id = one->id;
+        display **link = &displays;
+        while (*link != NULL) link = &(*link)->next;
+        *link = one;
+        pthread_cond_broadcast(&changed);
+        one = NULL;
+    }
+    pthread_mutex_unlock(&mutex);
+    free(one);
+    if (status != DRUPE_OK && source->release != NULL) source->release(source->user);
+    return status;
+}
+
+/* The display with this number, claimed; NULL when there is none, or it is shown for longer than anybody
+ * waits. */
+static display *display_claim(uint64_t id)
+{
+    uint64_t deadline = drupe_deadline(PATIENCE_NS);
+    display *one = display_find(id);
+    while (one != NULL && one->showing) {
+        if (!drupe_cond_wait_until(&changed, &mutex, deadline)) break;
+        one = display_find(id);
+    }
+    if (one == NULL || one->showing) return NULL;
+    one->showing = true;
+    return one;
+}
+
+static uint64_t next_after(uint64_t id)
+{
+    for (display *one = displays; one != NULL; one = one->next)
+        if (one->id > id) return one->id;
+    return 0;
+}
+
+static void live_each(uint64_t id, drupe_live_reason reason)
+{
+    uint64_t one = id != 0 ? id : next_after(0);
+    while (one != 0) {
+        display *claimed = display_claim(one), *left = NULL;
+        if (claimed != NULL)
+            (void)display_show(claimed, reason);
+        else if (reason == DRUPE_LIVE_LAST && (left = display_find(one)) != NULL)
+            left->closing = true;
+        one = id != 0 ? 0 : next_after(one);
+    }
+}
+
+void drupe_live_show(uint64_t id)
+{
+    pthread_mutex_lock(&mutex);
+    live_each(id, DRUPE_LIVE_ASKED);
+    pthread_mutex_unlock(&mutex);
+}
+
+void drupe_live_close(uint64_t id)
+{
+    pthread_mutex_lock(&mutex);
+    live_each(id, DRUPE_LIVE_LAST);
+    pthread_mutex_unlock(&mutex);
+}
+
+void drupe_live_stop(void)
+{
+    pthread_mutex_lock(&mutex);
+    live_each(0, DRUPE_LIVE_LAST);
+    bool join = running;
+    stopping = true;
+    if (join) pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+    if (join) pthread_join(thread, NULL);
+    pthread_mutex_lock(&mutex);
+    running = stopping = false;
+    pthread_mutex_unlock(&mutex);
+}
+
+size_t drupe_live_list(uint64_t *ids, size_t capacity)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&mutex);
+    for (display *one = displays; one != NULL; one = one->next, count++)
+        if (count < capacity) ids[count] = one->id;
+    pthread_mutex_unlock(&mutex);
+    return count;
+}

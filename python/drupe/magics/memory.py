@@ -1,0 +1,245 @@
+"""%memory: what is in use on the devices, and who keeps it."""
+from drupe import listing
+from drupe.magics import render, views
+from drupe.magics.base import Magic, Option, Result, UsageError
+from drupe.magics.device import SELECTOR, choose
+
+TOP = 10
+
+_snapshots = {}  # name: {(device, kind, place): (bytes, count)}
+
+
+class Memory(Magic):
+    """Memory of the devices: in use by kind, peak and limit, over time, and who allocated it.
+
+    Without an option, the pictures and the places in the program that hold most. Memory is counted once where several
+    variables share it."""
+
+    name = "memory"
+    options = (SELECTOR,
+               Option("--cells", action="store_true", help="one line per cell: before, after, peak, still held"),
+               Option("--by", choices=("variable", "place"), metavar="variable|place",
+                      help="which variables hold how much, or which lines of code allocated it"),
+               Option("--leaks", action="store_true",
+                      help="what no variable holds any more: results such as Out[3], the last traceback, other objects"),
+               Option("--free-traceback", action="store_true",
+                      help="forget the last exception, whose traceback keeps the variables of its functions"),
+               Option("--timeline", action="store_true", help="the pictures alone"),
+               Option("--live", action="store_true", help="move while this cell and its work run"),
+               Option("--snapshot", metavar="NAME", help="remember who holds what under a name"),
+               Option("--diff", metavar="NAME", help="what changed since that snapshot"),
+               Option("--top", type=int, default=TOP, metavar="N", help="at most so many lines (%d)" % TOP))
+    examples = (("%memory --by variable", "which variables hold device memory"),
+                ("%memory --leaks --free-traceback", "who else keeps memory, and give back what an error holds"))
+
+    def line(self, options):
+        if options.top < 1:
+            self.parser.error("--top is at least 1")
+        chosen = [name for name in ("cells", "by", "leaks", "timeline", "live", "snapshot", "diff")
+                  if getattr(options, name)]
+        if len(chosen) > 1:
+            self.parser.error("--%s and --%s exclude each other" % (chosen[0], chosen[1]))
+        device = None if options.device is None else choose(options.device)
+        freed = self._free() if options.free_traceback else None
+        result = self._result(chosen[0] if chosen else "", device, options)
+        if freed and isinstance(result, Table):
+            result.notes.insert(0, freed)
+        elif freed and not chosen:
+            return Table("", (), [], [freed], {"freed": freed})
+        return result
+
+    def _free(self):
+        from drupe.magics import owners
+
+        before = _in_use()
+        name = owners.free_traceback(self.shell)
+        if name is None:
+            return "There is no traceback to forget."
+        return "The traceback of %s is forgotten: %s given back." % (name, listing.size(max(0, before - _in_use())))
+
+    def _result(self, what, device, options):
+        if what == "live":
+            return self._live(options)
+        if what == "timeline":
+            return views.View("memory", device=_filter(device))
+        if what in ("snapshot", "diff"):
+            return getattr(self, "_" + what)(device, options)
+        table = {"cells": _cells, "leaks": _leaks, "by": _variables}.get(what)
+        if table is not None and options.by != "place":
+            return table(self.shell, device, options.top)
+        places = _places(self.shell, device, options.top)
+        return places if what else Both(views.View("memory", device=_filter(device)), places)
+
+    def _live(self, options):
+        from drupe.magics import live
+
+        current = views.current()
+        handle = live.open_view(self.shell, "memory", first=current, last=current)
+        if handle is None:
+            return views.View("memory")
+        if options.output:
+            self.shell.user_ns[options.output] = handle
+        return None
+
+    def _snapshot(self, device, options):
+        _snapshots[options.snapshot] = _holders(device)
+        return Table("%s in use, remembered as %s" % (listing.size(_in_use(device)), options.snapshot), (), [], [],
+                     {"snapshot": options.snapshot, "bytes": _in_use(device)})
+
+    def _diff(self, device, options):
+        before = _snapshots.get(options.diff)
+        if before is None:
+            known = ", ".join(sorted(_snapshots)) or "none yet; make one with %memory --snapshot NAME"
+            raise UsageError("there is no snapshot %s (there is: %s)" % (options.diff, known))
+        return _difference(options.diff, before, _holders(device), options.top)
+
+
+class Table(Result):
+    """A headline, rows, and notes."""
+
+    def __init__(self, headline, titles, rows, notes, data, right=()):
+        self.headline, self.titles, self.rows, self.notes = headline, titles, rows, list(notes)
+        self._data, self._right = data, right
+
+    def text(self, columns=views.COLUMNS):
+        lines = [self.headline] if self.headline else []
+        if self.rows:
+            lines.append(render.table_text(self.titles, self.rows, columns, right=self._right,
+                                           flexible=len(self.titles) - 1))
+        return "\n".join(lines + self.notes)
+
+    def html(self):
+        parts = [render.element("div", render.escape(self.headline), "font-weight:600;font-size:12px")] \
+            if self.headline else []
+        if self.rows:
+            parts.append(render.table_html(self.titles, self.rows, right=self._right))
+        parts += [render.note_html(note) for note in self.notes]
+        return render.element("div", "".join(parts))
+
+    def data(self):
+        return self._data
+
+
+class Both(Result):
+    """The pictures, and who holds what."""
+
+    def __init__(self, view, table):
+        self.view, self.table = view, table
+
+    def text(self, columns=views.COLUMNS):
+        return self.view.text(columns) + ("\n" + self.table.text(columns) if self.table.rows else "")
+
+    def html(self):
+        return self.view.html() + (self.table.html() if self.table.rows else "")
+
+    def data(self):
+        return {"devices": self.view.data()["devices"], "holders": self.table.data()}
+
+
+def _filter(device):
+    return "" if device is None else device.filter_string
+
+
+def _reports(device, each=False):
+    from drupe import memory
+
+    return memory.report(device, each)
+
+
+def _in_use(device=None):
+    return sum(one.nbytes for one in _reports(device))
+
+
+def _holders(device):
+    held = {}
+    for one in _reports(device):
+        key = (one.device, one.kind, one.place)
+        size, count = held.get(key, (0, 0))
+        held[key] = (size + one.nbytes, count + one.count)
+    return held
+
+
+def _rest(rows, top):
+    return ["and %d more" % (len(rows) - top)] if len(rows) > top else []
+
+
+def _places(shell, device, top):
+    found = sorted(_holders(device).items(), key=lambda one: (-one[1][0], one[0]))
+    rows = [(listing.size(size), count, kind, where, place) for (where, kind, place), (size, count) in found]
+    data = [{"bytes": size, "count": count, "kind": kind, "device": where, "place": place}
+            for (where, kind, place), (size, count) in found]
+    return Table("" if rows else "no memory is in use", ("held", "allocations", "kind", "device", "allocated at"),
+                 rows[:top], _rest(rows, top), data, right=(0, 1))
+
+
+def _variables(shell, device, top):
+    from drupe.magics import owners
+
+    found, complete = owners.by_variable(shell)
+    return _owners("variable", found, complete, device, top,
+                   "no variable holds device memory")
+
+
+def _leaks(shell, device, top):
+    from drupe.magics import owners
+
+    found, complete = owners.leaks(shell)
+    table = _owners("held by", found, complete, device, top, "no device memory beside that of your variables")
+    if any(one.name.startswith("traceback") for one in found):
+        table.notes.append("%memory --free-traceback gives back what the last error holds.")
+    if any(one.name.startswith(("Out", "_")) for one in found):
+        table.notes.append("%reset -f out, or del Out[n], gives back results.")
+    return table
+
+
+def _owners(title, found, complete, device, top, none):
+    once = {}
+    for one in found:
+        once.update(one.found)
+    total, used = sum(once.values()), _in_use()
+    rows = [(listing.size(one.nbytes), len(one.found), one.name, "shared with " + ", ".join(one.shared)
+             if one.shared else "") for one in found]
+    notes = _rest(rows, top)
+    if not complete:
+        notes.append("There was too much to look through: this is not all.")
+    headline = none if not found else "%s of %s in use" % (listing.size(total), listing.size(used))
+    return Table(headline, ("held", "allocations", title, ""), rows[:top], notes,
+                 [{"bytes": one.nbytes, "count": len(one.found), "name": one.name, "shared": one.shared}
+                  for one in found], right=(0, 1))
+
+
+def _cells(shell, device, top):
+    held = {}
+    for one in _reports(device):
+        held[one.cell or 0] = held.get(one.cell or 0, 0) + one.nbytes
+    cells = {one["number"]: one["memory"] for one in views.take(spans=1).data()["cells"]}
+    numbers = sorted(number for number in {*held, *cells} if held.get(number) or any(cells.get(number, ())))
+    rows, data = [], []
+    for number in numbers:
+        before, after, peak = cells.get(number, (None, None, None))
+        rows.append(["[%d]" % number if number else "-", *(listing.size(one) if one is not None else "-"
+                                                           for one in (before, after, peak)),
+                     listing.size(held.get(number, 0))])
+        data.append({"cell": number, "before": before, "after": after, "peak": peak, "held": held.get(number, 0)})
+    return Table("%s in use" % listing.size(_in_use(device)), ("cell", "before", "after", "peak", "still held"),
+                 rows[-top:], _rest(rows, top), data, right=(0, 1, 2, 3, 4))
+
+
+def _difference(name, before, after, top):
+    rows, data = [], []
+    for key in {*before, *after}:
+        size = after.get(key, (0, 0))[0] - before.get(key, (0, 0))[0]
+        count = after.get(key, (0, 0))[1] - before.get(key, (0, 0))[1]
+        if size or count:
+            rows.append((size, count, *key))
+            data.append({"bytes": size, "count": count, "device": key[0], "kind": key[1], "place": key[2]})
+    rows.sort(key=lambda row: (-abs(row[0]), row[2:]))
+    total = sum(row[0] for row in rows)
+    shown = [(_signed(size), "%+d" % count, kind, device, place)
+             for size, count, device, kind, place in rows]
+    return Table("%s since %s" % (_signed(total), name), ("change", "allocations", "kind", "device", "allocated at"),
+                 shown[:top], _rest(shown, top), {"since": name, "bytes": total, "changes": data}, right=(0, 1))
+
+
+def _signed(nbytes):
+    return ("+" if nbytes > 0 else "-" if nbytes < 0 else "\u00b1") + listing.size(abs(nbytes))
