@@ -252,7 +252,7 @@ class TimeResult(Result):
         if not self.submissions:
             return "by the host's clock"
         return "by the device's clock" if self.exact else \
-            "by the host's clock, around a wait (for the device's: a queue with profiling=True)"
+            "by the host's clock around a wait; profiling=True on a queue gives the device's"
 
     def text(self, columns=80):
         lines = self._lines()

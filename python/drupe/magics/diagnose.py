@@ -1,9 +1,9 @@
 """What a compiler says about a cell, shown at the cell's lines."""
 import re
 
-from drupe.magics import render
+from drupe.magics import render, settings
 
-_POSITION = re.compile(r"(\S*?):?(?<!\d)(\d+):(\d+):\s*")
+_POSITION = re.compile(r"(\S*?):?(?<!\d)(\d+):(\d+):(?!\d+:)\s*")
 _SEVERITY = re.compile(r"\s*\b(fatal error|error|warning|note|remark):\s*", re.IGNORECASE)
 _COLOURS = {"error": "31", "fatal error": "31", "warning": "35"}
 _FILE = re.compile(r"\.(h|hh|hpp|clh|inc)$")
@@ -84,7 +84,7 @@ def marked(error, source, shell):
     """The BuildError of a cell, in one line, and shown with its lines."""
     found = read(getattr(error, "log", ""), source)
     errors = [one for one in found if "error" in one.severity]
-    colours = getattr(shell, "colors", "") not in ("NoColor", "nocolor")
+    colours = settings.of(shell).colours and getattr(shell, "colors", "") not in ("NoColor", "nocolor")
     log = [line for line in getattr(error, "log", "").splitlines() if line.strip()] or [str(error)]
     summary = errors[0].head if errors else " ".join(log[0].split())
     summary += " (and %d more)" % (len(errors) - 1) if len(errors) > 1 else ""

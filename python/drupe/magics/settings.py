@@ -16,6 +16,8 @@ class Drupe(Configurable):
     checked = Bool(False, help="Checked mode: find races, writes out of bounds and freed memory; slower. "
                                "As `with drupe.checked():`.").tag(config=True)
 
+    colours = Bool(True, help="Colours in the messages of compilers.").tag(config=True)
+
     def __init__(self, **settings):
         self._checking = None
         super().__init__(**settings)
