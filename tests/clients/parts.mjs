@@ -35,12 +35,12 @@ scenario("a trace keeps its lanes when new ones come between", async () => {
   equal(trace.lanes[2].waiting, 0, 'what waits is that of the last view');
 });
 
-scenario("spans that the kernel has put together replace their parts", async () => {
-  const trace = new Trace(view({ spans: [1, 2, 3, 4].map(i => ({ start: i, end: i + 1, id: i })) }));
-  trace.merge(view({ serial: 2, spans: [{ start: 1, end: 4, id: 1, count: 3, busy: 2 }] }));
-  equal(names(trace.lanes[0]), [1, 4], 'two are inside of the first one now');
-  trace.merge(view({ serial: 3, spans: [{ start: 9, end: 10, id: 9 }] }), { whole: true });
-  equal(names(trace.lanes[0]), [9], 'a whole view leaves nothing of before');
+scenario("a whole view replaces everything, and what went on is told again", async () => {
+  const trace = new Trace(view({ spans: [{ start: 1, end: 2 }, { start: 2, end: 0 }, { lane: 1, start: 3, end: 0 }] }));
+  trace.merge(view({ serial: 2, spans: [{ start: 2, end: 8, id: 4 }] }));
+  equal(trace.lanes.map(names), [[1, 4], []], 'spans that went on are forgotten');
+  trace.merge(view({ serial: 3, whole: true, spans: [{ start: 1, end: 8, id: 1, count: 3, busy: 2 }] }));
+  equal(trace.lanes.map(names), [[1], []], 'spans that were merged');
 });
 
 scenario("samples of memory are not doubled", async () => {

@@ -10,7 +10,7 @@ export function view({ spans = [], lanes, devices, cells = [], ...rest } = {}) {
     span.count ?? 1, span.bytes ?? 0, span.items ?? 0, span.cell ?? 1, labels.indexOf(span.label ?? 'work'),
     span.status ?? 1, span.exact ? 1 : 0, span.id ?? i + 1, span.place ? places.indexOf(span.place) : -1]);
   return {
-    version: 1, serial: 1, now: 1000 * MS, unix: 1.7e12, from: 0, to: 1000 * MS, latest: 1, labels, places, spans: rows,
+    version: 1, serial: 1, whole: false, now: 1000 * MS, unix: 1.7e12, from: 0, to: 1000 * MS, latest: 1, labels, places, spans: rows,
     lanes: lanes ?? [{ device: 'opencl:gpu:0', queue: 1, kind: 'kernels', waiting: 0 },
       { device: 'opencl:gpu:0', queue: 1, kind: 'copies', waiting: 0 }],
     devices: devices ?? [device()], cells: cells.map(cell), colours: ['#4477aa', '#ee6677', '#228833'], ...rest

@@ -1,4 +1,6 @@
-// Outputs of type application/vnd.drupe.trace+json: the same timeline as in the panel, from what the output holds.
+// Outputs of type application/vnd.drupe.trace+json: the same timeline as in the panel, from what the output holds. The
+// metadata {type: {kind}} tell what the output is about: events, memory or dashboard.
+import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { element, setText } from './surface.js';
 import { summary } from './summary.js';
@@ -20,7 +22,7 @@ export async function plugins(shared) {
 
     async renderModel(model) {
       try {
-        this._show(model.data[TYPE]);
+        this._show(model.data[TYPE], model.metadata?.[TYPE]?.kind);
       } catch (error) {
         console.debug('drupe:', error);
         this._fallBack(model.data);
@@ -28,26 +30,30 @@ export async function plugins(shared) {
     }
 
     // A new state of the same output changes what is there, so that zoom and hover stay.
-    _show(view) {
-      if (view?.version !== 1) throw new Error('not a trace that this can read');
-      if (!this.trace) this._make();
+    _show(view, kind) {
+      if (view?.version !== 1 || kind === 'table') throw new Error('not a trace, or to be shown as a table');
+      if (!this.trace) this._make(kind);
       if (this.trace.isNew(view)) this.trace.clear();
-      this.trace.merge(view, { whole: true });
+      this.trace.merge({ ...view, whole: true });
       setText(this.head, summary(this.trace));
+      this.cards.update(this.trace.devices);
       this.timeline.update();
       this.memory.update();
     }
 
-    _make() {
+    _make(kind) {
       this.trace = new Trace();
       this.window = new Window();
       this.window.mode = 'all';
       this.head = element('div', 'drupe-summary');
+      this.cards = new Cards();
       this.timeline = new Timeline(this.trace, this.window, { wheel: 'modifier' });
       this.memory = new MemoryChart(this.trace, this.window);
       this.timeline.onCursor = ns => this.memory.setCursor(ns);
       this.memory.onCursor = ns => this.timeline.setCursor(ns);
-      this.node.replaceChildren(this.head, this.timeline.node, this.memory.node);
+      const [cards, timeline, memory] = [this.cards.node, this.timeline.node, this.memory.node];
+      const orders = { events: [timeline], memory: [cards, memory, timeline], dashboard: [cards, timeline, memory] };
+      this.node.replaceChildren(this.head, ...orders[kind] ?? [timeline, memory]);
     }
 
     // What other front-ends show.

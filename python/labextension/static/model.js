@@ -111,7 +111,7 @@ export class Model {
       this._reset('live');
       return true; // ask again for all of it
     }
-    this.trace.merge(panel ? view : { ...view, spans: [], lanes: [] }, { whole });
+    this.trace.merge(panel ? view : { ...view, spans: [], lanes: [] });
     this.whole = panel;
     this.state = 'live';
     if (panel) await this._askErrors(link, epoch);

@@ -1,5 +1,6 @@
-// What is known of a kernel's devices: views (application/vnd.drupe.trace+json, version 1) put together. A view may be
-// whole, or a delta, which holds the spans that changed since another one. Times are nanoseconds of the kernel's clock.
+// What is known of a kernel's devices: views (application/vnd.drupe.trace+json, version 1) put together. A view is
+// whole, or holds the spans that have changed since another one and all that go on. Times are nanoseconds of the
+// kernel's clock.
 
 const MOST_SPANS = 24000; // the kernel remembers 16384
 const MOST_SAMPLES = 4096;
@@ -14,7 +15,7 @@ const laneKey = lane => `${lane.device} ${lane.queue} ${lane.kind}`;
 export class Trace {
   constructor(view) {
     this.clear();
-    if (view) this.merge(view, { whole: true });
+    if (view) this.merge(view);
   }
 
   clear() {
@@ -33,16 +34,14 @@ export class Trace {
     return view.serial < this.serial || view.latest < this.latest || view.now < this.now;
   }
 
-  // Add a view: a delta, or everything that the kernel remembers.
-  merge(view, { whole = false } = {}) {
+  merge(view) {
     if (view?.version !== 1) throw new Error(`a trace of version ${view?.version}; this reads version 1`);
     if (this.isNew(view)) this.clear();
     for (const name of ['serial', 'latest', 'now', 'unix']) this[name] = Number(view[name]) || 0;
     if (view.colours?.length) this.colours = view.colours;
-    if (whole) for (const lane of this.lanes) lane.byId.clear();
     this._mergeCells(view.cells ?? []);
     this._mergeDevices(view.devices ?? []);
-    this._mergeSpans(view, whole);
+    this._mergeSpans(view);
     return this;
   }
 
@@ -78,21 +77,23 @@ export class Trace {
     return lanes;
   }
 
-  _mergeSpans(view, whole) {
+  _mergeSpans(view) {
     const lanes = this._lanesOf(view);
-    const touched = new Set();
+    for (const lane of this.lanes) {
+      if (view.whole) lane.byId.clear();
+      for (const [id, span] of lane.byId) if (!span.end) lane.byId.delete(id); // those that go on still are in the view
+    }
     for (const given of view.spans ?? []) {
       const [lane, start, end, busy, count, bytes, items, cell, label, status, exact, id, place] = given;
       const owner = lanes[lane];
       if (!owner) continue;
       const span = { start, end, busy, count, bytes, items, cell, label: view.labels[label] ?? '', status,
         exact: Boolean(exact), id, place: place >= 0 ? view.places[place] ?? '' : '' };
-      // Neighbours that the kernel has put together since then are one now.
-      if (count > 1) owner.merged = (owner.merged ?? []).concat(span);
       owner.byId.set(id, span);
-      touched.add(owner);
     }
-    for (const lane of whole ? this.lanes : touched) settle(lane);
+    for (const lane of this.lanes) {
+      lane.spans = [...lane.byId.values()].sort((a, b) => a.start - b.start || a.id - b.id);
+    }
     this._trim();
   }
 
@@ -171,16 +172,4 @@ export class Trace {
   get waiting() {
     return this.devices.reduce((sum, device) => sum + device.waiting, 0);
   }
-}
-
-// Bring a lane in order: spans by their start, without those that a merged one stands for.
-function settle(lane) {
-  for (const whole of lane.merged ?? []) {
-    for (const [id, span] of lane.byId) {
-      if (span !== whole && id > whole.id && span.cell === whole.cell && span.count <= whole.count &&
-          span.start >= whole.start && span.end > 0 && whole.end > 0 && span.end <= whole.end) lane.byId.delete(id);
-    }
-  }
-  delete lane.merged;
-  lane.spans = [...lane.byId.values()].sort((a, b) => a.start - b.start || a.id - b.id);
 }
