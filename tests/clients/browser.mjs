@@ -17,7 +17,12 @@ export class Browser {
     house.page = await house.browser.newPage({ viewport: { width: 1200, height: 950 } });
     house.page.setDefaultTimeout(DEADLINE);
     house.errors = [];
-    house.page.on('pageerror', error => house.errors.push(String(error)));
+    house.page.on('pageerror', error => house.errors.push(error.stack ?? String(error)));
+    await house.page.addInitScript(() => { // what a content security policy has stopped, and where
+      window.stopped = [];
+      document.addEventListener('securitypolicyviolation', event => window.stopped.push(
+        `${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}`));
+    });
     return house;
   }
 
@@ -100,6 +105,33 @@ export class Browser {
   // Wait until cell `i` shows `text`.
   async shows(i, text) {
     await this.cell(i).locator('.jp-OutputArea-output', { hasText: text }).first().waitFor();
+  }
+
+  // Give the panel's questions to the current kernel answers of the test's own: `answer(request)` runs in the page and
+  // returns the body of the reply. What was asked is in window.asked.
+  async answering(answer, argument) {
+    await this.page.evaluate(([source, argument]) => {
+      const answer = new Function(`return (${source})`)();
+      window.asked = [];
+      const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+      kernel.requestDebug = request => {
+        window.asked.push(request);
+        const body = answer(request, argument);
+        const content = body ? { success: true, body } : { success: false, message: 'nothing yet' };
+        return { isDisposed: false, dispose() {}, done: Promise.resolve({ content }) };
+      };
+    }, [answer.toString(), argument]);
+  }
+
+  // Sweep the pointer along the middle of `locator` until a tip shows; its text.
+  async sweep(locator, y, from = 60) {
+    const box = await locator.boundingBox();
+    const tip = this.page.locator('.drupe-tip:visible');
+    for (let x = from; x < box.width - 4; x += 5) {
+      await this.page.mouse.move(box.x + x, box.y + y);
+      if (await tip.count()) return tip.innerText();
+    }
+    return '';
   }
 
   // Wait until cell `i` has run to its end.

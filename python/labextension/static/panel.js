@@ -15,8 +15,10 @@ const WORDS = {
 };
 
 export class Panel {
-  constructor(model, onCell) {
+  // `isShown()`: a panel that nobody sees is not kept up to date.
+  constructor(model, isShown, onCell) {
     this.model = model;
+    this.isShown = isShown;
     this.window = new Window();
     this.cards = new Cards();
     this.timeline = new Timeline(model.trace, this.window, { onCell });
@@ -48,6 +50,7 @@ export class Panel {
 
   update() {
     const { model } = this;
+    if (!this.isShown()) return;
     if (model.epoch !== this.epoch) { // another kernel, or another life of it
       this.epoch = model.epoch;
       this.errors.clear();

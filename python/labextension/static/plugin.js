@@ -30,7 +30,7 @@ export async function plugins(shared) {
 class House {
   constructor(app, tracker, parts) {
     Object.assign(this, { app, tracker, parts });
-    this.model = new Model(() => (this.widget.isVisible ? 2 : this._statusSeen() ? 1 : 0));
+    this.model = new Model(() => (this.widget?.isVisible ? 2 : this._statusSeen() ? 1 : 0));
     this._makePanel();
     this._makeCommand();
     this._makeStatus();
@@ -43,7 +43,7 @@ class House {
 
   _makePanel() {
     const { Widget, LabIcon, restorer } = this.parts;
-    this.panel = new Panel(this.model, cell => this.goTo(cell));
+    this.panel = new Panel(this.model, () => Boolean(this.widget?.isVisible), cell => this.goTo(cell));
     const widget = new Widget({ node: this.panel.node });
     widget.id = 'drupe-panel';
     widget.title.caption = 'Devices (Drupe)';

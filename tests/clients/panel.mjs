@@ -1,0 +1,134 @@
+// The panel, the status item and timelines in outputs, in JupyterLab and Notebook 7.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Browser } from './browser.mjs';
+import { check, equal, main, rest, scenario, until } from './harness.mjs';
+import { MS, cell, device, view } from './views.mjs';
+
+const CARD = '.drupe-panel .drupe-card';
+const CANVAS = '.drupe-panel .drupe-timeline canvas';
+
+// Two cells on two devices, one failure, some memory.
+function madeUp(more = {}) {
+  const lanes = ['kernels', 'copies', 'host'].map(kind => ({ device: 'opencl:gpu:0', queue: 1, kind, waiting: 0 }));
+  const spans = [];
+  for (let i = 0; i < 40; ++i) {
+    spans.push({ lane: i % 2, start: i * 5, end: i * 5 + 4, cell: i < 20 ? 1 : 2, label: i % 2 ? 'copy' : 'vadd', bytes: 2 ** 20,
+      place: `cell [${i < 20 ? 1 : 2}], line 3`, status: i === 30 ? 3 : 1 });
+  }
+  const samples = spans.map((span, i) => [span.start * MS, (i % 10) * 2 ** 20, 2 ** 19, 0, 2 ** 24, span.cell]);
+  return view({ lanes, spans, devices: [device({ samples, peak: 10 * 2 ** 20 })], whole: true,
+    cells: [cell({ count: [10, 10, 0] }), cell({ number: 2, count: [10, 10, 0], failed: 1, colour: '#ee6677' })], ...more });
+}
+
+const ERROR = { id: 1, unix: 1.7e12, cell: 1, place: 'cell [1], line 3', label: 'vadd', device: 'opencl:gpu:0', queue: 1, name: 'DEVICE_FAULT',
+  text: 'it read past the end', arguments: 'x, n=16' };
+
+function answer(request, { view, error }) {
+  return request.command === 'drupe/view' ? view : request.command === 'drupe/errors' ? { errors: [error], latest: 1 } : { version: 1 };
+}
+
+const asked = house => house.page.evaluate(() => window.asked.length);
+
+async function openPanel(house) {
+  await house.command('drupe:show-panel');
+  await house.page.locator('.drupe-panel').waitFor();
+}
+
+async function readTheTimeline(house, app) {
+  await house.notebook(['1', '2', '3'], { app });
+  await house.answering(answer, { view: madeUp(), error: ERROR });
+  await house.runAll();
+  await house.ended(2);
+  await house.page.locator('.drupe-status:visible', { hasText: '50 %' }).waitFor();
+  equal(await house.page.locator(CARD).count(), 0, 'cards before the panel is open');
+  await house.page.locator('.drupe-status').click();
+  await house.page.locator(CARD, { hasText: 'opencl:gpu:0' }).waitFor();
+  await house.page.locator('.drupe-summary', { hasText: '20 kernels' }).first().waitFor();
+  const canvas = house.page.locator(CANVAS);
+  const words = await house.sweep(canvas, 46);
+  for (const part of ['vadd', 'cell [2], line 3', '4.00 ms', '1.00 MiB', 'complete']) check(words.includes(part), `${part} in ${words}`);
+  // The wheel zooms, a drag moves, both keep what is under the pointer.
+  const range = () => house.page.locator('.drupe-panel .drupe-range').textContent();
+  const before = await range();
+  await house.page.mouse.wheel(0, -600);
+  await until(async () => (await range()) !== before, 'the zoom');
+  equal(await house.page.locator('.drupe-panel [aria-pressed="true"]').count(), 0, 'it does not follow any more');
+  await house.page.locator('.drupe-panel').getByText('All', { exact: true }).click();
+  await until(async () => (await range()).startsWith('207') || (await range()).startsWith('20'), 'everything');
+  // The keyboard does it too, and says what it has found.
+  await canvas.focus();
+  await canvas.press('n');
+  const voice = house.page.locator('.drupe-panel .drupe-voice');
+  await until(async () => (await voice.textContent()).includes('vadd, cell [1], line 3'), 'the first span in words');
+  await canvas.press('ArrowDown');
+  await until(async () => (await voice.textContent()).startsWith('copy'), 'the row below');
+  await canvas.press('Escape');
+  // An error leads to its cell.
+  const active = () => house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.activeCellIndex);
+  equal(await active(), 2, 'the active cell');
+  await house.page.locator('.drupe-error', { hasText: 'it read past the end' }).click();
+  await until(async () => (await active()) === 0, 'the cell of the error');
+  equal(house.errors, [], 'errors of the page');
+}
+
+scenario("JupyterLab shows a timeline that can be read", house => readTheTimeline(house, 'lab/tree'));
+scenario("Notebook 7 shows a timeline that can be read", house => readTheTimeline(house, 'notebooks'));
+
+scenario("nothing is asked when nobody looks", async house => {
+  await house.notebook(['1', '2'], {});
+  await house.answering(answer, { view: madeUp(), error: ERROR });
+  await house.run(0);
+  await house.page.locator('.drupe-status:visible', { hasText: '50 %' }).waitFor();
+  const hide = hidden => house.page.evaluate(hidden => {
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => (hidden ? 'hidden' : 'visible') });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  const quiet = async what => { // a question may be on its way
+    await house.page.waitForTimeout(2500);
+    const count = await asked(house);
+    await house.page.waitForTimeout(5000);
+    equal(await asked(house), count, what);
+  };
+  await hide(true);
+  await quiet('the page is hidden');
+  await hide(false);
+  let count = await asked(house);
+  await until(async () => (await asked(house)) > count + 1, 'it goes on');
+  await house.command('statusbar:toggle');
+  await quiet('no status bar and no panel');
+  count = await asked(house);
+  await openPanel(house);
+  await until(async () => (await asked(house)) > count + 1, 'the panel asks');
+});
+
+scenario("a kernel that is not ours is never asked", async house => {
+  await house.notebook(['1'], {});
+  await house.page.evaluate(() => {
+    window.asked = [];
+    const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+    kernel.requestDebug = request => { window.asked.push(request); return { done: new Promise(() => {}), dispose() {} }; };
+    Object.defineProperty(kernel, 'info', { get: () => Promise.resolve({ implementation: 'ipython' }) });
+  });
+  await openPanel(house); // the panel met the kernel before: it is told of another one by a change of kernels
+  await house.page.evaluate(() => {
+    const context = window.jupyterapp.shell.currentWidget.sessionContext;
+    const { kernel } = context.session;
+    context._kernelChanged.emit({ name: 'kernel', oldValue: kernel, newValue: null });
+  });
+});
+
+scenario("what cannot be drawn is shown as HTML", async house => {
+  const bundle = (trace, extra = '') => `display({'text/plain': 'plain', 'text/html': '<b class="fallback">as HTML</b>', ` +
+    `'application/vnd.drupe.trace+json': ${trace}}, raw=True${extra})`;
+  await house.notebook([bundle('{"version": 99}'), bundle('{"version": 1, "spans": 7}'), bundle('{"version": 1}'),
+    bundle(`__import__('json').load(open('view.json'))`)], {});
+  writeFileSync(`${process.env.DRUPE_NOTEBOOKS}/view.json`, JSON.stringify(madeUp()));
+  await house.runAll();
+  await house.ended(3);
+  for (const i of [0, 1]) await house.cell(i).locator('.jp-OutputArea-output .fallback').waitFor();
+  await house.cell(2).locator('.drupe-output canvas').first().waitFor();
+  await house.cell(3).locator('.drupe-summary', { hasText: '20 kernels' }).waitFor();
+  check((await house.sweep(house.cell(3).locator('.drupe-timeline canvas'), 46)).includes('vadd'), 'a timeline in an output');
+});
+
+await main(name => Browser.open(name));
