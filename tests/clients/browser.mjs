@@ -110,8 +110,7 @@ export class Browser {
   // Give the panel's questions to the current kernel answers of the test's own: `answer(request)` runs in the page and
   // returns the body of the reply. What was asked is in window.asked.
   async answering(answer, argument) {
-    await this.page.evaluate(([source, argument]) => {
-      const answer = new Function(`return (${source})`)();
+    const install = (answer, argument) => {
       window.asked = [];
       const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
       kernel.requestDebug = request => {
@@ -120,7 +119,8 @@ export class Browser {
         const content = body ? { success: true, body } : { success: false, message: 'nothing yet' };
         return { isDisposed: false, dispose() {}, done: Promise.resolve({ content }) };
       };
-    }, [answer.toString(), argument]);
+    };
+    await this.page.evaluate(`(${install})(${answer}, ${JSON.stringify(argument)})`);
   }
 
   // Sweep the pointer along the middle of `locator` until a tip shows; its text.

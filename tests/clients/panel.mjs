@@ -1,31 +1,11 @@
 // The panel, the status item and timelines in outputs, in JupyterLab and Notebook 7.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { Browser } from './browser.mjs';
-import { check, equal, main, rest, scenario, until } from './harness.mjs';
-import { MS, cell, device, view } from './views.mjs';
+import { check, equal, main, scenario, until } from './harness.mjs';
+import { ERROR, answer, madeUp } from './views.mjs';
 
 const CARD = '.drupe-panel .drupe-card';
 const CANVAS = '.drupe-panel .drupe-timeline canvas';
-
-// Two cells on two devices, one failure, some memory.
-function madeUp(more = {}) {
-  const lanes = ['kernels', 'copies', 'host'].map(kind => ({ device: 'opencl:gpu:0', queue: 1, kind, waiting: 0 }));
-  const spans = [];
-  for (let i = 0; i < 40; ++i) {
-    spans.push({ lane: i % 2, start: i * 5, end: i * 5 + 4, cell: i < 20 ? 1 : 2, label: i % 2 ? 'copy' : 'vadd', bytes: 2 ** 20,
-      place: `cell [${i < 20 ? 1 : 2}], line 3`, status: i === 30 ? 3 : 1 });
-  }
-  const samples = spans.map((span, i) => [span.start * MS, (i % 10) * 2 ** 20, 2 ** 19, 0, 2 ** 24, span.cell]);
-  return view({ lanes, spans, devices: [device({ samples, peak: 10 * 2 ** 20 })], whole: true,
-    cells: [cell({ count: [10, 10, 0] }), cell({ number: 2, count: [10, 10, 0], failed: 1, colour: '#ee6677' })], ...more });
-}
-
-const ERROR = { id: 1, unix: 1.7e12, cell: 1, place: 'cell [1], line 3', label: 'vadd', device: 'opencl:gpu:0', queue: 1, name: 'DEVICE_FAULT',
-  text: 'it read past the end', arguments: 'x, n=16' };
-
-function answer(request, { view, error }) {
-  return request.command === 'drupe/view' ? view : request.command === 'drupe/errors' ? { errors: [error], latest: 1 } : { version: 1 };
-}
 
 const asked = house => house.page.evaluate(() => window.asked.length);
 
@@ -54,7 +34,7 @@ async function readTheTimeline(house, app) {
   await until(async () => (await range()) !== before, 'the zoom');
   equal(await house.page.locator('.drupe-panel [aria-pressed="true"]').count(), 0, 'it does not follow any more');
   await house.page.locator('.drupe-panel').getByText('All', { exact: true }).click();
-  await until(async () => (await range()).startsWith('207') || (await range()).startsWith('20'), 'everything');
+  await until(async () => (await range()).startsWith('20'), 'everything: 200 ms');
   // The keyboard does it too, and says what it has found.
   await canvas.focus();
   await canvas.press('n');
@@ -68,7 +48,7 @@ async function readTheTimeline(house, app) {
   equal(await active(), 2, 'the active cell');
   await house.page.locator('.drupe-error', { hasText: 'it read past the end' }).click();
   await until(async () => (await active()) === 0, 'the cell of the error');
-  equal(house.errors, [], 'errors of the page');
+  equal(house.errors.filter(text => text.includes('extensions/drupe')), [], 'errors of the panel');
 }
 
 scenario("JupyterLab shows a timeline that can be read", house => readTheTimeline(house, 'lab/tree'));
@@ -99,22 +79,6 @@ scenario("nothing is asked when nobody looks", async house => {
   count = await asked(house);
   await openPanel(house);
   await until(async () => (await asked(house)) > count + 1, 'the panel asks');
-});
-
-scenario("a kernel that is not ours is never asked", async house => {
-  await house.notebook(['1'], {});
-  await house.page.evaluate(() => {
-    window.asked = [];
-    const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
-    kernel.requestDebug = request => { window.asked.push(request); return { done: new Promise(() => {}), dispose() {} }; };
-    Object.defineProperty(kernel, 'info', { get: () => Promise.resolve({ implementation: 'ipython' }) });
-  });
-  await openPanel(house); // the panel met the kernel before: it is told of another one by a change of kernels
-  await house.page.evaluate(() => {
-    const context = window.jupyterapp.shell.currentWidget.sessionContext;
-    const { kernel } = context.session;
-    context._kernelChanged.emit({ name: 'kernel', oldValue: kernel, newValue: null });
-  });
 });
 
 scenario("what cannot be drawn is shown as HTML", async house => {

@@ -231,4 +231,93 @@ scenario("a kernel that refuses is quiet, one that does not answer is given up",
   }
 });
 
+// A kernel connection as far as the model looks at it.
+class Kernel {
+  constructor(implementation = 'drupe') {
+    const signal = () => { const slots = new Set(); return { slots, connect: slot => slots.add(slot), disconnect: slot => slots.delete(slot) }; };
+    Object.assign(this, { status: 'idle', connectionStatus: 'connected', isDisposed: false, info: Promise.resolve({ implementation }),
+      statusChanged: signal(), connectionStatusChanged: signal(), anyMessage: signal(), asked: [], answers: {} });
+  }
+
+  requestDebug(request) {
+    this.asked.push(request.command);
+    const body = this.answers[request.command]?.(request.arguments);
+    return { done: Promise.resolve({ content: body ? { success: true, body } : { success: false } }), dispose() {} };
+  }
+
+  becomes(status) {
+    this.status = status;
+    for (const slot of this.statusChanged.slots) slot();
+  }
+}
+
+async function withModel(looked, test) {
+  globalThis.document = { addEventListener() {}, removeEventListener() {}, visibilityState: 'visible' };
+  globalThis.window = globalThis.document;
+  const { Model } = await import('../../python/labextension/static/model.js');
+  const clock = new Clockwork();
+  const { later, drop } = clock.poller;
+  const model = new Model(() => looked, { now: () => clock.time, later, drop });
+  await test(model, clock);
+  model.dispose();
+}
+
+scenario("a kernel of another kind is never asked", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel('ipython');
+  await model.watch(kernel);
+  kernel.becomes('busy');
+  await clock.run(60000);
+  equal([model.state, kernel.asked], ['other', []], 'nothing');
+  await model.watch(null);
+  equal([model.state, kernel.statusChanged.slots.size, kernel.anyMessage.slots.size], ['none', 0, 0], 'and it is let go');
+}));
+
+scenario("a kernel without devices is asked once per cell, then as long as there is news", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel();
+  await model.watch(kernel);
+  await clock.run(60000);
+  equal([model.state, kernel.asked.length], ['quiet', 1], 'quiet');
+  kernel.becomes('busy');
+  kernel.becomes('idle');
+  await clock.run(60000);
+  check(kernel.asked.length <= 3, `${kernel.asked.length} questions`);
+  const failed = [cell({ failed: 1 })];
+  kernel.answers = { 'drupe/view': ({ after }) => view({ serial: after + 1, now: clock.time * MS, spans: [{ start: 1, end: 2 }], cells: failed }),
+    'drupe/errors': ({ after }) => ({ errors: after ? [] : [{ id: 3 }], latest: 3 }) };
+  kernel.becomes('busy');
+  await clock.run(10000);
+  equal([model.state, model.trace.empty, model.errors.map(error => error.id)], ['live', false, [3]], 'live');
+  equal(kernel.asked.filter(command => command === 'drupe/errors').length, 1, 'errors are asked for when there are new ones');
+  failed[0] = cell({ failed: 2 });
+  await clock.run(3000);
+  equal(kernel.asked.filter(command => command === 'drupe/errors').length, 2, 'such as now');
+}));
+
+scenario("a kernel that restarts is forgotten, one that died is shown as it was", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel();
+  kernel.answers['drupe/view'] = ({ after }) => view({ serial: after + 1, now: clock.time * MS, spans: [{ start: 1, end: 2 }] });
+  await model.watch(kernel);
+  await clock.run(5000);
+  equal([model.state, model.trace.empty], ['live', false], 'live');
+  kernel.becomes('dead');
+  const { length } = kernel.asked;
+  await clock.run(60000);
+  equal([model.state, model.trace.empty, kernel.asked.length <= length + 1], ['dead', false, true], 'dead');
+  kernel.becomes('restarting');
+  equal([model.state, model.trace.empty], ['quiet', true], 'restarting');
+  kernel.becomes('idle');
+  await clock.run(5000);
+  equal([model.state, model.trace.empty], ['live', false], 'and alive again');
+}));
+
+scenario("the status item asks for figures only", () => withModel(1, async (model, clock) => {
+  const kernel = new Kernel();
+  const wishes = [];
+  kernel.answers['drupe/view'] = wish => { wishes.push(wish); return view({ serial: wishes.length, now: clock.time * MS, spans: [{ start: 1, end: 2 }] }); };
+  await model.watch(kernel);
+  await clock.run(10000);
+  check(wishes.length > 3 && wishes.every(wish => wish.spans === 1), JSON.stringify(wishes));
+  equal([model.trace.empty, model.trace.devices.length, kernel.asked.includes('drupe/errors')], [true, 1, false], 'figures');
+}));
+
 await main(async () => ({ close: async () => {} }));

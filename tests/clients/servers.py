@@ -23,9 +23,14 @@ def scenarios(script):
 
 def run_scenario(script, scenario, timeout=240, **environment):
     """Run one scenario of a script in node; it must succeed."""
-    done = subprocess.run(["node", str(HERE / script), scenario], capture_output=True, text=True, timeout=timeout,
-                          check=False, env={**os.environ, "NODE_PATH": NODE, **environment})
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.Popen(["node", str(HERE / script), scenario], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, env={**os.environ, "NODE_PATH": NODE, **environment})
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError("no end within %d s: %s" % (timeout, process.communicate()[0])) from None
+    assert process.returncode == 0, output
 
 
 class Server:

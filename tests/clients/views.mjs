@@ -27,3 +27,24 @@ export function cell(given = {}) {
     classNs: [0, 0, 0], waiting: 0, failed: 0, skipped: 0, cancelled: 0, missed: 0, memory: [0, 0, 0], colour: '#4477aa',
     ...given };
 }
+
+// Two cells on a device, one failure, some memory.
+export function madeUp(more = {}) {
+  const lanes = ['kernels', 'copies', 'host'].map(kind => ({ device: 'opencl:gpu:0', queue: 1, kind, waiting: 0 }));
+  const spans = [];
+  for (let i = 0; i < 40; ++i) {
+    spans.push({ lane: i % 2, start: i * 5, end: i * 5 + 4, cell: i < 20 ? 1 : 2, label: i % 2 ? 'copy' : 'vadd', bytes: 2 ** 20,
+      place: `cell [${i < 20 ? 1 : 2}], line 3`, status: i === 30 ? 3 : 1 });
+  }
+  const samples = spans.map((span, i) => [span.start * MS, (i % 10) * 2 ** 20, 2 ** 19, 0, 2 ** 24, span.cell]);
+  return view({ lanes, spans, devices: [device({ samples, peak: 10 * 2 ** 20 })], whole: true,
+    cells: [cell({ count: [10, 10, 0] }), cell({ number: 2, count: [10, 10, 0], failed: 1, colour: '#ee6677' })], ...more });
+}
+
+export const ERROR = { id: 1, unix: 1.7e12, cell: 1, place: 'cell [1], line 3', label: 'vadd', device: 'opencl:gpu:0', queue: 1,
+  name: 'DEVICE_FAULT', text: 'it read past the end', arguments: 'x, n=16' };
+
+// For Browser.answering().
+export function answer(request, { view, error }) {
+  return request.command === 'drupe/view' ? view : request.command === 'drupe/errors' ? { errors: [error], latest: 1 } : { version: 1 };
+}
