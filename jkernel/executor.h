@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct jk_server jk_server;
 typedef struct jk_request jk_request;
@@ -34,6 +35,16 @@ typedef struct jk_bytes {
 } jk_bytes;
 
 typedef enum jk_stream { JK_STDOUT, JK_STDERR } jk_stream;
+
+/* The arguments of a debug_request. Words live until the answer is made. */
+typedef struct jk_arguments {
+    const void *all;
+    /* Whether there is one of that name, whatever its type; its value, or `otherwise` when it is of another
+     * type or missing. */
+    int (*has)(const void *all, const char *name);
+    int64_t (*number)(const void *all, const char *name, int64_t otherwise);
+    const char *(*word)(const void *all, const char *name, const char *otherwise);
+} jk_arguments;
 
 typedef struct jk_executor {
     void *self;
@@ -60,6 +71,11 @@ typedef struct jk_executor {
     /* Write the JSON array `devices` of usage_reply, at most `size` bytes; returns how many, 0 for none. The
      * io or the control thread; never blocks. NULL: no devices. */
     size_t (*devices)(void *self, char *json, size_t size);
+    /* Answer a debug_request whose command begins with "drupe/": write the response's body, a JSON object, to
+     * `*json` and return its size, or 0 with the reason in `*json` or NULL there. `*json` is malloc'ed and
+     * *taken* by the server. The control or the io thread; never blocks, never waits for the language. NULL:
+     * there are no such commands. */
+    size_t (*answer)(void *self, const char *command, const jk_arguments *arguments, char **json);
 } jk_executor;
 
 /* What an executor adds to the report of a crash: called on the thread that a fatal signal hit, inside the

@@ -3,7 +3,7 @@
  * Failures that nobody waited for are looked for after the code of every cell. Each is raised in the cell
  * that is ending, so that no notebook run ends well over it, and one that another cell caused is also shown
  * there. The link is one per process, hence the variable of this file. */
-#include "drupe_link.h"
+#include "answer.h"
 #include "error.h"
 #include "excerpt.h"
 #include "failure.h"
@@ -132,6 +132,10 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of_module(module);
+    PyThreadState *thread = PyEval_SaveThread();
+    drupe_live_stop();
+    drupe_py_answer_close();
+    PyEval_RestoreThread(thread);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
     if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
     if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
@@ -139,8 +143,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
     drupe_py_notices_close();
     if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
-    PyThreadState *thread = PyEval_SaveThread();
-    drupe_live_stop();
+    thread = PyEval_SaveThread();
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
     drupe_py_hold_collect();
@@ -256,6 +259,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_library_observe(&observer);
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
     if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
+    drupe_py_answer_open(link);
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));
     return 0;

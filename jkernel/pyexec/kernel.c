@@ -58,6 +58,12 @@ static size_t executor_devices(void *self, char *json, size_t size)
     return jk_link_usage(json, size);
 }
 
+static size_t executor_answer(void *self, const char *command, const jk_arguments *arguments, char **json)
+{
+    (void)self;
+    return jk_link_answer(command, arguments, json);
+}
+
 static jk_executor executor = {
     .self = NULL,
     .kernel_info = executor_kernel_info,
@@ -65,6 +71,7 @@ static jk_executor executor = {
     .interrupt = executor_interrupt,
     .shutdown = executor_shutdown,
     .devices = executor_devices,
+    .answer = executor_answer,
 };
 
 static void kernel_describe(const char *features)

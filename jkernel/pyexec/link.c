@@ -23,6 +23,13 @@ typedef size_t text_function(char *text, size_t size);
 static _Atomic(claim_function *) link_claim;
 static _Atomic(text_function *) link_notes, link_usage;
 
+typedef void watch_function(void *cell, int began);
+typedef size_t answer_function(const char *command, const drupe_link_request *request, char **json);
+static _Atomic(watch_function *) link_watch;
+/* Held while an answer is made: who takes the function away may unload what it uses. */
+static pthread_mutex_t link_answer_mutex = PTHREAD_MUTEX_INITIALIZER;
+static answer_function *link_answer;
+
 static jk_parent *cell_of_python_thread(void)
 {
     if (!Py_IsInitialized() || !PyGILState_Check() || !link_cell_var) return NULL;
@@ -82,7 +89,20 @@ static int cell_running(void *cell)
 void jk_link_note_number(unsigned number)
 {
     jk_parent *parent = cell_of_python_thread();
-    if (parent && jk_parent_number(parent) == 0) jk_parent_set_number(parent, number);
+    bool fresh = parent && jk_parent_number(parent) == 0;
+    if (fresh) {
+        jk_parent_set_number(parent, number);
+        watch_function *watch = atomic_load(&link_watch);
+        if (watch) watch(parent, 1);
+    }
+    jk_parent_release(parent);
+}
+
+static void tell_end(void)
+{
+    watch_function *watch = atomic_load(&link_watch);
+    jk_parent *parent = watch ? cell_of_python_thread() : NULL;
+    if (parent && jk_parent_number(parent) > 0) watch(parent, 0);
     jk_parent_release(parent);
 }
 
@@ -107,6 +127,30 @@ static void set_crash_notes(text_function *notes)
 static void set_usage(text_function *usage)
 {
     atomic_store(&link_usage, usage);
+}
+
+static void set_cell_watch(watch_function *watch)
+{
+    atomic_store(&link_watch, watch);
+}
+
+static void set_answer(answer_function *answer)
+{
+    pthread_mutex_lock(&link_answer_mutex);
+    link_answer = answer;
+    pthread_mutex_unlock(&link_answer_mutex);
+}
+
+size_t jk_link_answer(const char *command, const jk_arguments *arguments, char **json)
+{
+    const drupe_link_request request = {.arguments = arguments->all,
+                                        .has = arguments->has,
+                                        .number = arguments->number,
+                                        .word = arguments->word};
+    pthread_mutex_lock(&link_answer_mutex);
+    size_t size = link_answer ? link_answer(command, &request, json) : 0;
+    pthread_mutex_unlock(&link_answer_mutex);
+    return size;
 }
 
 int jk_link_claim(int signal, void *siginfo, void *ucontext)
@@ -156,6 +200,8 @@ static drupe_link link_table = {
     .cell_running = cell_running,
     .log = log_line,
     .text_cell = text_cell,
+    .set_cell_watch = set_cell_watch,
+    .set_answer = set_answer,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)
@@ -171,6 +217,8 @@ void jk_link_clear(void)
 {
     set_cell_check(NULL, NULL);
     set_usage(NULL);
+    set_cell_watch(NULL);
+    set_answer(NULL);
     Py_CLEAR(link_cell_var);
     Py_CLEAR(link_parent_type);
 }
@@ -181,6 +229,7 @@ int jk_link_run_check(void)
     int (*check)(void *user) = link_check;
     void *user = link_check_user;
     pthread_mutex_unlock(&link_mutex);
+    tell_end();
     if (!check || check(user) == 0) return 0;
     if (!PyErr_Occurred()) {
         PyErr_SetString(PyExc_SystemError, "the device engine reported a failed cell without saying why");

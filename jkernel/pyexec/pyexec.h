@@ -121,11 +121,15 @@ void jk_link_clear(void);
 /* The claim and the notes that the engine has registered: for the crash report. Async-signal-safe. */
 int jk_link_claim(int signal, void *siginfo, void *ucontext);
 size_t jk_link_notes(char *text, size_t size);
-/* The calling thread's cell is In[number], unless it has a number already. Needs the GIL. */
+/* Answer a "drupe/" command as executor.answer does. Any thread, no GIL. */
+size_t jk_link_answer(const char *command, const jk_arguments *arguments, char **json);
+/* The calling thread's cell is In[number], unless it has a number already: its code is about to run. Needs
+ * the GIL. */
 void jk_link_note_number(unsigned number);
 /* The engine's devices for usage_reply. Any thread, no GIL. */
 size_t jk_link_usage(char *json, size_t size);
-/* Run the registered cell check, if any. Main thread. Returns 0, or -1 with the exception it raised. */
+/* The code of the calling thread's cell has ended. Run the registered cell check, if any. Main thread.
+ * Returns 0, or -1 with the exception it raised. */
 int jk_link_run_check(void);
 
 /* --- Module state and types ------------------------------------------------------------------------------

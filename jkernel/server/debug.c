@@ -2,7 +2,9 @@
  *
  * Front-ends ask every kernel for `debugInfo` when they connect, debugging or not. So it is answered here, on
  * the thread that owns the socket, until the first request that needs the language's debugger; from then on
- * the executor answers all of them, in order. Commands that C always answers belong into `commands`. */
+ * the executor answers all of them, in order. Commands that C always answers belong into `commands`; those of
+ * the devices, whose names begin with "drupe/", are always answered on that thread too, and never start a
+ * debugger. */
 #include "jkernel/server/server.h"
 
 #include <jansson.h>
@@ -116,6 +118,50 @@ static bool debug_info(const debug_call *call, jk_buffer *content)
     return true;
 }
 
+/* --- The devices' own commands ----------------------------------------------------------------------------
+ */
+
+static int has_argument(const void *all, const char *name)
+{
+    return json_object_get(all, name) != NULL;
+}
+
+static int64_t number_argument(const void *all, const char *name, int64_t otherwise)
+{
+    const json_t *value = json_object_get(all, name);
+    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+static const char *word_argument(const void *all, const char *name, const char *otherwise)
+{
+    const json_t *value = json_object_get(all, name);
+    return json_is_string(value) ? json_string_value(value) : otherwise;
+}
+
+static void device_answer(const debug_call *call, jk_buffer *content)
+{
+    const jk_executor *executor = call->server->executor;
+    const json_t *all = json_object_get(call->content, "arguments");
+    const jk_arguments arguments = {all, has_argument, number_argument, word_argument};
+    char *text = NULL;
+    size_t size = 0;
+    if (all && !json_is_object(all)) {
+        refuse(call, "the arguments of a debug_request are an object", content);
+        return;
+    }
+    if (executor->answer) size = executor->answer(executor->self, call->command, &arguments, &text);
+    if (size > 0) {
+        response_begin(call, true, content);
+        jk_buffer_append_text(content, ",\"body\":");
+        jk_buffer_append(content, text, size);
+        jk_buffer_append_text(content, "}");
+    } else {
+        refuse(call, text ? text : "no device was used in this kernel yet: nothing is known of them",
+               content);
+    }
+    free(text);
+}
+
 /* What C answers. Each writes the whole response and returns true, or leaves the request to the executor. */
 static const struct {
     const char *command;
@@ -128,6 +174,10 @@ static bool answer_here(const debug_call *call, jk_buffer *content)
 {
     if (!call->command) {
         refuse(call, "a debug_request needs a command", content);
+        return true;
+    }
+    if (strncmp(call->command, "drupe/", 6) == 0) {
+        device_answer(call, content);
         return true;
     }
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {

@@ -20,7 +20,9 @@
 
 /* The arguments of a debug_request. */
 typedef struct drupe_link_request {
-    void *arguments; /* the kernel's */
+    const void *arguments; /* the kernel's */
+    /* Whether there is one of that name, of any type. */
+    int (*has)(const void *arguments, const char *name);
     int64_t (*number)(const void *arguments, const char *name, int64_t otherwise);
     const char *(*word)(const void *arguments, const char *name, const char *otherwise);
 } drupe_link_request;

@@ -55,6 +55,8 @@ static drupe_status draw(const drupe_view *view)
     size_t size;
     GO(drupe_frame_json(view, &text, &size));
     GO(whole(text, size));
+    GO(drupe_frame_errors(0, &text, &size));
+    GO(whole(text, size));
     GO(drupe_frame_chrome(view, &text, &size));
     GO(whole(text, size));
     for (drupe_frame_kind kind = DRUPE_FRAME_EVENTS; kind <= DRUPE_FRAME_FOOTER; kind++) {

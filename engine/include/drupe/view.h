@@ -160,6 +160,9 @@ DRUPE_API drupe_status drupe_frame_html(const drupe_view *view, drupe_frame_kind
 /* Also what the panel gets: with wish.after only what changed. The format is described in engine/view/json.c
  * and read by python/labextension. */
 DRUPE_API drupe_status drupe_frame_json(const drupe_view *view, char **json, size_t *size) DRUPE_MUST_CHECK;
+/* The log of failures (drupe_failures_read()) with ids above `after`, as {"errors": [...], "latest": id}; see
+ * engine/view/errors.c. */
+DRUPE_API drupe_status drupe_frame_errors(uint64_t after, char **json, size_t *size) DRUPE_MUST_CHECK;
 /* Chrome's Trace Event format (ui.perfetto.dev opens it): a process per device, a thread per lane. */
 DRUPE_API drupe_status drupe_frame_chrome(const drupe_view *view, char **json, size_t *size) DRUPE_MUST_CHECK;
 
