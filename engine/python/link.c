@@ -133,7 +133,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyThreadState *thread = PyEval_SaveThread();
-    drupe_live_stop();
+    if (!drupe_py_forked()) drupe_live_stop();
     drupe_py_answer_close();
     PyEval_RestoreThread(thread);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
