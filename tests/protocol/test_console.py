@@ -129,6 +129,11 @@ def test_magics(data_folder):
         assert "2 runs of 3 loops" in console.run("%devtime -n 3 -r 2 x + 1")
         assert re.search(r"^queue +device +order +depth", console.run("%queue"), re.MULTILINE)
         assert "no failures" in console.run("%deverrors")
+        assert "cell [" in console.run("%memory --by place")
+        assert re.search(r"kernels?\b", console.run("%events"))
+        assert "Traceback" not in console.run("%dashboard off")
+        assert re.search(r"does not compile|f\(int", console.run("get_ipython().run_cell_magic('opencl', '--check', "
+                                                                "'kernel void f(global int *a) { a[0] = 1; }')"))
         assert "UsageError: %queue" in console.run("%queue --bad")
         assert "Drupe.profile" in console.run("%config Drupe")
         assert "Examples:" in console.run("%devtime -h")

@@ -1,4 +1,5 @@
 """%%opencl and %%cl_kernel: compile a cell of OpenCL C; its kernels become functions of the notebook."""
+import argparse
 import re
 import sys
 import time
@@ -14,7 +15,8 @@ _USED = re.compile(r"(?:entry function|Function properties for) '?(\w+)'?|Used (
 
 def _define(text):
     if not _DEFINE.match(text):
-        raise UsageError("-D %s: write NAME or NAME=VALUE without blanks, or #define in the cell" % text)
+        raise argparse.ArgumentTypeError("%r is neither NAME nor NAME=VALUE without blanks; write #define in the cell"
+                                         % text)
     return text
 
 
