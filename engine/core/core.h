@@ -389,6 +389,13 @@ struct drupe_program {
     size_t args_size;
 };
 
+/* A label as the trace keeps it, cut to fit and NUL-ended. */
+#define DRUPE_TITLE_WORDS 7
+typedef struct drupe_title {
+    uint64_t words[DRUPE_TITLE_WORDS];
+    uint32_t count; /* that are not 0 throughout, the NUL included */
+} drupe_title;
+
 /* What an argument must be. */
 typedef struct drupe_form {
     uint32_t kind; /* drupe_arg_kind */
@@ -405,6 +412,7 @@ struct drupe_kernel {
     uint64_t group_size, local_size; /* most work-items of a group; local memory used by the kernel itself */
     drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
     drupe_form *forms;               /* the same in short, for every launch */
+    drupe_title title;               /* of its name */
     char *name;
 };
 

@@ -25,7 +25,8 @@ enum {
     WORDS = 16
 };
 
-#define LABEL_SIZE   ((WORDS - LABEL) * sizeof(uint64_t))
+_Static_assert(WORDS - LABEL == DRUPE_TITLE_WORDS, "a title fills the rest of a record");
+
 #define DEVICES_MOST 256u
 #define STATUS_SHIFT 56
 #define AHEAD        2 /* submissions */
@@ -75,15 +76,32 @@ static uint64_t get(_Atomic(uint64_t) *slot, int word)
     return atomic_load_explicit(&slot[word], memory_order_acquire);
 }
 
-static void put_label(_Atomic(uint64_t) *slot, const char *label)
+void drupe_trace_title(const char *label, drupe_title *title)
 {
-    uint64_t words[WORDS - LABEL] = {0};
-    size_t length = strnlen(label, LABEL_SIZE - 1);
-    memcpy(words, label, length);
-    for (size_t i = 0; i <= length / sizeof *words; i++) put(slot, LABEL + (int)i, words[i]);
+    *title = (drupe_title){.count = 0};
+    size_t length = strnlen(label, sizeof title->words - 1);
+    memcpy(title->words, label, length);
+    title->count = (uint32_t)(length / sizeof *title->words) + 1;
 }
 
-static uint64_t items_of(const drupe_work *work)
+static inline void put_title(_Atomic(uint64_t) *slot, const drupe_title *title)
+{
+    for (uint32_t i = 0; i < title->count; i++) put(slot, LABEL + (int)i, title->words[i]);
+}
+
+/* A kernel has the words of its name ready. */
+static inline void put_label(_Atomic(uint64_t) *slot, const char *label, const drupe_work *work)
+{
+    drupe_title title;
+    if (work->kind == DRUPE_WORK_KERNEL && label == work->kernel->name) {
+        put_title(slot, &work->kernel->title);
+        return;
+    }
+    drupe_trace_title(label, &title);
+    put_title(slot, &title);
+}
+
+static inline uint64_t items_of(const drupe_work *work)
 {
     if (work->kind != DRUPE_WORK_KERNEL) return 0;
     uint64_t items = 1;
@@ -116,7 +134,7 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     put(slot, ITEMS, items_of(work));
     put(slot, STARTED, 0);
     put(slot, ENDED, 0);
-    put_label(slot, flight->label);
+    put_label(slot, flight->label, work);
     put(slot, SEQUENCE, number << 1);
     drupe_trace_made(number);
 }

@@ -121,8 +121,8 @@ static bool fits(const drupe_submission *s, const drupe_kernel *kernel, const dr
 {
     const drupe_queue *queue = s->queue;
     const drupe_program *program = kernel->program;
-    if (nargs != kernel->nargs || nargs > DRUPE_BRIEF_ARGS || s->nkeeps || (s->nwaits && !s->waits))
-        return false;
+    bool known = nargs == kernel->nargs && nargs <= DRUPE_BRIEF_ARGS && !kernel->prints;
+    if (!known || s->nkeeps || (s->nwaits && !s->waits)) return false;
     if (program->context != queue->context || program->device->root != queue->device->root) return false;
     if (kernel->local_size && !below(queue->device, DRUPE_INFO_LOCAL_MEM_SIZE, kernel->local_size))
         return false;

@@ -27,8 +27,8 @@
 typedef struct site {
     uint32_t number; /* 0: free */
     int offset;
-    bool own;                                        /* in this package: the caller is meant */
-    uint32_t cell;                                   /* whose code it is, 0: no cell's */
+    bool own;                                       /* in this package: the caller is meant */
+    uint32_t cell;                                  /* whose code it is, 0: no cell's */
     char file[sizeof((drupe_py_spot *)NULL)->file]; /* the last part of the name */
     PyCodeObject *code;
 } site;
@@ -96,14 +96,21 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     return place;
 }
 
-static const site *site_intern(PyCodeObject *code, int offset)
+static const site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
 {
-    uint32_t *bucket = bucket_of(code, offset);
     for (unsigned i = 0; i < BUCKET; i++) {
         site *seen = site_of(bucket[i]);
         if (seen != NULL && seen->code == code && seen->offset == offset) return seen;
     }
     return site_add(code, offset, bucket);
+}
+
+static inline const site *site_intern(PyCodeObject *code, int offset)
+{
+    uint32_t *bucket = bucket_of(code, offset);
+    const site *first = &sites[bucket[0] % SITES_MOST];
+    if (first->number == bucket[0] && first->code == code && first->offset == offset) return first;
+    return site_search(code, offset, bucket);
 }
 
 /* The nearest caller outside of this package, through frame objects: slow, and rare. */
