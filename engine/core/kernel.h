@@ -1,0 +1,51 @@
+/* Programs and kernels; building them and the disk cache are in core/cache.h. */
+#ifndef DRUPE_CORE_KERNEL_H
+#define DRUPE_CORE_KERNEL_H
+
+#include "backends/backend.h"
+#include <pthread.h>
+
+/* --- program.c ------------------------------------------------------------------------------------------ */
+
+struct drupe_program {
+    drupe_object object;
+    drupe_context *context; /* retained */
+    drupe_device *device;   /* retained */
+    bool opened;
+    bool prints; /* its text calls printf() */
+    char *names;
+    void *args; /* of a binary: see args.c */
+    size_t args_size;
+};
+
+/* A label as the trace keeps it, cut to fit and NUL-ended. */
+#define DRUPE_TITLE_WORDS 7
+typedef struct drupe_title {
+    uint64_t words[DRUPE_TITLE_WORDS];
+    uint32_t count; /* that are not 0 throughout, the NUL included */
+} drupe_title;
+
+/* What an argument must be. */
+typedef struct drupe_form {
+    uint32_t kind; /* drupe_arg_kind */
+    uint32_t size; /* of a value in bytes, 0: any */
+} drupe_form;
+
+struct drupe_kernel {
+    drupe_object object;
+    drupe_program *program; /* retained */
+    pthread_mutex_t lock;
+    bool opened;
+    bool prints; /* the program's */
+    uint32_t nargs;
+    uint64_t group_size, local_size; /* most work-items of a group; local memory used by the kernel itself */
+    drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
+    drupe_form *forms;               /* the same in short, for every launch */
+    drupe_title title;               /* of its name */
+    char *name;
+};
+
+/* args.c: bytes of one element of an argument's type, as declared; 0 if that is unknown. */
+size_t drupe_args_element(const drupe_arg_info *info);
+
+#endif
