@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPANS_LIVE   500u /* of the JSON always, of the drawing while it changes */
+#define SPANS_LIVE   400u /* of the JSON always, of the drawing while it changes */
 #define SPANS_RECORD 4000u
 #define DEVICES_MOST 32
 #define LISTED_MOST  64
@@ -98,19 +98,29 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     return made;
 }
 
-/* What is drawn, or false. `*live` says whether more is to come. */
-static bool look(live_view *display, drupe_live_reason reason, bool *live, drupe_py_bundle *bundle)
+/* A view, and whether more is to come: then few spans do. */
+static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live)
 {
     drupe_view_wish wish = display->wish;
     drupe_view *view = NULL;
-    bool runs = cell_runs(display->cell);
-    wish.spans = reason == DRUPE_LIVE_TIME && (runs || display->going) ? SPANS_LIVE : SPANS_RECORD;
-    if (drupe_view_take(&wish, &view) != DRUPE_OK) return false;
-    bool waits = view_waits(view);
+    bool timed = reason == DRUPE_LIVE_TIME;
+    wish.spans = timed && display->live ? SPANS_LIVE : SPANS_RECORD;
+    if (drupe_view_take(&wish, &view) != DRUPE_OK) return NULL;
+    bool waits = view_waits(view), runs = cell_runs(display->cell) || view_runs(view);
     display->going = waits || view_fades(view);
     /* A cell that asks is about to end. */
-    *live = reason != DRUPE_LIVE_LAST && (waits || (reason == DRUPE_LIVE_TIME && (runs || view_runs(view))));
-    bool drawn = draw(display, view, *live, bundle);
+    *live = reason != DRUPE_LIVE_LAST && (waits || (timed && runs));
+    if (*live || wish.spans == SPANS_RECORD) return view;
+    drupe_view_release(view);
+    wish.spans = SPANS_RECORD;
+    return drupe_view_take(&wish, &view) == DRUPE_OK ? view : NULL;
+}
+
+/* What is drawn, or false. */
+static bool look(live_view *display, drupe_live_reason reason, bool *live, drupe_py_bundle *bundle)
+{
+    drupe_view *view = take(display, reason, live);
+    bool drawn = view != NULL && draw(display, view, *live, bundle);
     drupe_view_release(view);
     return drawn;
 }

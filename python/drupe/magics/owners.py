@@ -169,7 +169,8 @@ def free_traceback(shell):
         try:
             frame.clear()
         except RuntimeError:
-            pass  # it runs
+            continue  # it runs
+        frame.f_locals  # up to Python 3.12 a copy of the variables, which is made anew by looking at it
     for name in ("last_exc", "last_value", "last_type", "last_traceback"):
         if hasattr(sys, name):
             setattr(sys, name, None)

@@ -1,0 +1,259 @@
+"""Displays that move: %dashboard, %events --live and %memory --live, while Python is stuck and otherwise."""
+import re
+import time
+
+import pytest
+import support
+
+TRACE = "application/vnd.drupe.trace+json"
+SETUP = """
+import ctypes, time
+import drupe, drupe.array as da
+x = da.ones(1 << 18, dtype="float32")
+x.queue.wait()
+
+def submit(count):
+    y = x
+    for _ in range(count):
+        y = y + x
+    return y
+"""
+# The GIL is held by C code, and the device has work.
+STUCK = "y = submit(%d)\nctypes.PyDLL(None).usleep(%d)\n"
+
+
+@pytest.fixture
+def engine(fresh):
+    assert fresh.run(SETUP).status == "ok"
+    return fresh
+
+
+def frames(messages):
+    """The displays and their updates, as (msg_type, display id, data)."""
+    return [(message["msg_type"], message["content"].get("transient", {}).get("display_id"), message["content"]["data"])
+            for message in messages if message["msg_type"] in ("display_data", "update_display_data")]
+
+
+def is_live(data):
+    return ">live<" in data["text/html"]
+
+
+def settled(kernel, silence=1.5):
+    """Wait until no message has come for so long; the whole log."""
+    seen, since, end = len(kernel.log), time.monotonic(), time.monotonic() + support.TIMEOUT
+    while time.monotonic() - since < silence:
+        assert time.monotonic() < end, "messages go on and on"
+        kernel.poll(0.05)
+        if len(kernel.log) != seen:
+            seen, since = len(kernel.log), time.monotonic()
+    return kernel.log
+
+
+def test_a_dashboard_moves_while_python_is_stuck(engine):
+    run = engine.run("%dashboard\n" + STUCK % (2000, 4000000), timeout=60)
+    assert run.status == "ok"
+    shown = frames(run.messages)
+    kinds = [kind for kind, _, _ in shown]
+    assert kinds[0] == "display_data" and set(kinds[1:]) == {"update_display_data"}
+    assert len({name for _, name, _ in shown}) == 1 and shown[0][1].startswith("drupe-")
+    assert len({data["text/html"] for _, _, data in shown[1:]}) >= 5
+    assert all(is_live(data) for _, _, data in shown[:-2])
+    for _, _, data in shown:
+        assert set(data) == {"text/plain", "text/html", TRACE}
+        assert data[TRACE]["version"] == 1 and len(data[TRACE]["spans"]) <= 500
+        assert len(data["text/html"]) < 60 << 10
+    engine.run("y.queue.wait()", timeout=60)
+    log = settled(engine)
+    last = frames(log)[-1][2]
+    assert not is_live(last) and "busy" in last["text/plain"] and "kernels" in last["text/plain"]
+    before = len(log)
+    engine.run("pass")
+    assert not [message for message in settled(engine)[before:] if message["msg_type"] == "update_display_data"]
+
+
+def test_at_most_two_frames_a_second(engine):
+    start = time.monotonic()
+    run = engine.run("%dashboard\n" + STUCK % (500, 3000000), timeout=60)
+    seconds = time.monotonic() - start
+    assert len(frames(run.messages)) <= 2 * seconds + 3
+
+
+def test_the_record_of_a_cell_is_static(engine):
+    """What clients have that stop listening when a cell is over, as nbclient does."""
+    run = engine.run("%dashboard\ny = submit(30)\ny.queue.wait()\nusers = 1")
+    assert run.status == "ok"
+    _, _, last = frames(run.messages)[-1]
+    assert not is_live(last) and "30 kernels" in last["text/plain"]
+    run = engine.run("y = submit(12)\ny.queue.wait()")
+    (_, name, last), = frames(run.messages)[-1:]
+    assert "42 kernels" in last["text/plain"] and not is_live(last)
+    assert name == frames(engine.log)[0][1]
+
+
+def test_off_leaves_it(engine):
+    engine.run("%dashboard")
+    engine.run("%dashboard off")
+    before = len(settled(engine))
+    engine.run("submit(50).queue.wait()")
+    assert not frames(settled(engine)[before:])
+    assert engine.run("print(drupe._engine._live_show())").text() == "[]\n"
+
+
+def test_a_cell_that_runs_again_ends_its_display(engine):
+    def run(code, cell):
+        message = engine.client.session.msg("execute_request", {
+            "code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False,
+            "stop_on_error": True}, metadata={"cellId": cell})
+        engine.client.shell_channel.send(message)
+        return engine.finish(message["header"]["msg_id"])
+
+    run("%dashboard", "a")
+    run("%dashboard", "b")
+    assert len(eval(engine.run("print(drupe._engine._live_show())").text())) == 2
+    run("pass", "a")
+    assert len(eval(engine.run("print(drupe._engine._live_show())").text())) == 1
+    run("%dashboard", "b")
+    assert len(eval(engine.run("print(drupe._engine._live_show())").text())) == 1
+
+
+def test_two_displays(engine):
+    run = engine.run("%dashboard\n%memory --live\n" + STUCK % (1500, 2500000), timeout=60)
+    names = {name for _, name, _ in frames(run.messages)}
+    assert len(names) == 2
+    counts = sorted(sum(one == name for _, one, _ in frames(run.messages)) for name in names)
+    assert counts[0] >= 2 and counts[1] >= 4  # the memory does not change that often
+    engine.run("y.queue.wait()", timeout=60)
+    settled(engine)
+    # That of the memory is over with its cell.
+    assert len(eval(engine.run("print(drupe._engine._live_show())").text())) == 1
+
+
+def test_many_displays_end_the_oldest(engine):
+    for _ in range(6):
+        engine.run("%dashboard")
+    assert len(eval(engine.run("print(drupe._engine._live_show())").text())) == 4
+
+
+def test_interrupt_while_live(engine):
+    msg_id = engine.send("%dashboard\ny = submit(3000)\ny.queue.wait()")
+    engine.wait_iopub(lambda m: m["msg_type"] == "update_display_data", what="a frame")
+    engine.interrupt()
+    run = engine.finish(msg_id, timeout=60)
+    assert run.status == "error" and run.reply["ename"] == "KeyboardInterrupt"
+    assert engine.run("1 + 1").result == "2"
+
+
+def test_shutdown_and_restart_while_live(engine):
+    msg_id = engine.send("%dashboard\n" + STUCK % (2000, 60000000))
+    engine.wait_iopub(lambda m: m["msg_type"] == "update_display_data", what="a frame")
+    engine.manager.restart_kernel(now=True)
+    engine.client.wait_for_ready(timeout=60)
+    engine.log.clear()
+    assert engine.run("1 + 1").result == "2"
+    assert not frames(settled(engine))
+    assert msg_id
+
+
+def test_shutdown_in_peace_leaves_a_record(engine):
+    engine.run("%dashboard\ny = submit(10)\ny.queue.wait()")
+    engine.client.shutdown()
+    support.wait_until(lambda: not engine.manager.is_alive(), timeout=60, what="the end of the kernel")
+    engine.poll(0.5)
+    assert not is_live(frames(engine.log)[-1][2])
+
+
+def test_a_client_that_reads_nothing(engine):
+    """Its socket is full of what was printed; the others go on."""
+    stalled = support.Raw(engine.manager, most=1)
+    try:
+        run = engine.run("%dashboard\nfor i in range(2000): print('x' * 2000)\n" + STUCK % (500, 2000000), timeout=60)
+        assert run.status == "ok" and len(frames(run.messages)) >= 2
+        assert engine.run("2 + 2").result == "4"
+    finally:
+        stalled.close()
+
+
+def test_events_live_shows_its_cell_alone(engine):
+    engine.run("submit(5).queue.wait()")
+    run = engine.run("%%events --live\n" + STUCK % (900, 1500000), timeout=60)
+    assert run.status == "ok"
+    shown = frames(run.messages)
+    assert len({data["text/html"] for _, _, data in shown}) >= 3
+    text = shown[-1][2]["text/plain"]
+    assert "900 kernels" in text and "not over" not in text and not is_live(shown[-1][2])
+    assert engine.run("print(drupe._engine._live_show())").text() == "[]\n"
+
+
+def test_plain_events_and_their_export(engine, tmp_path):
+    engine.run("submit(20).queue.wait()")
+    cell = int(engine.run("print(drupe._engine._cell())").text())
+    path = tmp_path / "trace.json"
+    run = engine.run("%%events --cell %d -o seen --export %s" % (cell - 1, path))
+    assert run.status == "ok", run.reply
+    (_, name, data), = frames(run.messages)
+    assert name is None and "20 kernels" in data["text/plain"].splitlines()[0]
+    assert '"traceEvents"' in path.read_text()
+    assert engine.run("print(type(seen).__name__, 'add' in repr(seen))").text() == "View True\n"
+    assert "20 kernels" in engine.run("%events --last --table").of("display_data")[0]["data"]["text/plain"]
+    for bad in ("%events --cell 5:2", "%events --cell x", "%events --gantt --table", "%events --last --cell 3",
+                "%events --export /nowhere/x.json", "%dashboard sideways", "%dashboard --hz 50", "%memory --top 0",
+                "%memory --cells --leaks", "%memory --diff nothing", "%memory warpdrive"):
+        run = engine.run(bad)
+        assert run.status == "error" and run.reply["ename"] == "UsageError", bad
+        assert len(run.text("stderr").strip().splitlines()) == 1, bad
+
+
+def test_events_around_a_cell_wait_for_it(engine):
+    run = engine.run("%%events --table\ny = submit(300)\nint(y[0].item() > 0)")
+    assert run.result == "1"
+    (_, _, data), = frames(run.messages)
+    assert "not over" not in data["text/plain"] and "add" in data["text/plain"]
+    run = engine.run("%%events\nraise RuntimeError('mine')")
+    assert run.status == "error" and run.reply["ename"] == "RuntimeError"
+
+
+def test_the_footer_stands_under_cells_that_used_a_device(engine):
+    assert engine.run("%config Drupe.footer = True").status == "ok"
+    run = engine.run("y = submit(25)\ny.queue.wait()")
+    (kind, name, data), = frames(run.messages)
+    assert kind == "display_data" and name is None
+    assert re.match(r"[\d.]+ m?s wall \u00b7 CPU [\d.]+ m?s busy \([\d.]+ %\) \u00b7 25 kernels", data["text/plain"])
+    assert not frames(engine.run("1 + 1").messages)
+    engine.run("%config Drupe.footer = False")
+    assert not frames(engine.run("submit(5).queue.wait()").messages)
+
+
+def test_memory_by_variable_and_leaks(engine):
+    engine.run("big = da.zeros(1 << 20)\nboxes = {'a': [da.ones(1000)]}\nview = big[5:]")
+    text = engine.run("%memory --by variable").of("display_data")[0]["data"]["text/plain"]
+    lines = text.splitlines()
+    assert lines[2].split()[:4] == ["8.0", "MiB", "1", "big"] and "shared with view" in lines[2]
+    assert "boxes" in text
+    engine.run("big + 1")
+    engine.run("def f(inner):\n    raise ValueError(inner.shape)\nf(da.ones(1 << 18))")
+    text = engine.run("%memory --leaks").of("display_data")[0]["data"]["text/plain"]
+    assert "Out[" in text and "traceback: inner in f()" in text and "big" not in text.split("\n", 1)[1]
+    text = engine.run("%memory --leaks --free-traceback").of("display_data")[0]["data"]["text/plain"]
+    assert "The traceback of ValueError is forgotten: 2.0 MiB given back." in text
+    assert "inner" not in text and "Out[" in text
+    assert engine.run("%memory --free-traceback").of("display_data")[0]["data"]["text/plain"] == \
+        "There is no traceback to forget."
+
+
+def test_memory_snapshots(engine):
+    engine.run("%memory --snapshot before")
+    engine.run("more = da.zeros(1 << 20)\nmore.queue.wait()")
+    text = engine.run("%memory --diff before").of("display_data")[0]["data"]["text/plain"]
+    assert text.startswith("+8.0 MiB since before") and "+1" in text and "cell [" in text
+    engine.run("del more")
+    assert "\u00b10 B since before" in engine.run("%memory --diff before").of("display_data")[0]["data"]["text/plain"]
+    data = engine.run("%memory").of("display_data")[0]["data"]
+    assert "host:cpu:0" in data["text/plain"] and "peak" in data["text/html"]
+    for form in ("%memory --cells", "%memory --timeline", "%memory host --by place", "%memory --cells --json"):
+        assert engine.run(form).status == "ok", form
+
+
+def test_a_console_gets_a_table_at_the_end(engine):
+    """Terminals show no updates: what has moved is printed once more."""
+    run = engine.run("%%events --live\ny = submit(40)\n", allow_stdin=True)
+    assert run.status == "ok" and "40 kernels" in run.text() and "device time" in run.text()
