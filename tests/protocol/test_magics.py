@@ -158,8 +158,8 @@ def test_kernels_become_functions(compiler):
     compiler.run("import drupe.array as da; x = da.ones(8, dtype='float32', device='opencl:cpu')")
     assert compiler.run("twice(x, 3, global_size=8).wait(); float(x.sum())").result == "24.0"
     assert compiler.run("program.kernel_names, built.program is program").result == "(['twice'], True)"
-    (kernel,) = json.loads(compiler.run("%%opencl -a --json -DN=4 --check\nkernel void never(global int *a) { a[0] = N; }",
-                                        timeout=120).text())["kernels"]
+    never = "kernel void never(global int *a) { a[0] = N; }"
+    (kernel,) = json.loads(compiler.run("%%opencl -a --json -DN=4 --check\n" + never, timeout=120).text())["kernels"]
     assert kernel["name"] == "never" and kernel["work_group"] > 0
     assert compiler.run("never").reply["ename"] == "NameError"
     table = shown(compiler.run("%%opencl -a\n" + TWICE, timeout=120))
@@ -188,7 +188,7 @@ def test_warnings_are_shown(compiler):
 @pytest.mark.parametrize("log", [
     "error: /tmp/x/tempfile.cl:3:5: use of undeclared identifier 'b'\n",  # PoCL
     "<kernel>:3:5: error: use of undeclared identifier 'b'\n    b = 1;\n    ^\n1 error generated.\n",  # NVIDIA, AMD
-    "1:3:5: error: use of undeclared identifier 'b'\n    b = 1;\n    ^\nerror: Compiler frontend failed (error code 59)\n",
+    "1:3:5: error: use of undeclared identifier 'b'\n    b = 1;\n    ^\nerror: Compiler frontend failed\n",  # Intel
 ])
 def test_logs_of_compilers(log):
     first, *_ = diagnose.read(log, "\nkernel void f() {\n\tb = 1;\n}")
@@ -203,13 +203,15 @@ def test_a_message_about_an_included_file_is_not_the_cells():
 
 
 def test_registers_in_the_log_of_nvidias_compiler():
-    log = ("ptxas info    : Compiling entry function 'twice' for 'sm_90'\nptxas info    : Function properties for twice\n"
+    log = ("ptxas info    : Compiling entry function 'twice' for 'sm_90'\n"
+           "ptxas info    : Function properties for twice\n"
            "ptxas         .     0 bytes stack frame\nptxas info    : Used 12 registers, 376 bytes cmem[0]\n")
     assert opencl._registers(log * 2) == {"twice": 12} and not diagnose.read(log, "")
 
 
 def test_pyopencl_options(compiler):
-    run = compiler.run('%%cl_kernel -o "-DK=3 -cl-mad-enable"\nkernel void k3(global int *a) { a[0] = K; }', timeout=120)
+    code = '%%cl_kernel -o "-DK=3 -cl-mad-enable"\nkernel void k3(global int *a) { a[0] = K; }'
+    run = compiler.run(code, timeout=120)
     assert run.status == "ok" and "k3(int* a)" in shown(run)["text/plain"]
 
 
@@ -260,7 +262,8 @@ def test_devtime_tells_the_devices_time_from_the_hosts(kernel):
 
 def test_devtime_of_a_cell(kernel):
     kernel.run(HOST + "\nmade = 0")
-    run = kernel.run("%%devtime -n 4 -r 2 -w 1 -o t y = x + 1; globals().__setitem__('made', made + 1)\nz = y + 1\nz = z * 2")
+    setup = "y = x + 1; globals().__setitem__('made', made + 1)"
+    run = kernel.run("%%devtime -n 4 -r 2 -w 1 -o t " + setup + "\nz = y + 1\nz = z * 2")
     assert "2 submissions a loop" in shown(run)["text/plain"], run.messages
     assert kernel.run("made").result == "3"  # the setup runs once in every run
     assert kernel.run("z").reply["ename"] == "NameError"

@@ -21,8 +21,8 @@ def _make(name):
 MAGICS = [_make(name) for name in magics.NAMES]
 WORDS = strategies.sampled_from(
     sorted({name for one in MAGICS for option in one.all_options for name in option.names if name.startswith("-")})
-    + ["gpu", "opencl:cpu:0", "host:cpu:0{1}.0", "$name", "{name}", "{", "}", "'", '"', "\\", "--", "-", "-1", "0", "2:5",
-       "=", "--=", "-n=", "x = 1", "größe", "\0", "\u2028", "#", ";", ""])
+    + ["gpu", "opencl:cpu:0", "host:cpu:0{1}.0", "$name", "{name}", "{", "}", "'", '"', "\\", "--", "-", "-1",
+       "0", "2:5", "=", "--=", "-n=", "x = 1", "größe", "\0", "\u2028", "#", ";", ""])
 LINES = strategies.lists(WORDS | strategies.text(max_size=6), max_size=6).map(" ".join)
 
 

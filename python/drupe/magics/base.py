@@ -29,6 +29,7 @@ import io
 import json
 import re
 import shlex
+import sys
 import textwrap
 import threading
 
@@ -70,7 +71,7 @@ class Option:
         return {None: "%s", "?": "[%s]", "*": "[%s ...]", "+": "%s ..."}[count] % self.metavar
 
 
-def _name(text):
+def variable_name(text):
     """The type of options that name a variable."""
     if not text.isidentifier():
         raise argparse.ArgumentTypeError("%r is no name for a variable" % text)
@@ -79,7 +80,7 @@ def _name(text):
 
 HELP = Option("-h", "--help", action="store_true", help="show this")
 COMMON = (
-    Option("-o", "--output", metavar="NAME", type=_name, complete="name", help="bind the result to a variable"),
+    Option("-o", "--output", metavar="NAME", type=variable_name, complete="name", help="bind the result to a variable"),
     Option("-q", "--quiet", action="store_true", help="show nothing"),
     Option("--json", action="store_true", help="print the result as JSON"),
     HELP,
@@ -420,6 +421,21 @@ def _leave():
     entry = _open.pop(threading.get_ident(), None)
     if entry is not None:
         entry[0].__exit__(None, None, None)
+
+
+def running_code(shell):
+    """The text of the running cell, as it was typed."""
+    cell = sys.modules.get("drupe.kernel.cell")
+    running = cell.current() if cell is not None else None
+    return running.code if running is not None else (shell.history_manager.input_hist_raw or [""])[-1]
+
+
+def first_line(shell, name):
+    """How many lines of the running cell stand before the body of a cell magic: its own, and those above."""
+    for number, line in enumerate(running_code(shell).splitlines()):
+        if line.lstrip().startswith("%%" + name):
+            return number + 1
+    return 1
 
 
 # --- Loading -----------------------------------------------------------------------------------------------

@@ -135,7 +135,8 @@ def _paths(_magic, start, folders_only=False):
 
 
 def _names(magic, start):
-    return [(one, "instance") for one in sorted(magic.shell.user_ns) if one.startswith(start) and not one.startswith("_")]
+    names = sorted(one for one in magic.shell.user_ns if one.startswith(start) and not one.startswith("_"))
+    return [(one, "instance") for one in names]
 
 
 _KINDS = {"device": _devices, "file": _paths, "folder": lambda magic, start: _paths(magic, start, True), "name": _names}

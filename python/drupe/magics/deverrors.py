@@ -64,7 +64,8 @@ class Failures(Result):
         self.failures = failures
 
     def _what(self, one):
-        where = " on %s%s" % (one["device"], ", queue %d" % one["queue"] if one["queue"] else "") if one["device"] else ""
+        where = " on " + one["device"] if one["device"] else ""
+        where += ", queue %d" % one["queue"] if one["queue"] else ""
         more = one["dependents"]
         behind = "; %s behind it did not run" % render.count(more, "submission") if more else ""
         return "%s%s: %s%s" % (one["label"] or one["operation"] or "work", where, one["error"] or one["name"], behind)
@@ -87,8 +88,9 @@ class Failures(Result):
             return render.note_html("no failures")
         parts = []
         for one in self.failures:
-            head = render.element("div", render.element("b", render.escape(_place(one) or "no cell")) + render.escape(
-                "  " + self._what(one)) + render.element("span", render.escape("  " + _time(one)), "color:" + render.GREY))
+            when = render.element("span", render.escape("  " + _time(one)), "color:" + render.GREY)
+            place = render.element("b", render.escape(_place(one) or "no cell"))
+            head = render.element("div", place + render.escape("  " + self._what(one)) + when)
             body = [render.element("div", render.escape(one["text"] or ""))]
             if one["arguments"]:
                 body.append(render.element("div", render.element("code", render.escape(one["arguments"]))))

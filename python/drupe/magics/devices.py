@@ -10,14 +10,15 @@ from drupe.magics.base import Magic, Option, Result, UsageError, find, one_line
 from drupe.magics.device import SELECTOR
 
 # Variables that hide devices: the engine's own, then those that drivers follow.
-MASKS = ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-         "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "POCL_DEVICES")
+MASKS = ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+         "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "POCL_DEVICES")
 _SECONDS = 60
 _ASK = """
 import json, drupe
-print(json.dumps([{"filter": one.filter_string, "backend": str(one.backend), "name": one.name, "units": one.max_compute_units,
-                   "memory": one.global_mem_size, "same": [str(one.backend), str(one.device_type), one.name, one.uuid,
-                                                           one.pci_address]} for one in drupe.devices()]))
+print(json.dumps([
+    {"filter": one.filter_string, "name": one.name, "units": one.max_compute_units, "memory": one.global_mem_size,
+     "same": [str(one.backend), str(one.device_type), one.name, one.uuid, one.pci_address]}
+    for one in drupe.devices()]))
 """
 
 
@@ -31,7 +32,8 @@ class Devices(Magic):
     options = (
         SELECTOR,
         Option("-v", "--verbose", action="store_true", help="driver, platform, clock and what it computes, too"),
-        Option("-a", "--all", action="store_true", help="hidden devices, too: asks another process without the variables"),
+        Option("-a", "--all", action="store_true",
+               help="hidden devices, too: asks another process without the variables"),
         Option("-l", "--live", action="store_true", help="a dashboard that moves, as %dashboard"),
     )
     examples = (("%devices", "all devices"), ("%devices opencl -o found", "those of OpenCL; found.devices is a list"))
@@ -159,8 +161,9 @@ class Listing(Result):
             clock = "%d MHz" % one["clock_mhz"] if one["clock_mhz"] else None
             computes = " ".join(word for word in ("fp64", "fp16") if one[word]) or None
             compiler = "compiles OpenCL C" if one["compiler"] else "precompiled kernels"
-            yield one["filter"], ", ".join(filter(None, (one["platform"], "driver " + (one["driver"] or "?"), one["version"],
-                                                         clock, computes, compiler, one["pci_address"])))
+            facts = (one["platform"], "driver " + (one["driver"] or "?"), one["version"], clock, computes, compiler,
+                     one["pci_address"])
+            yield one["filter"], ", ".join(filter(None, facts))
 
     def _notes(self):
         notes = []

@@ -1,8 +1,9 @@
 """%devtime and %%devtime: how long work takes on a device, apart from how long it takes to submit.
 
-A run submits the statement `loops` times without waiting in between, as programs do, and then waits for all queues. What
-the host did until the last submission, and all of it, are read from the host's clock. The device's part is the union of
-what its own clock says of each submission, where the queues carry times; else only its limits are known."""
+A run submits the statement `loops` times. It waits for all queues after each ten milliseconds, not after each loop: so
+submitting overlaps with the work, as in programs, and what waits does not fill the memory. What the host did to submit,
+and all of it, are read from the host's clock. The device's part is the union of what its own clock says of each
+submission, where the queues carry times; else only its limits are known."""
 import ast
 import gc
 import math
@@ -10,19 +11,17 @@ import statistics
 import time
 
 from drupe.magics import render
-from drupe.magics.base import Magic, Option, Result, UsageError, one_line
-from drupe.magics.opencl import first_line
+from drupe.magics.base import Magic, Option, Result, UsageError, first_line, one_line, running_code
 
 _ENOUGH = 0.1  # seconds that a run takes at least
 _MOST_LOOPS = 1000000
 _RECORDS = 8192  # submissions that the trace remembers
-_FUNCTION = """def _drupe_timed(_drupe_loops, _drupe_ready, _drupe_clock):
+_AHEAD = 0.01  # seconds of work that are submitted without a wait
+_FUNCTION = """def _drupe_timed(_drupe_next):
     _drupe_setup
-    _drupe_ready()
-    _drupe_began = _drupe_clock()
-    for _drupe_i in range(_drupe_loops):
-        _drupe_statement
-    return _drupe_clock() - _drupe_began
+    while _drupe_loops := _drupe_next():
+        for _drupe_i in range(_drupe_loops):
+            _drupe_statement
 """
 
 
@@ -90,7 +89,7 @@ class DevTime(Magic):
     def _compile(self, statement, setup, line):
         """The timed function, with the statement as code of the running cell."""
         shell = self.shell
-        raw = _running_code(shell) or statement
+        raw = running_code(shell) or statement
         shown = raw.replace("%%devtime", "# %%devtime", 1)  # tracebacks show what parses
         name = shell.compile.cache(shown, shell.execution_count, raw_code=raw)
         try:
@@ -98,11 +97,11 @@ class DevTime(Magic):
             before = ast.parse("\n" * (line - 1) + shell.transform_cell(setup), name).body
             tree = ast.parse(_FUNCTION, name)
             function = tree.body[0]
-            function.body[3].body = body or [ast.Pass()]
+            function.body[1].body[0].body = body or [ast.Pass()]
             function.body[0:1] = before
             code = compile(ast.fix_missing_locations(tree), name, "exec")
         except SyntaxError as error:
-            raise _refusal(error, statement + setup) from None
+            raise _refusal(error) from None
         names = shell.user_ns
         if self._locals is not None and self._locals is not names:
             names = {**names, **self._locals}
@@ -111,7 +110,7 @@ class DevTime(Magic):
         return found["_drupe_timed"]
 
 
-def _refusal(error, code):
+def _refusal(error):
     if "await" in str(error) or "async" in str(error):
         return UsageError("%devtime takes no await: it waits for the queues itself")
     return UsageError("%%devtime: %s" % one_line(error.msg))
@@ -124,17 +123,9 @@ def _more(loops, spent):
     return next(step * scale for step in (1, 2, 5, 10) if step * scale >= wanted)
 
 
-def _running_code(shell):
-    import sys
-
-    cell = sys.modules.get("drupe.kernel.cell")
-    running = cell.current() if cell is not None else None
-    return running.code if running is not None else (shell.history_manager.input_hist_raw or [""])[-1]
-
-
 def _line_of(shell, statement):
     """The line of the running cell with the magic."""
-    for number, line in enumerate(_running_code(shell).splitlines()):
+    for number, line in enumerate(running_code(shell).splitlines()):
         if "%devtime" in line and line.rstrip().endswith(statement.rstrip()):
             return number + 1
     return 1
@@ -159,36 +150,58 @@ class _Clock:
 
         self._engine = _engine
         self._function = function
+        self._ahead = 1  # loops that are submitted without a wait
         self._last = 0  # the last submission before what counts
 
     def _settle(self):
         for queue in self._engine._queues():
             queue.wait()
 
-    def _ready(self):
+    def _begin(self):
         """The setup is over: what comes now counts."""
         self._settle()
         latest = self._engine.trace(0, 1)
         self._last = latest[-1]["id"] if latest else 0
         gc.disable()
+        self._began = time.perf_counter()
+
+    def _end_part(self):
+        """So many loops were submitted: wait for them."""
+        self._host += time.perf_counter() - self._part
+        self._settle()
+        spent = time.perf_counter() - self._part
+        if spent < _AHEAD / 2:
+            self._ahead *= 2
+        elif spent > 2 * _AHEAD:
+            self._ahead = max(1, self._ahead // 2)
+
+    def _next(self):
+        """How many loops to submit now; 0: the run is over."""
+        if self._part is None:
+            self._begin()
+        else:
+            self._end_part()
+        now = min(self._left, self._ahead)
+        self._left -= now
+        self._part = time.perf_counter()
+        return now
 
     def run(self, loops):
+        self._left, self._part, self._host = loops, None, 0.0
         collecting = gc.isenabled()
         try:
-            host = self._function(loops, self._ready, time.perf_counter)
-            end = time.perf_counter()
-            self._settle()
-            wall = host + time.perf_counter() - end
+            self._function(self._next)
         finally:
             if collecting:
                 gc.enable()
-        return self._result(host, wall)
+        return self._result(self._host, self._part - self._began)
 
     def _result(self, host, wall):
-        records = [one for one in self._engine.trace(self._last) if one["operation"] not in ("barrier", "mark")]
+        seen = self._engine.trace(self._last)
+        records = [one for one in seen if one["operation"] not in ("barrier", "mark")]
         total = len(records)
-        if total >= _RECORDS // 2 and records[0]["id"] > self._last + 1:
-            total = max(total, records[-1]["id"] - self._last)  # the ring has come round
+        if len(seen) > _RECORDS // 2 and seen[0]["id"] > self._last + 1:  # the ring has come round
+            total = round(total * (seen[-1]["id"] - self._last) / (seen[-1]["id"] - seen[0]["id"] + 1))
         if not records or any(not one["started"] for one in records):
             return Run(host, wall, 0.0 if not records else None, total)
         busy = _union((one["device"], one["started"], one["ended"]) for one in records)
@@ -207,8 +220,8 @@ def _union(spans):
 
 
 class TimeResult(Result):
-    """What %devtime found. `device`, `host` and `wall` are seconds of one loop, on average over the runs; `runs` has the
-    figures of each run. `exact`: the device's clock was read; else `device` is the host's time until the queues were
+    """What %devtime found. `device`, `host` and `wall` are seconds of one loop, on average over the runs; `runs` has
+    the figures of each run. `exact`: the device's clock was read; else `device` is the host's time until the queues were
     empty, an upper limit."""
 
     def __init__(self, loops, runs):
@@ -261,11 +274,10 @@ class TimeResult(Result):
                          for title, value, note in lines) + "\n" + self._clock
 
     def html(self):
-        rows = "".join(render.element("tr", render.element("td", render.escape(title), "text-align:left;padding:1px 10px")
-                                      + render.element("td", render.escape(value), "text-align:left;padding:1px 10px;"
-                                                       "white-space:nowrap" + (";font-weight:bold" if not i else ""))
-                                      + render.element("td", render.escape(note), "text-align:left;padding:1px 10px;"
-                                                       "color:" + render.GREY))
+        style = "text-align:left;padding:1px 10px;white-space:nowrap"
+        rows = "".join(render.element("tr", render.element("td", render.escape(title), style)
+                                      + render.element("td", render.escape(value), style + ("" if i else ";font-weight:bold"))
+                                      + render.element("td", render.escape(note), style + ";color:" + render.GREY))
                        for i, (title, value, note) in enumerate(self._lines()))
         return render.element("div", render.element("table", rows, render.TABLE)
                               + render.note_html(self._clock))

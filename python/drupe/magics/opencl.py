@@ -1,11 +1,10 @@
 """%%opencl and %%cl_kernel: compile a cell of OpenCL C; its kernels become functions of the notebook."""
 import argparse
 import re
-import sys
 import time
 
 from drupe.magics import diagnose, render
-from drupe.magics.base import Magic, Option, Result, UsageError, _name, one_line
+from drupe.magics.base import Magic, Option, Result, UsageError, first_line, one_line, variable_name
 from drupe.magics.device import choose
 
 _LANGUAGE = 2  # the bit of OpenCL C in Device.languages
@@ -23,14 +22,15 @@ def _define(text):
 class OpenCL(Magic):
     """Compile the cell as OpenCL C, and bind each kernel to a variable of its name.
 
-    Nothing is launched: call the kernel for that, kernel(*arguments, global_size=n). Errors and warnings of the compiler
-    are shown at the cell's own lines. Without -d it is compiled for the default device, or, where that has no compiler,
+    Nothing is launched: call the kernel for that, kernel(*arguments, global_size=n). Errors and warnings of the
+    compiler are shown at the cell's own lines. Without -d it is compiled for the default device, or, where that has no compiler,
     for the best one that has."""
 
     name = "opencl"
     options = (
         Option("-d", "--device", metavar="SEL", complete="device", help="the device to compile for"),
-        Option("-n", "--name", metavar="NAME", type=_name, complete="name", help="bind the Program to a variable"),
+        Option("-n", "--name", metavar="NAME", type=variable_name, complete="name",
+               help="bind the Program to a variable"),
         Option("-O", "--options", metavar="OPTS", action="append", default=[], help="options for the compiler"),
         Option("-D", "--define", metavar="K=V", action="append", default=[], type=_define, help="define a macro"),
         Option("-I", "--include", metavar="DIR", action="append", default=[], complete="folder",
@@ -117,17 +117,6 @@ def _compiler(selector):
             "choose another device with -d" if any(one.languages & _LANGUAGE for one in drupe.devices())
             else '"python -m drupe doctor" says what to install for a device that does')))
     return device
-
-
-def first_line(shell, name):
-    """How many lines of the running cell stand before its code: its magic, and blank lines above that."""
-    cell = sys.modules.get("drupe.kernel.cell")
-    running = cell.current() if cell is not None else None
-    raw = running.code if running is not None else (shell.history_manager.input_hist_raw or [""])[-1]
-    for number, line in enumerate(raw.splitlines()):
-        if line.lstrip().startswith("%%" + name):
-            return number + 1
-    return 1
 
 
 class Built(Result):

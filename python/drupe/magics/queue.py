@@ -23,7 +23,8 @@ class Queue(Magic):
     options = (
         Option("action", nargs="?", choices=_ACTIONS, default="ls", metavar="ACTION",
                help="ls (if none is given), finish or cancel"),
-        Option("number", nargs="?", type=int, metavar="ID", complete=_numbers, help="the queue's number; cancel needs it"),
+        Option("number", nargs="?", type=int, metavar="ID", complete=_numbers,
+               help="the queue's number; cancel needs it"),
         Option("-d", "--device", metavar="SEL", complete="device", help="only the queues of this device"),
     )
     examples = (("%queue", "what every queue does"), ("%queue cancel 3", "gives up what has not started on queue 3"))
@@ -49,7 +50,7 @@ class Queue(Magic):
 
 def _none(number, queues):
     there = ", ".join(str(one.number) for one in queues) or "none"
-    raise UsageError("%%queue: there is no queue %d (there %s: %s)" % (number, "is" if len(queues) < 2 else "are", there))
+    raise UsageError("%%queue: there is no queue %d; the queues: %s" % (number, there))
 
 
 def _state(queue, trace):
@@ -84,8 +85,10 @@ def _waits(state):
 def _work(state):
     if state["next"] is None:
         return ""
-    place = " (cell [%d]%s)" % (state["cell"], ", line %d" % state["line"] if state["line"] else "") if state["cell"] else ""
-    return state["next"] + place
+    if not state["cell"]:
+        return state["next"]
+    line = ", line %d" % state["line"] if state["line"] else ""
+    return "%s (cell [%d]%s)" % (state["next"], state["cell"], line)
 
 
 class Queues(Result):
