@@ -386,6 +386,16 @@ drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     return drupe_check_on() ? drupe_zone_check() : DRUPE_OK;
 }
 
+bool drupe_queue_idle(drupe_queue *queue, uint64_t timeout_ns)
+{
+    drupe_error kept = *drupe_error_last();
+    bool over = drupe_core_check() == DRUPE_OK && !drupe_device_loss(queue->device) &&
+                await_all(queue, drupe_deadline(timeout_ns)) == DRUPE_OK;
+    if (over) drupe_queue_settle(queue);
+    drupe_error_restore(&kept);
+    return over;
+}
+
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
 {
     /* Without a mark (no memory) the driver itself is asked; held work cannot be waited for then. */

@@ -284,12 +284,25 @@ static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwarg
     return PyImport_ImportModule("drupe.array");
 }
 
+/* As an element of what IPython prints. */
+static PyObject *array_pretty(PyObject *self, PyObject *args)
+{
+    PyObject *printer, *cycle;
+    if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
+    PyObject *text = drupe_py_shown(self, "brief", Py_None);
+    PyObject *result = text == NULL ? NULL : PyObject_CallMethod(printer, "text", "O", text);
+    Py_XDECREF(text);
+    return result;
+}
+
 #define FAST(function)    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 #define KEYWORD(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 #define REDUCTION_DOC(name, sentence)                                                                        \
     PyDoc_STR(#name "($self, axis=None, *, dtype=None, keepdims=False)\n--\n\n" sentence)
 
 PyMethodDef drupe_py_array_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
+    {"_repr_pretty_", array_pretty, METH_VARARGS, NULL},
     {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
     {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
     {"max", FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},

@@ -342,6 +342,7 @@ static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t 
 }
 
 static PyMethodDef device_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
     {"create_sub_devices", (PyCFunction)(void (*)(void))device_split, METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR(
          "create_sub_devices($self, partition)\n--\n\n"

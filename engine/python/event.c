@@ -285,15 +285,30 @@ static PyObject *event_repr(PyObject *self)
     PyObject *status = event_status(self, NULL);
     if (status == NULL) return NULL;
     drupe_queue *queue = drupe_event_queue(event_of(self));
-    PyObject *text = queue == NULL
+    drupe_trace_record record = {.id = 0};
+    uint64_t number = drupe_event_submission(event_of(self));
+    if (number == 0 || drupe_trace_read(number - 1, &record, 1) == 0 || record.id != number)
+        record.label[0] = '\0';
+    const char *quote = record.label[0] == '\0' ? "" : "'";
+    PyObject *label = PyUnicode_DecodeUTF8(record.label, (Py_ssize_t)strlen(record.label), "replace");
+    PyObject *text = label == NULL ? NULL
+                     : queue == NULL
                          ? PyUnicode_FromFormat("<drupe.Event: %U>", status)
-                         : PyUnicode_FromFormat("<drupe.Event on %s: %U>",
+                         : PyUnicode_FromFormat("<drupe.Event %s%U%s on %s: %U>", quote, label, quote,
                                                 drupe_device_filter(drupe_queue_device(queue)), status);
+    Py_XDECREF(label);
     Py_DECREF(status);
     return text;
 }
 
+static PyObject *event_display(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return drupe_py_shown(self, "display_event", Py_None);
+}
+
 static PyMethodDef event_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
     {"wait", (PyCFunction)(void (*)(void))event_wait, METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait until the work is done. Raises what made it fail, and WaitTimeoutError after `timeout` "
@@ -316,6 +331,7 @@ static PyMethodDef event_methods[] = {
     {"_on_turn", event_on_turn, METH_O, NULL},
     {"_finish", event_finish, METH_VARARGS, NULL},
     {"_submission", event_submission, METH_NOARGS, NULL},
+    {"_ipython_display_", event_display, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -217,6 +217,8 @@ static PyObject *kernel_repr(PyObject *self)
     return result;
 }
 
+static PyMethodDef kernel_methods[] = {DRUPE_PY_MIMEBUNDLE, {NULL, NULL, 0, NULL}};
+
 static PyMemberDef kernel_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(drupe_py_kernel, vectorcall), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -265,6 +267,7 @@ static PyType_Slot kernel_slots[] = {
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(kernel_repr)},
     {Py_tp_call, DRUPE_PY_FUNCTION(PyVectorcall_Call)},
+    {Py_tp_methods, kernel_methods},
     {Py_tp_members, kernel_members},
     {Py_tp_getset, kernel_getset},
     {0, NULL},

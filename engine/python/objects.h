@@ -36,10 +36,21 @@ typedef struct drupe_py_local {
     PyObject_HEAD size_t nbytes;
 } drupe_py_local;
 
+/* drupe._shown.function(self, argument). */
+PyObject *drupe_py_shown(PyObject *self, const char *function, PyObject *argument);
+/* What a notebook shows of an object: a method of its class. */
+PyObject *drupe_py_mimebundle(PyObject *self, PyObject *args, PyObject *kwargs);
+#define DRUPE_PY_MIMEBUNDLE                                                                                  \
+    {                                                                                                        \
+        "_repr_mimebundle_", (PyCFunction)(void (*)(void))drupe_py_mimebundle, METH_VARARGS | METH_KEYWORDS, \
+            PyDoc_STR("What a notebook shows. Waits for nothing.")                                           \
+    }
+
 typedef struct drupe_py_program {
     PyObject_HEAD drupe_program *program; /* retained */
     drupe_queue *queue;                   /* retained: for kernels without USM arguments */
     PyObject *log;                        /* str */
+    PyObject *options;                    /* str */
     PyObject *kernels;                    /* dict: name to Kernel */
 } drupe_py_program;
 

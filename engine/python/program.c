@@ -144,6 +144,11 @@ static PyObject *program_make(drupe_py_state *state, drupe_queue *queue, const d
         build(state, drupe_queue_context(queue), drupe_queue_device(queue), source, &log);
     PyObject *self = program == NULL ? NULL : program_wrap(state, program, queue, log);
     free(log);
+    if (self != NULL && source->options != NULL) {
+        PyObject *options = PyUnicode_FromString(source->options);
+        if (options == NULL) PyErr_Clear();
+        program_of(self)->options = options;
+    }
     drupe_queue_release(queue);
     return self;
 }
@@ -190,6 +195,7 @@ static int program_clear(PyObject *self)
 {
     Py_CLEAR(program_of(self)->kernels);
     Py_CLEAR(program_of(self)->log);
+    Py_CLEAR(program_of(self)->options);
     return 0;
 }
 
@@ -344,6 +350,13 @@ static PyObject *program_queue_get(PyObject *self, void *closure)
     return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(program_of(self)->queue));
 }
 
+static PyObject *program_options(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *options = program_of(self)->options;
+    return options == NULL ? PyUnicode_FromString("") : Py_NewRef(options);
+}
+
 static PyObject *program_repr(PyObject *self)
 {
     return PyUnicode_FromFormat("<drupe.Program for %s: %s>",
@@ -352,6 +365,7 @@ static PyObject *program_repr(PyObject *self)
 }
 
 static PyMethodDef program_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
     {"__dir__", program_dir, METH_NOARGS, PyDoc_STR("The kernels and the attributes.")},
     {"get_kernel", program_get_kernel, METH_O,
      PyDoc_STR("get_kernel(name)\n--\n\nA kernel; the same object at each call.")},
@@ -362,6 +376,7 @@ static PyMethodDef program_methods[] = {
 
 static PyGetSetDef program_getset[] = {
     {"build_log", program_log, NULL, "The compiler's messages, \"\" if there are none.", NULL},
+    {"options", program_options, NULL, "The compiler options that it was built with.", NULL},
     {"kernel_names", program_names, NULL, "The names of the kernels.", NULL},
     {"binary", program_binary, NULL,
      "The built program as bytes, for Program(..., language=\"binary\") on the same device and driver.",

@@ -307,6 +307,17 @@ static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
+static PyObject *queue_idle(PyObject *self, PyObject *seconds)
+{
+    double most = PyFloat_AsDouble(seconds);
+    if ((most == -1.0 && PyErr_Occurred()) || !drupe_py_enter(drupe_py_state_of(self))) return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    bool idle = drupe_queue_idle(queue_of(self), most > 0 && most < 1 ? (uint64_t)(most * 1e9) : 0);
+    PyEval_RestoreThread(thread);
+    drupe_queue_collect(queue_of(self));
+    return PyBool_FromLong(idle);
+}
+
 static PyObject *queue_cancel(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -338,8 +349,11 @@ static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef queue_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
     {"_blockers", queue_blockers, METH_NOARGS,
      PyDoc_STR("_blockers($self)\n--\n\nThe events that its oldest waiting submission still waits for.")},
+    {"_idle", queue_idle, METH_O,
+     PyDoc_STR("_idle(seconds)\n--\n\nWhether its work is over, found out in at most so long.")},
     {"wait", FAST(queue_wait),
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait for everything submitted so far. Raises the first error that was not reported yet, and "

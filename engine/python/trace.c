@@ -94,7 +94,18 @@ static PyObject *module_trace(PyObject *module, PyObject *args, PyObject *kwargs
     return list;
 }
 
+static PyObject *module_trace_one(PyObject *module, PyObject *number)
+{
+    drupe_trace_record one;
+    uint64_t id = PyLong_AsUnsignedLongLong(number);
+    if (PyErr_Occurred() || !drupe_py_enter(drupe_py_state_of_module(module))) return NULL;
+    if (id == 0 || drupe_trace_read(id - 1, &one, 1) == 0 || one.id != id) Py_RETURN_NONE;
+    return record_dict(&one);
+}
+
 PyMethodDef drupe_py_trace_functions[] = {
+    {"_trace_one", module_trace_one, METH_O,
+     PyDoc_STR("_trace_one(id)\n--\n\nOne record of trace(), or None when it is not there any more.")},
     {"trace", (PyCFunction)(void (*)(void))module_trace, METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR(
          "trace(after=0, limit=8192)\n--\n\n"

@@ -101,6 +101,11 @@ class Pool:
         """Begin a new peak at what is in use now."""
         _engine._pool_reset_peak(self.device)
 
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        from drupe import _shown
+
+        return _shown.mimebundle(self)
+
     def __repr__(self):
         figures = _engine._pool_stats(self.device)
         return (f"<drupe.memory.Pool of {self.device.filter_string}: {figures['used']} bytes used in "

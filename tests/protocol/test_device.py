@@ -146,6 +146,22 @@ def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
     assert not any("drupe/kernel" in line for line in shown["traceback"])
 
 
+def test_an_event_updates_itself_once(kernel):
+    run = kernel.run("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
+                     "event = drupe.Queue('host').barrier(wait_for=[gate])\nevent")
+    (shown,) = run.of("display_data")
+    assert not run.of("execute_result") and shown["transient"]["display_id"]
+    assert "Event barrier: queued" in shown["data"]["text/plain"] and "queued" in shown["data"]["text/html"]
+    assert kernel.run("gate._finish()").status == "ok"
+    updated = kernel.wait_iopub(lambda m: m["msg_type"] == "update_display_data")
+    assert updated["content"]["transient"] == shown["transient"] and updated["parent_header"]["msg_id"] == run.id
+    assert "Event barrier: complete" in updated["content"]["data"]["text/plain"]
+    over = kernel.run("event")
+    assert "Event barrier: complete" in over.result and not over.of("display_data")
+    kernel.poll(0.2)
+    assert sum(m["msg_type"] == "update_display_data" and m["parent_header"]["msg_id"] == run.id for m in kernel.log) == 1
+
+
 PRINTING = r'''
 import drupe, time
 program = drupe.Program("""

@@ -130,7 +130,9 @@ static drupe_status failures(struct walker *w)
     drupe_status status = drupe_queue_wait(w->queue, LONG); /* the failure, unless it was reported above */
     if (status != DRUPE_OK && status != DRUPE_E_INVALID) return walk_heard(status, "drupe_queue_wait");
     GO(drupe_submit_host(&s, refuse, w, NULL));
-    for (int i = 0; i < 2000 && drupe_queue_pending(w->queue); i++) drupe_queue_collect(w->queue);
+    for (int i = 0; i < 2000 && drupe_queue_pending(w->queue); i++) {
+        if (drupe_queue_idle(w->queue, SECOND)) drupe_queue_collect(w->queue);
+    }
     if (drupe_failure_take(&failure)) free(failure.cell);
     return DRUPE_OK;
 }

@@ -83,6 +83,10 @@ DRUPE_API size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, 
  * need the device's times. Returns what held before. */
 DRUPE_API bool drupe_queue_profile(bool all);
 
+/* Whether everything submitted so far is over, found out in at most so long. Unlike a wait it reports no
+ * failure and orders nothing, and it leaves the thread's last error alone. */
+DRUPE_API bool drupe_queue_idle(drupe_queue *queue, uint64_t timeout_ns);
+
 /* The driver's own handle, for work that others give it: a cl_command_queue on "opencl". What is given to it
  * runs behind everything submitted so far; end with a submission of one's own, such as a barrier, for waits
  * to include it. Borrowed from the queue. DRUPE_E_BUSY while the engine holds back work of this queue,

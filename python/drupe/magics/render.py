@@ -1,46 +1,12 @@
 """Tables as text and as HTML. The HTML has inline styles with plain colours alone: sanitizers leave it as it is, and it
 reads on light and dark ground."""
-import html
 import unicodedata
 
+from drupe._html import (FILL, GREY, LIMIT, LINE, Cell, Html, element, escape, markup_of, meter, seconds,  # noqa: F401
+                         text_of)
 from drupe.magics.base import WIDTH
 
-GREY = "#8a8a8a"
-LINE = "1px solid #8886"
 TABLE = "border-collapse:collapse;font-size:13px;margin:0"
-FILL = "#4c78a8"
-LIMIT = "#d62728"  # red: limits and errors, nothing else
-
-
-class Html(str):
-    """Text that is HTML already."""
-
-
-class Cell:
-    """A cell that looks different as text and as HTML."""
-
-    def __init__(self, text, markup=None):
-        self.text = str(text)
-        self.markup = escape(text) if markup is None else markup
-
-
-def escape(text):
-    return text if isinstance(text, Html) else Html(html.escape(str(text)))
-
-
-def element(name, content="", style="", **attributes):
-    """An element; `content` is HTML."""
-    given = {**attributes, **({"style": style} if style else {})}
-    inside = "".join(' %s="%s"' % (key, html.escape(str(value))) for key, value in given.items())
-    return Html("<%s%s>%s</%s>" % (name, inside, content, name))
-
-
-def _text(cell):
-    return cell.text if isinstance(cell, Cell) else str(cell)
-
-
-def _markup(cell):
-    return cell.markup if isinstance(cell, Cell) else escape(cell)
 
 
 def width_of(text):
@@ -65,7 +31,7 @@ def _pad(text, width, right):
 
 def table_text(titles, rows, columns=WIDTH, right=(), flexible=None):
     """A table; columns `right` are ranged right, column `flexible` (the widest unless given) is cut to fit."""
-    lines = [[_text(cell) for cell in row] for row in (titles, *rows)]
+    lines = [[text_of(cell) for cell in row] for row in (titles, *rows)]
     widths = [max(width_of(line[i]) for line in lines) for i in range(len(titles))]
     if flexible is None:
         flexible = widths.index(max(widths))
@@ -86,24 +52,13 @@ def table_html(titles, rows, right=(), faint=(), flexible=None):
     lines = [element("tr", head, "border-bottom:" + LINE)]
     for number, row in enumerate(rows):
         colour = ";color:" + GREY if number in faint else ""
-        lines.append(element("tr", "".join(element("td", _markup(cell), style(i) + colour)
+        lines.append(element("tr", "".join(element("td", markup_of(cell), style(i) + colour)
                                            for i, cell in enumerate(row))))
     return element("table", "".join(lines), TABLE)
 
 
 def note_html(text):
     return element("div", escape(text), "color:%s;font-size:12px;padding:4px 10px" % GREY)
-
-
-def meter(part, whole, label, width=10):
-    """How much of something is used: a bar and its label."""
-    share = min(1.0, part / whole) if whole else 0.0
-    full = round(share * width)
-    bar = element("div", element("div", "", "width:%.1f%%;height:8px;border-radius:2px;background-color:%s"
-                                 % (100 * share, LIMIT if share >= 0.9 else FILL)),
-                  "display:inline-block;width:80px;height:8px;border-radius:2px;background-color:#8883;"
-                  "margin-right:6px;vertical-align:middle", title="%.0f %%" % (100 * share))
-    return Cell("%s %s" % ("#" * full + "-" * (width - full), label), Html(bar + escape(label)))
 
 
 def help_html(magic):
@@ -123,14 +78,6 @@ def help_html(magic):
         parts.append(element("pre", escape(typed), "margin:8px 0 0 0;padding:4px 8px;border-left:3px solid #8886"))
         parts.append(element("div", escape(meaning), "padding:0 11px;color:" + GREY))
     return element("div", "".join(parts), "font-size:13px")
-
-
-def seconds(value):
-    """A time with its unit, in three digits."""
-    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
-        if value * scale >= 1 or unit == "µs" and value * 1e6 >= 1:
-            return "%.3g %s" % (value * scale, unit)
-    return "%.3g ns" % (value * 1e9)
 
 
 def count(number, noun):

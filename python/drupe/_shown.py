@@ -1,0 +1,236 @@
+"""What notebooks show of the engine's objects. Nothing here waits for a device, asks a driver twice, or raises."""
+import functools
+import sys
+import time
+
+from drupe import _engine
+from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, pill, size, steps
+
+_STATES = {"queued": GREY, "submitted": GREY, "running": FILL, "complete": GOOD, "failed": LIMIT}
+_VALUES_MOST = 1000
+_LOG_MOST = 2000
+_MOMENT = 0.003
+
+
+def mimebundle(obj, unused=None):
+    try:
+        return _BUILDERS[type(obj).__name__](obj).bundle()
+    except Exception:  # a device that is gone, an interpreter that ends: the object's name is better than a traceback
+        return {"text/plain": object.__repr__(obj)}
+
+
+# --- Devices and queues ----------------------------------------------------------------------------------------------
+
+
+def _kinds(figures):
+    return ", ".join("%s %s" % (size(one["used"]), kind) for kind, one in figures["by_kind"].items() if one["used"])
+
+
+def _memory_row(figures, total):
+    label = "%s of %s" % (size(figures["used"]), size(total))
+    return meter(figures["used"], total, label)
+
+
+def _device(device):
+    figures, total = _engine._pool_stats(device), device.global_mem_size or 0
+    clock = device.max_clock_frequency
+    units = "%d compute units" % device.max_compute_units + (", %.1f GHz" % (clock / 1000) if clock else "")
+    return Card("Device", device.name.strip(), chip(device.filter_string), rows=[
+        ("backend", "%s, %s" % (device.backend.name, device.platform_name)),
+        ("driver", device.driver_version),
+        ("units", units),
+        ("memory", _memory_row(figures, total)),
+        ("by kind", _kinds(figures)),
+        ("peak", size(figures["peak"]) if figures["peak"] else None),
+        ("work", _depth(_pending_on(device)))])
+
+
+def _depth(count):
+    return "nothing waits" if count == 0 else "%d submission%s not over" % (count, "" if count == 1 else "s")
+
+
+def _pending(queue):
+    """Work without events is known to be over only when somebody asks, which is done here, for a moment."""
+    if queue.pending:
+        queue._idle(_MOMENT)
+    return queue.pending
+
+
+def _pending_on(device):
+    root, count = _root(device), 0
+    for queue in _engine._queues():
+        # One that is busy is enough to know: the next moment is saved.
+        if _root(queue.device) == root:
+            count += queue.pending if count else _pending(queue)
+    return count
+
+
+def _root(device):
+    while device.parent_device is not None:
+        device = device.parent_device
+    return device
+
+
+def _queue(queue):
+    return Card("Queue", str(queue.number), chip(queue.device.filter_string), rows=[
+        ("order", "in order" if queue.is_in_order else "out of order"),
+        ("depth", _depth(_pending(queue))),
+        ("flags", ", ".join([*(["profiling"] if queue.has_enable_profiling else []),
+                             *([queue.priority + " priority"] if queue.priority != "normal" else [])])),
+        ("device", queue.device.name.strip())])
+
+
+def _pool(pool):
+    figures = _engine._pool_stats(pool.device)
+    return Card("Memory pool", "", chip(pool.device.filter_string), rows=[
+        ("used", Cell("%s in %d allocations" % (size(figures["used"]), figures["count"]))),
+        ("by kind", _kinds(figures)),
+        ("reserved", meter(figures["reserved"], figures["limit"],
+                           "%s of %s (limit)" % (size(figures["reserved"]), size(figures["limit"])))),
+        ("peak", size(figures["peak"]))])
+
+
+# --- Events ----------------------------------------------------------------------------------------------------------
+
+
+def _times(event, record):
+    """A bar of what is known: of profiling queues the device's own times, else when it was found to be over."""
+    queue = event.queue
+    if queue is not None and queue.has_enable_profiling and event.status == "complete":
+        try:
+            times = event.times
+        except _engine.DeviceError:
+            times = None
+        if times is not None:
+            names = ("queued", "submitted", "ran")
+            marks = (times.queued, times.submitted, times.started, times.ended)
+            return steps([(name, (after - before) / 1e9, colour) for name, before, after, colour
+                          in zip(names, marks, marks[1:], ("#9c9c9c", "#c9a227", FILL))])
+    if record is None:
+        return None
+    if record["seen"] is not None:
+        return "over %s after its submission, at the latest" % _seconds(record["seen"] - record["submitted"])
+    return "submitted %s ago" % _seconds(time.monotonic_ns() - record["submitted"])
+
+
+def _seconds(ns):
+    from drupe._html import seconds
+
+    return seconds(max(0, ns) / 1e9)
+
+
+def _place(record):
+    if record is None:
+        return None
+    parts = ["cell [%d]" % record["cell"]] if record["cell"] else []
+    parts += ["line %d" % record["line"]] if record["line"] else []
+    return ", ".join(parts)
+
+
+def _event(event):
+    status = event.status
+    record = _engine._trace_one(event._submission())
+    queue = event.queue
+    label = record["label"] if record is not None else ""
+    error = event.error
+    return Card("Event", label, pill(status, _STATES.get(status, GREY)), rows=[
+        ("queue", None if queue is None else Cell("%d on %s" % (queue.number, queue.device.filter_string))),
+        ("submitted by", _place(record)),
+        ("error", None if error is None else Cell(str(error).split("\n")[0])),
+        ("times", _times(event, record))])
+
+
+def display_event(event, unused=None):
+    """Show an event that is not over, and once more when it is. What is over is shown as other objects are."""
+    shell = _notebook()
+    if shell is None or event.done:
+        raise NotImplementedError
+    from IPython.display import display
+
+    handle = display(mimebundle(event), raw=True, display_id=True)
+    event.add_done_callback(functools.partial(_update, handle.display_id))
+
+
+def _update(display_id, event):
+    from IPython.display import display
+
+    display(mimebundle(event), raw=True, display_id=display_id, update=True)
+
+
+def _notebook():
+    """IPython's shell in a notebook's kernel, or None."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell if type(shell).__name__ == "ZMQInteractiveShell" else None
+
+
+# --- Arrays ----------------------------------------------------------------------------------------------------------
+
+
+def _values(x):
+    """The elements as text, or None: when they would have to be waited for, or gathered by a kernel."""
+    if x.size == 0 or not x.is_contiguous or not (x.size <= _VALUES_MOST or x.ndim == 1):
+        return None
+    from drupe.array import _text
+
+    return _text.array_repr(x)
+
+
+def _array(x):
+    waits = _pending_on(x.device)
+    values = None if waits else _values(x)
+    state = "work on its device is not over" if waits else "print(x) shows them" if values is None and x.size else None
+    return Card("Array", " × ".join(map(str, x.shape)) if x.shape else "scalar", chip(x.device.filter_string), rows=[
+        ("dtype", str(x.dtype)),
+        ("bytes", "%s of %s memory" % (size(x.nbytes), x.usm_type)),
+        ("layout", None if x.is_contiguous else "strides %s" % (x.strides,)),
+        ("values", code(values) if values is not None else state)], picture=box(x.shape))
+
+
+def brief(x, unused=None):
+    """An array inside of a list, in one line unless its values are at hand."""
+    try:
+        values = None if _pending_on(x.device) else _values(x)
+    except Exception:
+        values = None
+    if values is not None:
+        return values
+    return "array(shape=%s, dtype=%s, device='%s')" % (x.shape, x.dtype, x.device.filter_string)
+
+
+# --- Programs --------------------------------------------------------------------------------------------------------
+
+
+def _signature(kernel):
+    arguments = kernel.arguments
+    if arguments is None:
+        return "%s(...)" % kernel.name
+    return repr(kernel)[len("<drupe.Kernel "):-1]
+
+
+def _program(program):
+    log = program.build_log
+    log = log if len(log) <= _LOG_MOST else log[:_LOG_MOST].rstrip() + " ..."
+    signatures = [_signature(program.get_kernel(name)) for name in program.kernel_names]
+    return Card("Program", "", chip(program.device.filter_string), rows=[
+        ("kernels", code("\n".join(signatures))),
+        ("options", code(program.options) if program.options else None),
+        ("build log", code(log.strip()) if log.strip() else None)])
+
+
+def _kernel(kernel):
+    def told(name, words):
+        value = getattr(kernel, name, None)
+        return None if value is None else words % value
+
+    return Card("Kernel", kernel.name, rows=[
+        ("signature", code(_signature(kernel))),
+        ("work-group", told("work_group_size", "at most %d work-items")),
+        ("multiple", told("preferred_work_group_size_multiple", "best a multiple of %d")),
+        ("local memory", told("local_mem_size", "%d bytes of a work-group")),
+        ("private memory", told("private_mem_size", "%d bytes of a work-item")),
+        ("sub-group", told("max_sub_group_size", "at most %d work-items"))])
+
+
+_BUILDERS = {"Device": _device, "Queue": _queue, "Event": _event, "Array": _array, "Program": _program,
+             "Kernel": _kernel, "Pool": _pool}

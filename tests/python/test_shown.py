@@ -1,0 +1,124 @@
+"""What notebooks show of objects: text and HTML with the same facts, waiting for nothing."""
+import html
+import re
+
+import pytest
+
+import drupe
+import drupe.array as da
+from drupe import _engine, _shown
+
+TAGS = {"div", "span", "b", "table", "tr", "td", "pre"}
+LABELS = re.compile(r"[-=#]{2,}")  # bars are drawn differently
+
+
+def facts(bundle):
+    """The words of both forms, after a look at the HTML with the rules of front-ends' sanitizers."""
+    text, markup = bundle["text/plain"], bundle["text/html"]
+    assert {name.lower() for name in re.findall(r"<\s*/?\s*([A-Za-z0-9]+)", markup)} <= TAGS
+    assert not re.search(r"var\(|hsl|gradient|url\(|expression|<!--|on\w+=", markup)
+    assert set(re.findall(r" (\w+)=\"", markup)) <= {"style", "title"}
+    plain = html.unescape(re.sub(r"<[^>]*>", " ", markup))
+    return set(re.findall(r"[\w.:/+-]+", LABELS.sub(" ", text))), set(re.findall(r"[\w.:/+-]+", plain))
+
+
+@pytest.fixture
+def gate():
+    event = _engine._event_open("gate")
+    yield event
+    event._finish()
+
+
+def shown_objects(device):
+    queue = drupe.Queue(device)
+    objects = [queue.device, queue, drupe.memory.pool(device), queue.barrier(), drupe.Event(), da.arange(7, device=queue),
+               da.zeros((3, 4, 5), device=queue), da.zeros((), device=queue), da.zeros((0, 3), device=queue),
+               da.zeros((500, 3), device=queue)[::2]]
+    if queue.device.backend.name == "opencl":
+        source = "kernel void add(global float *out, const int n, local char *s) { out[0] = n < 3 && n > 1; }"
+        program = drupe.Program(source, queue=queue, options="-DX=1")
+        objects += [program, program.add]
+    return queue, objects
+
+
+def test_text_and_html_say_the_same(device):
+    queue, objects = shown_objects(device)
+    for one in objects:
+        queue.wait()
+        bundle = one._repr_mimebundle_(include=None, exclude=None)
+        text, markup = facts(bundle)
+        text -= {":", "..."}
+        assert text and text <= markup | {word.rstrip(":") for word in markup} | {word + ":" for word in markup}, bundle
+        assert "<object" not in bundle["text/plain"]
+        assert repr(one)
+
+
+def test_what_is_told(device):
+    queue, objects = shown_objects(device)
+    queue.wait()
+    told = {type(one).__name__: one._repr_mimebundle_()["text/plain"] for one in reversed(objects)}
+    assert queue.device.filter_string in told["Device"] and queue.device.name.strip() in told["Device"]
+    assert "in order" in told["Queue"] and "nothing waits" in told["Queue"]
+    assert "Array 7: " in told["Array"] and "array([0, 1, 2, 3, 4, 5, 6]" in told["Array"] and "int64" in told["Array"]
+    assert "barrier" in told["Event"] and "complete" in told["Event"]
+    if "Kernel" in told:
+        assert "add(float* out, int n, char* s)" in told["Kernel"] and "-DX=1" in told["Program"]
+
+
+def test_nothing_is_waited_for(device, gate):
+    """The gate opens only afterwards: whatever waited would wait for ever."""
+    queue, objects = shown_objects(device)
+    x = da.arange(7, device=queue)
+    event = queue.barrier(wait_for=[gate])
+    y = x + 1
+    assert "not over" in y._repr_mimebundle_()["text/plain"] and "not over" in queue._repr_mimebundle_()["text/plain"]
+    assert _shown.brief(y) == f"array(shape=(7,), dtype=int64, device='{queue.device.filter_string}')"
+    for one in (*objects, event):
+        facts(one._repr_mimebundle_())
+    assert repr(event).startswith("<drupe.Event 'barrier' on ") and "complete" not in repr(event)
+    gate._finish()
+    event.wait()
+    queue.wait()
+    assert "array([1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _shown.brief(y)
+
+
+def test_failures_are_shown_and_stay_to_be_reported(device):
+    queue = drupe.Queue(device)
+    event = _engine._task(queue, 0.0, "the <bearing> broke")
+    while not event.done:
+        pass
+    bundle = event._repr_mimebundle_()
+    assert "failed" in bundle["text/plain"] and "&lt;bearing&gt; broke" in bundle["text/html"]
+    queue._repr_mimebundle_()
+    with pytest.raises(drupe.InternalError):
+        queue.wait()
+
+
+def test_times_of_a_profiling_queue(device):
+    queue = drupe.Queue(device, property="enable_profiling")
+    event = queue.memset(drupe.memory.MemoryUSMDevice(4096, queue=queue), 1) or queue.barrier()
+    queue.wait()
+    assert re.search(r"queued .* submitted .* ran ", event._repr_mimebundle_()["text/plain"])
+
+
+def test_it_never_raises(monkeypatch, device):
+    def broken(device):
+        raise RuntimeError("gone")
+
+    queue = drupe.Queue(device)
+    x = da.arange(3, device=queue)
+    monkeypatch.setattr(_shown, "_pending", broken)
+    assert queue._repr_mimebundle_()["text/plain"].startswith("<drupe.Queue object at")
+    assert x._repr_mimebundle_() and _shown.brief(x)
+
+
+def test_large_and_hostile_names(device):
+    queue = drupe.Queue(device)
+    event = _engine._task(queue, 0.0)
+    event.wait()
+    assert _shown._event(event).text().count("\n") < 10
+    from drupe._html import Card, box
+
+    card = Card("Thing", "<script>alert(1)</script>", rows=[("a", "x" * 5000), ("b", '"><svg onload=1>')])
+    assert "<script" not in card.html() and "<svg" not in card.html()
+    assert all(box(shape) for shape in ((1,), (10**9,), (1, 10**9), (2, 3, 4, 5), (0, 0)))
