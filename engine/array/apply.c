@@ -60,34 +60,34 @@ static void *shifted(const drupe_array *array, ptrdiff_t elements)
     return (char *)drupe_array_pointer(array) + elements * (ptrdiff_t)drupe_dtype_size(array->dtype);
 }
 
-static size_t list_accesses(const drupe_array *out, const drupe_operand *in, size_t nin,
-                            drupe_access *accesses)
+/* Of each argument; constants touch nothing. */
+static size_t list_accesses(const drupe_target *target, const drupe_array *out, const drupe_operand *in,
+                            size_t nin, drupe_access *accesses, size_t *elements)
 {
-    size_t count = 0;
-    if (!drupe_check_active()) return 0;
-    accesses[count++] = drupe_layout_access(out, true);
-    for (size_t i = 0; i < nin; i++) {
-        if (in[i].array) accesses[count++] = drupe_layout_access(in[i].array, false);
+    if (!target->checked) return 0;
+    for (size_t i = 0; i <= nin; i++) {
+        const drupe_array *array = i ? in[i - 1].array : out;
+        accesses[i] = array ? drupe_layout_access(array, i == 0) : (drupe_access){NULL, 0, false};
+        elements[i] = array ? drupe_dtype_size(array->dtype) : 1;
     }
-    return count;
+    return nin + 1;
 }
 
 static drupe_status submit(drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
                            const kernel_key *key, void *const *pointers, const drupe_map_params *p)
 {
     drupe_access accesses[DRUPE_KERNEL_INPUTS + 1];
-    drupe_kernel *kernel;
+    size_t elements[DRUPE_KERNEL_INPUTS + 1];
     drupe_range range;
     drupe_arg args[DRUPE_KERNEL_INPUTS + 2];
-    DRUPE_TRY(drupe_target_kernel(target, key, &kernel));
     for (size_t i = 0; i <= nin; i++) args[i] = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), &pointers[i]};
     const size_t size = key->layout == LAYOUT_STRIDED || p->head.ndim ? sizeof(*p) : sizeof(p->head);
     args[nin + 1] = (drupe_arg){DRUPE_ARG_VALUE, size, p};
     drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
-    const size_t count = list_accesses(out, in, nin, accesses);
+    const size_t count = list_accesses(target, out, in, nin, accesses, elements);
     const drupe_submission s = {
         .queue = out->queue, .ordered = true, .accesses = accesses, .naccesses = count};
-    return drupe_submit_kernel(&s, kernel, &range, args, nin + 2, NULL);
+    return drupe_target_submit(target, key, &s, &range, args, nin + 2, elements);
 }
 
 drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,

@@ -124,7 +124,6 @@ static drupe_dtype sequence_type(const drupe_target *target, const drupe_array *
 drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, drupe_scalar step)
 {
     drupe_target *target;
-    drupe_kernel *kernel;
     drupe_range range;
     if (dst->ndim != 1)
         return drupe_error_set(DRUPE_E_INVALID, "a sequence has one dimension, not %d", dst->ndim);
@@ -137,13 +136,16 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
     DRUPE_TRY(drupe_scalar_bytes(&step, compute, &p.step));
     kernel_key key = {SHAPE_SEQUENCE, 0, 0, (int32_t)compute, (int32_t)dst->dtype, {-1, -1, -1}};
     if (target->builtin) key.out = -1;
-    DRUPE_TRY(drupe_target_kernel(target, &key, &kernel));
     void *pointer = drupe_array_pointer(dst);
     const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(pointer), &pointer},
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
     drupe_target_range(target, dst->size, target->gpu_form ? 1 : 16384, &range);
     const drupe_access access = drupe_layout_access(dst, true);
-    const drupe_submission s = {
-        .queue = dst->queue, .ordered = true, .label = "sequence", .accesses = &access, .naccesses = 1};
-    return drupe_submit_kernel(&s, kernel, &range, args, 2, NULL);
+    const size_t element = drupe_dtype_size(dst->dtype);
+    const drupe_submission s = {.queue = dst->queue,
+                                .ordered = true,
+                                .label = "sequence",
+                                .accesses = &access,
+                                .naccesses = target->checked ? 1 : 0};
+    return drupe_target_submit(target, &key, &s, &range, args, 2, &element);
 }

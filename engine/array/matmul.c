@@ -67,7 +67,7 @@ static void memory_drop(void *memory)
 /* What a product touches, for checked mode. */
 static size_t list_accesses(const product *p, const drupe_array *out, drupe_access *accesses)
 {
-    if (!drupe_check_active()) return 0;
+    if (!p->target->checked) return 0;
     accesses[0] = drupe_layout_access(out, true);
     accesses[1] = drupe_layout_access(&p->a, false);
     accesses[2] = drupe_layout_access(&p->b, false);
@@ -105,7 +105,6 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
 
 static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
 {
-    drupe_kernel *kernel;
     drupe_range range;
     if (p->n > 1 && p->b.strides[1] != 1) {
         drupe_array packed = {0};
@@ -114,7 +113,6 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
         p->b = packed;
     }
     kernel_key key = {SHAPE_MATMUL, 0, 0, (int32_t)p->dtype, (int32_t)p->dtype, {-1, -1, -1}};
-    DRUPE_TRY(drupe_target_kernel(p->target, &key, &kernel));
     const drupe_matmul_params params = {(drupe_i64)p->m, (drupe_i64)p->n, (drupe_i64)p->k,
                                         p->a.strides[0], p->a.strides[1], p->b.strides[0]};
     void *pointers[] = {drupe_array_pointer(out), drupe_array_pointer(&p->a), drupe_array_pointer(&p->b)};
@@ -131,7 +129,8 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
                                 .ordered = true,
                                 .naccesses = list_accesses(p, out, accesses),
                                 .accesses = accesses};
-    return drupe_submit_kernel(&s, kernel, &range, args, 4, NULL);
+    const size_t element = drupe_dtype_size(p->dtype), elements[] = {element, element, element};
+    return drupe_target_submit(p->target, &key, &s, &range, args, 4, elements);
 }
 
 /* --- The whole ------------------------------------------------------------------------------------------ */

@@ -106,59 +106,55 @@ static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
     return splits < most ? splits : most;
 }
 
-/* The elements that a step reads, and writes. */
-static size_t list_accesses(const drupe_reduce_params *p, const void *out, drupe_dtype out_type,
-                            const void *in, drupe_dtype in_type, drupe_access *accesses)
+/* What a step reads and writes: the place of its elements in memory, for checked mode, and where it begins.
+ */
+typedef struct step_end {
+    drupe_access access;
+    void *pointer;
+    drupe_dtype dtype;
+} step_end;
+
+static step_end end_of(const reduction *r, const drupe_array *array, bool writes, ptrdiff_t offset)
 {
-    const drupe_i64 size = (drupe_i64)drupe_dtype_size(in_type);
-    drupe_i64 low = 0, high = 0;
-    if (!drupe_check_active()) return 0;
-    for (int d = -1; d < p->ndim; d++) {
-        const drupe_i64 reach = d < 0 ? (p->extent - 1) * p->stride : (p->shape[d] - 1) * p->strides[d];
-        if (reach < 0)
-            low += reach;
-        else
-            high += reach;
-    }
-    const size_t written = (size_t)(p->outputs * p->splits) * drupe_dtype_size(out_type);
-    accesses[0] = (drupe_access){out, written, true};
-    accesses[1] = (drupe_access){(const char *)in + low * size, (size_t)((high - low + 1) * size), false};
-    return 2;
+    char *pointer = drupe_array_pointer(array);
+    step_end end = {.pointer = pointer + offset * (ptrdiff_t)drupe_dtype_size(array->dtype),
+                    .dtype = array->dtype};
+    if (r->target->checked) end.access = drupe_layout_access(array, writes);
+    return end;
 }
 
-static drupe_status step_submit(const reduction *r, const reduce_step *step, drupe_queue *queue, void *out,
-                                drupe_dtype out_type, const void *in, drupe_dtype in_type)
+static drupe_status step_submit(const reduction *r, const reduce_step *step, drupe_queue *queue, step_end out,
+                                step_end in)
 {
-    drupe_kernel *kernel;
     drupe_range range;
     drupe_reduce_params p = step->p;
-    const drupe_target *t = r->target;
+    drupe_target *t = r->target;
     kernel_key key = {
-        step->shape, r->op, 0, (int32_t)r->compute, (int32_t)out_type, {(int32_t)in_type, -1, -1}};
-    p.in_dtype = (drupe_i32)in_type;
-    p.out_dtype = (drupe_i32)out_type;
+        step->shape, r->op, 0, (int32_t)r->compute, (int32_t)out.dtype, {(int32_t)in.dtype, -1, -1}};
+    p.in_dtype = (drupe_i32)in.dtype;
+    p.out_dtype = (drupe_i32)out.dtype;
     if (t->builtin)
         key.out = key.in[0] = -1;
     else if (step->shape == SHAPE_COLUMN || p.stride != 1)
         key.layout = LAYOUT_STRIDED;
-    DRUPE_TRY(drupe_target_kernel(r->target, &key, &kernel));
     const size_t tasks = (size_t)(p.outputs * p.splits), each = (size_t)(p.extent / p.splits + 1);
     if (t->gpu_form)
         drupe_target_range(t, step->shape == SHAPE_ROW ? tasks * t->group : tasks, 1, &range);
     else
         drupe_target_range(t, tasks * each, GRAIN_CPU, &range);
-    const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(out), &out},
-                              {DRUPE_ARG_POINTER, sizeof(in), &in},
+    const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof(void *), &out.pointer},
+                              {DRUPE_ARG_POINTER, sizeof(void *), &in.pointer},
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
-    drupe_access accesses[2];
-    const size_t count = list_accesses(&p, out, out_type, in, in_type, accesses);
-    const drupe_submission s = {.queue = queue, .ordered = true, .accesses = accesses, .naccesses = count};
-    return drupe_submit_kernel(&s, kernel, &range, args, 3, NULL);
+    const drupe_access accesses[] = {out.access, in.access};
+    const size_t elements[] = {drupe_dtype_size(out.dtype), drupe_dtype_size(in.dtype)};
+    const drupe_submission s = {
+        .queue = queue, .ordered = true, .accesses = accesses, .naccesses = out.access.bytes ? 2 : 0};
+    return drupe_target_submit(t, &key, &s, &range, args, 3, elements);
 }
 
 /* Reduce the partial results that a split step left: see drupe_reduce_params for their order. */
 static drupe_status step_combine(const reduction *r, const reduce_step *first, const drupe_array *partial,
-                                 void *out, drupe_dtype out_type)
+                                 const drupe_array *out)
 {
     reduce_step last = {.shape = first->shape};
     drupe_reduce_params *p = &last.p;
@@ -169,7 +165,7 @@ static drupe_status step_combine(const reduction *r, const reduce_step *first, c
     p->shape[0] = p->outputs;
     p->stride = first->shape == SHAPE_COLUMN ? p->outputs : 1;
     p->strides[0] = first->shape == SHAPE_COLUMN ? 1 : p->extent;
-    return step_submit(r, &last, partial->queue, out, out_type, drupe_array_pointer(partial), r->compute);
+    return step_submit(r, &last, partial->queue, end_of(r, out, true, 0), end_of(r, partial, false, 0));
 }
 
 static drupe_status reduce_axis(const reduction *r, const split_axes *s, const drupe_array *in,
@@ -187,15 +183,13 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
     }
     choose_shape(s, &step);
     p->splits = choose_splits(r->target, &step);
-    const char *from = (char *)drupe_array_pointer(in) + s->offset * (ptrdiff_t)drupe_dtype_size(in->dtype);
-    if (p->splits == 1)
-        return step_submit(r, &step, in->queue, drupe_array_pointer(out), out->dtype, from, in->dtype);
+    const step_end from = end_of(r, in, false, s->offset);
+    if (p->splits == 1) return step_submit(r, &step, in->queue, end_of(r, out, true, 0), from);
     drupe_array partial = {0};
     const size_t count = (size_t)(p->outputs * p->splits);
     DRUPE_TRY(drupe_array_empty(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial));
-    drupe_status status =
-        step_submit(r, &step, in->queue, drupe_array_pointer(&partial), r->compute, from, in->dtype);
-    if (status == DRUPE_OK) status = step_combine(r, &step, &partial, drupe_array_pointer(out), out->dtype);
+    drupe_status status = step_submit(r, &step, in->queue, end_of(r, &partial, true, 0), from);
+    if (status == DRUPE_OK) status = step_combine(r, &step, &partial, out);
     drupe_array_clear(&partial);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "array/room.h"
 #include "generated/sources.inc"
 #include <stdio.h>
+#include <string.h>
 
 static void append_lines(drupe_text *text, const char *const *lines)
 {
@@ -93,7 +94,8 @@ static void append_family(drupe_text *text, const drupe_target *target, kernel_k
 drupe_status drupe_render_program(const drupe_target *target, const kernel_key *key, drupe_text *text)
 {
     const int kind = drupe_dtype_row((drupe_dtype)key->compute)->kind;
-    drupe_text_printf(text, "#define FORM_GPU %d\n#define HAS_FP64 %d\n", target->gpu_form, target->fp64);
+    drupe_text_printf(text, "#define FORM_GPU %d\n#define HAS_FP64 %d\n#define DRUPE_CHECKED %d\n",
+                      target->gpu_form, target->fp64, target->checked);
     append_lines(text, source_params_h);
     append_lines(text, source_dialect_h);
     append_lines(text, source_numeric_h);
@@ -130,4 +132,6 @@ void drupe_render_name(const drupe_target *target, const kernel_key *key, char *
         else
             snprintf(name, size, "%s_%s_flat%d", row->name, suffix, key->layout);
     }
+    const size_t length = strlen(name);
+    if (target->builtin && target->checked) snprintf(name + length, size - length, DRUPE_BUILTIN_CHECKED);
 }

@@ -61,7 +61,7 @@ drupe_status drupe_scalar_bytes(const drupe_scalar *scalar, drupe_dtype dtype, d
 /* --- target.c: devices as this room sees them, and their kernels -----------------------------------------
  */
 
-/* One device in one context. Lives until drupe_array_forget(). */
+/* One device in one context; in checked mode another one than otherwise. Lives until drupe_array_forget(). */
 typedef struct drupe_target {
     drupe_context *context; /* retained, as is the device: the pair is the key and must not be reused */
     drupe_device *device;
@@ -69,6 +69,7 @@ typedef struct drupe_target {
     bool cpu;      /* its memory is the host's, and a BLAS of the host serves it */
     bool gpu_form; /* which form of the kernels */
     bool fp64;
+    bool checked; /* its kernels are instrumented */
     size_t units; /* compute units */
     size_t group; /* work-group size of the GPU form */
     drupe_map kernels, programs;
@@ -88,6 +89,12 @@ drupe_status drupe_target_program(drupe_target *target, const kernel_key *key, u
                                   drupe_program **program);
 /* Borrowed from the target. Builds a program of the whole family on the first use. */
 drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
+
+/* Submit the key's kernel. For a checked target `s` lists what the first arguments touch, one by one (no
+ * bytes: it is not used), and `elements` the bytes of their elements; for others neither is looked at. */
+drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, const drupe_submission *s,
+                                 const drupe_range *range, const drupe_arg *args, size_t nargs,
+                                 const size_t *elements);
 
 /* A one-dimensional range for `n` elements: as many work-items as the form wants, `grain` elements at least
  * each where there are enough. */

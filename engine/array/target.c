@@ -62,20 +62,24 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
 {
     drupe_context *context = drupe_queue_context(queue);
     drupe_device *device = member_of(context, drupe_queue_device(queue));
+    const bool checked = drupe_check_active();
     pthread_mutex_lock(&lock);
     target_entry *entry = targets;
-    while (entry && (entry->target.device != device || entry->target.context != context)) entry = entry->next;
+    while (entry && (entry->target.device != device || entry->target.context != context ||
+                     entry->target.checked != checked))
+        entry = entry->next;
     bool made = false;
     if (!entry && (entry = calloc(1, sizeof(*entry)))) {
         made = true;
         entry->target.context = drupe_context_retain(context);
         entry->target.device = drupe_device_retain(device);
+        entry->target.checked = checked;
         target_describe(&entry->target);
         entry->next = targets;
         targets = entry;
     }
     pthread_mutex_unlock(&lock);
-    if (made && !entry->target.builtin) drupe_warm_begin(&entry->target);
+    if (made && !checked && !entry->target.builtin) drupe_warm_begin(&entry->target);
     *target = entry ? &entry->target : NULL;
     return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the list of devices.");
 }
@@ -98,7 +102,8 @@ void drupe_array_forget(void)
 static drupe_status program_build(drupe_target *t, const kernel_key *key, uint32_t flags,
                                   drupe_program **program)
 {
-    drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = "inline"};
+    /* What is being checked had better fault on a worker. */
+    drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = t->checked ? NULL : "inline"};
     drupe_text text = {0};
     drupe_status status = DRUPE_OK;
     if (!t->builtin) {
@@ -158,7 +163,7 @@ static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_ke
     drupe_program *program = NULL;
     char name[64];
     DRUPE_TRY(drupe_target_program(t, key, 0, &program));
-    if (!t->builtin) drupe_warm_note(t, key);
+    if (!t->builtin && !t->checked) drupe_warm_note(t, key);
     drupe_render_name(t, key, name, sizeof(name));
     drupe_kernel *made = NULL;
     drupe_status status = drupe_kernel_open(program, name, &made);
@@ -184,6 +189,21 @@ drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, dr
     *kernel = drupe_map_get(&target->kernels, key, sizeof(*key));
     pthread_mutex_unlock(&lock);
     return *kernel ? DRUPE_OK : kernel_make(target, key, kernel);
+}
+
+_Static_assert(sizeof(drupe_kernel_bounds) == sizeof(drupe_bounds) &&
+                   offsetof(drupe_kernel_bounds, operand) == offsetof(drupe_bounds, operand) &&
+                   DRUPE_KERNEL_INPUTS + 1 == DRUPE_BOUNDS_OPERANDS,
+               "kernels and core share this struct");
+
+drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, const drupe_submission *s,
+                                 const drupe_range *range, const drupe_arg *args, size_t nargs,
+                                 const size_t *elements)
+{
+    drupe_kernel *kernel;
+    DRUPE_TRY(drupe_target_kernel(target, key, &kernel));
+    if (target->checked) return drupe_check_submit(s, kernel, range, args, nargs, elements);
+    return drupe_submit_kernel(s, kernel, range, args, nargs, NULL);
 }
 
 static size_t at_least_one(size_t n)

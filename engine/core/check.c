@@ -347,8 +347,10 @@ void drupe_check_event(const drupe_event *event)
 void drupe_check_queue(const drupe_queue *queue, uint64_t number)
 {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; ring && i < WINDOW; i++) {
-        if (ring[i].number && ring[i].queue == queue && ring[i].number <= number) set_over(&ring[i], true);
+    /* The latest first: on an in-order queue it knows of all the others. */
+    for (uint64_t n = number; n && number - n < WINDOW; n--) {
+        record *one = find(n);
+        if (one && one->queue == queue && !one->over) set_over(one, true);
     }
     pthread_mutex_unlock(&lock);
 }

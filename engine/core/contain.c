@@ -400,7 +400,10 @@ static bool any_adopted(void)
 
 bool drupe_contain_active(void)
 {
-    return atomic_load_explicit(&containing, memory_order_relaxed);
+    pthread_mutex_lock(&lock);
+    bool active = wanted;
+    pthread_mutex_unlock(&lock);
+    return active;
 }
 
 void drupe_fault_contain(void)

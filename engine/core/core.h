@@ -222,7 +222,7 @@ static inline bool drupe_device_silent(const drupe_device *device)
     const drupe_loss *loss = drupe_device_loss(device);
     return loss && loss->silent;
 }
-/* Whether faults of adopted threads are contained now. */
+/* Whether the faults of adopted threads are, or will be, contained. */
 bool drupe_contain_active(void);
 /* DRUPE_OK, or the error of a lost device. */
 drupe_status drupe_loss_check(const drupe_device *device) DRUPE_MUST_CHECK;

@@ -96,16 +96,24 @@ static void suspect(suspects *all, const drupe_trace_record *record)
     if (all->common.cell_number != record->cell) all->common.cell_number = 0;
 }
 
-/* What is not known to be over, or only by what stood behind it. */
-static void find_suspects(const drupe_queue *queue, uint64_t number, suspects *all)
+/* Whether a backend that knows what it was at says so. */
+static bool names(const char *text, const char *label)
+{
+    char quoted[72];
+    snprintf(quoted, sizeof quoted, "'%s'", label);
+    return strstr(text, quoted) != NULL;
+}
+
+/* What is not known to be over, or only by what stood behind it; `text`: and is named there. */
+static void find_suspects(const drupe_queue *queue, uint64_t number, const char *text, suspects *all)
 {
     drupe_trace_record record;
     all->count = 0;
     if (number - queue->proven >= DRUPE_TRACE_RECORDS) return; /* some are forgotten */
     for (uint64_t id = queue->proven + 1; id <= number; id++) {
         if (!drupe_trace_one(id, &record) || record.queue != queue->number) continue;
-        if (record.status == DRUPE_TRACE_PENDING || record.status == DRUPE_TRACE_PASSED)
-            suspect(all, &record);
+        if (record.status != DRUPE_TRACE_PENDING && record.status != DRUPE_TRACE_PASSED) continue;
+        if (!text || names(text, record.label)) suspect(all, &record);
     }
 }
 
@@ -113,7 +121,8 @@ drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number)
 {
     drupe_error error = *drupe_error_last();
     suspects all;
-    find_suspects(queue, number, &all);
+    find_suspects(queue, number, error.text, &all);
+    if (all.count == 0) find_suspects(queue, number, NULL, &all);
     if (all.count == 0) return drupe_cause_new(&error, NULL, queue, number);
     if (all.count > 1) snprintf(all.label, sizeof all.label, "one of %zu submissions", all.count);
     all.common.label = all.label;

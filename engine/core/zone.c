@@ -12,7 +12,8 @@
 
 #define ZONE_BYTE  0xA5
 #define FREED_BYTE 0xDD
-#define KEPT_MOST  (64u << 20)
+#define KEPT_MOST  (64u << 20) /* bytes */
+#define KEPT_COUNT 1024u
 /* Of memory that ends at a fence; more only when it was asked for. */
 #define LEAST_ALIGN 16u
 #define MOST_ALIGN  64u
@@ -20,7 +21,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_memory *guarded;                  /* in use; by zone_next */
 static drupe_memory *kept, **kept_end = &kept; /* freed, oldest first; by zone_next */
-static size_t kept_bytes;
+static size_t kept_bytes, kept_count;
 
 /* Whether the host reaches this memory, whatever its kind promises. */
 static bool reachable(const drupe_memory *memory)
@@ -40,12 +41,14 @@ static size_t first_other(const unsigned char *bytes, int expected, size_t size)
 /* The bytes with a pattern, next to the memory on both sides. */
 static size_t painted_before(const drupe_memory *memory)
 {
-    return memory->zone - memory->fence;
+    size_t size = memory->zone - memory->fence;
+    return size < DRUPE_ZONE ? size : DRUPE_ZONE;
 }
 
 static size_t painted_behind(const drupe_memory *memory)
 {
-    return memory->behind - memory->fence;
+    size_t size = memory->behind - memory->fence;
+    return size < DRUPE_ZONE ? size : DRUPE_ZONE;
 }
 
 static void paint(drupe_memory *memory)
@@ -154,10 +157,10 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
     size_t distance = (size_t)(before ? base - address : address - end);
     char where[100];
     drupe_core_site_text(memory->site, memory->cell, where, sizeof where);
-    snprintf(text, size, ": it %s %zu bytes %s the %zu bytes of %s memory%s%s%s", verbs[fault->access],
+    const char *by[] = {where[0] ? " that " : "", where, where[0] ? " allocated" : ""};
+    snprintf(text, size, ": it %s %zu bytes %s the %zu bytes of %s memory%s%s%s%s", verbs[fault->access],
              distance, before ? "before the start of" : "behind the end of", memory->room,
-             drupe_mem_kind_name(memory->pool->kind), where[0] ? " that were allocated in " : "", where,
-             freed);
+             drupe_mem_kind_name(memory->pool->kind), by[0], by[1], by[2], freed);
     return true;
 }
 
@@ -221,11 +224,11 @@ static bool unlink_guarded(drupe_memory *memory)
     return true;
 }
 
-/* Take memory of `pool` (NULL: any) out of what is kept back, until at most `most` bytes are left. */
-static drupe_memory *take_kept(const drupe_pool *pool, size_t most)
+/* Take memory of `pool` (NULL: any) out of what is kept back, until that is at most so much. */
+static drupe_memory *take_kept(const drupe_pool *pool, size_t most, size_t count)
 {
     drupe_memory *taken = NULL, **link = &kept;
-    while (*link && kept_bytes > most) {
+    while (*link && (kept_bytes > most || kept_count > count)) {
         drupe_memory *memory = *link;
         if (pool && memory->pool != pool) {
             link = &memory->zone_next;
@@ -233,10 +236,11 @@ static drupe_memory *take_kept(const drupe_pool *pool, size_t most)
         }
         *link = memory->zone_next;
         kept_bytes -= memory->room;
+        kept_count--;
         memory->zone_next = taken;
         taken = memory;
     }
-    for (kept_end = &kept; *kept_end;) kept_end = &(*kept_end)->zone_next;
+    if (!*link) kept_end = link;
     return taken;
 }
 
@@ -268,7 +272,8 @@ void drupe_zone_give(drupe_memory *memory)
     *kept_end = memory;
     kept_end = &memory->zone_next;
     kept_bytes += memory->room;
-    drupe_memory *list = take_kept(NULL, KEPT_MOST);
+    kept_count++;
+    drupe_memory *list = take_kept(NULL, KEPT_MOST, KEPT_COUNT);
     pthread_mutex_unlock(&lock);
     discard_list(list);
 }
@@ -276,7 +281,7 @@ void drupe_zone_give(drupe_memory *memory)
 void drupe_zone_flush(const drupe_pool *pool)
 {
     pthread_mutex_lock(&lock);
-    drupe_memory *list = take_kept(pool, 0);
+    drupe_memory *list = take_kept(pool, 0, 0);
     pthread_mutex_unlock(&lock);
     discard_list(list);
 }

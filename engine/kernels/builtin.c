@@ -4,6 +4,7 @@
  * DRUPE_HOST_VARIANT names a variant to use instead of the best one; a name that is unknown or that the
  * processor lacks is ignored, since running it would be an illegal instruction. */
 #include "backends/backend.h"
+#include "drupe/check.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct builtin_variant {
 } builtin_variant;
 
 DECLARE(baseline);
+DECLARE(checked);
 
 static int always(void)
 {
@@ -78,8 +80,20 @@ static int compare_name(const void *name, const void *kernel)
     return strcmp(name, ((const drupe_builtin *)kernel)->name);
 }
 
+static const drupe_builtin *find_checked(const char *name, size_t length)
+{
+    char plain[64];
+    if (length >= sizeof plain) return NULL;
+    memcpy(plain, name, length);
+    plain[length] = '\0';
+    return bsearch(plain, drupe_builtins_checked, drupe_builtin_count_checked, sizeof(drupe_builtin),
+                   compare_name);
+}
+
 const drupe_builtin *drupe_builtin_find(const char *name)
 {
+    const char *checked = strstr(name, DRUPE_BUILTIN_CHECKED);
+    if (checked) return find_checked(name, (size_t)(checked - name));
     pthread_once(&chosen_once, choose);
     return bsearch(name, chosen->kernels, *chosen->count, sizeof(drupe_builtin), compare_name);
 }

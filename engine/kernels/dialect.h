@@ -6,7 +6,10 @@
  *   TO, TI0, TI1     stored types of output and inputs (OpenCL C; the host's kernels see TC only)
  *   LOAD, STORE      casts from a stored type to TC and from TC's result to TO
  *   OP(a), OP(a, b)  the operation
- * and, for OpenCL C, the form: FORM_GPU is 0 for CPU devices, 1 for the others. */
+ * and, for OpenCL C, the form: FORM_GPU is 0 for CPU devices, 1 for the others.
+ *
+ * DRUPE_CHECKED is 1 in instrumented kernels, for checked mode: each load and store of an operand asks INSIDE
+ * first, and is left out when it is not. Otherwise none of that is in the kernel. */
 #define CAT_(a, b) a##b
 #define CAT(a, b)  CAT_(a, b)
 #define T(name)    CAT(num_##name, TS)
@@ -29,7 +32,7 @@ typedef ulong u64;
 #define INT32_MAX INT_MAX
 #define INT64_MIN LONG_MIN
 #define INT64_MAX LONG_MAX
-#if defined(__clang__) && !FORM_GPU
+#if defined(__clang__) && !FORM_GPU && !DRUPE_CHECKED
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #define UNROLL      _Pragma("unroll")
 #else
@@ -40,6 +43,34 @@ typedef ulong u64;
 #define SPAN(begin, end, n)                                                                                  \
     i64 begin##_per = (((n) + get_global_size(0) - 1) / get_global_size(0) + 15) / 16 * 16;                  \
     i64 begin = min((i64)(get_global_id(0) * begin##_per), (i64)(n)), end = min(begin + begin##_per, (i64)(n))
+
+/* Element i of operand k, and `w` neighbours from it on as a vector of TYPE. */
+#if DRUPE_CHECKED
+static inline int drupe_inside(GLOBAL drupe_kernel_bounds *bounds, int k, i64 i, i64 n)
+{
+    if (i >= bounds->low[k] && i + n - 1 <= bounds->high[k]) return 1;
+    if (atomic_cmpxchg(&bounds->operand, 0, k + 1) == 0) bounds->index = i < bounds->low[k] ? i : i + n - 1;
+    return 0;
+}
+#define BOUNDS       , GLOBAL drupe_kernel_bounds *bounds
+#define GET(k, p, i) (drupe_inside(bounds, k, i, 1) ? (p)[i] : 0)
+#define PUT(k, p, i, value)                                                                                  \
+    {                                                                                                        \
+        if (drupe_inside(bounds, k, i, 1)) (p)[i] = value;                                                   \
+    }
+#define GET_WIDE(k, p, i, w, TYPE)                                                                           \
+    (drupe_inside(bounds, k, i, w) ? CAT(vload, w)(0, (p) + (i)) : (CAT(TYPE, w))(0))
+#define PUT_WIDE(k, p, i, w, value)                                                                          \
+    {                                                                                                        \
+        if (drupe_inside(bounds, k, i, w)) CAT(vstore, w)(value, 0, (p) + (i));                              \
+    }
+#else
+#define BOUNDS
+#define GET(k, p, i)                (p)[i]
+#define PUT(k, p, i, value)         (p)[i] = value;
+#define GET_WIDE(k, p, i, w, TYPE)  CAT(vload, w)(0, (p) + (i))
+#define PUT_WIDE(k, p, i, w, value) CAT(vstore, w)(value, 0, (p) + (i));
+#endif
 
 #else /* C99: host_block.h has the headers */
 typedef int32_t i32;
@@ -55,6 +86,24 @@ typedef uint64_t u64;
 #define INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #define UNROLL
+/* Whether elements first, first + stride ... of operand k, n of them, may be touched; the argument behind the
+ * kernel's own tells. */
+#if DRUPE_CHECKED
+static int drupe_inside(drupe_kernel_bounds *bounds, int k, i64 first, i64 stride, i64 n)
+{
+    const i64 last = first + (n - 1) * stride, low = min(first, last), high = first + last - low;
+    int none = 0;
+    if (n <= 0 || (low >= bounds->low[k] && high <= bounds->high[k])) return 1;
+    if (__atomic_compare_exchange_n(&bounds->operand, &none, k + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        bounds->index = low < bounds->low[k] ? low : high;
+    return 0;
+}
+#define BOUNDS_ARG(args, i)         drupe_kernel_bounds *bounds = *(drupe_kernel_bounds *const *)(args)[i];
+#define INSIDE(k, first, stride, n) drupe_inside(bounds, k, first, stride, n)
+#else
+#define BOUNDS_ARG(args, i)
+#define INSIDE(k, first, stride, n) 1
+#endif
 /* The generic names of OpenCL C. */
 #define DRUPE_GENERIC(f, d, x) _Generic((x), float : f, default : d)
 #define exp(x)                 DRUPE_GENERIC(expf, exp, x)(x)

@@ -103,7 +103,29 @@ typedef struct operand {
     int dtype, ndim; /* ndim 0: contiguous */
     i64 size;        /* bytes of an element */
     const i64 *shape, *strides;
+#if DRUPE_CHECKED
+    drupe_kernel_bounds *bounds;
+    int index;
+#endif
 } operand;
+
+#if DRUPE_CHECKED
+#define OPERAND_INSIDE(o, first, stride, n) drupe_inside((o)->bounds, (o)->index, first, stride, n)
+#else
+#define OPERAND_INSIDE(o, first, stride, n) 1
+#endif
+
+/* Where elements of an operand are, for a block. Instrumented kernels use memory of nobody instead of what is
+ * outside. */
+static char *operand_place(const operand *o, i64 first, i64 n)
+{
+#if DRUPE_CHECKED
+    static _Thread_local block nobodys;
+    if (!OPERAND_INSIDE(o, first, 1, n)) return nobodys.bytes;
+#endif
+    (void)n;
+    return o->base + first * o->size;
+}
 
 typedef struct cursor {
     i64 index[DRUPE_KERNEL_DIMS];
@@ -146,9 +168,10 @@ static void operand_move(const operand *o, i64 at, i64 n, char *buffer, int to_o
     while (n > 0) {
         const i64 run = min(n, o->shape[last] - c.index[last]);
         char *element = o->base + c.offset * o->size;
-        if (to_operand)
+        const int good = OPERAND_INSIDE(o, c.offset, stride, run);
+        if (good && to_operand)
             strided_copy(element, stride, buffer, 1, run, o->size);
-        else
+        else if (good)
             strided_copy(buffer, 1, element, stride, run, o->size);
         buffer += run * o->size;
         n -= run;
@@ -159,10 +182,10 @@ static void operand_move(const operand *o, i64 at, i64 n, char *buffer, int to_o
 /* The address of element `at` if [at, at + n) are neighbours, else NULL. */
 static char *operand_neighbours(const operand *o, i64 at, i64 n)
 {
-    if (o->ndim == 0) return o->base + at * o->size;
+    if (o->ndim == 0) return operand_place(o, at, n);
     const int last = o->ndim - 1;
     if (o->strides[last] != 1) return NULL;
     cursor c;
     cursor_seek(&c, o, at);
-    return c.index[last] + n <= o->shape[last] ? o->base + c.offset * o->size : NULL;
+    return c.index[last] + n <= o->shape[last] ? operand_place(o, c.offset, n) : NULL;
 }

@@ -23,6 +23,16 @@ static void map_operand(operand *o, const drupe_map_head *p, const void *pointer
     }
 }
 
+#if DRUPE_CHECKED
+static void map_bound(operand *o, drupe_kernel_bounds *bounds, int index)
+{
+    o->bounds = bounds;
+    o->index = index;
+}
+#else
+#define map_bound(o, bounds, index) (void)(o)
+#endif
+
 /* Elements [at, at + n) in the compute type: where they are, or in `buffer`. */
 static const void *map_fetch(const operand *o, int compute, i64 at, i64 n, block *buffer, block *raw)
 {
@@ -78,19 +88,27 @@ static void map_run(const map_kernel *k, size_t begin, size_t end, size_t size, 
     i64 at = share(p->n, (i64)begin, (i64)size);
     const i64 until = share(p->n, (i64)end, (i64)size);
     if (at >= until) return;
+    BOUNDS_ARG(args, 2 + k->arity)
     operand out, in[DRUPE_KERNEL_INPUTS];
     const void *sources[DRUPE_KERNEL_INPUTS];
     block buffers[DRUPE_KERNEL_INPUTS], result, raw;
     map_operand(&out, p, args[0], 0);
+    map_bound(&out, bounds, 0);
     for (int i = 0; i < k->arity; i++) {
         if (p->constants >> i & 1)
             strided_copy(buffers[i].bytes, 1, &p->value[i], 0, min((i64)BLOCK, until - at),
                          SIZES[k->compute]);
         else
             map_operand(&in[i], p, args[1 + i], i + 1);
+        map_bound(&in[i], bounds, i + 1);
     }
     if (map_is_plain(k, p)) {
-        for (int i = 0; i < k->arity; i++) sources[i] = in[i].base + at * in[i].size;
+        int good = OPERAND_INSIDE(&out, at, 1, until - at);
+        for (int i = 0; i < k->arity; i++) {
+            good &= OPERAND_INSIDE(&in[i], at, 1, until - at);
+            sources[i] = in[i].base + at * in[i].size;
+        }
+        if (!good) return;
         k->loop(until - at, out.base + at * out.size, sources);
         return;
     }
@@ -115,13 +133,15 @@ static void sequence_run(sequence_loop loop, int compute, size_t begin, size_t e
     const drupe_sequence_params *p = args[1];
     const i64 width = SIZES[p->dtype], until = share(p->n, (i64)end, (i64)size);
     char *out = *(char *const *)args[0];
+    BOUNDS_ARG(args, 2)
     block values, raw;
     i64 n;
     for (i64 at = share(p->n, (i64)begin, (i64)size); at < until; at += n) {
         n = min((i64)BLOCK, until - at);
         loop(at, n, &p->start, &p->step, values.bytes);
         CASTS[compute][p->dtype](n, raw.bytes, values.bytes);
-        strided_copy(out + at * p->stride * width, p->stride, raw.bytes, 1, n, width);
+        if (INSIDE(0, at * p->stride, p->stride, n))
+            strided_copy(out + at * p->stride * width, p->stride, raw.bytes, 1, n, width);
     }
 }
 
@@ -175,18 +195,22 @@ static void reduce_run_rows(const reduce_kernel *k, size_t begin, size_t end, si
     const i64 tasks = p->outputs * p->splits, per = (p->extent + p->splits - 1) / p->splits;
     const i64 until = share(tasks, (i64)end, (i64)size), width = SIZES[p->in_dtype];
     const i64 most = p->in_dtype == k->compute && p->stride == 1 ? ROW_BLOCK : BLOCK;
+    BOUNDS_ARG(args, 3)
     block buffer, raw;
     for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
-        const char *row = in + reduce_base(p, t / p->splits, p->ndim) * width;
+        const i64 base = reduce_base(p, t / p->splits, p->ndim);
+        const char *row = in + base * width;
         const i64 from = t % p->splits * per, to = min(p->extent, from + per);
         drupe_u64 carry[2], value;
         k->start(1, carry, 1);
         for (i64 at = from, n; at < to; at += n) {
             n = min(most, to - at);
+            if (!INSIDE(1, base + at * p->stride, p->stride, n)) continue;
             k->row(n, reduce_fetch(k, p->in_dtype, row + at * p->stride * width, p->stride, n, &buffer, &raw),
                    carry);
         }
         k->finish(carry, &value);
+        if (!INSIDE(0, t, 1, 1)) continue;
         CASTS[k->compute][p->out_dtype](1, out + t * SIZES[p->out_dtype], &value);
     }
 }
@@ -202,16 +226,21 @@ static void reduce_run_columns(const reduce_kernel *k, size_t begin, size_t end,
     const i64 rows = p->outputs / inner, tasks = blocks * rows * p->splits;
     const i64 per = (p->extent + p->splits - 1) / p->splits, width = SIZES[p->in_dtype];
     const i64 until = share(tasks, (i64)end, (i64)size);
+    BOUNDS_ARG(args, 3)
     block buffer, raw, results;
     for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
         const i64 first = t % blocks * BLOCK, row = t / blocks % rows, split = t / blocks / rows;
         const i64 n = min((i64)BLOCK, inner - first), to = min(p->extent, (split + 1) * per);
-        const char *from = in + (reduce_base(p, row, last) + first * step) * width;
+        const i64 base = reduce_base(p, row, last) + first * step;
+        const i64 output = split * p->outputs + row * inner + first;
+        const char *from = in + base * width;
         k->start(n, results.bytes, 0);
-        for (i64 i = split * per; i < to; i++)
+        for (i64 i = split * per; i < to; i++) {
+            if (!INSIDE(1, base + i * p->stride, step, n)) continue;
             k->column(n, reduce_fetch(k, p->in_dtype, from + i * p->stride * width, step, n, &buffer, &raw),
                       results.bytes);
-        CASTS[k->compute][p->out_dtype](
-            n, out + (split * p->outputs + row * inner + first) * SIZES[p->out_dtype], results.bytes);
+        }
+        if (!INSIDE(0, output, 1, n)) continue;
+        CASTS[k->compute][p->out_dtype](n, out + output * SIZES[p->out_dtype], results.bytes);
     }
 }

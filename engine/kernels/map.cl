@@ -47,17 +47,17 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 #if STRIDED
 #define ELEMENT(o, a, b)                                                                                     \
     {                                                                                                        \
-        const TC x = p.head.constants & 1 ? c0 : LOAD(in0[a]);                                               \
+        const TC x = p.head.constants & 1 ? c0 : LOAD(GET(1, in0, a));                                               \
         LOAD_SECOND(b)                                                                                       \
-        out[o] = STORE(APPLY(x, y));                                                                         \
+        PUT(0, out, o, STORE(APPLY(x, y)))                                                                   \
     }
 #if ARITY == 1
 #define LOAD_SECOND(b)
 #else
-#define LOAD_SECOND(b) const TC y = p.head.constants & 2 ? c1 : LOAD(in1[b]);
+#define LOAD_SECOND(b) const TC y = p.head.constants & 2 ? c1 : LOAD(GET(2, in1, b));
 #endif
 
-KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p)
+KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 {
     const TC c0 = CONSTANT(p.head, 0), c1 = CONSTANT(p.head, 1);
     const int last = p.head.ndim - 1;
@@ -102,9 +102,9 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p)
 #define QUAD0(q) ((CAT(TI0, 4))(0))
 #define PICK0(k) c0
 #else
-#define GET0(i)  LOAD(in0[i])
-#define WIDE0(i) CAT(convert_, CAT(TC, 16))(vload16(0, in0 + (i)))
-#define QUAD0(q) vload4(q, in0)
+#define GET0(i)  LOAD(GET(1, in0, i))
+#define WIDE0(i) CAT(convert_, CAT(TC, 16))(GET_WIDE(1, in0, i, 16, TI0))
+#define QUAD0(q) GET_WIDE(1, in0, 4 * (q), 4, TI0)
 #define PICK0(k) LOAD(a[k])
 #endif
 #if CONSTANTS & 2
@@ -113,13 +113,13 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p)
 #define QUAD1(q) ((CAT(TI1, 4))(0))
 #define PICK1(k) c1
 #else
-#define GET1(i)  LOAD(in1[i])
-#define WIDE1(i) CAT(convert_, CAT(TC, 16))(vload16(0, in1 + (i)))
-#define QUAD1(q) vload4(q, in1)
+#define GET1(i)  LOAD(GET(2, in1, i))
+#define WIDE1(i) CAT(convert_, CAT(TC, 16))(GET_WIDE(2, in1, i, 16, TI1))
+#define QUAD1(q) GET_WIDE(2, in1, 4 * (q), 4, TI1)
 #define PICK1(k) LOAD(b[k])
 #endif
 
-KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p)
+KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p BOUNDS)
 {
     const TC c0 = CONSTANT(p, 0), c1 = CONSTANT(p, 1);
 #if FORM_GPU
@@ -134,24 +134,25 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p)
         TO r[4];
         UNROLL
         for (int k = 0; k < 4; k++) r[k] = STORE(APPLY(PICK0(k), PICK1(k)));
-        vstore4(vload4(0, r), q, out);
+        PUT_WIDE(0, out, 4 * q, 4, vload4(0, r))
     }
-    for (i64 i = 4 * quads + get_global_id(0); i < p.n; i += step) out[i] = STORE(APPLY(GET0(i), GET1(i)));
+    for (i64 i = 4 * quads + get_global_id(0); i < p.n; i += step)
+        PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i))))
 #else
     SPAN(begin, end, p.n);
 #if VECTOR
     for (; begin + 16 <= end; begin += 16) {
 #ifdef VECTOR_LIMIT
         if (any(fabs(WIDE0(begin)) > (TC)VECTOR_LIMIT)) {
-            for (i64 i = begin; i < begin + 16; i++) out[i] = STORE(APPLY(GET0(i), GET1(i)));
+            for (i64 i = begin; i < begin + 16; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i))))
             continue;
         }
 #endif
-        vstore16(CAT(convert_, CAT(TO, 16))(APPLY(WIDE0(begin), WIDE1(begin))), 0, out + begin);
+        PUT_WIDE(0, out, begin, 16, CAT(convert_, CAT(TO, 16))(APPLY(WIDE0(begin), WIDE1(begin))))
     }
 #endif
     INDEPENDENT
-    for (i64 i = begin; i < end; i++) out[i] = STORE(APPLY(GET0(i), GET1(i)));
+    for (i64 i = begin; i < end; i++) PUT(0, out, i, STORE(APPLY(GET0(i), GET1(i))))
 #endif
 }
 #undef GET0

@@ -24,11 +24,15 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
     TC *out = *(TC *const *)args[0];
     const TC *a = *(const TC *const *)args[1], *b = *(const TC *const *)args[2];
     const drupe_matmul_params *p = args[3];
+    BOUNDS_ARG(args, 4)
     const i64 blocks = (p->n + WIDTH - 1) / WIDTH, tasks = blocks * p->m;
     const i64 until = share(tasks, (i64)end, (i64)size);
     for (i64 t = share(tasks, (i64)begin, (i64)size); t < until; t++) {
-        const i64 row = t / blocks, j = t % blocks * WIDTH;
-        CAT(NAME, _task)(out + row * p->n + j, a + row * p->a_row, b + j, p, min((i64)WIDTH, p->n - j));
+        const i64 row = t / blocks, j = t % blocks * WIDTH, width = min((i64)WIDTH, p->n - j);
+        const int good = INSIDE(0, row * p->n + j, 1, width) & INSIDE(1, row * p->a_row, p->a_column, p->k) &
+                         INSIDE(2, j, p->b_row, p->k) & INSIDE(2, j + width - 1, p->b_row, p->k);
+        if (!good) continue;
+        CAT(NAME, _task)(out + row * p->n + j, a + row * p->a_row, b + j, p, width);
     }
 }
 #undef WIDTH
@@ -36,7 +40,7 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 #else
 #if FORM_GPU
 #define TILE 16
-KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p)
+KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p BOUNDS)
 {
     LOCAL TC left[TILE][TILE], right[TILE][TILE + 1];
     const i64 down = (p.m + TILE - 1) / TILE, across = (p.n + TILE - 1) / TILE;
@@ -45,20 +49,20 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
         const i64 row = t / across * TILE + y, column = t % across * TILE + x;
         TC r = 0;
         for (i64 l = 0; l < p.k; l += TILE) {
-            left[y][x] = row < p.m && l + x < p.k ? a[row * p.a_row + (l + x) * p.a_column] : (TC)0;
-            right[y][x] = l + y < p.k && column < p.n ? b[(l + y) * p.b_row + column] : (TC)0;
+            left[y][x] = row < p.m && l + x < p.k ? GET(1, a, row * p.a_row + (l + x) * p.a_column) : (TC)0;
+            right[y][x] = l + y < p.k && column < p.n ? GET(2, b, (l + y) * p.b_row + column) : (TC)0;
             barrier(CLK_LOCAL_MEM_FENCE);
             UNROLL
             for (int i = 0; i < TILE; i++) r = (TC)(MULTIPLY(r, left[y][i], right[i][x]));
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (row < p.m && column < p.n) out[row * p.n + column] = r;
+        if (row < p.m && column < p.n) PUT(0, out, row * p.n + column, r)
     }
 }
 
 #else
 #define WIDTH 64
-KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p)
+KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_matmul_params p BOUNDS)
 {
     const i64 blocks = (p.n + WIDTH - 1) / WIDTH, tasks = blocks * p.m, items = get_global_size(0);
     const i64 part = (tasks + items - 1) / items, from = get_global_id(0) * part, until = min(from + part, tasks);
@@ -67,12 +71,12 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
         TC r[WIDTH];
         for (int i = 0; i < WIDTH; i++) r[i] = 0;
         for (i64 l = 0; l < p.k; l++) {
-            const TC x = a[row * p.a_row + l * p.a_column];
-            GLOBAL const TC *y = b + l * p.b_row + j;
+            const TC x = GET(1, a, row * p.a_row + l * p.a_column);
+            const i64 y = l * p.b_row + j;
             INDEPENDENT
-            for (i64 i = 0; i < width; i++) r[i] = (TC)(MULTIPLY(r[i], x, y[i]));
+            for (i64 i = 0; i < width; i++) r[i] = (TC)(MULTIPLY(r[i], x, GET(2, b, y + i)));
         }
-        for (i64 i = 0; i < width; i++) out[row * p.n + j + i] = r[i];
+        for (i64 i = 0; i < width; i++) PUT(0, out, row * p.n + j + i, r[i])
     }
 }
 #endif

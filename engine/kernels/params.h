@@ -55,4 +55,13 @@ typedef struct drupe_matmul_params {
     drupe_i64 a_row, a_column, b_row;
 } drupe_matmul_params;
 
+/* The last argument of an instrumented kernel: drupe/check.h's struct of the same members. Operand k may be
+ * used at the elements low[k] to high[k]; operand 0 is the output. */
+typedef struct drupe_kernel_bounds {
+    drupe_i64 low[DRUPE_KERNEL_INPUTS + 1], high[DRUPE_KERNEL_INPUTS + 1];
+    drupe_i64 index;   /* the first one outside */
+    drupe_i32 operand; /* whose it is, counted from 1; 0: none */
+    drupe_i32 reserved;
+} drupe_kernel_bounds;
+
 #endif

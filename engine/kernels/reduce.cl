@@ -83,7 +83,7 @@ static inline i64 reduce_base(const drupe_reduce_params *p, i64 o, int ndim)
 #endif
 
 #if COLUMN
-KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
+KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)
 {
     const int last = p.ndim - 1;
     const i64 per = (p.extent + p.splits - 1) / p.splits;
@@ -93,10 +93,10 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
         const i64 base = reduce_base(&p, t % p.outputs, p.ndim);
         TC r = IDENTITY;
         for (i64 i = s * per; i < to; i++) {
-            const TC b = LOAD(in[base + i * p.stride]);
+            const TC b = LOAD(GET(1, in, base + i * p.stride));
             r = (TC)(OP(r, b));
         }
-        out[t] = STORE(r);
+        PUT(0, out, t, STORE(r))
     }
 #else
     const i64 inner = p.shape[last], step = p.strides[last], blocks = (inner + WIDTH - 1) / WIDTH;
@@ -111,24 +111,24 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
         for (i64 i = s * per; i < to; i++) {
             INDEPENDENT
             for (i64 k = 0; k < width; k++) {
-                const TC b = LOAD(in[base + i * p.stride + k * step]);
+                const TC b = LOAD(GET(1, in, base + i * p.stride + k * step));
                 r[k] = (TC)(OP(r[k], b));
             }
         }
-        GLOBAL TO *to_out = out + s * p.outputs + row * inner + j;
-        for (i64 k = 0; k < width; k++) to_out[k] = STORE(r[k]);
+        const i64 to_out = s * p.outputs + row * inner + j;
+        for (i64 k = 0; k < width; k++) PUT(0, out, to_out + k, STORE(r[k]))
     }
 #endif
 }
 
 #else
 #if STRIDED
-#define AT(i) LOAD(in[base + (i)*p.stride])
+#define AT(i) LOAD(GET(1, in, base + (i)*p.stride))
 #else
-#define AT(i) LOAD(in[base + (i)])
+#define AT(i) LOAD(GET(1, in, base + (i)))
 #endif
 #if FORM_GPU
-KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
+KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)
 {
     LOCAL TC scratch[GROUP];
     const i64 per = (p.extent + p.splits - 1) / p.splits;
@@ -146,12 +146,12 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
             barrier(CLK_LOCAL_MEM_FENCE);
             if (local_id < fold) scratch[local_id] = (TC)(OP(scratch[local_id], scratch[local_id + fold]));
         }
-        if (local_id == 0) out[t] = STORE(scratch[0]);
+        if (local_id == 0) PUT(0, out, t, STORE(scratch[0]))
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 #else
-KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
+KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)
 {
     const i64 per = (p.extent + p.splits - 1) / p.splits, tasks = p.outputs * p.splits;
     const i64 items = get_global_size(0), share = (tasks + items - 1) / items;
@@ -182,7 +182,7 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p)
             const TW block = lanes[0];
             result = (TW)(OP(result, block));
         }
-        out[t] = STORE((TC)result);
+        PUT(0, out, t, STORE((TC)result))
     }
 }
 #endif

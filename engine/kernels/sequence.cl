@@ -12,7 +12,7 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 }
 
 #else
-KERNEL NAME(GLOBAL TO *out, const drupe_sequence_params p)
+KERNEL NAME(GLOBAL TO *out, const drupe_sequence_params p BOUNDS)
 {
     const TC start = *(const TC *)&p.start, step = *(const TC *)&p.step;
 #if FORM_GPU
@@ -21,6 +21,6 @@ KERNEL NAME(GLOBAL TO *out, const drupe_sequence_params p)
     SPAN(begin, end, p.n);
     for (i64 i = begin; i < end; i++)
 #endif
-        out[i * p.stride] = STORE(SEQUENCE(start, step, i));
+        PUT(0, out, i * p.stride, STORE(SEQUENCE(start, step, i)))
 }
 #endif

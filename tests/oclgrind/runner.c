@@ -67,8 +67,10 @@ static cl_program find_program(runner *r, const kernel_key *key, const char *nam
 {
     kernel_key part = program_key(key);
     for (size_t i = 0; i < r->nbuilt; i++) {
-        if (r->built[i].gpu_form == r->target.gpu_form && memcmp(&r->built[i].key, &part, sizeof part) == 0)
-            return r->built[i].program;
+        const struct built *built = &r->built[i];
+        if (built->gpu_form == r->target.gpu_form && built->checked == r->target.checked &&
+            memcmp(&built->key, &part, sizeof part) == 0)
+            return built->program;
     }
     if (r->nbuilt == r->capacity) {
         r->capacity = r->capacity ? 2 * r->capacity : 64;
@@ -79,7 +81,7 @@ static cl_program find_program(runner *r, const kernel_key *key, const char *nam
     if (drupe_render_program(&r->target, key, &text) != DRUPE_OK) need(-1, "drupe_render_program", name);
     cl_program program = build(r, drupe_text_get(&text), name);
     drupe_text_clear(&text);
-    r->built[r->nbuilt++] = (struct built){part, r->target.gpu_form, program};
+    r->built[r->nbuilt++] = (struct built){part, r->target.gpu_form, r->target.checked, program};
     return program;
 }
 
@@ -118,9 +120,35 @@ static cl_mem make_buffer(runner *r, const span *part, bool output, const char *
     return buffer;
 }
 
+/* The argument behind the others of an instrumented kernel. */
+static cl_mem make_bounds(runner *r, const launch *l, const char *name)
+{
+    drupe_kernel_bounds bounds;
+    cl_int code;
+    memset(&bounds, 0, sizeof bounds);
+    for (int i = 0; i < 3; i++)
+        bounds.high[i] = l->spans[i].dtype < 0 ? -1 : (drupe_i64)l->spans[i].elements - 1;
+    cl_mem buffer =
+        clCreateBuffer(r->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof bounds, &bounds, &code);
+    need(code, "clCreateBuffer", name);
+    return buffer;
+}
+
+static void check_bounds(runner *r, cl_mem buffer, const char *name)
+{
+    drupe_kernel_bounds bounds;
+    need(clEnqueueReadBuffer(r->queue, buffer, CL_TRUE, 0, sizeof bounds, &bounds, 0, NULL, NULL), "reading",
+         name);
+    clReleaseMemObject(buffer);
+    if (!bounds.operand) return;
+    fprintf(stderr, "%s: element %lld of operand %d\n", name, (long long)bounds.index, bounds.operand - 1);
+    exit(1);
+}
+
 static void run_kernel(runner *r, cl_kernel kernel, const launch *l, const char *name)
 {
     cl_mem buffers[3] = {NULL};
+    cl_mem bounds = r->target.checked ? make_bounds(r, l, name) : NULL;
     cl_uint index = 0;
     for (int i = 0; i < 3 && l->spans[i].elements; i++) {
         bool again = l->spans[i].dtype < 0;
@@ -128,10 +156,12 @@ static void run_kernel(runner *r, cl_kernel kernel, const launch *l, const char 
         cl_mem *buffer = again ? &buffers[0] : &buffers[i];
         need(clSetKernelArg(kernel, index++, sizeof *buffer, buffer), "clSetKernelArg", name);
     }
-    need(clSetKernelArg(kernel, index, l->params_size, l->params), "clSetKernelArg", name);
+    need(clSetKernelArg(kernel, index++, l->params_size, l->params), "clSetKernelArg", name);
+    if (bounds) need(clSetKernelArg(kernel, index, sizeof bounds, &bounds), "clSetKernelArg", name);
     need(clEnqueueNDRangeKernel(r->queue, kernel, 1, NULL, &l->global, &l->local, 0, NULL, NULL), "running",
          name);
     need(clFinish(r->queue), "clFinish", name);
+    if (bounds) check_bounds(r, bounds, name);
     for (int i = 0; i < 3; i++) {
         if (buffers[i]) clReleaseMemObject(buffers[i]);
     }

@@ -14,7 +14,7 @@ typedef struct runner {
     drupe_target target; /* only what rendering reads */
     struct built {
         kernel_key key; /* with what chooses a kernel in the program blanked */
-        bool gpu_form;
+        bool gpu_form, checked;
         cl_program program;
     } * built;
     size_t nbuilt, capacity, kernels;
@@ -34,7 +34,8 @@ typedef struct launch {
     size_t global, local;
 } launch;
 
-/* All of these end the process with a message when OpenCL refuses. */
+/* All of these end the process with a message when OpenCL refuses, or an instrumented kernel reports
+ * something. */
 void runner_open(runner *r);
 void runner_close(runner *r);
 void runner_launch(runner *r, const launch *l);

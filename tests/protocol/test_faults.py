@@ -1,4 +1,6 @@
 """A device kernel that faults costs its device, or a worker of `host`, and neither Python nor its variables."""
+import platform
+
 import pytest
 
 WILD = '''
@@ -80,3 +82,31 @@ def test_a_host_task_in_c(fresh, faults, name):
         assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
         assert text in run.reply["evalue"] and f"'{function}'" in run.reply["evalue"]
         assert fresh.run("event = queue.barrier(); event.wait(); print(variable, event.done)").text() == "7 True\n"
+
+
+CHECKED = """
+with drupe.checked() as mode:
+    small = da.zeros(100, device="host")
+    {work}
+"""
+
+
+@pytest.mark.parametrize("what, work", [
+    ("wrote 0 bytes behind the end", "kernel(small, struct.pack('qqddii', 101, 1, 0.0, 1.0, 4, 0), global_size=1)"),
+    ("read 0 bytes behind the end", "negative(larger, small, head, global_size=1)"),
+    ("wrote 4000 bytes before the start", "kernel(small, struct.pack('qqddii', 2, -500, 0.0, 1.0, 4, 0), global_size=1)"),
+])
+def test_the_ends_of_checked_memory_fault(fresh, what, work):
+    """The memory and its line are named, the kernel and its line too; `host` works on."""
+    assert fresh.run(HOST, timeout=60).status == "ok"
+    assert fresh.run("larger = da.zeros(200, device='host')\n"
+                     "negative = drupe.Program(None, language='builtin', device='host')['negative_f64']\n"
+                     "head = struct.pack('q24x6i', 101, 4, 4, 0, 0, 0, 0)").status == "ok"
+    run = fresh.run(CHECKED.format(work=work + ".wait()"), timeout=60)
+    assert run.status == "error" and run.reply["ename"] == "CheckError"
+    text = run.reply["evalue"]
+    if "x86_64" not in platform.machine():
+        what = what.split(" ", 1)[1]
+    assert what in text and "the 800 bytes of device memory that cell [" in text
+    assert "], line 2 allocated" in text and "], line 3" in text and "works on" in text
+    assert fresh.run("print(variable, int(da.sum(da.ones(9, device='host'))))").text() == "7 9\n"

@@ -39,6 +39,14 @@ static drupe_status compute(struct walker *w)
     return DRUPE_OK;
 }
 
+/* The same by instrumented kernels. */
+static drupe_status compute_checked(struct walker *w)
+{
+    drupe_check_begin();
+    w->checked = true;
+    return compute(w);
+}
+
 static drupe_status views(struct walker *w)
 {
     GO(walk_open(w));
@@ -69,5 +77,7 @@ static drupe_status views(struct walker *w)
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
-const walk_scene walk_array_scenes[] = {
-    {"compute", compute, true}, {"views", views, true}, {NULL, NULL, false}};
+const walk_scene walk_array_scenes[] = {{"compute", compute, true},
+                                        {"compute checked", compute_checked, true},
+                                        {"views", views, true},
+                                        {NULL, NULL, false}};

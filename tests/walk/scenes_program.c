@@ -104,6 +104,42 @@ static drupe_status cache(struct walker *w)
     return drupe_library_activity() >= before ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
-const walk_scene walk_program_scenes[] = {
-    {"binary", binary, true}, {"spirv", spirv, false},  {"cache", cache, true}, {"launch", launch, true},
-    {"kernel", ask, true},    {"broken", broken, true}, {NULL, NULL, false}};
+/* `host` has instrumented kernels of its own. */
+static drupe_status instrumented(struct walker *w)
+{
+    const struct {
+        int64_t n, stride;
+        double start, step;
+        int32_t dtype, reserved;
+    } params = {ELEMENTS, 1, 0, 1, DRUPE_FLOAT64, 0};
+    if (w->language != DRUPE_LANG_BUILTIN) return DRUPE_OK;
+    drupe_check_begin();
+    w->checked = true;
+    GO(walk_open_memory(w));
+    GO(walk_open_kernel(w));
+    drupe_kernel_release(w->kernel);
+    w->kernel = NULL;
+    GO(drupe_kernel_open(w->program, "sequence_f64" DRUPE_BUILTIN_CHECKED, &w->kernel));
+    void *pointer = drupe_memory_pointer(w->memory[0]);
+    const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof pointer, &pointer},
+                              {DRUPE_ARG_VALUE, sizeof params, &params}};
+    const drupe_range range = {.dims = 1, .global = {4}};
+    drupe_access access = {pointer, ELEMENTS * 8, true};
+    const size_t element = 8;
+    drupe_submission s = {.queue = w->queue, .accesses = &access, .naccesses = 1};
+    GO(drupe_check_submit(&s, w->kernel, &range, args, 2, &element));
+    GO(drupe_queue_wait(w->queue, LONG));
+    access.bytes = 8;
+    GO(drupe_check_submit(&s, w->kernel, &range, args, 2, &element));
+    REFUSED(drupe_queue_wait(w->queue, LONG), DRUPE_E_CHECK);
+    return DRUPE_OK;
+}
+
+const walk_scene walk_program_scenes[] = {{"binary", binary, true},
+                                          {"spirv", spirv, false},
+                                          {"cache", cache, true},
+                                          {"launch", launch, true},
+                                          {"kernel", ask, true},
+                                          {"broken", broken, true},
+                                          {"instrumented", instrumented, true},
+                                          {NULL, NULL, false}};

@@ -51,8 +51,9 @@ static void fail(drupe_host_worker *worker, const drupe_fault *fault)
     if (!atomic_compare_exchange_strong(&task->error, &none, error)) free(error);
     atomic_store(&task->failed, true);
     atomic_store(&task->faulted, true);
+    /* An event tells of it by itself, and says who. */
     pthread_mutex_lock(&queue->pool->lock);
-    if (!queue->error) {
+    if (!task->event && !queue->error) {
         queue->error = copy;
         copy = NULL;
     }

@@ -10,11 +10,19 @@
  * address in memory that was freed; and writes to it, while it is kept back for that alignment   a kernel's
  * pointer that is no multiple of the size of what it points to
  *
+ * Where faults are contained (drupe/fault.h) and a device works in the system's memory, memory of checked
+ * mode ends at pages that nobody may touch: a kernel that reads or writes there fails with DRUPE_E_CHECK, or
+ * takes a driver's device with it (DRUPE_E_DEVICE_LOST), and the message tells the memory and how far outside
+ * it was. Memory is aligned to what its size is a multiple of then, 16 to 64 bytes, unless more is asked for;
+ * up to 15 bytes between it and the pages hold a pattern. The engine's own kernels are instrumented: they
+ * check every index, and touch nothing that is outside.
+ *
  * What a copy or fill touches is known. A kernel touches what its submission says
  * (drupe_submission.accesses), else from each pointer on one element per work-item, which it reads and,
  * unless the compiler calls the pointer const, writes. A host function touches what its submission says.
  *
- * Checked mode costs a few microseconds a submission. It remembers the last 1024 submissions of the process.
+ * Checked mode costs a few microseconds a submission, an operation of arrays some tens. It remembers the last
+ * 1024 submissions of the process.
  *
  * Threads: all functions may be called from any thread. */
 #ifndef DRUPE_CHECK_H
@@ -54,6 +62,31 @@ DRUPE_API drupe_status drupe_check_host(const void *pointer, size_t bytes, bool 
 
 /* Look at all guarded memory now. */
 DRUPE_API drupe_status drupe_check_memory(void) DRUPE_MUST_CHECK;
+/* --- Instrumented kernels --- */
+
+#define DRUPE_BOUNDS_OPERANDS 4
+
+/* What an instrumented kernel is given by a pointer behind its own arguments: argument k may be used at the
+ * elements low[k] to high[k] (none when low > high). It leaves out what is outside, and writes down the
+ * first. */
+typedef struct drupe_bounds {
+    int64_t low[DRUPE_BOUNDS_OPERANDS], high[DRUPE_BOUNDS_OPERANDS];
+    int64_t index;   /* the first one outside */
+    int32_t operand; /* 1 + k of it; 0: none */
+    int32_t reserved;
+} drupe_bounds;
+
+/* Behind the name of a built-in kernel: the instrumented one. */
+#define DRUPE_BUILTIN_CHECKED ".checked"
+
+/* drupe_submit_kernel() for an instrumented kernel: argument k is a pointer to elements of `elements[k]`
+ * bytes and touches s->accesses[k], for k < s->naccesses <= DRUPE_BOUNDS_OPERANDS. What it found outside
+ * fails the queue with DRUPE_E_CHECK, as the failure of a submission behind it. Some tens of microseconds.
+ * `s` names no waits and no keeps. */
+DRUPE_API drupe_status drupe_check_submit(const drupe_submission *s, drupe_kernel *kernel,
+                                          const drupe_range *range, const drupe_arg *args, size_t nargs,
+                                          const size_t *elements) DRUPE_MUST_CHECK;
+
 /* More about the calling thread's last DRUPE_E_CHECK; false when there was none. */
 DRUPE_API bool drupe_check_last(drupe_finding *finding);
 /* Findings since the process began. */
