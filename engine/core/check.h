@@ -42,7 +42,9 @@ drupe_status drupe_check_found(const drupe_finding *finding, const char *format,
 
 #define DRUPE_ZONE 4096u
 
-/* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver. */
+/* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver: `zone` bytes of it
+ * come before and `behind` behind them, and `fence` of each, at the outside, are pages that nobody may touch.
+ */
 void drupe_zone_plan(drupe_memory *memory, size_t align);
 /* Memory fresh from the driver, in a block that was planned. */
 void drupe_zone_open(drupe_memory *memory);
@@ -63,6 +65,8 @@ drupe_status drupe_zone_freed(const drupe_memory *memory, const char *what, cons
 /* Bytes of them on each side of an allocation: more than a stray index usually strays. */
 #define DRUPE_FENCE (64u << 10)
 
+/* contain.c: whether the faults of adopted threads are, or will be, contained. */
+bool drupe_contain_active(void);
 /* Whether memory of this pool can have them: faults are contained, and the device works in host memory. */
 bool drupe_fence_possible(const drupe_pool *pool);
 /* The system's page size. */

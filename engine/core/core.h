@@ -222,8 +222,6 @@ static inline bool drupe_device_silent(const drupe_device *device)
     const drupe_loss *loss = drupe_device_loss(device);
     return loss && loss->silent;
 }
-/* Whether the faults of adopted threads are, or will be, contained. */
-bool drupe_contain_active(void);
 /* DRUPE_OK, or the error of a lost device. */
 drupe_status drupe_loss_check(const drupe_device *device) DRUPE_MUST_CHECK;
 
@@ -299,11 +297,9 @@ struct drupe_memory {
     size_t room;  /* bytes from the driver */
     size_t index; /* its size class */
     drupe_pool *pool;
-    drupe_memory *next; /* in the pool's free list */
-    bool imported;      /* another process's: not pooled, not counted */
-    /* In checked mode: bytes of the driver's block before and behind it, and how many of both, at the
-     * outside, are pages that nobody may touch. */
-    size_t zone, behind, fence;
+    drupe_memory *next;         /* in the pool's free list */
+    bool imported;              /* another process's: not pooled, not counted */
+    size_t zone, behind, fence; /* in checked mode: see drupe_zone_plan() */
     drupe_memory *zone_next;
     /* While it is lent: */
     drupe_queue *queue;     /* inner reference */
