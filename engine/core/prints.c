@@ -72,6 +72,13 @@ static void tell(void)
     drupe_core_printing(cell);
 }
 
+/* Only one that is over already cannot be finished. */
+static void finish(drupe_event *gate)
+{
+    drupe_status status = gate ? drupe_event_finish(gate, NULL) : DRUPE_OK;
+    (void)status;
+}
+
 static void remove_one(printing *over)
 {
     pthread_mutex_lock(&lock);
@@ -84,7 +91,7 @@ static void remove_one(printing *over)
     if (last == over) last = before;
     tell();
     pthread_mutex_unlock(&lock);
-    if (over->gate) (void)drupe_event_finish(over->gate, NULL);
+    finish(over->gate);
     drupe_event_release(over->gate);
     drupe_core_cell_release(over->cell);
     free(over);
@@ -198,7 +205,7 @@ drupe_event *drupe_prints_gate(const drupe_queue *queue)
     if (before && !before->gate) before->gate = drupe_event_retain(fresh);
     if (before) gate = drupe_event_retain(before->gate);
     pthread_mutex_unlock(&lock);
-    if (fresh && gate != fresh) (void)drupe_event_finish(fresh, NULL);
+    if (gate != fresh) finish(fresh);
     drupe_event_release(fresh);
     drupe_core_cell_release(cell);
     return gate;
