@@ -162,6 +162,35 @@ def test_an_event_updates_itself_once(kernel):
     assert sum(m["msg_type"] == "update_display_data" and m["parent_header"]["msg_id"] == run.id for m in kernel.log) == 1
 
 
+PROGRESS = ("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
+            "other = _engine._event_open('other')\nother._finish()\nimport threading\n"
+            "threading.Timer(0.9, gate._finish).start()\nbar = drupe.progress([gate, other], 'sweep').wait()")
+
+
+def test_progress_is_a_display_where_the_front_end_knows_cells(kernel):
+    message = kernel.client.session.msg("execute_request", {"code": PROGRESS, "silent": False, "store_history": True,
+                                                            "allow_stdin": False, "stop_on_error": True})
+    message["metadata"] = {"cellId": "one"}
+    kernel.client.shell_channel.send(message)
+    run = kernel.finish(message["header"]["msg_id"])
+    (shown,), updates = run.of("display_data"), run.of("update_display_data")
+    assert shown["data"]["text/plain"].startswith("sweep   50 % [") and "<div" in shown["data"]["text/html"]
+    assert updates[-1]["data"]["text/plain"].endswith("done") and updates[-1]["transient"] == shown["transient"]
+    assert len(updates) < 6 and run.text() == ""
+
+
+def test_progress_is_a_line_elsewhere_and_can_be_interrupted(kernel):
+    run = kernel.run(PROGRESS)
+    lines = run.text().split("\r")
+    assert lines[0].startswith("sweep   50 % [") and lines[-1].rstrip().endswith("done") and not run.of("display_data")
+    msg_id = kernel.send("gate = _engine._event_open('gate')\ndrupe.progress([gate, other], 'long').wait()")
+    kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "long" in m["content"]["text"])
+    kernel.interrupt()
+    stopped = kernel.finish(msg_id)
+    assert stopped.reply["ename"] == "KeyboardInterrupt" and stopped.text().rstrip().endswith("interrupted")
+    assert kernel.run("gate._finish(); gate.wait(); 1+1").result == "2"
+
+
 PRINTING = r'''
 import drupe, time
 program = drupe.Program("""
