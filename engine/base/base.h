@@ -64,6 +64,19 @@ uint64_t drupe_now_ns(void);
 void drupe_ticks_start(void);
 uint64_t drupe_ticks(void);
 uint64_t drupe_ticks_ns(uint64_t ticks);
+/* The same for many at once. */
+typedef struct drupe_ticks_scale {
+    uint64_t ticks, ns; /* the same instant */
+    double rate;        /* ns per tick */
+} drupe_ticks_scale;
+drupe_ticks_scale drupe_ticks_scale_now(void);
+static inline uint64_t drupe_ticks_ns_by(const drupe_ticks_scale *scale, uint64_t ticks)
+{
+    /* Time itself needs no scale, and would lose digits. Another processor's counter may have been a hair
+     * behind at the start. */
+    if (scale->ticks == 0) return ticks;
+    return scale->ns + (uint64_t)(int64_t)((double)(int64_t)(ticks - scale->ticks) * scale->rate);
+}
 /* The time `timeout_ns` from now; UINT64_MAX stays UINT64_MAX and means never. */
 uint64_t drupe_deadline(uint64_t timeout_ns);
 

@@ -56,13 +56,19 @@ uint64_t drupe_ticks(void)
     return atomic_load_explicit(&counts, memory_order_relaxed) ? counter() : drupe_now_ns();
 }
 
+drupe_ticks_scale drupe_ticks_scale_now(void)
+{
+    drupe_ticks_scale scale = {.rate = 1};
+    if (!atomic_load_explicit(&counts, memory_order_relaxed)) return scale;
+    scale.ticks = atomic_load(&start_ticks);
+    scale.ns = atomic_load(&start_ns);
+    uint64_t passed = counter() - scale.ticks;
+    scale.rate = passed ? (double)(drupe_now_ns() - scale.ns) / (double)passed : 0;
+    return scale;
+}
+
 uint64_t drupe_ticks_ns(uint64_t ticks)
 {
-    if (!atomic_load_explicit(&counts, memory_order_relaxed)) return ticks;
-    uint64_t first = atomic_load(&start_ticks), ns = atomic_load(&start_ns);
-    uint64_t passed = counter() - first;
-    if (passed == 0) return ns;
-    double rate = (double)(drupe_now_ns() - ns) / (double)passed;
-    /* Another processor's counter may have been a hair behind at the start. */
-    return ns + (uint64_t)(int64_t)((double)(int64_t)(ticks - first) * rate);
+    drupe_ticks_scale scale = drupe_ticks_scale_now();
+    return drupe_ticks_ns_by(&scale, ticks);
 }

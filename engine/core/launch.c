@@ -219,7 +219,9 @@ static void prepare_waits(const drupe_ticket *ticket)
 static bool wants_event(drupe_queue *queue, const drupe_ticket *ticket)
 {
     queue->unmarked_bytes += ticket->bytes;
-    return queue->unmarked >= UNMARKED_MOST || queue->unmarked_bytes >= UNMARKED_BYTES;
+    /* Times are an event's. */
+    return queue->flags & DRUPE_QUEUE_PROFILING || queue->unmarked >= UNMARKED_MOST ||
+           queue->unmarked_bytes >= UNMARKED_BYTES;
 }
 
 bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)

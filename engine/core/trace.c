@@ -173,7 +173,7 @@ static uint64_t whole_end(uint64_t low, uint64_t begin)
     return end < begin && begin - end > BELOW / 2 ? end + BELOW + 1 : end;
 }
 
-bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
+static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trace_record *record)
 {
     _Atomic(uint64_t) *slot = slot_of(number);
     if (get(slot, SEQUENCE) != number << 1) return false;
@@ -182,8 +182,8 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
     uint32_t device = where >> 8 & 0xffffff;
     *record = (drupe_trace_record){
         .id = number,
-        .submitted_ns = drupe_ticks_ns(begin),
-        .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns(whole_end(end & BELOW, begin)) : 0,
+        .submitted_ns = drupe_ticks_ns_by(scale, begin),
+        .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns_by(scale, whole_end(end & BELOW, begin)) : 0,
         .started_ns = get(slot, STARTED),
         .ended_ns = get(slot, ENDED),
         .bytes = get(slot, BYTES),
@@ -203,6 +203,12 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
     record->label[sizeof record->label - 1] = '\0';
     if (device < atomic_load(&ndevices)) memcpy(record->device, devices[device], sizeof record->device);
     return get(slot, SEQUENCE) == number << 1;
+}
+
+bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
+{
+    drupe_ticks_scale scale = drupe_ticks_scale_now();
+    return read_one(number, &scale, record);
 }
 
 bool drupe_trace_over(uint64_t id, bool *gone)
@@ -225,7 +231,8 @@ size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capa
     if (after >= last) return 0;
     if (last >= DRUPE_TRACE_RECORDS && number <= last - DRUPE_TRACE_RECORDS)
         number = last - DRUPE_TRACE_RECORDS + 1;
-    for (; number <= last && count < capacity; number++) count += drupe_trace_one(number, &records[count]);
+    drupe_ticks_scale scale = drupe_ticks_scale_now();
+    for (; number <= last && count < capacity; number++) count += read_one(number, &scale, &records[count]);
     return count;
 }
 

@@ -3,7 +3,8 @@
  * When something ended is known exactly on profiling queues; else it is known when it was found to be over,
  * and on an in-order queue that it was over before what stands behind it. Submissions without an event are
  * found to be over many at a time; then each gets an equal share of the time since the one before them
- * ended, though it cannot begin before it was submitted. That is a guess, and spans say so (`exact`). */
+ * ended, though it cannot begin before it was submitted. That is a guess, and spans say so (`exact`).
+ * Barriers are no work and take no time. */
 #include "view/room.h"
 #include <stdlib.h>
 #include <string.h>
@@ -52,18 +53,15 @@ static bool went_well(uint8_t status)
 }
 
 /* How the work ended, from its record. */
-static void end(drupe_note *note, const drupe_trace_record *record)
+static void end(drupe_history *history, drupe_note *note, const drupe_trace_record *record)
 {
     drupe_view_span *span = &note->span;
     note->over = true;
     span->status = record->status;
     span->end_ns = record->seen_ns;
     note->mute = record->status == DRUPE_TRACE_SKIPPED || record->status == DRUPE_TRACE_CANCELLED;
-    span->exact = record->ended_ns != 0 && record->started_ns >= record->submitted_ns &&
-                  record->ended_ns <= record->seen_ns && record->ended_ns >= record->started_ns;
-    if (!span->exact) return;
-    span->start_ns = record->started_ns;
-    span->end_ns = record->ended_ns;
+    drupe_clock *clock = &history->units[history->lines[note->queue].device].clock;
+    span->exact = drupe_clock_map(clock, record, &span->start_ns, &span->end_ns);
 }
 
 /* It is over, but how is not known any more. */
@@ -126,7 +124,7 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
     int kind = class_of(record->kind);
     drupe_note *note = &history->notes[history->nnotes++];
     note_fill(note, record, kind, (uint32_t)(line - history->lines));
-    if (record->status != DRUPE_TRACE_PENDING) end(note, record);
+    if (record->status != DRUPE_TRACE_PENDING) end(history, note, record);
     line->seen = record->id;
     line->notes++;
     if (kind >= 0) {
@@ -142,7 +140,10 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
  * what ended well proves that all before it is over. */
 static void prove(drupe_history *history)
 {
-    for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++) history->lines[i].proof_ns = history->lines[i].group = 0;
+    for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++) {
+        drupe_line *line = &history->lines[i];
+        line->proof_ns = line->group_ns = line->group = 0;
+    }
     for (size_t i = history->nnotes; i-- > 0;) {
         drupe_note *note = &history->notes[i];
         drupe_line *line = &history->lines[note->queue];
@@ -153,8 +154,8 @@ static void prove(drupe_history *history)
         bool exact = note->span.exact;
         if (!exact && line->proof_ns && note->span.end_ns > line->proof_ns)
             note->span.end_ns = line->proof_ns;
-        bool same = !exact && !note->mute && line->group && line->group_ns == note->span.end_ns;
-        line->group = exact || note->mute ? 0 : same ? line->group + 1 : 1;
+        bool same = line->group_ns == note->span.end_ns, shares = !exact && !note->mute && note->kind >= 0;
+        line->group = exact ? 0 : (same ? line->group : 0) + (shares ? 1 : 0);
         line->group_ns = note->span.end_ns;
         note->group = line->group ? line->group : 1;
         if (went_well(note->span.status)) line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
@@ -171,8 +172,8 @@ static void finish(drupe_history *history, drupe_note *note)
         if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
         span->end_ns = span->start_ns + (span->end_ns - span->start_ns) / note->group;
     }
-    if (note->mute) span->start_ns = span->end_ns;
-    if (!note->mute && span->end_ns > line->over_ns) line->over_ns = span->end_ns;
+    if (note->mute || note->kind < 0) span->start_ns = span->end_ns;
+    if (!note->mute && note->kind >= 0 && span->end_ns > line->over_ns) line->over_ns = span->end_ns;
     span->busy_ns = span->end_ns - span->start_ns;
     note->longest_ns = span->busy_ns / span->count;
     line->notes--;
@@ -208,16 +209,17 @@ void drupe_history_settle(drupe_history *history)
 
 /* --- Reading -------------------------------------------------------------------------------------------- */
 
-static bool look_again(drupe_note *note, drupe_trace_record *record)
+static bool look_again(drupe_history *history, drupe_note *note)
 {
     bool gone;
     if (!drupe_trace_over(note->span.id, &gone)) {
         note->gone = gone;
         return false;
     }
+    drupe_trace_record *record = history->batch;
     size_t count = drupe_trace_read(note->span.id - 1, record, 1);
     note->gone = count == 0 || record->id != note->span.id;
-    if (!note->gone) end(note, record);
+    if (!note->gone) end(history, note, record);
     return note->over;
 }
 
@@ -245,7 +247,7 @@ static bool read_notes(drupe_history *history, uint64_t now)
     bool found = false, gone = false;
     for (size_t i = 0; i < history->nnotes; i++) {
         drupe_note *note = &history->notes[i];
-        if (!note->gone && look_again(note, history->batch)) found = true;
+        if (!note->gone && look_again(history, note)) found = true;
         gone = gone || note->gone;
     }
     return gone && ask_queues(history, now) ? true : found;

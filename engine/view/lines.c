@@ -14,6 +14,7 @@ static uint32_t device_of(drupe_history *history, const char *filter)
     drupe_unit *fresh = &history->units[history->nunits];
     snprintf(fresh->filter, sizeof fresh->filter, "%s", filter);
     snprintf(fresh->root, sizeof fresh->root, "%.*s", (int)strcspn(filter, ".{ "), filter);
+    fresh->clock.same = strncmp(filter, "host:", 5) == 0;
     return (uint32_t)history->nunits++;
 }
 

@@ -9,13 +9,16 @@
  */
 #include "view/room.h"
 #include <stdatomic.h>
-#include <sys/prctl.h>
+#include <time.h>
 
-#define WAKE_EVERY   (DRUPE_TRACE_RECORDS / 4)
-#define LOOK_NS      UINT64_C(250000000)
-#define LOOK_LIVE_NS UINT64_C(50000000)
-#define LIVE_NS      UINT64_C(3000000000) /* after a view was taken */
-#define EDGES        64u
+#define WAKE_EVERY    (DRUPE_TRACE_RECORDS / 4)
+#define LOOK_FIRST_NS UINT64_C(1000000)
+#define LOOK_NS       UINT64_C(250000000)
+#define LOOK_LIVE_NS  UINT64_C(50000000)
+#define COST_LEAST    100u /* looks take at most one part of so many of the time */
+#define QUIET_PART    8u
+#define LIVE_NS       UINT64_C(3000000000) /* after a view was taken */
+#define EDGES         64u
 
 /* A cell begins or ends, or the recorder looks. The memory's peak belongs to what ran before. */
 typedef struct edge {
@@ -111,32 +114,56 @@ static bool watched(uint64_t now)
     return viewed && now - viewed < LIVE_NS;
 }
 
-/* A round. Returns how long to sleep, and until which submission. */
-static uint64_t work(uint64_t *until)
+typedef struct rounds {
+    uint64_t changed_ns; /* when something was last found to have changed */
+    uint64_t serial;
+    uint64_t cost_ns; /* of the last round */
+} rounds;
+
+static uint64_t own_time(void)
 {
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * UINT64_C(1000000000) + (uint64_t)spent.tv_nsec;
+}
+
+static uint64_t pause_of(const rounds *round, uint64_t now)
+{
+    uint64_t pause = (now - round->changed_ns) / QUIET_PART, most = watched(now) ? LOOK_LIVE_NS : LOOK_NS;
+    if (pause > most) pause = most;
+    if (pause < LOOK_FIRST_NS) pause = LOOK_FIRST_NS;
+    return pause > round->cost_ns * COST_LEAST ? pause : round->cost_ns * COST_LEAST;
+}
+
+/* Returns how long to sleep, and until which submission. */
+static uint64_t work(rounds *round, uint64_t *until)
+{
+    uint64_t begun = own_time();
     pthread_mutex_lock(&recorder.lock);
     drupe_history *history = recorder.history;
-    uint64_t before = history->after;
     bool unfinished = history->nnotes > 0;
     pthread_mutex_unlock(&recorder.lock);
     /* Takes the queues' locks, so not under ours: who holds one of them may be telling us of a cell. */
     if (unfinished) drupe_trace_look();
     pthread_mutex_lock(&recorder.lock);
     read_all(history);
-    bool quiet = history->after == before && history->nnotes == 0 && history->nholes == 0;
-    uint64_t after = history->after;
+    uint64_t now = drupe_now_ns(), after = history->after;
+    bool changed = history->serial != round->serial;
+    bool quiet = !changed && history->nnotes == 0 && history->nholes == 0;
+    round->serial = history->serial;
     pthread_mutex_unlock(&recorder.lock);
+    if (changed) round->changed_ns = now;
+    round->cost_ns = own_time() - begun;
     *until = quiet ? after + 1 : after + WAKE_EVERY;
-    if (quiet) return DRUPE_FOREVER;
-    return watched(drupe_now_ns()) ? LOOK_LIVE_NS : LOOK_NS;
+    return quiet ? DRUPE_FOREVER : pause_of(round, now);
 }
 
 static void *recorder_main(void *unused)
 {
+    rounds round = {.changed_ns = drupe_now_ns()};
     (void)unused;
-    prctl(PR_SET_TIMERSLACK, 1000000ul);
     while (!atomic_load(&recorder.stopping)) {
-        uint64_t until, span = work(&until);
+        uint64_t until, span = work(&round, &until);
         if (!atomic_load(&recorder.stopping)) drupe_trace_await(until, span);
     }
     return NULL;
@@ -167,6 +194,8 @@ static drupe_status start_locked(void)
     if (recorder.running) return DRUPE_OK;
     recorder.history = drupe_history_new();
     if (!recorder.history) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to record what devices do.");
+    uint64_t latest = drupe_trace_latest();
+    recorder.history->after = latest > DRUPE_TRACE_RECORDS ? latest - DRUPE_TRACE_RECORDS : 0;
     atomic_store(&recorder.stopping, false);
     drupe_status status = drupe_thread_start(&recorder.thread, recorder_main, NULL, "drupe-recorder");
     if (status != DRUPE_OK) {

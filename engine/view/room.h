@@ -54,6 +54,17 @@ void drupe_load_add(drupe_load *load, uint64_t from, uint64_t to);
 /* 0 to 1. */
 double drupe_load_share(const drupe_load *load, uint64_t now);
 
+/* --- clock.c: a device's own time ----------------------------------------------------------------------- */
+
+typedef struct drupe_clock {
+    bool known, same; /* the device's time is CLOCK_MONOTONIC */
+    int64_t offset;   /* to be added to the device's time */
+    uint64_t at_ns;
+} drupe_clock;
+
+/* When the work of a record with times began and ended; false when it has none. */
+bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint64_t *start, uint64_t *end);
+
 /* --- The history ---------------------------------------------------------------------------------------- */
 
 /* A span in the store, or, while its work is not over, a note of it. */
@@ -90,6 +101,7 @@ typedef struct drupe_unit {
     char filter[32];
     char root[32]; /* the same without the steps into a part */
     drupe_load load;
+    drupe_clock clock;
 } drupe_unit;
 
 typedef struct drupe_purse {

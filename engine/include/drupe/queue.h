@@ -31,7 +31,7 @@ typedef struct drupe_kernel drupe_kernel;
 
 enum drupe_queue_flags {
     DRUPE_QUEUE_DEFAULT = 0,       /* in-order */
-    DRUPE_QUEUE_PROFILING = 1u,    /* its events carry times */
+    DRUPE_QUEUE_PROFILING = 1u,    /* its events carry times; every submission has one */
     DRUPE_QUEUE_OUT_OF_ORDER = 2u, /* ordered by waits and barriers alone */
     DRUPE_QUEUE_PRIORITY_LOW = 4u, /* hints, without effect where the device knows no priorities; not both */
     DRUPE_QUEUE_PRIORITY_HIGH = 8u
@@ -44,7 +44,8 @@ enum drupe_queue_flags {
 /* A new queue on `device`, a member of `context` or a sub-device of one. Retained. */
 DRUPE_API drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint32_t flags,
                                         drupe_queue **queue) DRUPE_MUST_CHECK;
-/* The one default queue of a device in its default context: equal devices give the same object. Retained. */
+/* The one default queue of a device in its default context: equal devices give the same object. It keeps
+ * times if DRUPE_PROFILE=1 was in the environment when it was opened. Retained. */
 DRUPE_API drupe_status drupe_device_queue(drupe_device *device, drupe_queue **queue) DRUPE_MUST_CHECK;
 DRUPE_API drupe_queue *drupe_queue_retain(drupe_queue *queue); /* NULL-safe */
 /* NULL-safe. The last release waits for what is in flight. */

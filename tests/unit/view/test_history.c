@@ -1,0 +1,442 @@
+/* The recorder's memory, filled with records that were made up: no device, no ring, no thread. */
+#include "view/room.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define T0 UINT64_C(1000000000)
+
+static int set_up(void **state)
+{
+    *state = drupe_history_new();
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    drupe_history_free(*state);
+    return 0;
+}
+
+typedef struct made {
+    uint64_t id, submitted, seen;
+    uint32_t queue, cell;
+    drupe_work_kind kind;
+    drupe_trace_status status;
+    bool unordered;
+    uint64_t started, ended;
+    const char *label, *device;
+} made;
+
+static void add(drupe_history *history, made m)
+{
+    drupe_trace_record record = {.id = m.id,
+                                 .submitted_ns = T0 + m.submitted,
+                                 .seen_ns = m.seen ? T0 + m.seen : 0,
+                                 .started_ns = m.started,
+                                 .ended_ns = m.ended,
+                                 .bytes = 10,
+                                 .items = 2,
+                                 .queue = m.queue ? m.queue : 1,
+                                 .cell = m.cell,
+                                 .kind = (uint8_t)m.kind,
+                                 .status = (uint8_t)m.status,
+                                 .ordered = !m.unordered};
+    if (m.seen && !m.status) record.status = DRUPE_TRACE_COMPLETE;
+    snprintf(record.label, sizeof record.label, "%s", m.label ? m.label : "work");
+    snprintf(record.device, sizeof record.device, "%s", m.device ? m.device : "host:cpu:0");
+    drupe_history_add(history, &record);
+}
+
+static drupe_view *view_of(drupe_history *history, drupe_view_wish wish, uint64_t now)
+{
+    drupe_view *view = NULL;
+    drupe_history_settle(history);
+    assert_int_equal(drupe_view_make(history, &wish, T0 + now, &view), DRUPE_OK);
+    return view;
+}
+
+static const drupe_view_wish all;
+
+static const drupe_view_cell *cell_of(const drupe_view *view, uint32_t number)
+{
+    for (size_t i = 0; i < view->ncells; i++)
+        if (view->cells[i].number == number) return &view->cells[i];
+    fail_msg("cell %u is missing", number);
+    return NULL;
+}
+
+static void expect_span(const drupe_view_span *span, uint64_t start, uint64_t end)
+{
+    assert_int_equal(span->start_ns, T0 + start);
+    assert_int_equal(span->end_ns, end ? T0 + end : 0);
+}
+
+/* --- When ----------------------------------------------------------------------------------------------- */
+
+static void one_after_the_other(void **state)
+{
+    drupe_history *history = *state;
+    add(history, (made){.id = 1, .submitted = 100, .seen = 500, .cell = 2});
+    add(history, (made){.id = 2, .submitted = 200, .seen = 900, .cell = 2, .kind = DRUPE_WORK_COPY});
+    add(history, (made){.id = 3, .submitted = 1000, .seen = 1200, .cell = 2});
+    drupe_view *view = view_of(history, all, 2000);
+    assert_int_equal(view->nspans, 3);
+    expect_span(&view->spans[0], 100, 500);
+    expect_span(&view->spans[1], 1000, 1200);
+    expect_span(&view->spans[2], 500, 900); /* behind the first, on the lane of the copies */
+    assert_int_equal(view->nlanes, 2);
+    assert_int_equal(view->lanes[1].kind, DRUPE_VIEW_COPIES);
+    const drupe_view_cell *cell = cell_of(view, 2);
+    assert_int_equal(cell->busy_ns, 800 + 200);
+    assert_int_equal(cell->class_ns[DRUPE_VIEW_KERNELS], 600);
+    assert_int_equal(cell->class_ns[DRUPE_VIEW_COPIES], 400);
+    assert_int_equal(cell->count[DRUPE_VIEW_KERNELS], 2);
+    assert_int_equal(cell->bytes[DRUPE_VIEW_COPIES], 10);
+    assert_int_equal(cell->first_ns, T0 + 100);
+    assert_int_equal(cell->last_ns, T0 + 1200);
+    assert_int_equal(view->from_ns, T0 + 100);
+    assert_int_equal(view->to_ns, T0 + 1200);
+    drupe_view_release(view);
+}
+
+static void found_together(void **state)
+{
+    drupe_history *history = *state;
+    for (uint64_t id = 1; id <= 4; id++)
+        add(history, (made){.id = id, .submitted = id, .seen = 4001, .status = DRUPE_TRACE_PASSED});
+    add(history, (made){.id = 5, .submitted = 4500, .seen = 5000, .status = DRUPE_TRACE_PASSED});
+    add(history, (made){.id = 6, .submitted = 4900, .seen = 5000, .status = DRUPE_TRACE_PASSED});
+    drupe_view *view = view_of(history, all, 6000);
+    for (uint64_t i = 0; i < 4; i++) expect_span(&view->spans[i], 1 + 1000 * i, 1001 + 1000 * i);
+    expect_span(&view->spans[4], 4500, 4750);
+    expect_span(&view->spans[5], 4900, 5000); /* not before it was submitted */
+    assert_false(view->spans[0].exact);
+    drupe_view_release(view);
+}
+
+static void what_stands_behind_proves(void **state)
+{
+    drupe_history *history = *state;
+    add(history, (made){.id = 1, .submitted = 1});
+    add(history, (made){.id = 2, .submitted = 2, .seen = 90, .status = DRUPE_TRACE_PASSED});
+    add(history, (made){.id = 3, .submitted = 3, .seen = 61});
+    add(history, (made){.id = 4, .submitted = 4});
+    drupe_view *view = view_of(history, all, 100);
+    assert_int_equal(view->nspans, 4);
+    for (uint64_t i = 0; i < 3; i++) expect_span(&view->spans[i], 1 + 20 * i, 21 + 20 * i);
+    expect_span(&view->spans[3], 61, 0);
+    assert_int_equal(view->spans[3].busy_ns, 39);
+    assert_int_equal(view->lanes[0].waiting, 1);
+    assert_int_equal(cell_of(view, 0)->waiting, 1);
+    drupe_view_release(view);
+}
+
+static void a_failure_proves_nothing(void **state)
+{
+    drupe_history *history = *state;
+    add(history, (made){.id = 1, .submitted = 1});
+    add(history, (made){.id = 2, .submitted = 2, .seen = 50, .status = DRUPE_TRACE_FAILED});
+    add(history, (made){.id = 3, .submitted = 3, .seen = 60, .status = DRUPE_TRACE_SKIPPED});
+    drupe_view *view = view_of(history, all, 100);
+    assert_int_equal(view->lanes[0].waiting, 1);
+    const drupe_view_cell *cell = cell_of(view, 0);
+    assert_int_equal(cell->failed, 1);
+    assert_int_equal(cell->skipped, 1);
+    for (size_t i = 0; i < view->nspans; i++)
+        if (view->spans[i].status == DRUPE_TRACE_SKIPPED) assert_int_equal(view->spans[i].busy_ns, 0);
+    drupe_view_release(view);
+}
+
+static void queues_without_order(void **state)
+{
+    drupe_history *history = *state;
+    add(history, (made){.id = 1, .submitted = 10, .unordered = true});
+    add(history, (made){.id = 2, .submitted = 20, .seen = 60, .unordered = true});
+    add(history, (made){.id = 3, .submitted = 30, .seen = 90, .unordered = true});
+    drupe_view *view = view_of(history, all, 100);
+    assert_int_equal(view->nspans, 3);
+    expect_span(&view->spans[0], 10, 0);
+    expect_span(&view->spans[1], 20, 60);
+    expect_span(&view->spans[2], 30, 90); /* beside the other, not behind it */
+    assert_int_equal(cell_of(view, 0)->busy_ns, 90);
+    drupe_view_release(view);
+}
+
+static void exact_times(void **state)
+{
+    drupe_history *history = *state;
+    /* Of a clock that is far away and a bit too fast. */
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t at = i * 1000000, waited = i % 7 == 0 ? 500 : 90000;
+        add(history, (made){.id = i + 1,
+                            .submitted = at + 1,
+                            .seen = at + 900000,
+                            .started = 77 + at + waited + i * 10,
+                            .ended = 77 + at + waited + 200000 + i * 10,
+                            .device = "opencl:gpu:0"});
+    }
+    drupe_view *view = view_of(history, all, 2000000000);
+    assert_int_equal(view->nspans, 1000);
+    for (uint64_t i = 20; i < 1000; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        assert_true(span->exact);
+        assert_int_equal(span->busy_ns, 200000);
+        uint64_t true_start = T0 + i * 1000000 + (i % 7 == 0 ? 500 : 90000);
+        int64_t off = (int64_t)(span->start_ns - true_start);
+        if (off < -2000 || off > 2000)
+            fail_msg("span %llu is off by %lld", (unsigned long long)i, (long long)off);
+    }
+    drupe_view_release(view);
+}
+
+static void what_goes_on(void **state)
+{
+    drupe_history *history = *state;
+    for (uint64_t id = 1; id <= 5; id++)
+        add(history, (made){.id = id, .submitted = id, .cell = id < 4 ? 3 : 4});
+    drupe_view *view = view_of(history, all, 1000);
+    assert_int_equal(view->nspans, 3); /* what runs, the rest of its cell, the other cell's */
+    assert_int_equal(view->spans[0].count, 1);
+    assert_int_equal(view->spans[0].busy_ns, 999);
+    assert_int_equal(view->spans[1].count, 2);
+    assert_int_equal(view->spans[1].busy_ns, 0);
+    assert_int_equal(view->spans[2].cell, 4);
+    assert_int_equal(cell_of(view, 3)->busy_ns, 999);
+    assert_int_equal(cell_of(view, 4)->busy_ns, 0);
+    assert_int_equal(view->ndevices, 1);
+    assert_int_equal(view->devices[0].waiting, 5);
+    drupe_view_release(view);
+}
+
+/* --- How much ------------------------------------------------------------------------------------------- */
+
+static uint64_t counted(const drupe_view *view)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < view->nspans; i++) count += view->spans[i].count;
+    return count;
+}
+
+static void a_million(void **state)
+{
+    drupe_history *history = *state;
+    const uint64_t most = 1000000;
+    for (uint64_t i = 0; i < most; i++) {
+        made m = {.id = i + 1, .submitted = i * 1000, .seen = i * 1000 + 600, .queue = 1 + i % 3, .cell = 7};
+        m.kind = i % 5 ? DRUPE_WORK_KERNEL : DRUPE_WORK_COPY;
+        m.label = i == 777777 ? "long" : "short";
+        if (i == 777777) m.seen += 300;
+        add(history, m);
+        if (i % 1024 == 0) drupe_history_settle(history);
+    }
+    drupe_view *view = view_of(history, all, most * 1000);
+    const drupe_view_cell *cell = cell_of(view, 7);
+    assert_int_equal(cell->count[0] + cell->count[1], most);
+    assert_int_equal(cell->missed, 0);
+    assert_int_equal(cell->busy_ns, most * 600 + 300);
+    assert_true(view->nspans <= DRUPE_VIEW_SPANS && view->nspans > DRUPE_VIEW_SPANS / 8);
+    assert_int_equal(counted(view), most);
+    uint64_t busy = 0;
+    bool found = false;
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        busy += span->busy_ns;
+        assert_true(span->start_ns <= span->end_ns && span->busy_ns <= span->end_ns - span->start_ns);
+        found = found || strcmp(span->label, "long") == 0;
+        bool follows =
+            i == 0 || view->spans[i - 1].lane != span->lane || view->spans[i - 1].end_ns <= span->start_ns;
+        assert_true(follows);
+    }
+    assert_int_equal(busy, most * 600 + 300);
+    assert_true(found); /* the longest gives its name */
+    drupe_view_release(view);
+    view = view_of(history, (drupe_view_wish){.spans = 100}, most * 1000);
+    assert_true(view->nspans <= 100 && view->nspans > 20);
+    assert_int_equal(counted(view), most);
+    drupe_view_release(view);
+}
+
+static void only_what_changed(void **state)
+{
+    drupe_history *history = *state;
+    add(history, (made){.id = 1, .submitted = 1, .seen = 2, .cell = 1});
+    drupe_view *first = view_of(history, all, 10);
+    assert_true(first->whole);
+    uint64_t serial = first->serial;
+    drupe_view_release(first);
+    drupe_view *none = NULL;
+    assert_int_equal(drupe_view_make(history, &(drupe_view_wish){.after = serial}, T0 + 10, &none), DRUPE_OK);
+    assert_int_equal(none->nspans, 0);
+    assert_int_equal(none->serial, serial);
+    assert_false(none->whole);
+    drupe_view_release(none);
+    add(history, (made){.id = 2, .submitted = 11, .seen = 12, .cell = 1});
+    add(history, (made){.id = 3, .submitted = 12, .cell = 1});
+    drupe_view *more = view_of(history, (drupe_view_wish){.after = serial}, 20);
+    assert_int_equal(more->nspans, 2); /* what ended, and what goes on */
+    assert_int_equal(more->spans[0].id, 2);
+    assert_int_equal(more->spans[1].end_ns, 0);
+    drupe_view_release(more);
+    drupe_spans_compact(history);
+    history->cleared = history->serial;
+    more = view_of(history, (drupe_view_wish){.after = serial}, 20);
+    assert_true(more->whole);
+    assert_int_equal(more->nspans, 3);
+    drupe_view_release(more);
+}
+
+static void wishes(void **state)
+{
+    drupe_history *history = *state;
+    for (uint64_t id = 1; id <= 10; id++)
+        add(history, (made){.id = id, .submitted = id * 10, .seen = id * 10 + 5, .cell = (uint32_t)id});
+    drupe_view *view = view_of(history, (drupe_view_wish){.first_cell = 3, .last_cell = 5}, 200);
+    assert_int_equal(view->nspans, 3);
+    assert_int_equal(view->ncells, 3);
+    drupe_view_release(view);
+    view = view_of(history, (drupe_view_wish){.first_cell = 9}, 200);
+    assert_int_equal(view->ncells, 2);
+    drupe_view_release(view);
+    view = view_of(history, (drupe_view_wish){.since_ns = T0 + 85}, 200);
+    assert_int_equal(view->nspans, 2);
+    drupe_view_release(view);
+}
+
+static void failures_stay_spans(void **state)
+{
+    drupe_history *history = *state;
+    for (uint64_t i = 0; i < 100000; i++)
+        add(history, (made){.id = i + 1,
+                            .submitted = i * 10,
+                            .seen = i * 10 + 8,
+                            .cell = 1,
+                            .status = i % 10000 == 5000 ? DRUPE_TRACE_FAILED : DRUPE_TRACE_COMPLETE}),
+            i % 1024 ? (void)0 : drupe_history_settle(history);
+    drupe_view *view = view_of(history, all, 1000000);
+    size_t failed = 0;
+    for (size_t i = 0; i < view->nspans; i++)
+        if (view->spans[i].status == DRUPE_TRACE_FAILED) failed += (size_t)view->spans[i].count;
+    assert_int_equal(failed, 10);
+    assert_int_equal(cell_of(view, 1)->failed, 10);
+    assert_int_equal(counted(view), 100000);
+    drupe_view_release(view);
+}
+
+static void cells_are_forgotten(void **state)
+{
+    drupe_history *history = *state;
+    drupe_account_began(history, 1, T0, 5);
+    for (uint64_t id = 1; id <= 200; id++)
+        add(history, (made){.id = id, .submitted = id, .seen = id + 1, .cell = (uint32_t)id});
+    add(history, (made){.id = 201, .submitted = 300, .seen = 301, .cell = 2});
+    drupe_view *view = view_of(history, all, 400);
+    assert_int_equal(view->ncells, DRUPE_VIEW_CELLS);
+    assert_int_equal(view->cells[0].number, 1); /* it runs */
+    assert_int_equal(view->cells[view->ncells - 1].number, 200);
+    drupe_view_release(view);
+}
+
+static void queues_by_the_thousand(void **state)
+{
+    drupe_history *history = *state;
+    for (uint64_t id = 1; id <= 5000; id++) {
+        add(history, (made){.id = id, .submitted = id * 10, .seen = id * 10 + 5, .queue = (uint32_t)id});
+        drupe_history_settle(history);
+    }
+    drupe_view *view = view_of(history, all, 100000);
+    assert_true(view->nlanes >= DRUPE_QUEUES_MOST / 2 && view->nlanes <= DRUPE_QUEUES_MOST);
+    assert_int_equal(view->lanes[view->nlanes - 1].queue, 5000);
+    assert_int_equal(view->nspans, view->nlanes);
+    assert_int_equal(cell_of(view, 0)->count[0], 5000);
+    drupe_view_release(view);
+    /* None can be forgotten while it has work. */
+    for (uint64_t id = 5001; id <= 6000; id++)
+        add(history, (made){.id = id, .submitted = id * 10, .queue = (uint32_t)id});
+    view = view_of(history, all, 100000);
+    assert_int_equal(view->nlanes, DRUPE_QUEUES_MOST);
+    assert_int_equal(cell_of(view, 0)->missed + cell_of(view, 0)->count[0], 6000);
+    drupe_view_release(view);
+}
+
+static void barriers_are_no_work(void **state)
+{
+    drupe_history *history = *state;
+    add(history, (made){.id = 1, .submitted = 1, .kind = DRUPE_WORK_KERNEL});
+    add(history, (made){.id = 2, .submitted = 2, .seen = 50, .kind = DRUPE_WORK_BARRIER});
+    drupe_view *view = view_of(history, all, 100);
+    assert_int_equal(view->nspans, 1);
+    expect_span(&view->spans[0], 1, 50);
+    assert_int_equal(view->lanes[0].waiting, 0);
+    drupe_view_release(view);
+}
+
+/* --- Unions --------------------------------------------------------------------------------------------- */
+
+#define LINE 4000
+
+static void unions(void **state)
+{
+    (void)state;
+    srand(7);
+    for (int round = 0; round < 300; round++) {
+        drupe_union all_of = {0};
+        drupe_stretch left;
+        static unsigned char line[LINE];
+        memset(line, 0, sizeof line);
+        uint64_t settled = 0, want = 0;
+        for (int i = 0; i < 150; i++) {
+            uint64_t from = (uint64_t)i * 20 + (uint64_t)(rand() % 60), to = from + (uint64_t)(rand() % 30);
+            if (drupe_union_add(&all_of, from, to, &left)) settled += left.to - left.from;
+            memset(line + from, 1, (size_t)(to - from));
+        }
+        for (size_t i = 0; i < LINE; i++) want += line[i];
+        assert_int_equal(drupe_union_sum(&all_of), want);
+        assert_int_equal(settled, all_of.settled_ns);
+        for (uint32_t i = 1; i < all_of.count; i++) assert_true(all_of.list[i - 1].to < all_of.list[i].from);
+    }
+}
+
+static void load(void **state)
+{
+    (void)state;
+    drupe_load one = {.all = {0}};
+    uint64_t now = 100 * DRUPE_LOAD_NS;
+    assert_true(drupe_load_share(&one, now) == 0);
+    for (uint64_t at = now - 2 * DRUPE_LOAD_NS; at < now; at += 1000) drupe_load_add(&one, at, at + 500);
+    double share = drupe_load_share(&one, now);
+    assert_true(share > 0.45 && share < 0.55);
+    assert_true(drupe_load_share(&one, now + 3 * DRUPE_LOAD_NS) == 0);
+    drupe_load_add(&one, now, now + 5 * DRUPE_LOAD_NS);
+    assert_true(drupe_load_share(&one, now + 5 * DRUPE_LOAD_NS) == 1.0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(one_after_the_other),
+        CASE(found_together),
+        CASE(what_stands_behind_proves),
+        CASE(a_failure_proves_nothing),
+        CASE(queues_without_order),
+        CASE(exact_times),
+        CASE(what_goes_on),
+        CASE(a_million),
+        CASE(only_what_changed),
+        CASE(wishes),
+        CASE(failures_stay_spans),
+        CASE(cells_are_forgotten),
+        CASE(queues_by_the_thousand),
+        CASE(barriers_are_no_work),
+        cmocka_unit_test(unions),
+        cmocka_unit_test(load),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/* The recorder at work on the host device: what it counts, what it misses, whom it may disturb. */
+#include "view/room.h"
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OK(call) assert_int_equal((call), DRUPE_OK)
+#define PATIENCE UINT64_C(60000000000)
+#define SIZE     4096u
+
+static struct {
+    drupe_device *device;
+    drupe_queue *queue;
+    drupe_memory *memory;
+} bench;
+
+static int open_bench(void **state)
+{
+    drupe_context *context;
+    (void)state;
+    OK(drupe_device_select("host", &bench.device));
+    OK(drupe_device_context(bench.device, &context));
+    OK(drupe_queue_open(context, bench.device, 0, &bench.queue));
+    drupe_context_release(context);
+    OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_DEVICE, SIZE, 0, &bench.memory));
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    (void)state;
+    drupe_view_stop();
+    drupe_queue_release(bench.queue);
+    drupe_memory_release(bench.memory);
+    drupe_device_release(bench.device);
+    assert_int_equal(drupe_library_close(DRUPE_FOREVER), 0);
+    return 0;
+}
+
+static void fill(drupe_queue *queue)
+{
+    drupe_submission s = {.queue = queue};
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+}
+
+static drupe_view *take(void)
+{
+    drupe_view *view = NULL;
+    OK(drupe_view_take(NULL, &view));
+    return view;
+}
+
+static const drupe_view_cell *cell_of(const drupe_view *view, uint32_t number)
+{
+    for (size_t i = 0; i < view->ncells; i++)
+        if (view->cells[i].number == number) return &view->cells[i];
+    return NULL;
+}
+
+static uint64_t work_of(const drupe_view_cell *cell)
+{
+    return cell ? cell->count[0] + cell->count[1] + cell->count[2] : 0;
+}
+
+/* Until nothing waits, by the recorder's own looks: this thread only reads. */
+static drupe_view *take_when_over(void)
+{
+    uint64_t deadline = drupe_deadline(PATIENCE);
+    for (;;) {
+        drupe_view *view = take();
+        const drupe_view_cell *cell = cell_of(view, 0);
+        if (!cell || cell->waiting == 0) return view;
+        drupe_view_release(view);
+        if (drupe_now_ns() > deadline) fail_msg("the work is never seen to be over");
+        sched_yield();
+    }
+}
+
+/* --- Life ----------------------------------------------------------------------------------------------- */
+
+static void start_and_stop(void **state)
+{
+    drupe_view *view;
+    (void)state;
+    drupe_view_stop();
+    assert_int_equal(drupe_view_take(NULL, &view), DRUPE_E_UNSUPPORTED);
+    assert_null(view);
+    drupe_view_cell_began(1);
+    for (int i = 0; i < 3; i++) {
+        OK(drupe_view_start());
+        OK(drupe_view_start());
+        fill(bench.queue);
+        view = take();
+        assert_true(work_of(cell_of(view, 0)) >= 1);
+        drupe_view_release(view);
+        drupe_view_stop();
+        drupe_view_stop();
+    }
+    drupe_view_release(NULL);
+}
+
+static void ends_are_seen_when_nobody_waits(void **state)
+{
+    (void)state;
+    OK(drupe_view_start());
+    for (int i = 0; i < 1000; i++) fill(bench.queue);
+    drupe_view *view = take_when_over();
+    assert_true(work_of(cell_of(view, 0)) >= 1000);
+    for (size_t i = 0; i < view->nspans; i++) assert_true(view->spans[i].end_ns >= view->spans[i].start_ns);
+    drupe_view_release(view);
+}
+
+static void dropped(void *user)
+{
+    *(pthread_t *)user = pthread_self();
+}
+
+static void references_are_left_to_their_owner(void **state)
+{
+    pthread_t by = 0;
+    (void)state;
+    OK(drupe_view_start());
+    drupe_keep keep = {&by, dropped};
+    drupe_submission s = {.queue = bench.queue, .keeps = &keep, .nkeeps = 1};
+    OK(drupe_submit_barrier(&s, NULL));
+    fill(bench.queue);
+    drupe_view_release(take_when_over());
+    assert_int_equal(by, 0);
+    drupe_queue_collect(bench.queue);
+    assert_true(pthread_equal(by, pthread_self()));
+}
+
+/* --- The ring ------------------------------------------------------------------------------------------- */
+
+static void what_was_overwritten_is_counted(void **state)
+{
+    (void)state;
+    drupe_history *history = drupe_history_new();
+    assert_non_null(history);
+    history->after = drupe_trace_latest();
+    const uint64_t most = 3 * DRUPE_TRACE_RECORDS;
+    for (uint64_t i = 0; i < most; i++) fill(bench.queue);
+    uint64_t numbers = drupe_trace_latest() - history->after;
+    drupe_history_read(history, drupe_now_ns());
+    const drupe_ledger *ledger = drupe_account_of(history, 0);
+    assert_int_equal(ledger->cell.missed, numbers - DRUPE_TRACE_RECORDS);
+    /* What was read is counted, and the marks between have no records. */
+    assert_true(work_of(&ledger->cell) + history->nholes == DRUPE_TRACE_RECORDS);
+    drupe_history_free(history);
+    OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
+}
+
+static drupe_status pass_gate(void *user)
+{
+    while (!atomic_load((_Atomic(bool) *)user)) sched_yield();
+    return DRUPE_OK;
+}
+
+/* The record of work that goes on is overwritten by that of another queue. */
+static void work_that_outlives_its_record(void **state)
+{
+    (void)state;
+    _Atomic(bool) open = false;
+    drupe_queue *other;
+    drupe_context *context = drupe_context_retain(drupe_queue_context(bench.queue));
+    OK(drupe_queue_open(context, bench.device, 0, &other));
+    drupe_history *history = drupe_history_new();
+    history->after = drupe_trace_latest();
+    drupe_submission s = {.queue = other, .label = "gate"};
+    OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
+    for (uint64_t i = 0; i < 3 * DRUPE_TRACE_RECORDS; i++) {
+        fill(bench.queue);
+        if (i % 1000 == 0) drupe_history_read(history, drupe_now_ns());
+    }
+    OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
+    drupe_history_read(history, drupe_now_ns());
+    assert_int_equal(drupe_account_of(history, 0)->cell.waiting, 1);
+    atomic_store(&open, true);
+    OK(drupe_queue_wait(other, DRUPE_FOREVER));
+    drupe_history_read(history, drupe_now_ns());
+    assert_int_equal(drupe_account_of(history, 0)->cell.waiting, 0);
+    assert_int_equal(drupe_account_of(history, 0)->cell.missed, 0);
+    drupe_history_free(history);
+    drupe_queue_release(other);
+    drupe_context_release(context);
+}
+
+#define SUBMITTERS 3
+#define EACH       20000u
+
+static void *submitter(void *unused)
+{
+    drupe_context *context = drupe_queue_context(bench.queue);
+    drupe_queue *queue;
+    (void)unused;
+    if (drupe_queue_open(context, bench.device, 0, &queue) != DRUPE_OK) return NULL;
+    drupe_submission s = {.queue = queue, .label = "stormy"};
+    for (unsigned i = 0; i < EACH; i++) {
+        if (drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL) != DRUPE_OK) break;
+        if (i % 512 == 0 && drupe_queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK) break;
+    }
+    drupe_queue_release(queue);
+    return NULL;
+}
+
+static _Atomic(bool) enough;
+
+static void *reader(void *unused)
+{
+    uint64_t serial = 0;
+    (void)unused;
+    for (uint32_t n = 1; !atomic_load(&enough); n++) {
+        drupe_view *view;
+        const drupe_view_wish wish = {.after = n % 3 ? serial : 0, .spans = n % 2 ? 100 : 0};
+        drupe_view_cell_began(n);
+        if (drupe_view_take(&wish, &view) != DRUPE_OK) continue;
+        serial = view->serial;
+        char *json;
+        size_t size;
+        if (drupe_frame_json(view, &json, &size) == DRUPE_OK) free(json);
+        drupe_view_release(view);
+        drupe_view_cell_ended(n);
+    }
+    return NULL;
+}
+
+static void many_submit_and_many_read(void **state)
+{
+    pthread_t submitters[SUBMITTERS], readers[2];
+    (void)state;
+    OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
+    drupe_queue_collect(bench.queue);
+    OK(drupe_view_start());
+    drupe_view *before = take_when_over();
+    uint64_t earlier = work_of(cell_of(before, 0));
+    drupe_view_release(before);
+    atomic_store(&enough, false);
+    for (size_t i = 0; i < SUBMITTERS; i++)
+        OK(drupe_thread_start(&submitters[i], submitter, NULL, "submitter"));
+    for (size_t i = 0; i < 2; i++) OK(drupe_thread_start(&readers[i], reader, NULL, "reader"));
+    for (size_t i = 0; i < SUBMITTERS; i++) pthread_join(submitters[i], NULL);
+    atomic_store(&enough, true);
+    for (size_t i = 0; i < 2; i++) pthread_join(readers[i], NULL);
+    drupe_view *view = take_when_over();
+    const drupe_view_cell *cell = cell_of(view, 0);
+    uint64_t counted = work_of(cell) - earlier, spanned = 0;
+    /* Marks that were overwritten unread count as missed, too: at most one for each submission with an event.
+     */
+    assert_true(counted <= (uint64_t)SUBMITTERS * EACH);
+    assert_true(counted + cell->missed >= (uint64_t)SUBMITTERS * EACH);
+    for (size_t i = 0; i < view->nspans; i++) spanned += view->spans[i].count;
+    assert_int_equal(spanned, work_of(cell));
+    drupe_view_release(view);
+}
+
+/* --- Cells and memory ----------------------------------------------------------------------------------- */
+
+static void peaks_of_cells(void **state)
+{
+    drupe_memory *large, *small;
+    drupe_pool_stats stats;
+    (void)state;
+    OK(drupe_view_start());
+    drupe_pool_reset_peak(bench.device);
+    drupe_view_cell_began(1);
+    OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_DEVICE, 8u << 20, 0, &large));
+    drupe_memory_release(large);
+    drupe_view_cell_ended(1);
+    drupe_view_cell_began(2);
+    OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 1u << 20, 0, &small));
+    drupe_view_cell_ended(2);
+    drupe_view_cell_began(3);
+    drupe_view *view = take();
+    const drupe_view_cell *first = cell_of(view, 1), *second = cell_of(view, 2), *third = cell_of(view, 3);
+    assert_true(first && second && third);
+    assert_int_equal(first->memory_peak - first->memory_before, 8u << 20);
+    assert_int_equal(first->memory_after, first->memory_before);
+    assert_int_equal(second->memory_peak, second->memory_after);
+    assert_int_equal(second->memory_after - second->memory_before, 1u << 20);
+    assert_true(third->running && !second->running);
+    assert_int_equal(third->memory_peak, second->memory_after);
+    assert_true(first->began_ns < first->ended_ns && first->ended_ns <= second->began_ns);
+    assert_int_equal(view->ndevices, 1);
+    assert_true(view->devices[0].nsamples >= 1);
+    assert_true(view->devices[0].used[DRUPE_MEM_SHARED] == 1u << 20);
+    drupe_view_release(view);
+    drupe_pool_stats_of(bench.device, &stats);
+    assert_true(stats.peak >= 8u << 20); /* the user's own is as it was */
+    drupe_memory_release(small);
+}
+
+static void samples_are_bounded(void **state)
+{
+    (void)state;
+    OK(drupe_view_start());
+    for (size_t i = 0; i < 3 * DRUPE_VIEW_SAMPLES; i++) {
+        drupe_memory *memory;
+        OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_DEVICE, i == 100 ? 64u << 20 : (1 + i % 2) << 16, 0,
+                              &memory));
+        drupe_view_release(take());
+        drupe_memory_release(memory);
+    }
+    drupe_view *view = take();
+    uint64_t most = 0;
+    const drupe_view_device *device = &view->devices[0];
+    assert_true(device->nsamples <= DRUPE_VIEW_SAMPLES && device->nsamples > DRUPE_VIEW_SAMPLES / 4);
+    for (size_t i = 0; i < device->nsamples; i++) {
+        if (device->samples[i].used[0] > most) most = device->samples[i].used[0];
+        if (i) assert_true(device->samples[i - 1].ns <= device->samples[i].ns);
+    }
+    assert_true(most >= 64u << 20); /* a peak survives */
+    drupe_view_release(view);
+}
+
+/* --- Fork ----------------------------------------------------------------------------------------------- */
+
+static void a_child_is_silent(void **state)
+{
+    (void)state;
+    OK(drupe_view_start());
+    fill(bench.queue);
+    pid_t child = fork();
+    if (child == 0) {
+        drupe_view *view;
+        drupe_view_cell_began(1);
+        drupe_view_cell_ended(1);
+        bool right = drupe_view_take(NULL, &view) == DRUPE_E_UNAVAILABLE && !view;
+        right = right && drupe_view_start() == DRUPE_E_UNAVAILABLE;
+        drupe_view_stop();
+        _exit(right ? 7 : 8);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    drupe_view_release(take());
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(start_and_stop),
+        CASE(ends_are_seen_when_nobody_waits),
+        CASE(references_are_left_to_their_owner),
+        CASE(what_was_overwritten_is_counted),
+        CASE(work_that_outlives_its_record),
+        CASE(many_submit_and_many_read),
+        CASE(peaks_of_cells),
+        CASE(samples_are_bounded),
+        CASE(a_child_is_silent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
