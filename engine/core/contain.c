@@ -316,21 +316,24 @@ drupe_status drupe_core_fault_text(const drupe_fault *fault, char *text, size_t 
 
 static void lose(drupe_device *device, const drupe_fault *fault)
 {
-    char what[512], work[256];
+    char what[512];
+    Dl_info place = {0};
+    drupe_text work = {0};
     bool bounds = drupe_core_fault_text(fault, what, sizeof what) == DRUPE_E_CHECK;
-    drupe_loss_suspects(device, work, sizeof work);
+    bool known = dladdr((const void *)fault->instruction, &place) != 0 && place.dli_sname;
+    const char *function = known ? place.dli_sname : "";
+    drupe_loss_suspects(device, function, &work);
     drupe_error_set_native(
         DRUPE_E_DEVICE_LOST, device->slot->backend->name, fault->signal, signal_name(fault->signal),
-        "%s%s%s faulted on %s: %s. The driver cannot recover from that, so the device is lost for this "
-        "process: "
-        "nothing more runs on it. Python, its variables and other devices live on; arrays of a lost CPU "
-        "device "
-        "can still be copied to NumPy. Work on the device 'host', or restart the process (the kernel) to get "
-        "this device back.",
-        bounds ? "Out of bounds: " : "", strstr(work, "), '") ? "One of " : "",
-        *work ? work : "A thread of the driver", device->filter, what);
+        "%s%.250s faulted on %s: %s. The driver cannot recover from that, so the device is lost for this "
+        "process: nothing more runs on it. Python, its variables and other devices live on; arrays of a lost "
+        "CPU device can still be copied to NumPy. Work on the device 'host', or restart the process (the "
+        "kernel) to get this device back.",
+        bounds ? "Out of bounds: " : "", work.length ? drupe_text_get(&work) : "A thread of the driver",
+        device->filter, what);
     drupe_error error = *drupe_error_last();
-    drupe_core_device_lost(device, &error, true);
+    drupe_text_clear(&work);
+    drupe_device_lose(device, function, &error, true);
 }
 
 static void spread(const drupe_fault *fault)

@@ -33,40 +33,69 @@ static bool lock_soon(drupe_queue *queue)
     return false;
 }
 
-/* The first submission that is with the backend and not known to be over. */
-static drupe_flight *first_unfinished(drupe_queue *queue)
+static bool is_over(const drupe_queue *queue, const drupe_flight *flight)
 {
-    drupe_flight *first = NULL;
-    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
-        drupe_event_state state = DRUPE_EVENT_SUBMITTED;
-        drupe_event *event = flight->event;
-        bool over = flight->number <= queue->proven;
-        if (event && !over) {
-            over = drupe_phase_over(drupe_event_phase(event)) ||
-                   (event->object.backend->event_state(event, &state) == DRUPE_OK &&
-                    state == DRUPE_EVENT_COMPLETE);
-        }
-        if (over)
-            first = NULL; /* and what stands before it is over as well */
-        else if (!first)
-            first = flight;
-    }
-    return first;
+    drupe_event_state state = DRUPE_EVENT_SUBMITTED;
+    drupe_event *event = flight->event;
+    if (flight->number <= queue->proven) return true;
+    if (!event) return false;
+    return drupe_phase_over(drupe_event_phase(event)) ||
+           (event->object.backend->event_state(event, &state) == DRUPE_OK && state == DRUPE_EVENT_COMPLETE);
 }
 
-void drupe_loss_suspects(const drupe_device *device, char *text, size_t size)
+/* Whether a driver made this function of a kernel of that name: PoCL makes _pocl_kernel_NAME_workgroup. */
+static bool made_of(const char *function, const char *label)
 {
-    size_t length = 0;
-    *text = '\0';
+    size_t length = strlen(label);
+    for (const char *at = strstr(function, label); length && at; at = strstr(at + 1, label)) {
+        if ((at == function || at[-1] == '_') && (at[length] == '_' || !at[length])) return true;
+    }
+    return false;
+}
+
+/* What of a queue is with the backend and not known to be over. */
+typedef struct suspects {
+    drupe_flight *first,
+        *named; /* `named`: the first one whose kernel has become the function that faulted */
+    size_t count;
+} suspects;
+
+/* `function`: "" when its name is not known. */
+static suspects find_suspects(drupe_queue *queue, const char *function)
+{
+    suspects found = {NULL, NULL, 0};
+    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
+        if (is_over(queue, flight)) {
+            /* And with it what stands before it. */
+            if (!drupe_queue_unordered(queue)) found = (suspects){NULL, NULL, 0};
+            continue;
+        }
+        if (!found.first) found.first = flight;
+        if (!found.named && made_of(function, flight->label)) found.named = flight;
+        found.count++;
+    }
+    return found;
+}
+
+static void tell_suspects(const suspects *found, drupe_text *text)
+{
+    const drupe_flight *flight = found->named ? found->named : found->first;
+    drupe_text_printf(text, "%s'%s' (submission %llu)", text->length ? " or " : "", flight->label,
+                      (unsigned long long)flight->number);
+    if (!found->named && found->count > 1)
+        drupe_text_printf(text, " or one of %zu behind it", found->count - 1);
+}
+
+void drupe_loss_suspects(const drupe_device *device, const char *function, drupe_text *text)
+{
+    bool named = false;
     for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
         if (queue->device->root != device->root || !lock_soon(queue)) continue;
-        const drupe_flight *flight = first_unfinished(queue);
-        if (flight && length + 32 < size) {
-            length += (size_t)snprintf(text + length, size - length, "%s'%s' (submission %llu)",
-                                       length ? ", " : "", flight->label, (unsigned long long)flight->number);
-        }
+        suspects found = find_suspects(queue, function);
+        if (found.named && !named) drupe_text_clear(text);
+        if (found.first && (found.named || !named)) tell_suspects(&found, text);
+        named = named || found.named;
         pthread_mutex_unlock(&queue->lock);
-        if (length >= size) length = size - 1;
     }
 }
 
@@ -88,9 +117,10 @@ drupe_status drupe_loss_copy(drupe_queue *queue, void *dst, const void *src, siz
     return DRUPE_OK;
 }
 
-static void fail_first(drupe_queue *queue, const drupe_error *error)
+static void fail_first(drupe_queue *queue, const char *function, const drupe_error *error)
 {
-    drupe_flight *flight = first_unfinished(queue);
+    suspects found = find_suspects(queue, function);
+    drupe_flight *flight = found.named ? found.named : found.first;
     if (!flight) return;
     if (flight->event) {
         drupe_event_poll_locked(flight->event);
@@ -103,6 +133,11 @@ static void fail_first(drupe_queue *queue, const drupe_error *error)
 
 void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool silent)
 {
+    drupe_device_lose(device, "", error, silent);
+}
+
+void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent)
+{
     drupe_loss *fresh = malloc(sizeof *fresh), *none = NULL;
     if (!fresh) return; /* nothing can be said; work on the device stays unfinished */
     *fresh = (drupe_loss){.error = *error, .silent = silent};
@@ -113,7 +148,7 @@ void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool
     for (drupe_queue *queue = silent ? drupe_queue_walk(NULL) : NULL; queue;
          queue = drupe_queue_walk(queue)) {
         if (queue->device->root != device->root || !lock_soon(queue)) continue;
-        fail_first(queue, error);
+        fail_first(queue, function, error);
         pthread_mutex_unlock(&queue->lock);
     }
     drupe_hold_kick();

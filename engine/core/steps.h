@@ -244,8 +244,13 @@ bool drupe_worker_fault(const drupe_fault *fault);
 
 /* --- lost.c, contain.c ---------------------------------------------------------------------------------- */
 
-/* The labels of what the device may have been at: the first unfinished submission of each of its queues. */
-void drupe_loss_suspects(const drupe_device *device, char *text, size_t size);
+/* The labels of what the device may have been at, appended: of the submissions that are not over, the one
+ * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
+ */
+void drupe_loss_suspects(const drupe_device *device, const char *function, drupe_text *text);
+/* drupe_core_device_lost(), for a fault in that function: each queue's failure is that of its kernel, if any.
+ */
+void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent);
 /* End the thread that serves faults; it starts again with the next adopted thread. */
 void drupe_contain_stop(void);
 /* End the threads, unless jobs are left. */

@@ -56,6 +56,17 @@ def test_a_wild_address_on_an_opencl_cpu(opencl, items, wait):
     opencl.manager.shutdown_kernel()  # in time, or the client kills it and the fixture complains
 
 
+@pytest.mark.parametrize("wait", [True, False])
+def test_the_kernel_that_faulted_is_blamed(opencl, wait):
+    """Not what was submitted before it and is not known to be over."""
+    code = "for _ in range(3):\n    program['fine'](out, global_size=16)\nprogram['wild'](out, 0x1234000, global_size=1)"
+    run = opencl.run(code + (".wait()" if wait else "\nprogram['fine'](out, global_size=16)\nout.queue.wait()"), timeout=60)
+    assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
+    first = run.reply["evalue"].splitlines()[0]
+    assert "'wild' on opencl:cpu:0 failed" in first and "line 3" in first and "'fine'" not in first, first
+    opencl.manager.shutdown_kernel()
+
+
 def test_division_by_zero_stays_the_drivers_business(opencl):
     """PoCL hides a division by zero in its kernels."""
     assert opencl.run("program['divide'](out, 0, global_size=16).wait(); 1 + 1", timeout=60).result == "2"
