@@ -160,7 +160,11 @@ static drupe_status build_native(drupe_program *program, const drupe_source *sou
 {
     const drupe_backend *backend = program->object.backend;
     program->opened = true;
-    DRUPE_TRY(backend->program_open(program, source, log));
+    bool compiles = source->language == DRUPE_LANG_OPENCL_C || source->language == DRUPE_LANG_SPIRV;
+    void *shown = compiles ? drupe_core_building(source, program->device) : NULL;
+    drupe_status status = backend->program_open(program, source, log);
+    drupe_core_built(shown, status == DRUPE_OK);
+    DRUPE_TRY(status);
     if (!backend->program_names) return DRUPE_OK;
     /* Not knowing the names is no reason to refuse the program. */
     if (backend->program_names(program, &program->names) != DRUPE_OK) program->names = NULL;

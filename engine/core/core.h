@@ -127,6 +127,9 @@ bool drupe_core_failed(const drupe_failure *failure);
 /* Whether the observer wants to know whose work prints; and what it is told. */
 bool drupe_core_prints(void);
 void drupe_core_printing(void *cell);
+/* The observer is told of a build; NULL-safe. */
+void *drupe_core_building(const drupe_source *source, const drupe_device *device);
+void drupe_core_built(void *shown, bool good);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);

@@ -286,6 +286,19 @@ void drupe_core_printing(void *cell)
     if (seen && seen->printing) seen->printing(cell);
 }
 
+void *drupe_core_building(const drupe_source *source, const drupe_device *device)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    bool told = seen && seen->building && seen->built;
+    return told ? seen->building(source, device->filter) : NULL;
+}
+
+void drupe_core_built(void *shown, bool good)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (shown && seen && seen->built) seen->built(shown, good);
+}
+
 uint32_t drupe_core_cell_number(void *cell)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);

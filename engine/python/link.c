@@ -4,6 +4,7 @@
  * that is ending, so that no notebook run ends well over it, and one that another cell caused is also shown
  * there. The link is one per process, hence the variable of this file. */
 #include "answer.h"
+#include "building.h"
 #include "error.h"
 #include "excerpt.h"
 #include "failure.h"
@@ -251,10 +252,13 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     observer.cell_release = link->cell_release;
     drupe_py_site_link(link);
     drupe_py_live_join(link);
+    drupe_py_building_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;
     if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_late;
+    observer.building = drupe_py_building;
+    observer.built = drupe_py_built;
     if (DRUPE_LINK_HAS(link, text_cell)) observer.printing = link->text_cell;
     drupe_library_observe(&observer);
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);

@@ -191,6 +191,30 @@ def test_progress_is_a_line_elsewhere_and_can_be_interrupted(kernel):
     assert kernel.run("gate._finish(); gate.wait(); 1+1").result == "2"
 
 
+SLOW = '''
+import drupe
+body = "\\n".join("x = x * %d.5f + sin(x) * cos(x + %d);" % (i, i) for i in range(SIZE))
+text = "kernel void slowly(global float *a) { float x = a[0]; " + body + " a[0] = x; }"
+program = drupe.Program(text + " // UNIQUE", device="opencl:cpu", cache=False)
+'''
+
+
+def test_a_long_build_is_told_and_a_short_one_is_not(opencl):
+    """As much text as this machine needs half a second for; the compiler's own caches must not know it."""
+    size, messages = 500, []
+    while not messages and size <= 64000:
+        run = opencl.run(SLOW.replace("SIZE", str(size)).replace("UNIQUE", str(time.time_ns())), timeout=120)
+        assert run.status == "ok", run.reply
+        messages = run.of("display_data")
+        size *= 2
+    (shown,), updates = messages, run.of("update_display_data")
+    assert shown["data"]["text/plain"].startswith("building slowly for opencl:cpu:0 ... ")
+    assert updates[-1]["data"]["text/plain"].startswith("built slowly for opencl:cpu:0 in ")
+    assert updates[-1]["transient"] == shown["transient"]
+    quick = opencl.run("drupe.Program('kernel void f(global int *a) { a[0] = 1; }', device='opencl:cpu')")
+    assert not quick.of("display_data") and not quick.of("update_display_data")
+
+
 PRINTING = r'''
 import drupe, time
 program = drupe.Program("""

@@ -158,6 +158,7 @@ DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_
 /* What the embedding program tells the engine; see python/include/drupe_link.h for the kernel's. Borrowed
  * until replaced; NULL functions are skipped. Called on the thread that submits. */
 struct drupe_failure;
+struct drupe_source;
 typedef struct drupe_observer {
     void *(*cell_retain)(void);          /* the cell the calling thread works for, retained, or NULL */
     void (*cell_release)(void *cell);    /* NULL-safe */
@@ -177,6 +178,10 @@ typedef struct drupe_observer {
     /* Work that may print was submitted for this cell (borrowed; NULL: none is left) and is not over: what a
      * driver writes to descriptor 1 from now on is its. Any thread; a lock is held. Needs cell_share(). */
     void (*printing)(void *cell);
+    /* The driver's compiler begins with a program for a device, on the thread that waits for it, and is at
+     * its end: built() gets what building() gave unless that was NULL. */
+    void *(*building)(const struct drupe_source *source, const char *device);
+    void (*built)(void *shown, bool good);
     /* A line about what the engine does (libraries opened, failures), for a log. Any thread; locks are held.
      */
     void (*log)(const char *line);
