@@ -225,7 +225,7 @@ static void step_perform(jk_server *server, step now)
         break;
     case TRACED: detail_add(hooks->traced, ""); break;
     case FRAMES: jk_crash_frames(&crash.detail, crash.context); break;
-    case NOTES: detail_add(hooks->notes, "Last device operations:\n"); break;
+    case NOTES: detail_add(hooks->notes, JK_CRASH_NOTES); break;
     case PUBLISH: publish(server); break;
     default: before_call(); break;
     }

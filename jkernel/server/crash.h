@@ -37,6 +37,9 @@ typedef struct jk_record {
     char detail[JK_CRASH_DETAIL]; /* lines */
 } jk_record;
 
+/* The line in `detail` that the engine's notes stand under, to its end. */
+#define JK_CRASH_NOTES "Last device operations:\n"
+
 /* --- record.c: all but the macro-like functions on the main thread ---------------------------------------
  */
 

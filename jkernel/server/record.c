@@ -15,6 +15,8 @@
 #define SUFFIX ".drupe-state"
 #define MAGIC  "drupe/1"
 
+#define NOTES_TOLD 5
+
 static int record_path(const jk_server *server, char *path, size_t size)
 {
     int length = snprintf(path, size, "%s" SUFFIX, server->config.path ? server->config.path : "");
@@ -51,13 +53,28 @@ static void cell_name(const jk_record *record, char *text, size_t size)
     }
 }
 
+/* The last few of the engine's notes, with their heading; "" when there are none. */
+static const char *last_notes(const jk_record *old, const char **heading)
+{
+    const char *notes = strstr(old->detail, JK_CRASH_NOTES);
+    *heading = notes ? JK_CRASH_NOTES : "";
+    if (!notes) return "";
+    notes += strlen(JK_CRASH_NOTES);
+    const char *at = notes + strlen(notes);
+    for (int lines = 0; at > notes; at--) {
+        if (at[-1] == '\n' && at[0] && ++lines == NOTES_TOLD) break;
+    }
+    return at;
+}
+
 static char *story_of_crash(const jk_record *old, const char *where)
 {
     char *story = NULL;
     int size;
     if (atomic_load(&old->shown)) {
-        size = asprintf(&story, "The previous kernel ended by %s %s, as reported there.\n",
-                        jk_signal_name(atomic_load(&old->signal)), where);
+        const char *heading, *notes = last_notes(old, &heading);
+        size = asprintf(&story, "The previous kernel ended by %s %s, as reported there.\n%s%s",
+                        jk_signal_name(atomic_load(&old->signal)), where, heading, notes);
     } else {
         const char *detail = old->detail;
         size = asprintf(&story,

@@ -198,6 +198,8 @@ C.fault_null()"""
 def test_notes(fresh, faults):
     crash = Crash(fresh, faults + LINK + "register('set_crash_notes', C.notes_plain)\nC.fault_null()")
     assert "Last device operations:\n  1. twice on host:cpu:0, 16 items\n" in crash.lines
+    assert restarted(fresh) == ("The previous kernel ended by SIGSEGV while cell [1] ran, as reported there.\n"
+                                "Last device operations:\n  1. twice on host:cpu:0, 16 items\n")
 
 
 def test_an_alarm_clock_of_the_user(fresh, faults):

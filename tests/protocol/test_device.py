@@ -287,6 +287,12 @@ def test_the_report_of_a_crash_ends_with_the_device_operations(fresh):
     assert "'fill' on host:cpu:0 (queue 1), cell [2], line 1, 64 bytes: submitted " in records[0]
     assert "'task' on host:cpu:0 (queue 1), cell [2], line 3: submitted " in records[-2]
     assert records[-1].endswith("ago, not known to be over") and "line 4" in records[-1]
+    # The next kernel tells the last few of them again.
+    fresh.manager.restart_kernel(now=True)
+    fresh.client.wait_for_ready(timeout=support.TIMEOUT)
+    told = fresh.run("1").text("stderr").split("\n")
+    assert told[0].startswith("The previous kernel ended by SIGSEGV while cell [2] ran") and told[-1] == ""
+    assert told[1] == "Last device operations:" and told[2:-1] == records[-5:]
 
 
 def test_checked_mode_names_cells_and_lines(kernel):
