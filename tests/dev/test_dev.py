@@ -39,6 +39,19 @@ def test_the_tour_runs():
     assert (ROOT / "build/01-tour.html").stat().st_size > 100_000
 
 
+def test_what_the_device_did_is_seen(tmp_path):
+    done = run_notebook(ROOT / "notebooks/03-see-your-device.ipynb", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    executed = nbformat.read(tmp_path / "03-see-your-device.ipynb", as_version=4)
+    outputs = {cell.source.split()[0]: cell.outputs for cell in executed.cells if cell.cell_type == "code"}
+    shown = {magic: outputs[magic][-1].data for magic in ("%devices", "%%opencl", "%%events", "%devtime", "%dashboard")}
+    assert all("text/html" in data for data in shown.values())
+    assert "24" in next(line for line in shown["%%events"]["text/plain"].splitlines() if line.startswith("wave"))
+    assert "20" in next(line for line in shown["%dashboard"]["text/plain"].splitlines() if line.startswith("wave"))
+    assert "future" in outputs["%deverrors"][-1].data["text/plain"]
+    assert "nonsense" in outputs["try:"][-1].text
+
+
 def test_a_failing_cell_ends_the_run_with_its_traceback(tmp_path):
     notebook(tmp_path / "bad.ipynb", "print('fine')", "1/0", "print('never')")
     done = run_notebook(tmp_path / "bad.ipynb", tmp_path / "out")
