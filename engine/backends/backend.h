@@ -46,6 +46,7 @@ typedef struct drupe_submit {
     /* Of a kernel whose arguments are pointers and values as declared, of at most eight bytes each: these
      * bytes, those that are not there being 0; else NULL. */
     const uint64_t *words;
+    bool *done;         /* (opt) may be set when the work is over, without failure, as the call returns */
 } drupe_submit;
 
 /* A fault of a thread that works for a backend; see "Faults" below. */

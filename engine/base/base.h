@@ -32,6 +32,14 @@ drupe_status drupe_text_check(const drupe_text *text) DRUPE_MUST_CHECK;
 char *drupe_text_take(drupe_text *text);
 void drupe_text_clear(drupe_text *text);
 
+/* --- Sizes ---------------------------------------------------------------------------------------------- */
+
+/* The next multiple of 16: what stands behind so many bytes is aligned for any type. */
+static inline size_t drupe_round16(size_t size)
+{
+    return (size + 15) & ~(size_t)15;
+}
+
 /* --- map.c: a hash map from byte strings to pointers ---------------------------------------------------- */
 
 /* Zeroed = empty. Keys are copied; values are borrowed and never NULL. */

@@ -52,6 +52,8 @@ void drupe_brief_take(drupe_brief *brief, const drupe_work *work)
         take_kernel(brief, work);
         return;
     }
+    if (work->kind == DRUPE_WORK_BARRIER || work->kind == DRUPE_WORK_MARK || work->kind == DRUPE_WORK_HOST)
+        return;
     brief->nargs = work->kind == DRUPE_WORK_COPY ? 2 : 1;
     brief->bytes = work->bytes;
     brief->pattern_size = work->pattern_size;

@@ -89,13 +89,18 @@ void drupe_library_unlock(void);
 void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
                        size_t native);
 void drupe_object_free(drupe_slot *slot, void *object);
-/* Keep the memory of an object of one kind and backend for the next one: it counts as gone after the first
- * call and is as if fresh after the second. */
-void drupe_object_retire(drupe_slot *slot);
-void drupe_object_renew(drupe_slot *slot, void *object, size_t size, size_t native);
+/* The memory of an object of drupe_object_new() with a `slot` of NULL, as if it was fresh. */
+void drupe_object_renew(void *object, size_t size, size_t native);
 static inline void drupe_object_retain(void *object)
 {
     atomic_fetch_add_explicit(&((drupe_object *)object)->references, 1, memory_order_relaxed);
+}
+/* The same for an object that no other thread can see yet. */
+static inline void drupe_object_retain_unshared(void *object)
+{
+    _Atomic(uint32_t) *references = &((drupe_object *)object)->references;
+    atomic_store_explicit(references, atomic_load_explicit(references, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 /* A reference, unless the last one is gone already. */
 static inline bool drupe_object_try_retain(void *object)
@@ -388,11 +393,12 @@ typedef enum drupe_phase {
 
 struct drupe_event {
     drupe_object object;
-    drupe_queue *queue;     /* inner reference; NULL: the caller ends it */
+    drupe_queue *queue;     /* kept, see `counted`; NULL: the caller ends it */
     _Atomic(int) phase;     /* drupe_phase */
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
+    bool counted;           /* it has an inner reference to its queue; else the queue counts it in `events` */
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;
     uint64_t number;
@@ -405,6 +411,9 @@ struct drupe_event {
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
 /* The same, quicker, with the queue's lock held. */
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+/* The queue has lost its last handle: from now on each of its events has an inner reference. Takes the
+ * queue's lock. */
+void drupe_event_count_all(drupe_queue *queue);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
@@ -457,29 +466,30 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 #define DRUPE_FLIGHT_REFS  8
 #define DRUPE_FLIGHT_WAITS 4
 
+/* What every submission needs comes first, on few cache lines. */
 struct drupe_flight {
     drupe_flight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
     uint64_t number;
     void *cell;        /* retained by the observer, or NULL */
     const char *label; /* static, the kernel's name, or label_copy */
-    char label_copy[64];
     uint32_t site;
     uint32_t cell_number; /* the observer's, 0 = none */
-    drupe_brief brief;
     bool held;
-    bool fallible;    /* may fail for a reason that core knows: what follows must wait for it by name */
-    bool early;       /* the driver may read its source at once: see launch.c */
-    drupe_keep *refs; /* dropped when it is over */
-    size_t nrefs, refs_capacity;
-    drupe_keep refs_inline[DRUPE_FLIGHT_REFS];
+    bool fallible;       /* may fail for a reason that core knows: what follows must wait for it by name */
+    bool early;          /* the driver may read its source at once: see launch.c */
+    bool done;           /* it was over when it was launched, and is on no list */
+    drupe_keep *refs;    /* dropped when it is over */
     drupe_event **waits; /* retained */
-    size_t nwaits, waits_capacity;
-    drupe_event *waits_inline[DRUPE_FLIGHT_WAITS];
-    drupe_work work;     /* of a held one */
+    uint32_t nrefs, refs_capacity, nwaits, waits_capacity;
     void *work_copy;     /* malloc'ed: what `work` points to */
     drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
-    drupe_job job;       /* of a host task that core runs */
+    drupe_event *waits_inline[DRUPE_FLIGHT_WAITS];
+    drupe_brief brief;
+    drupe_keep refs_inline[DRUPE_FLIGHT_REFS];
+    char label_copy[64];
+    drupe_work work; /* of a held one */
+    drupe_job job;   /* of a host task that core runs */
 };
 
 struct drupe_queue {
@@ -498,9 +508,10 @@ struct drupe_queue {
     drupe_flight *held_tail;   /* of an out-of-order queue, where the held ones are a list of their own */
     drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
     drupe_flight *spare;       /* free records */
-    _Atomic(drupe_flight *) returned; /* free records, given back without the lock */
-    drupe_event *spare_events;        /* the same of events, which are linked by settle_next */
-    _Atomic(drupe_event *) returned_events;
+    _Atomic(drupe_flight *) returned;   /* free records, given back without the lock */
+    drupe_event *spare_events;          /* the same of events, which are linked by settle_next */
+    _Atomic(uintptr_t) returned_events; /* and a bit once all events are counted */
+    size_t events;                      /* that are not counted, the spare ones among them */
     size_t flights;
     size_t unmarked;       /* submissions without an event since the last one with one */
     size_t unmarked_bytes; /* what they keep alive */
@@ -512,6 +523,7 @@ struct drupe_queue {
     drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */
     unsigned polls;
     bool unflushed;
+    bool shared;                  /* others may give work to the driver's queue */
     bool silent;                  /* work without an event was launched since the last wait */
     bool is_default;              /* a device points to it; library lock */
     _Atomic(drupe_cause *) cause; /* the latest failure, retained; set under the failure lock */
@@ -553,6 +565,8 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_M
  * caller's. */
 drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
                                size_t more) DRUPE_MUST_CHECK;
+/* Take the record of work that was done at once for the next one, unless something must be dropped first. */
+bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight);
 /* There is room for one. */
 void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);

@@ -3,7 +3,12 @@
  * An event's phase only moves forward. The thread that moves it to SETTLING writes down the error alone; all
  * others see it as unfinished until it is FAILED. Causes are looked for in the order of submission, because a
  * driver may fail a whole queue at once: polling an event that looks failed first settles everything before
- * it on its queue. */
+ * it on its queue.
+ *
+ * The memory of an event goes back to its queue for the next one. So that neither end of an event's life
+ * touches a counter, the queue knows how many it has made, and while it has handles nobody asks how many of
+ * these are still in use. When the last handle goes, those that are get an inner reference each, and a bit
+ * beside the list to which events return tells them so. */
 #include "core/check.h"
 #include <sched.h>
 #include <stdio.h>
@@ -16,11 +21,26 @@
 #define KEEPS_SPARES true
 #endif
 
+/* In `returned_events`. */
+#define ALL_COUNTED ((uintptr_t)1)
+
+static bool all_counted(const drupe_queue *queue)
+{
+    uintptr_t seen = atomic_load_explicit(&((drupe_queue *)queue)->returned_events, memory_order_relaxed);
+    return !KEEPS_SPARES || seen & ALL_COUNTED;
+}
+
+static void fetch_returned(drupe_queue *queue, uintptr_t leave)
+{
+    uintptr_t seen = atomic_exchange_explicit(&queue->returned_events, leave, memory_order_acq_rel);
+    queue->spare_events = (drupe_event *)(seen & ~ALL_COUNTED);
+}
+
 static drupe_event *take_spare(drupe_queue *queue)
 {
     if (!queue->spare_events) {
         if (!atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) return NULL;
-        queue->spare_events = atomic_exchange_explicit(&queue->returned_events, NULL, memory_order_acquire);
+        fetch_returned(queue, 0);
     }
     drupe_event *spare = queue->spare_events;
     queue->spare_events = spare->settle_next;
@@ -28,40 +48,87 @@ static drupe_event *take_spare(drupe_queue *queue)
     return spare;
 }
 
-static void give_spare(drupe_queue *queue, drupe_event *event)
+void drupe_event_count_all(drupe_queue *queue)
 {
-    drupe_object_retire(queue->slot);
-    event->settle_next = atomic_load_explicit(&queue->returned_events, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &event->settle_next, event,
-                                                  memory_order_release, memory_order_relaxed)) {}
+    pthread_mutex_lock(&queue->lock);
+    if (!all_counted(queue)) {
+        drupe_event *rest = queue->spare_events, **last = &queue->spare_events;
+        /* Too many at first: others give theirs up as soon as they see the bit. */
+        atomic_fetch_add(&queue->inner, (uint32_t)queue->events);
+        fetch_returned(queue, ALL_COUNTED);
+        while (*last) last = &(*last)->settle_next;
+        *last = rest;
+        uint32_t spare = 0;
+        for (drupe_event *at = queue->spare_events; at; at = at->settle_next) spare += !at->counted;
+        atomic_fetch_sub(&queue->inner, spare);
+    }
+    pthread_mutex_unlock(&queue->lock);
 }
 
 void drupe_event_forget_spares(drupe_queue *queue)
 {
-    for (drupe_event *spare; (spare = take_spare(queue));) free(spare);
+    drupe_event *list = queue->spare_events;
+    fetch_returned(queue, 0);
+    for (int lists = 0; lists < 2; lists++) {
+        while (list) {
+            drupe_event *next = list->settle_next;
+            free(list);
+            list = next;
+        }
+        list = queue->spare_events;
+        queue->spare_events = NULL;
+    }
 }
 
-static void belong(drupe_event *event, drupe_queue *queue)
+/* The last reference is gone. `keep`: the backend may still know of it, so its memory stays until the queue
+ * goes. */
+static void put_away(drupe_queue *queue, drupe_event *event, bool keep)
 {
-    drupe_queue_inner_retain(queue);
-    event->queue = queue;
+    bool counted = event->counted;
+    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
+    do {
+        if (!keep && (counted || seen & ALL_COUNTED)) {
+            free(event);
+            break;
+        }
+        event->settle_next = (drupe_event *)(seen & ~ALL_COUNTED);
+    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen,
+                                                    (uintptr_t)event | (seen & ALL_COUNTED),
+                                                    memory_order_acq_rel, memory_order_acquire));
+    /* Where it is not counted the queue may be gone by now. */
+    if (counted || seen & ALL_COUNTED) drupe_queue_inner_release(queue);
+}
+
+static drupe_status event_make(drupe_queue *queue, drupe_event **event)
+{
+    const drupe_backend *backend = queue->slot->backend;
+    *event = drupe_object_new(NULL, backend, DRUPE_OBJECT_EVENT, sizeof **event, backend->size.event);
+    if (!*event) return DRUPE_E_NO_MEMORY;
+    (*event)->queue = queue;
+    return DRUPE_OK;
 }
 
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
 {
-    *event = drupe_object_new(queue->slot, queue->slot->backend, DRUPE_OBJECT_EVENT, sizeof **event,
-                              queue->slot->backend->size.event);
-    if (!*event) return DRUPE_E_NO_MEMORY;
-    belong(*event, queue);
+    DRUPE_TRY(event_make(queue, event));
+    drupe_queue_inner_retain(queue);
+    (*event)->counted = true;
     return DRUPE_OK;
 }
 
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
 {
-    *event = take_spare(queue);
-    if (!*event) return drupe_event_new(queue, event);
-    drupe_object_renew(queue->slot, *event, sizeof **event, queue->slot->backend->size.event);
-    belong(*event, queue);
+    if (all_counted(queue)) return drupe_event_new(queue, event);
+    drupe_event *spare = take_spare(queue);
+    if (!spare || spare->counted) queue->events++;
+    *event = spare;
+    if (!spare) {
+        drupe_status status = event_make(queue, event);
+        if (status != DRUPE_OK) queue->events--;
+        return status;
+    }
+    drupe_object_renew(spare, sizeof *spare, queue->slot->backend->size.event);
+    spare->queue = queue;
     return DRUPE_OK;
 }
 
@@ -71,9 +138,17 @@ drupe_event *drupe_event_retain(drupe_event *event)
     return event;
 }
 
+/* True when that was the last reference. Who has the only one need not write: nobody can make another. */
+static bool let_go(drupe_event *event)
+{
+    if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1)
+        return drupe_object_release(event);
+    return !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed);
+}
+
 void drupe_event_release(drupe_event *event)
 {
-    if (!event || !drupe_object_release(event)) return;
+    if (!event || !let_go(event)) return;
     bool silent = event->opened && drupe_device_silent(event->queue->device);
     if (event->opened && !silent) event->object.backend->event_close(event);
     if (event->cause && event->failure != &event->cause->what) free((void *)event->failure);
@@ -83,12 +158,10 @@ void drupe_event_release(drupe_event *event)
         drupe_core_cell_release(event->flight->cell);
         free(event->flight);
     }
-    /* The backend may still know of what it was not told to close. */
-    if (queue && (KEEPS_SPARES || silent))
-        give_spare(queue, event);
+    if (queue)
+        put_away(queue, event, silent);
     else
-        drupe_object_free(queue ? queue->slot : NULL, event);
-    if (queue) drupe_queue_inner_release(queue);
+        drupe_object_free(NULL, event);
 }
 
 drupe_queue *drupe_event_queue(const drupe_event *event)

@@ -42,7 +42,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->label = "work";
     fresh->site = fresh->cell_number = 0;
     fresh->brief.kind = DRUPE_WORK_BARRIER;
-    fresh->held = fresh->fallible = fresh->early = false;
+    fresh->held = fresh->fallible = fresh->early = fresh->done = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
     fresh->marker = NULL;
@@ -61,13 +61,13 @@ static drupe_status make_room(drupe_flight *flight, size_t nrefs, size_t nwaits)
 {
     if (nrefs > flight->refs_capacity) {
         flight->refs = larger(flight->refs, flight->refs_inline, nrefs, sizeof *flight->refs);
-        flight->refs_capacity = flight->refs ? nrefs : 0;
+        flight->refs_capacity = flight->refs ? (uint32_t)nrefs : 0;
     }
     if (nwaits > flight->waits_capacity) {
         flight->waits = larger(flight->waits, flight->waits_inline, nwaits, sizeof *flight->waits);
-        flight->waits_capacity = flight->waits ? nwaits : 0;
+        flight->waits_capacity = flight->waits ? (uint32_t)nwaits : 0;
     }
-    if (flight->refs && flight->waits) return DRUPE_OK;
+    if (flight->refs && flight->waits && nrefs + nwaits <= UINT32_MAX) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission with %zu objects.",
                            nrefs + nwaits);
 }
@@ -81,7 +81,7 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
         flight->waits[flight->nwaits++] = drupe_event_retain(wait);
     }
     if (ticket->nrefs) memcpy(flight->refs, ticket->refs, ticket->nrefs * sizeof *flight->refs);
-    flight->nrefs = ticket->nrefs;
+    flight->nrefs = (uint32_t)ticket->nrefs;
     flight->label = ticket->label;
     flight->site = ticket->site;
     if (!ticket->label_static) {
@@ -89,6 +89,15 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
         flight->label = flight->label_copy;
     }
     return DRUPE_OK;
+}
+
+bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight)
+{
+    bool empty = flight->nrefs + flight->nwaits == 0 && !flight->cell && !flight->event;
+    if (!flight->done || !empty || drupe_check_on()) return false;
+    flight->next = queue->spare;
+    queue->spare = flight;
+    return true;
 }
 
 void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait)
@@ -108,11 +117,6 @@ void drupe_flight_append(drupe_queue *queue, drupe_flight *flight)
 
 /* --- Copies for held work ------------------------------------------------------------------------------- */
 
-static size_t round16(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
-}
-
 static size_t arg_size(const drupe_arg *arg)
 {
     if (arg->kind == DRUPE_ARG_LOCAL) return 0;
@@ -122,9 +126,10 @@ static size_t arg_size(const drupe_arg *arg)
 /* One piece of memory: range, argument table, values. */
 static drupe_status copy_kernel(drupe_flight *flight, const drupe_work *work)
 {
-    size_t table = round16(sizeof(drupe_range)), values = table + round16(work->nargs * sizeof(drupe_arg));
+    size_t table = drupe_round16(sizeof(drupe_range)),
+           values = table + drupe_round16(work->nargs * sizeof(drupe_arg));
     size_t size = values;
-    for (size_t i = 0; i < work->nargs; i++) size += round16(arg_size(&work->args[i]));
+    for (size_t i = 0; i < work->nargs; i++) size += drupe_round16(arg_size(&work->args[i]));
     char *copy = malloc(size);
     if (!copy) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to hold a kernel's arguments.");
     memcpy(copy, work->range, sizeof(drupe_range));
@@ -134,7 +139,7 @@ static drupe_status copy_kernel(drupe_flight *flight, const drupe_work *work)
         if (arg_size(&args[i]) == 0) continue;
         memcpy(copy + values, args[i].value, arg_size(&args[i]));
         args[i].value = copy + values;
-        values += round16(arg_size(&args[i]));
+        values += drupe_round16(arg_size(&args[i]));
     }
     flight->work_copy = copy;
     flight->work.words = NULL;

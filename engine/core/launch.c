@@ -104,8 +104,20 @@ static drupe_status attach_event(drupe_queue *queue, drupe_flight *flight)
     return DRUPE_OK;
 }
 
+/* It is over and nobody else has seen it. */
+static void end_at_once(drupe_flight *flight)
+{
+    drupe_trace_end(flight->number, DRUPE_TRACE_COMPLETE);
+    if (flight->event)
+        atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
+}
+
 static void account_launch(drupe_queue *queue, drupe_flight *flight)
 {
+    if (flight->done) {
+        end_at_once(flight);
+        return;
+    }
     queue->unflushed = queue->slot->backend->queue_flush != NULL;
     if (!flight->event) {
         queue->unmarked++;
@@ -130,6 +142,8 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
         if (flight->event) drupe_flight_add_wait(flight, queue->guard);
     }
     submit.event = flight->event;
+    /* Events of a profiling queue have times to be asked for. */
+    submit.done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done;
     if (submit.event) submit.event->opened = true;
     DRUPE_TRY(call_backend(&submit, work));
     account_launch(queue, flight);
@@ -142,8 +156,7 @@ drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight, const
     drupe_event *few[WAITS_INLINE], **waits = few;
     if (flight->nwaits >= WAITS_INLINE) {
         waits = malloc((flight->nwaits + 1) * sizeof(drupe_event *));
-        if (!waits)
-            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %zu waits.", flight->nwaits);
+        if (!waits) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %u waits.", flight->nwaits);
     }
     drupe_status status = launch_with(queue, flight, work, waits);
     if (waits != few) free(waits);
@@ -216,12 +229,11 @@ static void prepare_waits(const drupe_ticket *ticket)
     }
 }
 
-static bool wants_event(drupe_queue *queue, const drupe_ticket *ticket)
+static bool wants_event(const drupe_queue *queue, const drupe_ticket *ticket)
 {
-    queue->unmarked_bytes += ticket->bytes;
     /* Times are an event's. */
     return queue->flags & DRUPE_QUEUE_PROFILING || queue->unmarked >= UNMARKED_MOST ||
-           queue->unmarked_bytes >= UNMARKED_BYTES;
+           queue->unmarked_bytes + ticket->bytes >= UNMARKED_BYTES;
 }
 
 bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
@@ -272,6 +284,15 @@ static bool fetches(const drupe_queue *queue, const drupe_work *work)
     return work->kind == DRUPE_WORK_COPY && work->to_host && queue->device->type != DRUPE_DEVICE_CPU;
 }
 
+/* A mark with nothing before it needs no driver, unless others may have given that some work, or somebody
+ * wants the device's times or has put layers in between. */
+static bool marks_nothing(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work)
+{
+    if (work->kind != DRUPE_WORK_BARRIER && work->kind != DRUPE_WORK_MARK) return false;
+    return !queue->head && flight->nwaits == 0 && !queue->shared && !(queue->flags & DRUPE_QUEUE_PROFILING) &&
+           queue->slot->backend == queue->slot->base;
+}
+
 /* Appends the flight unless it is over already: then `*over` is set and the caller drops it. */
 static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work, bool *over)
 {
@@ -287,8 +308,16 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
     if (queue->held || drupe_work_emulated(queue, work) || drupe_flight_ready(queue, flight) != DRUPE_READY) {
         DRUPE_TRY(drupe_flight_hold(queue, flight, work));
         if (!queue->held) queue->held = flight;
+    } else if (marks_nothing(queue, flight, work)) {
+        DRUPE_TRY(drupe_loss_check(queue->device));
+        flight->done = true;
+        end_at_once(flight);
     } else {
         DRUPE_TRY(drupe_flight_launch(queue, flight, work));
+    }
+    if (flight->done) {
+        queue->proven = flight->number;
+        return DRUPE_OK;
     }
     drupe_flight_append(queue, flight);
     if (fetches(queue, work)) queue->fetch = flight->event;
@@ -314,8 +343,14 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
         DRUPE_TRY(drupe_unordered_place(queue, flight, work, fences, over));
     else
         DRUPE_TRY(place(queue, flight, work, over));
-    if (*over && drupe_check_on()) drupe_check_skipped(flight->number);
-    if (event) *event = drupe_event_retain(flight->event);
+    if (*over && !flight->done && drupe_check_on()) drupe_check_skipped(flight->number);
+    if (!flight->event && !*over) queue->unmarked_bytes += ticket->bytes;
+    if (!event) return DRUPE_OK;
+    *event = flight->event;
+    if (flight->done)
+        flight->event = NULL;
+    else
+        drupe_object_retain_unshared(flight->event);
     return DRUPE_OK;
 }
 
@@ -360,19 +395,20 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
         flight->cell_number = drupe_core_cell_number(cell);
         status = submit_locked(ticket, work, flight, event, &over);
     }
+    if (over && flight && drupe_flight_reuse(queue, flight)) over = false;
     pthread_mutex_unlock(&queue->lock);
-    if (flight && over) {
+    if (!flight || (over && status != DRUPE_OK)) {
         drupe_error kept = *drupe_error_last();
-        if (status != DRUPE_OK) refused(queue, flight);
-        bool loaded = flight->nrefs > 0 || ticket->nrefs == 0;
-        drupe_flight_drop(queue, flight);
+        if (flight) refused(queue, flight);
+        bool loaded = flight && (flight->nrefs > 0 || ticket->nrefs == 0);
+        if (flight)
+            drupe_flight_drop(queue, flight);
+        else
+            drupe_core_cell_release(cell);
         if (!loaded) drupe_keeps_drop(ticket->refs, ticket->nrefs);
-        if (status != DRUPE_OK) drupe_error_restore(&kept);
-    } else if (!flight) {
-        drupe_error kept = *drupe_error_last();
-        drupe_core_cell_release(cell);
-        drupe_keeps_drop(ticket->refs, ticket->nrefs);
         drupe_error_restore(&kept);
+    } else if (over) {
+        drupe_flight_drop(queue, flight);
     }
     drupe_flight_drop(queue, finished);
     return status;

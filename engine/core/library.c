@@ -186,25 +186,20 @@ drupe_status drupe_slot_load(drupe_slot *slot)
 
 /* --- Objects -------------------------------------------------------------------------------------------- */
 
-static size_t round16(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
-}
-
 static void object_begin(drupe_object *object, drupe_slot *slot, const drupe_backend *backend, uint32_t kind,
                          size_t size)
 {
     atomic_init(&object->references, 1);
     object->kind = kind;
     object->backend = backend;
-    object->native = (char *)object + round16(size);
+    object->native = (char *)object + drupe_round16(size);
     if (slot) atomic_fetch_add_explicit(&slot->live, 1, memory_order_relaxed);
 }
 
 void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
                        size_t native)
 {
-    drupe_object *object = calloc(1, round16(size) + native);
+    drupe_object *object = calloc(1, drupe_round16(size) + native);
     if (object)
         object_begin(object, slot, backend, kind, size);
     else
@@ -212,23 +207,18 @@ void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t 
     return object;
 }
 
-void drupe_object_renew(drupe_slot *slot, void *object, size_t size, size_t native)
+void drupe_object_renew(void *object, size_t size, size_t native)
 {
     const drupe_object before = {.kind = ((drupe_object *)object)->kind,
                                  .backend = ((drupe_object *)object)->backend};
-    memset(object, 0, round16(size) + native);
-    object_begin(object, slot, before.backend, before.kind, size);
-}
-
-void drupe_object_retire(drupe_slot *slot)
-{
-    if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
+    memset(object, 0, drupe_round16(size) + native);
+    object_begin(object, NULL, before.backend, before.kind, size);
 }
 
 void drupe_object_free(drupe_slot *slot, void *object)
 {
     free(object);
-    drupe_object_retire(slot);
+    if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
 }
 
 /* --- The embedding program ------------------------------------------------------------------------------ */

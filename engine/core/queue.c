@@ -134,6 +134,7 @@ static void release(drupe_queue *queue, bool told)
     drupe_queue_finish(queue, UINT64_MAX);
     if (drupe_check_on() && told) drupe_check_queue(queue, UINT64_MAX);
     if (drupe_check_on()) drupe_check_closed(queue);
+    drupe_event_count_all(queue);
     drupe_queue_inner_release(queue);
 }
 
@@ -335,15 +336,16 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
     drupe_event *mark = NULL;
     pthread_mutex_lock(&queue->lock);
     drupe_status status = drupe_queue_mark(queue, NULL, &mark);
-    uint64_t number = queue->tail ? queue->tail->number : 0;
+    uint64_t number = queue->tail ? queue->tail->number : queue->proven;
+    bool silent = queue->silent; /* what is over may have failed unheard */
     pthread_mutex_unlock(&queue->lock);
-    if (status != DRUPE_OK || !mark) return status;
-    status = drupe_event_await(mark, deadline);
+    if (status != DRUPE_OK || (!mark && !silent)) return status;
+    if (mark) status = drupe_event_await(mark, deadline);
     bool proven = status != DRUPE_OK;
     while (!proven) {
+        bool complete = !mark || drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE;
         status = drupe_loss_check(queue->device);
-        if (status == DRUPE_OK)
-            status = prove(queue, number, drupe_event_phase(mark) == DRUPE_PHASE_COMPLETE, deadline);
+        if (status == DRUPE_OK) status = prove(queue, number, complete, deadline);
         proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
     }
     drupe_event_release(mark);
@@ -368,6 +370,7 @@ drupe_status drupe_queue_native(drupe_queue *queue, void **handle)
                                             "driver is given now would overtake it. Wait for the queue "
                                             "first.")
             : queue->slot->backend->queue_native(queue, handle);
+    queue->shared = queue->shared || status == DRUPE_OK;
     pthread_mutex_unlock(&queue->lock);
     return status;
 }

@@ -100,6 +100,7 @@ drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, con
         append_held(queue, flight);
     } else {
         DRUPE_TRY(drupe_flight_launch(queue, flight, work));
+        if (flight->done) return DRUPE_OK;
         drupe_flight_append(queue, flight);
     }
     *over = false;

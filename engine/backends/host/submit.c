@@ -36,6 +36,7 @@ static void begin_inline(const drupe_submit *s)
 static void end_inline(const drupe_submit *s)
 {
     const drupe_host_queue *queue = drupe_native(s->queue);
+    if (s->done) *s->done = true;
     if (!s->event) return;
     drupe_host_event *event = drupe_native(s->event);
     event->pool = queue->pool;
@@ -72,13 +73,13 @@ static size_t value_size(const drupe_arg *arg)
 static drupe_status copy_args(drupe_host_task *task, const drupe_arg *args, size_t nargs)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < nargs; i++) bytes += (value_size(&args[i]) + 15) & ~(size_t)15;
+    for (size_t i = 0; i < nargs; i++) bytes += drupe_round16(value_size(&args[i]));
     unsigned char *values;
     DRUPE_TRY(drupe_host_task_room(task, nargs, bytes, &values));
     for (size_t i = 0; i < nargs; i++) {
         memcpy(values, args[i].value, value_size(&args[i]));
         task->args[i] = values;
-        values += (value_size(&args[i]) + 15) & ~(size_t)15;
+        values += drupe_round16(value_size(&args[i]));
     }
     return DRUPE_OK;
 }

@@ -90,7 +90,7 @@ drupe_status drupe_host_task_room(drupe_host_task *task, size_t count, size_t by
 {
     *values = task->values;
     if (count <= DRUPE_HOST_ARGS && bytes <= DRUPE_HOST_VALUES) return DRUPE_OK;
-    size_t table = (count * sizeof(void *) + 15) & ~(size_t)15;
+    size_t table = drupe_round16(count * sizeof(void *));
     const void **args = malloc(table + bytes);
     if (!args) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu bytes of arguments.", bytes);
     task->args = args;

@@ -105,7 +105,9 @@ static drupe_status begin_submission(const drupe_submit *s)
     static drupe_status doomed_##name parameters                                                             \
     {                                                                                                        \
         DRUPE_TRY(begin_submission(s));                                                                      \
-        return fault_##name arguments;                                                                       \
+        drupe_status status = fault_##name arguments;                                                        \
+        if (s->done) *s->done = false; /* how it ends is asked of its event */                               \
+        return status;                                                                                       \
     }
 SUBMIT(submit_kernel,
        (const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range, const drupe_arg *args,
