@@ -17,6 +17,7 @@ uint64_t drupe_now_ns(void)
 
 uint64_t drupe_deadline(uint64_t timeout_ns)
 {
+    if (timeout_ns == UINT64_MAX) return UINT64_MAX;
     uint64_t now = drupe_now_ns();
     return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
 }

@@ -391,8 +391,9 @@ typedef enum drupe_phase {
     DRUPE_PHASE_FAILED
 } drupe_phase;
 
+/* What is the backend's begins on a cache line of its own: other threads write to it. */
 struct drupe_event {
-    drupe_object object;
+    _Alignas(64) drupe_object object;
     drupe_queue *queue;     /* kept, see `counted`; NULL: the caller ends it */
     _Atomic(int) phase;     /* drupe_phase */
     _Atomic(bool) notified; /* event_notify() was asked for */
@@ -521,7 +522,7 @@ struct drupe_queue {
     drupe_event
         *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
     drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */
-    unsigned polls;
+    unsigned polls, takes;
     bool unflushed;
     bool shared;                  /* others may give work to the driver's queue */
     bool silent;                  /* work without an event was launched since the last wait */

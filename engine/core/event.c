@@ -21,8 +21,8 @@
 #define KEEPS_SPARES true
 #endif
 
-/* In `returned_events`. */
-#define ALL_COUNTED ((uintptr_t)1)
+#define ALL_COUNTED ((uintptr_t)1) /* in `returned_events` */
+#define TAKES       8u             /* from the spare ones, until it is looked whether others came back */
 
 static bool all_counted(const drupe_queue *queue)
 {
@@ -30,21 +30,28 @@ static bool all_counted(const drupe_queue *queue)
     return !KEEPS_SPARES || seen & ALL_COUNTED;
 }
 
+/* What was used last comes first: it is in the caches. */
 static void fetch_returned(drupe_queue *queue, uintptr_t leave)
 {
     uintptr_t seen = atomic_exchange_explicit(&queue->returned_events, leave, memory_order_acq_rel);
-    queue->spare_events = (drupe_event *)(seen & ~ALL_COUNTED);
+    drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED), *last = list;
+    if (!list) return;
+    while (last->settle_next) last = last->settle_next;
+    last->settle_next = queue->spare_events;
+    queue->spare_events = list;
 }
 
 static drupe_event *take_spare(drupe_queue *queue)
 {
-    if (!queue->spare_events) {
-        if (!atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) return NULL;
-        fetch_returned(queue, 0);
-    }
+    bool look = !queue->spare_events || ++queue->takes % TAKES == 0;
+    if (look && atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) fetch_returned(queue, 0);
     drupe_event *spare = queue->spare_events;
-    queue->spare_events = spare->settle_next;
-    if (queue->spare_events) drupe_prefetch_write(drupe_native(queue->spare_events));
+    if (!spare) return NULL;
+    drupe_event *after = queue->spare_events = spare->settle_next;
+    if (after) {
+        drupe_prefetch_write(after);
+        drupe_prefetch_write((char *)after + sizeof *after);
+    }
     return spare;
 }
 
@@ -52,12 +59,9 @@ void drupe_event_count_all(drupe_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     if (!all_counted(queue)) {
-        drupe_event *rest = queue->spare_events, **last = &queue->spare_events;
         /* Too many at first: others give theirs up as soon as they see the bit. */
         atomic_fetch_add(&queue->inner, (uint32_t)queue->events);
         fetch_returned(queue, ALL_COUNTED);
-        while (*last) last = &(*last)->settle_next;
-        *last = rest;
         uint32_t spare = 0;
         for (drupe_event *at = queue->spare_events; at; at = at->settle_next) spare += !at->counted;
         atomic_fetch_sub(&queue->inner, spare);
@@ -67,16 +71,10 @@ void drupe_event_count_all(drupe_queue *queue)
 
 void drupe_event_forget_spares(drupe_queue *queue)
 {
-    drupe_event *list = queue->spare_events;
     fetch_returned(queue, 0);
-    for (int lists = 0; lists < 2; lists++) {
-        while (list) {
-            drupe_event *next = list->settle_next;
-            free(list);
-            list = next;
-        }
-        list = queue->spare_events;
-        queue->spare_events = NULL;
+    for (drupe_event *spare; (spare = queue->spare_events);) {
+        queue->spare_events = spare->settle_next;
+        free(spare);
     }
 }
 

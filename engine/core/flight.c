@@ -20,9 +20,19 @@ uint64_t drupe_flight_next(void)
     return atomic_fetch_add(&last_number, 1) + 1;
 }
 
+/* What was used last comes first: it is in the caches. */
+static void fetch_returned(drupe_queue *queue)
+{
+    drupe_flight *list = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire), *last = list;
+    while (last->next) last = last->next;
+    last->next = queue->spare;
+    queue->spare = list;
+}
+
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
-    if (!queue->spare) queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
+    /* Only who has the lock takes them. */
+    if (atomic_load_explicit(&queue->returned, memory_order_relaxed)) fetch_returned(queue);
     drupe_flight *fresh = queue->spare;
     if (fresh) {
         queue->spare = fresh->next;

@@ -199,11 +199,14 @@ static void object_begin(drupe_object *object, drupe_slot *slot, const drupe_bac
 void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
                        size_t native)
 {
-    drupe_object *object = calloc(1, drupe_round16(size) + native);
-    if (object)
+    size_t bytes = (drupe_round16(size) + native + 63) & ~(size_t)63;
+    drupe_object *object = aligned_alloc(64, bytes);
+    if (object) {
+        memset(object, 0, bytes);
         object_begin(object, slot, backend, kind, size);
-    else
+    } else {
         drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an object of %zu bytes.", size + native);
+    }
     return object;
 }
 

@@ -31,10 +31,10 @@ void drupe_host_queue_close(drupe_queue *queue)
 {
     drupe_host_queue *native = drupe_native(queue);
     if (!native->pool) return;
-    drupe_host_task_list_free(native->spare);
-    drupe_host_task_list_free(atomic_exchange(&native->returned, NULL));
+    drupe_host_task_forget(native);
     pthread_mutex_destroy(&native->lock);
     free(native->error);
+    free(native->fate);
 }
 
 /* DRUPE_OK, or the fault of work without an event, once. */
@@ -53,7 +53,7 @@ static drupe_status take_error(drupe_host_queue *queue)
 
 static bool is_dry(drupe_host_queue *queue)
 {
-    return atomic_load_explicit(&queue->pending, memory_order_acquire) < 2;
+    return drupe_host_queue_backlog(queue) == 0;
 }
 
 /* Tasks look at the round when their turn comes. */
@@ -73,9 +73,9 @@ drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
     pthread_mutex_lock(&pool->lock);
-    while (atomic_fetch_or(&native->pending, 1) > 1 && in_time)
+    while (atomic_fetch_or(&native->finished, 1) / 2 != atomic_load(&native->issued) && in_time)
         in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
-    bool dry = atomic_fetch_and(&native->pending, ~(size_t)1) < 2;
+    bool dry = atomic_fetch_and(&native->finished, ~UINT64_C(1)) / 2 == atomic_load(&native->issued);
     pthread_mutex_unlock(&pool->lock);
     return dry ? take_error(native) : timed_out("queue");
 }
@@ -97,7 +97,7 @@ void drupe_host_event_close(drupe_event *event)
 drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state)
 {
     drupe_host_event *native = drupe_native(event);
-    unsigned end = atomic_load_explicit(&native->end, memory_order_acquire);
+    uintptr_t end = atomic_load_explicit(&native->end, memory_order_acquire);
     *state = DRUPE_EVENT_COMPLETE;
     if (!(end & DRUPE_HOST_OVER))
         *state = (drupe_event_state)atomic_load_explicit(&native->stage, memory_order_relaxed);
@@ -120,7 +120,7 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
     pthread_mutex_lock(&pool->lock);
-    while (!(atomic_fetch_or(&native->end, DRUPE_HOST_WAITED) & DRUPE_HOST_OVER) && in_time)
+    while (!(atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_WAITED) & DRUPE_HOST_OVER) && in_time)
         in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
     pthread_mutex_unlock(&pool->lock);
     return is_over(native) ? DRUPE_OK : timed_out("work");
@@ -135,6 +135,7 @@ drupe_status drupe_host_event_times(drupe_event *event, drupe_times *times)
 drupe_status drupe_host_event_notify(drupe_event *event)
 {
     drupe_host_event *native = drupe_native(event);
-    if (atomic_fetch_or(&native->end, DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER) drupe_core_notify(event);
+    if (atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER)
+        drupe_core_notify(event);
     return DRUPE_OK;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static drupe_error *copy_of(const drupe_error *error)
+drupe_error *drupe_host_error_copy(const drupe_error *error)
 {
     drupe_error *copy = malloc(sizeof *copy);
     if (copy) *copy = *error;
@@ -30,15 +30,7 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
         "the host device works on. Check the sizes and pointers that the work was given.",
         status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", kind, task->builtin ? task->builtin->name : "",
         task->builtin ? "'" : "", where, what);
-    return copy_of(drupe_error_last());
-}
-
-void drupe_host_fault_spread(const drupe_host_task *task, drupe_host_task *behind)
-{
-    const drupe_error *error = atomic_load(&((drupe_host_task *)task)->error);
-    atomic_store(&behind->failed, true);
-    atomic_store(&behind->faulted, true);
-    if (error && !atomic_load(&behind->error)) atomic_store(&behind->error, copy_of(error));
+    return drupe_host_error_copy(drupe_error_last());
 }
 
 /* Several workers may fault in one task; the first says why. */
@@ -46,7 +38,8 @@ static void fail(drupe_host_worker *worker, const drupe_fault *fault)
 {
     drupe_host_task *task = worker->task;
     drupe_host_queue *queue = task->queue;
-    drupe_error *error = describe(worker, task, fault), *none = NULL, *copy = error ? copy_of(error) : NULL;
+    drupe_error *error = describe(worker, task, fault), *none = NULL,
+                *copy = error ? drupe_host_error_copy(error) : NULL;
     atomic_store(&task->cursor, task->items);
     if (!atomic_compare_exchange_strong(&task->error, &none, error)) free(error);
     atomic_store(&task->failed, true);

@@ -142,8 +142,8 @@ void drupe_host_worker_leave(drupe_host_task *task);
 
 /* fault.c: the vtable's entry for a worker that was parked. */
 drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault);
-/* `task` faulted, or stands behind one that did: so does `behind`, the next one on its queue. */
-void drupe_host_fault_spread(const drupe_host_task *task, drupe_host_task *behind);
+/* A malloc'ed copy, or NULL. */
+drupe_error *drupe_host_error_copy(const drupe_error *error);
 
 /* --- pool.c ----------------------------------------------------------------------------------------------
  */
@@ -176,43 +176,62 @@ typedef struct drupe_host_device {
     unsigned first, count; /* its workers */
 } drupe_host_device;
 
-/* Submissions are serialised by core; what workers touch is atomic or behind the lock. */
+/* Submissions are serialised by core; what workers touch is atomic or behind the lock. The submitter counts
+ * what it has issued, those who finish tasks count what they have finished, and neither writes the other's.
+ */
 typedef struct drupe_host_queue {
+    /* Hardly ever written: */
     drupe_host_pool *pool;
     drupe_host_device *device;
     bool profiling, unordered;
-    bool urgent;     /* its tasks go to the front of the list */
-    bool inlines;    /* small work may run on the submitting thread */
-    bool started[2]; /* there is a worker for its tasks, for its functions */
-    unsigned home;   /* which worker of a range its tasks go to, unless that one is busy */
-    size_t stuck;    /* `pending` when holding the submitter back was of no use */
+    bool urgent;             /* its tasks go to the front of the list */
+    bool inlines;            /* small work may run on the submitting thread */
+    bool started[2];         /* there is a worker for its tasks, for its functions */
+    unsigned home;           /* which worker of a range its tasks go to, unless that one is busy */
+    _Atomic(unsigned) round; /* goes up when what has not started is given up */
+    _Atomic(bool) faulted;   /* `error` is set */
+    drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
+    drupe_error *fate;       /* malloc'ed: the fault that tasks up to `doomed` stand behind, or NULL */
+    char apart[64];          /* By the submitter: */
     drupe_host_task *spare;
-    _Atomic(unsigned) round;         /* goes up when what has not started is given up */
-    _Atomic(bool) faulted;           /* `error` is set */
-    drupe_error *error;              /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
-    char apart[64];                  /* what workers write from what the submitter reads */
-    _Atomic(drupe_host_task *) tail; /* the last unfinished task; not if unordered */
-    _Atomic(size_t) pending; /* twice the number of unfinished tasks, plus one if somebody waits for none */
-    _Atomic(drupe_host_task *) returned;   /* for `spare` */
+    drupe_host_task *oldest, *newest; /* in-order: all issued that were not taken back, linked by `later` */
+    uint64_t taken_back, seen;        /* of the finished ones: how many are spare; when last looked at */
+    unsigned takes;                   /* from `spare` */
+    uint64_t stuck;                   /* unfinished tasks when holding the submitter back was of no use */
+    _Atomic(uint64_t) issued;         /* tasks so far */
+    _Atomic(drupe_host_task *) tail;  /* the last unfinished task; not if unordered */
+    char far_apart[64];               /* By those who finish tasks: */
+    _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
+    _Atomic(uint64_t) doomed;   /* in-order: tasks with numbers up to this one stand behind one that failed */
+    _Atomic(drupe_host_task *) returned;   /* unordered: for `spare` */
     pthread_mutex_t lock;                  /* unordered: */
     size_t running;                        /* tasks that had their turn and are not over */
     bool closed;                           /* one of them is a barrier */
     drupe_host_task *parked, *parked_last; /* a barrier that waits for them, and what stands behind it */
 } drupe_host_queue;
 
+/* Tasks that are not over. */
+static inline uint64_t drupe_host_queue_backlog(drupe_host_queue *queue)
+{
+    uint64_t finished = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
+    return atomic_load_explicit(&queue->issued, memory_order_relaxed) - finished;
+}
+
 /* A task that waits for an event. */
 typedef struct drupe_host_link {
-    struct drupe_host_link *next;
+    _Alignas(16) struct drupe_host_link *next;
     drupe_host_task *task;
 } drupe_host_link;
 
-enum { DRUPE_HOST_OVER = 1, DRUPE_HOST_FAILED = 2, DRUPE_HOST_WAITED = 4, DRUPE_HOST_NOTIFY = 8 };
+/* In the lowest bits of an event's `end`. */
+enum { DRUPE_HOST_WAITED = 1, DRUPE_HOST_NOTIFY = 2, DRUPE_HOST_OVER = 4, DRUPE_HOST_FAILED = 8 };
+#define DRUPE_HOST_BITS ((uintptr_t)15)
 
 typedef struct drupe_host_event {
     drupe_host_pool *pool;
-    _Atomic(int) stage;                    /* QUEUED, SUBMITTED or RUNNING */
-    _Atomic(unsigned) end;                 /* the enum above; nothing is touched after OVER was set */
-    _Atomic(drupe_host_link *) dependents; /* or a mark that it is closed */
+    _Atomic(uintptr_t) end; /* the tasks that wait for it, as links, and bits; without links once it is OVER,
+                               and nothing else is touched then */
+    _Atomic(int) stage;     /* QUEUED, SUBMITTED or RUNNING */
     drupe_event *self;
     drupe_error *error;        /* malloc'ed, once FAILED; NULL without memory */
     _Atomic(uint64_t) started; /* by the first of its workers; 0: not yet, or nobody asks */
@@ -221,7 +240,7 @@ typedef struct drupe_host_event {
 
 static inline bool drupe_host_event_complete(const drupe_host_event *event)
 {
-    unsigned end = atomic_load_explicit(&((drupe_host_event *)event)->end, memory_order_acquire);
+    uintptr_t end = atomic_load_explicit(&((drupe_host_event *)event)->end, memory_order_acquire);
     return (end & (DRUPE_HOST_OVER | DRUPE_HOST_FAILED)) == DRUPE_HOST_OVER;
 }
 
@@ -241,7 +260,8 @@ typedef struct drupe_host_kernel {
 #define DRUPE_HOST_ARGS   12
 #define DRUPE_HOST_VALUES 512
 
-/* The order keeps what every task needs on few cache lines. */
+/* The order keeps what every task needs on few cache lines, and the first of them are all that a worker
+ * writes to. */
 struct drupe_host_task {
     drupe_host_task *next, *prev; /* in a list of the ready or of the spare, or on an unordered queue */
     drupe_host_queue *queue;
@@ -249,21 +269,26 @@ struct drupe_host_task {
     drupe_host_event *event; /* or NULL */
     /* Do items [begin, end). */
     void (*body)(drupe_host_task *task, size_t begin, size_t end);
+    drupe_host_fn fn;
+    void *user;
     _Atomic(unsigned) pending; /* what it still waits for */
     unsigned first, count;     /* the workers that may run it */
+    unsigned round;            /* of its queue when it was made */
     _Atomic(bool) failed;
-    _Atomic(bool) faulted; /* here or before it on its queue: what stands behind does not run */
+    _Atomic(bool) faulted; /* `error` is that of a fault */
+    bool doomed;           /* it failed because of what stands before it: so does what stands behind */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
     bool listed;           /* home->lock; wide ones only */
     bool barrier;          /* on an unordered queue */
-    unsigned round;        /* of its queue when it was made */
-    drupe_host_fn fn;
-    void *user;
-    drupe_host_link *links;            /* links_inline, or malloc'ed */
+    bool more_links, more_args;        /* malloc'ed */
+    uint64_t number;                   /* of those issued on its queue, from 1 */
     _Atomic(drupe_host_task *) behind; /* on its queue */
-    _Atomic(drupe_error *) error;      /* malloc'ed: of its host function, or its fault */
-    size_t items, grain;               /* a worker takes `grain` items at a time */
-    const drupe_builtin *builtin;      /* or NULL */
+    drupe_host_task *later;            /* issued after it on its queue; the submitter's */
+    size_t items;
+    _Atomic(drupe_error *) error; /* malloc'ed: of its host function, or its fault */
+    size_t grain;                 /* a worker takes `grain` items at a time */
+    const drupe_builtin *builtin; /* or NULL */
+    drupe_host_link *links;       /* links_inline, or more */
     drupe_host_link links_inline[DRUPE_HOST_LINKS];
     _Atomic(size_t) cursor;
     drupe_host_worker *home; /* wide: in whose list it is */
@@ -271,7 +296,7 @@ struct drupe_host_task {
     void *dst;
     const void *src;
     size_t bytes, pattern_size;
-    const void **args; /* args_inline, or malloc'ed together with the values */
+    const void **args; /* of a kernel: args_inline, or more, together with the values */
     const void *args_inline[DRUPE_HOST_ARGS];
     _Alignas(16) unsigned char values[DRUPE_HOST_VALUES]; /* argument values, or a fill's pattern */
 };
@@ -287,7 +312,8 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
 void drupe_host_task_finish(drupe_host_task *task);
 /* One that was never queued. */
 void drupe_host_task_free(drupe_host_task *task);
-void drupe_host_task_list_free(drupe_host_task *list);
+/* All tasks of a queue on which nothing is unfinished. */
+void drupe_host_task_forget(drupe_host_queue *queue);
 /* An event whose work was done inline. */
 void drupe_host_event_close_complete(drupe_host_event *event);
 

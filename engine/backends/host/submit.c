@@ -17,8 +17,8 @@
 
 static bool can_inline(const drupe_submit *s)
 {
-    const drupe_host_queue *queue = drupe_native(s->queue);
-    if (!queue->inlines || atomic_load_explicit(&queue->pending, memory_order_acquire) > 1) return false;
+    drupe_host_queue *queue = drupe_native(s->queue);
+    if (!queue->inlines || drupe_host_queue_backlog(queue)) return false;
     for (size_t i = 0; i < s->nwaits; i++) {
         if (!drupe_host_event_complete(drupe_native(s->waits[i]))) return false;
     }
@@ -214,9 +214,7 @@ static void host_body(drupe_host_task *task, size_t begin, size_t end)
     if (drupe_error_last()->status != status) {
         drupe_error_set(status, "The host function answered %s without a reason.", drupe_status_name(status));
     }
-    drupe_error *error = malloc(sizeof *error);
-    if (error) *error = *drupe_error_last();
-    atomic_store(&task->error, error);
+    atomic_store(&task->error, drupe_host_error_copy(drupe_error_last()));
     atomic_store(&task->failed, true);
 }
 

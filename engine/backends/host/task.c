@@ -5,43 +5,61 @@
  * one any more waits for those few instructions to happen. An unordered queue lets tasks pass as they come
  * until a barrier has to wait: that and what stands behind it is parked.
  *
- * An event's list of dependents is closed when its task ends, by a mark that says how. */
+ * Tasks of an in-order queue end in its order, so their number tells the submitter which of those that it
+ * issued it may use again: nobody has to hand them back. Each is counted as finished before the next has its
+ * turn. One that fails notes how many were issued by then: those are doomed, and see it when their turn
+ * comes.
+ *
+ * An event has one word for its dependents and its end. Who ends it takes the list and leaves the mark that
+ * says how. */
 #include "backends/host/host.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The submitter is held back, for a moment each time, while this many of its queue's tasks are not over. */
-#define MANY    1024u
+#define MANY    256u
 #define HOLD_NS 100000u
-
-static drupe_host_link closed[2]; /* marks: complete, failed */
+#define TAKES   8u /* from the spare records, until it is looked which were finished */
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
 
-/* The record after it will be wanted next, and a worker has written to it: let it come meanwhile. */
-static void take_spare(drupe_host_queue *queue, drupe_host_task *spare)
+/* Move the finished ones of an in-order queue to the spare, in front: they are in the caches. */
+static void take_back(drupe_host_queue *queue)
 {
+    queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
+    if (queue->seen == queue->taken_back) return;
+    drupe_host_task *rest = queue->spare, *last = queue->spare = queue->oldest;
+    while (++queue->taken_back < queue->seen) last = last->next = last->later;
+    queue->oldest = last->later;
+    if (!queue->oldest) queue->newest = NULL;
+    last->next = rest;
+}
+
+/* The record after it will be wanted next, and a worker has written to it: let it come meanwhile. */
+static drupe_host_task *take_spare(drupe_host_queue *queue)
+{
+    if (!queue->unordered && (!queue->spare || ++queue->takes % TAKES == 0))
+        take_back(queue);
+    else if (queue->unordered && !queue->spare)
+        queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
+    drupe_host_task *spare = queue->spare;
+    if (!spare) return NULL;
     drupe_host_task *after = queue->spare = spare->next;
     for (size_t at = 0; after && at < offsetof(drupe_host_task, links_inline); at += 64)
         drupe_prefetch_write((char *)after + at);
+    return spare;
 }
 
 drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
-    drupe_prefetch_write(&queue->tail); /* a worker has it */
-    if (!queue->spare) queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
-    drupe_host_task *fresh = queue->spare;
-    if (fresh)
-        take_spare(queue, fresh);
-    else
-        fresh = aligned_alloc(64, (sizeof *fresh + 63) & ~(size_t)63);
+    drupe_host_task *fresh = take_spare(queue);
+    if (!fresh) fresh = aligned_alloc(64, (sizeof *fresh + 63) & ~(size_t)63);
     *task = fresh;
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a task of the host device.");
     /* All but what is only read where it was written. */
     memset(fresh, 0, offsetof(drupe_host_task, links_inline));
-    atomic_init(&fresh->cursor, 0);
     fresh->queue = queue;
     fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
     fresh->crew = &queue->pool->compute;
@@ -50,16 +68,15 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     fresh->first = queue->device->first;
     fresh->count = queue->device->count;
     fresh->links = fresh->links_inline;
-    fresh->args = fresh->args_inline;
-    fresh->running = 0;
     return DRUPE_OK;
 }
 
 static void free_parts(drupe_host_task *task)
 {
-    if (task->args != task->args_inline) free(task->args);
-    if (task->links != task->links_inline) free(task->links);
-    free(atomic_load_explicit(&task->error, memory_order_relaxed));
+    drupe_error *error = atomic_load_explicit(&task->error, memory_order_relaxed);
+    if (error) free(error);
+    if (task->more_links) free(task->links);
+    if (task->more_args) free(task->args);
 }
 
 void drupe_host_task_free(drupe_host_task *task)
@@ -69,15 +86,15 @@ void drupe_host_task_free(drupe_host_task *task)
     task->queue->spare = task;
 }
 
+/* Of an unordered queue. */
 static void give_back(drupe_host_queue *queue, drupe_host_task *task)
 {
-    free_parts(task);
     task->next = atomic_load_explicit(&queue->returned, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&queue->returned, &task->next, task, memory_order_release,
                                                   memory_order_relaxed)) {}
 }
 
-void drupe_host_task_list_free(drupe_host_task *list)
+static void free_list(drupe_host_task *list)
 {
     while (list) {
         drupe_host_task *next = list->next;
@@ -86,14 +103,27 @@ void drupe_host_task_list_free(drupe_host_task *list)
     }
 }
 
+void drupe_host_task_forget(drupe_host_queue *queue)
+{
+    free_list(queue->spare);
+    free_list(atomic_load(&queue->returned));
+    for (drupe_host_task *task = queue->oldest; task;) {
+        drupe_host_task *later = task->later;
+        free(task);
+        task = later;
+    }
+}
+
 drupe_status drupe_host_task_room(drupe_host_task *task, size_t count, size_t bytes, unsigned char **values)
 {
     *values = task->values;
+    task->args = task->args_inline;
     if (count <= DRUPE_HOST_ARGS && bytes <= DRUPE_HOST_VALUES) return DRUPE_OK;
     size_t table = drupe_round16(count * sizeof(void *));
     const void **args = malloc(table + bytes);
     if (!args) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu bytes of arguments.", bytes);
     task->args = args;
+    task->more_args = true;
     *values = (unsigned char *)args + table;
     return DRUPE_OK;
 }
@@ -106,22 +136,39 @@ typedef struct over_list {
     drupe_host_task *first;
 } over_list;
 
-static void release(drupe_host_task *task, over_list *over)
+/* Whether it has to fail because of what stands before it on its queue, or was given up. */
+static bool is_doomed(drupe_host_task *task)
 {
-    if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) != 1) return;
+    drupe_host_queue *queue = task->queue;
+    if (task->round != atomic_load_explicit(&queue->round, memory_order_relaxed)) return true;
+    if (task->number > atomic_load_explicit(&queue->doomed, memory_order_relaxed)) return false;
+    if (queue->fate) atomic_store(&task->error, drupe_host_error_copy(queue->fate));
+    return true;
+}
+
+/* Nothing is left to wait for. */
+static void set_free(drupe_host_task *task, over_list *over)
+{
     drupe_host_event *event = task->event;
     if (event) {
         if (task->queue->profiling) event->times.submitted = drupe_now_ns();
         atomic_store_explicit(&event->stage, DRUPE_EVENT_SUBMITTED, memory_order_relaxed);
     }
-    if (task->round != atomic_load_explicit(&task->queue->round, memory_order_relaxed))
+    if (is_doomed(task)) {
+        task->doomed = true;
         atomic_store_explicit(&task->failed, true, memory_order_relaxed);
+    }
     if (!atomic_load_explicit(&task->failed, memory_order_relaxed) && task->items) {
         drupe_host_task_ready(task);
         return;
     }
     task->next = over->first;
     over->first = task;
+}
+
+static void release(drupe_host_task *task, over_list *over)
+{
+    if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) == 1) set_free(task, over);
 }
 
 /* --- Unordered queues; queue->lock -----------------------------------------------------------------------
@@ -178,25 +225,30 @@ static void leave_unordered(drupe_host_queue *queue, const drupe_host_task *task
 /* False: it stands behind another one, which may end at any time from now on. */
 static bool enter_ordered(drupe_host_queue *queue, drupe_host_task *task)
 {
+    if (queue->newest)
+        queue->newest->later = task;
+    else
+        queue->oldest = task;
+    queue->newest = task;
     drupe_host_task *before = atomic_exchange_explicit(&queue->tail, task, memory_order_acq_rel);
     if (!before) return true;
     atomic_store_explicit(&before->behind, task, memory_order_release);
     return false;
 }
 
-static void leave_ordered(drupe_host_queue *queue, drupe_host_task *task, over_list *over)
+/* What stands behind it, or NULL: then the queue has no end any more. */
+static drupe_host_task *leave_ordered(drupe_host_queue *queue, drupe_host_task *task)
 {
     drupe_host_task *behind = atomic_load_explicit(&task->behind, memory_order_acquire), *last = task;
     if (!behind && atomic_compare_exchange_strong_explicit(&queue->tail, &last, NULL, memory_order_acq_rel,
                                                            memory_order_relaxed)) {
-        return;
+        return NULL;
     }
     while (!behind) {
         sched_yield();
         behind = atomic_load_explicit(&task->behind, memory_order_acquire);
     }
-    if (atomic_load_explicit(&task->faulted, memory_order_relaxed)) drupe_host_fault_spread(task, behind);
-    release(behind, over);
+    return behind;
 }
 
 /* --- Queueing ------------------------------------------------------------------------------------------- */
@@ -205,13 +257,14 @@ static void leave_ordered(drupe_host_queue *queue, drupe_host_task *task, over_l
 static bool add_wait(drupe_host_event *wait, drupe_host_task *task, drupe_host_link *link)
 {
     link->task = task;
-    drupe_host_link *seen = atomic_load_explicit(&wait->dependents, memory_order_acquire);
+    uintptr_t seen = atomic_load_explicit(&wait->end, memory_order_acquire);
     do {
-        if (seen == &closed[1]) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
-        if (seen == &closed[0] || seen == &closed[1]) return false;
-        link->next = seen;
-    } while (!atomic_compare_exchange_weak_explicit(&wait->dependents, &seen, link, memory_order_acq_rel,
-                                                    memory_order_acquire));
+        if (seen & DRUPE_HOST_FAILED) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
+        if (seen & DRUPE_HOST_OVER) return false;
+        link->next = (drupe_host_link *)(seen & ~DRUPE_HOST_BITS);
+    } while (!atomic_compare_exchange_weak_explicit(&wait->end, &seen,
+                                                    (uintptr_t)link | (seen & DRUPE_HOST_BITS),
+                                                    memory_order_acq_rel, memory_order_acquire));
     return true;
 }
 
@@ -219,15 +272,17 @@ static bool add_wait(drupe_host_event *wait, drupe_host_task *task, drupe_host_l
 static void queue_task(const drupe_submit *s, drupe_host_task *task)
 {
     drupe_host_queue *queue = task->queue;
-    unsigned absent = 0;
-    atomic_init(&task->pending, (unsigned)s->nwaits + 2);
-    atomic_fetch_add_explicit(&queue->pending, 2, memory_order_relaxed);
+    unsigned all = (unsigned)s->nwaits + 2, absent = 1;
+    task->number = atomic_load_explicit(&queue->issued, memory_order_relaxed) + 1;
+    atomic_store_explicit(&queue->issued, task->number, memory_order_release);
+    atomic_init(&task->pending, all);
     for (size_t i = 0; i < s->nwaits; i++)
         absent += !add_wait(drupe_native(s->waits[i]), task, &task->links[i]);
     absent += queue->unordered ? enter_unordered(queue, task) : enter_ordered(queue, task);
     over_list over = {NULL};
-    if (absent) atomic_fetch_sub_explicit(&task->pending, absent, memory_order_acq_rel);
-    release(task, &over);
+    /* With nothing to wait for nobody else knows of it. */
+    if (absent == all || atomic_fetch_sub_explicit(&task->pending, absent, memory_order_acq_rel) == absent)
+        set_free(task, &over);
     if (over.first) drupe_host_task_finish(over.first);
 }
 
@@ -235,16 +290,18 @@ static void queue_task(const drupe_submit *s, drupe_host_task *task)
  * and not again where it was of no use: they may be waiting for what the submitter does next. */
 static void hold_back(drupe_host_queue *queue)
 {
-    size_t before = atomic_load_explicit(&queue->pending, memory_order_relaxed);
-    if (before <= 2 * MANY || before == queue->stuck + 2) {
+    uint64_t issued = atomic_load_explicit(&queue->issued, memory_order_relaxed);
+    if (issued - queue->seen <= MANY) return;
+    queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
+    uint64_t before = issued - queue->seen;
+    if (before <= MANY || before == queue->stuck + 1) {
         queue->stuck = before;
         return;
     }
     uint64_t deadline = drupe_deadline(HOLD_NS);
     do sched_yield();
-    while (atomic_load_explicit(&queue->pending, memory_order_relaxed) > 2 * MANY - 2 * MANY / 8 &&
-           drupe_now_ns() < deadline);
-    queue->stuck = atomic_load_explicit(&queue->pending, memory_order_relaxed);
+    while (drupe_host_queue_backlog(queue) > MANY - MANY / 8 && drupe_now_ns() < deadline);
+    queue->stuck = drupe_host_queue_backlog(queue);
 }
 
 drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
@@ -253,11 +310,12 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
     bool function = task->fn != NULL;
     drupe_status status = DRUPE_OK;
     if (s->nwaits > DRUPE_HOST_LINKS) {
-        task->links = calloc(s->nwaits, sizeof *task->links);
-        if (!task->links) {
-            task->links = task->links_inline;
+        drupe_host_link *links = calloc(s->nwaits, sizeof *links);
+        task->more_links = links != NULL;
+        if (links)
+            task->links = links;
+        else
             status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu waits.", s->nwaits);
-        }
     }
     if (status == DRUPE_OK && !queue->started[function]) {
         status = drupe_host_crew_start(task->crew, task->first, function ? 1 : task->count);
@@ -268,6 +326,10 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
         return status;
     }
     task->wide = task->items > task->grain && task->count > 1;
+    if (task->wide) {
+        atomic_init(&task->cursor, 0);
+        task->running = 0;
+    }
     if (task->event) {
         task->event->pool = queue->pool;
         task->event->self = s->event;
@@ -279,6 +341,17 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
 }
 
 /* --- Finishing ------------------------------------------------------------------------------------------ */
+
+/* It has failed for a reason of its own: so do those that are behind it by now. */
+static void doom(drupe_host_queue *queue, const drupe_host_task *task)
+{
+    const drupe_error *error = atomic_load(&((drupe_host_task *)task)->error);
+    bool faulted = error && atomic_load(&((drupe_host_task *)task)->faulted);
+    /* The next one has its turn later: nobody reads it now. */
+    free(queue->fate);
+    queue->fate = faulted ? drupe_host_error_copy(error) : NULL;
+    atomic_store_explicit(&queue->doomed, atomic_load(&queue->issued), memory_order_relaxed);
+}
 
 static void fail_event(drupe_host_task *task)
 {
@@ -307,7 +380,6 @@ static void stamp_end(drupe_host_event *event)
 
 void drupe_host_event_close_complete(drupe_host_event *event)
 {
-    atomic_store_explicit(&event->dependents, &closed[0], memory_order_relaxed);
     atomic_store_explicit(&event->end, DRUPE_HOST_OVER, memory_order_release);
 }
 
@@ -315,20 +387,19 @@ static void settle_event(drupe_host_task *task, over_list *over)
 {
     drupe_host_event *event = task->event;
     drupe_host_pool *pool = event->pool;
+    drupe_event *self = event->self;
     bool failed = atomic_load_explicit(&task->failed, memory_order_relaxed);
     if (task->queue->profiling) stamp_end(event);
     if (failed) fail_event(task);
-    drupe_host_link *link =
-        atomic_exchange_explicit(&event->dependents, &closed[failed], memory_order_acq_rel);
+    uintptr_t mark = failed ? DRUPE_HOST_OVER | DRUPE_HOST_FAILED : DRUPE_HOST_OVER;
+    uintptr_t end = atomic_exchange_explicit(&event->end, mark, memory_order_acq_rel);
+    drupe_host_link *link = (drupe_host_link *)(end & ~DRUPE_HOST_BITS);
     while (link) {
         drupe_host_link *next = link->next;
         if (failed) atomic_store_explicit(&link->task->failed, true, memory_order_relaxed);
         release(link->task, over);
         link = next;
     }
-    drupe_event *self = event->self;
-    unsigned end = atomic_fetch_or_explicit(&event->end, DRUPE_HOST_OVER | (failed ? DRUPE_HOST_FAILED : 0),
-                                            memory_order_acq_rel);
     if (end & DRUPE_HOST_WAITED) drupe_host_pool_tell(pool);
     if (end & DRUPE_HOST_NOTIFY) drupe_core_notify(self);
 }
@@ -337,18 +408,24 @@ static void finish_one(drupe_host_task *task, over_list *over)
 {
     drupe_host_queue *queue = task->queue;
     drupe_host_pool *pool = queue->pool;
-    /* Whoever sees a later event complete relies on this one being so: it comes first. After a fault it comes
-     * last, so that what is submitted once the failure is known does not stand behind it. */
-    bool faulted = atomic_load_explicit(&task->faulted, memory_order_relaxed);
-    if (task->event && !faulted) settle_event(task, over);
-    if (queue->unordered)
+    drupe_host_task *behind = NULL;
+    bool ordered = !queue->unordered;
+    if (ordered && !task->doomed && atomic_load_explicit(&task->failed, memory_order_relaxed))
+        doom(queue, task);
+    /* Whoever sees a later event complete relies on this one being so: it comes first. */
+    if (task->event) settle_event(task, over);
+    free_parts(task);
+    /* From here on the record of a task that was the last one may be used again. */
+    if (ordered) {
+        behind = leave_ordered(queue, task);
+    } else {
         leave_unordered(queue, task, over);
-    else
-        leave_ordered(queue, task, over);
-    if (task->event && faulted) settle_event(task, over);
-    give_back(queue, task);
+        give_back(queue, task);
+    }
     /* The last touch: a queue that has run dry may be closed. */
-    if (atomic_fetch_sub_explicit(&queue->pending, 2, memory_order_acq_rel) == 3) drupe_host_pool_tell(pool);
+    uint64_t before = atomic_fetch_add_explicit(&queue->finished, 2, memory_order_acq_rel);
+    if (before & 1 && !behind) drupe_host_pool_tell(pool);
+    if (behind) release(behind, over);
 }
 
 void drupe_host_task_finish(drupe_host_task *task)
