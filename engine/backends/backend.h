@@ -46,7 +46,10 @@ typedef struct drupe_submit {
     /* Of a kernel whose arguments are pointers and values as declared, of at most eight bytes each: these
      * bytes, those that are not there being 0; else NULL. */
     const uint64_t *words;
-    bool *done;         /* (opt) may be set when the work is over, without failure, as the call returns */
+    /* With `minds_guards`: something before it on its in-order queue; when that fails, so does this. Borrowed
+     * until the work is over; NULL: there is none. */
+    drupe_event *guard;
+    bool *done; /* (opt) may be set when the work is over, without failure, as the call returns */
 } drupe_submit;
 
 /* A fault of a thread that works for a backend; see "Faults" below. */
@@ -64,6 +67,7 @@ struct drupe_backend {
     struct {
         size_t device, context, queue, event, program, kernel;
     } size;
+    bool minds_guards; /* else a guard is among the waits */
 
     /* --- library --- */
     /* A cheap look, without opening the vendor library: can there be devices of this type at all? (opt: yes)

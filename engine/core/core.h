@@ -409,6 +409,12 @@ struct drupe_event {
     drupe_cause *cause;           /* retained, once FAILED */
 };
 
+/* Have its native state come: another thread has written to it if it is not known to be over. */
+static inline void drupe_event_prefetch(const drupe_event *event)
+{
+    __builtin_prefetch(event + 1);
+}
+
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
 /* The same, quicker, with the queue's lock held. */
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
@@ -429,6 +435,8 @@ static inline bool drupe_phase_over(drupe_phase phase)
 drupe_phase drupe_event_poll(drupe_event *event);
 /* The same for a caller that holds the queue's lock and polls in the order of submission. */
 drupe_phase drupe_event_poll_locked(drupe_event *event);
+/* The same for many at one time: `*ticks` is 0 for the first of them. */
+drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
 void drupe_event_complete(drupe_event *event, drupe_phase from);

@@ -192,15 +192,20 @@ static void trace_device_times(drupe_event *event)
 }
 
 /* Once it is complete, a worker's event may be gone: only who polls a native one holds it. */
-void drupe_event_complete(drupe_event *event, drupe_phase from)
+static void complete_at(drupe_event *event, drupe_phase from, uint64_t ticks)
 {
     uint64_t number = event->number;
     const drupe_queue *queue = event->queue;
     bool timed = queue && queue->flags & DRUPE_QUEUE_PROFILING && from == DRUPE_PHASE_NATIVE;
     if (!leave_phase(event, from, DRUPE_PHASE_COMPLETE)) return;
-    if (queue) drupe_trace_end(number, DRUPE_TRACE_COMPLETE);
+    if (queue) drupe_trace_end_at(number, DRUPE_TRACE_COMPLETE, ticks);
     if (timed) trace_device_times(event);
     tell_others(from);
+}
+
+void drupe_event_complete(drupe_event *event, drupe_phase from)
+{
+    complete_at(event, from, drupe_ticks());
 }
 
 /* The cause of the first wait that failed, retained, or NULL. */
@@ -335,16 +340,24 @@ static void settle_failed(drupe_event *event)
     }
 }
 
-drupe_phase drupe_event_poll_locked(drupe_event *event)
+drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks)
 {
     drupe_phase phase = drupe_event_phase(event);
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     drupe_event_state state;
-    if (looks_failed(event, &state))
+    if (looks_failed(event, &state)) {
         settle_failed(event);
-    else if (state == DRUPE_EVENT_COMPLETE)
-        drupe_event_complete(event, DRUPE_PHASE_NATIVE);
+    } else if (state == DRUPE_EVENT_COMPLETE) {
+        if (!*ticks) *ticks = drupe_ticks();
+        complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
+    }
     return drupe_event_phase(event);
+}
+
+drupe_phase drupe_event_poll_locked(drupe_event *event)
+{
+    uint64_t ticks = 0;
+    return drupe_event_poll_at(event, &ticks);
 }
 
 drupe_phase drupe_event_poll(drupe_event *event)

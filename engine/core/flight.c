@@ -177,6 +177,7 @@ drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work
 static drupe_flight *finished_until(drupe_queue *queue)
 {
     drupe_flight *cut = NULL;
+    uint64_t ticks = 0;
     bool gap = false;
     for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
         if (!flight->event) {
@@ -186,8 +187,11 @@ static drupe_flight *finished_until(drupe_queue *queue)
                 gap = true;
             continue;
         }
-        if (flight->next && flight->next->event) __builtin_prefetch(drupe_native(flight->next->event));
-        drupe_phase phase = drupe_event_poll_locked(flight->event);
+        if (flight->next && flight->next->event) {
+            drupe_event_prefetch(flight->next->event);
+            drupe_trace_prefetch(flight->next->number);
+        }
+        drupe_phase phase = drupe_event_poll_at(flight->event, &ticks);
         if (!drupe_phase_over(phase) || flight->event->abandoned) break;
         if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven) gap = false;
         if (!gap) cut = flight;

@@ -136,11 +136,11 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
     submit.nwaits = native_waits(queue, flight, waits);
     flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
     if (flight->fallible) DRUPE_TRY(attach_event(queue, flight));
-    if (queue->guard) {
-        waits[submit.nwaits++] = queue->guard;
-        /* Should this fail, the guard is where its cause is found. */
-        if (flight->event) drupe_flight_add_wait(flight, queue->guard);
-    }
+    bool minded = queue->slot->backend->minds_guards;
+    if (queue->guard && minded) submit.guard = queue->guard;
+    if (queue->guard && !minded) waits[submit.nwaits++] = queue->guard;
+    /* Should this fail, the guard is where its cause is found. */
+    if (queue->guard && (minded || flight->event)) drupe_flight_add_wait(flight, queue->guard);
     submit.event = flight->event;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done;
@@ -379,14 +379,14 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     if (event) *event = NULL;
     /* Others have written to the native state of unfinished events: let all of it come at once. */
     for (size_t i = 0; i < ticket->nwaits; i++) {
-        if (ticket->waits[i]) __builtin_prefetch(drupe_native(ticket->waits[i]));
+        if (ticket->waits[i]) drupe_event_prefetch(ticket->waits[i]);
     }
     prepare_waits(ticket);
     void *cell = drupe_core_cell();
     drupe_flight *flight = NULL, *finished = NULL;
     bool over = true;
     pthread_mutex_lock(&queue->lock);
-    if (queue->guard) __builtin_prefetch(drupe_native(queue->guard));
+    if (queue->guard) drupe_event_prefetch(queue->guard);
     finished = reap_sometimes(queue);
     drupe_status status = drupe_loss_check(queue->device);
     if (status == DRUPE_OK) status = drupe_flight_new(queue, &flight);

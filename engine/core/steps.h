@@ -106,6 +106,8 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
 void drupe_trace_end(uint64_t number, drupe_trace_status status);
 /* The same for several that were found at once, at drupe_ticks(). */
 void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks);
+/* Its end will be written soon. */
+void drupe_trace_prefetch(uint64_t number);
 /* The device's times of finished work. */
 void drupe_trace_times(uint64_t number, const drupe_times *times);
 /* trace_look.c: the record of this number is written. */

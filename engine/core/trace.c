@@ -151,6 +151,11 @@ void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t tic
                                             memory_order_relaxed);
 }
 
+void drupe_trace_prefetch(uint64_t number)
+{
+    drupe_prefetch_write((void *)slot_of(number));
+}
+
 void drupe_trace_times(uint64_t number, const drupe_times *times)
 {
     _Atomic(uint64_t) *slot = slot_of(number);

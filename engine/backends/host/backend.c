@@ -70,6 +70,7 @@ const drupe_backend drupe_backend_host = {
              .event = sizeof(drupe_host_event),
              .program = sizeof(drupe_host_program),
              .kernel = sizeof(drupe_host_kernel)},
+    .minds_guards = true,
     .likely = likely,
     .load = load,
     .unload = unload,

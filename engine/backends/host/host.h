@@ -191,7 +191,7 @@ typedef struct drupe_host_queue {
     _Atomic(unsigned) round; /* goes up when what has not started is given up */
     _Atomic(bool) faulted;   /* `error` is set */
     drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
-    drupe_error *fate;       /* malloc'ed: the fault that tasks up to `doomed` stand behind, or NULL */
+    drupe_error *fate;       /* malloc'ed: that fault, or NULL */
     char apart[64];          /* By the submitter: */
     drupe_host_task *spare;
     drupe_host_task *oldest, *newest; /* in-order: all issued that were not taken back, linked by `later` */
@@ -202,7 +202,7 @@ typedef struct drupe_host_queue {
     _Atomic(drupe_host_task *) tail;  /* the last unfinished task; not if unordered */
     char far_apart[64];               /* By those who finish tasks: */
     _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
-    _Atomic(uint64_t) doomed;   /* in-order: tasks with numbers up to this one stand behind one that failed */
+    _Atomic(uint64_t) doomed;   /* in-order: tasks with numbers up to this one stand behind a fault */
     _Atomic(drupe_host_task *) returned;   /* unordered: for `spare` */
     pthread_mutex_t lock;                  /* unordered: */
     size_t running;                        /* tasks that had their turn and are not over */
@@ -267,6 +267,8 @@ struct drupe_host_task {
     drupe_host_queue *queue;
     drupe_host_crew *crew;
     drupe_host_event *event; /* or NULL */
+    drupe_host_event
+        *guard; /* over when it has its turn: should it have failed, this fails as well; or NULL */
     /* Do items [begin, end). */
     void (*body)(drupe_host_task *task, size_t begin, size_t end);
     drupe_host_fn fn;
@@ -276,18 +278,17 @@ struct drupe_host_task {
     unsigned round;            /* of its queue when it was made */
     _Atomic(bool) failed;
     _Atomic(bool) faulted; /* `error` is that of a fault */
-    bool doomed;           /* it failed because of what stands before it: so does what stands behind */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
     bool listed;           /* home->lock; wide ones only */
     bool barrier;          /* on an unordered queue */
     bool more_links, more_args;        /* malloc'ed */
     uint64_t number;                   /* of those issued on its queue, from 1 */
     _Atomic(drupe_host_task *) behind; /* on its queue */
-    drupe_host_task *later;            /* issued after it on its queue; the submitter's */
     size_t items;
     _Atomic(drupe_error *) error; /* malloc'ed: of its host function, or its fault */
     size_t grain;                 /* a worker takes `grain` items at a time */
     const drupe_builtin *builtin; /* or NULL */
+    drupe_host_task *later;       /* issued after it on its queue; the submitter's */
     drupe_host_link *links;       /* links_inline, or more */
     drupe_host_link links_inline[DRUPE_HOST_LINKS];
     _Atomic(size_t) cursor;

@@ -19,6 +19,7 @@ static bool can_inline(const drupe_submit *s)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
     if (!queue->inlines || drupe_host_queue_backlog(queue)) return false;
+    if (s->guard && !drupe_host_event_complete(drupe_native(s->guard))) return false;
     for (size_t i = 0; i < s->nwaits; i++) {
         if (!drupe_host_event_complete(drupe_native(s->waits[i]))) return false;
     }

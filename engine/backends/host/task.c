@@ -54,6 +54,7 @@ static drupe_host_task *take_spare(drupe_host_queue *queue)
 drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
+    drupe_prefetch_write(&queue->tail); /* who ended the last one may have it */
     drupe_host_task *fresh = take_spare(queue);
     if (!fresh) fresh = aligned_alloc(64, (sizeof *fresh + 63) & ~(size_t)63);
     *task = fresh;
@@ -64,6 +65,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
     fresh->crew = &queue->pool->compute;
     fresh->event = s->event ? drupe_native(s->event) : NULL;
+    fresh->guard = s->guard ? drupe_native(s->guard) : NULL;
     fresh->items = fresh->grain = 1;
     fresh->first = queue->device->first;
     fresh->count = queue->device->count;
@@ -141,9 +143,12 @@ static bool is_doomed(drupe_host_task *task)
 {
     drupe_host_queue *queue = task->queue;
     if (task->round != atomic_load_explicit(&queue->round, memory_order_relaxed)) return true;
-    if (task->number > atomic_load_explicit(&queue->doomed, memory_order_relaxed)) return false;
-    if (queue->fate) atomic_store(&task->error, drupe_host_error_copy(queue->fate));
-    return true;
+    if (task->number <= atomic_load_explicit(&queue->doomed, memory_order_relaxed)) {
+        if (queue->fate) atomic_store(&task->error, drupe_host_error_copy(queue->fate));
+        return true;
+    }
+    drupe_host_event *guard = task->guard;
+    return guard && atomic_load_explicit(&guard->end, memory_order_acquire) & DRUPE_HOST_FAILED;
 }
 
 /* Nothing is left to wait for. */
@@ -154,10 +159,7 @@ static void set_free(drupe_host_task *task, over_list *over)
         if (task->queue->profiling) event->times.submitted = drupe_now_ns();
         atomic_store_explicit(&event->stage, DRUPE_EVENT_SUBMITTED, memory_order_relaxed);
     }
-    if (is_doomed(task)) {
-        task->doomed = true;
-        atomic_store_explicit(&task->failed, true, memory_order_relaxed);
-    }
+    if (is_doomed(task)) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
     if (!atomic_load_explicit(&task->failed, memory_order_relaxed) && task->items) {
         drupe_host_task_ready(task);
         return;
@@ -342,14 +344,13 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
 
 /* --- Finishing ------------------------------------------------------------------------------------------ */
 
-/* It has failed for a reason of its own: so do those that are behind it by now. */
-static void doom(drupe_host_queue *queue, const drupe_host_task *task)
+/* It has faulted: what is behind it by now fails with the same error. */
+static void doom(drupe_host_queue *queue, drupe_host_task *task)
 {
-    const drupe_error *error = atomic_load(&((drupe_host_task *)task)->error);
-    bool faulted = error && atomic_load(&((drupe_host_task *)task)->faulted);
+    const drupe_error *error = atomic_load(&task->error);
     /* The next one has its turn later: nobody reads it now. */
     free(queue->fate);
-    queue->fate = faulted ? drupe_host_error_copy(error) : NULL;
+    queue->fate = error ? drupe_host_error_copy(error) : NULL;
     atomic_store_explicit(&queue->doomed, atomic_load(&queue->issued), memory_order_relaxed);
 }
 
@@ -410,8 +411,7 @@ static void finish_one(drupe_host_task *task, over_list *over)
     drupe_host_pool *pool = queue->pool;
     drupe_host_task *behind = NULL;
     bool ordered = !queue->unordered;
-    if (ordered && !task->doomed && atomic_load_explicit(&task->failed, memory_order_relaxed))
-        doom(queue, task);
+    if (ordered && atomic_load_explicit(&task->faulted, memory_order_relaxed)) doom(queue, task);
     /* Whoever sees a later event complete relies on this one being so: it comes first. */
     if (task->event) settle_event(task, over);
     free_parts(task);
