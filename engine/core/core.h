@@ -409,47 +409,6 @@ struct drupe_event {
     drupe_cause *cause;           /* retained, once FAILED */
 };
 
-/* Have its native state come: another thread has written to it if it is not known to be over. */
-static inline void drupe_event_prefetch(const drupe_event *event)
-{
-    __builtin_prefetch(event + 1);
-}
-
-drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
-/* The same, quicker, with the queue's lock held. */
-drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
-/* The queue has lost its last handle: from now on each of its events has an inner reference. Takes the
- * queue's lock. */
-void drupe_event_count_all(drupe_queue *queue);
-/* The memory of events that are gone. Nobody else has the queue. */
-void drupe_event_forget_spares(drupe_queue *queue);
-static inline drupe_phase drupe_event_phase(const drupe_event *event)
-{
-    return (drupe_phase)atomic_load_explicit(&((drupe_event *)event)->phase, memory_order_acquire);
-}
-static inline bool drupe_phase_over(drupe_phase phase)
-{
-    return phase >= DRUPE_PHASE_COMPLETE;
-}
-/* Ask the backend if it is still its own. No queue lock may be held. */
-drupe_phase drupe_event_poll(drupe_event *event);
-/* The same for a caller that holds the queue's lock and polls in the order of submission. */
-drupe_phase drupe_event_poll_locked(drupe_event *event);
-/* The same for many at one time: `*ticks` is 0 for the first of them. */
-drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
-/* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
-drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
-void drupe_event_complete(drupe_event *event, drupe_phase from);
-/* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. What it
- * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
-void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
-/* Fail a fresh event that never had a flight. */
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe_flight *flight);
-/* Fail an event that is still held for `cause`, without a look at its waits. */
-void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
-/* Have the waiter woken when it is over; harmless when called again. */
-void drupe_event_ask_notify(drupe_event *event);
-
 /* --- flight.c: what a queue has submitted and not yet dropped ------------------------------------------- */
 
 /* What a submission does. Everything in it is borrowed, except in a held flight, which owns `args`. */
@@ -567,24 +526,6 @@ static inline bool drupe_ticket_fences(const drupe_ticket *ticket, const drupe_w
 
 /* The longest single wait in a driver: then the device is looked at. */
 #define DRUPE_SLICE_NS UINT64_C(100000000)
-
-/* The following need the queue's lock. */
-drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;
-/* Take what the ticket brings and make room for `more` waits; on failure the objects not yet taken are the
- * caller's. */
-drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
-                               size_t more) DRUPE_MUST_CHECK;
-/* Take the record of work that was done at once for the next one, unless something must be dropped first. */
-bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight);
-/* There is room for one. */
-void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
-void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
-/* Own copies of what `work` points to. */
-drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
-/* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
-drupe_flight *drupe_flight_reap(drupe_queue *queue);
-/* The same without detaching: only the trace is told. Of an in-order queue. */
-void drupe_flight_look(drupe_queue *queue);
 
 #include "core/steps.h"
 

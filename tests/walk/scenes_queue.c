@@ -1,5 +1,6 @@
 /* Queues, events, submissions that need no program. */
 #include "walk.h"
+#include <time.h>
 
 static drupe_status nothing(void *user)
 {
@@ -201,7 +202,7 @@ static drupe_status turns(struct walker *w)
     GO(drupe_submit_turn(&s, &w->turn));
     GO(drupe_submit_barrier(&s, &w->events[0]));
     GO(drupe_watch_turn(w->watch, w->turn, w));
-    for (int i = 0; i < 100000 && drupe_watch_count(w->watch) && !come; i++) {
+    for (time_t end = time(NULL) + 30; time(NULL) < end && drupe_watch_count(w->watch) && !come;) {
         if (!drupe_watch_take(w->watch, &come, &user)) drupe_queue_collect(w->queue);
     }
     drupe_event_release(come);
