@@ -161,10 +161,10 @@ drupe_status drupe_file_read(int folder, const char *name, size_t limit, bool us
     return status;
 }
 
-static bool write_all(int fd, const drupe_span *part)
+bool drupe_write_all(int fd, const void *bytes, size_t size)
 {
-    const char *at = part->bytes;
-    for (size_t left = part->size; left > 0;) {
+    const char *at = bytes;
+    for (size_t left = size; left > 0;) {
         ssize_t written = write(fd, at, left);
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) return false;
@@ -182,7 +182,7 @@ drupe_status drupe_file_replace(int folder, const char *name, const drupe_span *
     int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return failed("make the file", name);
     bool good = true;
-    for (size_t i = 0; i < nparts && good; i++) good = write_all(fd, &parts[i]);
+    for (size_t i = 0; i < nparts && good; i++) good = drupe_write_all(fd, parts[i].bytes, parts[i].size);
     /* A quota may only be noticed now. */
     int code = errno;
     if (close(fd) != 0 && good) good = false, code = errno;

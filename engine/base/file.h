@@ -40,6 +40,9 @@ drupe_status drupe_file_read(int folder, const char *name, size_t limit, bool us
 drupe_status drupe_file_replace(int folder, const char *name, const drupe_span *parts,
                                 size_t nparts) DRUPE_MUST_CHECK;
 
+/* All of it, however often that takes; false with the reason in errno. */
+bool drupe_write_all(int fd, const void *bytes, size_t size);
+
 typedef struct drupe_file_entry {
     char *name;
     uint64_t bytes;
@@ -56,10 +59,10 @@ void drupe_folder_list_free(drupe_file_entry *entries, size_t count);
  * NULL when nothing can be run there. */
 char *drupe_process_find(const char *name);
 
-/* Run a program with `input` on its standard input and wait. `output` receives what it wrote there,
- * `messages` what it wrote to its standard error. DRUPE_E_TIMEOUT when it was ended after `timeout_ns`,
- * DRUPE_E_INVALID when it failed: both with its first messages. It runs in a process group of its own, so a
- * Ctrl-C spares it. */
+/* Run a program with `input` on its standard input and wait. `output` receives what it wrote to its standard
+ * output. DRUPE_E_TIMEOUT when it was ended after `timeout_ns`, with all that it had started, DRUPE_E_INVALID
+ * when it failed: both with its first messages. It runs in a process group of its own, so a Ctrl-C spares it.
+ */
 drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
                                drupe_text *output) DRUPE_MUST_CHECK;
 

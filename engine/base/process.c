@@ -45,13 +45,7 @@ static bool streams_open(streams *s, drupe_span input)
 {
     for (int i = 0; i < 3; i++) s->fd[i] = memfd_create("drupe", MFD_CLOEXEC);
     if (s->fd[0] < 0 || s->fd[1] < 0 || s->fd[2] < 0) return false;
-    const char *at = input.bytes;
-    for (size_t left = input.size; left > 0;) {
-        ssize_t written = write(s->fd[0], at, left);
-        if (written <= 0) return false;
-        at += written;
-        left -= (size_t)written;
-    }
+    if (!drupe_write_all(s->fd[0], input.bytes, input.size)) return false;
     return lseek(s->fd[0], 0, SEEK_SET) == 0;
 }
 
@@ -114,7 +108,7 @@ static bool await(pid_t child, uint64_t timeout_ns, int *result)
         if (drupe_now_ns() >= deadline) break;
         nanosleep(&pause, NULL);
     }
-    kill(child, SIGKILL);
+    kill(-child, SIGKILL); /* its group: whom it has started would go on without it */
     while (waitpid(child, result, 0) < 0 && errno == EINTR) {}
     return false;
 }

@@ -104,7 +104,8 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
 bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight)
 {
     bool empty = flight->nrefs + flight->nwaits == 0 && !flight->cell && !flight->event;
-    if (!flight->done || !empty || drupe_check_on()) return false;
+    bool small = flight->refs == flight->refs_inline && flight->waits == flight->waits_inline;
+    if (!flight->done || !empty || !small || drupe_check_on()) return false;
     flight->next = queue->spare;
     queue->spare = flight;
     return true;

@@ -6,6 +6,7 @@
  * never believed: every wake-up leads to a poll. It sleeps for good while nothing that it waits for is a
  * driver's, since core tells of everything else. It drops no references of the caller. */
 #include "core/core.h"
+#include <sched.h>
 #include <stdlib.h>
 
 #define POLL_SHORTEST_NS 50000u
@@ -66,6 +67,22 @@ bool drupe_hold_await(drupe_event *event, uint64_t deadline)
     drupe_phase phase = drupe_event_phase(event);
     pthread_mutex_unlock(&lock);
     return phase != DRUPE_PHASE_HELD && phase != DRUPE_PHASE_RUNNING;
+}
+
+void drupe_hold_let_pass(drupe_queue *queue)
+{
+    for (bool late = true; late;) {
+        late = false;
+        pthread_mutex_lock(&queue->lock);
+        for (drupe_flight *at = queue->held; at && !late; at = at->next) {
+            late = drupe_phase_over(drupe_event_phase(at->event));
+            if (!drupe_queue_unordered(queue)) break;
+        }
+        pthread_mutex_unlock(&queue->lock);
+        if (!late) break;
+        drupe_hold_kick();
+        sched_yield();
+    }
 }
 
 /* --- Host functions that core runs ---------------------------------------------------------------------- */

@@ -5,7 +5,6 @@
  * they keep the struct, and the last of them may go anywhere, since a drained queue holds nothing of the
  * caller's. A handle may come back (the queue of an event); then the queue simply lives again. */
 #include "core/check.h"
-#include <sched.h>
 #include <stdlib.h>
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -314,21 +313,6 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
     return status;
 }
 
-/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
- * over can be collected. */
-static void let_waiter_pass(drupe_queue *queue)
-{
-    bool late = true;
-    while (late) {
-        pthread_mutex_lock(&queue->lock);
-        late = queue->held && drupe_phase_over(drupe_event_phase(queue->held->event));
-        pthread_mutex_unlock(&queue->lock);
-        if (!late) break;
-        drupe_hold_kick();
-        sched_yield();
-    }
-}
-
 /* DRUPE_OK when all is over, however it ended; or DRUPE_E_TIMEOUT, or why no mark could be made. */
 static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
 {
@@ -349,7 +333,7 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
         proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
     }
     drupe_event_release(mark);
-    if (status == DRUPE_OK) let_waiter_pass(queue);
+    if (status == DRUPE_OK) drupe_hold_let_pass(queue);
     return status;
 }
 

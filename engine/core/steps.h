@@ -342,6 +342,9 @@ drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
 bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
 /* Look at what a held flight waits for, without a lock. */
 void drupe_hold_poll(const drupe_flight *flight);
+/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
+ * over can be collected. */
+void drupe_hold_let_pass(drupe_queue *queue);
 /* Tell those who wait for a held event that it has changed. */
 void drupe_hold_announce(void);
 /* Until the event is neither held nor running in core, or the deadline passed (false). */

@@ -5,7 +5,6 @@
  * the rules there are, and a backend may run such a queue in any order, or in order. Every submission has an
  * event. What cannot be launched is held on its own, in a list beside that of the launched. */
 #include "core/core.h"
-#include <sched.h>
 #include <stdlib.h>
 
 /* --- What a submission stands behind -------------------------------------------------------------------- */
@@ -197,22 +196,6 @@ static drupe_status snapshot(drupe_queue *queue, drupe_event ***events, size_t *
     return status;
 }
 
-/* Host functions that core ran are over before the waiter has put their flights away. */
-static void let_waiter_pass(drupe_queue *queue)
-{
-    for (bool late = true; late;) {
-        late = false;
-        pthread_mutex_lock(&queue->lock);
-        for (drupe_flight *at = queue->held; at && !late; at = at->next) {
-            late = drupe_phase_over(drupe_event_phase(at->event));
-        }
-        pthread_mutex_unlock(&queue->lock);
-        if (!late) break;
-        drupe_hold_kick();
-        sched_yield();
-    }
-}
-
 drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline)
 {
     drupe_event **events;
@@ -224,7 +207,7 @@ drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline)
         drupe_event_release(events[i]);
     }
     free(events);
-    if (status == DRUPE_OK) let_waiter_pass(queue);
+    if (status == DRUPE_OK) drupe_hold_let_pass(queue);
     return status;
 }
 

@@ -5,6 +5,7 @@
  * whoever may look at the process opens it through /proc. Blocks of a page and more own their pages, so that
  * nothing else of the heap lies in the file; before such a block is freed, memory of its own comes back. */
 #include "backends/host/host.h"
+#include "base/file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,21 +111,9 @@ static drupe_status no_file(const char *what)
     return drupe_error_set(DRUPE_E_NO_MEMORY, "Memory cannot be made a file: %s: %s.", what, strerror(errno));
 }
 
-static bool write_all(int file, const char *bytes, size_t size)
-{
-    while (size) {
-        ssize_t written = write(file, bytes, size);
-        if (written < 0 && errno != EINTR) return false;
-        if (written < 0) continue;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return true;
-}
-
 static drupe_status map_over(int file, void *pointer, size_t size)
 {
-    if (!write_all(file, pointer, size)) return no_file("write");
+    if (!drupe_write_all(file, pointer, size)) return no_file("write");
     /* Nobody who opens it can take the pages away under us. */
     if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return no_file("seal");
     void *at = mmap(pointer, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);

@@ -1,11 +1,13 @@
 /* The engine's base: errors, text, maps, time, vendor libraries, signals. */
-#include "base/base.h"
+#include "base/file.h"
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -256,14 +258,53 @@ static void signals(void **state)
     for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], SIG_DFL);
 }
 
+/* --- Processes ------------------------------------------------------------------------------------------ */
+
+static void processes(void **state)
+{
+    (void)state;
+    const char *const echo[] = {"/bin/sh", "-c", "cat; echo said >&2", NULL};
+    const char *const fail[] = {"/bin/sh", "-c", "echo why >&2; exit 3", NULL};
+    drupe_text output = {0};
+    drupe_span input = {"what it reads", 13};
+    assert_int_equal(drupe_process_run(echo, input, 20000000000u, &output), DRUPE_OK);
+    assert_string_equal(drupe_text_get(&output), "what it reads");
+    drupe_text_clear(&output);
+    assert_int_equal(drupe_process_run(fail, input, 20000000000u, &output), DRUPE_E_INVALID);
+    assert_non_null(strstr(drupe_error_last()->text, "why"));
+    drupe_text_clear(&output);
+}
+
+/* Everybody in the family of the process that runs out of time holds the pipe open. */
+static void processes_end_with_their_children(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const char *const slow[] = {"/bin/sh", "-c", "sleep 300 & sleep 300", NULL};
+    drupe_text output = {0};
+    assert_int_equal(drupe_process_run(slow, (drupe_span){NULL, 0}, 500000000u, &output), DRUPE_E_TIMEOUT);
+    drupe_text_clear(&output);
+    close(ends[1]);
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 20000), 1);
+    close(ends[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),    cmocka_unit_test(status_names),
-        cmocka_unit_test(text),      cmocka_unit_test(map_against_table),
-        cmocka_unit_test(map_keys),  cmocka_unit_test(deadlines),
-        cmocka_unit_test(libraries), cmocka_unit_test(threads_leave_signals_alone),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(status_names),
+        cmocka_unit_test(text),
+        cmocka_unit_test(map_against_table),
+        cmocka_unit_test(map_keys),
+        cmocka_unit_test(deadlines),
+        cmocka_unit_test(libraries),
+        cmocka_unit_test(threads_leave_signals_alone),
         cmocka_unit_test(signals),
+        cmocka_unit_test(processes),
+        cmocka_unit_test(processes_end_with_their_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
