@@ -15,9 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFERS 4u
-#define PIECE   ((size_t)8 << 20)
-#define LEAST   (PIECE * BUFFERS) /* below, the ring does not get going */
+#define RING    ((size_t)32 << 20)
+#define LEAST   RING /* below, the ring does not get going */
+#define BUFFERS 16u  /* at most */
+/* Nothing overlaps with the first piece's way in and the last one's way out: so a copy has 32 pieces, as long
+ * as they are neither too small to be worth a submission nor too large for four to be in the ring. */
+#define PIECES      32u
+#define PIECE_LEAST (RING / 32)
+#define PIECE_MOST  (RING / 4)
+#define PAGE        ((size_t)4096)
 
 struct drupe_ring {
     _Atomic(uint32_t) references;
@@ -32,6 +38,7 @@ struct drupe_passage {
     drupe_ring *ring;
     drupe_memory *memory; /* borrowed: the end on the device */
     bool to_device;
+    size_t piece, nbuffers;     /* of that many bytes */
     drupe_event *begin;         /* everything before the copy */
     drupe_event *last[BUFFERS]; /* of each buffer */
 };
@@ -86,7 +93,7 @@ static drupe_status ring_open(drupe_context *context, drupe_ring **result)
     pthread_mutex_unlock(&lock);
     if (!ring) {
         void *buffers;
-        DRUPE_TRY(context->slot->backend->mem_pin(context, PIECE * BUFFERS, &buffers));
+        DRUPE_TRY(context->slot->backend->mem_pin(context, RING, &buffers));
         ring = calloc(1, sizeof *ring);
         if (!ring) {
             context->slot->backend->mem_unpin(context, buffers);
@@ -141,13 +148,21 @@ static drupe_status piece(const drupe_passage *passage, drupe_queue *queue, void
     return DRUPE_OK;
 }
 
+static size_t piece_size(size_t bytes)
+{
+    size_t size = (bytes / PIECES + PAGE - 1) / PAGE * PAGE;
+    if (size < PIECE_LEAST) return PIECE_LEAST;
+    return size < PIECE_MOST ? size : PIECE_MOST;
+}
+
 static drupe_status pieces(drupe_passage *passage, char *dst, const char *src, size_t bytes)
 {
     bool to_device = passage->to_device;
     drupe_queue *queue = passage->ticket->queue, *host = passage->host;
-    for (size_t done = 0, i = 0; done < bytes; done += PIECE, i++) {
-        size_t part = bytes - done < PIECE ? bytes - done : PIECE, slot = i % BUFFERS;
-        char *buffer = passage->ring->buffers + slot * PIECE;
+    size_t size = passage->piece;
+    for (size_t done = 0, i = 0; done < bytes; done += size, i++) {
+        size_t part = bytes - done < size ? bytes - done : size, slot = i % passage->nbuffers;
+        char *buffer = passage->ring->buffers + slot * size;
         drupe_event **last = &passage->last[slot];
         DRUPE_TRY(piece(passage, to_device ? host : queue, buffer, src + done, part, last));
         DRUPE_TRY(piece(passage, to_device ? queue : host, dst + done, buffer, part, last));
@@ -177,7 +192,7 @@ static drupe_status finish(drupe_passage *passage, drupe_event **event)
     }
     refs.bytes = ticket->bytes;
     if (status == DRUPE_OK)
-        status = submit(passage, ticket->queue, &mark, passage->last, BUFFERS, &refs, event);
+        status = submit(passage, ticket->queue, &mark, passage->last, passage->nbuffers, &refs, event);
     drupe_refs_drop(&refs);
     return status;
 }
@@ -228,6 +243,8 @@ drupe_passage *drupe_pinned_open(const drupe_queue *queue, const drupe_place *ds
     drupe_passage *passage = wanted(queue, dst, src, bytes) ? calloc(1, sizeof *passage) : NULL;
     if (!passage) return NULL;
     passage->to_device = dst->memory != NULL;
+    passage->piece = piece_size(bytes);
+    passage->nbuffers = RING / passage->piece < BUFFERS ? RING / passage->piece : BUFFERS;
     passage->memory = dst->memory ? dst->memory : src->memory;
     drupe_error kept = *drupe_error_last();
     drupe_status status = ring_open(queue->context, &passage->ring);

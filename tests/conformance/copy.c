@@ -267,6 +267,38 @@ static void large_copies(struct suite *suite)
     free(in);
 }
 
+/* Pieces of all sizes, whole and broken ones at the end; nothing beside the copy is touched. */
+static void sizes_of_large_copies(struct suite *suite)
+{
+    drupe_queue *q = suite->bench.queue;
+    const size_t mib = (size_t)1 << 20, lengths[] = {32 * mib, 32 * mib + 1, 61 * mib + 4097 * 5 + 13};
+    const size_t room = 62 * mib;
+    unsigned char *out = malloc(room), *in = malloc(room);
+    assert_non_null(out);
+    assert_non_null(in);
+    for (size_t i = 0; i < room; i++) out[i] = (unsigned char)(i * 2654435761u >> 13);
+    drupe_memory *m = new_memory(q, DRUPE_MEM_DEVICE, room);
+    drupe_submission s = {.queue = q};
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        const unsigned char zero = 0;
+        size_t size = lengths[i];
+        memset(in, 0, room);
+        OK(drupe_submit_fill(&s, drupe_memory_pointer(m), &zero, 1, room, NULL));
+        OK(drupe_submit_copy(&s, (char *)drupe_memory_pointer(m) + i, out + 3, size, NULL));
+        OK(drupe_submit_copy(&s, in + 5, (char *)drupe_memory_pointer(m) + i, size, NULL));
+        OK(drupe_queue_wait(q, DRUPE_FOREVER));
+        assert_true(memcmp(in + 5, out + 3, size) == 0);
+        assert_true(in[4] == 0 && in[5 + size] == 0);
+        unsigned char beyond = 1;
+        OK(drupe_submit_copy(&s, &beyond, (char *)drupe_memory_pointer(m) + i + size, 1, NULL));
+        OK(drupe_queue_wait(q, DRUPE_FOREVER));
+        assert_int_equal(beyond, 0);
+    }
+    drupe_memory_release(m);
+    free(out);
+    free(in);
+}
+
 static void fill_patterns(struct suite *suite)
 {
     drupe_queue *q = suite->bench.queue;
@@ -362,6 +394,7 @@ const conformance_case cases_copy[] = {
     {"staged_failure", staged_failure},
     {"copy_refused", refused},
     {"large_copies", large_copies},
+    {"sizes_of_large_copies", sizes_of_large_copies},
     {"fill_patterns", fill_patterns},
     {"fill_refused", fill_refused},
     {NULL, NULL},

@@ -5,9 +5,9 @@
  * one any more waits for those few instructions to happen. An unordered queue lets tasks pass as they come
  * until a barrier has to wait: that and what stands behind it is parked.
  *
- * Tasks of an in-order queue end in its order, so their number tells the submitter which of those that it
- * issued it may use again: nobody has to hand them back. Each is counted as finished before the next has its
- * turn. One that fails notes how many were issued by then: those are doomed, and see it when their turn
+ * Tasks of an in-order queue leave it in its order and are counted afterwards: when so many have been
+ * counted, at least so many have left, and the submitter may use their records again. Nobody has to hand them
+ * back. One that fails notes how many were issued by then: those are doomed, and see it when their turn
  * comes.
  *
  * An event has one word for its dependents and its end. Who ends it takes the list and leaves the mark that
@@ -405,27 +405,34 @@ static void settle_event(drupe_host_task *task, over_list *over)
     if (end & DRUPE_HOST_NOTIFY) drupe_core_notify(self);
 }
 
+/* The last touch of all: a queue that has run dry may be closed, and the crews with it. */
+static void count_finished(drupe_host_queue *queue, drupe_host_pool *pool)
+{
+    bool waited = atomic_load_explicit(&queue->finished, memory_order_relaxed) & 1;
+    /* The submitter writes to it all the time: it is only read when it matters. */
+    uint64_t issued = waited ? atomic_load(&queue->issued) : 0;
+    uint64_t before = atomic_fetch_add_explicit(&queue->finished, 2, memory_order_acq_rel);
+    if (before & 1 && before / 2 + 1 >= issued) drupe_host_pool_tell(pool);
+}
+
 static void finish_one(drupe_host_task *task, over_list *over)
 {
     drupe_host_queue *queue = task->queue;
     drupe_host_pool *pool = queue->pool;
-    drupe_host_task *behind = NULL;
     bool ordered = !queue->unordered;
     if (ordered && atomic_load_explicit(&task->faulted, memory_order_relaxed)) doom(queue, task);
     /* Whoever sees a later event complete relies on this one being so: it comes first. */
     if (task->event) settle_event(task, over);
     free_parts(task);
-    /* From here on the record of a task that was the last one may be used again. */
+    /* From here on the record may be used again: others that come after it may be counted before it. */
     if (ordered) {
-        behind = leave_ordered(queue, task);
+        drupe_host_task *behind = leave_ordered(queue, task);
+        if (behind) release(behind, over);
     } else {
         leave_unordered(queue, task, over);
         give_back(queue, task);
     }
-    /* The last touch: a queue that has run dry may be closed. */
-    uint64_t before = atomic_fetch_add_explicit(&queue->finished, 2, memory_order_acq_rel);
-    if (before & 1 && !behind) drupe_host_pool_tell(pool);
-    if (behind) release(behind, over);
+    count_finished(queue, pool);
 }
 
 void drupe_host_task_finish(drupe_host_task *task)
