@@ -97,6 +97,11 @@ bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_
  * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters. */
 drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user,
                                 const char *name) DRUPE_MUST_CHECK;
+/* Whether the thread of this id was started so. Between the other two none is: whoever lists all threads then
+ * can tell those that are not ours. */
+bool drupe_thread_ours(int id);
+void drupe_threads_hold(void);
+void drupe_threads_go_on(void);
 /* Have the cache line at `address` come, for writing, while something else is done. NULL is allowed. */
 static inline void drupe_prefetch_write(const void *address)
 {

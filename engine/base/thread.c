@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000u
 
@@ -46,6 +48,76 @@ bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_
     return pthread_cond_timedwait(cond, mutex, &until) != ETIMEDOUT;
 }
 
+/* --- Threads -------------------------------------------------------------------------------------------- */
+
+/* A living thread of ours, on its own stack. */
+typedef struct member {
+    int id;
+    struct member *next, **link;
+} member;
+
+typedef struct beginning {
+    void *(*run)(void *);
+    void *user;
+    bool entered;
+} beginning;
+
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER; /* from making a thread until it is listed */
+static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t entered = PTHREAD_COND_INITIALIZER;
+static member *members;
+
+static void *thread_main(void *user)
+{
+    beginning *begin = user;
+    void *(*run)(void *) = begin->run, *argument = begin->user;
+    member self = {.id = (int)syscall(SYS_gettid), .link = &members};
+    pthread_mutex_lock(&members_lock);
+    self.next = members;
+    if (self.next) self.next->link = &self.next;
+    members = &self;
+    begin->entered = true;
+    pthread_cond_broadcast(&entered);
+    pthread_mutex_unlock(&members_lock);
+    void *result = run(argument);
+    pthread_mutex_lock(&members_lock);
+    *self.link = self.next;
+    if (self.next) self.next->link = self.link;
+    pthread_mutex_unlock(&members_lock);
+    return result;
+}
+
+/* 0 once it is listed. */
+static int start(pthread_t *thread, beginning *begin)
+{
+    pthread_mutex_lock(&starting);
+    int error = pthread_create(thread, NULL, thread_main, begin);
+    pthread_mutex_lock(&members_lock);
+    while (!error && !begin->entered) pthread_cond_wait(&entered, &members_lock);
+    pthread_mutex_unlock(&members_lock);
+    pthread_mutex_unlock(&starting);
+    return error;
+}
+
+void drupe_threads_hold(void)
+{
+    pthread_mutex_lock(&starting);
+}
+
+void drupe_threads_go_on(void)
+{
+    pthread_mutex_unlock(&starting);
+}
+
+bool drupe_thread_ours(int id)
+{
+    pthread_mutex_lock(&members_lock);
+    const member *one = members;
+    while (one && one->id != id) one = one->next;
+    pthread_mutex_unlock(&members_lock);
+    return one != NULL;
+}
+
 drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user, const char *name)
 {
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
@@ -54,7 +126,8 @@ drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *u
     for (size_t i = 0; i < DRUPE_COUNT_OF(synchronous); i++) sigdelset(&blocked, synchronous[i]);
     /* The new thread inherits the mask, so that no signal finds it unprepared. */
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    int error = pthread_create(thread, NULL, run, user);
+    beginning begin = {.run = run, .user = user};
+    int error = start(thread, &begin);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
         return drupe_error_set(DRUPE_E_NO_MEMORY, "Cannot start the thread '%s': %s.", name, strerror(error));

@@ -215,12 +215,15 @@ drupe_threads *drupe_core_adoption_begin(void)
 
 void drupe_core_adoption_end(drupe_threads *before, const void *owner)
 {
+    drupe_threads_hold();
     drupe_threads *after = before ? list_threads() : NULL;
     for (size_t i = 0; after && i < after->count; i++) {
-        bool known = find_living(after->ids[i]) != NULL;
+        /* Another thread of the program may have had one of ours started meanwhile. */
+        bool known = find_living(after->ids[i]) != NULL || drupe_thread_ours(after->ids[i]);
         for (size_t j = 0; !known && j < before->count; j++) known = before->ids[j] == after->ids[i];
         if (!known) enter(after->ids[i], owner, 0, NULL);
     }
+    drupe_threads_go_on();
     if (before) confine_division(&before->division);
     free(before);
     free(after);

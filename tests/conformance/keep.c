@@ -180,7 +180,7 @@ static void large_memory_is_returned(struct suite *suite)
         fill_u64(b->queue, m, 1, 16);
         drupe_memory_release(m);
     }
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 600; i++) {
         struct timespec pause = {.tv_nsec = 300000000};
         fill_u64(b->queue, small, 1, 8);
         drupe_pool_stats_of(b->device, &stats);

@@ -7,7 +7,7 @@
  *
  * Tasks of an in-order queue leave it in its order and are counted afterwards: when so many have been
  * counted, at least so many have left, and the submitter may use their records again. Nobody has to hand them
- * back. One that fails notes how many were issued by then: those are doomed, and see it when their turn
+ * back. One that faults notes how many were issued by then: those are doomed, and see it when their turn
  * comes.
  *
  * An event has one word for its dependents and its end. Who ends it takes the list and leaves the mark that

@@ -352,6 +352,40 @@ static void other_threads_are_not_saved(void **state)
     assert_false(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
+/* --- Threads that appear while a driver is called ------------------------------------------------------- */
+
+struct claimant {
+    _Atomic(int) go;
+    int claimed;
+};
+
+static void *claim_main(void *user)
+{
+    struct claimant *self = user;
+    siginfo_t info = {.si_signo = SIGSEGV, .si_code = SEGV_MAPERR};
+    while (!atomic_load(&self->go)) usleep(100);
+    self->claimed = drupe_fault_claim(SIGSEGV, &info, NULL);
+    return NULL;
+}
+
+static void threads_of_ours_are_no_drivers(void **state)
+{
+    struct bench *bench = begin(state);
+    static const char driver = 'd';
+    struct claimant ours = {0}, other = {0};
+    pthread_t threads[2];
+    host_works(bench, bench->queue); /* there is a thread to look after */
+    drupe_threads *before = drupe_core_adoption_begin();
+    OK(drupe_thread_start(&threads[0], claim_main, &ours, "ours"));
+    assert_int_equal(pthread_create(&threads[1], NULL, claim_main, &other), 0);
+    drupe_core_adoption_end(before, &driver);
+    atomic_store(&ours.go, 1);
+    atomic_store(&other.go, 1);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(ours.claimed, 0);
+    assert_int_equal(other.claimed, 1);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -363,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reads_behind_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(the_gap_before_the_fence, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_reads_too_far, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_of_ours_are_no_drivers, setup, teardown),
         cmocka_unit_test(other_threads_are_not_saved),
     };
     setenv("DRUPE_HOST_THREADS", "2", 1);
