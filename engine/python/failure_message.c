@@ -10,11 +10,11 @@
 #define WIDTH 75 /* of IPython's tracebacks */
 #define LATE  "Failed after its submission"
 
-typedef struct colours {
+typedef struct marks {
     const char *red, *end;
-} colours;
+} marks;
 
-static void add_header(drupe_py_paper *to, const char *name, const colours *colours)
+static void add_header(drupe_py_paper *to, const char *name, const marks *colours)
 {
     static const char dashes[] =
         "---------------------------------------------------------------------------";
@@ -38,8 +38,8 @@ static void add_facts(drupe_py_paper *to, const drupe_failure *own)
 size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, char *json, size_t size)
 {
     const char *name = drupe_py_error_name(own->error.status);
-    colours colours =
-        drupe_py_excerpts_colour() ? (struct colours){"\x1b[31m", "\x1b[39m"} : (struct colours){"", ""};
+    marks colours =
+        drupe_py_excerpts_colour() ? (struct marks){"\x1b[31m", "\x1b[39m"} : (struct marks){"", ""};
     char text[DRUPE_PY_FAILURE_TEXT], part[DRUPE_PY_EXCERPT_MOST];
     drupe_py_paper to = {json, size, 0}, piece = {part, sizeof part, 0};
     (void)drupe_py_failure_text(own, NULL, reader, NULL, text, sizeof text);
