@@ -34,7 +34,7 @@ static void table_cell(drupe_text *html, size_t column, const char *text)
 static void table_head(drupe_text *html)
 {
     drupe_text_printf(html, "<div style=\"display:flex;height:%upx;opacity:0.75\">", ROW_HEIGHT);
-    drupe_html_text(html, "flex-grow:1;min-width:180px", "label");
+    drupe_html_text(html, "flex-grow:1;min-width:190px", "label");
     for (size_t i = 0; i < DRUPE_TABLE_COLUMNS; i++) table_cell(html, i, drupe_table_columns[i].name);
     drupe_html_close(html);
 }
@@ -51,7 +51,7 @@ static void table_share(const drupe_frame_row *row, uint64_t total, drupe_text *
 
 static void table_label(const drupe_frame_row *row, drupe_text *html)
 {
-    drupe_text_printf(html, "<div style=\"width:180px;overflow:hidden;"
+    drupe_text_printf(html, "<div style=\"width:184px;margin-right:6px;overflow:hidden;"
                             "white-space:nowrap;text-overflow:ellipsis\" title=\"");
     drupe_label_html(html, row->label, 56);
     drupe_text_printf(html, "\">");
@@ -85,7 +85,8 @@ static void html_table(const drupe_frame *frame, drupe_frame_kind kind, drupe_te
     if (count > 0) table_head(html);
     for (size_t i = 0; i < count; i++) table_row(&sums->rows[i], total, html);
     if (sums->nrows > count)
-        drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more labels</div>", sums->nrows - count);
+        drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more label%s</div>", sums->nrows - count,
+                          sums->nrows - count == 1 ? "" : "s");
     drupe_html_close(html);
 }
 

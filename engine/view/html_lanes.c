@@ -121,7 +121,8 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     drupe_text_append(&name, " ", 1);
     drupe_label_lane(&name, &view->lanes[lane]);
     drupe_html_open(html, "display:flex;align-items:center;height:20px");
-    drupe_html_text(html, "width:180px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis",
+    drupe_html_text(html,
+                    "width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis",
                     drupe_text_get(&name));
     drupe_html_track(html, view->lanes[lane].kind == DRUPE_VIEW_KERNELS ? 16 : 10);
     for (size_t first = 0; first < bins->columns;) {
@@ -159,7 +160,9 @@ static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *h
         shown++;
     }
     drupe_bins_clear(&bins);
-    if (left > 0) drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more lanes</div>", left);
+    if (left > 0)
+        drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more lane%s</div>", left,
+                          left == 1 ? "" : "s");
     if (html->failed || html->length - start <= SIZE_MOST || columns <= COLUMNS_LEAST) return true;
     html->length = start;
     html->data[start] = '\0';
@@ -170,7 +173,7 @@ static void axis_append(const drupe_frame *frame, drupe_text *html)
 {
     uint64_t length = frame->sums.to_ns - frame->sums.from_ns;
     drupe_html_open(html, "display:flex;height:16px;opacity:0.75;font-size:11px");
-    drupe_html_open(html, "width:180px");
+    drupe_html_open(html, "width:190px");
     drupe_html_close(html);
     drupe_html_open(html, "flex-grow:1;display:flex;justify-content:space-between");
     drupe_html_text(html, "width:80px", "0");
@@ -186,7 +189,7 @@ static void axis_append(const drupe_frame *frame, drupe_text *html)
 static void keys_append(const drupe_view *view, drupe_text *html)
 {
     uint32_t last = 0, count = 0;
-    drupe_html_open(html, "display:flex;flex-wrap:wrap;min-height:17px;font-size:11px;margin-left:180px");
+    drupe_html_open(html, "display:flex;flex-wrap:wrap;min-height:17px;font-size:11px;margin-left:190px");
     for (;;) {
         uint32_t next = UINT32_MAX;
         for (size_t i = 0; i < view->nspans; i++)

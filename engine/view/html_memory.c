@@ -10,7 +10,7 @@ static const uint32_t shades[3] = {0x5f7c99, 0x8fa3b8, 0xa0a0a0};
 
 static void device_name(const drupe_view_device *device, drupe_text *html)
 {
-    drupe_text_printf(html, "<div style=\"width:180px;overflow:hidden;white-space:nowrap;"
+    drupe_text_printf(html, "<div style=\"width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;"
                             "text-overflow:ellipsis\" title=\"");
     drupe_label_html(html, device->use.name, 100);
     drupe_text_append(html, "\">", 2);
@@ -52,7 +52,7 @@ static void use_text(const drupe_view_device *device, drupe_text *html)
 static void kinds_append(const drupe_view_device *device, drupe_text *html)
 {
     drupe_text pool = {0};
-    drupe_html_open(html, "display:flex;flex-wrap:wrap;height:17px;font-size:11px;margin-left:180px");
+    drupe_html_open(html, "display:flex;flex-wrap:wrap;height:17px;font-size:11px;margin-left:190px");
     for (int kind = 0; kind < 3; kind++) {
         drupe_text part = {0};
         drupe_text_printf(&part, "%s ", drupe_memory_kinds[kind]);
@@ -97,7 +97,7 @@ static void timeline_append(const drupe_frame *frame, const drupe_view_device *d
     if (!drupe_memory_range(device, frame->style->live, &from, &to)) return;
     uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
     drupe_html_open(html, "display:flex;height:52px;align-items:center");
-    drupe_html_text(html, "width:180px;opacity:0.75", "over time");
+    drupe_html_text(html, "width:190px;opacity:0.75", "over time");
     drupe_html_track(html, 48);
     timeline_bars(bins, columns, most > 0 ? most : 1, html);
     drupe_html_close(html);

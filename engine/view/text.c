@@ -43,7 +43,9 @@ static void text_table(const drupe_frame *frame, drupe_frame_kind kind, drupe_te
         for (size_t j = 0; j < DRUPE_TABLE_COLUMNS; j++) cells[j] = units[j].text;
         row_append(frame, sums->rows[i].label, width, cells, text);
     }
-    if (sums->nrows > count) drupe_text_printf(text, "and %zu more labels\n", sums->nrows - count);
+    if (sums->nrows > count)
+        drupe_text_printf(text, "and %zu more label%s\n", sums->nrows - count,
+                          sums->nrows - count == 1 ? "" : "s");
 }
 
 /* Long lines are broken between their parts. */

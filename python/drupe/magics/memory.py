@@ -130,7 +130,7 @@ class Both(Result):
         return self.view.text(columns) + ("\n" + self.table.text(columns) if self.table.rows else "")
 
     def html(self):
-        return self.view.html() + (self.table.html() if self.table.rows else "")
+        return self.view.html() + (render.element("div", self.table.html(), "margin-top:8px") if self.table.rows else "")
 
     def data(self):
         return {"devices": self.view.data()["devices"], "holders": self.table.data()}
@@ -215,7 +215,7 @@ def _cells(shell, device, top):
     for one in _reports(device):
         held[one.cell or 0] = held.get(one.cell or 0, 0) + one.nbytes
     cells = {one["number"]: one["memory"] for one in views.take(spans=1).data()["cells"]}
-    numbers = sorted(number for number in {*held, *cells} if held.get(number) or any(cells.get(number, ())))
+    numbers = sorted(number for number in {*held, *cells} if held.get(number) or len(set(cells.get(number, "-"))) > 1)
     rows, data = [], []
     for number in numbers:
         before, after, peak = cells.get(number, (None, None, None))
