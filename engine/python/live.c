@@ -11,6 +11,7 @@
 #include "error.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SPANS_LIVE   400u /* of the JSON always, of the drawing while it changes */
 #define SPANS_RECORD 4000u
@@ -18,6 +19,7 @@
 #define LISTED_MOST  64
 #define HZ_MOST      2.0
 #define HZ_LEAST     0.01
+#define WINDOW_NS    UINT64_C(75000000000)
 
 typedef struct live_view {
     char id[DRUPE_PY_DISPLAY_ID];
@@ -98,6 +100,15 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     return made;
 }
 
+/* A dashboard that moves shows the last minute; a little more is taken than it shows. */
+static uint64_t window_start(const live_view *display)
+{
+    struct timespec time = {0, 0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    uint64_t now = (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+    return display->kind == DRUPE_FRAME_DASHBOARD && now > WINDOW_NS ? now - WINDOW_NS : 0;
+}
+
 /* A view, and whether more is to come: then few spans do. */
 static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live)
 {
@@ -105,6 +116,7 @@ static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live
     drupe_view *view = NULL;
     bool timed = reason == DRUPE_LIVE_TIME;
     wish.spans = timed && display->live ? SPANS_LIVE : SPANS_RECORD;
+    wish.since_ns = timed && display->live ? window_start(display) : 0;
     if (drupe_view_take(&wish, &view) != DRUPE_OK) return NULL;
     bool waits = view_waits(view), runs = cell_runs(display->cell) || view_runs(view);
     display->going = waits || view_fades(view);
@@ -113,6 +125,7 @@ static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live
     if (*live || wish.spans == SPANS_RECORD) return view;
     drupe_view_release(view);
     wish.spans = SPANS_RECORD;
+    wish.since_ns = 0;
     return drupe_view_take(&wish, &view) == DRUPE_OK ? view : NULL;
 }
 

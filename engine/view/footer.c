@@ -22,18 +22,24 @@ static uint64_t memory_total(const drupe_view *view)
     return total;
 }
 
+/* While its code runs, a cell has what is in use now. */
+static uint64_t memory_after(const drupe_view *view, const drupe_view_cell *cell)
+{
+    uint64_t used = 0;
+    for (size_t i = 0; i < view->ndevices; i++) used += view->devices[i].use.used;
+    return cell->running ? used : cell->memory_after;
+}
+
 static void footer_memory(const drupe_frame *frame, const drupe_view_cell *cell, drupe_text *text)
 {
-    uint64_t total = memory_total(frame->view);
-    if (cell->memory_peak == 0 && cell->memory_after == cell->memory_before) return;
+    uint64_t total = memory_total(frame->view), after = memory_after(frame->view, cell);
+    if (cell->memory_peak == 0 && after == cell->memory_before) return;
     drupe_text_printf(text, " \u00b7 peak %s", drupe_unit_bytes(cell->memory_peak).text);
     if (total > 0) drupe_text_printf(text, " of %s", drupe_unit_bytes(total).text);
-    if (cell->memory_after > cell->memory_before)
-        drupe_text_printf(text, " (+%s kept)",
-                          drupe_unit_bytes(cell->memory_after - cell->memory_before).text);
-    else if (cell->memory_after < cell->memory_before)
-        drupe_text_printf(text, " (%s given back)",
-                          drupe_unit_bytes(cell->memory_before - cell->memory_after).text);
+    if (after > cell->memory_before)
+        drupe_text_printf(text, " (+%s kept)", drupe_unit_bytes(after - cell->memory_before).text);
+    else if (after < cell->memory_before)
+        drupe_text_printf(text, " (%s given back)", drupe_unit_bytes(cell->memory_before - after).text);
 }
 
 static void footer_busy(const drupe_frame *frame, const drupe_view_cell *cell, uint64_t wall,

@@ -37,7 +37,7 @@ static drupe_status frame_make(const drupe_view *view, drupe_frame_kind kind, co
         chosen.ndevices = 1;
         frame.view = &chosen;
     }
-    drupe_status status = drupe_frame_sums_make(view, frame.style->live, &frame.sums);
+    drupe_status status = drupe_frame_sums_make(view, kind, frame.style->live, &frame.sums);
     if (status != DRUPE_OK) return status;
     render(&frame, kind, &text);
     drupe_frame_sums_clear(&frame.sums);

@@ -23,8 +23,7 @@ drupe_unit drupe_unit_time(uint64_t ns);
 drupe_unit drupe_unit_rate(uint64_t bytes, uint64_t ns);
 drupe_unit drupe_unit_count(uint64_t count);
 drupe_unit drupe_unit_share(double part, double whole);
-/* The next length of time that is 1, 2 or 5 times a power of ten: an axis of such a length keeps its bars in
- * place while time goes on. */
+/* The next round length of time: an axis of such a length keeps its bars in place while time goes on. */
 uint64_t drupe_unit_round(uint64_t ns);
 
 /* --- label.c: text of others -----------------------------------------------------------------------------
@@ -61,11 +60,17 @@ typedef struct drupe_frame_busy {
     uint64_t busy_ns;   /* with at least one span */
 } drupe_frame_busy;
 
+/* The spans of one lane. */
+typedef struct drupe_frame_lane {
+    uint64_t spans, count, busy_ns;
+} drupe_frame_lane;
+
 #define DRUPE_FRAME_DEVICES 16u
 #define DRUPE_FRAME_RATED   (UINT64_C(64) << 10) /* smaller copies have no rate worth telling */
 
 typedef struct drupe_frame_sums {
     uint64_t from_ns, to_ns; /* the axis; to_ns > from_ns */
+    bool window;             /* it is the last DRUPE_FRAME_WINDOW_NS alone */
     uint64_t wall_ns;        /* what shares are of: the cell's code where one cell is shown, else the axis */
     uint64_t count[DRUPE_VIEW_CLASS_COUNT], bytes[DRUPE_VIEW_CLASS_COUNT], ns[DRUPE_VIEW_CLASS_COUNT];
     uint64_t waiting, failed, skipped, cancelled, missed;
@@ -73,12 +78,16 @@ typedef struct drupe_frame_sums {
     uint64_t inexact;             /* spans whose times the device did not tell */
     drupe_frame_busy busy[DRUPE_FRAME_DEVICES];
     size_t nbusy;
-    drupe_frame_row *rows; /* the longest first */
+    drupe_frame_lane *lanes; /* as many as the view has */
+    drupe_frame_row *rows;   /* the longest first; of frames with a table */
     size_t nrows;
 } drupe_frame_sums;
 
-/* Zeroed = empty. Give the rows back with drupe_frame_sums_clear(). */
-drupe_status drupe_frame_sums_make(const drupe_view *view, bool live,
+/* How long a live dashboard looks back. */
+#define DRUPE_FRAME_WINDOW_NS UINT64_C(60000000000)
+
+/* What a frame of this kind needs. Zeroed = empty; give it to drupe_frame_sums_clear(). */
+drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind, bool live,
                                    drupe_frame_sums *sums) DRUPE_MUST_CHECK;
 void drupe_frame_sums_clear(drupe_frame_sums *sums);
 /* The device time of a device, 0 for one that did nothing. */
@@ -136,9 +145,13 @@ void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, dr
 void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text);   /* text_lanes.c */
 void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text);  /* text_memory.c */
 void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text); /* text_memory.c */
+void drupe_frame_text_history(const drupe_frame *frame, drupe_text *text); /* text_memory.c */
 void drupe_frame_html_lanes(const drupe_frame *frame, drupe_text *html);   /* html_lanes.c */
 void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html);  /* html_memory.c */
 void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html); /* html_memory.c */
+void drupe_frame_html_history(const drupe_frame *frame, drupe_text *html); /* html_memory.c */
+/* The work that failed last, one line each, or nothing: headline.c. */
+void drupe_frame_failures(const drupe_frame *frame, drupe_text *text);
 /* Lines of plain text that both forms have: headline.c, footer.c. */
 void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);
 void drupe_frame_footer(const drupe_frame *frame, drupe_text *text);

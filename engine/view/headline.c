@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define DEVICES_NAMED 3u
+#define FAILURES_MOST 5u
 
 static void line_busy(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text)
 {
@@ -41,6 +42,25 @@ void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, 
     line_count(text, count[DRUPE_VIEW_HOST], "host function", "host functions");
     line_count(text, sums->waiting, "not over", "not over");
     line_count(text, sums->failed, "failed", "failed");
+}
+
+void drupe_frame_failures(const drupe_frame *frame, drupe_text *text)
+{
+    const drupe_view *view = frame->view;
+    size_t shown = 0;
+    for (size_t i = view->nspans; i > 0 && shown < FAILURES_MOST; i--) {
+        const drupe_view_span *span = &view->spans[i - 1];
+        if (span->status != DRUPE_TRACE_FAILED) continue;
+        drupe_text_printf(text, "failed: ");
+        drupe_label_text(text, span->label, 40, false);
+        drupe_text_printf(text, " on ");
+        drupe_label_text(text, view->lanes[span->lane].device, 32, false);
+        drupe_text_printf(text, " queue %u", view->lanes[span->lane].queue);
+        if (span->cell != 0) drupe_text_printf(text, ", cell [%u]", span->cell);
+        drupe_text_printf(text, "\n");
+        shown++;
+    }
+    if (shown > 0) drupe_text_printf(text, "%%deverrors tells why\n");
 }
 
 void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text)

@@ -90,17 +90,27 @@ static void html_table(const drupe_frame *frame, drupe_frame_kind kind, drupe_te
     drupe_html_close(html);
 }
 
-static void html_notes(const drupe_frame *frame, drupe_text *html)
+static void html_lines(const char *style, drupe_text *lines, drupe_text *html)
 {
-    drupe_text notes = {0};
-    drupe_frame_notes(&frame->sums, &notes);
-    for (char *line = notes.data; line != NULL && *line != '\0';) {
+    for (char *line = lines->data; line != NULL && *line != '\0';) {
         char *end = strchr(line, '\n');
         if (end != NULL) *end = '\0';
-        drupe_html_text(html, "opacity:0.75;font-size:11px", line);
+        drupe_html_text(html, style, line);
         line = end != NULL ? end + 1 : NULL;
     }
-    drupe_frame_part_end(html, &notes);
+    drupe_frame_part_end(html, lines);
+}
+
+static void html_ends(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)
+{
+    drupe_text lines = {0};
+    if (kind == DRUPE_FRAME_DASHBOARD) {
+        drupe_frame_html_history(frame, html);
+        drupe_frame_failures(frame, &lines);
+        html_lines("color:#db2c2b", &lines, html);
+    }
+    drupe_frame_notes(&frame->sums, &lines);
+    html_lines("opacity:0.75;font-size:11px", &lines, html);
 }
 
 void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)
@@ -112,7 +122,7 @@ void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, dr
     if (kind == DRUPE_FRAME_EVENTS || kind == DRUPE_FRAME_DASHBOARD) drupe_frame_html_lanes(frame, html);
     if (kind != DRUPE_FRAME_MEMORY && kind != DRUPE_FRAME_FOOTER) {
         html_table(frame, kind, html);
-        html_notes(frame, html);
+        html_ends(frame, kind, html);
     }
     drupe_html_close(html);
 }

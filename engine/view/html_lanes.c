@@ -8,18 +8,11 @@
 #include <string.h>
 
 #define COLUMNS_MOST  320u
-#define COLUMNS_LEAST 20u
-#define SIZE_MOST     36000u /* bytes of bars */
+#define COLUMNS_LEAST 10u
+#define RUNS_MOST     200u
+#define SIZE_MOST     32000u /* bytes of bars */
 #define LANES_MOST    16u
 #define KEYS_MOST     12u
-
-static bool lane_used(const drupe_view *view, const drupe_bins *bins, size_t lane)
-{
-    if (view->lanes[lane].waiting > 0) return true;
-    for (size_t i = 0; i < bins->columns; i++)
-        if (bins->bins[lane * bins->columns + i].span != DRUPE_BIN_EMPTY) return true;
-    return false;
-}
 
 /* Steps of an eighth, as in text: runs join more often. */
 static double bin_height(const drupe_bin *bin)
@@ -80,6 +73,16 @@ static size_t run_end(const drupe_view *view, const drupe_bin *bins, size_t colu
     return end;
 }
 
+/* The next columns with work from `*first` on, or false. */
+static bool run_next(const drupe_view *view, const drupe_bin *bins, size_t columns, size_t *first,
+                     size_t *end)
+{
+    while (*first < columns && bins[*first].span == DRUPE_BIN_EMPTY) ++*first;
+    if (*first == columns) return false;
+    *end = run_end(view, bins, columns, *first);
+    return true;
+}
+
 static void run_append(const drupe_frame *frame, const drupe_bins *bins, const drupe_bin *lane, size_t first,
                        size_t end, drupe_text *html)
 {
@@ -111,12 +114,7 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     const drupe_view *view = frame->view;
     const drupe_bin *row = bins->bins + lane * bins->columns;
     drupe_text name = {0};
-    uint64_t count = 0, ns = 0;
-    for (size_t i = 0; i < view->nspans; i++)
-        if (view->spans[i].lane == lane) {
-            count += view->spans[i].count;
-            ns += view->spans[i].busy_ns;
-        }
+    const drupe_frame_lane *sum = &frame->sums.lanes[lane];
     drupe_label_device(&name, view, view->lanes[lane].device);
     drupe_text_append(&name, " ", 1);
     drupe_label_lane(&name, &view->lanes[lane]);
@@ -125,21 +123,28 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
                     "width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis",
                     drupe_text_get(&name));
     drupe_html_track(html, view->lanes[lane].kind == DRUPE_VIEW_KERNELS ? 16 : 10);
-    for (size_t first = 0; first < bins->columns;) {
-        if (row[first].span == DRUPE_BIN_EMPTY) {
-            first++;
-            continue;
-        }
-        size_t end = run_end(view, row, bins->columns, first);
+    size_t first = 0, end = 0;
+    for (; run_next(view, row, bins->columns, &first, &end); first = end)
         run_append(frame, bins, row, first, end, html);
-        first = end;
-    }
     drupe_html_close(html);
-    drupe_html_number(html, "width:56px;text-align:right;white-space:nowrap", drupe_unit_count(count).text,
-                      6);
-    drupe_html_number(html, "width:76px;text-align:right;white-space:nowrap", drupe_unit_time(ns).text, 8);
+    drupe_html_number(html, "width:56px;text-align:right;white-space:nowrap",
+                      drupe_unit_count(sum->count).text, 6);
+    drupe_html_number(html, "width:76px;text-align:right;white-space:nowrap",
+                      drupe_unit_time(sum->busy_ns).text, 8);
     drupe_html_close(html);
     drupe_frame_part_end(html, &name);
+}
+
+/* How many bars it takes. */
+static size_t runs_count(const drupe_frame *frame, const drupe_bins *bins)
+{
+    size_t count = 0;
+    for (size_t lane = 0; lane < frame->view->nlanes; lane++) {
+        const drupe_bin *row = bins->bins + lane * bins->columns;
+        size_t first = 0, end = 0;
+        for (; run_next(frame->view, row, bins->columns, &first, &end); first = end) count++;
+    }
+    return count;
 }
 
 /* false: too long, and fewer columns would make it shorter. */
@@ -151,8 +156,9 @@ static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *h
         html->failed = true;
         return true;
     }
-    for (size_t lane = 0; lane < frame->view->nlanes; lane++) {
-        if (!lane_used(frame->view, &bins, lane)) continue;
+    bool few = columns <= COLUMNS_LEAST || runs_count(frame, &bins) <= RUNS_MOST;
+    for (size_t lane = 0; few && lane < frame->view->nlanes; lane++) {
+        if (frame->sums.lanes[lane].spans == 0 && frame->view->lanes[lane].waiting == 0) continue;
         if (shown < LANES_MOST)
             lane_append(frame, &bins, lane, html);
         else
@@ -163,7 +169,8 @@ static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *h
     if (left > 0)
         drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more lane%s</div>", left,
                           left == 1 ? "" : "s");
-    if (html->failed || html->length - start <= SIZE_MOST || columns <= COLUMNS_LEAST) return true;
+    if (html->failed || columns <= COLUMNS_LEAST || (few && html->length - start <= SIZE_MOST)) return true;
+    if (html->length == start) return false;
     html->length = start;
     html->data[start] = '\0';
     return false;
@@ -176,9 +183,10 @@ static void axis_append(const drupe_frame *frame, drupe_text *html)
     drupe_html_open(html, "width:190px");
     drupe_html_close(html);
     drupe_html_open(html, "flex-grow:1;display:flex;justify-content:space-between");
-    drupe_html_text(html, "width:80px", "0");
-    drupe_html_text(html, "width:80px;text-align:center", drupe_unit_time(length / 2).text);
-    drupe_html_text(html, "width:80px;text-align:right", drupe_unit_time(length).text);
+    bool window = frame->sums.window;
+    drupe_html_text(html, "width:80px;white-space:nowrap", window ? "the last minute" : "0");
+    drupe_html_text(html, "width:80px;text-align:center", window ? "" : drupe_unit_time(length / 2).text);
+    drupe_html_text(html, "width:80px;text-align:right", window ? "" : drupe_unit_time(length).text);
     drupe_html_close(html);
     drupe_html_open(html, "width:132px");
     drupe_html_close(html);

@@ -2,8 +2,11 @@
 #include "html.h"
 #include "memory.h"
 
-#define COLUMNS_MOST 120u
-#define COLUMNS_ALL  200u /* of all devices, for the size of the page */
+#define HISTORIES_MOST 3u
+#define COLUMNS_MOST   120u
+#define COLUMNS_LEAST  10u
+#define COLUMNS_ALL    200u /* of all devices, for the size of the page */
+#define COLUMNS_BESIDE 90u  /* of all devices, where a timeline of their work stands beside it */
 
 /* Kinds are shades of one grey: hues are the cells'. */
 static const uint32_t shades[3] = {0x5f7c99, 0x8fa3b8, 0xa0a0a0};
@@ -87,17 +90,20 @@ static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t
     }
 }
 
-static void timeline_append(const drupe_frame *frame, const drupe_view_device *device, drupe_text *html)
+/* `share`: how many columns it may have. */
+static void timeline_append(const drupe_frame *frame, const drupe_view_device *device, const char *name,
+                            size_t share, drupe_text *html)
 {
     drupe_memory_bin bins[COLUMNS_MOST];
     uint64_t from = 0, to = 0;
-    size_t devices = frame->view->ndevices, columns = COLUMNS_ALL / devices;
-    if (columns > COLUMNS_MOST) columns = COLUMNS_MOST;
-    if (columns < 10) columns = 10;
+    size_t columns = share > COLUMNS_MOST ? COLUMNS_MOST : share < COLUMNS_LEAST ? COLUMNS_LEAST : share;
     if (!drupe_memory_range(device, frame->style->live, &from, &to)) return;
     uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
     drupe_html_open(html, "display:flex;height:52px;align-items:center");
-    drupe_html_text(html, "width:190px;opacity:0.75", "over time");
+    drupe_html_text(
+        html,
+        "width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;opacity:0.75",
+        name);
     drupe_html_track(html, 48);
     timeline_bars(bins, columns, most > 0 ? most : 1, html);
     drupe_html_close(html);
@@ -118,7 +124,19 @@ void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html)
         use_text(device, html);
         drupe_html_close(html);
         kinds_append(device, html);
-        timeline_append(frame, device, html);
+        timeline_append(frame, device, "over time", COLUMNS_ALL / frame->view->ndevices, html);
+    }
+}
+
+void drupe_frame_html_history(const drupe_frame *frame, drupe_text *html)
+{
+    size_t count = frame->view->ndevices < HISTORIES_MOST ? frame->view->ndevices : HISTORIES_MOST;
+    for (size_t i = 0; i < count; i++) {
+        const drupe_view_device *device = &frame->view->devices[i];
+        drupe_text name = {0};
+        drupe_text_printf(&name, "%s memory", device->use.filter);
+        timeline_append(frame, device, drupe_text_get(&name), COLUMNS_BESIDE / count, html);
+        drupe_frame_part_end(html, &name);
     }
 }
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WINDOW_STEP_NS UINT64_C(10000000000) /* a window that moved at every look would blur */
+
 /* --- The axis --------------------------------------------------------------------------------------------
  */
 
@@ -23,7 +25,7 @@ static void axis_of_spans(const drupe_view *view, uint64_t *from, uint64_t *to)
     }
 }
 
-static void sums_axis(const drupe_view *view, bool live, drupe_frame_sums *sums)
+static void sums_axis(const drupe_view *view, bool live, bool window, drupe_frame_sums *sums)
 {
     uint64_t from = 0, to = 0;
     const drupe_view_cell *cell = view->ncells == 1 ? view->cells : NULL;
@@ -39,7 +41,13 @@ static void sums_axis(const drupe_view *view, bool live, drupe_frame_sums *sums)
         to = view->to_ns > from ? view->to_ns : from + 1;
     }
     if (sums->wall_ns == 0) sums->wall_ns = to - from;
-    if (live) to = from + drupe_unit_round(to - from);
+    sums->window = live && window && to - from > DRUPE_FRAME_WINDOW_NS;
+    if (sums->window) {
+        to = (to + WINDOW_STEP_NS - 1) / WINDOW_STEP_NS * WINDOW_STEP_NS;
+        from = to - DRUPE_FRAME_WINDOW_NS;
+    } else if (live) {
+        to = from + drupe_unit_round(to - from);
+    }
     sums->from_ns = from;
     sums->to_ns = to;
 }
@@ -90,14 +98,20 @@ static uint64_t edges_busy(const edge *edges, size_t count)
     return (uint64_t)(busy + 0.5);
 }
 
-static drupe_status sums_busy(const drupe_view *view, drupe_frame_sums *sums)
+/* Whether the spans themselves are shown. */
+static bool drawn(drupe_frame_kind kind)
+{
+    return kind != DRUPE_FRAME_MEMORY && kind != DRUPE_FRAME_FOOTER;
+}
+
+static drupe_status sums_busy(const drupe_view *view, drupe_frame_kind kind, drupe_frame_sums *sums)
 {
     edge *edges = malloc((2 * view->nspans + 1) * sizeof *edges);
     if (edges == NULL) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
     for (size_t i = 0; i < view->nlanes && sums->nbusy < DRUPE_FRAME_DEVICES; i++) {
         const char *device = view->lanes[i].device;
         if (sums->nbusy > 0 && strcmp(sums->busy[sums->nbusy - 1].device, device) == 0) continue;
-        size_t count = edges_of(view, device, edges);
+        size_t count = drawn(kind) ? edges_of(view, device, edges) : 0;
         sums->busy[sums->nbusy++] = (drupe_frame_busy){device, edges_busy(edges, count)};
     }
     free(edges);
@@ -222,20 +236,37 @@ static void counts_of_spans(const drupe_view *view, drupe_frame_sums *sums)
     }
 }
 
-drupe_status drupe_frame_sums_make(const drupe_view *view, bool live, drupe_frame_sums *sums)
+static drupe_status sums_lanes(const drupe_view *view, drupe_frame_sums *sums)
+{
+    sums->lanes = calloc(view->nlanes + 1, sizeof *sums->lanes);
+    if (sums->lanes == NULL)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
+    for (size_t i = 0; i < view->nspans; i++) {
+        drupe_frame_lane *lane = &sums->lanes[view->spans[i].lane];
+        lane->spans++;
+        lane->count += view->spans[i].count;
+        lane->busy_ns += view->spans[i].busy_ns;
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind, bool live,
+                                   drupe_frame_sums *sums)
 {
     *sums = (drupe_frame_sums){0};
-    sums_axis(view, live, sums);
+    sums_axis(view, live, kind == DRUPE_FRAME_DASHBOARD, sums);
     counts_of_cells(view, sums);
     counts_of_spans(view, sums);
-    drupe_status status = sums_busy(view, sums);
-    if (status == DRUPE_OK) status = sums_rows(view, sums);
+    drupe_status status = sums_lanes(view, sums);
+    if (status == DRUPE_OK) status = sums_busy(view, kind, sums);
+    if (status == DRUPE_OK && drawn(kind)) status = sums_rows(view, sums);
     if (status != DRUPE_OK) drupe_frame_sums_clear(sums);
     return status;
 }
 
 void drupe_frame_sums_clear(drupe_frame_sums *sums)
 {
+    free(sums->lanes);
     free(sums->rows);
     *sums = (drupe_frame_sums){0};
 }

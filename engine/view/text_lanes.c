@@ -6,14 +6,6 @@
 #define TITLE_MOST  30u
 #define CHART_LEAST 16u
 
-static bool lane_used(const drupe_view *view, size_t lane)
-{
-    if (view->lanes[lane].waiting > 0) return true;
-    for (size_t i = 0; i < view->nspans; i++)
-        if (view->spans[i].lane == lane) return true;
-    return false;
-}
-
 static void title_make(const drupe_view *view, size_t lane, drupe_text *title)
 {
     drupe_label_device(title, view, view->lanes[lane].device);
@@ -49,16 +41,10 @@ static void chart_append(const drupe_bin *bins, size_t columns, drupe_text *text
     }
 }
 
-static void sum_append(const drupe_view *view, size_t lane, drupe_text *text)
+static void sum_append(const drupe_frame_lane *lane, drupe_text *text)
 {
-    uint64_t count = 0, ns = 0;
-    for (size_t i = 0; i < view->nspans; i++) {
-        if (view->spans[i].lane != lane) continue;
-        count += view->spans[i].count;
-        ns += view->spans[i].busy_ns;
-    }
-    drupe_label_right(text, drupe_unit_count(count).text, 8, " ");
-    drupe_label_right(text, drupe_unit_time(ns).text, SUM_WIDTH - 9, " ");
+    drupe_label_right(text, drupe_unit_count(lane->count).text, 8, " ");
+    drupe_label_right(text, drupe_unit_time(lane->busy_ns).text, SUM_WIDTH - 9, " ");
 }
 
 /* The cell whose work comes first in each column, named where it changes and there is room. */
@@ -85,12 +71,16 @@ static void cells_append(const drupe_frame *frame, const drupe_bins *bins, size_
     drupe_text_append(text, "\n", 1);
 }
 
-static void axis_append(const drupe_bins *bins, size_t title, drupe_text *text)
+static void axis_append(const drupe_bins *bins, bool window, size_t title, drupe_text *text)
 {
     uint64_t length = bins->to_ns - bins->from_ns;
     drupe_unit middle = drupe_unit_time(length / 2), end = drupe_unit_time(length);
     size_t left = bins->columns / 2, room = bins->columns - left - drupe_label_width(middle.text);
     drupe_label_text(text, "", title + 1, true);
+    if (window) {
+        drupe_text_printf(text, "the last minute\n");
+        return;
+    }
     drupe_label_text(text, "0", left, true);
     drupe_label_text(text, middle.text, drupe_label_width(middle.text), false);
     drupe_label_right(text, end.text, room, " ");
@@ -111,17 +101,17 @@ void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text)
     }
     for (size_t lane = 0; lane < view->nlanes; lane++) {
         drupe_text name = {0};
-        if (!lane_used(view, lane)) continue;
+        if (frame->sums.lanes[lane].spans == 0 && view->lanes[lane].waiting == 0) continue;
         title_make(view, lane, &name);
         drupe_label_text(text, drupe_text_get(&name), title, true);
         drupe_text_append(text, "\u2595", 3);
         chart_append(bins.bins + lane * chart, chart, text);
         drupe_text_append(text, "\u258f", 3);
-        sum_append(view, lane, text);
+        sum_append(&frame->sums.lanes[lane], text);
         drupe_text_append(text, "\n", 1);
         drupe_frame_part_end(text, &name);
     }
     cells_append(frame, &bins, title, text);
-    axis_append(&bins, title, text);
+    axis_append(&bins, frame->sums.window, title, text);
     drupe_bins_clear(&bins);
 }

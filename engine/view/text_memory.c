@@ -2,9 +2,10 @@
 #include "memory.h"
 #include <string.h>
 
-#define FILTER_WIDTH 16u
-#define USE_WIDTH    29u /* "1023 MiB of 15.0 GiB (<0.1 %)" */
-#define COLUMNS_WIDE 76u
+#define FILTER_WIDTH   16u
+#define USE_WIDTH      29u /* "1023 MiB of 15.0 GiB (<0.1 %)" */
+#define COLUMNS_WIDE   76u
+#define HISTORIES_MOST 3u
 
 /* A bar in eighths of a column. */
 static void bar_append(double share, size_t columns, drupe_text *text)
@@ -77,6 +78,19 @@ void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text)
         drupe_text_append(text, "\n", 1);
         if (!drupe_memory_range(device, frame->style->live, &from, &to)) continue;
         drupe_label_text(text, "", FILTER_WIDTH, true);
+        timeline_append(device, from, to, columns, text);
+    }
+}
+
+void drupe_frame_text_history(const drupe_frame *frame, drupe_text *text)
+{
+    size_t columns = frame->columns - FILTER_WIDTH - USE_WIDTH - 3;
+    if (columns > DRUPE_MEMORY_BINS) columns = DRUPE_MEMORY_BINS;
+    for (size_t i = 0; i < frame->view->ndevices && i < HISTORIES_MOST; i++) {
+        const drupe_view_device *device = &frame->view->devices[i];
+        uint64_t from = 0, to = 0;
+        if (!drupe_memory_range(device, frame->style->live, &from, &to)) continue;
+        drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
         timeline_append(device, from, to, columns, text);
     }
 }

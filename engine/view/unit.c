@@ -81,12 +81,9 @@ drupe_unit drupe_unit_share(double part, double whole)
 
 uint64_t drupe_unit_round(uint64_t ns)
 {
-    uint64_t step = 1000;
-    for (;;) {
-        static const uint64_t factors[] = {1, 2, 5};
-        for (size_t i = 0; i < 3; i++)
-            if (step * factors[i] >= ns) return step * factors[i];
-        if (step > UINT64_MAX / 100) return ns;
-        step *= 10;
-    }
+    static const uint64_t tenths[] = {10, 15, 20, 30, 40, 60, 80};
+    for (uint64_t step = 1000; step < UINT64_MAX / 1000; step *= 10)
+        for (size_t i = 0; i < DRUPE_COUNT_OF(tenths); i++)
+            if (step / 10 * tenths[i] >= ns) return step / 10 * tenths[i];
+    return ns;
 }
