@@ -119,8 +119,8 @@ static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live
     wish.since_ns = timed && display->live ? window_start(display) : 0;
     if (drupe_view_take(&wish, &view) != DRUPE_OK) return NULL;
     bool waits = view_waits(view), runs = cell_runs(display->cell) || view_runs(view);
-    display->going = waits || view_fades(view);
-    /* A cell that asks is about to end. */
+    /* A cell that asks is about to end: what has been shown then is a record, until something new happens. */
+    display->going = waits || (timed && view_fades(view));
     *live = reason != DRUPE_LIVE_LAST && (waits || (timed && runs));
     if (*live || wish.spans == SPANS_RECORD) return view;
     drupe_view_release(view);
@@ -162,8 +162,10 @@ static drupe_live_answer view_show(void *user, drupe_live_reason reason)
     bool live = false, runs = cell_runs(display->cell);
     drupe_live_answer answer = DRUPE_LIVE_SAME;
     bool quiet = latest == display->latest && used == display->used && !display->going;
-    bool ended = display->live && !runs;
-    if (reason != DRUPE_LIVE_TIME || !display->shown || !quiet || ended) {
+    bool due = reason == DRUPE_LIVE_TIME    ? display->live && !runs
+               : reason == DRUPE_LIVE_ASKED ? display->live || !display->heard
+                                            : true;
+    if (!display->shown || !quiet || due) {
         display->latest = latest;
         display->used = used;
         if (look(display, reason, &live, &bundle)) answer = publish(display, live, reason, &bundle);

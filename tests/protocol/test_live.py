@@ -23,9 +23,17 @@ STUCK = "y = submit(%d)\nctypes.PyDLL(None).usleep(%d)\n"
 
 
 @pytest.fixture
-def engine(fresh):
+def own(fresh):
+    """A kernel that the test may end."""
     assert fresh.run(SETUP).status == "ok"
     return fresh
+
+
+@pytest.fixture
+def engine(kernel):
+    assert kernel.run("%reset -f out\n%dashboard off\n" + SETUP).status == "ok"
+    kernel.log.clear()
+    return kernel
 
 
 def frames(messages):
@@ -49,8 +57,8 @@ def settled(kernel, silence=1.5):
     return kernel.log
 
 
-def test_a_dashboard_moves_while_python_is_stuck(engine):
-    run = engine.run("%dashboard\n" + STUCK % (2000, 4000000), timeout=60)
+def test_a_dashboard_moves_while_python_is_stuck(own):
+    run = own.run("%dashboard\n" + STUCK % (2000, 4000000), timeout=60)
     assert run.status == "ok"
     shown = frames(run.messages)
     kinds = [kind for kind, _, _ in shown]
@@ -62,13 +70,13 @@ def test_a_dashboard_moves_while_python_is_stuck(engine):
         assert set(data) == {"text/plain", "text/html", TRACE}
         assert data[TRACE]["version"] == 1 and len(data[TRACE]["spans"]) <= 500
         assert len(data["text/html"]) < 60 << 10
-    engine.run("y.queue.wait()", timeout=60)
-    log = settled(engine)
+    own.run("y.queue.wait()", timeout=60)
+    log = settled(own)
     last = frames(log)[-1][2]
     assert not is_live(last) and "busy" in last["text/plain"] and "kernels" in last["text/plain"]
     before = len(log)
-    engine.run("pass")
-    assert not [message for message in settled(engine)[before:] if message["msg_type"] == "update_display_data"]
+    own.run("pass")
+    assert not [message for message in settled(own)[before:] if message["msg_type"] == "update_display_data"]
 
 
 def test_at_most_two_frames_a_second(engine):
@@ -134,32 +142,32 @@ def test_many_displays_end_the_oldest(engine):
     assert len(eval(engine.run("print(drupe._engine._live_show())").text())) == 4
 
 
-def test_interrupt_while_live(engine):
-    msg_id = engine.send("%dashboard\ny = submit(3000)\ny.queue.wait()")
-    engine.wait_iopub(lambda m: m["msg_type"] == "update_display_data", what="a frame")
-    engine.interrupt()
-    run = engine.finish(msg_id, timeout=60)
+def test_interrupt_while_live(own):
+    msg_id = own.send("%dashboard\ny = submit(3000)\ny.queue.wait()")
+    own.wait_iopub(lambda m: m["msg_type"] == "update_display_data", what="a frame")
+    own.interrupt()
+    run = own.finish(msg_id, timeout=60)
     assert run.status == "error" and run.reply["ename"] == "KeyboardInterrupt"
-    assert engine.run("1 + 1").result == "2"
+    assert own.run("1 + 1").result == "2"
 
 
-def test_shutdown_and_restart_while_live(engine):
-    msg_id = engine.send("%dashboard\n" + STUCK % (2000, 60000000))
-    engine.wait_iopub(lambda m: m["msg_type"] == "update_display_data", what="a frame")
-    engine.manager.restart_kernel(now=True)
-    engine.client.wait_for_ready(timeout=60)
-    engine.log.clear()
-    assert engine.run("1 + 1").result == "2"
-    assert not frames(settled(engine))
+def test_shutdown_and_restart_while_live(own):
+    msg_id = own.send("%dashboard\n" + STUCK % (2000, 60000000))
+    own.wait_iopub(lambda m: m["msg_type"] == "update_display_data", what="a frame")
+    own.manager.restart_kernel(now=True)
+    own.client.wait_for_ready(timeout=60)
+    own.log.clear()
+    assert own.run("1 + 1").result == "2"
+    assert not frames(settled(own))
     assert msg_id
 
 
-def test_shutdown_in_peace_leaves_a_record(engine):
-    engine.run("%dashboard\ny = submit(10)\ny.queue.wait()")
-    engine.client.shutdown()
-    support.wait_until(lambda: not engine.manager.is_alive(), timeout=60, what="the end of the kernel")
-    engine.poll(0.5)
-    assert not is_live(frames(engine.log)[-1][2])
+def test_shutdown_in_peace_leaves_a_record(own):
+    own.run("%dashboard\ny = submit(10)\ny.queue.wait()")
+    own.client.shutdown()
+    support.wait_until(lambda: not own.manager.is_alive(), timeout=60, what="the end of the kernel")
+    own.poll(0.5)
+    assert not is_live(frames(own.log)[-1][2])
 
 
 def test_a_client_that_reads_nothing(engine):
