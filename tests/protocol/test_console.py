@@ -79,6 +79,21 @@ def test_a_session(console):
     assert "alive" in console.run("print('alive')")
 
 
+def test_pictures_of_devices_are_text(console):
+    console.run("import drupe.array as da; x = da.ones(1000); x.queue.wait()")
+    shown = console.run("%events")
+    assert "CPU busy" in shown and "queue 1 copies" in shown and "device time" in shown and "\u2588" in shown
+    shown = console.run("%memory")
+    assert "host:cpu:0" in shown and "peak" in shown and "cell [1], line 1" in shown
+    console.run("%dashboard")
+    shown = console.run("for i in range(9): x = x + 1")
+    assert "9 kernels" in shown and "busy" in shown
+    console.run("%dashboard off")
+    assert "kernels" not in console.run("x = x + 1")
+    console.run("%config Drupe.footer = True")
+    assert "wall \u00b7 CPU" in console.run("(x + 1).queue.wait()")
+
+
 def test_questions(console):
     console.type("name = input('your name? ')")
     console.expect(r"your name\? ")

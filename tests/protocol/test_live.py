@@ -265,3 +265,6 @@ def test_a_console_gets_a_table_at_the_end(engine):
     """Terminals show no updates: what has moved is printed once more."""
     run = engine.run("%%events --live\ny = submit(40)\n", allow_stdin=True)
     assert run.status == "ok" and "40 kernels" in run.text() and "device time" in run.text()
+    engine.run("%dashboard", allow_stdin=True)
+    assert "25 kernels" in engine.run("submit(25).queue.wait()", allow_stdin=True).text()
+    assert engine.run("1 + 1", allow_stdin=True).text() == ""

@@ -3,7 +3,7 @@ from drupe import _engine
 
 MOST = 4  # displays; the oldest stops when there are more
 
-_open = {}  # number of a display: the id of the notebook's cell that it is in, or None
+_open = {}  # number of a display: its kind, and the id of the notebook's cell that it is in, or None
 _shells = []
 
 
@@ -48,7 +48,7 @@ def open_view(shell, kind, hz=None, first=0, last=0):
     number = _engine._live_open(kind, hz=settings.of(shell).hz if hz is None else hz, first_cell=first, last_cell=last)
     if not number:
         return None
-    _open[number] = cell_id(shell)
+    _open[number] = kind, cell_id(shell)
     for old in list(_open)[:-MOST]:
         close(old)
     if shell not in _shells:
@@ -68,7 +68,7 @@ def close(number=None):
 def _cell_begins(shell):
     """A cell that runs again has a new output: what was in the old one ends."""
     current = cell_id(shell) if _open else None
-    for number in [number for number, cell in _open.items() if cell is not None and cell == current]:
+    for number in [number for number, (_, cell) in _open.items() if cell is not None and cell == current]:
         close(number)
 
 
@@ -76,6 +76,19 @@ def _cell_ended(shell):
     """Bring what is shown up to date before the cell is over: some clients listen no longer."""
     if not _open:
         return
+    kinds = dict.fromkeys(kind for kind, _ in _open.values())
     alive = _engine._live_show()
+    if is_console(shell):
+        _print(kinds)
     for number in [number for number in _open if number not in alive]:
         del _open[number]
+
+
+def _print(kinds):
+    """For terminals: what the cell has done, if it used a device."""
+    from drupe.magics import views
+
+    cell = views.current()
+    if cell in views.worked(views.take(cell, cell, spans=1)):
+        for kind in kinds:
+            print(views.View(kind, cell, cell).text())
