@@ -159,20 +159,21 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
     memcpy(error.backend, cause->what.error.backend, sizeof error.backend);
     drupe_failure_describe(failure, &error, queue, flight);
     if (!flight) snprintf(failure->label, sizeof failure->label, "work");
-    char where[128] = "";
+    char where[128] = "", what[96];
+    snprintf(what, sizeof what, flight ? "'%s'" : "%s", flight ? failure->label : "Work");
     if (cause->what.device[0]) {
         snprintf(where, sizeof where, " on %s (submission %llu)", cause->what.device,
                  (unsigned long long)cause->what.submission);
     }
     if (cause->cancels && cause->queue == queue) {
         failure->error.status = DRUPE_E_CANCELLED;
-        snprintf(failure->error.text, sizeof failure->error.text,
-                 "'%s' on %s was cancelled before it started.", failure->label, queue->device->filter);
+        snprintf(failure->error.text, sizeof failure->error.text, "%s on %s was cancelled before it started.",
+                 what, queue->device->filter);
         return;
     }
     snprintf(failure->error.text, sizeof failure->error.text,
-             "'%s' on %s did not run, because '%s'%s failed before it: %.700s", failure->label,
-             queue->device->filter, cause->what.label, where, cause->what.error.text);
+             "%s on %s did not run, because '%s'%s failed before it: %.700s", what, queue->device->filter,
+             cause->what.label, where, cause->what.error.text);
 }
 
 /* --- Queues in trouble ---------------------------------------------------------------------------------- */
