@@ -6,6 +6,7 @@
 #include "drupe/live.h"
 #include "base/base.h"
 #include <stdlib.h>
+#include <time.h>
 
 #define BUDGET_NS   UINT64_C(100000000) /* between two that are shown, on average */
 #define BURST_NS    UINT64_C(400000000) /* so much of it may be saved */
@@ -54,11 +55,19 @@ static size_t display_count(void)
     return count;
 }
 
+/* What this thread has computed: time in which others had the processor costs nobody anything. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec time = {0, 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
 /* Show a display that the caller has claimed by `showing`. Called with the lock, which is given up meanwhile;
  * the display may be gone afterwards. */
 static drupe_live_answer display_show(display *one, drupe_live_reason reason)
 {
-    uint64_t start = drupe_now_ns();
+    uint64_t start = cpu_ns();
     pthread_mutex_unlock(&mutex);
     drupe_live_answer answer = one->source.show(one->source.user, reason);
     pthread_mutex_lock(&mutex);
@@ -68,8 +77,8 @@ static drupe_live_answer display_show(display *one, drupe_live_reason reason)
         (void)one->source.show(one->source.user, DRUPE_LIVE_LAST);
         pthread_mutex_lock(&mutex);
     }
-    uint64_t now = drupe_now_ns(), wait = COST_LEAST * (now - start) * display_count();
-    one->due_ns = now + (wait > one->period_ns ? wait : one->period_ns);
+    uint64_t wait = COST_LEAST * (cpu_ns() - start) * display_count();
+    one->due_ns = drupe_now_ns() + (wait > one->period_ns ? wait : one->period_ns);
     one->showing = false;
     bool over = one->closing || reason == DRUPE_LIVE_LAST || answer == DRUPE_LIVE_OVER;
     if (over) display_unlink(one);

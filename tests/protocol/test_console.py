@@ -75,7 +75,7 @@ def test_a_session(console):
     assert "ZeroDivisionError" in failed and "division by zero" in failed and "1/0" in failed
     assert "SyntaxError" in console.run("x = = 1")
     assert "Figure" in console.run("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")
-    assert "drupe.Device" in console.run("import drupe; drupe.Device('host')")
+    assert "host:cpu:0" in console.run("import drupe; drupe.Device('host')")
     assert "alive" in console.run("print('alive')")
 
 
