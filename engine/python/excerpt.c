@@ -151,8 +151,9 @@ bool drupe_py_excerpt_add(drupe_py_paper *to, uint32_t site)
     const excerpt *shown = kept[site % KEPT];
     found = site != 0 && shown != NULL && shown->site == site;
     if (found) {
-        drupe_py_paper_add(to, "%s%s%s\n", coloured ? "\x1b[32m" : "", shown->heading,
-                           coloured ? "\x1b[39m" : "");
+        size_t word = strcspn(shown->heading, " ");
+        drupe_py_paper_add(to, coloured ? "\x1b[36m%.*s\x1b[32m%s\x1b[39m\n" : "%.*s%s\n", (int)word,
+                           shown->heading, shown->heading + word);
         int number = shown->first;
         for (const char *line = shown->text; *line != '\0'; number++) {
             size_t size = strcspn(line, "\n") + 1;

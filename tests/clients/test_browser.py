@@ -2,7 +2,7 @@
 import pytest
 from servers import scenarios
 
-SCRIPTS = ("lab.mjs", "magics.mjs")
+SCRIPTS = ("lab.mjs", "magics.mjs", "reports.mjs")
 
 
 @pytest.mark.parametrize("script, scenario", [(script, one) for script in SCRIPTS for one in scenarios(script)])
