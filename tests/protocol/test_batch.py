@@ -1,5 +1,6 @@
 """Programs that run whole notebooks: nbclient, papermill, nbconvert --execute."""
 import os
+import re
 import subprocess
 import sys
 
@@ -137,6 +138,17 @@ def test_a_late_failure_of_a_device_ends_the_notebook():
         execute(failing, "print('after')")
 
 
+LATE = ("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
+        "event = _engine._task(drupe.Queue('host'), 0.0, 'the bearing broke', [gate])",
+        "gate._finish()\nwhile not event.done: pass", "print('never')")
+
+
+def test_a_failure_after_its_cell_ends_the_notebook():
+    with pytest.raises(CellExecutionError, match="the bearing broke") as caught:
+        execute(*LATE)
+    assert "----> 4 event = _engine._task" in re.sub(r"\x1b\[[0-9;]*m", "", str(caught.value.traceback))
+
+
 def test_the_state_of_widgets_is_stored():
     made = execute("import ipywidgets\nslider = ipywidgets.IntSlider(value=3); slider", "slider.value = 8",
                    "out = ipywidgets.Output(); display(out)\nwith out: print('captured')")
@@ -150,6 +162,14 @@ def test_the_state_of_widgets_is_stored():
 
 
 # --- papermill ---
+
+
+def test_papermill_stops_at_a_failure_after_its_cell(tmp_path):
+    nbformat.write(notebook(*LATE), tmp_path / "in.ipynb")
+    with pytest.raises(PapermillExecutionError, match="the bearing broke"):
+        papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", progress_bar=False)
+    made = nbformat.read(tmp_path / "out.ipynb", 4)
+    assert not any("never" in str(cell.outputs) for cell in made.cells if cell.cell_type == "code")
 
 
 def test_papermill_sets_parameters(tmp_path):

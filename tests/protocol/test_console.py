@@ -64,6 +64,23 @@ def console(data_folder):
     opened.close()
 
 
+def test_what_devices_report(console):
+    """An error that comes late, with its line; an event that is not over; a bar, which ends up complete."""
+    console.run("%colors NoColor")
+    console.run("import drupe; from drupe import _engine; queue = drupe.Queue('host'); gate = _engine._event_open('gate')")
+    console.run("event = _engine._task(queue, 0.0, 'the bearing broke', [gate])")
+    assert "Event task: queued" in console.run("event")
+    shown = console.run("import threading; threading.Timer(0.5, gate._finish).start()")
+    end = time.monotonic() + TIMEOUT
+    while "Host function 'task', host:cpu:0, queue" not in shown:  # the console looks when a cell has run
+        assert time.monotonic() < end, shown
+        shown += console.run("pass")
+    assert "In[3], line 1\n----> 1 event = _engine._task(queue, 0.0" in shown
+    assert "failed (cell [3], line 1): the bearing broke\n" in shown
+    console.type("drupe.progress([queue.barrier(), _engine._task(queue, 1.2)], 'sweep').wait();")
+    assert "sweep   50 % [" in console.expect(r"2/2 .* done")
+
+
 def test_a_session(console):
     assert "Jupyter console" in console.banner and "Drupe" in console.banner and "Python" in console.banner
     assert "Out[1]: 42" in console.run("6*7")
@@ -75,7 +92,8 @@ def test_a_session(console):
     assert "ZeroDivisionError" in failed and "division by zero" in failed and "1/0" in failed
     assert "SyntaxError" in console.run("x = = 1")
     assert "Figure" in console.run("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")
-    assert "host:cpu:0" in console.run("import drupe; drupe.Device('host')")
+    device = console.run("import drupe; drupe.Device('host')")
+    assert "Device " in device and ": host:cpu:0\n" in device and "compute units" in device
     assert "alive" in console.run("print('alive')")
 
 
