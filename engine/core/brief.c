@@ -7,16 +7,22 @@
 
 /* --- Taking --------------------------------------------------------------------------------------------- */
 
-static void take_words(drupe_brief *brief, const drupe_work *work)
+static void take_args(drupe_brief *brief, const drupe_work *work)
 {
-    for (uint32_t i = 0; i < brief->nargs; i++) {
-        brief->args[i].bits = work->words[i];
-        brief->args[i].size = (uint32_t)work->args[i].size;
-        brief->args[i].kind = (uint8_t)work->args[i].kind;
+    for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
+        const drupe_arg *arg = &work->args[i];
+        size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+        brief->bits[i] = 0;
+        brief->forms[i] = (drupe_form){(uint32_t)arg->kind, (uint32_t)size};
+        if (arg->kind == DRUPE_ARG_LOCAL || !arg->value) continue;
+        if (size == 8)
+            memcpy(&brief->bits[i], arg->value, 8);
+        else
+            memcpy(&brief->bits[i], arg->value, size < 8 ? size : 8);
     }
 }
 
-static void take_kernel(drupe_brief *brief, const drupe_work *work)
+static inline void take_kernel(drupe_brief *brief, const drupe_work *work)
 {
     brief->kernel = work->kernel;
     brief->nargs = work->args ? (uint32_t)work->nargs : 0;
@@ -25,22 +31,9 @@ static void take_kernel(drupe_brief *brief, const drupe_work *work)
         memcpy(brief->global, work->range->global, sizeof brief->global);
         memcpy(brief->local, work->range->local, sizeof brief->local);
     }
-    if (work->words) {
-        take_words(brief, work);
-        return;
-    }
-    for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
-        const drupe_arg *arg = &work->args[i];
-        size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
-        brief->args[i].bits = 0;
-        brief->args[i].size = (uint32_t)size;
-        brief->args[i].kind = (uint8_t)arg->kind;
-        if (arg->kind == DRUPE_ARG_LOCAL || !arg->value) continue;
-        if (size == 8)
-            memcpy(&brief->args[i].bits, arg->value, 8);
-        else
-            memcpy(&brief->args[i].bits, arg->value, size < 8 ? size : 8);
-    }
+    brief->worded = work->words != NULL;
+    if (!brief->worded) take_args(brief, work);
+    for (uint32_t i = 0; brief->worded && i < brief->nargs; i++) brief->bits[i] = work->words[i];
 }
 
 void drupe_brief_take(drupe_brief *brief, const drupe_work *work)
@@ -57,8 +50,8 @@ void drupe_brief_take(drupe_brief *brief, const drupe_work *work)
     brief->nargs = work->kind == DRUPE_WORK_COPY ? 2 : 1;
     brief->bytes = work->bytes;
     brief->pattern_size = work->pattern_size;
-    brief->args[0].bits = (uintptr_t)work->dst;
-    brief->args[1].bits = (uintptr_t)work->src;
+    brief->bits[0] = (uintptr_t)work->dst;
+    brief->bits[1] = (uintptr_t)work->src;
 }
 
 /* --- Telling -------------------------------------------------------------------------------------------- */
@@ -143,22 +136,23 @@ static void add_arg(struct line *line, const drupe_brief *brief, uint32_t index,
     const drupe_kernel *kernel = brief->kernel;
     const drupe_arg_info *info =
         kernel && kernel->args && index < kernel->nargs ? &kernel->args[index] : NULL;
-    uint64_t bits = brief->args[index].bits;
+    uint64_t bits = brief->bits[index];
+    const drupe_form *form = brief->worded && kernel ? &kernel->forms[index] : &brief->forms[index];
     if (info && info->name[0])
         add(line, "%s = ", info->name);
     else
         add(line, "argument %u = ", index);
-    switch ((drupe_arg_kind)brief->args[index].kind) {
+    switch ((drupe_arg_kind)form->kind) {
     case DRUPE_ARG_POINTER: add_pointer(line, bits, refs, nrefs); return;
-    case DRUPE_ARG_LOCAL: add(line, "%u bytes of local memory", brief->args[index].size); return;
+    case DRUPE_ARG_LOCAL: add(line, "%u bytes of local memory", form->size); return;
     default: break;
     }
     bool scalar = info && info->lanes == 1;
     if (scalar && add_scalar(line, bits, info->scalar)) return;
-    if (brief->args[index].size <= 8)
-        add(line, "0x%" PRIx64 " (%u bytes)", bits, brief->args[index].size);
+    if (form->size <= 8)
+        add(line, "0x%" PRIx64 " (%u bytes)", bits, form->size);
     else
-        add(line, "%u bytes", brief->args[index].size);
+        add(line, "%u bytes", form->size);
 }
 
 static void add_extent(struct line *line, const size_t *sizes, unsigned dims)
@@ -189,15 +183,15 @@ void drupe_brief_text(const drupe_brief *brief, const drupe_keep *refs, size_t n
     case DRUPE_WORK_KERNEL: add_kernel(&line, brief, refs, nrefs); return;
     case DRUPE_WORK_COPY:
         add(&line, "%zu bytes from ", brief->bytes);
-        add_pointer(&line, brief->args[1].bits, refs, nrefs);
+        add_pointer(&line, brief->bits[1], refs, nrefs);
         add(&line, " to ");
-        add_pointer(&line, brief->args[0].bits, refs, nrefs);
+        add_pointer(&line, brief->bits[0], refs, nrefs);
         return;
     case DRUPE_WORK_FILL:
     case DRUPE_WORK_PREFETCH:
     case DRUPE_WORK_ADVISE:
         add(&line, "%zu bytes at ", brief->bytes);
-        add_pointer(&line, brief->args[0].bits, refs, nrefs);
+        add_pointer(&line, brief->bits[0], refs, nrefs);
         if (brief->kind == DRUPE_WORK_FILL) add(&line, ", with a pattern of %zu bytes", brief->pattern_size);
         return;
     default: return;

@@ -9,19 +9,23 @@
 
 typedef struct drupe_work drupe_work;
 
+/* What an argument is, or must be. */
+typedef struct drupe_form {
+    uint32_t kind; /* drupe_arg_kind */
+    uint32_t size; /* of a value in bytes; of what is declared 0: any */
+} drupe_form;
+
 typedef struct drupe_brief {
     uint8_t kind; /* drupe_work_kind */
     uint8_t dims;
+    bool worded;                /* the arguments are as the kernel's forms say */
     uint32_t nargs;             /* given; at most DRUPE_BRIEF_ARGS are kept */
     const drupe_kernel *kernel; /* borrowed; of a KERNEL */
     size_t global[3], local[3];
     size_t bytes, pattern_size; /* of a COPY, FILL or hint */
-    struct {
-        uint64_t
-            bits; /* the first eight bytes of the value; COPY: the target, the source; FILL: the target */
-        uint32_t size;
-        uint8_t kind; /* drupe_arg_kind */
-    } args[DRUPE_BRIEF_ARGS];
+    /* The first eight bytes of each value; COPY: the target, the source; FILL: the target. */
+    uint64_t bits[DRUPE_BRIEF_ARGS];
+    drupe_form forms[DRUPE_BRIEF_ARGS]; /* of a KERNEL, unless it is `worded` */
 } drupe_brief;
 
 /* `work` may be incomplete, as it is when it was refused. */

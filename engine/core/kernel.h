@@ -3,6 +3,7 @@
 #define DRUPE_CORE_KERNEL_H
 
 #include "backends/backend.h"
+#include "core/brief.h"
 #include <pthread.h>
 
 /* --- program.c ------------------------------------------------------------------------------------------ */
@@ -25,12 +26,6 @@ typedef struct drupe_title {
     uint32_t count; /* that are not 0 throughout, the NUL included */
 } drupe_title;
 
-/* What an argument must be. */
-typedef struct drupe_form {
-    uint32_t kind; /* drupe_arg_kind */
-    uint32_t size; /* of a value in bytes, 0: any */
-} drupe_form;
-
 struct drupe_kernel {
     drupe_object object;
     drupe_program *program; /* retained */
@@ -41,6 +36,7 @@ struct drupe_kernel {
     uint64_t group_size, local_size; /* most work-items of a group; local memory used by the kernel itself */
     drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
     drupe_form *forms;               /* the same in short, for every launch */
+    bool worded;                     /* drupe_kernel_words() */
     drupe_title title;               /* of its name */
     char *name;
 };

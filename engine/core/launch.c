@@ -94,7 +94,7 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
     return drupe_error_set(DRUPE_E_INTERNAL, "There is no work of kind %d.", (int)work->kind);
 }
 
-static drupe_status attach_event(drupe_queue *queue, drupe_flight *flight)
+drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight)
 {
     /* A held flight has one that others may be looking at. */
     if (flight->event) return DRUPE_OK;
@@ -112,7 +112,7 @@ static void end_at_once(drupe_flight *flight)
         atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
 }
 
-static void account_launch(drupe_queue *queue, drupe_flight *flight)
+void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight)
 {
     if (flight->done) {
         end_at_once(flight);
@@ -135,7 +135,7 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
     drupe_submit submit = {.queue = queue, .waits = waits, .words = work->words};
     submit.nwaits = native_waits(queue, flight, waits);
     flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
-    if (flight->fallible) DRUPE_TRY(attach_event(queue, flight));
+    if (flight->fallible) DRUPE_TRY(drupe_flight_attach(queue, flight));
     bool minded = queue->slot->backend->minds_guards;
     if (queue->guard && minded) submit.guard = queue->guard;
     if (queue->guard && !minded) waits[submit.nwaits++] = queue->guard;
@@ -146,7 +146,7 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
     submit.done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done;
     if (submit.event) submit.event->opened = true;
     DRUPE_TRY(call_backend(&submit, work));
-    account_launch(queue, flight);
+    drupe_flight_launched(queue, flight);
     return DRUPE_OK;
 }
 
@@ -172,7 +172,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     DRUPE_TRY(drupe_flight_new(queue, &flight));
     flight->label = "barrier";
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
-    drupe_status status = attach_event(queue, flight);
+    drupe_status status = drupe_flight_attach(queue, flight);
     if (status == DRUPE_OK) status = drupe_flight_launch(queue, flight, &work);
     if (status != DRUPE_OK) {
         for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]); /* the guard */
@@ -229,11 +229,11 @@ static void prepare_waits(const drupe_ticket *ticket)
     }
 }
 
-static bool wants_event(const drupe_queue *queue, const drupe_ticket *ticket)
+bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
 {
     /* Times are an event's. */
     return queue->flags & DRUPE_QUEUE_PROFILING || queue->unmarked >= UNMARKED_MOST ||
-           queue->unmarked_bytes + ticket->bytes >= UNMARKED_BYTES;
+           queue->unmarked_bytes + bytes >= UNMARKED_BYTES;
 }
 
 bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
@@ -243,7 +243,7 @@ bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
 
 drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
 {
-    DRUPE_TRY(attach_event(queue, flight));
+    DRUPE_TRY(drupe_flight_attach(queue, flight));
     DRUPE_TRY(drupe_flight_copy_work(flight, work));
     bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
     flight->event->turn = turn;
@@ -337,8 +337,8 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     drupe_brief_take(&flight->brief, work);
     if (drupe_check_on()) DRUPE_TRY(drupe_check_submission(ticket, flight, work));
     drupe_trace_begin(queue, flight, work, ticket->bytes);
-    if (unordered || event || wants_event(queue, ticket) || fetches(queue, work))
-        DRUPE_TRY(attach_event(queue, flight));
+    if (unordered || event || drupe_queue_wants_event(queue, ticket->bytes) || fetches(queue, work))
+        DRUPE_TRY(drupe_flight_attach(queue, flight));
     if (unordered)
         DRUPE_TRY(drupe_unordered_place(queue, flight, work, fences, over));
     else
@@ -354,7 +354,7 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     return DRUPE_OK;
 }
 
-static drupe_flight *reap_sometimes(drupe_queue *queue)
+drupe_flight *drupe_queue_reap_some(drupe_queue *queue)
 {
     drupe_flight *head = queue->head;
     if (!head) return NULL;
@@ -364,7 +364,7 @@ static drupe_flight *reap_sometimes(drupe_queue *queue)
     return drupe_flight_reap(queue);
 }
 
-static void refused(const drupe_queue *queue, const drupe_flight *flight)
+void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight)
 {
     drupe_failure failure;
     drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
@@ -387,7 +387,7 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     bool over = true;
     pthread_mutex_lock(&queue->lock);
     if (queue->guard) drupe_event_prefetch(queue->guard);
-    finished = reap_sometimes(queue);
+    finished = drupe_queue_reap_some(queue);
     drupe_status status = drupe_loss_check(queue->device);
     if (status == DRUPE_OK) status = drupe_flight_new(queue, &flight);
     if (status == DRUPE_OK) {
@@ -399,7 +399,7 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     pthread_mutex_unlock(&queue->lock);
     if (!flight || (over && status != DRUPE_OK)) {
         drupe_error kept = *drupe_error_last();
-        if (flight) refused(queue, flight);
+        if (flight) drupe_flight_refused(queue, flight);
         bool loaded = flight && (flight->nrefs > 0 || ticket->nrefs == 0);
         if (flight)
             drupe_flight_drop(queue, flight);

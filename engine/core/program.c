@@ -103,7 +103,10 @@ static void kernel_learn_forms(drupe_kernel *kernel)
         const drupe_arg_info *info = &kernel->args[i];
         size_t size = info->kind == DRUPE_ARG_VALUE ? drupe_args_element(info) : 0;
         kernel->forms[i] = (drupe_form){(uint32_t)info->kind, (uint32_t)size};
+        bool word = info->kind == DRUPE_ARG_POINTER || (size > 0 && size <= sizeof(uint64_t));
+        kernel->worded = word && (i == 0 || kernel->worded);
     }
+    kernel->worded = kernel->worded && kernel->nargs <= DRUPE_BRIEF_ARGS;
 }
 
 static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
@@ -174,6 +177,11 @@ void drupe_kernel_release(drupe_kernel *kernel)
     free(kernel->name);
     drupe_object_free(slot, kernel);
     drupe_program_release(program);
+}
+
+bool drupe_kernel_words(const drupe_kernel *kernel)
+{
+    return kernel->worded;
 }
 
 const char *drupe_kernel_name(const drupe_kernel *kernel)

@@ -94,6 +94,14 @@ bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work);
 drupe_phase drupe_event_settled(const drupe_event *event);
 /* drupe_queue_doom() after a look at the queue's guard. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
+/* An event of its own for the flight, unless it has one. */
+drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight) DRUPE_MUST_CHECK;
+/* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
+bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
+/* The backend has the flight's work. */
+void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight);
+/* Some of what is over, if it is time to look, detached. */
+drupe_flight *drupe_queue_reap_some(drupe_queue *queue);
 /* Hand the work to the backend. */
 drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
                                  const drupe_work *work) DRUPE_MUST_CHECK;
@@ -101,6 +109,8 @@ drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
  * is no flight. `before`: a held flight to stop at, or NULL. */
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
 void drupe_queue_flush_locked(drupe_queue *queue);
+/* Without the lock: the thread's last error refused this flight. */
+void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight);
 
 /* --- failure.c ------------------------------------------------------------------------------------------ */
 

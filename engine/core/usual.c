@@ -6,14 +6,14 @@
 #include "core/check.h"
 #include <string.h>
 
-/* What the arguments come to. */
+/* A launch that is being checked. */
 typedef struct usual {
-    drupe_keep refs[DRUPE_BRIEF_ARGS + 1]; /* the memory, then the kernel */
+    const drupe_submission *s;
+    drupe_work work;
+    size_t bytes; /* of the memory among `refs` */
     size_t nrefs;
-    size_t bytes;                     /* of that memory */
-    size_t values;                    /* bytes of all arguments */
-    uint64_t words[DRUPE_BRIEF_ARGS]; /* each argument's first eight bytes */
-    bool narrow;                      /* no argument has more */
+    drupe_keep refs[DRUPE_BRIEF_ARGS + 1];
+    uint64_t words[DRUPE_BRIEF_ARGS];
 } usual;
 
 static void release_kernel(void *object)
@@ -21,67 +21,13 @@ static void release_kernel(void *object)
     drupe_kernel_release(object);
 }
 
-/* The memory of an argument, retained, or NULL. */
-static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address)
-{
-    drupe_memory *memory = s->memories ? s->memories[index] : NULL;
-    if (memory) {
-        if (address - (uintptr_t)memory->base >= memory->size || memory->context != s->queue->context)
-            return NULL;
-        drupe_object_retain(memory);
-        return memory;
-    }
-    if (drupe_registry_find((void *)(uintptr_t)address, 0, "", &memory) != DRUPE_OK || !memory) return NULL;
-    if (memory->context == s->queue->context) return memory;
-    drupe_memory_release(memory);
-    return NULL;
-}
+/* --- Checks --------------------------------------------------------------------------------------------- */
 
-static inline bool add_pointer(const drupe_submission *s, size_t index, const drupe_arg *arg, usual *all)
+/* A limit that is known and not reached. */
+static inline bool below(const drupe_device *device, drupe_info key, uint64_t size)
 {
-    void *pointer;
-    memcpy(&pointer, arg->value, sizeof pointer);
-    all->words[index] = (uintptr_t)pointer;
-    all->values += sizeof pointer;
-    if (!pointer) return true;
-    drupe_memory *memory = memory_of(s, index, (uintptr_t)pointer);
-    if (!memory) return false;
-    all->refs[all->nrefs++] = (drupe_keep){memory, drupe_memory_unref};
-    all->bytes += memory->size;
-    return true;
-}
-
-static inline bool add_value(size_t index, const drupe_arg *arg, usual *all)
-{
-    uint64_t word = 0;
-    if (arg->size == 4)
-        memcpy(&word, arg->value, 4);
-    else if (arg->size == 8)
-        memcpy(&word, arg->value, 8);
-    else
-        memcpy(&word, arg->value, arg->size < 8 ? arg->size : 8);
-    all->words[index] = word;
-    all->values += arg->size;
-    all->narrow = all->narrow && arg->size <= 8;
-    return arg->size != 0;
-}
-
-static bool gather(const drupe_submission *s, const drupe_kernel *kernel, const drupe_arg *args, usual *all)
-{
-    all->nrefs = all->bytes = all->values = 0;
-    all->narrow = kernel->forms != NULL;
-    for (size_t i = 0; i < kernel->nargs; i++) {
-        const drupe_arg *arg = &args[i];
-        const drupe_form *form = kernel->forms ? &kernel->forms[i] : NULL;
-        if (!arg->value || (form && form->kind != arg->kind)) return false;
-        if (arg->kind == DRUPE_ARG_POINTER) {
-            if (!add_pointer(s, i, arg, all)) return false;
-            continue;
-        }
-        if (arg->kind != DRUPE_ARG_VALUE || (form && form->size && form->size != arg->size)) return false;
-        if (!add_value(i, arg, all)) return false;
-    }
-    return true;
+    const uint64_t *most = drupe_info_ready(device, key);
+    return most && size <= *most;
 }
 
 static inline bool divides(size_t local, size_t global)
@@ -91,7 +37,8 @@ static inline bool divides(size_t local, size_t global)
     return global % local == 0;
 }
 
-static bool check_range(const drupe_device *device, const drupe_kernel *kernel, const drupe_range *range)
+static inline bool check_range(const drupe_device *device, const drupe_kernel *kernel,
+                               const drupe_range *range)
 {
     if (!range || range->dims < 1 || range->dims > 3) return false;
     size_t given = 0, items = 1;
@@ -109,58 +56,242 @@ static bool check_range(const drupe_device *device, const drupe_kernel *kernel, 
     return kernel->group_size == 0 || items <= kernel->group_size;
 }
 
-/* A limit that is known and not reached. */
-static inline bool below(const drupe_device *device, drupe_info key, uint64_t size)
-{
-    const uint64_t *most = drupe_info_ready(device, key);
-    return most && size <= *most;
-}
-
-static bool fits(const drupe_submission *s, const drupe_kernel *kernel, const drupe_range *range,
-                 size_t nargs)
+/* Everything but the arguments. */
+static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, const drupe_range *range)
 {
     const drupe_queue *queue = s->queue;
     const drupe_program *program = kernel->program;
-    bool known = nargs == kernel->nargs && nargs <= DRUPE_BRIEF_ARGS && !kernel->prints;
-    if (!known || s->nkeeps || (s->nwaits && !s->waits)) return false;
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
+    if (kernel->prints || s->nkeeps || (s->nwaits && !s->waits)) return false;
     if (program->context != queue->context || program->device->root != queue->device->root) return false;
     if (kernel->local_size && !below(queue->device, DRUPE_INFO_LOCAL_MEM_SIZE, kernel->local_size))
         return false;
     return check_range(queue->device, kernel, range);
 }
 
-bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
-                        const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
+/* --- Arguments ------------------------------------------------------------------------------------------ */
+
+/* The memory of an argument, retained, or NULL. */
+static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address)
 {
-    usual all;
-    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed) || !fits(s, kernel, range, nargs))
-        return false;
-    if (!gather(s, kernel, args, &all) ||
-        !below(s->queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, all.values)) {
-        drupe_keeps_drop(all.refs, all.nrefs);
-        return false;
+    drupe_memory *memory = s->memories ? s->memories[index] : NULL;
+    if (memory) {
+        if (address - (uintptr_t)memory->base >= memory->size || memory->context != s->queue->context)
+            return NULL;
+        drupe_object_retain(memory);
+        return memory;
     }
-    all.refs[all.nrefs++] = (drupe_keep){drupe_kernel_retain(kernel), release_kernel};
+    if (drupe_registry_find((void *)(uintptr_t)address, 0, "", &memory) != DRUPE_OK || !memory) return NULL;
+    if (memory->context == s->queue->context) return memory;
+    drupe_memory_release(memory);
+    return NULL;
+}
+
+static inline bool add_pointer(usual *one, size_t index, uint64_t address)
+{
+    if (!address) return true;
+    drupe_memory *memory = memory_of(one->s, index, address);
+    if (!memory) return false;
+    one->refs[one->nrefs++] = (drupe_keep){memory, drupe_memory_unref};
+    one->bytes += memory->size;
+    return true;
+}
+
+static inline uint64_t first_word(const drupe_arg *arg)
+{
+    uint64_t word = 0;
+    if (arg->size == 4)
+        memcpy(&word, arg->value, 4);
+    else if (arg->size == 8 || arg->kind == DRUPE_ARG_POINTER)
+        memcpy(&word, arg->value, 8);
+    else
+        memcpy(&word, arg->value, arg->size < 8 ? arg->size : 8);
+    return word;
+}
+
+static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args, size_t nargs)
+{
+    size_t values = 0;
+    bool narrow = kernel->forms != NULL;
+    for (size_t i = 0; i < nargs; i++) {
+        const drupe_arg *arg = &args[i];
+        const drupe_form *form = kernel->forms ? &kernel->forms[i] : NULL;
+        if (!arg->value || (form && form->kind != arg->kind)) return false;
+        one->words[i] = first_word(arg);
+        if (arg->kind == DRUPE_ARG_POINTER) {
+            if (!add_pointer(one, i, one->words[i])) return false;
+            values += sizeof(void *);
+            continue;
+        }
+        if (arg->kind != DRUPE_ARG_VALUE || arg->size == 0) return false;
+        if (form && form->size && form->size != arg->size) return false;
+        values += arg->size;
+        narrow = narrow && arg->size <= 8;
+    }
+    one->work.args = args;
+    one->work.words = narrow ? one->words : NULL;
+    return below(one->s->queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, values);
+}
+
+/* --- The launch ----------------------------------------------------------------------------------------- */
+
+/* Nothing on the queue asks for more than launching. Its lock is held. */
+static inline bool is_plain(const drupe_queue *queue)
+{
+    return !queue->held && !queue->guard && !drupe_device_loss(queue->device) &&
+           !atomic_load_explicit(&((drupe_queue *)queue)->cause, memory_order_acquire);
+}
+
+static inline void load(const usual *one, drupe_flight *flight, void *cell)
+{
+    flight->cell = cell;
+    flight->cell_number = drupe_core_cell_number(cell);
+    flight->label = one->work.kernel->name;
+    flight->site = one->s->site ? one->s->site : drupe_core_site();
+    flight->nrefs = one->nrefs;
+    for (size_t i = 0; i < one->nrefs; i++) flight->refs[i] = one->refs[i];
+    drupe_brief_take(&flight->brief, &one->work);
+}
+
+static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_event **event)
+{
+    drupe_queue *queue = one->s->queue;
+    drupe_kernel *kernel = one->work.kernel;
+    drupe_trace_begin(queue, flight, &one->work, one->bytes);
+    if (event || drupe_queue_wants_event(queue, one->bytes)) DRUPE_TRY(drupe_flight_attach(queue, flight));
+    const drupe_submit submit = {.queue = queue,
+                                 .event = flight->event,
+                                 .done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done,
+                                 .words = one->work.words};
+    if (submit.event) submit.event->opened = true;
+    pthread_mutex_lock(&kernel->lock);
+    drupe_status status = queue->slot->backend->submit_kernel(&submit, kernel, one->work.range,
+                                                              one->work.args, one->work.nargs);
+    pthread_mutex_unlock(&kernel->lock);
+    DRUPE_TRY(status);
+    drupe_flight_launched(queue, flight);
+    if (event) *event = flight->event;
+    if (flight->done) {
+        queue->proven = flight->number;
+        if (event) flight->event = NULL;
+        return DRUPE_OK;
+    }
+    drupe_flight_append(queue, flight);
+    if (event) drupe_object_retain_unshared(flight->event);
+    if (!flight->event) queue->unmarked_bytes += one->bytes;
+    return DRUPE_OK;
+}
+
+/* A launch on an in-order queue that waits for nothing, in one piece. False: something is in its way, and
+ * `refs` are still the caller's. */
+static bool submit_plain(const usual *one, drupe_event **event, drupe_status *status)
+{
+    drupe_queue *queue = one->s->queue;
+    drupe_flight *flight = NULL, *finished;
+    void *cell = drupe_core_cell();
+    bool over = false;
+    pthread_mutex_lock(&queue->lock);
+    finished = drupe_queue_reap_some(queue);
+    if (is_plain(queue) && one->nrefs <= DRUPE_FLIGHT_REFS && drupe_flight_new(queue, &flight) == DRUPE_OK) {
+        load(one, flight, cell);
+        *status = launch(one, flight, event);
+        over = flight->done;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!flight) {
+        drupe_core_cell_release(cell);
+    } else if (*status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        drupe_flight_refused(queue, flight);
+        drupe_flight_drop(queue, flight);
+        drupe_error_restore(&kept);
+    } else if (over) {
+        drupe_flight_drop(queue, flight);
+    }
+    drupe_flight_drop(queue, finished);
+    return flight != NULL;
+}
+
+static drupe_status submit_any(usual *one, drupe_event **event)
+{
+    const drupe_submission *s = one->s;
     const drupe_ticket ticket = {
         .queue = s->queue,
         .waits = s->waits,
         .nwaits = s->nwaits,
-        .label = s->label ? s->label : kernel->name,
+        .label = s->label ? s->label : one->work.kernel->name,
         .label_static = !s->label,
-        .refs = all.refs,
-        .nrefs = all.nrefs,
-        .bytes = all.bytes,
+        .refs = one->refs,
+        .nrefs = one->nrefs,
+        .bytes = one->bytes,
         .accesses = s->accesses,
         .naccesses = s->naccesses,
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
     };
-    const drupe_work work = {.kind = DRUPE_WORK_KERNEL,
-                             .kernel = kernel,
-                             .range = range,
-                             .args = args,
-                             .nargs = nargs,
-                             .words = all.narrow ? all.words : NULL};
-    *status = drupe_queue_submit(&ticket, &work, event);
+    return drupe_queue_submit(&ticket, &one->work, event);
+}
+
+static drupe_status submit(usual *one, drupe_event **event)
+{
+    const drupe_submission *s = one->s;
+    drupe_status status = DRUPE_OK;
+    one->refs[one->nrefs++] = (drupe_keep){drupe_kernel_retain(one->work.kernel), release_kernel};
+    bool plain = !s->nwaits && !s->label && !drupe_queue_unordered(s->queue) && !drupe_check_on();
+    if (plain && submit_plain(one, event, &status)) return status;
+    return submit_any(one, event);
+}
+
+/* --- Entries -------------------------------------------------------------------------------------------- */
+
+static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *kernel,
+                         const drupe_range *range, size_t nargs)
+{
+    one->s = s;
+    one->work = (drupe_work){.kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .nargs = nargs};
+    one->bytes = one->nrefs = 0;
+}
+
+bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                        const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
+{
+    if (nargs != kernel->nargs || nargs > DRUPE_BRIEF_ARGS || !fits(s, kernel, range)) return false;
+    usual one;
+    begin(&one, s, kernel, range, nargs);
+    if (!gather(&one, kernel, args, nargs)) {
+        drupe_keeps_drop(one.refs, one.nrefs);
+        return false;
+    }
+    *status = submit(&one, event);
     return true;
+}
+
+static bool add_words(usual *one, const drupe_kernel *kernel, const uint64_t *words)
+{
+    for (uint32_t i = 0; i < kernel->nargs; i++) {
+        if (kernel->forms[i].kind == DRUPE_ARG_POINTER && !add_pointer(one, i, words[i])) return false;
+    }
+    return below(one->s->queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, kernel->nargs * sizeof *words);
+}
+
+drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                                const uint64_t *words, drupe_event **event)
+{
+    drupe_arg args[DRUPE_BRIEF_ARGS];
+    if (event) *event = NULL;
+    if (!kernel || !words || !kernel->worded)
+        return drupe_error_set(DRUPE_E_INVALID, "This kernel takes no words, or there are none.");
+    for (uint32_t i = 0; i < kernel->nargs; i++) {
+        const drupe_form *form = &kernel->forms[i];
+        args[i] = (drupe_arg){(drupe_arg_kind)form->kind, form->size, &words[i]};
+    }
+    if (s && s->queue && fits(s, kernel, range)) {
+        usual one;
+        begin(&one, s, kernel, range, kernel->nargs);
+        one.work.args = args;
+        one.work.words = words;
+        if (add_words(&one, kernel, words)) return submit(&one, event);
+        drupe_keeps_drop(one.refs, one.nrefs);
+    }
+    return drupe_submit_kernel(s, kernel, range, args, kernel->nargs, event);
 }

@@ -62,6 +62,7 @@ PyObject *drupe_py_kernel_open(drupe_py_state *state, drupe_program *program, dr
     self->vectorcall = kernel_call;
     self->kernel = kernel;
     self->queue = drupe_queue_retain(queue);
+    self->worded = drupe_kernel_words(kernel);
     if (params_load(state, self)) return (PyObject *)self;
     Py_DECREF(self);
     return NULL;

@@ -3,7 +3,7 @@
  * This is the hot path: argument information was fetched when the kernel was made, values live on the stack,
  * and text for messages is only put together after a failure. Nothing has to be kept alive: the engine copies
  * values and retains USM. The usual arguments (arrays of the right type, small ints, floats) are taken by
- * quick_arg(), which leaves whatever else comes, and every complaint, to one_arg(). */
+ * quick_args(), which leaves whatever else comes, and every complaint, to one_arg(). */
 #include "array.h"
 #include "error.h"
 #include "site.h"
@@ -24,14 +24,6 @@ typedef struct launch_place {
     drupe_queue *queue;
     size_t index;
 } launch_place;
-
-/* Where the arguments are put together, one element per argument. */
-typedef struct launch_room {
-    drupe_arg *args;
-    drupe_memory **memories; /* borrowed; NULL: the engine looks for it */
-    uint64_t *words;         /* of the usual arguments */
-    launch_value *values;    /* of the others */
-} launch_room;
 
 /* Prefix the exception that is set with the kernel, the argument's number, name and declared type. */
 static bool arg_fail(const drupe_py_launch *launch, size_t index)
@@ -238,6 +230,13 @@ uint8_t drupe_py_launch_form(const drupe_arg_info *info)
     return (uint8_t)(info->kind == DRUPE_ARG_VALUE && info->lanes == 1 ? info->scalar : DRUPE_SCALAR_UNKNOWN);
 }
 
+/* What drupe_submit_words() takes. */
+typedef struct launch_words {
+    drupe_queue *queue; /* of the arrays, or NULL */
+    drupe_memory *memories[STACK_ARGS];
+    uint64_t words[STACK_ARGS];
+} launch_words;
+
 static inline bool small_int(PyObject *object, int64_t *value)
 {
     if (!PyLong_CheckExact(object)) return false;
@@ -252,71 +251,73 @@ static inline bool small_int(PyObject *object, int64_t *value)
     return true;
 }
 
-static inline bool quick_number(PyObject *object, unsigned scalar, uint64_t *word, drupe_arg *arg)
+static inline bool quick_number(PyObject *object, unsigned scalar, uint64_t *word)
 {
     int64_t integer;
     float single;
+    *word = 0;
     switch (scalar) {
     case DRUPE_SCALAR_I32:
     case DRUPE_SCALAR_U32:
         /* A small int has 30 bits. */
         if (!small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U32)) return false;
         memcpy(word, &(int32_t){(int32_t)integer}, 4);
-        *arg = (drupe_arg){DRUPE_ARG_VALUE, 4, word};
         return true;
     case DRUPE_SCALAR_I64:
     case DRUPE_SCALAR_U64:
         if (!small_int(object, &integer) || (integer < 0 && scalar == DRUPE_SCALAR_U64)) return false;
         memcpy(word, &integer, 8);
-        break;
+        return true;
     case DRUPE_SCALAR_F32:
         if (!PyFloat_CheckExact(object)) return false;
         single = (float)PyFloat_AS_DOUBLE(object);
-        if (Py_IS_INFINITY(single)) return false;
         memcpy(word, &single, 4);
-        *arg = (drupe_arg){DRUPE_ARG_VALUE, 4, word};
-        return true;
+        return !Py_IS_INFINITY(single);
     case DRUPE_SCALAR_F64:
         if (!PyFloat_CheckExact(object)) return false;
         memcpy(word, &PyFloat_AS_DOUBLE(object), 8);
-        break;
+        return true;
     default: return false;
     }
-    *arg = (drupe_arg){DRUPE_ARG_VALUE, 8, word};
-    return true;
 }
 
-static inline bool quick_array(const drupe_py_state *state, PyObject *object, unsigned scalar,
-                               launch_place *place, drupe_memory **memory, uint64_t *word, drupe_arg *arg)
+static inline bool quick_usm(launch_words *all, size_t index, drupe_queue *queue, drupe_memory *memory,
+                             void *pointer)
 {
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return false;
-    const drupe_array *array = drupe_py_array_of(object);
-    bool flat = array->ndim == 1 && array->strides[0] == 1;
-    if (!flat && !drupe_array_contiguous(array)) return false;
-    if (scalar != DRUPE_SCALAR_UNKNOWN && drupe_py_scalar_of(array->dtype) != (drupe_scalar_type)scalar)
-        return false;
-    if (place->queue != array->queue && place->queue != NULL) return false;
-    if (place->queue == NULL) place->queue = array->queue;
-    *memory = array->size > 0 ? array->memory : NULL;
-    void *pointer = drupe_array_pointer(array);
-    memcpy(word, &pointer, sizeof pointer);
-    *arg = (drupe_arg){DRUPE_ARG_POINTER, sizeof pointer, word};
-    return true;
+    if (all->queue == NULL) all->queue = queue;
+    all->memories[index] = memory;
+    all->words[index] = (uintptr_t)pointer;
+    return all->queue == queue;
 }
 
-static inline bool quick_arg(const drupe_py_state *state, const drupe_py_launch *launch, size_t index,
-                             launch_place *place, const launch_room *room)
+static inline bool quick_pointer(const drupe_py_state *state, PyObject *object, unsigned scalar,
+                                 launch_words *all, size_t index)
 {
-    PyObject *object = launch->args[index];
-    unsigned form = launch->kernel->forms[index];
-    bool first = place->queue == NULL, taken;
-    if (form & POINTS_TO)
-        taken = quick_array(state, object, form & ~POINTS_TO, place, &room->memories[index],
-                            &room->words[index], &room->args[index]);
-    else
-        taken = quick_number(object, form, &room->words[index], &room->args[index]);
-    if (taken && first) place->index = index;
-    return taken;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        const drupe_array *array = drupe_py_array_of(object);
+        bool flat = array->ndim == 1 && array->strides[0] == 1;
+        if (array->size == 0 || (!flat && !drupe_array_contiguous(array))) return false;
+        if (scalar != DRUPE_SCALAR_UNKNOWN && drupe_py_scalar_of(array->dtype) != (drupe_scalar_type)scalar)
+            return false;
+        return quick_usm(all, index, array->queue, array->memory, drupe_array_pointer(array));
+    }
+    if (!drupe_py_is_memory(state, object)) return false;
+    drupe_memory *memory = ((drupe_py_memory *)object)->memory;
+    return quick_usm(all, index, drupe_memory_queue(memory), memory, drupe_py_memory_pointer(object));
+}
+
+/* All arguments, or none. */
+static inline bool quick_args(const drupe_py_state *state, const drupe_py_launch *launch, launch_words *all)
+{
+    const uint8_t *forms = launch->kernel->forms;
+    all->queue = NULL;
+    for (size_t i = 0; i < launch->nargs; i++) {
+        bool taken = forms[i] & POINTS_TO
+                         ? quick_pointer(state, launch->args[i], forms[i] & ~POINTS_TO, all, i)
+                         : quick_number(launch->args[i], forms[i], &all->words[i]);
+        if (!taken) return false;
+    }
+    return true;
 }
 
 /* --- Ranges -------------------------------------------------------------------------------------------- */
@@ -369,44 +370,51 @@ static bool range_arg(const drupe_py_launch *launch, drupe_range *range)
 
 /* --- The launch ---------------------------------------------------------------------------------------- */
 
-static drupe_status submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
-                           const drupe_range *range, const drupe_arg *args, drupe_event **event)
+/* `words`, or `args` where that is NULL. */
+static inline drupe_status submit_now(const drupe_submission *submission, const drupe_py_launch *launch,
+                                      const drupe_range *range, const uint64_t *words, const drupe_arg *args,
+                                      drupe_event **event)
 {
     drupe_kernel *kernel = launch->kernel->kernel;
+    if (words != NULL) return drupe_submit_words(submission, kernel, range, words, event);
+    return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
+}
+
+static inline bool submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
+                          const drupe_range *range, const uint64_t *words, const drupe_arg *args,
+                          drupe_event **event)
+{
+    drupe_status status;
     /* Some drivers compile a kernel again for each local size when it is first launched. */
-    uint64_t key = (uint64_t)(uintptr_t)kernel ^ ((uint64_t)range->local[0] << 48) ^
+    uint64_t key = (uint64_t)(uintptr_t)launch->kernel->kernel ^ ((uint64_t)range->local[0] << 48) ^
                    ((uint64_t)range->local[1] << 40) ^ ((uint64_t)range->local[2] << 32);
     if (drupe_py_warm(state, key)) {
         submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
-        return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
+        status = submit_now(submission, launch, range, words, args, event);
+    } else {
+        PyThreadState *thread = drupe_py_site_leave();
+        status = submit_now(submission, launch, range, words, args, event);
+        drupe_py_site_return(thread);
     }
-    drupe_status status;
-    PyThreadState *thread = drupe_py_site_leave();
-    status = drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
-    drupe_py_site_return(thread);
-    return status;
+    if (status != DRUPE_OK) drupe_py_raise_on(state, submission->queue);
+    return status == DRUPE_OK;
 }
 
 static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
-                        const launch_room *room, drupe_event **event)
+                        launch_value *values, drupe_arg *args, drupe_event **event)
 {
     launch_place place = {NULL, 0};
-    bool usual = launch->kernel->typed;
-    for (size_t i = 0; i < launch->nargs; i++) {
-        room->memories[i] = NULL;
-        if (usual && quick_arg(state, launch, i, &place, room)) continue;
-        if (!one_arg(state, launch, i, &place, &room->values[i], &room->args[i])) return false;
-    }
+    for (size_t i = 0; i < launch->nargs; i++)
+        if (!one_arg(state, launch, i, &place, &values[i], &args[i])) return false;
     drupe_py_waits waits;
     if (!drupe_py_waits_arg(state, launch->wait_for, &waits)) return false;
-    drupe_submission submission = {.waits = waits.events, .nwaits = waits.count, .memories = room->memories};
+    drupe_submission submission = {.waits = waits.events, .nwaits = waits.count};
     submission.queue = launch->queue != NULL ? launch->queue
                        : place.queue != NULL ? place.queue
                                              : launch->kernel->queue;
-    drupe_status status = submit(state, &submission, launch, range, room->args, event);
-    if (status != DRUPE_OK) drupe_py_raise_on(state, submission.queue);
-    if (waits.events != NULL) drupe_py_waits_clear(&waits);
-    return status == DRUPE_OK;
+    bool good = submit(state, &submission, launch, range, NULL, args, event);
+    drupe_py_waits_clear(&waits);
+    return good;
 }
 
 static bool count_check(const drupe_py_launch *launch)
@@ -419,33 +427,37 @@ static bool count_check(const drupe_py_launch *launch)
     return false;
 }
 
-/* More arguments than the stack has room for. */
-static bool launch_large(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
-                         drupe_event **event)
+/* Arguments of any kind, any number of them. */
+static bool launch_any(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
+                       drupe_event **event)
 {
-    const launch_room room = {
-        PyMem_Calloc(launch->nargs, sizeof *room.args), PyMem_Calloc(launch->nargs, sizeof *room.memories),
-        PyMem_Calloc(launch->nargs, sizeof *room.words), PyMem_Calloc(launch->nargs, sizeof *room.values)};
-    bool good = room.args != NULL && room.memories != NULL && room.words != NULL && room.values != NULL;
+    if (launch->nargs <= STACK_ARGS) {
+        launch_value values[STACK_ARGS];
+        drupe_arg args[STACK_ARGS];
+        return launch_with(state, launch, range, values, args, event);
+    }
+    launch_value *values = PyMem_Calloc(launch->nargs, sizeof *values);
+    drupe_arg *args = PyMem_Calloc(launch->nargs, sizeof *args);
+    bool good = values != NULL && args != NULL;
     if (good)
-        good = launch_with(state, launch, range, &room, event);
+        good = launch_with(state, launch, range, values, args, event);
     else
         PyErr_NoMemory();
-    PyMem_Free(room.args);
-    PyMem_Free(room.memories);
-    PyMem_Free(room.words);
-    PyMem_Free(room.values);
+    PyMem_Free(values);
+    PyMem_Free(args);
     return good;
 }
 
 bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, drupe_event **event)
 {
     drupe_range range;
+    launch_words all;
     if (!count_check(launch) || !range_arg(launch, &range)) return false;
-    if (launch->nargs > STACK_ARGS) return launch_large(state, launch, &range, event);
-    drupe_arg args[STACK_ARGS];
-    drupe_memory *memories[STACK_ARGS];
-    uint64_t words[STACK_ARGS];
-    launch_value values[STACK_ARGS];
-    return launch_with(state, launch, &range, &(launch_room){args, memories, words, values}, event);
+    if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all))
+        return launch_any(state, launch, &range, event);
+    drupe_submission submission = {.memories = all.memories};
+    submission.queue = launch->queue != NULL ? launch->queue
+                       : all.queue != NULL   ? all.queue
+                                             : launch->kernel->queue;
+    return submit(state, &submission, launch, &range, all.words, NULL, event);
 }

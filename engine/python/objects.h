@@ -74,6 +74,7 @@ typedef struct drupe_py_kernel {
     size_t nparams;
     bool typed;   /* false: the backend has no argument information, nparams may be 0 */
     bool counted; /* the number of arguments is known */
+    bool worded;  /* drupe_kernel_words() */
     drupe_py_recall last;
 } drupe_py_kernel;
 

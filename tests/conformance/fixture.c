@@ -198,7 +198,15 @@ drupe_status submit_mad(struct bench *bench, drupe_queue *queue, drupe_memory *o
     const drupe_access accesses[] = {{to, n * 8, true}, {from, n * 8, false}};
     drupe_submission s = {
         .queue = queue, .waits = waits, .nwaits = nwaits, .accesses = accesses, .naccesses = COUNT(accesses)};
-    return drupe_submit_kernel(&s, bench->mad, &range, args, COUNT(args), event);
+    /* Both ways of giving arguments, with and without the memory at hand. */
+    static _Atomic(unsigned) turns;
+    unsigned turn = turns++;
+    drupe_memory *const memories[] = {out, in, NULL, NULL, NULL};
+    if (turn % 4 < 2) s.memories = memories;
+    if (turn % 2 || !drupe_kernel_words(bench->mad))
+        return drupe_submit_kernel(&s, bench->mad, &range, args, COUNT(args), event);
+    const uint64_t words[] = {(uintptr_t)to, (uintptr_t)from, count, mul, add};
+    return drupe_submit_words(&s, bench->mad, &range, words, event);
 }
 
 drupe_status submit_spin(struct bench *bench, drupe_queue *queue, drupe_memory *out, size_t items,

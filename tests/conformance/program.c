@@ -281,6 +281,52 @@ static void spirv(struct suite *suite)
     FAILS(drupe_program_open(b->context, b->device, &source, NULL, &program), DRUPE_E_INVALID, "cut off");
 }
 
+/* What a launch by words refuses, and that it takes what it is told of memory for a hint. */
+static void words(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    enum { N = 8 };
+    uint64_t host[N] = {0};
+    drupe_range range = {.dims = 1, .global = {8}, .local = {4}};
+    drupe_submission s = {.queue = b->queue}, nowhere = {0};
+    if (!drupe_kernel_words(b->mad)) {
+        FAILS(drupe_submit_words(&s, b->mad, &range, host, NULL), DRUPE_E_INVALID, "no words");
+        return;
+    }
+    drupe_memory *in = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8),
+                 *out = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_memory *const crossed[] = {in, out, in, in, in};
+    fill_u64(b->queue, in, 3, N);
+    s.memories = crossed;
+    uint64_t to = (uintptr_t)drupe_memory_pointer(out), from = (uintptr_t)drupe_memory_pointer(in);
+    for (uint64_t mul = 1; mul < 100; mul++) {
+        const uint64_t given[] = {to, from, N, mul, 1};
+        OK(drupe_submit_words(&s, b->mad, &range, given, NULL));
+        if (mul % 33 == 0) expect_u64(b->queue, out, 3 * mul + 1, N);
+    }
+    const uint64_t good[] = {to, from, N, 2, 1}, null[] = {0, 0, 0, 2, 1},
+                   outside[] = {to, (uintptr_t)host, N, 2, 1}, behind[] = {to + N * 8, from, N, 2, 1};
+    OK(drupe_submit_words(&s, b->mad, &range, null, NULL));
+    FAILS(drupe_submit_words(NULL, b->mad, &range, good, NULL), DRUPE_E_INVALID, "queue");
+    FAILS(drupe_submit_words(&nowhere, b->mad, &range, good, NULL), DRUPE_E_INVALID, "queue");
+    FAILS(drupe_submit_words(&s, NULL, &range, good, NULL), DRUPE_E_INVALID, "words");
+    FAILS(drupe_submit_words(&s, b->mad, &range, NULL, NULL), DRUPE_E_INVALID, "words");
+    FAILS(drupe_submit_words(&s, b->mad, NULL, good, NULL), DRUPE_E_INVALID, "dimensions");
+    FAILS(drupe_submit_words(&s, b->mad, &range, outside, NULL), DRUPE_E_INVALID, "not in USM");
+    FAILS(drupe_submit_words(&s, b->mad, &range, behind, NULL), DRUPE_E_INVALID, "not");
+    range.local[0] = 3;
+    FAILS(drupe_submit_words(&s, b->mad, &range, good, NULL), DRUPE_E_INVALID, "divide");
+    range = (drupe_range){.dims = 1, .global = {0}};
+    OK(drupe_submit_words(&s, b->mad, &range, good, NULL));
+    struct bench *other = use_other(suite);
+    s.queue = other->queue;
+    range.global[0] = 1;
+    FAILS(drupe_submit_words(&s, b->mad, &range, good, NULL), DRUPE_E_INVALID, "another context");
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    drupe_memory_release(in);
+    drupe_memory_release(out);
+}
+
 static void kernel_numbers(struct suite *suite)
 {
     struct bench *b = &suite->bench;
@@ -299,6 +345,7 @@ const conformance_case cases_program[] = {
     {"build_failure", build_failure},
     {"built_in_kernels", built_in_kernels},
     {"launch_refused", launch_refused},
+    {"words", words},
     {"argument_information", argument_information},
     {"local_size", local_size},
     {"local_memory_limit", local_memory_limit},

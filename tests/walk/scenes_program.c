@@ -41,6 +41,32 @@ static drupe_status ask(struct walker *w)
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+/* A kernel whose arguments are words, where the device tells. */
+static drupe_status words(struct walker *w)
+{
+    GO(walk_open_memory(w));
+    GO(walk_open_kernel(w));
+    const drupe_range range = {.dims = 1, .global = {1}};
+    const drupe_submission s = {.queue = w->queue, .memories = w->memory};
+    uint64_t given[3] = {(uintptr_t)drupe_memory_pointer(w->memory[0]), 1, 0};
+    static double values[3];
+    REFUSED(drupe_submit_words(&s, w->kernel, &range, given, NULL), DRUPE_E_INVALID);
+    if (!w->source) return DRUPE_OK;
+    drupe_kernel_release(w->kernel);
+    w->kernel = NULL;
+    GO(drupe_kernel_open(w->program, "put", &w->kernel));
+    if (!drupe_kernel_words(w->kernel)) return DRUPE_OK;
+    for (int i = 0; i < 3; i++) {
+        float value = (float)i + 0.5f;
+        given[1] = (uint64_t)i;
+        memcpy(&given[2], &value, sizeof value);
+        GO(drupe_submit_words(&s, w->kernel, &range, given, i == 1 ? &w->events[0] : NULL));
+    }
+    GO(drupe_submit_copy(&s, values, drupe_memory_pointer(w->memory[0]), sizeof values, &w->events[1]));
+    GO(drupe_event_wait(w->events[1], LONG));
+    return values[0] == 0.5 && values[1] == 1.5 && values[2] == 2.5 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 static drupe_status broken(struct walker *w)
 {
     char *log = NULL;
@@ -141,5 +167,6 @@ const walk_scene walk_program_scenes[] = {{"binary", binary, true},
                                           {"launch", launch, true},
                                           {"kernel", ask, true},
                                           {"broken", broken, true},
+                                          {"words", words, true},
                                           {"instrumented", instrumented, true},
                                           {NULL, NULL, false}};

@@ -224,6 +224,11 @@ typedef struct drupe_arg {
 DRUPE_API drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel,
                                            const drupe_range *range, const drupe_arg *args, size_t nargs,
                                            drupe_event **event) DRUPE_MUST_CHECK;
+/* The same for a kernel with drupe_kernel_words(), and quicker: each word holds the pointer or the bytes of
+ * the value in its first bytes, the rest of it being 0. */
+DRUPE_API drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel,
+                                          const drupe_range *range, const uint64_t *words,
+                                          drupe_event **event) DRUPE_MUST_CHECK;
 /* Between any two of: USM of this context, USM of another context or backend (staged through the host), host
  * memory (which must stay valid until done: use `keeps`). The ranges must not overlap. */
 DRUPE_API drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
