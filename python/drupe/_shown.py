@@ -173,7 +173,10 @@ def _values(x):
         return None
     from drupe.array import _text
 
-    return _text.array_repr(x)
+    if "numpy" in sys.modules:
+        return _text.array_repr(x)
+    # Its import takes far longer than anything that is shown here.
+    return "array(%s, dtype=%s, device='%s')" % (_text._plain(x), x.dtype, x.device.filter_string)
 
 
 def _array(x):

@@ -82,6 +82,17 @@ def test_nothing_is_waited_for(device, gate):
     assert "array([1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _shown.brief(y)
 
 
+def test_a_look_does_not_import_numpy(fresh):
+    result = fresh("""
+        import sys, drupe, drupe.array as da
+        x = da.arange(5, dtype="float32", device="host")
+        assert "array([0.0, 1.0, 2.0" in x._repr_mimebundle_()["text/plain"], x._repr_mimebundle_()
+        assert "[0.0, ...]" in da.zeros(5000, device="host")._repr_mimebundle_()["text/plain"]
+        print("numpy" in sys.modules)
+        """)
+    assert result.stdout == "False\n", result
+
+
 def test_failures_are_shown_and_stay_to_be_reported(device):
     queue = drupe.Queue(device)
     event = _engine._task(queue, 0.0, "the <bearing> broke")
