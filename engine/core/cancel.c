@@ -17,6 +17,7 @@ static bool waits_natively(const drupe_flight *flight)
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
     const drupe_event *event = flight->event;
     return event && drupe_event_phase(event) == DRUPE_PHASE_NATIVE &&
+           !drupe_device_silent(event->queue->device) &&
            event->object.backend->event_state(flight->event, &state) == DRUPE_OK &&
            state == DRUPE_EVENT_QUEUED;
 }

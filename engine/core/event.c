@@ -284,11 +284,13 @@ void drupe_event_give_up(drupe_event *event, drupe_cause *cause)
 
 /* --- Polling -------------------------------------------------------------------------------------------- */
 
-/* True when the backend says that the event failed; its reason is then the thread's error. */
+/* True when the backend says that the event failed; its reason is then the thread's error. A driver that is
+ * silent is not asked: what was over before it became so has been found out by then. */
 static bool looks_failed(drupe_event *event, drupe_event_state *state)
 {
     *state = DRUPE_EVENT_SUBMITTED;
-    drupe_status status = event->object.backend->event_state(event, state);
+    drupe_status status = DRUPE_OK;
+    if (!drupe_device_silent(event->queue->device)) status = event->object.backend->event_state(event, state);
     if (status == DRUPE_OK && *state != DRUPE_EVENT_FAILED) {
         const drupe_loss *loss = drupe_device_loss(event->queue->device);
         if (!loss || *state == DRUPE_EVENT_COMPLETE) return false;

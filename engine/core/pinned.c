@@ -1,11 +1,13 @@
-/* Large copies between plain host memory and a device that copies faster from pinned memory.
+/* Large copies between plain host memory and a device, by the host device's threads.
  *
- * The bytes go in pieces through a ring of pinned buffers: the device copies one piece while the host
- * device's threads copy others, since a single thread is slower than the bus. All steps are ordinary
- * submissions, tied together by events:
+ * Where a device copies faster from pinned memory, the bytes go in pieces through a ring of pinned buffers:
+ * the device copies one piece while the host device's threads copy others, since a single thread is slower
+ * than the bus. The memory of a CPU device is memory like any other, and its driver copies with one thread:
+ * there the host device makes the whole copy. All steps are ordinary submissions, tied together by events:
  *
  *     to the device:    mark on q -> host: buffer <- src -> q: dst <- buffer -> (next use of the buffer) ...
  *     from the device:  mark on q -> q: buffer <- src -> host: dst <- buffer -> (next use of the buffer) ...
+ *     a CPU device's:   mark on q -> host: dst <- src
  *
  * and a mark on q after them all. Each step on q keeps the ring and the memory, so that nothing is lost when
  * a step fails and the last mark with it; letting go of the host queue waits for the steps there. */
@@ -16,8 +18,9 @@
 #include <string.h>
 
 #define RING    ((size_t)32 << 20)
-#define LEAST   RING /* below, the ring does not get going */
-#define BUFFERS 16u  /* at most */
+#define LEAST   RING               /* below, the ring does not get going */
+#define BUFFERS 16u                /* at most */
+#define DIRECT  ((size_t)16 << 20) /* below, the way through the host device's queue is felt */
 /* Nothing overlaps with the first piece's way in and the last one's way out: so a copy has 32 pieces, as long
  * as they are neither too small to be worth a submission nor too large for four to be in the ring. */
 #define PIECES      32u
@@ -35,7 +38,7 @@ struct drupe_ring {
 struct drupe_passage {
     const drupe_ticket *ticket; /* while the steps are submitted */
     drupe_queue *host;
-    drupe_ring *ring;
+    drupe_ring *ring;     /* NULL: the host device makes the copy alone */
     drupe_memory *memory; /* borrowed: the end on the device */
     bool to_device;
     size_t piece, nbuffers;     /* of that many bytes */
@@ -137,8 +140,9 @@ static drupe_status piece(const drupe_passage *passage, drupe_queue *queue, void
     drupe_refs_init(&refs);
     drupe_work work = {.kind = DRUPE_WORK_COPY, .dst = dst, .src = src, .bytes = bytes};
     drupe_event *wait = *event ? *event : passage->begin, *fresh;
-    drupe_status status = drupe_refs_add(&refs, ring_retain(passage->ring), ring_release);
-    if (status == DRUPE_OK && queue != passage->host)
+    drupe_status status = DRUPE_OK;
+    if (passage->ring) status = drupe_refs_add(&refs, ring_retain(passage->ring), ring_release);
+    if (status == DRUPE_OK && (queue != passage->host || !passage->ring))
         status = drupe_refs_add(&refs, drupe_memory_retain(passage->memory), drupe_memory_unref);
     if (status == DRUPE_OK) status = submit(passage, queue, &work, &wait, 1, &refs, &fresh);
     drupe_refs_drop(&refs);
@@ -160,6 +164,7 @@ static drupe_status pieces(drupe_passage *passage, char *dst, const char *src, s
     bool to_device = passage->to_device;
     drupe_queue *queue = passage->ticket->queue, *host = passage->host;
     size_t size = passage->piece;
+    if (!passage->ring) return piece(passage, host, dst, src, bytes, &passage->last[0]);
     for (size_t done = 0, i = 0; done < bytes; done += size, i++) {
         size_t part = bytes - done < size ? bytes - done : size, slot = i % passage->nbuffers;
         char *buffer = passage->ring->buffers + slot * size;
@@ -206,22 +211,31 @@ static bool allowed(void)
     return !text || strcmp(text, "0") != 0;
 }
 
-static bool wanted(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src, size_t bytes)
+typedef enum way { WAY_DRIVER, WAY_RING, WAY_DIRECT } way;
+
+static way way_of(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src, size_t bytes)
 {
-    if (bytes < LEAST || !queue->slot->backend->mem_pin) return false;
-    /* The times of a copy in pieces would be those of its last step. */
-    if (queue->flags & DRUPE_QUEUE_PROFILING) return false;
-    if (!dst->memory == !src->memory || dst->foreign || src->foreign) return false;
+    bool cpu = queue->device->type == DRUPE_DEVICE_CPU;
+    if (bytes < (cpu ? DIRECT : LEAST) || !queue->slot->backend->mem_pin) return WAY_DRIVER;
+    /* The times of a copy in steps would be those of its last step. */
+    if (queue->flags & DRUPE_QUEUE_PROFILING) return WAY_DRIVER;
+    if (!dst->memory == !src->memory || dst->foreign || src->foreign || !allowed()) return WAY_DRIVER;
     const drupe_memory *memory = dst->memory ? dst->memory : src->memory;
-    return memory->kind == DRUPE_MEM_DEVICE && queue->device->type != DRUPE_DEVICE_CPU && allowed();
+    drupe_device *device = memory->pool->device;
+    /* Where memory is shared without being mapped, what is the device's can be used so as well. */
+    if (cpu && drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE) return WAY_DIRECT;
+    return memory->kind == DRUPE_MEM_DEVICE && !cpu ? WAY_RING : WAY_DRIVER;
 }
 
-static drupe_status open_host(drupe_queue **queue)
+/* DRUPE_E_UNSUPPORTED when it has fewer than `threads`. */
+static drupe_status open_host(unsigned threads, drupe_queue **queue)
 {
     drupe_device *device;
     drupe_context *context = NULL;
     DRUPE_TRY(drupe_device_select("host", &device));
     drupe_status status = drupe_device_context(device, &context);
+    if (drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1) < threads)
+        status = drupe_error_set(DRUPE_E_UNSUPPORTED, "The host device has too few threads.");
     if (status == DRUPE_OK) status = drupe_queue_open(context, device, DRUPE_QUEUE_DEFAULT, queue);
     drupe_context_release(context);
     drupe_device_release(device);
@@ -240,15 +254,17 @@ static void close_passage(drupe_passage *passage)
 drupe_passage *drupe_pinned_open(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src,
                                  size_t bytes)
 {
-    drupe_passage *passage = wanted(queue, dst, src, bytes) ? calloc(1, sizeof *passage) : NULL;
+    way chosen = way_of(queue, dst, src, bytes);
+    drupe_passage *passage = chosen == WAY_DRIVER ? NULL : calloc(1, sizeof *passage);
     if (!passage) return NULL;
     passage->to_device = dst->memory != NULL;
     passage->piece = piece_size(bytes);
     passage->nbuffers = RING / passage->piece < BUFFERS ? RING / passage->piece : BUFFERS;
     passage->memory = dst->memory ? dst->memory : src->memory;
     drupe_error kept = *drupe_error_last();
-    drupe_status status = ring_open(queue->context, &passage->ring);
-    if (status == DRUPE_OK) status = open_host(&passage->host);
+    drupe_status status = DRUPE_OK;
+    if (chosen == WAY_RING) status = ring_open(queue->context, &passage->ring);
+    if (status == DRUPE_OK) status = open_host(chosen == WAY_RING ? 1 : 2, &passage->host);
     if (status == DRUPE_OK) return passage;
     close_passage(passage);
     drupe_error_restore(&kept);

@@ -269,7 +269,7 @@ drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst
 
 /* --- pinned.c ------------------------------------------------------------------------------------------- */
 
-/* What a large copy through pinned memory needs, or NULL when the copy had better be a single one. `dst`'s
+/* What a large copy in several steps needs, or NULL when the copy had better be a single one. `dst`'s
  * and `src`'s memory must outlive it. */
 typedef struct drupe_passage drupe_passage;
 drupe_passage *drupe_pinned_open(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src,

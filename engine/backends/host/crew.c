@@ -318,9 +318,12 @@ void drupe_host_crew_close(drupe_host_crew *crew)
     for (unsigned i = 0; i < crew->most; i++) pthread_cond_signal(&crew->workers[i].wake);
     pthread_mutex_unlock(&crew->lock);
     if (crew->watched) pthread_join(crew->watcher, NULL);
+    /* They look into each other's lists until the last of them has ended. */
+    for (unsigned i = 0; i < crew->most; i++) {
+        if (crew->workers[i].started) pthread_join(crew->workers[i].thread, NULL);
+    }
     for (unsigned i = 0; i < crew->most; i++) {
         drupe_host_worker *worker = &crew->workers[i];
-        if (worker->started) pthread_join(worker->thread, NULL);
         pthread_cond_destroy(&worker->wake);
         pthread_mutex_destroy(&worker->lock);
     }
