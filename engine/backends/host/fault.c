@@ -33,13 +33,11 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
     return drupe_host_error_copy(drupe_error_last());
 }
 
-/* Several workers may fault in one task; the first says why. */
-static void fail(drupe_host_worker *worker, const drupe_fault *fault)
+/* Several workers may fault in one task; the first says why. Takes `error`. */
+static void fail(drupe_host_task *task, drupe_error *error)
 {
-    drupe_host_task *task = worker->task;
     drupe_host_queue *queue = task->queue;
-    drupe_error *error = describe(worker, task, fault), *none = NULL,
-                *copy = error ? drupe_host_error_copy(error) : NULL;
+    drupe_error *none = NULL, *copy = error ? drupe_host_error_copy(error) : NULL;
     atomic_store(&task->cursor, task->items);
     if (!atomic_compare_exchange_strong(&task->error, &none, error)) free(error);
     atomic_store(&task->failed, true);
@@ -61,7 +59,11 @@ drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fa
     drupe_host_pool *pool = ((const drupe_host_device *)drupe_native(device))->pool;
     drupe_host_crew *crew = fault->owner == &pool->compute ? &pool->compute : &pool->functions;
     if (fault->owner != crew) return DRUPE_E_NOT_FOUND;
-    fail(&crew->workers[fault->index], fault);
-    drupe_host_worker_replace(&crew->workers[fault->index]);
+    drupe_host_worker *worker = &crew->workers[fault->index];
+    drupe_host_task *task = worker->task;
+    drupe_error *error = describe(worker, task, fault);
+    /* The work's end comes last: whoever hears of it may close the device, which joins its threads. */
+    drupe_host_worker_replace(worker);
+    fail(task, error);
     return DRUPE_OK;
 }
