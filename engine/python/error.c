@@ -82,10 +82,10 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
     int base =
         error_add(module, &state->device_error, "DeviceError",
                   "Something went wrong on a device. Attributes, None where not known: status, "
-                  "native_code, native_name, backend, device, hint; of submitted work also operation "
-                  "(\"kernel\", \"copy\", ...), label, kernel, arguments, queue (its number), submission, "
-                  "cell, line, file, source (where it was submitted), and cause (the error of the work "
-                  "that kept it from running).",
+                  "native_code, native_name, backend, device, hint; operation (\"kernel\", \"copy\", "
+                  "\"allocation\", \"build\", ...), queue (the `number` of a Queue, which may be gone), "
+                  "cell, line, file, source (where it was asked for); of submitted work also label, kernel, "
+                  "arguments, submission, and cause (the error of the work that kept it from running).",
                   NULL, attributes);
     Py_DECREF(attributes);
     if (base < 0) return -1;
@@ -161,7 +161,13 @@ PyObject *drupe_py_raise_object(PyObject *exception)
     return NULL;
 }
 
-PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device)
+/* What a call was at that submits nothing, or NULL; builds say it themselves. */
+static const char *operation_of(drupe_status status)
+{
+    return status == DRUPE_E_NO_MEMORY ? "allocation" : NULL;
+}
+
+static PyObject *raise_last(drupe_py_state *state, drupe_device *device, uint32_t queue)
 {
     /* A copy: making the exception runs code that may fail in the engine and replace the error. */
     drupe_failure own, cause;
@@ -169,12 +175,20 @@ PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device)
         return drupe_py_raise_object(drupe_py_failure_object(state, &own, &cause, DRUPE_PY_WAITER));
     drupe_error error = *drupe_error_last();
     const char *name = device == NULL ? NULL : drupe_device_filter(device);
-    return drupe_py_raise_object(drupe_py_error_object(state, &error, name, NULL));
+    PyObject *exception = drupe_py_error_object(state, &error, name, NULL);
+    if (exception != NULL) drupe_py_failure_place(exception, operation_of(error.status), queue);
+    return drupe_py_raise_object(exception);
+}
+
+PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device)
+{
+    return raise_last(state, device, 0);
 }
 
 PyObject *drupe_py_raise_on(drupe_py_state *state, drupe_queue *queue)
 {
-    return drupe_py_raise(state, queue == NULL ? NULL : drupe_queue_device(queue));
+    if (queue == NULL) return raise_last(state, NULL, 0);
+    return raise_last(state, drupe_queue_device(queue), drupe_queue_number(queue));
 }
 
 PyObject *drupe_py_raise_text(drupe_py_state *state, drupe_status status, const char *format, ...)

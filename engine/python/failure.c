@@ -178,6 +178,16 @@ static void attributes_put(PyObject *exception, const drupe_failure *failure, co
     attribute_put(exception, "source", where->source);
 }
 
+void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t queue)
+{
+    drupe_failure here = {.kind = DRUPE_WORK_BARRIER, .queue = queue, .site = drupe_py_site()};
+    drupe_py_spot spot;
+    if (drupe_py_site_spot(here.site, &spot)) here.cell_number = spot.cell;
+    place where = place_find(&here);
+    attributes_put(exception, &here, &where);
+    attribute_put(exception, "operation", operation == NULL ? NULL : text_of(operation));
+}
+
 /* The exception that a host task or a future raised, or NULL without one. */
 static PyObject *raised_by(const drupe_failure *failure)
 {

@@ -1,6 +1,7 @@
 /* drupe.Program: built at once, without the GIL; kernels are opened on first use and kept. */
 #include "program.h"
 #include "error.h"
+#include "failure.h"
 #include "wait.h"
 #include <stdlib.h>
 
@@ -71,8 +72,10 @@ static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_
     /* The engine's own text holds the log's first lines, so the explained log stands in its place. */
     PyObject *args = raw == NULL ? NULL : PyTuple_Pack(1, message);
     if (args != NULL && PyObject_SetAttrString(exception, "log", raw) == 0 &&
-        PyObject_SetAttrString(exception, "args", args) == 0)
+        PyObject_SetAttrString(exception, "args", args) == 0) {
+        drupe_py_failure_place(exception, "build", 0);
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    }
     Py_XDECREF(args);
     Py_XDECREF(raw);
     Py_XDECREF(exception);

@@ -320,3 +320,20 @@ def test_work_without_an_event_is_named_as_far_as_it_is_known(fresh, opencl):
         print(fails(0).line)
         """, DRUPE_LAYERS="fault", DRUPE_FAULT="queue_wait:2+=NO_MEMORY")
     assert result.stdout == "None\n", result
+
+
+def test_errors_of_calls_that_submit_nothing_have_their_place(opencl):
+    """Allocations and builds: what was asked for, by which line, on which queue."""
+    import drupe.memory as dm
+
+    queue = drupe.Queue("host")
+    with pytest.raises(drupe.DeviceMemoryError) as caught:
+        dm.MemoryUSMDevice(1 << 50, queue=queue)
+    error = caught.value
+    assert (error.operation, error.queue, error.device) == ("allocation", queue.number, "host:cpu:0")
+    assert error.file == __file__ and error.source == "dm.MemoryUSMDevice(1 << 50, queue=queue)"
+    with pytest.raises(drupe.BuildError) as caught:
+        drupe.Program("kernel void f( {", device=opencl)
+    error = caught.value
+    assert (error.operation, error.queue, error.kernel) == ("build", None, None)
+    assert error.source == 'drupe.Program("kernel void f( {", device=opencl)' and error.line > 0
