@@ -21,10 +21,12 @@ def here():
 
 
 def test_every_error_can_be_asked_for_everything():
+    line = here() + 2
     with pytest.raises(drupe.DeviceError) as caught:
         drupe.Device("opencl:gpu:999")
     assert all(hasattr(caught.value, name) for name in KNOWN)
-    assert caught.value.kernel is None and caught.value.cause is None and caught.value.line is None
+    assert caught.value.kernel is None and caught.value.cause is None and caught.value.operation is None
+    assert caught.value.line == line
 
 
 def test_a_failure_names_the_line_that_submitted_it(queue):
