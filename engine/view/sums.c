@@ -140,14 +140,14 @@ double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *devi
 /* --- Rows ------------------------------------------------------------------------------------------------
  */
 
-static void row_add(const drupe_view *view, drupe_frame_row *row, const drupe_view_span *span)
+static void row_add(drupe_frame_row *row, const drupe_view_span *span)
 {
-    uint64_t end = span_end(view, span);
     bool ran = span->status != DRUPE_TRACE_SKIPPED && span->status != DRUPE_TRACE_CANCELLED;
     if (row->count == 0 || span->cell < row->first_cell) row->first_cell = span->cell;
     if (span->cell > row->last_cell) row->last_cell = span->cell;
     row->count += span->count;
-    if (ran) row->busy_ns += span->end_ns == 0 ? end - span->start_ns : span->busy_ns;
+    /* Of what is not over nobody knows how much of its time it has only waited. */
+    if (ran) row->busy_ns += span->busy_ns;
     row->bytes += span->bytes;
     if (span->status == DRUPE_TRACE_FAILED) row->failed++;
     if (span->end_ns == 0) row->waiting++;
@@ -190,7 +190,7 @@ static drupe_status sums_rows(const drupe_view *view, drupe_frame_sums *sums)
         if (row == NULL)
             status = DRUPE_E_NO_MEMORY;
         else
-            row_add(view, row, span);
+            row_add(row, span);
     }
     drupe_map_clear(&map);
     if (status == DRUPE_OK) qsort(sums->rows, sums->nrows, sizeof *sums->rows, row_compare);
