@@ -198,8 +198,9 @@ static void complete_at(drupe_event *event, drupe_phase from, uint64_t ticks)
     const drupe_queue *queue = event->queue;
     bool timed = queue && queue->flags & DRUPE_QUEUE_PROFILING && from == DRUPE_PHASE_NATIVE;
     if (!leave_phase(event, from, DRUPE_PHASE_COMPLETE)) return;
-    if (queue) drupe_trace_end_at(number, DRUPE_TRACE_COMPLETE, ticks);
+    /* Whoever reads that it is over reads the times, too. */
     if (timed) trace_device_times(event);
+    if (queue) drupe_trace_end_at(number, DRUPE_TRACE_COMPLETE, ticks);
     tell_others(from);
 }
 
@@ -519,6 +520,7 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
     flight->cell_number = drupe_core_cell_number(flight->cell);
     flight->brief.kind = DRUPE_WORK_HOST;
     flight->number = fresh->number = drupe_flight_next();
+    drupe_trace_skip(fresh->number);
     fresh->flight = flight;
     *event = fresh;
     return DRUPE_OK;

@@ -170,6 +170,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
 {
     drupe_flight *flight;
     DRUPE_TRY(drupe_flight_new(queue, &flight));
+    drupe_trace_skip(flight->number);
     flight->label = "barrier";
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     drupe_status status = drupe_flight_attach(queue, flight);

@@ -175,6 +175,8 @@ void drupe_trace_title(const char *label, drupe_title *title);
 /* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */
 void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                        size_t used);
+/* A number that gets no record, so that readers need not wait for one. */
+void drupe_trace_skip(uint64_t number);
 /* It was found to be over. The first call counts. Any thread. */
 void drupe_trace_end(uint64_t number, drupe_trace_status status);
 /* The same for several that were found at once, at drupe_ticks(). */

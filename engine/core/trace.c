@@ -32,6 +32,7 @@ _Static_assert(WORDS - LABEL == DRUPE_TITLE_WORDS, "a title fills the rest of a 
 #define AHEAD        2 /* submissions */
 #define BELOW        ((UINT64_C(1) << STATUS_SHIFT) - 1)
 #define KIND_BITS    0x7fu
+#define KIND_NONE    0x7fu
 #define UNORDERED    0x80u /* beside the kind */
 
 static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
@@ -109,6 +110,24 @@ static inline uint64_t items_of(const drupe_work *work)
     return items;
 }
 
+/* False when a later record is there, or somebody writes. */
+static inline bool slot_claim(_Atomic(uint64_t) *slot, uint64_t number)
+{
+    uint64_t seen = atomic_load_explicit(&slot[SEQUENCE], memory_order_relaxed);
+    if (seen & 1 || seen >> 1 >= number) return false;
+    return atomic_compare_exchange_strong_explicit(&slot[SEQUENCE], &seen, number << 1 | 1,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+void drupe_trace_skip(uint64_t number)
+{
+    _Atomic(uint64_t) *slot = slot_of(number);
+    if (!slot_claim(slot, number)) return;
+    put(slot, END, (uint64_t)DRUPE_TRACE_COMPLETE << STATUS_SHIFT);
+    put(slot, WHERE, KIND_NONE);
+    put(slot, SEQUENCE, number << 1);
+}
+
 void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                        size_t used)
 {
@@ -118,11 +137,7 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     /* The ring does not stay in the caches, and the exchange below would wait for it. */
     drupe_prefetch_write((void *)soon);
     drupe_prefetch_write((void *)(soon + WORDS / 2));
-    uint64_t seen = atomic_load_explicit(&slot[SEQUENCE], memory_order_relaxed);
-    if (seen & 1 || seen >> 1 >= number) return;
-    if (!atomic_compare_exchange_strong_explicit(&slot[SEQUENCE], &seen, number << 1 | 1,
-                                                 memory_order_acquire, memory_order_relaxed))
-        return;
+    if (!slot_claim(slot, number)) return;
     bool moves = work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL;
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, drupe_ticks());
@@ -185,6 +200,7 @@ static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trac
     uint64_t begin = get(slot, SUBMITTED), end = get(slot, END), place = get(slot, PLACE),
              where = get(slot, WHERE);
     uint32_t device = where >> 8 & 0xffffff;
+    if ((where & KIND_BITS) == KIND_NONE) return false;
     *record = (drupe_trace_record){
         .id = number,
         .submitted_ns = drupe_ticks_ns_by(scale, begin),
@@ -219,9 +235,10 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
 bool drupe_trace_over(uint64_t id, bool *gone)
 {
     _Atomic(uint64_t) *slot = slot_of(id);
-    /* The odd value: times are being written to it. */
-    *gone = get(slot, SEQUENCE) >> 1 != id;
-    return !*gone && get(slot, END) >> STATUS_SHIFT;
+    uint64_t sequence = get(slot, SEQUENCE);
+    *gone = sequence >> 1 != id;
+    /* While it is written, the end may be that of the record before. */
+    return sequence == id << 1 && get(slot, END) >> STATUS_SHIFT;
 }
 
 uint64_t drupe_trace_latest(void)

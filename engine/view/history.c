@@ -137,19 +137,22 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
 /* --- What is over --------------------------------------------------------------------------------------- */
 
 /* From the last note to the first: on an in-order queue nothing ended later than what stands behind it, and
- * what ended well proves that all before it is over. */
+ * what ended well proves that all before it is over. Who waited for the last of them is just about to look at
+ * the others, and may know their times: so that is believed at the second look. */
 static void prove(drupe_history *history)
 {
     for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++) {
         drupe_line *line = &history->lines[i];
         line->proof_ns = line->group_ns = line->group = 0;
+        line->blocked = false;
     }
     for (size_t i = history->nnotes; i-- > 0;) {
         drupe_note *note = &history->notes[i];
         drupe_line *line = &history->lines[note->queue];
         note->group = 1;
         if (!line->ordered) continue;
-        if (!note->over && line->proof_ns) end_unseen(note, line->proof_ns);
+        if (!note->over && line->proof_ns && (note->proven || note->gone)) end_unseen(note, line->proof_ns);
+        note->proven = line->proof_ns != 0;
         if (!note->over) continue;
         bool exact = note->span.exact;
         if (!exact && line->proof_ns && note->span.end_ns > line->proof_ns)
@@ -193,14 +196,19 @@ uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *not
 void drupe_history_settle(drupe_history *history)
 {
     size_t kept = 0;
+    bool changed = false;
     prove(history);
-    history->serial++;
     for (size_t i = 0; i < history->nnotes; i++) {
         drupe_note *note = &history->notes[i];
-        if (note->over) {
+        drupe_line *line = &history->lines[note->queue];
+        /* In order, or it would not be known when it began. */
+        if (note->over && !(line->blocked && went_well(note->span.status))) {
+            if (!changed) history->serial++;
+            changed = true;
             finish(history, note);
             continue;
         }
+        line->blocked = line->ordered;
         if (kept != i) history->notes[kept] = *note;
         kept++;
     }
@@ -255,7 +263,13 @@ static bool read_notes(drupe_history *history, uint64_t now)
 
 static void hole_note(drupe_history *history, uint64_t id, uint64_t now)
 {
-    if (history->nholes == DRUPE_HOLES_MOST) return;
+    bool gone;
+    /* Not that of work. */
+    if (drupe_trace_over(id, &gone)) return;
+    if (history->nholes == DRUPE_HOLES_MOST) {
+        drupe_account_missed(history, history->reading_cell, 1);
+        return;
+    }
     history->holes[history->nholes] = id;
     history->hole_ns[history->nholes++] = now;
 }
@@ -270,6 +284,23 @@ static void sort_in(drupe_history *history)
     history->notes[at] = late;
 }
 
+/* Look for the record of a number once more. True: no need to do so again. */
+static bool read_hole(drupe_history *history, uint64_t id, bool *found)
+{
+    bool gone, over = drupe_trace_over(id, &gone);
+    if (gone) {
+        bool lapped = id + DRUPE_TRACE_RECORDS <= drupe_trace_latest();
+        if (lapped) drupe_account_missed(history, history->reading_cell, 1);
+        return lapped;
+    }
+    if (drupe_trace_read(id - 1, history->batch, 1) == 0 || history->batch[0].id != id) return over;
+    size_t before = history->nnotes;
+    drupe_history_add(history, history->batch);
+    if (history->nnotes > before) sort_in(history);
+    *found = true;
+    return true;
+}
+
 /* Numbers whose records were not written when they were looked for. */
 static bool read_holes(drupe_history *history, uint64_t now)
 {
@@ -277,16 +308,7 @@ static bool read_holes(drupe_history *history, uint64_t now)
     bool found = false;
     for (size_t i = 0; i < history->nholes; i++) {
         uint64_t id = history->holes[i], since = history->hole_ns[i];
-        bool gone;
-        (void)drupe_trace_over(id, &gone);
-        if (!gone && drupe_trace_read(id - 1, history->batch, 1) == 1 && history->batch[0].id == id) {
-            size_t before = history->nnotes;
-            drupe_history_add(history, history->batch);
-            if (history->nnotes > before) sort_in(history);
-            found = true;
-            continue;
-        }
-        if (now - since > HOLE_NS) continue;
+        if (read_hole(history, id, &found) || now - since > HOLE_NS) continue;
         history->holes[kept] = id;
         history->hole_ns[kept++] = since;
     }
@@ -338,5 +360,6 @@ void drupe_history_read(drupe_history *history, uint64_t now)
         drupe_history_settle(history);
         settled = history->nnotes;
     }
-    if (found) drupe_history_settle(history);
+    if (found) history->serial++;
+    if (history->nnotes) drupe_history_settle(history);
 }

@@ -15,7 +15,7 @@
 #define LOOK_FIRST_NS UINT64_C(1000000)
 #define LOOK_NS       UINT64_C(250000000)
 #define LOOK_LIVE_NS  UINT64_C(50000000)
-#define COST_LEAST    100u /* looks take at most one part of so many of the time */
+#define COST_LEAST    250u /* looks take at most one part of so many of the time */
 #define QUIET_PART    8u
 #define LIVE_NS       UINT64_C(3000000000) /* after a view was taken */
 #define EDGES         64u

@@ -78,6 +78,7 @@ typedef struct drupe_note {
     uint32_t group;      /* while ends are worked out: how many of its queue share this one's end from here */
     int8_t kind;         /* drupe_view_class, -1: no work, such as a barrier */
     bool over, gone;     /* its record is gone from the ring */
+    bool proven;         /* something behind it was over when that was last looked at */
     bool mute;           /* it did not run */
 } drupe_note;
 
@@ -95,6 +96,7 @@ typedef struct drupe_line {
     /* While ends are worked out: */
     uint64_t proof_ns, group_ns;
     uint32_t group;
+    bool blocked;
 } drupe_line;
 
 typedef struct drupe_unit {

@@ -64,6 +64,12 @@ static bool cell_wanted(const drupe_view_wish *wish, uint32_t cell)
     return cell >= wish->first_cell && cell <= (wish->last_cell ? wish->last_cell : UINT32_MAX);
 }
 
+/* Who knows of merged spans, or of another process, or of nothing, gets all. */
+static bool whole(const drupe_history *history, const drupe_view_wish *wish)
+{
+    return wish->after == 0 || wish->after < history->cleared || wish->after > history->serial;
+}
+
 static bool span_wanted(const drupe_view_wish *wish, const drupe_note *note, uint64_t after)
 {
     const drupe_view_span *span = &note->span;
@@ -98,6 +104,11 @@ static void gather_open(const drupe_history *history, const drupe_view_wish *wis
     }
 }
 
+static bool stands_behind(const drupe_note *a, const drupe_note *b)
+{
+    return a->span.lane == b->span.lane && a->span.start_ns > b->span.start_ns;
+}
+
 /* By lane of the view; within one nearly by start already. */
 static drupe_status sort_spans(making *m)
 {
@@ -113,12 +124,10 @@ static drupe_status sort_spans(making *m)
     free(m->spans);
     m->spans = sorted;
     for (size_t i = 1; i < m->nspans; i++) {
+        if (!stands_behind(&sorted[i - 1], &sorted[i])) continue;
         drupe_note moved = sorted[i];
         size_t at = i;
-        for (; at > 0 && sorted[at - 1].span.lane == moved.span.lane &&
-               sorted[at - 1].span.start_ns > moved.span.start_ns;
-             at--)
-            sorted[at] = sorted[at - 1];
+        for (; at > 0 && stands_behind(&sorted[at - 1], &moved); at--) sorted[at] = sorted[at - 1];
         sorted[at] = moved;
     }
     return DRUPE_OK;
@@ -126,7 +135,7 @@ static drupe_status sort_spans(making *m)
 
 static drupe_status gather_spans(const drupe_history *history, const drupe_view_wish *wish, making *m)
 {
-    uint64_t after = wish->after >= history->cleared ? wish->after : 0;
+    uint64_t after = whole(history, wish) ? 0 : wish->after;
     uint32_t lasts[DRUPE_LANES_MOST];
     uint64_t grain = history->grain;
     m->spans = malloc((history->nspans + history->nnotes + 1) * sizeof *m->spans);
@@ -309,7 +318,7 @@ static drupe_status assemble(const drupe_history *history, const drupe_view_wish
     fresh->unix_ns = (uint64_t)real.tv_sec * UINT64_C(1000000000) + (uint64_t)real.tv_nsec;
     fresh->latest = history->after;
     fresh->serial = history->serial;
-    fresh->whole = wish->after == 0 || wish->after < history->cleared;
+    fresh->whole = whole(history, wish);
     fill(m, fresh, block + head);
     if (!fresh->to_ns) fresh->from_ns = fresh->to_ns = m->now;
     *view = fresh;

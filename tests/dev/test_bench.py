@@ -40,6 +40,15 @@ def test_engine():
     assert "| allocation and free from Python, host |" in text and "| host / OpenCL, the same |" in text
 
 
+def test_dashboard():
+    text = run("dashboard.py", "--rounds", "1", "--turn", "0.05", "--seconds", "1")
+    rows = {line.split("  ")[0]: line for line in text.splitlines()}
+    assert "ns, without" in rows["submission beside the recorder, host"]
+    assert "ns, without" in rows["submission beside a live dashboard, host"]
+    counted, missed = rows["a million submissions: counted, missed"].split()[-2:]
+    assert sum(int(number.replace(",", "")) for number in (counted, missed)) >= 1000000
+
+
 def test_the_page_keeps_what_is_around_the_figures(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("bench_report", BENCH / "report.py")
     report = importlib.util.module_from_spec(spec)

@@ -111,7 +111,8 @@ typedef struct drupe_view_wish {
     uint64_t since_ns;              /* spans that ended (or go on) after this */
     /* `serial` of an earlier view: only spans that changed since, and all that go on. A span replaces the one
      * with its lane and id; spans that went on in the earlier view are to be forgotten. When spans were
-     * merged meanwhile, the view is `whole` and replaces everything. */
+     * merged meanwhile, or the serial is not one of this recorder, the view is `whole` and replaces
+     * everything. */
     uint64_t after;
     size_t spans; /* at most so many, the rest merged with neighbours; 0: DRUPE_VIEW_SPANS */
 } drupe_view_wish;

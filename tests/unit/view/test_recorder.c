@@ -152,8 +152,10 @@ static void what_was_overwritten_is_counted(void **state)
     drupe_history_read(history, drupe_now_ns());
     const drupe_ledger *ledger = drupe_account_of(history, 0);
     assert_int_equal(ledger->cell.missed, numbers - DRUPE_TRACE_RECORDS);
-    /* What was read is counted, and the marks between have no records. */
-    assert_true(work_of(&ledger->cell) + history->nholes == DRUPE_TRACE_RECORDS);
+    /* One in 64 is a mark and no work. */
+    uint64_t read = work_of(&ledger->cell);
+    assert_true(read <= DRUPE_TRACE_RECORDS && read >= DRUPE_TRACE_RECORDS - DRUPE_TRACE_RECORDS / 32);
+    assert_int_equal(history->nholes, 0);
     drupe_history_free(history);
     OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
 }
@@ -181,9 +183,11 @@ static void work_that_outlives_its_record(void **state)
         if (i % 1000 == 0) drupe_history_read(history, drupe_now_ns());
     }
     OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
+    drupe_queue_collect(bench.queue);
     drupe_history_read(history, drupe_now_ns());
-    assert_int_equal(drupe_account_of(history, 0)->cell.waiting, 1);
+    uint64_t waiting = drupe_account_of(history, 0)->cell.waiting;
     atomic_store(&open, true);
+    assert_int_equal(waiting, 1);
     OK(drupe_queue_wait(other, DRUPE_FOREVER));
     drupe_history_read(history, drupe_now_ns());
     assert_int_equal(drupe_account_of(history, 0)->cell.waiting, 0);
@@ -196,15 +200,15 @@ static void work_that_outlives_its_record(void **state)
 #define SUBMITTERS 3
 #define EACH       20000u
 
-static void *submitter(void *unused)
+static void *submitter(void *offset)
 {
     drupe_context *context = drupe_queue_context(bench.queue);
     drupe_queue *queue;
-    (void)unused;
+    char *own = (char *)drupe_memory_pointer(bench.memory) + (size_t)(uintptr_t)offset;
     if (drupe_queue_open(context, bench.device, 0, &queue) != DRUPE_OK) return NULL;
     drupe_submission s = {.queue = queue, .label = "stormy"};
     for (unsigned i = 0; i < EACH; i++) {
-        if (drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL) != DRUPE_OK) break;
+        if (drupe_submit_fill(&s, own, "x", 1, 64, NULL) != DRUPE_OK) break;
         if (i % 512 == 0 && drupe_queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK) break;
     }
     drupe_queue_release(queue);
@@ -244,7 +248,7 @@ static void many_submit_and_many_read(void **state)
     drupe_view_release(before);
     atomic_store(&enough, false);
     for (size_t i = 0; i < SUBMITTERS; i++)
-        OK(drupe_thread_start(&submitters[i], submitter, NULL, "submitter"));
+        OK(drupe_thread_start(&submitters[i], submitter, (void *)(uintptr_t)(i * 64), "submitter"));
     for (size_t i = 0; i < 2; i++) OK(drupe_thread_start(&readers[i], reader, NULL, "reader"));
     for (size_t i = 0; i < SUBMITTERS; i++) pthread_join(submitters[i], NULL);
     atomic_store(&enough, true);
@@ -305,7 +309,9 @@ static void samples_are_bounded(void **state)
         drupe_memory *memory;
         OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_DEVICE, i == 100 ? 64u << 20 : (1 + i % 2) << 16, 0,
                               &memory));
-        drupe_view_release(take());
+        drupe_view *look;
+        OK(drupe_view_take(&(drupe_view_wish){.after = UINT64_MAX, .since_ns = UINT64_MAX}, &look));
+        drupe_view_release(look);
         drupe_memory_release(memory);
     }
     drupe_view *view = take();

@@ -1,0 +1,195 @@
+"""What it costs to see what the devices do: the recorder, and a live dashboard in a cell.
+
+    python tests/bench/dashboard.py [--rounds N] [--seconds S] [--write]
+
+Submissions are additions of arrays of 16 elements. Those with and without the recorder, and with and without a live
+dashboard, take turns in one process; what is compared is the processor time of the submitting thread, since other
+programs disturb that least, and the median over the rounds of the ratio in one round.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import report
+from client import Kernel, count, stream_text
+
+SHARED = r"""
+import gc, json, os, random, statistics, sys, time
+import drupe, drupe.array as da
+from drupe import _engine
+
+def threads_time(names):
+    total = 0
+    for task in os.listdir("/proc/self/task"):
+        if open(f"/proc/self/task/{task}/comm").read().strip() in names:
+            total += int(open(f"/proc/self/task/{task}/schedstat").read().split()[0]) / 1e9
+    return total
+
+def memory():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+def turn(x, number):
+    x.queue.wait()
+    begun = time.thread_time()
+    for _ in range(number):
+        y = x + x
+    spent = (time.thread_time() - begun) / number * 1e9
+    x.queue.wait()
+    return spent
+
+def turns(x, rounds, number, switch):
+    found = {False: [], True: []}
+    turn(x, number)
+    for _ in range(rounds):
+        for on in random.sample((False, True), 2):
+            handle = switch(on, None)
+            found[on].append(turn(x, number))
+            switch(not on, handle)
+    return {"off": statistics.median(found[False]), "on": statistics.median(found[True]),
+            "ratio": statistics.median(b / a for a, b in zip(found[False], found[True]))}
+"""
+
+RECORDER = SHARED + r"""
+def switch(on, handle):
+    (_engine._view_start if on else _engine._view_stop)()
+
+result = {}
+for filter in ("host", "opencl:cpu"):
+    if drupe.devices(filter):
+        x = da.ones(16, queue=drupe.Queue(filter))
+        result[filter] = turns(x, ROUNDS, 20000 if filter == "host" else 5000, switch)
+_engine._view_stop()
+print(json.dumps(result))
+"""
+
+LIVE = SHARED + r"""
+def switch(on, handle):
+    if on:
+        return _engine._live_open("dashboard")
+    _engine._live_close(handle or 0)
+
+result = {}
+for filter in ("host", "opencl:cpu"):
+    if drupe.devices(filter):
+        x = da.ones(16, queue=drupe.Queue(filter))
+        number = int(1e9 * TURN / turn(x, 5000))
+        result[filter] = turns(x, ROUNDS, number, switch)
+print(json.dumps(result))
+"""
+
+OPEN = SHARED + r"""
+x = da.ones(16, queue=drupe.Queue("host"))
+NAMES = ("drupe-recorder", "drupe-live")
+get_ipython().run_line_magic("dashboard", "")
+"""
+
+# Ten thousand submissions a second, in bursts as a program with other things to do makes them.
+LOAD = r"""
+begun, spent = time.perf_counter(), threads_time(NAMES)
+while time.perf_counter() - begun < SECONDS:
+    for _ in range(100):
+        y = x + x
+    x.queue.wait()
+    time.sleep(0.01)
+print(json.dumps({"share": (threads_time(NAMES) - spent) / (time.perf_counter() - begun)}))
+"""
+
+MILLION = SHARED + r"""
+_engine._view_start()
+x = da.ones(16, queue=drupe.Queue("host"))
+turn(x, 1000)
+gc.collect()
+before = memory()
+first = _engine._view().data()["cells"][-1]
+begun, spent = time.perf_counter(), threads_time(("drupe-recorder",))
+for _ in range(1000000):
+    y = x + x
+seconds = time.perf_counter() - begun
+share = (threads_time(("drupe-recorder",)) - spent) / seconds
+x.queue.wait()
+def timed(call):
+    best = 1e9
+    for _ in range(5):
+        started = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - started)
+    return best * 1e3
+frame = timed(lambda: _engine._view(spans=400).html("dashboard"))
+whole = timed(lambda: _engine._view().json())
+cell = _engine._view().data()["cells"][-1]
+print(json.dumps({"counted": sum(cell["count"]) - sum(first["count"]), "missed": cell["missed"] - first["missed"],
+                  "frame": frame, "json": whole, "before": before, "after": memory(), "rate": 1e6 / seconds,
+                  "share": share}))
+"""
+
+
+def process(text):
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def in_kernel(options, folder):
+    """The figures of live dashboards: submissions beside one, and what one costs and sends."""
+    with Kernel("drupe", folder) as kernel:
+        kernel.ready()
+        for socket in (kernel.shell, kernel.iopub):
+            socket.rcvtimeo = 600000
+        live = LIVE.replace("ROUNDS", str(options.rounds)).replace("TURN", str(options.turn))
+        beside = json.loads(stream_text(kernel.execute(live)[2])[0])
+        kernel.execute(OPEN)
+        _, _, seen = kernel.execute(LOAD.replace("SECONDS", str(options.seconds)))
+        cost = json.loads(stream_text(seen)[0])
+        cost["messages"] = sum(count(seen, kind) for kind in ("display_data", "update_display_data")) / options.seconds
+    return beside, cost
+
+
+def rows_of(alone, beside, cost, million):
+    rows = [["", "measured", "goal"]]
+
+    def add(what, measured, goal=""):
+        rows.append([what, measured, goal])
+
+    for title, figures in (("the recorder", alone), ("a live dashboard", beside)):
+        for device, one in figures.items():
+            add("submission beside %s, %s" % (title, device), "%.0f ns, without %.0f ns: %+.1f %%"
+                % (one["on"], one["off"], 100 * (one["ratio"] - 1)), "at most 2 % more")
+    add("live dashboard, 10,000 submissions a second: processor", "%.2f %%" % (100 * cost["share"]), "at most 1 %")
+    add("the same: messages", "%.1f a second" % cost["messages"], "at most 10")
+    add("a million submissions: counted, missed", "{:,}, {:,}".format(million["counted"], million["missed"]))
+    add("the same: view and HTML of a dashboard", "%.1f ms" % million["frame"], "at most 100 ms")
+    add("the same: view and JSON of all spans", "%.1f ms" % million["json"])
+    add("the same: memory of the process before, after", "%.0f, %.0f MiB" % (million["before"], million["after"]),
+        "bounded")
+    add("the recorder while %.0f,000 a second are submitted" % (million["rate"] / 1000),
+        "%.1f %% of a processor" % (100 * million["share"]))
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--turn", type=float, default=1.0, help="seconds of a turn beside a live dashboard")
+    parser.add_argument("--seconds", type=float, default=20, help="of the dashboard's own cost")
+    parser.add_argument("--write", action="store_true", help="put the table into RESULTS.md")
+    options = parser.parse_args()
+    load = os.getloadavg()[0]
+    alone = process(RECORDER.replace("ROUNDS", str(options.rounds)))
+    million = process(MILLION)
+    with tempfile.TemporaryDirectory() as folder:
+        beside, cost = in_kernel(options, pathlib.Path(folder))
+    rows = rows_of(alone, beside, cost, million)
+    print(report.terminal(rows))
+    if options.write:
+        head = "%d processors, Python %s, load average before: %.2f." % (
+            os.cpu_count(), sys.version.split()[0], load)
+        report.write("dashboard", head + "\n\n" + report.markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
