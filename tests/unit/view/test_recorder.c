@@ -118,6 +118,12 @@ static void ends_are_seen_when_nobody_waits(void **state)
     drupe_view_release(view);
 }
 
+static drupe_status pass_gate(void *user)
+{
+    while (!atomic_load((_Atomic(bool) *)user)) sched_yield();
+    return DRUPE_OK;
+}
+
 static void dropped(void *user)
 {
     *(pthread_t *)user = pthread_self();
@@ -126,12 +132,16 @@ static void dropped(void *user)
 static void references_are_left_to_their_owner(void **state)
 {
     pthread_t by = 0;
+    _Atomic(bool) open = false;
     (void)state;
     OK(drupe_view_start());
+    drupe_submission before = {.queue = bench.queue, .label = "gate"};
+    OK(drupe_submit_host(&before, pass_gate, (void *)&open, NULL));
     drupe_keep keep = {&by, dropped};
     drupe_submission s = {.queue = bench.queue, .keeps = &keep, .nkeeps = 1};
     OK(drupe_submit_barrier(&s, NULL));
     fill(bench.queue);
+    atomic_store(&open, true);
     drupe_view_release(take_when_over());
     assert_int_equal(by, 0);
     drupe_queue_collect(bench.queue);
@@ -158,12 +168,6 @@ static void what_was_overwritten_is_counted(void **state)
     assert_int_equal(history->nholes, 0);
     drupe_history_free(history);
     OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
-}
-
-static drupe_status pass_gate(void *user)
-{
-    while (!atomic_load((_Atomic(bool) *)user)) sched_yield();
-    return DRUPE_OK;
 }
 
 /* The record of work that goes on is overwritten by that of another queue. */
