@@ -190,21 +190,13 @@ drupe_status drupe_device_context(drupe_device *device, drupe_context **context)
     return status;
 }
 
-/* Whether default queues are to keep times. */
-static bool profiled(void)
-{
-    const char *wanted = getenv("DRUPE_PROFILE");
-    return wanted && *wanted && strcmp(wanted, "0") != 0;
-}
-
 static drupe_status default_queue(drupe_device *device, drupe_context *context, drupe_queue **queue)
 {
     if (device->queue && drupe_object_try_retain(device->queue)) {
         *queue = device->queue;
         return DRUPE_OK;
     }
-    DRUPE_TRY(
-        drupe_queue_open(context, device, profiled() ? DRUPE_QUEUE_PROFILING : DRUPE_QUEUE_DEFAULT, queue));
+    DRUPE_TRY(drupe_queue_open(context, device, DRUPE_QUEUE_DEFAULT, queue));
     device->queue = *queue;
     (*queue)->is_default = true;
     if (!device->parent || device->listed) drupe_queue_retain(*queue);

@@ -6,11 +6,13 @@
  * caller's. A handle may come back (the queue of an event); then the queue simply lives again. */
 #include "core/check.h"
 #include <stdlib.h>
+#include <string.h>
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_queue *all;
 static _Atomic(uint32_t) last_number;
 static _Atomic(bool) profile_all;
+static pthread_once_t profile_once = PTHREAD_ONCE_INIT;
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 
@@ -70,6 +72,12 @@ void drupe_queue_inner_release(drupe_queue *queue)
     if (atomic_fetch_sub_explicit(&queue->inner, 1, memory_order_acq_rel) == 1) queue_destroy(queue);
 }
 
+static void profile_ask(void)
+{
+    const char *wanted = getenv("DRUPE_PROFILE");
+    if (wanted && *wanted && strcmp(wanted, "0") != 0) atomic_store(&profile_all, true);
+}
+
 static drupe_status check_open(const drupe_context *context, const drupe_device *device, uint32_t flags)
 {
     const uint32_t priorities = DRUPE_QUEUE_PRIORITY_LOW | DRUPE_QUEUE_PRIORITY_HIGH;
@@ -91,6 +99,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     *queue = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_open(context, device, flags));
+    pthread_once(&profile_once, profile_ask);
     if (atomic_load(&profile_all)) flags |= DRUPE_QUEUE_PROFILING;
     DRUPE_TRY(drupe_loss_check(device));
     drupe_slot *slot = context->slot;
@@ -200,6 +209,7 @@ size_t drupe_queue_list(drupe_queue **queues, size_t capacity)
 
 bool drupe_queue_profile(bool all_queues)
 {
+    pthread_once(&profile_once, profile_ask);
     return atomic_exchange(&profile_all, all_queues);
 }
 

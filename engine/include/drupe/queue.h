@@ -44,8 +44,7 @@ enum drupe_queue_flags {
 /* A new queue on `device`, a member of `context` or a sub-device of one. Retained. */
 DRUPE_API drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint32_t flags,
                                         drupe_queue **queue) DRUPE_MUST_CHECK;
-/* The one default queue of a device in its default context: equal devices give the same object. It keeps
- * times if DRUPE_PROFILE=1 was in the environment when it was opened. Retained. */
+/* The one default queue of a device in its default context: equal devices give the same object. Retained. */
 DRUPE_API drupe_status drupe_device_queue(drupe_device *device, drupe_queue **queue) DRUPE_MUST_CHECK;
 DRUPE_API drupe_queue *drupe_queue_retain(drupe_queue *queue); /* NULL-safe */
 /* NULL-safe. The last release waits for what is in flight. */
@@ -81,7 +80,8 @@ DRUPE_API size_t drupe_queue_list(drupe_queue **queues, size_t capacity);
  * most `capacity`. Returns how many were written; never blocks on the device. */
 DRUPE_API size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t capacity);
 /* Whether queues that are opened from now on get DRUPE_QUEUE_PROFILING, asked for or not: for displays that
- * need the device's times. Returns what held before. */
+ * need the device's times. DRUPE_PROFILE=1 in the environment has it so from the start. Returns what held
+ * before. */
 DRUPE_API bool drupe_queue_profile(bool all);
 
 /* Whether everything submitted so far is over, found out in at most so long. Unlike a wait it reports no
