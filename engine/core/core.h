@@ -460,8 +460,9 @@ struct drupe_flight {
     drupe_job job;   /* of a host task that core runs */
 };
 
+/* What is the backend's begins on a cache line of its own. */
 struct drupe_queue {
-    drupe_object object;     /* references: the caller's handles */
+    _Alignas(64) drupe_object object; /* references: the caller's handles */
     _Atomic(uint32_t) inner; /* events, memory, the waiter, and one for all handles: keeps the struct */
     drupe_slot *slot;
     drupe_context *context; /* retained */
@@ -490,6 +491,7 @@ struct drupe_queue {
         *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
     drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */
     unsigned polls, takes;
+    uint64_t ticks; /* of a submission: when it looked at what was over, or 0 */
     bool unflushed;
     bool shared;                  /* others may give work to the driver's queue */
     bool silent;                  /* work without an event was launched since the last wait */

@@ -178,7 +178,6 @@ drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work
 static drupe_flight *finished_until(drupe_queue *queue)
 {
     drupe_flight *cut = NULL;
-    uint64_t ticks = 0;
     bool gap = false;
     for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
         if (!flight->event) {
@@ -192,7 +191,7 @@ static drupe_flight *finished_until(drupe_queue *queue)
             drupe_event_prefetch(flight->next->event);
             drupe_trace_prefetch(flight->next->number);
         }
-        drupe_phase phase = drupe_event_poll_at(flight->event, &ticks);
+        drupe_phase phase = drupe_event_poll_at(flight->event, &queue->ticks);
         if (!drupe_phase_over(phase) || flight->event->abandoned) break;
         if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven) gap = false;
         if (!gap) cut = flight;
@@ -203,9 +202,11 @@ static drupe_flight *finished_until(drupe_queue *queue)
 drupe_flight *drupe_flight_reap(drupe_queue *queue)
 {
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->flights);
+    queue->ticks = 0;
     drupe_flight *cut = finished_until(queue), *list = queue->head;
     if (!cut) return NULL;
-    uint64_t now = drupe_ticks();
+    if (!queue->ticks) queue->ticks = drupe_ticks();
+    uint64_t now = queue->ticks;
     for (drupe_flight *flight = list;; flight = flight->next) {
         if (flight->event && flight->event == queue->guard) queue->guard = NULL;
         if (flight->event && flight->event == queue->fetch) queue->fetch = NULL;
@@ -224,6 +225,7 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
 
 void drupe_flight_look(drupe_queue *queue)
 {
+    queue->ticks = 0;
     const drupe_flight *cut = finished_until(queue);
     uint64_t now = drupe_ticks();
     for (const drupe_flight *flight = cut ? queue->head : NULL; flight; flight = flight->next) {

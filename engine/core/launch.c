@@ -358,6 +358,7 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
 drupe_flight *drupe_queue_reap_some(drupe_queue *queue)
 {
     drupe_flight *head = queue->head;
+    queue->ticks = 0;
     if (!head) return NULL;
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
     if (!known && ++queue->polls % POLL_EVERY) return NULL;
@@ -378,7 +379,8 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
 {
     drupe_queue *queue = ticket->queue;
     if (event) *event = NULL;
-    /* Others have written to the native state of unfinished events: let all of it come at once. */
+    /* Others have written to the native state of the queue and of unfinished events: let it come at once. */
+    drupe_prefetch_write(queue + 1);
     for (size_t i = 0; i < ticket->nwaits; i++) {
         if (ticket->waits[i]) drupe_event_prefetch(ticket->waits[i]);
     }

@@ -140,7 +140,7 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     if (!slot_claim(slot, number)) return;
     bool moves = work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL;
     put(slot, END, number & BELOW);
-    put(slot, SUBMITTED, drupe_ticks());
+    put(slot, SUBMITTED, queue->ticks ? queue->ticks : drupe_ticks());
     put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
     put(slot, WHERE,
         (uint64_t)queue->number << 32 | (uint64_t)queue->trace_device << 8 | unordered |

@@ -180,7 +180,9 @@ typedef struct drupe_host_device {
  * what it has issued, those who finish tasks count what they have finished, and neither writes the other's.
  */
 typedef struct drupe_host_queue {
-    /* Hardly ever written: */
+    _Atomic(drupe_host_task *)
+        tail;       /* the last unfinished task; not if unordered. Core has its line fetched */
+    char alone[56]; /* Hardly ever written: */
     drupe_host_pool *pool;
     drupe_host_device *device;
     bool profiling, unordered;
@@ -199,7 +201,6 @@ typedef struct drupe_host_queue {
     unsigned takes;                   /* from `spare` */
     uint64_t stuck;                   /* unfinished tasks when holding the submitter back was of no use */
     _Atomic(uint64_t) issued;         /* tasks so far */
-    _Atomic(drupe_host_task *) tail;  /* the last unfinished task; not if unordered */
     char far_apart[64];               /* By those who finish tasks: */
     _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
     _Atomic(uint64_t) doomed;   /* in-order: tasks with numbers up to this one stand behind a fault */
@@ -263,7 +264,7 @@ typedef struct drupe_host_kernel {
 /* The order keeps what every task needs on few cache lines, and the first of them are all that a worker
  * writes to. */
 struct drupe_host_task {
-    drupe_host_task *next, *prev; /* in a list of the ready or of the spare, or on an unordered queue */
+    drupe_host_task *next, *prev; /* in a list of the ready, or on an unordered queue */
     drupe_host_queue *queue;
     drupe_host_crew *crew;
     drupe_host_event *event; /* or NULL */
@@ -288,7 +289,7 @@ struct drupe_host_task {
     _Atomic(drupe_error *) error; /* malloc'ed: of its host function, or its fault */
     size_t grain;                 /* a worker takes `grain` items at a time */
     const drupe_builtin *builtin; /* or NULL */
-    drupe_host_task *later;       /* issued after it on its queue; the submitter's */
+    drupe_host_task *later;       /* issued after it on its queue, or the next spare one; the submitter's */
     drupe_host_link *links;       /* links_inline, or more */
     drupe_host_link links_inline[DRUPE_HOST_LINKS];
     _Atomic(size_t) cursor;

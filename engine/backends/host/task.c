@@ -30,10 +30,10 @@ static void take_back(drupe_host_queue *queue)
     queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
     if (queue->seen == queue->taken_back) return;
     drupe_host_task *rest = queue->spare, *last = queue->spare = queue->oldest;
-    while (++queue->taken_back < queue->seen) last = last->next = last->later;
+    while (++queue->taken_back < queue->seen) last = last->later;
     queue->oldest = last->later;
     if (!queue->oldest) queue->newest = NULL;
-    last->next = rest;
+    last->later = rest;
 }
 
 /* The record after it will be wanted next, and a worker has written to it: let it come meanwhile. */
@@ -45,7 +45,7 @@ static drupe_host_task *take_spare(drupe_host_queue *queue)
         queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
     drupe_host_task *spare = queue->spare;
     if (!spare) return NULL;
-    drupe_host_task *after = queue->spare = spare->next;
+    drupe_host_task *after = queue->spare = spare->later;
     for (size_t at = 0; after && at < offsetof(drupe_host_task, links_inline); at += 64)
         drupe_prefetch_write((char *)after + at);
     return spare;
@@ -54,14 +54,21 @@ static drupe_host_task *take_spare(drupe_host_queue *queue)
 drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
-    drupe_prefetch_write(&queue->tail); /* who ended the last one may have it */
     drupe_host_task *fresh = take_spare(queue);
     if (!fresh) fresh = aligned_alloc(64, (sizeof *fresh + 63) & ~(size_t)63);
     *task = fresh;
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a task of the host device.");
     /* All but what is only read where it was written. */
-    memset(fresh, 0, offsetof(drupe_host_task, links_inline));
     fresh->queue = queue;
+    fresh->body = NULL;
+    fresh->fn = NULL;
+    fresh->builtin = NULL;
+    fresh->wide = fresh->listed = fresh->barrier = fresh->more_links = fresh->more_args = false;
+    fresh->later = NULL;
+    atomic_init(&fresh->failed, false);
+    atomic_init(&fresh->faulted, false);
+    atomic_init(&fresh->behind, NULL);
+    atomic_init(&fresh->error, NULL);
     fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
     fresh->crew = &queue->pool->compute;
     fresh->event = s->event ? drupe_native(s->event) : NULL;
@@ -84,24 +91,24 @@ static void free_parts(drupe_host_task *task)
 void drupe_host_task_free(drupe_host_task *task)
 {
     free_parts(task);
-    task->next = task->queue->spare;
+    task->later = task->queue->spare;
     task->queue->spare = task;
 }
 
 /* Of an unordered queue. */
 static void give_back(drupe_host_queue *queue, drupe_host_task *task)
 {
-    task->next = atomic_load_explicit(&queue->returned, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &task->next, task, memory_order_release,
+    task->later = atomic_load_explicit(&queue->returned, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &task->later, task, memory_order_release,
                                                   memory_order_relaxed)) {}
 }
 
 static void free_list(drupe_host_task *list)
 {
     while (list) {
-        drupe_host_task *next = list->next;
+        drupe_host_task *later = list->later;
         free(list);
-        list = next;
+        list = later;
     }
 }
 
@@ -109,11 +116,7 @@ void drupe_host_task_forget(drupe_host_queue *queue)
 {
     free_list(queue->spare);
     free_list(atomic_load(&queue->returned));
-    for (drupe_host_task *task = queue->oldest; task;) {
-        drupe_host_task *later = task->later;
-        free(task);
-        task = later;
-    }
+    free_list(queue->oldest);
 }
 
 drupe_status drupe_host_task_room(drupe_host_task *task, size_t count, size_t bytes, unsigned char **values)

@@ -384,6 +384,11 @@ static void threads_of_ours_are_no_drivers(void **state)
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     assert_int_equal(ours.claimed, 0);
     assert_int_equal(other.claimed, 1);
+    /* Faults are dealt with one after the other: that one is done with when this one is. */
+    drupe_event *event;
+    submit_spin(bench, bench->queue, NULL, &event);
+    assert_int_equal(drupe_event_wait(event, LONG), DRUPE_E_DEVICE_LOST);
+    drupe_event_release(event);
 }
 
 int main(void)
