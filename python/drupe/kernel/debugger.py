@@ -44,8 +44,8 @@ def hide(thread):
 
 def _rules(modules):
     """What runs below the cells and between their statements is not stepped into, and its exceptions do not stop: the
-    kernel itself, and the modules that it had imported before the first cell."""
-    names = {name.partition(".")[0] for name in modules} - {"__main__", "drupe"} | {"drupe.kernel"}
+    kernel itself, its magics, and the modules that it had imported before the first cell."""
+    names = {name.partition(".")[0] for name in modules} - {"__main__", "drupe"} | {"drupe.kernel", "drupe.magics"}
     return [{"module": name, "include": False} for name in sorted(names)] + [{"path": _OWN_FILE, "include": False}]
 
 
