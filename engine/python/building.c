@@ -19,7 +19,8 @@ typedef struct building {
     char names[96], device[64];
     struct timespec began;
     bool shown;
-    atomic_int ending; /* of the next enum */
+    atomic_int ending;     /* of the next enum */
+    atomic_int references; /* the builder's and the display's, which may be closed while the build goes on */
 } building;
 
 enum { GOES_ON, BUILT, FAILED };
@@ -114,6 +115,7 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
 static void release(void *user)
 {
     building *one = user;
+    if (atomic_fetch_sub(&one->references, 1) != 1) return;
     kernel_link->cell_release(one->cell);
     free(one);
 }
@@ -131,8 +133,11 @@ void *drupe_py_building(const drupe_source *source, const char *device)
     PyOS_snprintf(one->device, sizeof one->device, "%s", device);
     drupe_py_display_id(one->display);
     clock_gettime(CLOCK_MONOTONIC, &one->began);
+    atomic_init(&one->references, 2);
     drupe_live_source live = {show, release, one};
-    return drupe_live_open(&live, PERIOD_NS, &one->id) == DRUPE_OK ? one : NULL;
+    if (drupe_live_open(&live, PERIOD_NS, &one->id) == DRUPE_OK) return one;
+    release(one);
+    return NULL;
 }
 
 void drupe_py_built(void *shown, bool good)
@@ -140,6 +145,7 @@ void drupe_py_built(void *shown, bool good)
     building *one = shown;
     atomic_store(&one->ending, good ? BUILT : FAILED);
     drupe_live_close(one->id);
+    release(one);
 }
 
 void drupe_py_building_join(const struct drupe_link *link)

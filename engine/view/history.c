@@ -264,8 +264,12 @@ static bool read_notes(drupe_history *history, uint64_t now)
 static void hole_note(drupe_history *history, uint64_t id, uint64_t now)
 {
     bool gone;
-    /* Not that of work. */
-    if (drupe_trace_over(id, &gone)) return;
+    if (drupe_trace_over(id, &gone)) {
+        /* Not that of work, unless it was written, and was over, since the batch was read. */
+        drupe_trace_record late;
+        if (drupe_trace_read(id - 1, &late, 1) == 1 && late.id == id) drupe_history_add(history, &late);
+        return;
+    }
     if (history->nholes == DRUPE_HOLES_MOST) {
         drupe_account_missed(history, history->reading_cell, 1);
         return;

@@ -219,6 +219,27 @@ static void *submitter(void *offset)
     return NULL;
 }
 
+/* A record that is missing when the others are read may be written, and its work over, a moment later. */
+static void work_that_ends_while_others_are_read(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    drupe_history *history = drupe_history_new();
+    assert_non_null(history);
+    uint64_t now = drupe_now_ns(); /* always the same: no number is given up */
+    for (unsigned round = 0; round < 5; round++) {
+        uint64_t begun = history->after = drupe_trace_latest();
+        OK(drupe_thread_start(&thread, submitter, NULL, "submitter"));
+        while (drupe_trace_latest() - begun < EACH) drupe_history_read(history, now);
+        pthread_join(thread, NULL);
+        for (int i = 0; i < 2; i++) drupe_history_read(history, now);
+    }
+    const drupe_view_cell *cell = &drupe_account_of(history, 0)->cell;
+    assert_true(work_of(cell) <= 5 * EACH);
+    assert_true(work_of(cell) + cell->missed >= 5 * EACH);
+    drupe_history_free(history);
+}
+
 static _Atomic(bool) enough;
 
 static void *reader(void *unused)
@@ -363,6 +384,7 @@ int main(void)
         CASE(references_are_left_to_their_owner),
         CASE(what_was_overwritten_is_counted),
         CASE(work_that_outlives_its_record),
+        CASE(work_that_ends_while_others_are_read),
         CASE(many_submit_and_many_read),
         CASE(peaks_of_cells),
         CASE(samples_are_bounded),
