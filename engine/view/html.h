@@ -28,6 +28,9 @@ typedef struct drupe_html_bar {
     const char *title; /* escaped already, or NULL */
 } drupe_html_bar;
 
+/* For "%u.%02u%%": CSS has a point, also where the program's locale writes a comma. */
+#define DRUPE_HTML_PERCENT(hundredths) (hundredths) / 100u, (hundredths) % 100u
+unsigned drupe_html_hundredths(double percent);
 /* The ground of bars, `height` pixels high; close it with drupe_html_close(). */
 void drupe_html_track(drupe_text *html, unsigned height);
 void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar);

@@ -35,12 +35,13 @@ static void use_track(const drupe_view_device *device, drupe_text *html)
         left += width;
     }
     double peak = 100.0 * (double)device->peak / whole;
+    unsigned at = drupe_html_hundredths(peak);
     if (device->peak > 0 && peak <= 100.0)
         drupe_text_printf(
             html,
-            "<div style=\"position:absolute;left:%.2f%%;width:2px;margin-left:-2px;top:0;bottom:0;"
+            "<div style=\"position:absolute;left:%u.%02u%%;width:2px;margin-left:-2px;top:0;bottom:0;"
             "background-color:#808080\" title=\"peak %s\"></div>",
-            peak, drupe_unit_bytes(device->peak).text);
+            DRUPE_HTML_PERCENT(at), drupe_unit_bytes(device->peak).text);
     drupe_html_close(html);
 }
 

@@ -38,12 +38,20 @@ void drupe_html_track(drupe_text *html, unsigned height)
                       height);
 }
 
+unsigned drupe_html_hundredths(double percent)
+{
+    if (percent >= 100.0) return 10000u;
+    return percent > 0.0 ? (unsigned)(percent * 100.0 + 0.5) : 0;
+}
+
 void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar)
 {
+    unsigned left = drupe_html_hundredths(bar->left), width = drupe_html_hundredths(bar->width);
     drupe_text_printf(html,
-                      "<div style=\"position:absolute;left:%.2f%%;width:%.2f%%;min-width:2px;bottom:0;"
+                      "<div style=\"position:absolute;left:%u.%02u%%;width:%u.%02u%%;min-width:2px;bottom:0;"
                       "height:%.0f%%;background-color:#%06x\"",
-                      bar->left, bar->width, bar->height, (unsigned)bar->colour);
+                      DRUPE_HTML_PERCENT(left), DRUPE_HTML_PERCENT(width), bar->height,
+                      (unsigned)bar->colour);
     if (bar->title != NULL) drupe_text_printf(html, " title=\"%s\"", bar->title);
     drupe_text_append(html, "></div>", 7);
 }
