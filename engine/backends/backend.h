@@ -9,7 +9,8 @@
  * state; no entry is called before load() succeeded. NULL is allowed for entries marked (opt).
  *
  * Native state: core allocates `size.x` zeroed bytes behind each object; drupe_native(object) is their
- * address. Those of queues and events begin on a cache line, which core fetches ahead. Handles reach objects through the public accessors (drupe_queue_device() and so on). */
+ * address. Those of queues and events begin on a cache line, which core fetches ahead. Handles reach objects
+ * through the public accessors (drupe_queue_device() and so on). */
 #ifndef DRUPE_BACKEND_H
 #define DRUPE_BACKEND_H
 

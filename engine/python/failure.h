@@ -38,8 +38,8 @@ size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, c
 PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                   drupe_py_reader reader);
 
-/* For the error of a call that submits nothing, an allocation or a build: the attributes operation (NULL: left
- * out), queue (0: left out), and cell, line, file and source of the calling line. Needs the GIL. */
+/* For the error of a call that submits nothing, an allocation or a build: the attributes operation (NULL:
+ * left out), queue (0: left out), and cell, line, file and source of the calling line. Needs the GIL. */
 void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t queue);
 
 /* The handler that a queue's user has set (borrowed), or NULL without an exception. */

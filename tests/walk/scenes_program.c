@@ -161,12 +161,8 @@ static drupe_status instrumented(struct walker *w)
     return DRUPE_OK;
 }
 
-const walk_scene walk_program_scenes[] = {{"binary", binary, true},
-                                          {"spirv", spirv, false},
-                                          {"cache", cache, true},
-                                          {"launch", launch, true},
-                                          {"kernel", ask, true},
-                                          {"broken", broken, true},
-                                          {"words", words, true},
-                                          {"instrumented", instrumented, true},
+const walk_scene walk_program_scenes[] = {{"binary", binary, true}, {"spirv", spirv, false},
+                                          {"cache", cache, true},   {"launch", launch, true},
+                                          {"kernel", ask, true},    {"broken", broken, true},
+                                          {"words", words, true},   {"instrumented", instrumented, true},
                                           {NULL, NULL, false}};
