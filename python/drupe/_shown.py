@@ -32,6 +32,13 @@ def _memory_row(figures, total):
 
 
 def _device(device):
+    try:
+        return _device_at_work(device)
+    except _engine.DeviceLostError:  # its driver is not asked any more
+        return Card("Device", device.name.strip(), chip(device.filter_string), pill("lost until a restart", LIMIT))
+
+
+def _device_at_work(device):
     figures, total = _engine._pool_stats(device), device.global_mem_size or 0
     clock = device.max_clock_frequency
     units = "%d compute units" % device.max_compute_units + (", %.1f GHz" % (clock / 1000) if clock else "")

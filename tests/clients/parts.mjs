@@ -272,6 +272,17 @@ scenario("a kernel of another kind is never asked", () => withModel(2, async (mo
   equal([model.state, kernel.statusChanged.slots.size, kernel.anyMessage.slots.size], ['none', 0, 0], 'and it is let go');
 }));
 
+scenario("the last word of a kernel that is gone is not about the next", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel();
+  await model.watch(kernel);
+  await clock.run(1000);
+  const slots = [...kernel.connectionStatusChanged.slots];
+  kernel.isDisposed = true; // the connection tells of its end while it is taken apart
+  await model.watch(null);
+  for (const slot of slots) slot();
+  equal(model.state, 'none', 'nothing is watched');
+}));
+
 scenario("a kernel without devices is asked once per cell, then as long as there is news", () => withModel(2, async (model, clock) => {
   const kernel = new Kernel();
   await model.watch(kernel);

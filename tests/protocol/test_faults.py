@@ -1,4 +1,5 @@
 """A device kernel that faults costs its device, or a worker of `host`, and neither Python nor its variables."""
+import json
 import platform
 
 import pytest
@@ -64,6 +65,19 @@ def test_the_kernel_that_faulted_is_blamed(opencl, wait):
     assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
     first = run.reply["evalue"].splitlines()[0]
     assert "'wild' on opencl:cpu:0 failed" in first and "line 3" in first and "'fine'" not in first, first
+    opencl.manager.shutdown_kernel()
+
+
+def test_a_lost_device_is_listed_and_shown(opencl):
+    assert opencl.run("program['wild'](out, 0x1234000, global_size=1).wait()", timeout=60).status == "error"
+    for code in ("%devices", "%devices -v", "program.device"):
+        run = opencl.run(code, timeout=60)
+        assert run.status == "ok", run.reply
+        (shown,) = run.of("execute_result" if code == "program.device" else "display_data")
+        for text in (shown["data"]["text/plain"], shown["data"]["text/html"]):
+            assert "opencl:cpu:0" in text and "lost until a restart" in text
+    devices = json.loads(opencl.run("%devices --json", timeout=60).text())
+    assert [one["filter"] for one in devices if one["lost"]] == ["opencl:cpu:0"]
     opencl.manager.shutdown_kernel()
 
 

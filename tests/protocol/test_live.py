@@ -205,7 +205,7 @@ def test_plain_events_and_their_export(engine, tmp_path):
     assert "20 kernels" in engine.run("%events --last --table").of("display_data")[0]["data"]["text/plain"]
     for bad in ("%events --cell 5:2", "%events --cell x", "%events --gantt --table", "%events --last --cell 3",
                 "%events --export /nowhere/x.json", "%dashboard sideways", "%dashboard --hz 50", "%memory --top 0",
-                "%memory --cells --leaks", "%memory --diff nothing", "%memory warpdrive"):
+                "%memory --cells --leaks", "%memory --diff nothing", "%memory --live host", "%memory warpdrive"):
         run = engine.run(bad)
         assert run.status == "error" and run.reply["ename"] == "UsageError", bad
         assert len(run.text("stderr").strip().splitlines()) == 1, bad

@@ -118,11 +118,21 @@ def _use(device):
 
 
 def _facts(device, default):
+    import drupe
+
+    known = {"filter": device.filter_string, "default": device == default, "name": device.name,
+             "backend": str(device.backend), "type": str(device.device_type)}
+    try:
+        return {**known, "lost": False, **_figures(device)}
+    except drupe.DeviceLostError:  # its driver is not asked any more
+        return {**known, "lost": True}
+
+
+def _figures(device):
     use = _use(device)
     return {
-        "filter": device.filter_string, "default": device == default, "name": device.name,
-        "backend": str(device.backend), "type": str(device.device_type), "units": device.max_compute_units,
-        "memory": device.global_mem_size, "used": use and use[0], "limit": use and use[1], "part": use is None,
+        "units": device.max_compute_units, "memory": device.global_mem_size,
+        "used": use and use[0], "limit": use and use[1], "part": use is None,
         "driver": device.driver_version, "platform": device.platform_name, "version": device.version,
         "clock_mhz": device.max_clock_frequency, "fp64": device.has_aspect_fp64, "fp16": device.has_aspect_fp16,
         "compiler": bool(device.languages & 2), "pci_address": device.pci_address,
@@ -147,9 +157,13 @@ class Listing(Result):
     def _rows(self):
         rows = []
         for one in self._facts:
+            title = one["filter"] + ("*" if one["default"] else "")
+            if one["lost"]:
+                rows.append((title, "n/a", "lost until a restart", one["name"]))
+                continue
             memory = "n/a" if one["part"] else render.meter(
                 one["used"], one["limit"], "%s of %s" % (listing.size(one["used"]), listing.size(one["limit"])), 6)
-            rows.append((one["filter"] + ("*" if one["default"] else ""), one["units"], memory, one["name"]))
+            rows.append((title, one["units"], memory, one["name"]))
         for one in self.hidden:
             rows.append(("(%s)" % one["filter"], one["units"], listing.size(one["memory"]), "hidden by %s: %s" % (
                 _mask_text(one["mask"]), one["name"])))
@@ -158,6 +172,8 @@ class Listing(Result):
     def _details(self):
         """What -v adds, (filter, text) of each device."""
         for one in self._facts:
+            if one["lost"]:
+                continue
             clock = "%d MHz" % one["clock_mhz"] if one["clock_mhz"] else None
             computes = " ".join(word for word in ("fp64", "fp16") if one[word]) or None
             compiler = "compiles OpenCL C" if one["compiler"] else "precompiled kernels"

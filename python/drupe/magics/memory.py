@@ -39,6 +39,8 @@ class Memory(Magic):
                   if getattr(options, name)]
         if len(chosen) > 1:
             self.parser.error("--%s and --%s exclude each other" % (chosen[0], chosen[1]))
+        if options.live and options.device is not None:
+            self.parser.error("--live shows all devices: leave %s out" % options.device)
         device = None if options.device is None else choose(options.device)
         freed = self._free() if options.free_traceback else None
         result = self._result(chosen[0] if chosen else "", device, options)

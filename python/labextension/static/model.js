@@ -19,7 +19,8 @@ export class Model {
     this.present = () => this.poller.touch();
     this.seen = () => { this.poller.touch(); this.poller.wake(); };
     for (const name of PRESENCE) document.addEventListener(name, this.present, { capture: true, passive: true });
-    document.addEventListener('visibilitychange', () => this.poller.wake());
+    this.glance = () => this.poller.wake();
+    document.addEventListener('visibilitychange', this.glance);
     window.addEventListener('focus', this.seen);
     this._status = this._status.bind(this);
     this._message = this._message.bind(this);
@@ -71,8 +72,8 @@ export class Model {
   }
 
   _status() {
+    if (!this.link) return; // it may be the last word of a kernel that is gone
     const { status } = this.kernel;
-    if (!this.link) return;
     if (status === 'restarting' || status === 'autorestarting' || status === 'starting') {
       if (this.state !== 'quiet') this._reset('quiet');
     } else if (status === 'dead') {
@@ -139,6 +140,7 @@ export class Model {
     this._leave();
     this.poller.stop();
     for (const name of PRESENCE) document.removeEventListener(name, this.present, { capture: true });
+    document.removeEventListener('visibilitychange', this.glance);
     window.removeEventListener('focus', this.seen);
   }
 }

@@ -35,6 +35,7 @@ class House {
     this._makeCommand();
     this._makeStatus();
     this.follow = this.follow.bind(this);
+    this.closed = this.closed.bind(this);
     for (const one of [tracker, parts.consoleTracker]) {
       one?.currentChanged.connect((_, widget) => this._current(widget));
     }
@@ -107,14 +108,16 @@ class House {
     if (!widget || widget === this.current) return; // the last notebook stays in sight
     const { current } = this;
     current?.sessionContext?.kernelChanged.disconnect(this.follow);
+    current?.disposed.disconnect(this.closed);
     this.current = widget;
     widget.sessionContext.kernelChanged.connect(this.follow);
-    widget.disposed.connect(() => {
-      if (this.current !== widget) return;
-      this.current = null;
-      this.model.watch(null);
-    });
+    widget.disposed.connect(this.closed);
     this.follow();
+  }
+
+  closed() {
+    this.current = null;
+    this.model.watch(null);
   }
 
   follow() {
@@ -130,6 +133,6 @@ class House {
     this.app.shell.activateById(this.current.id);
     content.deselectAll();
     content.activeCellIndex = index;
-    await content.scrollToItem(index, 'center');
+    await content.scrollToItem(index, 'center').catch(() => {}); // another cell was chosen meanwhile
   }
 }

@@ -31,6 +31,7 @@ export class Timeline {
   }
 
   dispose() {
+    clearTimeout(this.hintTimer);
     this.window.listeners.delete(this.redraw);
     this.surface.dispose();
     this.tip.dispose();
