@@ -69,11 +69,7 @@ def script_problems():
                 elif len(re.findall(rf"\b{name}\b", text)) < 2:
                     yield f"{path.relative_to(ROOT)}: {name} is imported and not used"
         if shutil.which("node"):
-            kind = ["--check"] if path.name == "remoteEntry.js" else ["--check", "--input-type=module"]
-            done = subprocess.run(["node", *kind, *(["-"] if len(kind) > 1 else [str(path)])], input=text, text=True,
-                                  capture_output=True)
-            if done.returncode:
-                yield f"{path.relative_to(ROOT)}: {done.stderr.strip()}"
+            yield from run("node", "--check", path)
 
 
 def format_problems():

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TRACE_TYPE "application/vnd.drupe.trace+json"
+
 /* One process has one kernel. */
 static const drupe_link *kernel_link;
 
@@ -21,7 +23,7 @@ void drupe_py_bundle_clear(drupe_py_bundle *bundle)
     free(bundle->text);
     free(bundle->html);
     free(bundle->trace);
-    *bundle = (drupe_py_bundle){NULL, NULL, NULL};
+    *bundle = (drupe_py_bundle){NULL, NULL, NULL, NULL};
 }
 
 void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID])
@@ -61,9 +63,11 @@ int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe
     add_text(&paper, "text/plain", bundle->text, &first);
     add_text(&paper, "text/html", bundle->html, &first);
     if (bundle->trace != NULL)
-        drupe_py_paper_add(&paper, "%s\"application/vnd.drupe.trace+json\":%s", first ? "" : ",",
-                           bundle->trace);
-    drupe_py_paper_add(&paper, "},\"metadata\":{},\"transient\":{");
+        drupe_py_paper_add(&paper, "%s\"" TRACE_TYPE "\":%s", first ? "" : ",", bundle->trace);
+    drupe_py_paper_add(&paper, "},\"metadata\":{");
+    if (bundle->trace != NULL && bundle->kind != NULL)
+        drupe_py_paper_add(&paper, "\"" TRACE_TYPE "\":{\"kind\":\"%s\"}", bundle->kind);
+    drupe_py_paper_add(&paper, "},\"transient\":{");
     if (id != NULL) drupe_py_paper_add(&paper, "\"display_id\":\"%s\"", id);
     drupe_py_paper_add(&paper, "}}");
     int result =

@@ -84,6 +84,8 @@ static bool cell_runs(void *cell)
     return DRUPE_LINK_HAS(live_link, cell_running) && live_link->cell_running(cell) != 0;
 }
 
+static const char *const kind_names[] = {"events", "table", "memory", "dashboard"};
+
 static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_bundle *bundle)
 {
     drupe_frame_style style = {.columns = display->columns, .live = live};
@@ -91,6 +93,7 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     drupe_view *small = NULL;
     size_t size = 0;
     brief.spans = SPANS_LIVE;
+    bundle->kind = kind_names[display->kind];
     if (drupe_frame_text(view, display->kind, &style, &bundle->text, &size) != DRUPE_OK ||
         drupe_frame_html(view, display->kind, &style, &bundle->html, &size) != DRUPE_OK)
         return false;
@@ -157,7 +160,7 @@ static drupe_live_answer publish(live_view *display, bool live, drupe_live_reaso
 static drupe_live_answer view_show(void *user, drupe_live_reason reason)
 {
     live_view *display = user;
-    drupe_py_bundle bundle = {NULL, NULL, NULL};
+    drupe_py_bundle bundle = {NULL, NULL, NULL, NULL};
     uint64_t latest = drupe_trace_latest(), used = memory_used();
     bool live = false, runs = cell_runs(display->cell);
     drupe_live_answer answer = DRUPE_LIVE_SAME;
@@ -185,8 +188,6 @@ static void view_release(void *user)
 
 /* --- For Python ------------------------------------------------------------------------------------------
  */
-
-static const char *const kind_names[] = {"events", "table", "memory", "dashboard"};
 
 static int kind_of(PyObject *object, void *to)
 {

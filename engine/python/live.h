@@ -10,9 +10,10 @@
 
 /* What a front-end may choose from; NUL-ended, NULL: not there. The caller's, allocated with malloc. */
 typedef struct drupe_py_bundle {
-    char *text;  /* text/plain */
-    char *html;  /* text/html */
-    char *trace; /* application/vnd.drupe.trace+json, a JSON object */
+    char *text;       /* text/plain */
+    char *html;       /* text/html */
+    char *trace;      /* application/vnd.drupe.trace+json, a JSON object */
+    const char *kind; /* what the trace is about, for its metadata; static */
 } drupe_py_bundle;
 
 void drupe_py_bundle_clear(drupe_py_bundle *bundle);

@@ -125,7 +125,7 @@ scenario("a span in words", async () => {
   equal(tell(copies, 0).slice(0, 5), ['copy', 'cell [7]', '1.00 ms', '1.00 MiB, 1.05 GB/s', 'failed, as the host saw it'], 'a copy');
   equal(tell(kernels, 1).slice(0, 4), ['slow', 'no cell', '995 ms so far', 'running'], 'one that goes on');
   equal(tell(kernels, 2).slice(0, 3), ['many × 10', 'cell [1]', '5.00 ms of 10.0 ms, 500 µs each'], 'several');
-  equal(summary(trace), '3.00 ms busy · 2 kernels · 1.00 MiB copied · 1.00 KiB in use · 1 failed', 'the first line');
+  equal(summary(trace), '3.00 ms busy · 1 failed · 2 kernels · 1.00 MiB copied · 1.00 KiB in use', 'the first line');
 });
 
 // A clock of the test's own, and what was asked by it.

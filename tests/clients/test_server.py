@@ -77,3 +77,26 @@ def test_an_idle_kernel_with_a_widget_is_culled(make_server):
     cell = client.send("shell", "execute_request", {"code": code, "silent": False})
     assert client.wait(cell, "execute_reply")["status"] == "ok"
     wait_until(lambda: state(server, kernel) == "gone", "the idle kernel to be culled")
+
+
+def test_an_idle_kernel_that_a_panel_asks_is_culled(make_server):
+    """The panel's questions are no activity: its kernel goes like any other."""
+    server = make_server(*CULLING)
+    kernel = server.rest("api/kernels", "POST", {"name": "drupe"})
+    client = Client(server, kernel)
+    code = "import drupe, drupe.array as da\nfloat(da.ones(1000, device='host').sum())"
+    cell = client.send("shell", "execute_request", {"code": code, "silent": False})
+    assert client.wait(cell, "execute_reply")["status"] == "ok"
+    end = time.monotonic() + TIMEOUT
+    answers = 0
+    while state(server, kernel) != "gone":
+        assert time.monotonic() < end, "the kernel is not culled, after %d answers" % answers
+        try:
+            question = client.send("control", "debug_request", {"type": "request", "seq": answers, "command": "drupe/view",
+                                                                "arguments": {"after": 0}})
+            assert client.wait(question, "debug_reply")["body"]["latest"] > 0
+            answers += 1
+        except (OSError, websocket.WebSocketException):  # it goes just now
+            wait_until(lambda: state(server, kernel) == "gone", "the idle kernel to be culled")
+        time.sleep(0.2)
+    assert answers > 5

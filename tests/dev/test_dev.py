@@ -1,6 +1,7 @@
 """The developer command itself: what a new user types first."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -125,3 +126,18 @@ def test_the_extension_notebook_runs(tmp_path):
     text = "".join(output.get("text", "") for cell in nbformat.read(tmp_path / "gemv.ipynb", as_version=4).cells
                    if cell.cell_type == "code" for output in cell.outputs)
     assert "correct: True" in text and "y must have 1 dimensions, not 2" in text
+
+
+def test_without_a_browser_to_be_had_its_tests_are_left_out(tmp_path):
+    """A Debian without node and chromium, whose package sources do not answer."""
+    for name in ("bash", "dirname", "id", "mkdir", "tail", "env", "sudo", "cat"):
+        found = shutil.which(name)
+        if found:
+            (tmp_path / name).symlink_to(found)
+    (tmp_path / "dpkg-query").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "apt-get").write_text("#!/bin/sh\necho 'E: no chromium here'\nexit 100\n")
+    for name in ("dpkg-query", "apt-get"):
+        (tmp_path / name).chmod(0o755)
+    done = dev("clients", "--if-possible", PATH=str(tmp_path))
+    assert done.returncode == 0 and "SKIPPED: the tests in browsers" in done.stdout, done.stdout + done.stderr
+    assert dev("clients", PATH=str(tmp_path)).returncode == 2

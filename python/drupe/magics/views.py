@@ -31,9 +31,10 @@ class View(Result):
         import json
 
         bundle = {"text/plain": self.text(), "text/html": self.html()}
-        if self.kind != "footer":
-            bundle[TRACE] = json.loads(self._view.json())
-        return bundle
+        if self.kind == "footer":
+            return bundle
+        bundle[TRACE] = json.loads(self._view.json())
+        return bundle, {TRACE: {"kind": self.kind}}
 
 
 def take(first=0, last=0, spans=0):

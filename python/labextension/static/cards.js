@@ -29,7 +29,7 @@ function row(label, ...nodes) {
 
 class Card {
   constructor(device) {
-    this.name = element('span', 'drupe-card-name', device.name);
+    this.name = element('span', 'drupe-card-name', device.name === device.filter ? '' : device.name);
     this.name.title = device.name;
     this.filter = element('span', 'drupe-chip', device.filter);
     this.busyText = element('span', 'drupe-figure');
@@ -40,7 +40,7 @@ class Card {
     this.memory.node.append(this.peak);
     this.bounds = element('div', 'drupe-kinds');
     this.kinds = element('div', 'drupe-kinds');
-    this.state = element('span', 'drupe-lost');
+    this.state = element('span', 'drupe-state');
     this.node = element('section', 'drupe-card', undefined,
       element('div', 'drupe-card-head', undefined, this.filter, this.name, this.state),
       row('busy', this.busy.node, this.busyText), row('memory', this.memory.node, this.memoryText),
@@ -61,10 +61,9 @@ class Card {
     this.memory.node.classList.toggle('drupe-near', used / limit >= NEAR_LIMIT);
     const kinds = MEMORY_KINDS.map((kind, i) => device.used[i] > 0 ? `${kind} ${bytes(device.used[i])}` : '');
     setText(this.kinds, kinds.filter(Boolean).join(' · '));
-    const waiting = device.waiting > 0 ? ` · ${count(device.waiting)} waiting` : '';
-    setText(this.bounds, `peak ${bytes(device.peak)} · limit ${bytes(limit)}${waiting}`);
-    setText(this.state, device.lost ? 'lost' : '');
-    this.state.hidden = !device.lost;
+    setText(this.bounds, `peak ${bytes(device.peak)} · limit ${bytes(limit)}`);
+    setText(this.state, device.lost ? 'lost' : device.waiting > 0 ? `${count(device.waiting)} waiting` : '');
+    this.state.classList.toggle('drupe-lost', Boolean(device.lost));
     this.node.title = `${plural(device.allocations, 'allocation')}, ${bytes(device.reserved)} held from the driver`;
   }
 }

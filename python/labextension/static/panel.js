@@ -57,13 +57,14 @@ export class Panel {
       this.window.mode = 'cell';
       this.window.cell = undefined;
     }
-    const words = WORDS[model.state] ?? '';
+    this.body.hidden = model.trace.devices.length === 0 && model.trace.empty && !model.errors.length;
+    const words = WORDS[model.state] ?? (this.body.hidden ? WORDS.quiet : '');
     setText(this.note, words);
     this.note.hidden = !words;
-    this.body.hidden = model.trace.devices.length === 0 && model.trace.empty && !model.errors.length;
     if (this.body.hidden) return;
     this.cards.update(model.trace.devices);
     setText(this.head, summary(model.trace, { memory: false })); // the cards show it
+    this.head.title = this.head.textContent;
     this.timeline.update();
     this.memory.update();
     this.memoryPart.hidden = this.memory.node.hidden;

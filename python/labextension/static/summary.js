@@ -1,17 +1,17 @@
 // The number that matters, in the first line.
 import { sum } from './chart.js';
-import { bytes, duration, plural } from './words.js';
+import { bytes, count, duration, plural } from './words.js';
 
 export function summary(trace, { memory = true } = {}) {
   const total = trace.sums();
   const parts = [];
   const whole = trace.range();
   if (whole) parts.push(`${duration(total.busy)} busy`);
+  if (total.failed > 0) parts.push(`${count(total.failed)} failed`);
   parts.push(plural(total.kernels, 'kernel'));
   if (total.moved > 0) parts.push(`${bytes(total.moved)} copied`);
   const used = sum(trace.devices.map(device => sum(device.used)));
   if (memory && used > 0) parts.push(`${bytes(used)} in use`);
-  if (total.failed > 0) parts.push(`${total.failed} failed`);
   if (total.missed > 0) parts.push(`${plural(total.missed, 'submission')} not seen`);
   return parts.join(' · ');
 }

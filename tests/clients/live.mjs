@@ -1,0 +1,199 @@
+// A notebook that uses devices, as people see it: displays that move, errors under their cells, a crash, a reload.
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { Browser } from './browser.mjs';
+import { check, equal, main, rest, scenario, until } from './harness.mjs';
+
+const WORK = `import drupe, drupe.array as da
+x = da.linspace(0, 1, 1 << 20, device="host")
+for _ in range(50):
+    x = da.sin(x) + 1
+round(float(x.sum()))`;
+
+// A C call that holds the GIL until somebody opens the other end of a pipe, with much work on its way.
+const STUCK = path => `import ctypes, os
+big = da.linspace(0, 1, 1 << 23, device="host")
+for _ in range(6000):
+    big *= 1.0001
+end = ctypes.PyDLL(None).open(b"${path}", os.O_RDONLY)
+print("released", end > 0)`;
+
+// A kernel that reads where no memory is, behind work that takes a while.
+const WILD = `import drupe, struct, drupe.array as da
+y = da.linspace(0, 1, 1 << 22, device="host")
+for _ in range(300):
+    y *= 1.0001
+kernel = drupe.Program(None, language="builtin", device="host")["sequence_f64"]
+event = kernel(None, struct.pack("qqddii", 64, 1, 0.0, 1.0, 4, 0), global_size=4, queue=y.queue)`;
+
+
+const panel = house => house.page.locator('.drupe-panel');
+const timeline = locator => locator.locator('.drupe-timeline canvas');
+
+async function pictures(house, name) {
+  await house.picture(`${name}-light`);
+  await house.theme('JupyterLab Dark');
+  await house.page.waitForTimeout(2000); // charts take the colours of the theme when its style sheet has come
+  await house.picture(`${name}-dark`);
+  await house.theme('JupyterLab Light');
+}
+
+async function watch(house, app, name) {
+  const pipe = `${process.env.DRUPE_NOTEBOOKS}/${name}.pipe`;
+  execFileSync('mkfifo', [pipe]);
+  const file = await house.notebook(['%dashboard', WORK, STUCK(pipe)], { app });
+  await house.run(0);
+  await house.run(1);
+  await house.ended(1);
+  const output = house.cell(0).locator('.drupe-output');
+  await output.waitFor();
+  await house.command('drupe:show-panel');
+  if (app === 'lab/tree') await house.command('application:toggle-left-area');
+  await panel(house).locator('.drupe-card', { hasText: 'host:cpu:0' }).waitFor();
+  await house.run(2);
+  await until(async () => (await panel(house).innerText()).includes('waiting'), 'the panel to see the work');
+
+  const seen = new Set();
+  await until(async () => {
+    seen.add(await output.innerText());
+    return seen.size > 5;
+  }, 'five changes of the dashboard while Python is stuck', 90);
+  const words = await house.sweep(timeline(panel(house)), 46, 170);
+  for (const part of ['cell [3], line 4', 'host:cpu:0, queue']) check(words.includes(part), `${part} in: ${words}`);
+  equal(await house.cell(2).locator('.jp-OutputArea-output').count(), 0, 'outputs while Python is stuck');
+  await pictures(house, `${name}-panel`);
+  closeSync(openSync(pipe, 'w'));
+  await house.shows(2, 'released True');
+  await house.command('notebook:interrupt-kernel');
+  await house.ended(2);
+  return file;
+}
+
+scenario("JupyterLab: the dashboard and the panel move while Python is stuck", async house => {
+  await watch(house, 'lab/tree', 'lab');
+});
+
+scenario("Notebook 7: the dashboard and the panel move while Python is stuck", async house => {
+  await watch(house, 'notebooks', 'notebook');
+});
+
+async function reload(house, app) {
+  const file = await house.notebook(['%dashboard', WORK, '%%events\nx = da.sin(x)\nfloat(x.sum())'], { app });
+  await house.runAll();
+  await house.ended(2);
+  const lines = async () => {
+    const found = [];
+    for (const i of [0, 2]) found.push(await house.cell(i).locator('.drupe-output .drupe-summary').innerText());
+    return found;
+  };
+  const before = await lines();
+  check(before.every(line => / busy · [\d,]+ kernels?/.test(line)), before.join('\n'));
+  await house.command('docmanager:save');
+  const saved = async () => (await rest(`api/contents/${file}`)).content?.cells ?? [];
+  await until(async () => JSON.stringify((await saved())[2]?.outputs ?? '').includes('vnd.drupe'), 'the save');
+  await house.go(`${app}/${file}`);
+  await house.cell(2).locator('.drupe-output canvas').first().waitFor();
+  equal(await lines(), before, 'the record');
+  check((await house.sweep(timeline(house.cell(2)), 46)).includes('cell [3], line'), 'it can be read');
+  const cells = await saved();
+  for (const i of [0, 2]) {
+    const { data } = cells[i].outputs.find(output => output.data?.['application/vnd.drupe.trace+json']);
+    for (const type of ['text/plain', 'text/html']) check(String(data[type]).includes('kernels'), `${type}: ${data[type]}`);
+  }
+}
+
+scenario("JupyterLab: after a reload the record is still there", house => reload(house, 'lab/tree'));
+scenario("Notebook 7: after a reload the record is still there", house => reload(house, 'notebooks'));
+
+async function failures(house, app, name) {
+  await house.notebook([WILD, "print('meanwhile')", 'import ctypes\nctypes.string_at(1)', "print('after')"], { app });
+  await house.run(0);
+  await house.run(1);
+  await house.shows(1, 'meanwhile');
+  const error = house.cell(0).locator('.jp-OutputArea-output', { hasText: 'DeviceLostError' });
+  await error.first().waitFor();
+  const text = await error.first().innerText();
+  for (const part of ['Submitted by cell [1], line 6', 'SIGSEGV']) check(text.includes(part), `${part} in: ${text}`);
+  check(!(await house.cell(1).textContent()).includes('DeviceLostError'), 'it is not under the cell that ran meanwhile');
+  await house.command('drupe:show-panel');
+  const item = panel(house).locator('.drupe-error', { hasText: 'sequence_f64' });
+  await item.waitFor();
+  await house.picture(`${name}-error`);
+  await house.page.evaluate(() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 3; });
+  await item.click();
+  equal(await house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.activeCellIndex), 0, 'the cell of the error');
+
+  await house.run(2);
+  await house.shows(2, 'SIGSEGV');
+  await house.shows(2, 'sequence_f64');
+  await house.picture(`${name}-crash`);
+  await house.status('idle');
+  await house.run(3);
+  await house.shows(3, 'after');
+  await until(async () => (await panel(house).innerText()).includes('No device has worked yet'), 'the panel of the new kernel');
+}
+
+scenario("JupyterLab: errors and a crash are under their cells", house => failures(house, 'lab/tree', 'lab'));
+scenario("Notebook 7: errors and a crash are under their cells", house => failures(house, 'notebooks', 'notebook'));
+
+scenario("the panel moves neither the status of the kernel nor its last activity", async house => {
+  await house.notebook([WORK, 'import time, os\nwhile not os.path.exists("go"): time.sleep(0.01)'], {});
+  await house.run(0);
+  await house.ended(0);
+  await house.command('drupe:show-panel');
+  await panel(house).locator('.drupe-card').waitFor();
+  await house.status('idle');
+  await house.page.evaluate(() => {
+    const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+    Object.assign(window, { states: [], replies: 0 });
+    kernel.statusChanged.connect((_, status) => window.states.push(status));
+    kernel.anyMessage.connect((_, { msg }) => { window.replies += msg.header.msg_type === 'debug_reply' ? 1 : 0; });
+  });
+  const counted = () => house.page.evaluate(() => [window.states, window.replies]);
+  const [model] = await rest('api/kernels');
+  await until(async () => (await counted())[1] >= 5, 'five answers while the kernel is idle');
+  const [later] = await rest('api/kernels');
+  equal([(await counted())[0], later.execution_state, later.last_activity], [[], 'idle', model.last_activity], 'an idle kernel');
+  await house.run(1);
+  await house.status('busy');
+  const since = (await counted())[1];
+  await until(async () => (await counted())[1] >= since + 5, 'five answers while the kernel is busy');
+  equal([(await counted())[0], (await rest('api/kernels'))[0].execution_state], [['busy'], 'busy'], 'a busy kernel');
+  await house.command('notebook:interrupt-kernel');
+  await house.ended(1);
+});
+
+// Two devices where there are two, as the README shows them.
+const PICTURE = [
+  '%dashboard',
+  `import drupe, drupe.array as da, numpy as np
+device = (drupe.devices("opencl") + drupe.devices("host"))[0]
+x = da.asarray(np.linspace(0, 6, 1_000_000), device=device)
+for step in range(12):
+    x = da.sin(x) * da.exp(-x)
+float(x.max())`,
+  `y = da.asarray(da.asnumpy(x), device="host")
+for step in range(30):
+    y = da.sqrt(y * y + 1)
+z = da.asarray(da.asnumpy(y), device=device)
+float(y.max()), float(da.sin(z).max())`];
+
+scenario("what the README shows", async house => {
+  await house.page.setViewportSize({ width: 1200, height: 800 });
+  await house.notebook(PICTURE, {});
+  await house.command('drupe:show-panel');
+  await house.command('application:toggle-left-area');
+  await house.runAll();
+  await house.ended(2);
+  await house.page.locator('.drupe-panel .drupe-cell', { hasText: '[3]' }).waitFor();
+  await house.status('idle');
+  const words = await house.sweep(timeline(house.cell(0)), 46, 150);
+  check(words.includes('cell ['), words);
+  await house.picture('readme-light');
+  await house.theme('JupyterLab Dark');
+  await house.page.waitForTimeout(2000);
+  await house.sweep(timeline(house.cell(0)), 46, 150);
+  await house.picture('readme-dark');
+});
+
+await main(name => Browser.open(name));
