@@ -63,7 +63,8 @@ def test_a_view_has_the_same_in_all_forms():
     (da.ones(1000, device="host") + 1).queue.wait()
     for kind in ("events", "table", "memory", "dashboard"):
         view = views.View(kind)
-        bundle = view._repr_mimebundle_()
+        bundle, metadata = view._repr_mimebundle_()
+        assert metadata == {views.TRACE: {"kind": kind}}
         assert bundle["text/plain"] == repr(view) == str(view)
         assert bundle["text/html"] == view._repr_html_() and "<script" not in bundle["text/html"]
         assert bundle[views.TRACE]["version"] == 1 == view.data()["version"]
