@@ -103,7 +103,7 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
     building *one = user;
     /* What is over at once, or what somebody only looks at, stays unmentioned. */
     if (!one->shown && reason != DRUPE_LIVE_TIME) return DRUPE_LIVE_SAME;
-    drupe_py_bundle bundle = {line_text(one, false), line_text(one, true), NULL};
+    drupe_py_bundle bundle = {.text = line_text(one, false), .html = line_text(one, true)};
     int sent = bundle.text == NULL || bundle.html == NULL
                    ? -1
                    : drupe_py_bundle_publish(one->cell, one->display, one->shown, &bundle);
