@@ -26,13 +26,16 @@ static bool waits_natively(const drupe_flight *flight)
 static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size_t *given_up)
 {
     uint64_t from = 0;
+    bool first = true;
     *left = *given_up = 0;
     for (const drupe_flight *flight = queue->head; flight; flight = flight->next) {
         bool over = flight->event ? !unfinished(flight) : flight->number <= queue->proven;
         if (over) continue;
         bool begun = !flight->held || drupe_event_phase(flight->event) == DRUPE_PHASE_RUNNING;
-        bool goes_on = begun && (!native || (*left == 0 && *given_up == 0 && !waits_natively(flight)));
-        if (goes_on) from = flight->number;
+        bool goes_on = begun && (!native || (first && !waits_natively(flight)));
+        if (goes_on) from = drupe_flight_place(flight);
+        first = false;
+        if (flight->event && flight->event->behind) continue; /* nobody submitted that */
         *left += goes_on;
         *given_up += !goes_on;
     }
@@ -60,7 +63,8 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
 static void guard_again(drupe_queue *queue, uint64_t from)
 {
     queue->guard = NULL;
-    for (const drupe_flight *flight = queue->head; flight && flight->number <= from; flight = flight->next) {
+    const drupe_flight *flight = queue->head;
+    for (; flight && drupe_flight_place(flight) <= from; flight = flight->next) {
         if (flight->fallible && !flight->held && unfinished(flight)) queue->guard = flight->event;
     }
 }

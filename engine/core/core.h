@@ -403,6 +403,7 @@ struct drupe_event {
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;
     uint64_t number;
+    uint64_t behind; /* of a barrier that core put between others: the number of what is before it; else 0 */
     drupe_flight *flight;         /* borrowed, valid until the event has settled; without a queue its own */
     drupe_event *settle_next;     /* of the thread that settles it; among the free ones */
     const drupe_failure *failure; /* once FAILED; malloc'ed unless it is that of the cause */

@@ -223,7 +223,7 @@ static drupe_cause *cause_before(const drupe_event *event)
 {
     drupe_cause *cause = cause_of_waits(event->flight);
     if (cause || !event->queue || drupe_queue_unordered(event->queue)) return cause;
-    return drupe_queue_doom(event->queue, event->number);
+    return drupe_queue_doom_event(event->queue, event);
 }
 
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
@@ -254,7 +254,7 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
         event->failure = &event->cause->what;
     }
     if (event->queue) {
-        drupe_queue_blame(event->queue, event->cause, event->number);
+        drupe_queue_blame(event->queue, event->cause, drupe_event_place(event));
         drupe_trace_end(event->number, ending_of(&event->failure->error));
     }
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);

@@ -190,7 +190,9 @@ void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
     drupe_cause *old = NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *seen = atomic_load(&queue->cause);
-    if (seen != cause && (!seen || is_over(seen, queue))) {
+    bool none = !seen || (seen != cause && is_over(seen, queue));
+    /* What stands further back may fail first, when the caller ends it before its turn. */
+    if (none || (from < queue->cause_from && !drupe_queue_unordered(queue))) {
         old = seen;
         queue->cause_from = from;
         atomic_store(&queue->cause, drupe_cause_retain(cause));
@@ -207,15 +209,26 @@ bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *q
     return dooms;
 }
 
-drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number)
+/* `place` says what it stands behind, `number` when it was submitted. */
+static drupe_cause *doom(drupe_queue *queue, uint64_t place, uint64_t number)
 {
     if (!atomic_load_explicit(&queue->cause, memory_order_acquire)) return NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *cause = atomic_load(&queue->cause);
-    bool doomed = number > queue->cause_from && (!is_over(cause, queue) || number <= cause->reported_at);
+    bool doomed = place > queue->cause_from && (!is_over(cause, queue) || number <= cause->reported_at);
     if (doomed) drupe_cause_retain(cause);
     pthread_mutex_unlock(&lock);
     return doomed ? cause : NULL;
+}
+
+drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number)
+{
+    return doom(queue, number, number);
+}
+
+drupe_cause *drupe_queue_doom_event(drupe_queue *queue, const drupe_event *event)
+{
+    return doom(queue, event->behind ? event->behind + 1 : event->number, event->number);
 }
 
 drupe_cause *drupe_queue_trouble(drupe_queue *queue)

@@ -113,6 +113,11 @@ static void fail_job(drupe_job *job)
 /* --- The waiter: one step of one queue, under the queue's lock -------------------------------------------
  */
 
+static void fail(drupe_flight *flight)
+{
+    drupe_event_fail(flight->event, DRUPE_PHASE_HELD, drupe_error_last());
+}
+
 /* A host function runs after all it waits for, since no driver waits in its place, and after everything
  * before it on its queue, which the driver knows by an event. */
 static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
@@ -122,7 +127,10 @@ static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
     }
     if (drupe_queue_unordered(queue)) return DRUPE_READY;
     if (!flight->marker) {
-        if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) return DRUPE_DOOMED;
+        if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) {
+            fail(flight); /* no other work did: the reason is its own */
+            return DRUPE_DOOMED;
+        }
         if (!flight->marker) return DRUPE_READY;
         drupe_queue_flush_locked(queue);
         drupe_event_ask_notify(flight->marker);
@@ -141,11 +149,6 @@ static bool stands_behind(drupe_queue *queue, const drupe_flight *flight)
     drupe_cause *cause = drupe_queue_standing(queue, flight->number);
     drupe_cause_release(cause);
     return cause != NULL;
-}
-
-static void fail(drupe_flight *flight)
-{
-    drupe_event_fail(flight->event, DRUPE_PHASE_HELD, drupe_error_last());
 }
 
 static void fail_dependent(drupe_flight *flight)

@@ -174,7 +174,10 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     flight->label = "barrier";
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     drupe_status status = drupe_flight_attach(queue, flight);
-    if (status == DRUPE_OK) status = drupe_flight_launch(queue, flight, &work);
+    if (status == DRUPE_OK) {
+        flight->event->behind = drupe_flight_place(after);
+        status = drupe_flight_launch(queue, flight, &work);
+    }
     if (status != DRUPE_OK) {
         for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]); /* the guard */
         drupe_event_release(flight->event);

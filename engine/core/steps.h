@@ -10,6 +10,17 @@ static inline void drupe_event_prefetch(const drupe_event *event)
     __builtin_prefetch(event + 1);
 }
 
+/* What was submitted after this number, on the same in-order queue, stands behind the event. Numbers tell the
+ * order of submission; a barrier that core puts between others has one that is too high for its place. */
+static inline uint64_t drupe_event_place(const drupe_event *event)
+{
+    return event->behind ? event->behind : event->number;
+}
+static inline uint64_t drupe_flight_place(const drupe_flight *flight)
+{
+    return flight->event ? drupe_event_place(flight->event) : flight->number;
+}
+
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
 /* The same, quicker, with the queue's lock held. */
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
@@ -142,7 +153,8 @@ bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *q
 void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
                            drupe_failure *failure);
 
-/* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does. */
+/* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does that
+ * already; one that stops less gives way on an in-order queue. */
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
 /* A cause that is no failure: its queue's work from `from` on is cancelled. */
 drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from,
@@ -152,6 +164,8 @@ drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_C
 /* The failure that submission `number` stands behind, retained, or NULL: one that is unreported, or that was
  * reported after the submission. */
 drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number);
+/* The same of an event, which may be that of a barrier of core's. */
+drupe_cause *drupe_queue_doom_event(drupe_queue *queue, const drupe_event *event);
 /* The queue's unreported cause, retained, or NULL. */
 drupe_cause *drupe_queue_trouble(drupe_queue *queue);
 /* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */

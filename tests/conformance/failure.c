@@ -454,6 +454,46 @@ static void cancelled_before_its_turn(struct suite *suite)
     gate_destroy(&gate);
 }
 
+static bool has_marker(drupe_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    bool has = queue->held && queue->held->marker;
+    pthread_mutex_unlock(&queue->lock);
+    return has;
+}
+
+/* Nor does work of the caller whose turn has not come, whatever core has put before it. False: the work
+ * before it was over too early to see anything. */
+static bool cancel_behind_a_mark(struct bench *b, uint64_t rounds)
+{
+    struct pair pair = new_pair(b->queue);
+    drupe_submission s = {.queue = b->queue};
+    drupe_event *turn, *behind;
+    size_t left, given_up;
+    OK(submit_spin(b, b->queue, pair.b, N, rounds, NULL));
+    OK(drupe_submit_turn(&s, &turn));
+    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+    while (!has_marker(b->queue) && drupe_event_state_of(turn) == DRUPE_EVENT_QUEUED) sched_yield();
+    OK(drupe_queue_cancel(b->queue, &left, &given_up));
+    bool seen = left == 1 && given_up == 2;
+    if (drupe_event_state_of(turn) == DRUPE_EVENT_RUNNING) OK(drupe_event_finish(turn, NULL));
+    if (seen) {
+        FAILS(drupe_event_wait(turn, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+        FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
+    }
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    if (seen) expect_u64(b->queue, pair.a, 1, N);
+    drupe_event_release(turn);
+    drupe_event_release(behind);
+    drop_pair(pair);
+    return seen;
+}
+
+static void cancelled_behind_a_mark(struct suite *suite)
+{
+    for (uint64_t rounds = 1000000; !cancel_behind_a_mark(&suite->bench, rounds); rounds *= 2) {}
+}
+
 static _Atomic(int) offers, agreed, shares;
 static _Atomic(bool) agrees;
 
@@ -569,6 +609,7 @@ const conformance_case cases_failure[] = {
     {"cancelled", cancelled},
     {"cancelled_behind_another_queue", cancelled_behind_another_queue},
     {"cancelled_before_its_turn", cancelled_before_its_turn},
+    {"cancelled_behind_a_mark", cancelled_behind_a_mark},
     {"offered_late", offered_late},
     {"offered_by_age", offered_by_age},
     {NULL, NULL},

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #define SECOND 1000000000u
+#define LONG   (60ull * SECOND)
 
 #define OK(expression) check((expression), #expression, __LINE__)
 
@@ -180,6 +181,91 @@ static void an_event_fails_late(void **state)
     drupe_queue_release(queue);
 }
 
+/* A place for work of the caller behind work without an event, so that core has to put a barrier before it;
+ * and a fill behind that. All three are submitted before the barrier, which is put once the gate is finished.
+ */
+struct line {
+    drupe_queue *queue;
+    drupe_memory *memory;
+    drupe_event *gate, *turn, *behind;
+};
+
+static struct line begin_line(void)
+{
+    struct line line = {0};
+    static const uint64_t before = 1, after = 2;
+    OK(drupe_layers_choose("fault"));
+    line.queue = open_queue();
+    OK(drupe_memory_alloc(line.queue, DRUPE_MEM_SHARED, 8, 0, &line.memory));
+    void *target = drupe_memory_pointer(line.memory);
+    drupe_submission s = {.queue = line.queue};
+    OK(drupe_submit_fill(&s, target, &before, 8, 8, NULL));
+    OK(drupe_queue_wait(line.queue, LONG));
+    OK(submit(line.queue, NULL));
+    OK(drupe_event_open("gate", 0, &line.gate));
+    s.waits = &line.gate;
+    s.nwaits = 1;
+    OK(drupe_submit_turn(&s, &line.turn));
+    s.nwaits = 0;
+    OK(drupe_submit_fill(&s, target, &after, 8, 8, &line.behind));
+    return line;
+}
+
+static void end_line(struct line *line, const char *why)
+{
+    assert_int_equal(drupe_event_wait(line->behind, LONG), DRUPE_E_DEPENDENCY);
+    if (!strstr(drupe_error_last()->text, why)) fail_msg("%s", drupe_error_last()->text);
+    assert_int_equal(*(uint64_t *)drupe_memory_pointer(line->memory), 1);
+    drupe_failure failure;
+    assert_false(drupe_failure_take(&failure)); /* there was one, and it was told */
+    OK(drupe_fault_plan(NULL));
+    drupe_event_release(line->gate);
+    drupe_event_release(line->turn);
+    drupe_event_release(line->behind);
+    OK(drupe_queue_wait(line->queue, LONG));
+    drupe_memory_release(line->memory);
+    drupe_queue_release(line->queue);
+}
+
+static void what_a_barrier_of_core_was_put_before_fails_with_it(void **state)
+{
+    (void)state;
+    struct line line = begin_line();
+    OK(drupe_fault_plan("event:1=late"));
+    OK(drupe_event_finish(line.gate, NULL));
+    assert_int_equal(drupe_event_wait(line.turn, LONG), DRUPE_E_DEPENDENCY);
+    assert_non_null(strstr(drupe_error_last()->text, "Planned late failure"));
+    end_line(&line, "Planned late failure");
+}
+
+static void work_before_which_no_barrier_can_be_put_says_why(void **state)
+{
+    (void)state;
+    struct line line = begin_line();
+    OK(drupe_fault_plan("submit_barrier:1=BUSY"));
+    OK(drupe_event_finish(line.gate, NULL));
+    assert_int_equal(drupe_event_wait(line.turn, LONG), DRUPE_E_BUSY);
+    assert_non_null(strstr(drupe_error_last()->text, "submit_barrier, call 1"));
+    end_line(&line, "submit_barrier, call 1");
+}
+
+/* The caller gives up what stands further back; that does not hide what fails before it. */
+static void the_first_of_two_failures_counts(void **state)
+{
+    (void)state;
+    struct line line = begin_line();
+    drupe_submission s = {.queue = line.queue};
+    drupe_event *last;
+    const drupe_error given_up = {.status = DRUPE_E_INVALID, .text = "given up"};
+    OK(drupe_submit_turn(&s, &last));
+    OK(drupe_event_finish(last, &given_up));
+    OK(drupe_fault_plan("event:1=late"));
+    OK(drupe_event_finish(line.gate, NULL));
+    assert_int_equal(drupe_event_wait(last, LONG), DRUPE_E_INVALID);
+    end_line(&line, "Planned late failure");
+    drupe_event_release(last);
+}
+
 static void a_device_is_lost(void **state)
 {
     (void)state;
@@ -227,6 +313,9 @@ int main(void)
         cmocka_unit_test_teardown(the_chosen_call_fails, close_library),
         cmocka_unit_test_teardown(memory_runs_out, close_library),
         cmocka_unit_test_teardown(an_event_fails_late, close_library),
+        cmocka_unit_test_teardown(what_a_barrier_of_core_was_put_before_fails_with_it, close_library),
+        cmocka_unit_test_teardown(work_before_which_no_barrier_can_be_put_says_why, close_library),
+        cmocka_unit_test_teardown(the_first_of_two_failures_counts, close_library),
         cmocka_unit_test_teardown(a_device_is_lost, close_library),
         cmocka_unit_test_teardown(chance_repeats_itself, close_library),
     };
