@@ -3,12 +3,12 @@
 
 #define N 512u
 
-struct pair {
+struct buffers {
     drupe_queue *queues[2];
     drupe_memory *memory, *other;
 };
 
-static void open_pair(struct suite *suite, struct pair *pair)
+static void open_pair(struct suite *suite, struct buffers *pair)
 {
     drupe_check_begin();
     for (int i = 0; i < 2; i++) {
@@ -19,7 +19,7 @@ static void open_pair(struct suite *suite, struct pair *pair)
     pair->other = new_memory(suite->bench.queue, DRUPE_MEM_DEVICE, N * 8);
 }
 
-static void close_pair(struct pair *pair)
+static void close_pair(struct buffers *pair)
 {
     drupe_memory_release(pair->memory);
     drupe_memory_release(pair->other);
@@ -38,7 +38,7 @@ static drupe_status fill(drupe_queue *queue, drupe_memory *memory, size_t first,
 
 static void race(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     drupe_finding finding;
     uint64_t before = drupe_check_findings();
     open_pair(suite, &p);
@@ -58,7 +58,7 @@ static void race(struct suite *suite)
 
 static void race_with_a_read(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     uint64_t bytes[N];
     open_pair(suite, &p);
     drupe_submission s = {.queue = p.queues[0]};
@@ -81,7 +81,7 @@ static void give_up(void *user)
  * not. */
 static void host_memory_that_was_given_up(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     uint64_t bytes[N], deadline = drupe_deadline(20ull * SECOND);
     _Atomic(bool) over = false;
     open_pair(suite, &p);
@@ -98,7 +98,7 @@ static void host_memory_that_was_given_up(struct suite *suite)
 
 static void no_race(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     drupe_event *event, *second;
     open_pair(suite, &p);
     OK(fill(p.queues[0], p.memory, 0, N / 2, NULL, 0, &event));
@@ -129,7 +129,7 @@ static drupe_status submit_add(struct suite *suite, drupe_queue *queue, void *a,
  * allocation. */
 static void kernels(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     open_pair(suite, &p);
     OK(fill(p.queues[0], p.memory, 0, N, NULL, 0, NULL));
     OK(drupe_queue_wait(p.queues[0], DRUPE_FOREVER));
@@ -146,7 +146,7 @@ static void kernels(struct suite *suite)
 
 static void alignment(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     drupe_finding finding;
     if (!suite->fixture->source) skip_known(suite, "argument_information");
     open_pair(suite, &p);
@@ -158,7 +158,7 @@ static void alignment(struct suite *suite)
 
 static void behind_the_end(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     drupe_finding finding;
     if (!has_kind(&suite->bench, DRUPE_MEM_HOST)) skip_known(suite, "guarded_memory");
     open_pair(suite, &p);
@@ -175,7 +175,7 @@ static void behind_the_end(struct suite *suite)
 
 static void before_the_start(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     if (!has_kind(&suite->bench, DRUPE_MEM_HOST)) skip_known(suite, "guarded_memory");
     open_pair(suite, &p);
     drupe_memory *memory = new_memory(suite->bench.queue, DRUPE_MEM_HOST, 100);
@@ -193,7 +193,7 @@ static void before_the_start(struct suite *suite)
 
 static void after_free(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     drupe_finding finding;
     if (!has_kind(&suite->bench, DRUPE_MEM_HOST)) skip_known(suite, "guarded_memory");
     open_pair(suite, &p);
@@ -214,7 +214,7 @@ static void after_free(struct suite *suite)
 
 static void host_access(struct suite *suite)
 {
-    struct pair p;
+    struct buffers p;
     struct gate gate;
     open_pair(suite, &p);
     gate_init(&gate);

@@ -87,6 +87,13 @@ drupe_status submit_mad(struct bench *bench, drupe_queue *queue, drupe_memory *o
 drupe_status submit_spin(struct bench *bench, drupe_queue *queue, drupe_memory *out, size_t items,
                          uint64_t rounds, drupe_event **event);
 
+/* Two buffers of n elements, 1 and 2, to see what did not run. */
+struct pair {
+    drupe_memory *a, *b;
+};
+struct pair new_pair(drupe_queue *queue, size_t n);
+void drop_pair(struct pair pair);
+
 /* A host function that waits until the gate is opened. */
 struct gate {
     pthread_mutex_t lock;
@@ -110,8 +117,8 @@ typedef struct conformance_case {
     const char *name;
     void (*run)(struct suite *suite);
 } conformance_case;
-extern const conformance_case cases_order[], cases_failure[], cases_failure_log[], cases_keep[], cases_copy[],
-    cases_device[], cases_memory[], cases_program[], cases_time[], cases_graph[], cases_library[],
-    cases_trace[], cases_check[], cases_unordered[], cases_watch[];
+extern const conformance_case cases_order[], cases_failure[], cases_cancel[], cases_failure_log[],
+    cases_keep[], cases_copy[], cases_device[], cases_memory[], cases_program[], cases_time[], cases_graph[],
+    cases_library[], cases_trace[], cases_check[], cases_unordered[], cases_watch[];
 
 #endif

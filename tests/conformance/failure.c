@@ -6,31 +6,10 @@
 
 #define N 100
 
-/* Two buffers with known content, to see what did not run. */
-struct pair {
-    drupe_memory *a, *b;
-};
-
-static struct pair new_pair(drupe_queue *queue)
-{
-    struct pair pair = {new_memory(queue, DRUPE_MEM_DEVICE, N * 8),
-                        new_memory(queue, DRUPE_MEM_DEVICE, N * 8)};
-    fill_u64(queue, pair.a, 1, N);
-    fill_u64(queue, pair.b, 2, N);
-    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
-    return pair;
-}
-
-static void drop_pair(struct pair pair)
-{
-    drupe_memory_release(pair.a);
-    drupe_memory_release(pair.b);
-}
-
 static void queue_spreads(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     struct gate gate;
     gate_init(&gate);
     gate.result = DRUPE_E_OUT_OF_RANGE;
@@ -62,7 +41,7 @@ static void spread_across(struct bench *first, struct bench *second)
 {
     drupe_queue *queue;
     OK(drupe_queue_open(second->context, second->device, 0, &queue));
-    struct pair pair = new_pair(queue);
+    struct pair pair = new_pair(queue, N);
     struct gate gate;
     gate_init(&gate);
     gate.result = DRUPE_E_INVALID;
@@ -109,7 +88,7 @@ static void wait_spreads_across_backends(struct suite *suite)
 static void reported_once(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     drupe_event *cause = submit_failure(b->queue, "first");
     OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
     FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
@@ -128,7 +107,7 @@ static void reported_once(struct suite *suite)
 static void behind_a_known_failure(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     drupe_event *cause = submit_failure(b->queue, "first"), *after;
     while (drupe_event_state_of(cause) != DRUPE_EVENT_FAILED) {}
     OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &after));
@@ -150,7 +129,7 @@ static void behind_a_known_failure(struct suite *suite)
 static void behind_a_reported_failure(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     for (int round = 0; round < 30; round++) {
         drupe_event *cause = submit_failure(b->queue, "first"), *behind;
         OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
@@ -170,7 +149,7 @@ static void behind_a_reported_failure(struct suite *suite)
 static void behind_one_that_fails_alone(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     for (int round = 0; round < 20; round++) {
         drupe_event *cause = submit_failure(b->queue, "first"), *behind, *dependent;
         for (int i = 0; i < 900; i++) OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, NULL));
@@ -192,7 +171,7 @@ static void take(struct suite *suite)
     struct bench *b = &suite->bench;
     drupe_queue *second;
     OK(drupe_queue_open(b->context, b->device, 0, &second));
-    struct pair pair = new_pair(second);
+    struct pair pair = new_pair(second, N);
     drupe_event *one = submit_failure(b->queue, "one");
     while (drupe_event_state_of(one) != DRUPE_EVENT_FAILED) {}
     OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &one, 1, NULL));
@@ -247,7 +226,7 @@ static void take_is_in_order(struct suite *suite)
 static void records(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     struct gate gate;
     gate_init(&gate);
     gate.result = DRUPE_E_OUT_OF_RANGE;
@@ -283,7 +262,7 @@ static void records(struct suite *suite)
 static void records_of_refusals(struct suite *suite)
 {
     struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     drupe_failure own, cause;
     drupe_submission s = {.queue = b->queue, .site = 4711};
     char *target = drupe_memory_pointer(pair.a);
@@ -329,7 +308,7 @@ static void cells(struct suite *suite)
 {
     static const drupe_observer observer = {.cell_retain = cell_retain, .cell_release = cell_release};
     struct bench *b = &suite->bench, *other = use_other(suite);
-    struct pair pair = new_pair(b->queue);
+    struct pair pair = new_pair(b->queue, N);
     cell_thread = pthread_self();
     drupe_library_observe(&observer);
     struct gate gate;
@@ -358,140 +337,6 @@ static void cells(struct suite *suite)
     assert_int_equal(cells_held, 0);
     assert_int_equal(wrong_thread, 0);
     gate_destroy(&gate);
-}
-
-/* What runs goes on, what has not started is given up, what comes later runs, and nobody has to hear of it.
- */
-static void cancelled(struct suite *suite)
-{
-    struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
-    struct gate gate;
-    gate_init(&gate);
-    size_t left, given_up;
-    OK(drupe_queue_cancel(b->queue, &left, &given_up));
-    assert_int_equal(left + given_up, 0);
-    drupe_event *runs = submit_gate(b->queue, &gate), *behind;
-    while (drupe_event_state_of(runs) != DRUPE_EVENT_RUNNING) {}
-    drupe_event_release(submit_failure(b->queue, "never runs"));
-    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
-    OK(drupe_queue_cancel(b->queue, &left, &given_up));
-    assert_int_equal(left, 1);
-    assert_int_equal(given_up, 2);
-    drupe_event *after;
-    OK(submit_mad(b, b->queue, pair.b, pair.b, N, 1, 1, NULL, 0, NULL));
-    struct gate second;
-    gate_init(&second);
-    gate_open(&second);
-    after = submit_gate(b->queue, &second);
-    gate_open(&gate);
-    OK(drupe_event_wait(runs, DRUPE_FOREVER));
-    OK(drupe_event_wait(after, DRUPE_FOREVER));
-    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled before it started");
-    drupe_failure failure;
-    assert_false(drupe_failure_take(&failure));
-    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
-    expect_u64(b->queue, pair.a, 1, N);
-    expect_u64(b->queue, pair.b, 3, N);
-    drupe_event *events[] = {runs, behind, after};
-    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
-    drop_pair(pair);
-    gate_destroy(&gate);
-    gate_destroy(&second);
-}
-
-/* Held work is the engine's own: it is given up whatever the backend can. */
-static void cancelled_behind_another_queue(struct suite *suite)
-{
-    struct bench *b = &suite->bench, *other = use_other(suite);
-    struct pair pair = new_pair(b->queue);
-    struct gate gate;
-    gate_init(&gate);
-    size_t left, given_up;
-    drupe_event *foreign = submit_gate(other->queue, &gate), *held, *behind;
-    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, &foreign, 1, &held));
-    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
-    OK(drupe_queue_cancel(b->queue, &left, &given_up));
-    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
-    FAILS(drupe_event_wait(held, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
-    gate_open(&gate);
-    OK(drupe_event_wait(foreign, DRUPE_FOREVER));
-    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
-    expect_u64(b->queue, pair.a, 1, N);
-    drupe_event *events[] = {foreign, held, behind};
-    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
-    drop_pair(pair);
-    gate_destroy(&gate);
-}
-
-/* What the backend has and has not begun, since it waits for another queue of its own, is given up too. */
-static void cancelled_before_its_turn(struct suite *suite)
-{
-    struct bench *b = &suite->bench;
-    struct pair pair = new_pair(b->queue);
-    struct gate gate;
-    gate_init(&gate);
-    size_t left, given_up;
-    drupe_queue *queue;
-    OK(drupe_queue_open(b->context, b->device, 0, &queue));
-    drupe_event *first = submit_gate(b->queue, &gate), *waits, *behind;
-    OK(submit_mad(b, queue, pair.a, pair.a, N, 1, 1, &first, 1, &waits));
-    OK(submit_mad(b, queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
-    OK(drupe_queue_cancel(queue, &left, &given_up));
-    assert_int_equal(left, 0);
-    assert_int_equal(given_up, 2);
-    gate_open(&gate);
-    FAILS(drupe_event_wait(waits, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
-    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
-    drupe_failure failure;
-    assert_false(drupe_failure_take(&failure));
-    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
-    expect_u64(b->queue, pair.a, 1, N);
-    drupe_event *events[] = {first, waits, behind};
-    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
-    drop_pair(pair);
-    drupe_queue_release(queue);
-    gate_destroy(&gate);
-}
-
-static bool has_marker(drupe_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    bool has = queue->held && queue->held->marker;
-    pthread_mutex_unlock(&queue->lock);
-    return has;
-}
-
-/* Nor does work of the caller whose turn has not come, whatever core has put before it. False: the work
- * before it was over too early to see anything. */
-static bool cancel_behind_a_mark(struct bench *b, uint64_t rounds)
-{
-    struct pair pair = new_pair(b->queue);
-    drupe_submission s = {.queue = b->queue};
-    drupe_event *turn, *behind;
-    size_t left, given_up;
-    OK(submit_spin(b, b->queue, pair.b, N, rounds, NULL));
-    OK(drupe_submit_turn(&s, &turn));
-    OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
-    while (!has_marker(b->queue) && drupe_event_state_of(turn) == DRUPE_EVENT_QUEUED) sched_yield();
-    OK(drupe_queue_cancel(b->queue, &left, &given_up));
-    bool seen = left == 1 && given_up == 2;
-    if (drupe_event_state_of(turn) == DRUPE_EVENT_RUNNING) OK(drupe_event_finish(turn, NULL));
-    if (seen) {
-        FAILS(drupe_event_wait(turn, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
-        FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_CANCELLED, "cancelled");
-    }
-    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
-    if (seen) expect_u64(b->queue, pair.a, 1, N);
-    drupe_event_release(turn);
-    drupe_event_release(behind);
-    drop_pair(pair);
-    return seen;
-}
-
-static void cancelled_behind_a_mark(struct suite *suite)
-{
-    for (uint64_t rounds = 1000000; !cancel_behind_a_mark(&suite->bench, rounds); rounds *= 2) {}
 }
 
 static _Atomic(int) offers, agreed, shares;
@@ -606,10 +451,6 @@ const conformance_case cases_failure[] = {
     {"records", records},
     {"records_of_refusals", records_of_refusals},
     {"cells", cells},
-    {"cancelled", cancelled},
-    {"cancelled_behind_another_queue", cancelled_behind_another_queue},
-    {"cancelled_before_its_turn", cancelled_before_its_turn},
-    {"cancelled_behind_a_mark", cancelled_behind_a_mark},
     {"offered_late", offered_late},
     {"offered_by_age", offered_by_age},
     {NULL, NULL},

@@ -183,6 +183,22 @@ void expect_u64(drupe_queue *queue, drupe_memory *memory, uint64_t value, size_t
 
 /* --- Kernels -------------------------------------------------------------------------------------------- */
 
+struct pair new_pair(drupe_queue *queue, size_t n)
+{
+    struct pair pair = {new_memory(queue, DRUPE_MEM_DEVICE, n * 8),
+                        new_memory(queue, DRUPE_MEM_DEVICE, n * 8)};
+    fill_u64(queue, pair.a, 1, n);
+    fill_u64(queue, pair.b, 2, n);
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    return pair;
+}
+
+void drop_pair(struct pair pair)
+{
+    drupe_memory_release(pair.a);
+    drupe_memory_release(pair.b);
+}
+
 drupe_status submit_mad(struct bench *bench, drupe_queue *queue, drupe_memory *out, drupe_memory *in,
                         size_t n, uint64_t mul, uint64_t add, drupe_event *const *waits, size_t nwaits,
                         drupe_event **event)
