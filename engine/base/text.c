@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PRINTF_ROOM 64u /* bytes: most of what is printed takes fewer, and so is formatted once */
+
 /* Room for `extra` more bytes and the NUL. */
 static bool text_reserve(drupe_text *text, size_t extra)
 {
@@ -38,17 +40,23 @@ void drupe_text_append(drupe_text *text, const char *bytes, size_t size)
 void drupe_text_printf(drupe_text *text, const char *format, ...)
 {
     va_list args;
+    if (!text_reserve(text, PRINTF_ROOM)) return;
+    size_t room = text->capacity - text->length;
     va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = vsnprintf(text->data + text->length, room, format, args);
     va_end(args);
     if (length < 0) {
+        text->data[text->length] = '\0';
         text->failed = true;
         return;
     }
-    if (!text_reserve(text, (size_t)length)) return;
-    va_start(args, format);
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
-    va_end(args);
+    if ((size_t)length >= room) {
+        text->data[text->length] = '\0';
+        if (!text_reserve(text, (size_t)length)) return;
+        va_start(args, format);
+        vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+        va_end(args);
+    }
     text->length += (size_t)length;
 }
 

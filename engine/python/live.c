@@ -92,12 +92,14 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     drupe_view_wish brief = display->wish;
     drupe_view *small = NULL;
     size_t size = 0;
+    /* A view of so many has some more that are not over. */
+    bool many = view->nspans > 2 * SPANS_LIVE;
     brief.spans = SPANS_LIVE;
     bundle->kind = kind_names[display->kind];
     if (drupe_frame_text(view, display->kind, &style, &bundle->text, &size) != DRUPE_OK ||
         drupe_frame_html(view, display->kind, &style, &bundle->html, &size) != DRUPE_OK)
         return false;
-    if (view->nspans > SPANS_LIVE && drupe_view_take(&brief, &small) != DRUPE_OK) return false;
+    if (many && drupe_view_take(&brief, &small) != DRUPE_OK) return false;
     bool made = drupe_frame_json(small != NULL ? small : view, &bundle->trace, &size) == DRUPE_OK;
     drupe_view_release(small);
     return made;

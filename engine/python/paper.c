@@ -15,6 +15,15 @@ void drupe_py_paper_add(drupe_py_paper *to, const char *format, ...)
     if (to->used >= to->size) to->used = to->size - 1;
 }
 
+static void add_bytes(drupe_py_paper *to, const char *bytes, size_t count)
+{
+    size_t room = to->size - to->used - 1;
+    if (count > room) count = room;
+    memcpy(to->text + to->used, bytes, count);
+    to->used += count;
+    to->text[to->used] = '\0';
+}
+
 /* The length of the UTF-8 sequence at `text`, or 0 when it is none. */
 static size_t utf8_length(const unsigned char *text)
 {
@@ -34,22 +43,22 @@ void drupe_py_paper_add_json(drupe_py_paper *to, const char *text)
         size_t plain = 0;
         while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
         if (plain > 0) {
-            drupe_py_paper_add(to, "%.*s", (int)plain, (const char *)at);
+            add_bytes(to, (const char *)at, plain);
             at += plain;
             continue;
         }
         size_t length = utf8_length(at);
         if (length == 0) {
-            drupe_py_paper_add(to, "\\ufffd");
+            add_bytes(to, "\\ufffd", 6);
             at++;
             continue;
         }
         if (*at == '"' || *at == '\\')
-            drupe_py_paper_add(to, "\\%c", *at);
+            add_bytes(to, *at == '"' ? "\\\"" : "\\\\", 2);
         else if (*at < 0x20 || *at == 0x7f)
             drupe_py_paper_add(to, "\\u%04x", *at);
         else
-            drupe_py_paper_add(to, "%.*s", (int)length, (const char *)at);
+            add_bytes(to, (const char *)at, length);
         at += length;
     }
 }

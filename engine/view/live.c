@@ -11,7 +11,10 @@
 #define BUDGET_NS   UINT64_C(100000000) /* between two that are shown, on average */
 #define BURST_NS    UINT64_C(400000000) /* so much of it may be saved */
 #define PATIENCE_NS UINT64_C(1000000000)
-#define COST_LEAST  100u /* showing takes at most one part of so many of the time */
+/* Showing takes at most one part of so many of the time: the smaller one where two seconds are enough. */
+#define COST_LEAST  100u
+#define COST_USUAL  200u
+#define WAIT_USUAL  UINT64_C(2000000000)
 
 typedef struct display {
     struct display *next;
@@ -63,6 +66,13 @@ static uint64_t cpu_ns(void)
     return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
 }
 
+static uint64_t wait_of(uint64_t cost_ns)
+{
+    uint64_t least = COST_LEAST * cost_ns, usual = COST_USUAL * cost_ns;
+    if (usual > WAIT_USUAL) usual = WAIT_USUAL;
+    return usual > least ? usual : least;
+}
+
 /* Show a display that the caller has claimed by `showing`. Called with the lock, which is given up meanwhile;
  * the display may be gone afterwards. */
 static drupe_live_answer display_show(display *one, drupe_live_reason reason)
@@ -77,7 +87,7 @@ static drupe_live_answer display_show(display *one, drupe_live_reason reason)
         (void)one->source.show(one->source.user, DRUPE_LIVE_LAST);
         pthread_mutex_lock(&mutex);
     }
-    uint64_t wait = COST_LEAST * (cpu_ns() - start) * display_count();
+    uint64_t wait = wait_of(cpu_ns() - start) * display_count();
     one->due_ns = drupe_now_ns() + (wait > one->period_ns ? wait : one->period_ns);
     one->showing = false;
     bool over = one->closing || reason == DRUPE_LIVE_LAST || answer == DRUPE_LIVE_OVER;

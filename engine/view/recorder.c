@@ -15,7 +15,7 @@
 #define LOOK_FIRST_NS UINT64_C(1000000)
 #define LOOK_NS       UINT64_C(250000000)
 #define LOOK_LIVE_NS  UINT64_C(50000000)
-#define COST_LEAST    250u /* looks take at most one part of so many of the time */
+#define COST_LEAST    400u /* looks, and waking for them, take at most one part of so many of the time */
 #define QUIET_PART    8u
 #define LIVE_NS       UINT64_C(3000000000) /* after a view was taken */
 #define EDGES         64u
@@ -117,7 +117,8 @@ static bool watched(uint64_t now)
 typedef struct rounds {
     uint64_t changed_ns; /* when something was last found to have changed */
     uint64_t serial;
-    uint64_t cost_ns; /* of the last round */
+    uint64_t own_ns;  /* processor time of the thread, then */
+    uint64_t cost_ns; /* of the last round, with its sleep */
 } rounds;
 
 static uint64_t own_time(void)
@@ -138,7 +139,6 @@ static uint64_t pause_of(const rounds *round, uint64_t now)
 /* Returns how long to sleep, and until which submission. */
 static uint64_t work(rounds *round, uint64_t *until)
 {
-    uint64_t begun = own_time();
     pthread_mutex_lock(&recorder.lock);
     drupe_history *history = recorder.history;
     bool unfinished = history->nnotes > 0;
@@ -153,14 +153,16 @@ static uint64_t work(rounds *round, uint64_t *until)
     round->serial = history->serial;
     pthread_mutex_unlock(&recorder.lock);
     if (changed) round->changed_ns = now;
-    round->cost_ns = own_time() - begun;
+    uint64_t own = own_time();
+    round->cost_ns = own - round->own_ns;
+    round->own_ns = own;
     *until = quiet ? after + 1 : after + WAKE_EVERY;
     return quiet ? DRUPE_FOREVER : pause_of(round, now);
 }
 
 static void *recorder_main(void *unused)
 {
-    rounds round = {.changed_ns = drupe_now_ns()};
+    rounds round = {.changed_ns = drupe_now_ns(), .own_ns = own_time()};
     (void)unused;
     while (!atomic_load(&recorder.stopping)) {
         uint64_t until, span = work(&round, &until);

@@ -7,6 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+#define GRAIN_FIRST UINT64_C(1000) /* ns */
+#define GRAIN_PART  8u
+#define CROWD       4u
+
 /* What is gathered before the view is made; each array is malloc'ed. */
 typedef struct making {
     drupe_view_lane *lanes;
@@ -133,16 +137,50 @@ static drupe_status sort_spans(making *m)
     return DRUPE_OK;
 }
 
+/* Much more than is wanted is merged while it is copied, up to a length that cannot be enough yet: the spans of
+ * a lane that is always busy become as many as that fits into its time. It is a power of two, so that views
+ * that follow each other are merged alike. */
+static uint64_t grain_of(const drupe_history *history, const drupe_view_wish *wish, uint64_t after)
+{
+    uint64_t from = UINT64_MAX, to = 0, grain = GRAIN_FIRST;
+    size_t count = 0;
+    if (!wish->spans || history->nspans <= CROWD * wish->spans) return 0;
+    for (size_t i = 0; i < history->nspans; i++) {
+        const drupe_view_span *span = &history->spans[i].span;
+        if (!span_wanted(wish, &history->spans[i], after)) continue;
+        if (span->start_ns < from) from = span->start_ns;
+        if (span->end_ns > to) to = span->end_ns;
+        count++;
+    }
+    if (count <= CROWD * wish->spans || to <= from) return 0;
+    while (grain < (to - from) / wish->spans / GRAIN_PART) grain *= 2;
+    return grain;
+}
+
+static void copy_spans(const drupe_history *history, const drupe_view_wish *wish, uint64_t after,
+                       uint64_t grain, making *m)
+{
+    uint32_t lasts[DRUPE_LANES_MOST] = {0};
+    for (size_t i = 0; i < history->nspans; i++) {
+        const drupe_note *note = &history->spans[i];
+        uint32_t *last = &lasts[note->span.lane];
+        if (!span_wanted(wish, note, after)) continue;
+        if (grain && *last && drupe_spans_merge(&m->spans[*last - 1], note, grain)) continue;
+        m->spans[m->nspans++] = *note;
+        *last = (uint32_t)m->nspans;
+    }
+}
+
 static drupe_status gather_spans(const drupe_history *history, const drupe_view_wish *wish, making *m)
 {
     uint64_t after = whole(history, wish) ? 0 : wish->after;
     uint32_t lasts[DRUPE_LANES_MOST];
-    uint64_t grain = history->grain;
+    uint64_t grain = grain_of(history, wish, after);
     m->spans = malloc((history->nspans + history->nnotes + 1) * sizeof *m->spans);
     if (!m->spans)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", history->nspans);
-    for (size_t i = 0; i < history->nspans; i++)
-        if (span_wanted(wish, &history->spans[i], after)) m->spans[m->nspans++] = history->spans[i];
+    copy_spans(history, wish, after, grain, m);
+    if (grain < history->grain) grain = history->grain;
     if (wish->spans && m->nspans > wish->spans)
         m->nspans = drupe_spans_shrink(m->spans, m->nspans, wish->spans, lasts, &grain);
     gather_open(history, wish, m);
