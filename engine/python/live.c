@@ -306,7 +306,7 @@ void drupe_py_live_join(const struct drupe_link *link)
 PyMethodDef drupe_py_live_functions[] = {
     {"_live_open", (PyCFunction)(void (*)(void))module_live_open, METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR(
-         "_live_open(kind, hz=2.0, first_cell=0, last_cell=0, columns=100)\n--\n\n"
+         "_live_open(kind, hz=2.0, first_cell=0, last_cell=0, columns=80)\n--\n\n"
          "Show a view in the output of this cell and keep it up to date, without Python. Its number, or 0 "
          "where there is no cell.")},
     {"_live_show", module_live_show, METH_VARARGS,

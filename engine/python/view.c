@@ -52,7 +52,7 @@ static PyObject *frame(PyObject *self, PyObject *args, PyObject *kwargs, frame_f
 {
     static char *names[] = {"kind", "columns", "cell", "device", NULL};
     const char *name, *device = NULL;
-    unsigned int columns = 100, cell = 0;
+    unsigned int columns = 80, cell = 0;
     drupe_frame_kind kind;
     char *text = NULL;
     size_t size = 0;
@@ -104,11 +104,11 @@ static PyObject *view_data(PyObject *self, PyObject *ignored)
 
 static PyMethodDef view_methods[] = {
     {"text", (PyCFunction)(void (*)(void))view_text, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("text($self, kind, columns=100, cell=0, device=None)\n--\n\nA frame (\"events\", \"table\", "
+     PyDoc_STR("text($self, kind, columns=80, cell=0, device=None)\n--\n\nA frame (\"events\", \"table\", "
                "\"memory\", "
                "\"dashboard\" or \"footer\") as plain text.")},
     {"html", (PyCFunction)(void (*)(void))view_html, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("html($self, kind, columns=100, cell=0, device=None)\n--\n\nThe same as HTML.")},
+     PyDoc_STR("html($self, kind, columns=80, cell=0, device=None)\n--\n\nThe same as HTML.")},
     {"json", view_json, METH_NOARGS, PyDoc_STR("json($self)\n--\n\nAs application/vnd.drupe.trace+json.")},
     {"chrome", view_chrome, METH_NOARGS,
      PyDoc_STR("chrome($self)\n--\n\nAs a file that ui.perfetto.dev opens.")},

@@ -1,9 +1,13 @@
 /* A view in the Trace Event format, which ui.perfetto.dev and chrome://tracing open: a process per device, a
  * thread per lane, a complete event per span, counters for memory. Times are microseconds with three digits
- * behind the point, so nothing is lost. */
+ * behind the point, so nothing is lost.
+ *
+ * Viewers take spans of a thread that overlap for calls inside of each other, so those of a lane, which may
+ * run at the same time on a queue without order, are spread over as many threads as it takes. */
 #include "view/room.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PLACE_SIZE 96
@@ -38,37 +42,53 @@ static size_t process_of(const drupe_view *view, const char *filter)
     return view->ndevices + 1;
 }
 
-static void put_processes(drupe_text *text, const drupe_view *view)
+static size_t thread_of(const drupe_view *view, size_t lane, size_t track)
+{
+    return track * view->nlanes + lane + 1;
+}
+
+static void put_thread(drupe_text *text, const drupe_view *view, size_t number, size_t track)
 {
     static const char *const kinds[DRUPE_VIEW_CLASS_COUNT] = {"kernels", "copies", "host functions"};
+    const drupe_view_lane *lane = &view->lanes[number];
+    size_t pid = process_of(view, lane->device), tid = thread_of(view, number, track);
+    char name[96], beside[24] = "";
+    if (track > 0) snprintf(beside, sizeof beside, " (%zu)", track + 1);
+    snprintf(name, sizeof name, "queue %" PRIu32 " %s on %s%s", lane->queue, kinds[lane->kind], lane->device,
+             beside);
+    put_name(text, "thread_name", pid, tid, name);
+    begin(text, "M", pid, tid);
+    drupe_text_printf(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}}",
+                      number * (view->nspans + 1) + track + 1);
+}
+
+static void put_processes(drupe_text *text, const drupe_view *view)
+{
     for (size_t i = 0; i < view->ndevices; i++) {
         char name[256];
         snprintf(name, sizeof name, "%s (%s)", view->devices[i].use.filter, view->devices[i].use.name);
         put_name(text, "process_name", i + 1, 0, name);
     }
-    for (size_t i = 0; i < view->nlanes; i++) {
-        const drupe_view_lane *lane = &view->lanes[i];
-        char name[96];
-        snprintf(name, sizeof name, "queue %" PRIu32 " %s on %s", lane->queue, kinds[lane->kind],
-                 lane->device);
-        put_name(text, "thread_name", process_of(view, lane->device), i + 1, name);
-        begin(text, "M", process_of(view, lane->device), i + 1);
-        drupe_text_printf(text, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}}", i + 1);
-    }
+    for (size_t i = 0; i < view->nlanes; i++) put_thread(text, view, i, 0);
 }
 
-static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_span *span)
+static uint64_t end_of(const drupe_view *view, const drupe_view_span *span)
+{
+    uint64_t end = span->end_ns ? span->end_ns : view->now_ns;
+    return end > span->start_ns ? end : span->start_ns;
+}
+
+static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_span *span, size_t track)
 {
     static const char *const categories[DRUPE_VIEW_CLASS_COUNT] = {"kernel", "copy", "host"};
     const drupe_view_lane *lane = &view->lanes[span->lane];
-    uint64_t end = span->end_ns ? span->end_ns : view->now_ns;
     char place[PLACE_SIZE] = "";
     if (span->site) drupe_trace_place(span->site, span->cell, place, sizeof place);
-    begin(text, "X", process_of(view, lane->device), span->lane + 1);
+    begin(text, "X", process_of(view, lane->device), thread_of(view, span->lane, track));
     drupe_text_printf(text, ",\"cat\":\"%s\",\"name\":", categories[lane->kind]);
     drupe_json_string(text, span->label);
     put_time(text, "ts", span->start_ns);
-    put_time(text, "dur", end > span->start_ns ? end - span->start_ns : 0);
+    put_time(text, "dur", end_of(view, span) - span->start_ns);
     drupe_text_printf(
         text,
         ",\"args\":{\"id\":%" PRIu64 ",\"cell\":%" PRIu32 ",\"submissions\":%" PRIu64 ",\"bytes\":%" PRIu64
@@ -77,6 +97,24 @@ static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_
         drupe_trace_status_name((drupe_trace_status)span->status), span->exact ? "true" : "false");
     drupe_json_string(text, place);
     drupe_text_append(text, "}}", 2);
+}
+
+/* Each on the first track of its lane that is free again. */
+static void put_spans(drupe_text *text, const drupe_view *view)
+{
+    uint64_t *ends = malloc((view->nspans + 1) * sizeof *ends);
+    size_t tracks = 0;
+    if (!ends) text->failed = true;
+    for (size_t i = 0; ends && i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        size_t track = 0;
+        if (i == 0 || span->lane != span[-1].lane) tracks = 0;
+        while (track < tracks && ends[track] > span->start_ns) track++;
+        if (track == tracks && tracks++ > 0) put_thread(text, view, span->lane, track);
+        ends[track] = end_of(view, span);
+        put_span(text, view, span, track);
+    }
+    free(ends);
 }
 
 static void put_counters(drupe_text *text, const drupe_view *view)
@@ -101,7 +139,7 @@ drupe_status drupe_frame_chrome(const drupe_view *view, char **json, size_t *siz
     drupe_text_printf(&text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     if (!text.failed) {
         put_processes(&text, view);
-        for (size_t i = 0; i < view->nspans; i++) put_span(&text, view, &view->spans[i]);
+        put_spans(&text, view);
         put_counters(&text, view);
     }
     drupe_text_append(&text, "]}", 2);

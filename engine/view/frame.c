@@ -2,7 +2,7 @@
 #include "frame.h"
 #include <string.h>
 
-#define COLUMNS_USUAL 100u
+#define COLUMNS_USUAL 80u
 #define COLUMNS_LEAST 60u
 #define COLUMNS_MOST  240u
 

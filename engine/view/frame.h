@@ -95,8 +95,6 @@ uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device);
 
 /* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB moved at 21.3 GB/s": the number that matters. */
 void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text);
-/* What a reader must know not to be misled, one line each, or nothing. */
-void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text);
 
 /* --- table.c: one row per label --------------------------------------------------------------------------
  */
@@ -150,6 +148,8 @@ void drupe_frame_html_lanes(const drupe_frame *frame, drupe_text *html);   /* ht
 void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html);  /* html_memory.c */
 void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html); /* html_memory.c */
 void drupe_frame_html_history(const drupe_frame *frame, drupe_text *html); /* html_memory.c */
+/* What a reader must know not to be misled, one line each, or nothing: headline.c. */
+void drupe_frame_notes(const drupe_frame *frame, drupe_text *text);
 /* The work that failed last, one line each, or nothing: headline.c. */
 void drupe_frame_failures(const drupe_frame *frame, drupe_text *text);
 /* Lines of plain text that both forms have: headline.c, footer.c. */

@@ -4,6 +4,7 @@
 
 #define DEVICES_NAMED 3u
 #define FAILURES_MOST 5u
+#define QUEUES_NAMED  3u
 
 static void line_busy(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text)
 {
@@ -63,8 +64,26 @@ void drupe_frame_failures(const drupe_frame *frame, drupe_text *text)
     if (shown > 0) drupe_text_printf(text, "%%deverrors tells why\n");
 }
 
-void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text)
+/* Queues whose device did not tell its times: which, so that nobody takes profiling to be off everywhere. */
+static void note_inexact(const drupe_view *view, drupe_text *text)
 {
+    uint32_t last = 0;
+    size_t named = 0;
+    drupe_text_printf(text, "Ends as seen by the engine on ");
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        uint32_t queue = view->lanes[span->lane].queue;
+        if (span->exact || span->end_ns == 0 || queue == last) continue;
+        last = queue;
+        if (named++ < QUEUES_NAMED) drupe_text_printf(text, "%s %u", named > 1 ? "," : "queue", queue);
+    }
+    if (named > QUEUES_NAMED) drupe_text_printf(text, " and more");
+    drupe_text_printf(text, "; queues made after %%config Drupe.profile = True tell the device's own\n");
+}
+
+void drupe_frame_notes(const drupe_frame *frame, drupe_text *text)
+{
+    const drupe_frame_sums *sums = &frame->sums;
     if (sums->skipped + sums->cancelled > 0) {
         drupe_text_printf(text, "%s did not run: ", drupe_unit_count(sums->skipped + sums->cancelled).text);
         if (sums->skipped > 0)
@@ -78,8 +97,7 @@ void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text)
         drupe_text_printf(text, "%s submissions are drawn as %s bar%s, under the label of the longest\n",
                           drupe_unit_count(sums->merged).text, drupe_unit_count(sums->merged_into).text,
                           sums->merged_into == 1 ? "" : "s");
-    if (sums->inexact > 0)
-        drupe_text_printf(text, "Ends as seen by the engine; queues with profiling tell the device's own\n");
+    if (sums->inexact > 0) note_inexact(frame->view, text);
     if (sums->missed > 0)
         drupe_text_printf(text, "%s submissions came too fast to be looked at: they are only counted\n",
                           drupe_unit_count(sums->missed).text);
@@ -88,7 +106,7 @@ void drupe_frame_notes(const drupe_frame_sums *sums, drupe_text *text)
 static void line_memory(const drupe_view *view, drupe_text *text)
 {
     for (size_t i = 0; i < view->ndevices && i < DEVICES_NAMED; i++) {
-        if (i > 0) drupe_text_printf(text, ", ");
+        if (i > 0) drupe_text_printf(text, " \u00b7 ");
         drupe_label_device(text, view, view->devices[i].use.filter);
         drupe_text_printf(text, " ");
         drupe_memory_use(&view->devices[i], text);

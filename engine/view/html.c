@@ -109,7 +109,7 @@ static void html_ends(const drupe_frame *frame, drupe_frame_kind kind, drupe_tex
         drupe_frame_failures(frame, &lines);
         html_lines("color:#db2c2b", &lines, html);
     }
-    drupe_frame_notes(&frame->sums, &lines);
+    drupe_frame_notes(frame, &lines);
     html_lines("opacity:0.75;font-size:11px", &lines, html);
 }
 

@@ -37,8 +37,9 @@ static size_t code_width(uint32_t code)
         uint32_t first, last;
     } wide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF}, {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},  {0xFE30, 0xFE6F},
                 {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
-    if ((code >= 0x300 && code < 0x370) || (code >= 0x1AB0 && code < 0x1B00) ||
-        (code >= 0x20D0 && code < 0x2100) || (code >= 0xFE00 && code < 0xFE10))
+    if (code < 0x300) return 1;
+    if (code < 0x370 || (code >= 0x1AB0 && code < 0x1B00) || (code >= 0x20D0 && code < 0x2100) ||
+        (code >= 0xFE00 && code < 0xFE10))
         return 0;
     for (size_t i = 0; i < DRUPE_COUNT_OF(wide); i++)
         if (code >= wide[i].first && code <= wide[i].last) return 2;

@@ -2,7 +2,7 @@
 #include "frame.h"
 
 const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS] = {
-    {"cells", 9, 84}, {"count", 8, 0}, {"device time", 11, 0},
+    {"cells", 9, 80}, {"count", 8, 0}, {"device time", 11, 0},
     {"share", 7, 0},  {"bytes", 9, 0}, {"rate", 10, 72},
 };
 

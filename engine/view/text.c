@@ -109,7 +109,7 @@ void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, dr
         text_table(frame, kind, text);
         if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_text_history(frame, text);
         if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_failures(frame, &line);
-        drupe_frame_notes(&frame->sums, &line);
+        drupe_frame_notes(frame, &line);
         words_append(frame, drupe_text_get(&line), text);
         drupe_frame_part_end(text, &line);
     }

@@ -2,6 +2,8 @@
 reads on light and dark ground, and the same facts as text."""
 import html
 
+from drupe._units import seconds
+
 GREY = "#8a8a8a"
 LINE = "1px solid #8886"
 FILL = "#4c78a8"
@@ -50,23 +52,6 @@ def meter(part, whole, label, width=10):
                   "display:inline-block;width:80px;height:8px;border-radius:2px;background-color:#8883;"
                   "margin-right:6px;vertical-align:middle", title="%.0f %%" % (100 * share))
     return Cell("%s %s" % ("#" * full + "-" * (width - full), label), Html(bar + escape(label)))
-
-
-def seconds(value):
-    """A time with its unit, in three digits."""
-    for unit, scale in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
-        if value * scale >= 1 or unit == "µs" and value * 1e6 >= 1:
-            return "%.3g %s" % (value * scale, unit)
-    return "%.3g ns" % (value * 1e9)
-
-
-def size(count):
-    """Bytes with their unit."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return "%d bytes" % count if unit == "bytes" else "%.1f %s" % (count, unit)
-        count /= 1024
-    return ""
 
 
 def pill(word, colour=GREY):

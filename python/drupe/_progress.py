@@ -9,7 +9,8 @@ import threading
 import time
 
 from drupe import _engine
-from drupe._html import FILL, GOOD, GREY, LIMIT, Html, element, escape, seconds
+from drupe._html import FILL, GOOD, GREY, LIMIT, Html, element, escape
+from drupe._units import seconds
 
 _FIRST = _PAUSE = 0.5  # seconds before the bar appears, and between two drawings
 _WIDTH = 24

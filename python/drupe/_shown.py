@@ -4,7 +4,8 @@ import sys
 import time
 
 from drupe import _engine
-from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, pill, size, steps
+from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, pill, steps
+from drupe._units import seconds, size
 
 _STATES = {"queued": GREY, "submitted": GREY, "running": FILL, "complete": GOOD, "failed": LIMIT}
 _VALUES_MOST = 1000
@@ -121,17 +122,13 @@ def _times(event, record):
 
 
 def _seconds(ns):
-    from drupe._html import seconds
-
     return seconds(max(0, ns) / 1e9)
 
 
-def _place(record):
-    if record is None:
-        return None
-    parts = ["cell [%d]" % record["cell"]] if record["cell"] else []
-    parts += ["line %d" % record["line"]] if record["line"] else []
-    return ", ".join(parts)
+def place(record):
+    """Where work was submitted, or ""; of what _engine's _trace() and _failures() give."""
+    return ", ".join("%s %s" % (what, shown % record[what]) for what, shown in (("cell", "[%d]"), ("line", "%d"))
+                     if record is not None and record.get(what))
 
 
 def _event(event):
@@ -142,7 +139,7 @@ def _event(event):
     error = event.error
     return Card("Event", label, pill(status, _STATES.get(status, GREY)), rows=[
         ("queue", None if queue is None else Cell("%d on %s" % (queue.number, queue.device.filter_string))),
-        ("submitted by", _place(record)),
+        ("submitted by", place(record)),
         ("error", None if error is None else Cell(str(error).split("\n")[0])),
         ("times", _times(event, record))])
 

@@ -3,14 +3,7 @@ import argparse
 import json
 import sys
 
-
-def size(count):
-    """Bytes in a unit that people read."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit in ("B", "KiB") else f"{count:.1f} {unit}"
-        count /= 1024
-    return ""
+from drupe._units import size
 
 
 def short(devices):

@@ -10,6 +10,7 @@ from collections import namedtuple
 from drupe import _engine
 from drupe._engine import (Device, DeviceMemoryError as USMAllocationError, MemoryUSMDevice, MemoryUSMHost,
                            MemoryUSMShared)
+from drupe._units import size
 
 __all__ = ["Holder", "IPCCloseMemHandle", "IPCGetMemHandle", "IPCMemoryHandle", "IPCOpenMemHandle",
            "MemoryIPCDevice", "MemoryUSMDevice", "MemoryUSMHost", "MemoryUSMShared", "Pool", "Report",
@@ -40,14 +41,6 @@ def _restore(kind, content, device):
         return _BY_KIND[kind](content, device=device)
     except (_engine.DeviceNotFoundError, _engine.DriverUnavailableError):
         return _BY_KIND[kind](content)
-
-
-def _bytes_text(count):
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1024
-    return ""
 
 
 # --- Pools -----------------------------------------------------------------------------------------------------
@@ -131,7 +124,7 @@ class Report(list):
         if not self:
             return "no memory is allocated"
         rows = [("size", "allocations", "kind", "device", "allocated at")]
-        rows += [(_bytes_text(one.nbytes), str(one.count), one.kind, one.device, one.place) for one in self]
+        rows += [(size(one.nbytes), str(one.count), one.kind, one.device, one.place) for one in self]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         return "\n".join("  ".join([row[0].rjust(widths[0]), row[1].rjust(widths[1]), row[2].ljust(widths[2]),
                                     row[3].ljust(widths[3]), row[4]]) for row in rows)

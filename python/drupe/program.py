@@ -223,17 +223,11 @@ Without an argument: where built programs are kept, how many, and whether the ca
 DRUPE_CACHE=0 switches the cache off, DRUPE_CACHE_DIR names another folder, DRUPE_CACHE_SIZE limits its size (256M)."""
 
 
-def _size(count):
-    for unit in ("bytes", "KiB", "MiB"):
-        if count < 1024 or unit == "MiB":
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    return ""
-
-
 def cache_command(argv):
     """python -m drupe cache; returns the exit code."""
     import time
+
+    from drupe._units import size
     if argv not in ([], ["list"], ["clear"]):
         print(CACHE_USAGE)
         return 0 if argv in (["-h"], ["--help"]) else 2
@@ -242,13 +236,13 @@ def cache_command(argv):
         print("off:", info["reason"])
         return 0 if not argv else 1
     if argv == ["clear"]:
-        print("freed", _size(cache_clear()))
+        print("freed", size(cache_clear()))
     elif argv == ["list"]:
         for entry in _engine._cache_entries():
             used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry["used"]))
             text = entry["device"] if entry["valid"] else "damaged; it will be built again"
-            print(f"{used}  {_size(entry['bytes']):>10}  {text}")
+            print(f"{used}  {size(entry['bytes']):>10}  {text}")
     else:
         print(f"{info['folder'].replace(os.path.expanduser('~') + os.sep, '~/', 1)}: {info['entries']} programs, "
-              f"{_size(info['bytes'])} of {_size(info['limit'])}")
+              f"{size(info['bytes'])} of {size(info['limit'])}")
     return 0

@@ -112,6 +112,17 @@ def test_pictures_of_devices_are_text(console):
     assert "wall \u00b7 CPU" in console.run("(x + 1).queue.wait()")
 
 
+def test_pictures_fit_the_terminal(console):
+    """Eighty columns, as nobody tells the kernel how many there are, or what was asked for."""
+    console.run("import drupe.array as da; x = da.ones(1000, dtype='float32'); y = (x + x).sum(); x.queue.wait()")
+    for line in ("%events", "%events --table", "%memory", "%memory --cells", "%devices -v", "%queue", "%dashboard",
+                 "y = x + 1", "%events -h"):
+        lines = console.run(line).splitlines()
+        assert len(lines) > (2 if line != "%queue" else 1) and max(map(len, lines)) <= 80, "\n".join(lines)
+    console.run("%config Drupe.columns = 120")
+    assert 100 < max(map(len, console.run("%events").splitlines())) <= 120
+
+
 def test_questions(console):
     console.type("name = input('your name? ')")
     console.expect(r"your name\? ")

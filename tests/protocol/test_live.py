@@ -21,6 +21,8 @@ def submit(count):
 # The GIL is held by C code, and the device has work.
 STUCK = "y = submit(%d)\nctypes.PyDLL(None).usleep(%d)\n"
 
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
 
 @pytest.fixture
 def own(fresh):
@@ -216,8 +218,24 @@ def test_events_around_a_cell_wait_for_it(engine):
     assert run.result == "1"
     (_, _, data), = frames(run.messages)
     assert "not over" not in data["text/plain"] and "add" in data["text/plain"]
-    run = engine.run("%%events\nraise RuntimeError('mine')")
+    run = engine.run("%%events --table\n\nraise RuntimeError('mine')")
     assert run.status == "error" and run.reply["ename"] == "RuntimeError"
+    text = ANSI.sub("", "\n".join(run.reply["traceback"]))
+    assert "1 %%events --table" in text and "----> 3 raise" in text and "run_cell_magic" not in text, text
+
+
+def test_queues_without_times_are_named(engine):
+    try:
+        engine.run("q = drupe.Queue('host', profiling=True)\nold = drupe.Queue('host')")
+        said = engine.run("%config Drupe.profile = True").text()
+        numbers = engine.run("print(old.number, q.number)").text().split()
+        assert "queue %s on host:cpu:0" % numbers[0] in said and "queue %s on" % numbers[1] not in said
+        text = engine.run("%%events\nda.ones(9, queue=old).queue.wait()\nda.ones(9, queue=drupe.Queue('host')).queue.wait()"
+                          ).of("display_data")[0]["data"]["text/plain"]
+        if "as seen" in text:  # the host device tells its times on every queue
+            assert "engine on queue %s;" % numbers[0] in " ".join(text.split())
+    finally:
+        engine.run("%config Drupe.profile = False")
 
 
 def test_the_footer_stands_under_cells_that_used_a_device(engine):
@@ -235,24 +253,27 @@ def test_memory_by_variable_and_leaks(engine):
     engine.run("big = da.zeros(1 << 20)\nboxes = {'a': [da.ones(1000)]}\nview = big[5:]")
     text = engine.run("%memory --by variable").of("display_data")[0]["data"]["text/plain"]
     lines = text.splitlines()
-    assert lines[2].split()[:4] == ["8.0", "MiB", "1", "big"] and "shared with view" in lines[2]
+    assert lines[2].split()[:4] == ["8.00", "MiB", "1", "big"] and "shared with view" in lines[2]
     assert "boxes" in text
     engine.run("big + 1")
     engine.run("def f(inner):\n    raise ValueError(inner.shape)\nf(da.ones(1 << 18))")
     text = engine.run("%memory --leaks").of("display_data")[0]["data"]["text/plain"]
     assert "Out[" in text and "traceback: inner in f()" in text and "big" not in text.split("\n", 1)[1]
     text = engine.run("%memory --leaks --free-traceback").of("display_data")[0]["data"]["text/plain"]
-    assert "The traceback of ValueError is forgotten: 2.0 MiB given back." in text
+    assert "The traceback of ValueError is forgotten: 2.00 MiB given back." in text
     assert "inner" not in text and "Out[" in text
     assert engine.run("%memory --free-traceback").of("display_data")[0]["data"]["text/plain"] == \
         "There is no traceback to forget."
+    engine.run("f(da.ones(1 << 18))")
+    run = engine.run("%memory --free-traceback --timeline")  # a picture has no lines of its own
+    assert run.text() == "The traceback of ValueError is forgotten: 2.00 MiB given back.\n" and frames(run.messages)
 
 
 def test_memory_snapshots(engine):
     engine.run("%memory --snapshot before")
     engine.run("more = da.zeros(1 << 20)\nmore.queue.wait()")
     text = engine.run("%memory --diff before").of("display_data")[0]["data"]["text/plain"]
-    assert text.startswith("+8.0 MiB since before") and "+1" in text and "cell [" in text
+    assert text.startswith("+8.00 MiB since before") and "+1" in text and "cell [" in text
     engine.run("del more")
     assert "\u00b10 B since before" in engine.run("%memory --diff before").of("display_data")[0]["data"]["text/plain"]
     data = engine.run("%memory").of("display_data")[0]["data"]

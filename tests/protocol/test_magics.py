@@ -44,7 +44,8 @@ def test_nothing_is_loaded_before_it_is_used(fresh):
 
 def test_options_that_all_have(kernel):
     assert shown(kernel.run("%devices host"))["text/plain"].startswith("device ")
-    assert json.loads(kernel.run("%devices host --json").text())[0]["filter"] == "host:cpu:0"
+    printed = kernel.run("%devices host --json").text()
+    assert json.loads(printed)[0]["filter"] == "host:cpu:0" and printed.count("\n") == 1
     run = kernel.run("%devices host -q -o found")
     assert not run.of("display_data") and kernel.run("found.devices[0].filter_string").result == "'host:cpu:0'"
     for code in ("%devices -h", "%devices host --help", "%%devices?", "%device -h"):
@@ -118,6 +119,15 @@ def test_devices(kernel):
     assert "n/a" in shown(kernel.run("%devices host:cpu:0{1}.0"))["text/plain"]
 
 
+def test_without_a_compiler_the_package_is_named(spec_folder):
+    kernel = support.Kernel(spec_folder, {"DRUPE_OPENCL_LIBRARY": "/nowhere/libOpenCL.so"})
+    try:
+        said = refused(kernel.run("%%opencl -d cpu\nkernel void f() {}", timeout=60))
+        assert "host:cpu:0 does not compile OpenCL C" in said and "pocl" in said
+    finally:
+        kernel.close()
+
+
 def test_hidden_devices_name_what_hides_them(spec_folder):
     kernel = support.Kernel(spec_folder, {"DRUPE_DEVICES": "!host:*"})
     try:
@@ -164,6 +174,12 @@ def test_kernels_become_functions(compiler):
     assert compiler.run("never").reply["ename"] == "NameError"
     table = shown(compiler.run("%%opencl -a\n" + TWICE, timeout=120))
     assert "registers" in table["text/plain"] and "n/a" in table["text/plain"] and "<table" in table["text/html"]
+
+
+def test_a_filter_means_the_device_that_compiles(compiler):
+    for selector in ("cpu", "gpu,cpu"):
+        run = compiler.run("%%opencl -d " + selector + "\n" + TWICE, timeout=120)
+        assert "kernel for opencl:cpu" in shown(run)["text/plain"], run.text("stderr")
 
 
 @pytest.mark.parametrize("head, line", [("%%opencl", 4), ("\n\n%%opencl -d opencl:cpu -D N=1", 6), ("%%cl_kernel", 4)])
@@ -216,7 +232,7 @@ def test_pyopencl_options(compiler):
 
 
 @pytest.mark.parametrize("code, says", [
-    ("%%opencl -d host\nkernel void f() {}", "host:cpu:0 does not compile OpenCL C"),
+    ("%%opencl -d host\nkernel void f() {}", "host:cpu:0 does not compile OpenCL C; -d opencl:"),
     ("%%opencl\n \n\n", "has no code"),
     ("%%opencl -D 'a b'\nkernel void f() {}", "without blanks"),
     ("%%opencl --save /nowhere/at/all\nkernel void f() {}", "cannot write"),

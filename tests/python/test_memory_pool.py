@@ -127,7 +127,7 @@ def test_report_names_the_line(device):
     assert mine[1].nbytes == 6 * MIB and mine[1].count == 3 and mine[1].kind == "shared"
     assert mine[0].function == "test_report_names_the_line" and f"line {line}" in mine[0].place
     assert [one.nbytes for one in report] == sorted((one.nbytes for one in report), reverse=True)
-    assert "9.0 MiB" in str(report) and "allocated at" in repr(report)
+    assert "9.00 MiB" in str(report) and "allocated at" in repr(report)
     assert len([one for one in dm.report(each=True) if one.file == __file__ and one.nbytes == 2 * MIB]) == 3
     del first, several
     assert not [one for one in dm.report(device) if one.file == __file__]

@@ -125,6 +125,28 @@ def test_chrome(recorder, device):
     del y
 
 
+def test_chrome_keeps_apart_what_runs_at_the_same_time(recorder):
+    """Tasks without an order, all behind one gate, are open at the same time: each gets a thread of its own."""
+    queue, gate = drupe.Queue("host", in_order=False), _engine._event_open("gate")
+    tasks = [_engine._task(queue, 0.0, None, [gate]) for _ in range(5)]
+    waiting = json.loads(_engine._view().chrome())["traceEvents"]
+    gate._finish()
+    for task in tasks:
+        task.wait()
+    trace = json.loads(settled().chrome())["traceEvents"]
+    for events, number in ((waiting, 5), (trace, 0)):
+        tracks, names = {}, {}
+        for event in events:
+            if event["ph"] == "X" and event["name"] == "task":
+                tracks.setdefault(event["tid"], []).append(event)
+            elif event["name"] == "thread_name":
+                names[event["tid"]] = event["args"]["name"]
+        assert len(tracks) >= number and len({names[tid] for tid in tracks}) == len(tracks), names
+        for track in tracks.values():
+            for a, b in zip(track, track[1:]):
+                assert round(a["ts"] * 1000) + round(a["dur"] * 1000) <= round(b["ts"] * 1000)
+
+
 def test_hostile_labels(recorder):
     """Labels come from kernels and are cut inside of letters; what is no text stays out of JSON and HTML."""
     queue = drupe.Queue("host")

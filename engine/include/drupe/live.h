@@ -1,8 +1,9 @@
 /* Displays that change while the caller's interpreter may be stuck.
  *
  * One thread, "drupe-live", asks each open display now and then to show itself: as often as the display
- * wants, at most ten times a second for all together, and less when showing takes long, so that it never
- * costs more than one percent of a processor. It sleeps while nothing is open.
+ * wants, at most ten times a second for all together, and less when showing takes long, so that it costs at
+ * most half a percent of a processor, or one, where half would be less than a picture in two seconds. It
+ * sleeps while nothing is open.
  *
  * Threads: every function may be called from any thread, but for drupe_live_stop(), which nothing else may
  * run beside; none may be called inside `show` or `release`. */

@@ -143,7 +143,7 @@ typedef enum drupe_frame_kind {
 } drupe_frame_kind;
 
 typedef struct drupe_frame_style {
-    uint32_t columns;   /* of text; 0: 100 */
+    uint32_t columns;   /* of text; 0: 80 */
     bool live;          /* it will be replaced: keeps the layout of the last one; else a record that stays */
     uint32_t cell;      /* FOOTER: the number */
     const char *device; /* of MEMORY: this one alone, by its filter; NULL or "": all */
@@ -164,7 +164,8 @@ DRUPE_API drupe_status drupe_frame_json(const drupe_view *view, char **json, siz
 /* The log of failures (drupe_failures_read()) with ids above `after`, as {"errors": [...], "latest": id}; see
  * engine/view/errors.c. */
 DRUPE_API drupe_status drupe_frame_errors(uint64_t after, char **json, size_t *size) DRUPE_MUST_CHECK;
-/* Chrome's Trace Event format (ui.perfetto.dev opens it): a process per device, a thread per lane. */
+/* Chrome's Trace Event format (ui.perfetto.dev opens it): a process per device, a thread per lane, and more
+ * where work of a lane runs at the same time: spans of a thread never overlap. */
 DRUPE_API drupe_status drupe_frame_chrome(const drupe_view *view, char **json, size_t *size) DRUPE_MUST_CHECK;
 
 #endif

@@ -27,6 +27,7 @@ import difflib
 import importlib
 import io
 import json
+import linecache
 import re
 import shlex
 import sys
@@ -39,9 +40,17 @@ from IPython.utils.text import DollarFormatter
 
 from drupe import magics
 
-WIDTH = 80  # of text, in characters
+WIDTH = 80  # of text, in characters, unless settings say otherwise
+_width = [WIDTH]
 _LINE = object()
 _PARTS = re.compile(r"\{([\d+]+|numa|L[1-4]_cache)\}")
+
+
+def columns(number=None):
+    """How wide texts are, in characters: %config Drupe.columns. A number sets it."""
+    if number is not None:
+        _width[:] = [number]
+    return _width[0]
 
 
 class Option:
@@ -102,7 +111,7 @@ class Result:
         raise NotImplementedError
 
     def __repr__(self):
-        return self.text()
+        return self.text(columns())
 
     def _repr_html_(self):
         return self.html()
@@ -193,6 +202,7 @@ class Magic:
         elif cell is _LINE:
             self.show(self.line(options), options)
         elif cell is None:
+            _show_as_typed(self.shell, "%%%%%s %s" % (self.name, line))
             _enter(self.shell, self.around(options))
         elif self.around_code:
             return self.cell(options, cell)
@@ -207,7 +217,7 @@ class Magic:
         if options is not None and getattr(options, "output", None):
             self.shell.user_ns[options.output] = result
         if options is not None and getattr(options, "json", False):
-            print(json.dumps(result.data(), indent=2, ensure_ascii=False))
+            print(json.dumps(result.data(), ensure_ascii=False))
         elif options is None or not getattr(options, "quiet", False):
             display(result)
 
@@ -421,6 +431,16 @@ def _leave():
     entry = _open.pop(threading.get_ident(), None)
     if entry is not None:
         entry[0].__exit__(None, None, None)
+
+
+def _show_as_typed(shell, text):
+    """Tracebacks of the cell that calls this are to show its first line as it was typed, not the call that it became."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_globals is not shell.user_ns:
+        frame = frame.f_back
+    lines = [] if frame is None else linecache.getlines(frame.f_code.co_filename)
+    if frame is not None and "run_cell_magic" in "".join(lines[frame.f_lineno - 1:frame.f_lineno]):
+        lines[frame.f_lineno - 1] = text.rstrip() + "\n"
 
 
 def running_code(shell):

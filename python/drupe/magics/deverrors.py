@@ -1,8 +1,9 @@
 """%deverrors: what failed on devices."""
 import datetime
 
+from drupe._shown import place
 from drupe.magics import render
-from drupe.magics.base import Magic, Option, Result, UsageError
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError
 
 _cleared = 0  # the last failure that was cleared
 
@@ -42,15 +43,9 @@ def _exception(failure):
     import drupe
 
     kind = getattr(drupe, failure["error"] or "", None) or drupe.DeviceError
-    error = kind("%s: %s" % (_place(failure), failure["text"]) if _place(failure) else failure["text"])
+    error = kind(": ".join(filter(None, (place(failure), failure["text"]))))
     error.status, error.hint = failure["name"], failure["hint"]
     return error
-
-
-def _place(failure):
-    parts = ["cell [%d]" % failure["cell"]] if failure["cell"] else []
-    parts += ["line %d" % failure["line"]] if failure.get("line") else []
-    return ", ".join(parts)
 
 
 def _time(failure):
@@ -70,14 +65,14 @@ class Failures(Result):
         behind = "; %s behind it did not run" % render.count(more, "submission") if more else ""
         return "%s%s: %s%s" % (one["label"] or one["operation"] or "work", where, one["error"] or one["name"], behind)
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         import textwrap
 
         if not self.failures:
             return "no failures"
         lines = []
         for one in self.failures:
-            lines += textwrap.wrap("%s  %s  %s" % (_time(one), _place(one) or "no cell", self._what(one)), columns,
+            lines += textwrap.wrap("%s  %s  %s" % (_time(one), place(one) or "no cell", self._what(one)), columns,
                                    subsequent_indent=" " * 10)
             for text in (one["text"], one["arguments"] and "arguments: " + one["arguments"], one["hint"]):
                 lines += textwrap.wrap(text or "", columns, initial_indent=" " * 10, subsequent_indent=" " * 10)
@@ -89,8 +84,8 @@ class Failures(Result):
         parts = []
         for one in self.failures:
             when = render.element("span", render.escape("  " + _time(one)), "color:" + render.GREY)
-            place = render.element("b", render.escape(_place(one) or "no cell"))
-            head = render.element("div", place + render.escape("  " + self._what(one)) + when)
+            where = render.element("b", render.escape(place(one) or "no cell"))
+            head = render.element("div", where + render.escape("  " + self._what(one)) + when)
             body = [render.element("div", render.escape(one["text"] or ""))]
             if one["arguments"]:
                 body.append(render.element("div", render.element("code", render.escape(one["arguments"]))))

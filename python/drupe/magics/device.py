@@ -1,7 +1,7 @@
 """%device and %%device: the default device of what follows, or of one cell."""
 import contextlib
 
-from drupe.magics.base import Magic, Option, Result, UsageError, one_line
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, one_line
 
 SELECTOR = Option("device", nargs="?", metavar="SEL", complete="device",
                   help="backend:type:number, each part optional, such as gpu, opencl:cpu or host:cpu:0.1; several with "
@@ -24,7 +24,7 @@ class Chosen(Result):
     def __init__(self, device):
         self.device = device
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         return "%s  %s" % (self.device.filter_string, self.device.name)
 
     def data(self):

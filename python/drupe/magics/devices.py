@@ -4,9 +4,9 @@ import os
 import subprocess
 import sys
 
-from drupe import listing
+from drupe._units import size
 from drupe.magics import render
-from drupe.magics.base import Magic, Option, Result, UsageError, find, one_line
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, find, one_line
 from drupe.magics.device import SELECTOR
 
 # Variables that hide devices: the engine's own, then those that drivers follow.
@@ -162,10 +162,10 @@ class Listing(Result):
                 rows.append((title, "n/a", "lost until a restart", one["name"]))
                 continue
             memory = "n/a" if one["part"] else render.meter(
-                one["used"], one["limit"], "%s of %s" % (listing.size(one["used"]), listing.size(one["limit"])), 6)
+                one["used"], one["limit"], "%s of %s" % (size(one["used"]), size(one["limit"])), 6)
             rows.append((title, one["units"], memory, one["name"]))
         for one in self.hidden:
-            rows.append(("(%s)" % one["filter"], one["units"], listing.size(one["memory"]), "hidden by %s: %s" % (
+            rows.append(("(%s)" % one["filter"], one["units"], size(one["memory"]), "hidden by %s: %s" % (
                 _mask_text(one["mask"]), one["name"])))
         return rows
 
@@ -193,7 +193,7 @@ class Listing(Result):
 
     _TITLES = ("device", "units", "memory in use", "name")
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         import textwrap
 
         lines = [render.table_text(self._TITLES, self._rows(), columns, right=(1,), flexible=3)]

@@ -11,7 +11,7 @@ import statistics
 import time
 
 from drupe.magics import render
-from drupe.magics.base import Magic, Option, Result, UsageError, first_line, one_line, running_code
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, first_line, one_line, running_code
 
 _ENOUGH = 0.1  # seconds that a run takes at least
 _MOST_LOOPS = 1000000
@@ -252,7 +252,8 @@ class TimeResult(Result):
         spread = "%s ± %s" % (render.seconds(self.device), render.seconds(self.stdev))
         runs = "%s of %s, best %s" % (render.count(len(self.runs), "run"), render.count(self.loops, "loop"),
                                       render.seconds(self.best))
-        submissions = "%.3g submission%s a loop" % (self.submissions, "" if self.submissions == 1 else "s")
+        shown = "%.3g" % self.submissions
+        submissions = "%s submission%s a loop" % (shown, "" if shown == "1" else "s")
         if not self.submissions:
             return [("device", "nothing was submitted to a device", ""), ("host", render.seconds(self.host), runs)]
         overlap = "" if self.overlap is None else "; overlap %.0f %%" % (100 * self.overlap)
@@ -267,7 +268,7 @@ class TimeResult(Result):
         return "by the device's clock" if self.exact else \
             "by the host's clock around a wait; profiling=True on a queue gives the device's"
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         lines = self._lines()
         width = max(len(value) for _, value, note in lines if note)
         return "\n".join("%-7s %s" % (title, value.ljust(width) + "  " + note if note else value)

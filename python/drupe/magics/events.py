@@ -62,7 +62,7 @@ class Events(Magic):
         if options.json:
             self.show(view, options)
         elif live.is_console(self.shell):
-            print(view.text())
+            print(view)
 
     def _cells(self, options, current):
         if options.cell and options.last:

@@ -45,7 +45,9 @@ def open_view(shell, kind, hz=None, first=0, last=0):
     """Open a display in the cell that runs; a Handle, or None where there is no kernel of Drupe."""
     from drupe.magics import settings
 
-    number = _engine._live_open(kind, hz=settings.of(shell).hz if hz is None else hz, first_cell=first, last_cell=last)
+    chosen = settings.of(shell)
+    number = _engine._live_open(kind, hz=chosen.hz if hz is None else hz, first_cell=first, last_cell=last,
+                                columns=chosen.columns)
     if not number:
         return None
     _open[number] = kind, cell_id(shell)
@@ -91,4 +93,4 @@ def _print(kinds):
     cell = views.current()
     if cell in views.worked(views.take(cell, cell, spans=1)):
         for kind in kinds:
-            print(views.View(kind, cell, cell).text())
+            print(views.View(kind, cell, cell))

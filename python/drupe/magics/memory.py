@@ -1,7 +1,7 @@
 """%memory: what is in use on the devices, and who keeps it."""
-from drupe import listing
+from drupe._units import size
 from drupe.magics import render, views
-from drupe.magics.base import Magic, Option, Result, UsageError
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError
 from drupe.magics.device import SELECTOR, choose
 
 TOP = 10
@@ -44,10 +44,12 @@ class Memory(Magic):
         device = None if options.device is None else choose(options.device)
         freed = self._free() if options.free_traceback else None
         result = self._result(chosen[0] if chosen else "", device, options)
+        if freed and not chosen:
+            return Table("", (), [], [freed], {"freed": freed})
         if freed and isinstance(result, Table):
             result.notes.insert(0, freed)
-        elif freed and not chosen:
-            return Table("", (), [], [freed], {"freed": freed})
+        elif freed and not (options.quiet or options.json):
+            print(freed)
         return result
 
     def _free(self):
@@ -57,7 +59,7 @@ class Memory(Magic):
         name = owners.free_traceback(self.shell)
         if name is None:
             return "There is no traceback to forget."
-        return "The traceback of %s is forgotten: %s given back." % (name, listing.size(max(0, before - _in_use())))
+        return "The traceback of %s is forgotten: %s given back." % (name, size(max(0, before - _in_use())))
 
     def _result(self, what, device, options):
         if what == "live":
@@ -85,7 +87,7 @@ class Memory(Magic):
 
     def _snapshot(self, device, options):
         _snapshots[options.snapshot] = _holders(device)
-        return Table("%s in use, remembered as %s" % (listing.size(_in_use(device)), options.snapshot), (), [], [],
+        return Table("%s in use, remembered as %s" % (size(_in_use(device)), options.snapshot), (), [], [],
                      {"snapshot": options.snapshot, "bytes": _in_use(device)})
 
     def _diff(self, device, options):
@@ -103,7 +105,7 @@ class Table(Result):
         self.headline, self.titles, self.rows, self.notes = headline, titles, rows, list(notes)
         self._data, self._right = data, right
 
-    def text(self, columns=views.COLUMNS):
+    def text(self, columns=WIDTH):
         lines = [self.headline] if self.headline else []
         if self.rows:
             lines.append(render.table_text(self.titles, self.rows, columns, right=self._right,
@@ -128,7 +130,7 @@ class Both(Result):
     def __init__(self, view, table):
         self.view, self.table = view, table
 
-    def text(self, columns=views.COLUMNS):
+    def text(self, columns=WIDTH):
         return self.view.text(columns) + ("\n" + self.table.text(columns) if self.table.rows else "")
 
     def html(self):
@@ -158,8 +160,8 @@ def _holders(device):
     held = {}
     for one in _reports(device):
         key = (one.device, one.kind, one.place)
-        size, count = held.get(key, (0, 0))
-        held[key] = (size + one.nbytes, count + one.count)
+        nbytes, count = held.get(key, (0, 0))
+        held[key] = (nbytes + one.nbytes, count + one.count)
     return held
 
 
@@ -169,9 +171,9 @@ def _rest(rows, top):
 
 def _places(shell, device, top):
     found = sorted(_holders(device).items(), key=lambda one: (-one[1][0], one[0]))
-    rows = [(listing.size(size), count, kind, where, place) for (where, kind, place), (size, count) in found]
-    data = [{"bytes": size, "count": count, "kind": kind, "device": where, "place": place}
-            for (where, kind, place), (size, count) in found]
+    rows = [(size(nbytes), count, kind, where, place) for (where, kind, place), (nbytes, count) in found]
+    data = [{"bytes": nbytes, "count": count, "kind": kind, "device": where, "place": place}
+            for (where, kind, place), (nbytes, count) in found]
     return Table("" if rows else "no memory is in use", ("held", "allocations", "kind", "device", "allocated at"),
                  rows[:top], _rest(rows, top), data, right=(0, 1))
 
@@ -201,12 +203,12 @@ def _owners(title, found, complete, device, top, none):
     for one in found:
         once.update(one.found)
     total, used = sum(once.values()), _in_use()
-    rows = [(listing.size(one.nbytes), len(one.found), one.name, "shared with " + ", ".join(one.shared)
+    rows = [(size(one.nbytes), len(one.found), one.name, "shared with " + ", ".join(one.shared)
              if one.shared else "") for one in found]
     notes = _rest(rows, top)
     if not complete:
         notes.append("There was too much to look through: this is not all.")
-    headline = none if not found else "%s of %s in use" % (listing.size(total), listing.size(used))
+    headline = none if not found else "%s of %s in use" % (size(total), size(used))
     return Table(headline, ("held", "allocations", title, ""), rows[:top], notes,
                  [{"bytes": one.nbytes, "count": len(one.found), "name": one.name, "shared": one.shared}
                   for one in found], right=(0, 1))
@@ -221,29 +223,29 @@ def _cells(shell, device, top):
     rows, data = [], []
     for number in numbers:
         before, after, peak = cells.get(number, (None, None, None))
-        rows.append(["[%d]" % number if number else "-", *(listing.size(one) if one is not None else "-"
+        rows.append(["[%d]" % number if number else "-", *(size(one) if one is not None else "-"
                                                            for one in (before, after, peak)),
-                     listing.size(held.get(number, 0))])
+                     size(held.get(number, 0))])
         data.append({"cell": number, "before": before, "after": after, "peak": peak, "held": held.get(number, 0)})
-    return Table("%s in use" % listing.size(_in_use(device)), ("cell", "before", "after", "peak", "still held"),
+    return Table("%s in use" % size(_in_use(device)), ("cell", "before", "after", "peak", "still held"),
                  rows[-top:], _rest(rows, top), data, right=(0, 1, 2, 3, 4))
 
 
 def _difference(name, before, after, top):
     rows, data = [], []
     for key in {*before, *after}:
-        size = after.get(key, (0, 0))[0] - before.get(key, (0, 0))[0]
+        nbytes = after.get(key, (0, 0))[0] - before.get(key, (0, 0))[0]
         count = after.get(key, (0, 0))[1] - before.get(key, (0, 0))[1]
-        if size or count:
-            rows.append((size, count, *key))
-            data.append({"bytes": size, "count": count, "device": key[0], "kind": key[1], "place": key[2]})
+        if nbytes or count:
+            rows.append((nbytes, count, *key))
+            data.append({"bytes": nbytes, "count": count, "device": key[0], "kind": key[1], "place": key[2]})
     rows.sort(key=lambda row: (-abs(row[0]), row[2:]))
     total = sum(row[0] for row in rows)
-    shown = [(_signed(size), "%+d" % count, kind, device, place)
-             for size, count, device, kind, place in rows]
+    shown = [(_signed(nbytes), "%+d" % count, kind, device, place)
+             for nbytes, count, device, kind, place in rows]
     return Table("%s since %s" % (_signed(total), name), ("change", "allocations", "kind", "device", "allocated at"),
                  shown[:top], _rest(shown, top), {"since": name, "bytes": total, "changes": data}, right=(0, 1))
 
 
 def _signed(nbytes):
-    return ("+" if nbytes > 0 else "-" if nbytes < 0 else "\u00b1") + listing.size(abs(nbytes))
+    return ("+" if nbytes > 0 else "-" if nbytes < 0 else "\u00b1") + size(abs(nbytes))

@@ -4,7 +4,7 @@ import re
 import time
 
 from drupe.magics import diagnose, render
-from drupe.magics.base import Magic, Option, Result, UsageError, first_line, one_line, variable_name
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, first_line, one_line, variable_name
 from drupe.magics.device import choose
 
 _LANGUAGE = 2  # the bit of OpenCL C in Device.languages
@@ -106,17 +106,23 @@ class ClKernel(OpenCL):
 
 
 def _compiler(selector):
-    """The device of a filter, or one that compiles OpenCL C."""
+    """The device of a filter, or the first that it matches and that compiles OpenCL C."""
     import drupe
 
     device = choose(selector)
-    if selector is None and not device.languages & _LANGUAGE:
-        device = next((one for one in drupe.devices() if one.languages & _LANGUAGE), device)
-    if not device.languages & _LANGUAGE:
-        raise UsageError("%s does not compile OpenCL C; %s" % (device.filter_string, (
-            "choose another device with -d" if any(one.languages & _LANGUAGE for one in drupe.devices())
-            else '"python -m drupe doctor" says what to install for a device that does')))
-    return device
+    if device.languages & _LANGUAGE:
+        return device
+    able = [one for one in drupe.devices() if one.languages & _LANGUAGE]
+    matching = able if selector is None else [one for one in drupe.devices(selector) if one.languages & _LANGUAGE]
+    if matching:
+        return matching[0]
+    if able:
+        hint = "-d %s does" % able[0].filter_string
+    else:
+        from drupe import doctor
+
+        hint = "for a device that does: %s" % doctor.advice("cpu")
+    raise UsageError("%s does not compile OpenCL C; %s" % (device.filter_string, hint))
 
 
 class Built(Result):
@@ -142,7 +148,7 @@ class Built(Result):
     def _rows(self):
         return [tuple("n/a" if value is None else value for value in one.values()) for one in self._kernels]
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         parts = [self._head]
         if self._kernels is None:
             parts += ["  " + one for one in self._signatures]

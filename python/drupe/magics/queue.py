@@ -1,6 +1,6 @@
 """%queue: what stands on the queues."""
 from drupe.magics import render
-from drupe.magics.base import Magic, Option, Result, UsageError
+from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError
 from drupe.magics.device import choose
 
 _ACTIONS = ("ls", "finish", "cancel")
@@ -105,7 +105,7 @@ class Queues(Result):
                                          "" if one["priority"] == "normal" else one["priority"]))),
                  one["depth"], _work(one), _waits(one)) for one in self.queues]
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         if not self.queues:
             return "no queues: nothing was submitted to a device yet"
         return render.table_text(self._TITLES, self._rows(), columns, right=(0, 3), flexible=4)
@@ -128,7 +128,7 @@ class Cancelled(Result):
         self.given_up = given_up
         self.left = queue.pending
 
-    def text(self, columns=80):
+    def text(self, columns=WIDTH):
         left = "; %d cannot be stopped any more" % self.left if self.left else ""
         return "queue %d: %s given up%s" % (self.number, render.count(self.given_up, "submission"), left)
 

@@ -2,8 +2,8 @@
 reads on light and dark ground."""
 import unicodedata
 
-from drupe._html import (FILL, GREY, LIMIT, LINE, Cell, Html, element, escape, markup_of, meter, seconds,  # noqa: F401
-                         text_of)
+from drupe._html import FILL, GREY, LIMIT, LINE, Cell, Html, element, escape, markup_of, meter, text_of  # noqa: F401
+from drupe._units import seconds  # noqa: F401
 from drupe.magics.base import WIDTH
 
 TABLE = "border-collapse:collapse;font-size:13px;margin:0"

@@ -1,7 +1,9 @@
 """%config Drupe.*: the settings of the magics and of what is shown of devices."""
 from IPython.core.error import UsageError
-from traitlets import Bool, Float, observe
+from traitlets import Bool, Float, Int, observe
 from traitlets.config import Configurable
+
+from drupe.magics.base import WIDTH
 
 
 class Drupe(Configurable):
@@ -11,8 +13,10 @@ class Drupe(Configurable):
                   ).tag(config=True)
     hz = Float(2.0, min=0.1, max=2.0, help="How often dashboards that live are drawn, in frames a second."
                ).tag(config=True)
+    columns = Int(WIDTH, min=60, max=240, help="How wide texts are, in characters: what consoles show, which do not tell "
+                                               "how wide they are.").tag(config=True)
     profile = Bool(False, help="Queues that are made from now on carry the device's own times. The default queue of a "
-                               "device is made when it is first used.").tag(config=True)
+                               "device is made when it is first used: set this before.").tag(config=True)
     checked = Bool(False, help="Checked mode: find races, writes out of bounds and freed memory; slower. "
                                "As `with drupe.checked():`.").tag(config=True)
 
@@ -28,11 +32,22 @@ class Drupe(Configurable):
 
         footer.switch(self.parent, change["new"])
 
+    @observe("columns")
+    def _columns_changed(self, change):
+        from drupe.magics import base
+
+        base.columns(change["new"])
+
     @observe("profile")
     def _profile_changed(self, change):
         from drupe import _engine
 
         _engine._profile_queues(change["new"])
+        without = [one for one in _engine._queues() if not one.has_enable_profiling] if change["new"] else []
+        if without:
+            print("Made before and left as they are, without times of the device: %s. What uses these has to be made "
+                  "anew on drupe.Queue(device); or set this before a device is used."
+                  % ", ".join("queue %d on %s" % (one.number, one.device.filter_string) for one in without))
 
     @observe("checked")
     def _checked_changed(self, change):

@@ -1,8 +1,7 @@
 """What the devices did, as results of magics; the pictures are made in C."""
-from drupe.magics.base import Result, UsageError
+from drupe.magics.base import WIDTH, Result, UsageError
 
 TRACE = "application/vnd.drupe.trace+json"
-COLUMNS = 100
 
 
 class View(Result):
@@ -14,7 +13,7 @@ class View(Result):
         self._device = device
         self._view = take(first, last)
 
-    def text(self, columns=COLUMNS):
+    def text(self, columns=WIDTH):
         return self._view.text(self.kind, columns=columns, cell=self._cell, device=self._device)
 
     def html(self):
@@ -30,7 +29,7 @@ class View(Result):
     def _repr_mimebundle_(self, include=None, exclude=None):
         import json
 
-        bundle = {"text/plain": self.text(), "text/html": self.html()}
+        bundle = {"text/plain": repr(self), "text/html": self.html()}
         if self.kind == "footer":
             return bundle
         bundle[TRACE] = json.loads(self._view.json())

@@ -39,7 +39,7 @@ static char *text_of(const made_view *made, drupe_frame_kind kind, uint32_t colu
     size_t size = 0;
     assert_int_equal(drupe_frame_text(&made->view, kind, &style, &text, &size), DRUPE_OK);
     assert_true(size > 0 && strlen(text) == size && text[size - 1] != '\n');
-    rules_text(text, columns == 0 ? 100 : columns < 60 ? 60 : columns);
+    rules_text(text, columns == 0 ? 80 : columns < 60 ? 60 : columns);
     return text;
 }
 
@@ -80,7 +80,7 @@ static void headlines(void **state)
     assert_non_null(strstr(html, line));
     free(text);
     free(html);
-    text = text_of(made, DRUPE_FRAME_FOOTER, 0, false);
+    text = text_of(made, DRUPE_FRAME_FOOTER, 100, false);
     assert_string_equal(text,
                         "590 ms wall \u00b7 GPU 370 ms busy (63 %) \u00b7 12 kernels \u00b7 peak 3.12 GiB of "
                         "15.0 GiB (+1.07 GiB kept)");
