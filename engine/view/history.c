@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLE_NS      UINT64_C(2000000000) /* after which a number without a record is taken to have none */
-#define SETTLE_EVERY 1024u                /* records: they are in the caches still */
+#define HOLE_NS        UINT64_C(2000000000) /* after which a number without a record is taken to have none */
+#define SETTLE_EVERY   1024u                /* records: they are in the caches still */
+#define UNSETTLED_PART 64u
 
 static int class_of(uint8_t kind)
 {
@@ -113,9 +114,19 @@ static void note_fill(drupe_note *note, const drupe_trace_record *record, int ki
     note->span.label[sizeof note->span.label - 1] = '\0';
 }
 
-void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
+/* The queue's. Queues whose work is over are in the way only until that is worked out, which is done early
+ * where it costs a few steps for each record that is over. */
+static drupe_line *line_of(drupe_history *history, const drupe_trace_record *record)
 {
     drupe_line *line = drupe_line_of(history, record);
+    if (line || history->unsettled * UNSETTLED_PART < history->nnotes) return line;
+    drupe_history_settle(history);
+    return drupe_line_of(history, record);
+}
+
+void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
+{
+    drupe_line *line = line_of(history, record);
     if (history->nnotes == DRUPE_NOTES_MOST) squeeze(history);
     if (!line || history->nnotes == DRUPE_NOTES_MOST) {
         drupe_account_missed(history, record->cell, 1);
@@ -125,6 +136,7 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
     drupe_note *note = &history->notes[history->nnotes++];
     note_fill(note, record, kind, (uint32_t)(line - history->lines));
     if (record->status != DRUPE_TRACE_PENDING) end(history, note, record);
+    history->unsettled += note->over;
     line->seen = record->id;
     line->notes++;
     if (kind >= 0) {
@@ -197,6 +209,7 @@ void drupe_history_settle(drupe_history *history)
 {
     size_t kept = 0;
     bool changed = false;
+    history->unsettled = 0;
     prove(history);
     for (size_t i = 0; i < history->nnotes; i++) {
         drupe_note *note = &history->notes[i];
@@ -298,9 +311,8 @@ static bool read_hole(drupe_history *history, uint64_t id, bool *found)
         return lapped;
     }
     if (drupe_trace_read(id - 1, history->batch, 1) == 0 || history->batch[0].id != id) return over;
-    size_t before = history->nnotes;
     drupe_history_add(history, history->batch);
-    if (history->nnotes > before) sort_in(history);
+    if (history->nnotes && history->notes[history->nnotes - 1].span.id == id) sort_in(history);
     *found = true;
     return true;
 }

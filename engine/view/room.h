@@ -129,6 +129,7 @@ typedef struct drupe_history {
     size_t nspans;
     drupe_note *notes; /* DRUPE_NOTES_MOST; by id */
     size_t nnotes;
+    size_t unsettled;                 /* of the notes: found to be over since drupe_history_settle() */
     uint64_t holes[DRUPE_HOLES_MOST]; /* numbers without a record, yet */
     uint64_t hole_ns[DRUPE_HOLES_MOST];
     size_t nholes;

@@ -370,6 +370,37 @@ static void queues_by_the_thousand(void **state)
     drupe_view_release(view);
 }
 
+/* As they are read from a full ring: many queues before anything is worked out. */
+static void queues_that_are_over_are_not_in_the_way(void **state)
+{
+    drupe_history *history = *state;
+    uint64_t id = 0;
+    for (uint32_t queue = 1; queue <= 1000; queue++) {
+        for (int i = 0; i < 3; i++) {
+            made m = {.submitted = id * 10, .seen = id * 10 + 5, .queue = queue, .cell = 3};
+            m.id = ++id;
+            m.kind = i == 0 ? DRUPE_WORK_COPY : DRUPE_WORK_KERNEL;
+            add(history, m);
+        }
+    }
+    drupe_view *view = view_of(history, all, 100000);
+    assert_int_equal(cell_of(view, 3)->missed, 0);
+    assert_int_equal(cell_of(view, 3)->count[DRUPE_VIEW_KERNELS], 2000);
+    assert_true(view->nlanes >= 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(view->lanes[view->nlanes - 2 + i].queue, 1000);
+        assert_int_equal(view->lanes[view->nlanes - 2 + i].kind, i);
+    }
+    /* What comes next on a queue that is known changes nothing of the others. */
+    uint64_t serial = view->serial;
+    drupe_view_release(view);
+    add(history, (made){.id = id + 1, .submitted = 90000, .seen = 90010, .queue = 1000, .cell = 3});
+    view = view_of(history, (drupe_view_wish){.after = serial}, 100000);
+    assert_false(view->whole);
+    assert_int_equal(view->nspans, 1);
+    drupe_view_release(view);
+}
+
 static void barriers_are_no_work(void **state)
 {
     drupe_history *history = *state;
@@ -441,6 +472,7 @@ int main(void)
         CASE(failures_stay_spans),
         CASE(cells_are_forgotten),
         CASE(queues_by_the_thousand),
+        CASE(queues_that_are_over_are_not_in_the_way),
         CASE(barriers_are_no_work),
         cmocka_unit_test(unions),
         cmocka_unit_test(load),
