@@ -1,6 +1,6 @@
-/* What the compiler told about arguments, kept with a binary: some drivers (Intel's for CPUs) tell it for
- * programs that they have compiled themselves only. Per kernel: its name, NUL, the number of arguments, a
- * drupe_arg_info each. */
+/* What is known about arguments, kept with a binary or beside a SPIR-V module: some drivers (Intel's for
+ * CPUs) tell it for programs that they have compiled from text themselves only. Per kernel: its name, NUL,
+ * the number of arguments, a drupe_arg_info each. */
 #include "core/cache.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +16,11 @@ size_t drupe_args_element(const drupe_arg_info *info)
     return sizes[info->scalar] * (size_t)(info->lanes == 3 ? 4 : info->lanes);
 }
 
-static void pack_kernel(drupe_text *text, const drupe_kernel *kernel)
+void drupe_args_add(drupe_text *text, const char *name, const drupe_arg_info *args, uint32_t nargs)
 {
-    if (!kernel->args) return;
-    drupe_text_append(text, kernel->name, strlen(kernel->name) + 1);
-    drupe_text_append(text, (const char *)&kernel->nargs, sizeof kernel->nargs);
-    drupe_text_append(text, (const char *)kernel->args, kernel->nargs * sizeof *kernel->args);
+    drupe_text_append(text, name, strlen(name) + 1);
+    drupe_text_append(text, (const char *)&nargs, sizeof nargs);
+    drupe_text_append(text, (const char *)args, nargs * sizeof *args);
 }
 
 drupe_status drupe_args_pack(drupe_program *program, drupe_text *text)
@@ -35,7 +34,7 @@ drupe_status drupe_args_pack(drupe_program *program, drupe_text *text)
         drupe_status status = drupe_kernel_open(program, name, &kernel);
         free(name);
         DRUPE_TRY(status);
-        pack_kernel(text, kernel);
+        if (kernel->args) drupe_args_add(text, kernel->name, kernel->args, kernel->nargs);
         drupe_kernel_release(kernel);
         at += length + (at[length] == ';');
     }

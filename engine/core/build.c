@@ -83,10 +83,12 @@ drupe_status drupe_source_check(drupe_device *device, const drupe_source *source
 
 /* --- Binaries ------------------------------------------------------------------------------------------- */
 
-/* Keep what a binary says about arguments. */
+/* Keep what a binary, or a module, says about arguments. */
 static drupe_status keep_args(drupe_program *program, drupe_span args)
 {
     if (args.size == 0) return DRUPE_OK;
+    free(program->args);
+    program->args_size = 0;
     program->args = malloc(args.size);
     if (!program->args) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of kernels.");
     memcpy(program->args, args.bytes, args.size);
@@ -242,6 +244,17 @@ static drupe_status build(drupe_program *program, const drupe_source *source, ch
     return status;
 }
 
+/* For drivers that do not tell what the module says. Before the build: the cache's thread reads it. */
+static drupe_status keep_module_args(drupe_program *program, const drupe_source *source)
+{
+    drupe_text text = {0};
+    drupe_spirv_args(source->bytes, source->size, &text);
+    drupe_status status = drupe_text_check(&text);
+    if (status == DRUPE_OK) status = keep_args(program, (drupe_span){text.data, text.length});
+    drupe_text_clear(&text);
+    return status;
+}
+
 static drupe_status build_any(drupe_program *program, const drupe_source *given, char **log)
 {
     drupe_source source = *given;
@@ -253,7 +266,8 @@ static drupe_status build_any(drupe_program *program, const drupe_source *given,
         source.values = NULL;
         source.nvalues = 0;
     }
-    drupe_status status = build(program, &source, log);
+    drupe_status status = module ? keep_module_args(program, &source) : DRUPE_OK;
+    if (status == DRUPE_OK) status = build(program, &source, log);
     free(module);
     return status;
 }

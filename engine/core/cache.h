@@ -43,8 +43,13 @@ bool drupe_record_open(const void *bytes, size_t size, uint32_t kind, drupe_reco
 
 /* Append the arguments of all kernels of a program. */
 drupe_status drupe_args_pack(drupe_program *program, drupe_text *text) DRUPE_MUST_CHECK;
+/* Append those of one kernel. */
+void drupe_args_add(drupe_text *text, const char *name, const drupe_arg_info *args, uint32_t nargs);
 /* The `nargs` arguments of a kernel; false when they are not known. */
 bool drupe_args_find(drupe_span packed, const char *name, uint32_t nargs, drupe_arg_info *args);
+
+/* spirv_args.c: append those of the kernels of a module, as far as it tells them. */
+void drupe_spirv_args(const void *bytes, size_t size, drupe_text *text);
 
 /* --- key.c ---------------------------------------------------------------------------------------------- */
 

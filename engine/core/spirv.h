@@ -1,4 +1,4 @@
-/* What the two files about SPIR-V modules share. */
+/* What the files about SPIR-V modules share. */
 #ifndef DRUPE_CORE_SPIRV_H
 #define DRUPE_CORE_SPIRV_H
 
@@ -6,12 +6,17 @@
 
 enum {
     SPIRV_NAME = 5,
+    SPIRV_STRING = 7,
     SPIRV_MEMORY_MODEL = 14,
     SPIRV_ENTRY_POINT = 15,
     SPIRV_CAPABILITY = 17,
     SPIRV_TYPE_BOOL = 20,
     SPIRV_TYPE_INT = 21,
     SPIRV_TYPE_FLOAT = 22,
+    SPIRV_TYPE_VECTOR = 23,
+    SPIRV_TYPE_STRUCT = 30,
+    SPIRV_TYPE_POINTER = 32,
+    SPIRV_TYPE_FUNCTION = 33,
     SPIRV_SPEC_TRUE = 48,
     SPIRV_SPEC_FALSE = 49,
     SPIRV_SPEC_CONSTANT = 50,

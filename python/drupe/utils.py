@@ -2,7 +2,7 @@
 from drupe._engine import Array, Device, ExecutionPlacementError
 
 __all__ = ["ExecutionPlacementError", "device_info", "get_coerced_usm_type", "get_execution_queue",
-           "intel_device_info"]
+           "intel_device_info", "validate_usm_type"]
 
 _INTEL = ("device_id", "gpu_eu_count", "gpu_hw_threads_per_eu", "gpu_eu_simd_width", "gpu_slices",
           "gpu_subslices_per_slice", "gpu_eu_count_per_subslice", "max_mem_bandwidth", "free_memory",
@@ -33,6 +33,15 @@ def get_coerced_usm_type(usm_types):
     """The kind that a result has: device before shared before host."""
     kinds = list(usm_types)
     for kind in kinds:
-        if kind not in _STRENGTH:
-            raise ValueError(f'a usm_type is "device", "shared" or "host", not {kind!r}')
+        validate_usm_type(kind, allow_none=False)
     return min(kinds, key=_STRENGTH.index, default=None)
+
+
+def validate_usm_type(usm_type, /, *, allow_none=True):
+    """Raises TypeError or ValueError for what is no kind of memory."""
+    if usm_type is None and allow_none:
+        return
+    if not isinstance(usm_type, str):
+        raise TypeError(f"a usm_type is a string, not {usm_type!r} of type {type(usm_type).__name__}")
+    if usm_type not in _STRENGTH:
+        raise ValueError(f'a usm_type is "device", "shared" or "host", not {usm_type!r}')

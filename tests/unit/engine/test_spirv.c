@@ -1,5 +1,5 @@
 /* SPIR-V modules: what is let through to a driver, and the constants in them. */
-#include "core/core.h"
+#include "core/cache.h"
 #include "drupe/program.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,6 +123,9 @@ static void damage(void **state)
         size_t count;
         kept += drupe_spirv_constants(copy, sizeof constants, &list, &count) == DRUPE_OK;
         free(list);
+        drupe_text args = {0};
+        drupe_spirv_args(copy, sizeof constants, &args);
+        drupe_text_clear(&args);
     }
     free(copy);
     /* Many bits are values, which may be anything. */
@@ -160,7 +163,62 @@ static void constants_are_listed(void **state)
     assert_null(list);
 }
 
-/* A module made by a compiler, where the build has found one. */
+static void known_args(const drupe_text *text, const char *kernel, size_t count,
+                       const drupe_arg_info *expected)
+{
+    drupe_arg_info found[8];
+    assert_true(drupe_args_find((drupe_span){text->data, text->length}, kernel, (uint32_t)count, found));
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(found[i].kind, expected[i].kind);
+        assert_int_equal(found[i].scalar, expected[i].scalar);
+        assert_int_equal(found[i].lanes, 1);
+        assert_string_equal(found[i].type_name, expected[i].type_name);
+        assert_string_equal(found[i].name, expected[i].name);
+    }
+}
+
+static void arguments_are_told(void **state)
+{
+    (void)state;
+    drupe_text text = {0};
+    drupe_spirv_args(constants, sizeof constants, &text);
+    known_args(&text, "constants", 1,
+               (const drupe_arg_info[]){{.scalar = DRUPE_SCALAR_I32, .type_name = "int*"}});
+    drupe_text_clear(&text);
+    drupe_spirv_args(constants, sizeof constants - 4, &text);
+    assert_int_equal(text.length, 0);
+    drupe_text_clear(&text);
+    /* A parameter of a type that is none of a kernel's: the kernel is left out. */
+    uint32_t copy[WORDS];
+    memcpy(copy, constants, sizeof constants);
+    size_t pointer = find(copy, 32, 0);
+    copy[pointer + 2] = 1; /* storage Input */
+    drupe_spirv_args(copy, sizeof copy, &text);
+    assert_int_equal(text.length, 0);
+    drupe_text_clear(&text);
+}
+
+/* With a name for the argument, and with the types as a translator may leave them. */
+static void arguments_as_written(void **state)
+{
+    (void)state;
+    static const char types[36] = "kernel_arg_type.constants.uint*,";
+    uint32_t words[WORDS + 2 + sizeof types / 4];
+    size_t at = find(constants, 5, 0), added = 2 + sizeof types / 4;
+    memcpy(words, constants, at * 4);
+    words[at] = (uint32_t)(added << 16 | 7);
+    words[at + 1] = words[3]++; /* a new id */
+    memcpy(words + at + 2, types, sizeof types);
+    memcpy(words + at + added, constants + at, (WORDS - at) * 4);
+    words[at + added + 1] =
+        words[added + find(constants, 55, 0) + 2]; /* "count" is the parameter's name now */
+    drupe_text text = {0};
+    drupe_spirv_args(words, sizeof words, &text);
+    known_args(&text, "constants", 1,
+               (const drupe_arg_info[]){{.scalar = DRUPE_SCALAR_U32, .name = "count", .type_name = "uint*"}});
+    drupe_text_clear(&text);
+}
+
 static bool module_prints(const uint32_t *words, size_t count)
 {
     const drupe_source source = {.language = DRUPE_LANG_SPIRV, .bytes = words, .size = 4 * count};
@@ -191,6 +249,7 @@ static void what_prints(void **state)
     assert_false(drupe_prints_source(&source));
 }
 
+/* A module made by a compiler, where the build has found one. */
 static void compiled_module(void **state)
 {
     (void)state;
@@ -206,6 +265,16 @@ static void compiled_module(void **state)
     fclose(file);
     assert_int_equal(drupe_spirv_check(bytes, size), DRUPE_OK);
     refused(bytes, size - 4, "cut off");
+    drupe_text text = {0};
+    drupe_spirv_args(bytes, size, &text);
+    known_args(&text, "scale", 3,
+               (const drupe_arg_info[]){{DRUPE_ARG_POINTER, DRUPE_SCALAR_F32, 1, "", "float*", false},
+                                        {DRUPE_ARG_VALUE, DRUPE_SCALAR_F32, 1, "", "float", false},
+                                        {DRUPE_ARG_VALUE, DRUPE_SCALAR_I64, 1, "", "long", false}});
+    known_args(&text, "reverse", 2,
+               (const drupe_arg_info[]){{DRUPE_ARG_POINTER, DRUPE_SCALAR_I32, 1, "", "int*", false},
+                                        {DRUPE_ARG_LOCAL, DRUPE_SCALAR_I32, 1, "", "int*", false}});
+    drupe_text_clear(&text);
     free(bytes);
 }
 
@@ -215,7 +284,8 @@ int main(void)
         cmocka_unit_test(whole_module),         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(faults_are_named),     cmocka_unit_test(damage),
         cmocka_unit_test(constants_are_listed), cmocka_unit_test(compiled_module),
-        cmocka_unit_test(what_prints),
+        cmocka_unit_test(what_prints),          cmocka_unit_test(arguments_are_told),
+        cmocka_unit_test(arguments_as_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
