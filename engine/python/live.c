@@ -84,7 +84,7 @@ static bool cell_runs(void *cell)
     return DRUPE_LINK_HAS(live_link, cell_running) && live_link->cell_running(cell) != 0;
 }
 
-static const char *const kind_names[] = {"events", "table", "memory", "dashboard"};
+static const char *const kind_names[] = {"events", "table", "memory", "dashboard", "footer"};
 
 static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_bundle *bundle)
 {
@@ -181,6 +181,26 @@ static drupe_live_answer view_show(void *user, drupe_live_reason reason)
     return over ? DRUPE_LIVE_OVER : answer;
 }
 
+/* The line under a cell whose work goes on: it says so, and changes once, when the work is over. */
+static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
+{
+    live_view *display = user;
+    drupe_frame_style style = {.columns = display->columns, .cell = display->wish.last_cell};
+    drupe_py_bundle bundle = {NULL, NULL, NULL, NULL};
+    drupe_view *view = NULL;
+    size_t size = 0;
+    if (drupe_view_take(&display->wish, &view) != DRUPE_OK) return DRUPE_LIVE_OVER;
+    bool waits = view->ncells > 0 && view->cells->waiting > 0;
+    drupe_live_answer answer = DRUPE_LIVE_SAME;
+    if ((!display->shown || !waits) &&
+        drupe_frame_text(view, DRUPE_FRAME_FOOTER, &style, &bundle.text, &size) == DRUPE_OK &&
+        drupe_frame_html(view, DRUPE_FRAME_FOOTER, &style, &bundle.html, &size) == DRUPE_OK)
+        answer = publish(display, waits, reason, &bundle);
+    drupe_py_bundle_clear(&bundle);
+    drupe_view_release(view);
+    return waits || !display->shown ? answer : DRUPE_LIVE_OVER;
+}
+
 static void view_release(void *user)
 {
     live_view *display = user;
@@ -200,16 +220,18 @@ static int kind_of(PyObject *object, void *to)
             return 1;
         }
     if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "a view is \"events\", \"table\", \"memory\" or \"dashboard\"");
+        PyErr_SetString(PyExc_ValueError,
+                        "a view is \"events\", \"table\", \"memory\", \"dashboard\" or \"footer\"");
     return 0;
 }
 
 /* Shows it for the first time. Without the GIL. */
 static drupe_status live_start(live_view *display, double hz, uint64_t *id)
 {
-    drupe_live_source source = {view_show, view_release, display};
+    drupe_live_source source = {display->kind == DRUPE_FRAME_FOOTER ? footer_show : view_show, view_release,
+                                display};
     drupe_status status = drupe_view_start();
-    if (status != DRUPE_OK || view_show(display, DRUPE_LIVE_TIME) != DRUPE_LIVE_SHOWN) {
+    if (status != DRUPE_OK || source.show(display, DRUPE_LIVE_TIME) != DRUPE_LIVE_SHOWN) {
         view_release(display);
         return status;
     }

@@ -68,7 +68,7 @@ static void footer_counts(const drupe_view_cell *cell, drupe_text *text)
             drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
     }
     if (cell->waiting > 0)
-        drupe_text_printf(text, " \u00b7 %s not over", drupe_unit_count(cell->waiting).text);
+        drupe_text_printf(text, " \u00b7 %s still running", drupe_unit_count(cell->waiting).text);
     if (cell->failed > 0) drupe_text_printf(text, " \u00b7 %s failed", drupe_unit_count(cell->failed).text);
 }
 

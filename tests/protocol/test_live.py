@@ -245,6 +245,16 @@ def test_the_footer_stands_under_cells_that_used_a_device(engine):
     assert kind == "display_data" and name is None
     assert re.match(r"[\d.]+ m?s wall \u00b7 CPU [\d.]+ m?s busy \([\d.]+ %\) \u00b7 25 kernels", data["text/plain"])
     assert not frames(engine.run("1 + 1").messages)
+    # What goes on after the cell says so, and changes once when it is over.
+    engine.run("from drupe import _engine; gate = _engine._event_open('gate'); queue = drupe.Queue('host')")
+    run = engine.run("task = _engine._task(queue, 0.0, None, [gate])")
+    (kind, name, data), = frames(run.messages)
+    assert kind == "display_data" and name and "1 still running" in data["text/plain"], data
+    engine.run("%config Drupe.footer = False\ngate._finish()")
+    engine.wait_iopub(lambda message: message["msg_type"] == "update_display_data", what="the line of what is over")
+    (update,) = [data for _, one, data in frames(settled(engine)) if one == name][1:]
+    assert "still running" not in update["text/plain"], update
+    engine.run("%config Drupe.footer = True")
     engine.run("%config Drupe.footer = False")
     assert not frames(engine.run("submit(5).queue.wait()").messages)
 

@@ -60,6 +60,13 @@ def open_view(shell, kind, hz=None, first=0, last=0):
     return Handle(number)
 
 
+def open_footer(cell):
+    """The line under a cell, which changes when the cell's work is over; whether there is one."""
+    from drupe.magics import base
+
+    return bool(_engine._live_open("footer", first_cell=cell, last_cell=cell, columns=base.columns()))
+
+
 def close(number=None):
     """Leave a display, or all, as it is now."""
     for one in list(_open) if number is None else [number]:

@@ -5,6 +5,7 @@ from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError
 from drupe.magics.device import SELECTOR, choose
 
 TOP = 10
+_SETTLE = 0.05  # seconds
 
 _snapshots = {}  # name: {(device, kind, place): (bytes, count)}
 
@@ -53,10 +54,13 @@ class Memory(Magic):
         return result
 
     def _free(self):
+        from drupe import _engine
         from drupe.magics import owners
 
         before = _in_use()
         name = owners.free_traceback(self.shell)
+        for one in _engine._queues():  # work that is over keeps memory until somebody looks
+            one._idle(_SETTLE)
         if name is None:
             return "There is no traceback to forget."
         return "The traceback of %s is forgotten: %s given back." % (name, size(max(0, before - _in_use())))
