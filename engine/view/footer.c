@@ -1,5 +1,6 @@
 /* One line for one cell. */
 #include "frame.h"
+#include <string.h>
 
 static const drupe_view_cell *footer_cell(const drupe_frame *frame)
 {
@@ -42,15 +43,27 @@ static void footer_memory(const drupe_frame *frame, const drupe_view_cell *cell,
         drupe_text_printf(text, " (%s given back)", drupe_unit_bytes(cell->memory_before - after).text);
 }
 
+/* The only device that the cell's work ran on; NULL: there are several, or none. */
+static const char *only_device(const drupe_view *view)
+{
+    const char *device = NULL;
+    for (size_t i = 0; i < view->nspans; i++) {
+        const char *other = view->lanes[view->spans[i].lane].device;
+        if (device != NULL && strcmp(device, other) != 0) return NULL;
+        device = other;
+    }
+    return device;
+}
+
 static void footer_busy(const drupe_frame *frame, const drupe_view_cell *cell, uint64_t wall,
                         drupe_text *text)
 {
-    const drupe_frame_sums *sums = &frame->sums;
+    const char *device = only_device(frame->view);
     drupe_text_printf(text, " \u00b7 ");
-    if (sums->nbusy == 1)
-        drupe_label_device(text, frame->view, sums->busy[0].device);
+    if (device != NULL)
+        drupe_label_device(text, frame->view, device);
     else
-        drupe_text_printf(text, sums->nbusy == 0 ? "device" : "devices");
+        drupe_text_printf(text, frame->view->nspans == 0 ? "device" : "devices");
     drupe_text_printf(text, " %s busy (%s)", drupe_unit_time(cell->busy_ns).text,
                       drupe_unit_share((double)cell->busy_ns, (double)wall).text);
 }

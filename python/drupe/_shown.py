@@ -226,16 +226,16 @@ def _program(program):
 
 
 def _kernel(kernel):
-    def told(name, words):
+    def told(name, words, form=int):
         value = getattr(kernel, name, None)
-        return None if value is None else words % value
+        return None if value is None else words % form(value)
 
     return Card("Kernel", kernel.name, rows=[
         ("signature", code(_signature(kernel))),
         ("work-group", told("work_group_size", "at most %d work-items")),
         ("multiple", told("preferred_work_group_size_multiple", "best a multiple of %d")),
-        ("local memory", told("local_mem_size", "%d bytes of a work-group")),
-        ("private memory", told("private_mem_size", "%d bytes of a work-item")),
+        ("local memory", told("local_mem_size", "%s of a work-group", size)),
+        ("private memory", told("private_mem_size", "%s of a work-item", size)),
         ("sub-group", told("max_sub_group_size", "at most %d work-items"))])
 
 

@@ -163,7 +163,7 @@ class Built(Result):
                       for one in self._signatures]
         else:
             parts.append(render.table_html(self._TITLES, self._rows(), right=range(1, 6)))
-        return render.element("div", "".join(parts + [one.html() for one in self.diagnostics]))
+        return render.element("div", "".join(parts + [one.html() for one in self.diagnostics]), "font-size:13px")
 
     def data(self):
         return {"device": self.program.device.filter_string, "seconds": self.seconds,
