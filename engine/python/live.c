@@ -323,6 +323,7 @@ void drupe_py_live_join(const struct drupe_link *link)
 {
     live_link = link;
     drupe_py_bundle_link(link);
+    drupe_py_event_display_link(link);
 }
 
 PyMethodDef drupe_py_live_functions[] = {

@@ -29,6 +29,7 @@ int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe
 /* The kernel that publishes; borrowed for good. */
 struct drupe_link;
 void drupe_py_live_join(const struct drupe_link *link);
-void drupe_py_bundle_link(const struct drupe_link *link); /* part of it */
+void drupe_py_bundle_link(const struct drupe_link *link); /* parts of it */
+void drupe_py_event_display_link(const struct drupe_link *link);
 
 #endif

@@ -179,6 +179,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_trace_functions,
                                    drupe_py_failure_functions,
                                    drupe_py_live_functions,
+                                   drupe_py_event_display_functions,
                                    drupe_py_notice_functions,
                                    drupe_py_site_functions,
                                    drupe_py_fault_functions,

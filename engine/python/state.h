@@ -233,6 +233,7 @@ extern PyMethodDef drupe_py_spirv_functions[];
 extern PyMethodDef drupe_py_trace_functions[];
 extern PyMethodDef drupe_py_failure_functions[];
 extern PyMethodDef drupe_py_live_functions[];
+extern PyMethodDef drupe_py_event_display_functions[];
 extern PyMethodDef drupe_py_notice_functions[];
 extern PyMethodDef drupe_py_site_functions[];
 extern PyMethodDef drupe_py_fault_functions[];

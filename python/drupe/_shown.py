@@ -132,16 +132,17 @@ def place(record):
 
 
 def _event(event):
-    status = event.status
     record = _engine._trace_one(event._submission())
-    queue = event.queue
-    label = record["label"] if record is not None else ""
     error = event.error
-    return Card("Event", label, pill(status, _STATES.get(status, GREY)), rows=[
+    return _event_card(event, record, event.status, None if error is None else str(error).split("\n")[0],
+                       _times(event, record))
+
+
+def _event_card(event, record, status, error, times):
+    queue = event.queue
+    return Card("Event", record["label"] if record is not None else "", pill(status, _STATES.get(status, GREY)), rows=[
         ("queue", None if queue is None else Cell("%d on %s" % (queue.number, queue.device.filter_string))),
-        ("submitted by", place(record)),
-        ("error", None if error is None else Cell(str(error).split("\n")[0])),
-        ("times", _times(event, record))])
+        ("submitted by", place(record)), ("error", None if error is None else Cell(error)), ("times", times)])
 
 
 def display_event(event, unused=None):
@@ -152,7 +153,11 @@ def display_event(event, unused=None):
     from IPython.display import display
 
     handle = display(mimebundle(event), raw=True, display_id=True)
-    event.add_done_callback(functools.partial(_update, handle.display_id))
+    record = _engine._trace_one(event._submission())
+    last = [_event_card(event, record, "complete", None, "\1"), _event_card(event, record, "failed", "\2", "\1")]
+    forms = tuple(form for card in last for form in (card.text(), str(card.html())))
+    if not _engine._event_display(event._submission(), handle.display_id, forms):
+        event.add_done_callback(functools.partial(_update, handle.display_id))
 
 
 def _update(display_id, event):

@@ -162,6 +162,23 @@ def test_an_event_updates_itself_once(kernel):
     assert sum(m["msg_type"] == "update_display_data" and m["parent_header"]["msg_id"] == run.id for m in kernel.log) == 1
 
 
+@pytest.mark.parametrize("text, word, says", [("None", "complete", "over "), ("'a <b> broke'", "failed", "a <b> broke")])
+def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says):
+    run = kernel.run("import ctypes, drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
+                     "gate = _engine._task(queue, 0.5)\nevent = _engine._task(queue, 0.0, %s)\nevent" % text)
+    (shown,) = run.of("display_data")
+    stuck = kernel.send("ctypes.PyDLL(None).usleep(4000000)  # with the GIL")
+    updated = kernel.wait_iopub(lambda m: m["msg_type"] == "update_display_data"
+                                and m["content"]["transient"] == shown["transient"])
+    assert not [m for m in kernel.of_parent(stuck) if m["content"].get("execution_state") == "idle"]
+    data = updated["content"]["data"]
+    assert updated["parent_header"]["msg_id"] == run.id and "Event task: " + word in data["text/plain"], data
+    assert says in data["text/plain"] and says.replace("<", "&lt;").replace(">", "&gt;") in data["text/html"], data
+    assert "cell [" in data["text/plain"] and "\x01" not in data["text/plain"] + data["text/html"]
+    kernel.finish(stuck)
+    kernel.run("pass")  # takes the failure
+
+
 PROGRESS = ("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
             "other = _engine._event_open('other')\nother._finish()\nimport threading\n"
             "threading.Timer(0.9, gate._finish).start()\nbar = drupe.progress([gate, other], 'sweep').wait()")
