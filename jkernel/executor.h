@@ -148,6 +148,9 @@ void jk_server_wake(jk_server *server);
 
 /* Append one line to the kernel's log (DRUPE_LOG). Any thread. */
 void jk_server_note(const char *text);
+/* What the next kernel tells of this one's devices if this one is killed: see drupe_link.h. One thread at a
+ * time. */
+void jk_server_keep(jk_server *server, const char *text, size_t size);
 /* What arrives on descriptor 1 from now on belongs to `owner` (borrowed; NULL: the running cell). */
 void jk_server_give_text(jk_server *server, jk_parent *owner);
 

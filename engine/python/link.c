@@ -23,6 +23,8 @@
 
 #define CLOSE_NS      UINT64_C(1000000000)
 #define CRASH_RECORDS 32
+#define KEPT_RECORDS  8
+#define KEPT_SIZE     1000
 
 static const drupe_link *kernel_link;
 
@@ -135,6 +137,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyThreadState *thread = PyEval_SaveThread();
     if (!drupe_py_forked()) drupe_live_stop();
+    drupe_view_listen(NULL);
     drupe_py_answer_close();
     PyEval_RestoreThread(thread);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
@@ -180,6 +183,13 @@ static int exit_register(PyObject *module)
 static size_t crash_notes(char *text, size_t size)
 {
     return drupe_trace_text(text, size, CRASH_RECORDS);
+}
+
+/* For the kernel that comes after one that was killed. */
+static void keep_notes(void)
+{
+    char text[KEPT_SIZE];
+    kernel_link->keep_notes(text, drupe_trace_text(text, sizeof text, KEPT_RECORDS));
 }
 
 /* --- The log of programs without the kernel, which has its own ----------------------------------------- */
@@ -263,6 +273,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_library_observe(&observer);
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
     if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
+    if (DRUPE_LINK_HAS(link, keep_notes)) drupe_view_listen(keep_notes);
     drupe_py_answer_open(link);
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));

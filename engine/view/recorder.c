@@ -19,6 +19,7 @@
 #define QUIET_PART    8u
 #define LIVE_NS       UINT64_C(3000000000) /* after a view was taken */
 #define EDGES         64u
+#define TELL_NS       UINT64_C(250000000)
 
 /* A cell begins or ends, or the recorder looks. The memory's peak belongs to what ran before. */
 typedef struct edge {
@@ -35,6 +36,7 @@ static struct {
     drupe_history *history;
     _Atomic(bool) stopping, forked, on;
     _Atomic(uint64_t) viewed_ns;
+    drupe_view_listener *_Atomic listener;
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .life = PTHREAD_MUTEX_INITIALIZER};
 
 /* Held for a moment only, whatever else goes on. */
@@ -119,6 +121,8 @@ typedef struct rounds {
     uint64_t serial;
     uint64_t own_ns;  /* processor time of the thread, then */
     uint64_t cost_ns; /* of the last round, with its sleep */
+    uint64_t told_ns; /* when the listener was called */
+    bool untold;
 } rounds;
 
 static uint64_t own_time(void)
@@ -134,6 +138,21 @@ static uint64_t pause_of(const rounds *round, uint64_t now)
     if (pause > most) pause = most;
     if (pause < LOOK_FIRST_NS) pause = LOOK_FIRST_NS;
     return pause > round->cost_ns * COST_LEAST ? pause : round->cost_ns * COST_LEAST;
+}
+
+void drupe_view_listen(drupe_view_listener *listener)
+{
+    atomic_store(&recorder.listener, listener);
+}
+
+/* The first news at once, what follows together. */
+static void tell(rounds *round, uint64_t now, bool quiet)
+{
+    drupe_view_listener *listener = atomic_load(&recorder.listener);
+    if (!round->untold || (!quiet && now - round->told_ns < TELL_NS)) return;
+    if (listener) listener();
+    round->untold = false;
+    round->told_ns = now;
 }
 
 /* Returns how long to sleep, and until which submission. */
@@ -153,6 +172,8 @@ static uint64_t work(rounds *round, uint64_t *until)
     round->serial = history->serial;
     pthread_mutex_unlock(&recorder.lock);
     if (changed) round->changed_ns = now;
+    round->untold = round->untold || changed;
+    tell(round, now, quiet);
     uint64_t own = own_time();
     round->cost_ns = own - round->own_ns;
     round->own_ns = own;

@@ -179,6 +179,14 @@ static void text_cell(void *cell)
     jk_kernel_leave();
 }
 
+static void keep_notes(const char *text, size_t size)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return;
+    jk_server_keep(server, text, size);
+    jk_kernel_leave();
+}
+
 static void log_line(const char *line)
 {
     jk_server_note(line);
@@ -202,6 +210,7 @@ static drupe_link link_table = {
     .text_cell = text_cell,
     .set_cell_watch = set_cell_watch,
     .set_answer = set_answer,
+    .keep_notes = keep_notes,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)

@@ -19,6 +19,7 @@
 #define JK_CRASH_MOST    (1900 * JK_MILLISECOND)
 #define JK_CRASH_SUMMARY 320
 #define JK_CRASH_DETAIL  12000
+#define JK_KEPT_SIZE     1024
 
 /* Only read by the same build on the same machine: the layout is guarded by `magic` and `size`. */
 typedef struct jk_record {
@@ -33,6 +34,9 @@ typedef struct jk_record {
     atomic_bool ending;  /* the end was asked for: what follows is no news */
     atomic_bool shown;   /* the crash was published */
     atomic_int signal;   /* of the crash; 0: none */
+    /* Notes for the case of a kill; the half that `kept_at` names is whole. */
+    atomic_uint kept_at;
+    char kept[2][JK_KEPT_SIZE];
     char summary[JK_CRASH_SUMMARY];
     char detail[JK_CRASH_DETAIL]; /* lines */
 } jk_record;

@@ -15,7 +15,8 @@
 #define SUFFIX ".drupe-state"
 #define MAGIC  "drupe/1"
 
-#define NOTES_TOLD 5
+#define NOTES_TOLD    5
+#define JK_KEPT_NOTES "Last device operations, as of up to a quarter of a second before:\n"
 
 static int record_path(const jk_server *server, char *path, size_t size)
 {
@@ -53,18 +54,29 @@ static void cell_name(const jk_record *record, char *text, size_t size)
     }
 }
 
-/* The last few of the engine's notes, with their heading; "" when there are none. */
-static const char *last_notes(const jk_record *old, const char **heading)
+static const char *last_lines(const char *notes)
 {
-    const char *notes = strstr(old->detail, JK_CRASH_NOTES);
-    *heading = notes ? JK_CRASH_NOTES : "";
-    if (!notes) return "";
-    notes += strlen(JK_CRASH_NOTES);
     const char *at = notes + strlen(notes);
     for (int lines = 0; at > notes; at--) {
         if (at[-1] == '\n' && at[0] && ++lines == NOTES_TOLD) break;
     }
     return at;
+}
+
+/* The last few of the engine's notes, with their heading; "" when there are none. */
+static const char *last_notes(const jk_record *old, const char **heading)
+{
+    const char *notes = strstr(old->detail, JK_CRASH_NOTES);
+    *heading = notes ? JK_CRASH_NOTES : "";
+    return notes ? last_lines(notes + strlen(JK_CRASH_NOTES)) : "";
+}
+
+/* The same of one that was killed. */
+static const char *kept_notes(const jk_record *old, const char **heading)
+{
+    const char *notes = old->kept[atomic_load(&old->kept_at) % 2];
+    *heading = notes[0] ? JK_KEPT_NOTES : "";
+    return last_lines(notes);
 }
 
 static char *story_of_crash(const jk_record *old, const char *where)
@@ -87,6 +99,7 @@ static char *story_of_crash(const jk_record *old, const char *where)
 static char *story_of_kill(const jk_record *old, const jk_record *now, const char *where)
 {
     char *story = NULL, limit[64] = "";
+    const char *heading, *notes = kept_notes(old, &heading);
     int size = 0;
     bool counted = old->kills != JK_NOT_KNOWN && now->kills != JK_NOT_KNOWN && now->kills > old->kills;
     if (old->limit) snprintf(limit, sizeof limit, " The limit is %.2f GiB.", (double)old->limit / (1u << 30));
@@ -95,13 +108,13 @@ static char *story_of_kill(const jk_record *old, const jk_record *now, const cha
             old->group[0] ? "" : ", it seems (this machine has killed a process for it since)";
         size = asprintf(&story,
                         "The previous kernel was ended by the system for lack of memory %s%s.%s Its "
-                        "variables are lost.\n",
-                        where, hedge, limit);
+                        "variables are lost.\n%s%s",
+                        where, hedge, limit, heading, notes);
     } else if (atomic_load(&old->running)) {
         size = asprintf(&story,
                         "The previous kernel ended without a report %s: it was killed (SIGKILL), or left by "
-                        "os._exit(). Its variables are lost.\n",
-                        where);
+                        "os._exit(). Its variables are lost.\n%s%s",
+                        where, heading, notes);
     }
     return size < 0 ? NULL : story;
 }
@@ -129,6 +142,7 @@ static bool record_read(const char *path, jk_record *old)
     close(fd);
     if (!good || memcmp(old->magic, MAGIC, sizeof MAGIC) != 0 || old->size != sizeof *old) return false;
     old->boot[sizeof old->boot - 1] = old->group[sizeof old->group - 1] = '\0';
+    old->kept[0][JK_KEPT_SIZE - 1] = old->kept[1][JK_KEPT_SIZE - 1] = '\0';
     old->summary[sizeof old->summary - 1] = old->detail[sizeof old->detail - 1] = '\0';
     return true;
 }
@@ -196,6 +210,17 @@ void jk_record_count(jk_server *server, long count)
     if (record && atomic_load(&record->running) && atomic_load(&record->cell) == 0) {
         atomic_store(&record->cell, count);
     }
+}
+
+void jk_server_keep(jk_server *server, const char *text, size_t size)
+{
+    jk_record *record = server->record;
+    if (!record) return;
+    unsigned next = (atomic_load(&record->kept_at) + 1) % 2;
+    if (size > JK_KEPT_SIZE - 1) size = JK_KEPT_SIZE - 1;
+    memcpy(record->kept[next], text, size);
+    record->kept[next][size] = '\0';
+    atomic_store(&record->kept_at, next);
 }
 
 void jk_record_sweep(const jk_server *server)

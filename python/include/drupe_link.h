@@ -90,6 +90,10 @@ typedef struct drupe_link {
     /* Text that arrives on descriptor 1 of the process from now on belongs to `cell` (borrowed; NULL: to the
      * cell that runs, as at first). What has arrived so far goes to whom it belonged. */
     void (*text_cell)(void *cell);
+    /* Keep these lines of UTF-8 (a thousand bytes at most, the rest is cut) in place of the last ones: if the
+     * process is killed, the kernel that comes after it tells them as its last device operations. One thread
+     * at a time; no system call. */
+    void (*keep_notes)(const char *text, size_t size);
 } drupe_link;
 
 #endif

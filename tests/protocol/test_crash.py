@@ -1,6 +1,7 @@
 """A crash is reported in the cell that it ended, and the process dies by its signal all the same."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -308,6 +309,21 @@ def test_killed(fresh):
     fresh.manager.provisioner.process.wait()
     notice = restarted(fresh)
     assert notice.startswith("The previous kernel ended without a report while cell [3] ran: it was killed")
+    assert "device operations" not in notice
+
+
+def test_killed_while_a_device_works(fresh):
+    """The next kernel tells what the devices had to do."""
+    fresh.run("from drupe import _engine; import drupe, time; queue = drupe.Queue('host')")
+    gate = "gate = _engine._event_open('gate'); task = _engine._task(queue, 0.0, None, [gate])"
+    fresh.client.execute(gate + "\ntime.sleep(60)")
+    record = pathlib.Path(fresh.manager.connection_file + ".drupe-state")
+    support.wait_until(lambda: b"not known to be over" in record.read_bytes(), what="a note of the task")
+    os.kill(fresh.pid, signal.SIGKILL)
+    fresh.manager.provisioner.process.wait()
+    first, heading, *_, last = restarted(fresh).splitlines()
+    assert "while cell [2] ran" in first and heading.startswith("Last device operations, as of "), (first, heading)
+    assert "'task' on host:cpu:0" in last and "cell [2], line 1" in last and "not known to be over" in last, last
 
 
 def fake_proc(folder, kills):

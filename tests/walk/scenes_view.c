@@ -31,6 +31,7 @@ static drupe_status take(struct walker *w, drupe_view **view)
     const drupe_view_wish wish = {.spans = 2};
     GO(walk_open_memory(w));
     GO(drupe_view_start());
+    drupe_view_listen(NULL);
     drupe_view_cell_began(3);
     drupe_submission s = {.queue = w->queue, .label = "seen"};
     for (size_t i = 0; i < 4; i++)
