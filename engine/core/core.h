@@ -448,6 +448,7 @@ struct drupe_flight {
     bool fallible;       /* may fail for a reason that core knows: what follows must wait for it by name */
     bool early;          /* the driver may read its source at once: see launch.c */
     bool done;           /* it was over when it was launched, and is on no list */
+    bool passed;         /* its references belong to the flight behind it, which uses the same */
     drupe_keep *refs;    /* dropped when it is over */
     drupe_event **waits; /* retained */
     uint32_t nrefs, refs_capacity, nwaits, waits_capacity;
@@ -477,7 +478,8 @@ struct drupe_queue {
     drupe_flight *held;        /* the first that the backend does not have, or NULL */
     drupe_flight *held_tail;   /* of an out-of-order queue, where the held ones are a list of their own */
     drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
-    drupe_flight *spare;       /* free records */
+    drupe_flight *gate;  /* of an in-order queue: the first flight with an event that is not over, if known */
+    drupe_flight *spare; /* free records */
     _Atomic(drupe_flight *) returned;   /* free records, given back without the lock */
     drupe_event *spare_events;          /* the same of events, which are linked by settle_next */
     _Atomic(uintptr_t) returned_events; /* and a bit once all events are counted */

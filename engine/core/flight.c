@@ -29,6 +29,17 @@ static void fetch_returned(drupe_queue *queue)
     queue->spare = list;
 }
 
+/* What a kernel's launch writes to. A driver may be many submissions behind: then the caches have lost it. */
+static inline void prefetch_record(drupe_flight *flight)
+{
+    char *begin = (char *)flight;
+    drupe_prefetch_write(begin);
+    drupe_prefetch_write(begin + 64);
+    drupe_prefetch_write(&flight->brief.global);
+    drupe_prefetch_write(&flight->brief.bits);
+    drupe_prefetch_write(flight->refs_inline);
+}
+
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
     /* Only who has the lock takes them. */
@@ -36,6 +47,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     drupe_flight *fresh = queue->spare;
     if (fresh) {
         queue->spare = fresh->next;
+        if (fresh->next) prefetch_record(fresh->next);
     } else {
         fresh = malloc(sizeof *fresh);
         *flight = NULL;
@@ -52,7 +64,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->label = "work";
     fresh->site = fresh->cell_number = 0;
     fresh->brief.kind = DRUPE_WORK_BARRIER;
-    fresh->held = fresh->fallible = fresh->early = fresh->done = false;
+    fresh->held = fresh->fallible = fresh->early = fresh->done = fresh->passed = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
     fresh->marker = NULL;
@@ -174,11 +186,22 @@ drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work
 
 /* --- The end -------------------------------------------------------------------------------------------- */
 
+/* Silent work is proven by an event behind it: until the first of these is over there is nothing to find. */
+static bool all_unproven(drupe_queue *queue)
+{
+    const drupe_flight *head = queue->head;
+    if (!head || head->event || head->number <= queue->proven) return false;
+    if (queue->unmarked >= queue->flights) return true;
+    return queue->gate && !drupe_phase_over(drupe_event_poll_at(queue->gate->event, &queue->ticks));
+}
+
 /* The last flight of the finished beginning, or NULL. `gap`: silent work that nothing has proven yet. */
 static drupe_flight *finished_until(drupe_queue *queue)
 {
     drupe_flight *cut = NULL;
     bool gap = false;
+    if (all_unproven(queue)) return NULL;
+    queue->gate = NULL;
     for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
         if (!flight->event) {
             if (flight->number <= queue->proven)
@@ -192,7 +215,10 @@ static drupe_flight *finished_until(drupe_queue *queue)
             drupe_trace_prefetch(flight->next->number);
         }
         drupe_phase phase = drupe_event_poll_at(flight->event, &queue->ticks);
-        if (!drupe_phase_over(phase) || flight->event->abandoned) break;
+        if (!drupe_phase_over(phase) || flight->event->abandoned) {
+            queue->gate = flight;
+            break;
+        }
         if (phase == DRUPE_PHASE_COMPLETE || flight->number <= queue->proven) gap = false;
         if (!gap) cut = flight;
     }
@@ -244,7 +270,7 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count)
 static void drop_one(drupe_flight *flight)
 {
     for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]);
-    drupe_keeps_drop(flight->refs, flight->nrefs);
+    if (!flight->passed) drupe_keeps_drop(flight->refs, flight->nrefs);
     drupe_event_release(flight->marker);
     drupe_event_release(flight->event);
     drupe_core_cell_release(flight->cell);

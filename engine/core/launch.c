@@ -188,6 +188,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     flight->next = after->next;
     after->next = flight;
     if (queue->tail == after) queue->tail = flight;
+    queue->gate = NULL;
     queue->flights++;
     *event = drupe_event_retain(flight->event);
     return DRUPE_OK;

@@ -12,6 +12,7 @@ typedef struct usual {
     drupe_work work;
     size_t bytes; /* of the memory among `refs` */
     size_t nrefs;
+    bool borrowed; /* the caller's references keep what `refs` has; else they are retained */
     drupe_keep refs[DRUPE_BRIEF_ARGS + 1];
     uint64_t words[DRUPE_BRIEF_ARGS];
 } usual;
@@ -71,16 +72,18 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
 
 /* --- Arguments ------------------------------------------------------------------------------------------ */
 
-/* The memory of an argument, retained, or NULL. */
-static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address)
+/* The memory of an argument, retained unless it is `borrowed`, or NULL. */
+static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address,
+                                      bool borrowed)
 {
     drupe_memory *memory = s->memories ? s->memories[index] : NULL;
     if (memory) {
         if (address - (uintptr_t)memory->base >= memory->size || memory->context != s->queue->context)
             return NULL;
-        drupe_object_retain(memory);
+        if (!borrowed) drupe_object_retain(memory);
         return memory;
     }
+    if (borrowed) return NULL;
     if (drupe_registry_find((void *)(uintptr_t)address, 0, "", &memory) != DRUPE_OK || !memory) return NULL;
     if (memory->context == s->queue->context) return memory;
     drupe_memory_release(memory);
@@ -90,7 +93,7 @@ static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, u
 static inline bool add_pointer(usual *one, size_t index, uint64_t address)
 {
     if (!address) return true;
-    drupe_memory *memory = memory_of(one->s, index, address);
+    drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
     if (!memory) return false;
     one->refs[one->nrefs++] = (drupe_keep){memory, drupe_memory_unref};
     one->bytes += memory->size;
@@ -131,6 +134,41 @@ static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args
     one->work.args = args;
     one->work.words = narrow ? one->words : NULL;
     return below(one->s->queue->device, DRUPE_INFO_MAX_PARAMETER_SIZE, values);
+}
+
+/* --- References -----------------------------------------------------------------------------------------
+ *
+ * Who launches the same kernel with the same memory again and again would count up and down once each time.
+ * On an in-order queue a flight is dropped after those before it, so the references of the last one are
+ * passed on to the next that needs the same. */
+
+static void retain(usual *one)
+{
+    for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
+        if (one->refs[i].release == drupe_memory_unref)
+            drupe_object_retain(one->refs[i].object);
+        else
+            drupe_kernel_retain(one->refs[i].object);
+    }
+    one->borrowed = false;
+}
+
+static void drop(const usual *one)
+{
+    if (!one->borrowed) drupe_keeps_drop(one->refs, one->nrefs);
+}
+
+/* The last flight, if it has the same references; else those of `one` are retained. The queue's lock is held.
+ */
+static inline drupe_flight *same_before(usual *one)
+{
+    drupe_flight *last = one->s->queue->tail;
+    bool same = one->borrowed && last && last->nrefs == one->nrefs;
+    for (size_t i = 0; same && i < one->nrefs; i++)
+        same = last->refs[i].object == one->refs[i].object && last->refs[i].release == one->refs[i].release;
+    if (same) return last;
+    retain(one);
+    return NULL;
 }
 
 /* --- The launch ----------------------------------------------------------------------------------------- */
@@ -184,7 +222,7 @@ static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_
 
 /* A launch on an in-order queue that waits for nothing, in one piece. False: something is in its way, and
  * `refs` are still the caller's. */
-static bool submit_plain(const usual *one, drupe_event **event, drupe_status *status)
+static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
 {
     drupe_queue *queue = one->s->queue;
     drupe_flight *flight = NULL, *finished;
@@ -193,9 +231,11 @@ static bool submit_plain(const usual *one, drupe_event **event, drupe_status *st
     pthread_mutex_lock(&queue->lock);
     finished = drupe_queue_reap_some(queue);
     if (is_plain(queue) && one->nrefs <= DRUPE_FLIGHT_REFS && drupe_flight_new(queue, &flight) == DRUPE_OK) {
+        drupe_flight *before = same_before(one);
         load(one, flight, cell);
         *status = launch(one, flight, event);
         over = flight->done;
+        if (before) (*status == DRUPE_OK && !over ? before : flight)->passed = true;
     }
     pthread_mutex_unlock(&queue->lock);
     if (!flight) {
@@ -236,9 +276,11 @@ static drupe_status submit(usual *one, drupe_event **event)
 {
     const drupe_submission *s = one->s;
     drupe_status status = DRUPE_OK;
-    one->refs[one->nrefs++] = (drupe_keep){drupe_kernel_retain(one->work.kernel), release_kernel};
+    if (!one->borrowed) drupe_kernel_retain(one->work.kernel);
+    one->refs[one->nrefs++] = (drupe_keep){one->work.kernel, release_kernel};
     bool plain = !s->nwaits && !s->label && !drupe_queue_unordered(s->queue) && !drupe_check_on();
     if (plain && submit_plain(one, event, &status)) return status;
+    retain(one);
     return submit_any(one, event);
 }
 
@@ -250,6 +292,7 @@ static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *ke
     one->s = s;
     one->work = (drupe_work){.kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .nargs = nargs};
     one->bytes = one->nrefs = 0;
+    one->borrowed = false;
 }
 
 bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
@@ -259,7 +302,7 @@ bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const d
     usual one;
     begin(&one, s, kernel, range, nargs);
     if (!gather(&one, kernel, args, nargs)) {
-        drupe_keeps_drop(one.refs, one.nrefs);
+        drop(&one);
         return false;
     }
     *status = submit(&one, event);
@@ -290,8 +333,9 @@ drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel,
         begin(&one, s, kernel, range, kernel->nargs);
         one.work.args = args;
         one.work.words = words;
+        one.borrowed = s->memories != NULL;
         if (add_words(&one, kernel, words)) return submit(&one, event);
-        drupe_keeps_drop(one.refs, one.nrefs);
+        drop(&one);
     }
     return drupe_submit_kernel(s, kernel, range, args, kernel->nargs, event);
 }

@@ -327,6 +327,46 @@ static void words(struct suite *suite)
     drupe_memory_release(out);
 }
 
+/* Launches that use the same memory as the one before, from a caller that gives the memory up at once. */
+static void again(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    enum { N = 64, LAUNCHES = 150 };
+    drupe_range range = {.dims = 1, .global = {8}};
+    drupe_pool_stats before = {0}, after;
+    if (!drupe_kernel_words(b->mad)) return;
+    for (int round = 0; round < 6; round++) {
+        drupe_memory *m[3], *fresh;
+        for (int i = 0; i < 3; i++) m[i] = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+        fill_u64(b->queue, m[0], 0, N);
+        for (int i = 0; i < LAUNCHES; i++) {
+            drupe_memory *other = i % 50 < 45 ? m[0] : m[2], *const used[] = {other, other, NULL, NULL, NULL};
+            drupe_submission s = {.queue = b->queue, .memories = used};
+            uint64_t place = (uintptr_t)drupe_memory_pointer(other);
+            const uint64_t given[] = {place, place, N, 1, 1};
+            drupe_event *event = NULL;
+            if (other == m[2] && i % 50 == 45) fill_u64(b->queue, m[2], 0, N);
+            OK(drupe_submit_words(&s, b->mad, &range, given, i % (round + 1) ? &event : NULL));
+            drupe_event_release(event);
+        }
+        drupe_submission s = {.queue = b->queue};
+        void *to = drupe_memory_pointer(m[1]), *from = drupe_memory_pointer(m[0]);
+        OK(drupe_submit_copy(&s, to, from, N * 8, NULL));
+        drupe_memory_release(m[0]);
+        drupe_memory_release(m[2]);
+        /* The same size: what is still in use must not come back. */
+        fresh = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+        fill_u64(b->queue, fresh, 77, N);
+        expect_u64(b->queue, m[1], 135, N);
+        drupe_memory_release(fresh);
+        drupe_memory_release(m[1]);
+        OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+        drupe_pool_stats_of(b->device, &after);
+        if (round == 0) before = after;
+        assert_int_equal(after.kinds[DRUPE_MEM_DEVICE].used, before.kinds[DRUPE_MEM_DEVICE].used);
+    }
+}
+
 static void kernel_numbers(struct suite *suite)
 {
     struct bench *b = &suite->bench;
@@ -346,6 +386,7 @@ const conformance_case cases_program[] = {
     {"built_in_kernels", built_in_kernels},
     {"launch_refused", launch_refused},
     {"words", words},
+    {"again", again},
     {"argument_information", argument_information},
     {"local_size", local_size},
     {"local_memory_limit", local_memory_limit},
