@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The table of what bindings of devices offer, with a test for each name: tests/COVERAGE.md, of tests/python/checklist.toml.
+"""The table of what bindings of devices offer, with a test for each name: tests/COVERAGE.md, of
+tests/python/checklist.toml.
 
 usage: tools/checklist.py [--check]     write the file, or exit 1 if it is not what would be written
 """
@@ -40,7 +41,8 @@ def table(checklist):
         lines += [f"## {row['peer']}", "", f"| theirs | ours, in `{row['ours']}` | test |", "|---|---|---|"]
         lines += [f"| `{theirs}` | `{ours}` | `{test}` |" for theirs, ours, test in pairs(row)]
         lines.append("")
-    lines += ["## The functions of the C library", "", "| theirs | ours, in `engine/include/drupe` | test |", "|---|---|---|"]
+    lines += ["## The functions of the C library", "",
+              "| theirs | ours, in `engine/include/drupe` | test |", "|---|---|---|"]
     lines += [f"| {row['peer']} | {row['ours']} | `{row['test']}` |" for row in checklist["header"]]
     lines += ["", "## What is absent, and why", "", "| theirs | why |", "|---|---|"]
     for row in checklist["absent"]:

@@ -35,7 +35,8 @@ class Table:
 
     @staticmethod
     def check(op):
-        known = {"name", "kind", "arity", "family", "takes", "result", "expr", "vector", "vector_limit", "identity", "doc"}
+        known = {"name", "kind", "arity", "family", "takes", "result", "expr", "vector", "vector_limit", "identity",
+                 "doc"}
         problems = [f"unknown key {key}" for key in op.keys() - known]
         problems += [f"bad {key} {op[key]}" for key, values in (("kind", OP_KINDS), ("result", RESULTS))
                      if op[key] not in values]
@@ -98,7 +99,8 @@ def ops_table(table):
         identity = quote(op["identity"]) if "identity" in op else "NULL"
         limit = quote(op["vector_limit"]) if "vector_limit" in op else "NULL"
         out.append(f'    {{"{op["name"]}", DRUPE_OP_{kind}, {op["arity"]}, {takes}, RESULT_{op["result"].upper()}, '
-                   f'OP_FAMILY_{op["family"].upper()}, {int(op.get("vector", False))}, {limit}, {{{texts}}}, {identity}}},')
+                   f'OP_FAMILY_{op["family"].upper()}, {int(op.get("vector", False))}, {limit}, '
+                   f'{{{texts}}}, {identity}}},')
     out.append("};\nstatic const struct dtype_row dtype_rows[DRUPE_DTYPE_COUNT] = {")
     for d in table.dtypes:
         lowest, highest = d.get("lowest", "0"), d.get("highest", "1")

@@ -14,9 +14,10 @@ import importlib
 __version__ = "0.1.0"
 
 _CLASSES = ("Context", "Device", "Event", "EventTimes", "Kernel", "LocalMemory", "Program", "Queue")
-_ERRORS = ("BuildError", "BusyError", "CancelledError", "CheckError", "DependencyError", "DeviceError", "DeviceLostError",
-           "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError", "ExecutionPlacementError", "HostTaskError",
-           "InternalError", "InvalidArgumentError", "OutOfRangeError", "UnsupportedError", "WaitTimeoutError")
+_ERRORS = ("BuildError", "BusyError", "CancelledError", "CheckError", "DependencyError", "DeviceError",
+           "DeviceLostError", "DeviceMemoryError", "DeviceNotFoundError", "DriverUnavailableError",
+           "ExecutionPlacementError", "HostTaskError", "InternalError", "InvalidArgumentError", "OutOfRangeError",
+           "UnsupportedError", "WaitTimeoutError")
 _ENGINE = frozenset(_CLASSES + _ERRORS + ("contain_faults", "devices", "trace"))
 # Names that are written in Python, by the module they live in.
 _WRITTEN = {name: module for module, names in {

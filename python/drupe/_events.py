@@ -44,7 +44,8 @@ def attach():
     """Have the calling thread's loop, and in a kernel that of its shell, call what is due."""
     global _rest
     if _rest is None:
-        _rest = threading.Thread(target=_take_the_rest, args=(_engine._notices_fd(),), name="drupe-notices", daemon=True)
+        _rest = threading.Thread(target=_take_the_rest, args=(_engine._notices_fd(),), name="drupe-notices",
+                                 daemon=True)
         _rest.start()
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
@@ -98,7 +99,8 @@ def _settle(future):
 
 
 def wait_for(events, timeout=None):
-    """Wait for one event or for all of a sequence, `timeout` seconds at most for all together. Raises the first error."""
+    """Wait for one event or for all of a sequence, `timeout` seconds at most for all together. Raises the first
+    error."""
     given = events
     events = [given] if isinstance(given, _engine.Event) or not hasattr(given, "__iter__") else list(given)
     for event in events:

@@ -1,5 +1,5 @@
-"""The pieces of what is shown: HTML with inline styles and plain colours alone, which sanitizers leave as it is and which
-reads on light and dark ground, and the same facts as text."""
+"""The pieces of what is shown: HTML with inline styles and plain colours alone, which sanitizers leave as it is and
+which reads on light and dark ground, and the same facts as text."""
 import html
 
 from drupe._units import seconds
@@ -62,7 +62,8 @@ def pill(word, colour=GREY):
 
 def chip(word):
     """A name, such as a device's filter."""
-    return Cell(word, element("span", escape(word), "display:inline-block;padding:0 6px;border:%s;border-radius:8px" % LINE))
+    style = "display:inline-block;padding:0 6px;border:%s;border-radius:8px" % LINE
+    return Cell(word, element("span", escape(word), style))
 
 
 def steps(parts):
@@ -118,7 +119,8 @@ class Card:
         table = element("table", Html(rows), "border-collapse:collapse;font-size:13px;margin:4px 0 0 0") if rows else ""
         body = element("div", Html(table), "display:inline-block;vertical-align:middle")
         if self.picture:
-            body = element("div", Html(self.picture), "display:inline-block;vertical-align:middle;margin-right:16px") + body
+            style = "display:inline-block;vertical-align:middle;margin-right:16px"
+            body = element("div", Html(self.picture), style) + body
         return element("div", element("div", Html(head)) + body,
                        "display:inline-block;border:%s;border-radius:4px;padding:6px 12px;font-size:13px" % LINE)
 
@@ -133,7 +135,8 @@ def box(shape, most=90):
     rows, columns = (1, shape[-1]) if len(shape) == 1 else shape[-2:]
     longest = max(rows, columns, 1)
     tall, wide = (max(8, round(most * (n / longest) ** 0.5)) for n in (rows, columns))
-    area = element("div", "", "width:%dpx;height:%dpx;border:1px solid %s;background-color:#4c78a833" % (wide, tall, FILL))
+    area = element("div", "", "width:%dpx;height:%dpx;border:1px solid %s;background-color:#4c78a833"
+                   % (wide, tall, FILL))
     width = element("div", escape(columns), "width:%dpx;text-align:center;font-size:11px" % wide)
     height = element("div", escape(rows if len(shape) > 1 else ""), "font-size:11px;padding-left:4px")
     depth = "" if len(shape) < 3 else element("div", escape("× " + " × ".join(map(str, shape[:-2]))),

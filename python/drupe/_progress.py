@@ -82,7 +82,8 @@ class _State:
         if self.total <= 1:
             return "%s  %s" % (self.label, self.figures() + ("" if self.word else "  running"))
         full = int(self.share * _WIDTH)
-        return "%s  %3d %% [%s%s]  %s" % (self.label, int(100 * self.share), "#" * full, "-" * (_WIDTH - full), self.figures())
+        bar = "#" * full + "-" * (_WIDTH - full)
+        return "%s  %3d %% [%s]  %s" % (self.label, int(100 * self.share), bar, self.figures())
 
     def html(self):
         colour = LIMIT if self.word.startswith("failed") else GREY if self.word == "interrupted" else \
@@ -97,9 +98,9 @@ class _State:
 
 
 class Progress:
-    """The progress of a queue's work or of events: drawn from its making on until the work is over, if that takes longer
-    than half a second. wait() waits for it and raises what failed, `with` does so at its end, `await` without blocking
-    the event loop; iterating gives events as they end."""
+    """The progress of a queue's work or of events: drawn from its making on until the work is over, if that takes
+    longer than half a second. wait() waits for it and raises what failed, `with` does so at its end, `await` without
+    blocking the event loop; iterating gives events as they end."""
 
     def __init__(self, work, label=None):
         self._queue = work if isinstance(work, _engine.Queue) else None
@@ -236,7 +237,8 @@ class Progress:
 
     def __repr__(self):
         done, total = self._counts()
-        return "<drupe.progress %s>" % _State(self._label, done, total, time.monotonic() - self._began, self._word).text()
+        state = _State(self._label, done, total, time.monotonic() - self._began, self._word)
+        return "<drupe.progress %s>" % state.text()
 
 
 def _events_of(work):

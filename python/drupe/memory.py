@@ -113,8 +113,8 @@ def pool(device=None):
 # --- Who holds what --------------------------------------------------------------------------------------------
 
 Holder = namedtuple("Holder", "device kind nbytes count cell file line function place")
-Holder.__doc__ = """Live allocations of one place in a program. `place` says where in words, "cell [3], line 2"; of cell,
-file, line and function, what is not known is None."""
+Holder.__doc__ = """Live allocations of one place in a program. `place` says where in words, "cell [3], line 2"; of
+cell, file, line and function, what is not known is None."""
 
 
 class Report(list):

@@ -19,8 +19,8 @@ _ENVIRONMENT = {
     # context is the frame of a statement: run_code() of IPython's shell, called by run_code() of ours.
     "PYDEVD_IPYTHON_COMPATIBLE_DEBUGGING": "1",
     "PYDEVD_IPYTHON_CONTEXT": "interactiveshell.py,run_code,run_code",
-    # From Python 3.12 on it would use sys.monitoring, which does not stop before a cell's first statement, goes on after
-    # an interrupt, and leaves frames of its own in tracebacks.
+    # From Python 3.12 on it would use sys.monitoring, which does not stop before a cell's first statement, goes on
+    # after an interrupt, and leaves frames of its own in tracebacks.
     "PYDEVD_USE_SYS_MONITORING": "0",
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else it warns of frozen modules, on stderr
 }
@@ -170,8 +170,8 @@ class Adapter:
             _let_run(info)
 
     def release_caller(self):
-        """In the signal handler, which is about to raise KeyboardInterrupt: if the calling thread is stopped, it will not be
-        when that has left debugpy's code. Without locks: the handler may interrupt who holds them."""
+        """In the signal handler, which is about to raise KeyboardInterrupt: if the calling thread is stopped, it will
+        not be when that has left debugpy's code. Without locks: the handler may interrupt who holds them."""
         info = _thread_info()
         if info is not None and info.pydev_state == _SUSPENDED:
             _let_run(info)
@@ -204,8 +204,8 @@ def untrace_caller():
 
 
 def cut_traceback(traceback):
-    """Drop debugpy's frames from the end of the traceback of a KeyboardInterrupt at a breakpoint, and the second entry of
-    the frame that was stopped."""
+    """Drop debugpy's frames from the end of the traceback of a KeyboardInterrupt at a breakpoint, and the second entry
+    of the frame that was stopped."""
     before = None
     while traceback is not None and traceback.tb_next is not None:
         if "pydevd" in os.path.basename(traceback.tb_next.tb_frame.f_code.co_filename):

@@ -1,8 +1,8 @@
 """The debugger's thread: debug_request in, debug_reply and debug_event out, debugpy between.
 
 It runs beside the cells and is never traced, so it answers while they are stopped. Requests of the Debug Adapter
-Protocol are passed on to debugpy with numbers of our own, and their responses passed back as they come; what Jupyter adds
-to the protocol, and what concerns cells and not a program, is answered here.
+Protocol are passed on to debugpy with numbers of our own, and their responses passed back as they come; what Jupyter
+adds to the protocol, and what concerns cells and not a program, is answered here.
 """
 import os
 import select
@@ -467,8 +467,8 @@ class Debugger:
         call.reply({"variables": self._tree.globals(self._shell)})
 
     def do_richInspectVariables(self, call):
-        """The mime bundle of an expression. One that fails is shown as its error: front-ends keep asking for variables that
-        are gone, and take a refusal for a defect."""
+        """The mime bundle of an expression. One that fails is shown as its error: front-ends keep asking for variables
+        that are gone, and take a refusal for a defect."""
         expression, frame = call.arguments.get("variableName"), call.arguments.get("frameId")
         if not isinstance(expression, str) or expression in _GROUPS:
             call.reply({"data": {}, "metadata": {}})

@@ -20,7 +20,8 @@ _FOLDER = os.path.dirname(__file__) + os.sep
 
 
 class Executor:
-    """Runs cells, one at a time. `failed(request, error)` replies when a cell that has awaited could not be answered."""
+    """Runs cells, one at a time. `failed(request, error)` replies when a cell that has awaited could not be
+    answered."""
 
     def __init__(self, server, shell, interrupts, loop, context, failed):
         self._server = server
@@ -126,8 +127,8 @@ class Executor:
             self._finish(cell)
 
     def _cancel(self, cell):
-        """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it is
-        KeyboardInterrupt."""
+        """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it
+        is KeyboardInterrupt."""
         if cell.task is not None:
             cell.interrupted = True
             cell.task.cancel()

@@ -46,8 +46,8 @@ def patient(function):
 
 
 def whole(function):
-    """Mark a function that ends soon and that an exception would leave half done, with what it opened: an interrupt that
-    arrives in it comes again when it has ended."""
+    """Mark a function that ends soon and that an exception would leave half done, with what it opened: an interrupt
+    that arrives in it comes again when it has ended."""
     _whole_codes.add(function.__code__)
     return function
 
@@ -111,7 +111,8 @@ class Interrupts:
         return pending
 
     def take_late(self):
-        """Whether the statement that has just ended was interrupted in what must end: there was nothing left to break."""
+        """Whether the statement that has just ended was interrupted in what must end: there was nothing left to
+        break."""
         late, self._late = self._late, False
         return late
 
@@ -162,7 +163,8 @@ class Interrupts:
         return waiting
 
     def _breaks_loop(self, inner):
-        """The loop runs a task or callback. asyncio's own callbacks must not break: they carry other tasks' wake-ups."""
+        """The loop runs a task or callback. asyncio's own callbacks must not break: they carry other tasks'
+        wake-ups."""
         self._cancel()
         if inner is None:
             return False
@@ -175,7 +177,8 @@ class Interrupts:
 
 class ThreadInterrupts(Interrupts):
     """The same for a shell in another thread. Python hands signals to the main thread only, whose handler strikes here:
-    the exception is raised where the thread next runs bytecode, so a call that blocks in C is broken when it returns."""
+    the exception is raised where the thread next runs bytecode, so a call that blocks in C is broken when it
+    returns."""
 
     def __init__(self, loop):
         super().__init__(loop)

@@ -40,9 +40,11 @@ class Stdin:
     def _ask(self, prompt, password):
         cell = current()
         if cell is None or not cell.allow_stdin:
-            raise StdinNotImplementedError("this front-end does not answer input(): it did not allow stdin for the cell")
+            raise StdinNotImplementedError("this front-end does not answer input(): it did not allow stdin for the "
+                                           "cell")
         if threading.get_ident() != cell.thread:
-            raise StdinNotImplementedError("input() works in the main thread of a cell only: ask before starting the thread")
+            raise StdinNotImplementedError("input() works in the main thread of a cell only: ask before starting the "
+                                           "thread")
         turn = object()
         try:
             while self._turn.setdefault("", turn) is not turn:  # one question at a time: clients keep no two apart

@@ -1,7 +1,8 @@
-"""Subshells: cells beside those of the main shell, each shell in a thread of its own with its own asyncio loop (JEP 91).
+"""Subshells: cells beside those of the main shell, each shell in a thread of its own with its own asyncio
+loop (JEP 91).
 
-Off unless DRUPE_SUBSHELLS=1: widget callbacks and cells then run in threads other than the main one. What a running cell
-owns lives with the cell (cell.py); here is made safe what IPython keeps for one thread only.
+Off unless DRUPE_SUBSHELLS=1: widget callbacks and cells then run in threads other than the main one. What a running
+cell owns lives with the cell (cell.py); here is made safe what IPython keeps for one thread only.
 """
 import asyncio
 import os

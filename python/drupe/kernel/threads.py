@@ -1,8 +1,8 @@
 """Output of a thread goes to the cell that started it: the one place where threading is patched.
 
 A new thread begins with an empty context (PEP 567), so its cell must be carried over by hand. It is set before the
-thread's run() is called, not around it, so that tracebacks show nothing of it. What crash reports need is set there too.
-The threads of an executor outlive the cell that started them: what they do belongs to the cell that submitted it.
+thread's run() is called, not around it, so that tracebacks show nothing of it. What crash reports need is set there
+too. The threads of an executor outlive the cell that started them: what they do belongs to the cell that submitted it.
 """
 import _thread
 import contextvars

@@ -434,7 +434,8 @@ def _leave():
 
 
 def _show_as_typed(shell, text):
-    """Tracebacks of the cell that calls this are to show its first line as it was typed, not the call that it became."""
+    """Tracebacks of the cell that calls this are to show its first line as it was typed, not the call that it
+    became."""
     frame = sys._getframe()
     while frame is not None and frame.f_globals is not shell.user_ns:
         frame = frame.f_back

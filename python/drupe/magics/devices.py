@@ -11,7 +11,8 @@ from drupe.magics.device import SELECTOR
 
 # Variables that hide devices: the engine's own, then those that drivers follow.
 MASKS = ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-         "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "POCL_DEVICES")
+         "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "OCL_ICD_FILENAMES", "OCL_ICD_VENDORS",
+         "POCL_DEVICES")
 _SECONDS = 60
 _ASK = """
 import json, drupe

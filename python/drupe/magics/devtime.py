@@ -221,8 +221,8 @@ def _union(spans):
 
 class TimeResult(Result):
     """What %devtime found. `device`, `host` and `wall` are seconds of one loop, on average over the runs; `runs` has
-    the figures of each run. `exact`: the device's clock was read; else `device` is the host's time until the queues were
-    empty, an upper limit."""
+    the figures of each run. `exact`: the device's clock was read; else `device` is the host's time until the queues
+    were empty, an upper limit."""
 
     def __init__(self, loops, runs):
         self.loops = loops
@@ -277,7 +277,8 @@ class TimeResult(Result):
     def html(self):
         style = "text-align:left;padding:1px 10px;white-space:nowrap"
         rows = "".join(render.element("tr", render.element("td", render.escape(title), style)
-                                      + render.element("td", render.escape(value), style + ("" if i else ";font-weight:bold"))
+                                      + render.element("td", render.escape(value),
+                                                       style + ("" if i else ";font-weight:bold"))
                                       + render.element("td", render.escape(note), style + ";color:" + render.GREY))
                        for i, (title, value, note) in enumerate(self._lines()))
         return render.element("div", render.element("table", rows, render.TABLE)

@@ -12,9 +12,9 @@ PATIENCE = 10.0  # seconds for work that a cell leaves behind
 class Events(Magic):
     """What the devices did: a timeline of each queue, and where the time went.
 
-    Kernels and copies have lanes of their own; the colour is the cell's. As a cell magic it shows the work of its cell, for
-    whose end it waits, ten seconds at most. Times are the device's own on queues with profiling; elsewhere work ends when
-    the engine has seen it.
+    Kernels and copies have lanes of their own; the colour is the cell's. As a cell magic it shows the work of its cell,
+    for whose end it waits, ten seconds at most. Times are the device's own on queues with profiling; elsewhere work
+    ends when the engine has seen it.
 
     Cells are numbers, 7, or ranges, 2:5 (both included), 3: and -3: (the last three)."""
 

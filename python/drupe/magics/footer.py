@@ -19,8 +19,8 @@ def switch(shell, on):
 
 
 def _show(shell, result):
-    """The line of the cell that has just run, if it used a device. While its work goes on, it is one that the engine changes
-    when that is over."""
+    """The line of the cell that has just run, if it used a device. While its work goes on, it is one that the engine
+    changes when that is over."""
     cell = views.current()
     view = views.take(cell, cell, spans=1) if cell else None
     if not cell or cell not in views.worked(view):

@@ -22,7 +22,8 @@ class Memory(Magic):
                Option("--by", choices=("variable", "place"), metavar="variable|place",
                       help="which variables hold how much, or which lines of code allocated it"),
                Option("--leaks", action="store_true",
-                      help="what no variable holds any more: results such as Out[3], the last traceback, other objects"),
+                      help="what no variable holds any more: results such as Out[3], the last traceback, other "
+                           "objects"),
                Option("--free-traceback", action="store_true",
                       help="forget the last exception, whose traceback keeps the variables of its functions"),
                Option("--timeline", action="store_true", help="the pictures alone"),
@@ -138,7 +139,8 @@ class Both(Result):
         return self.view.text(columns) + ("\n" + self.table.text(columns) if self.table.rows else "")
 
     def html(self):
-        return self.view.html() + (render.element("div", self.table.html(), "margin-top:8px") if self.table.rows else "")
+        holders = render.element("div", self.table.html(), "margin-top:8px") if self.table.rows else ""
+        return self.view.html() + holders
 
     def data(self):
         return {"devices": self.view.data()["devices"], "holders": self.table.data()}

@@ -23,8 +23,8 @@ class OpenCL(Magic):
     """Compile the cell as OpenCL C, and bind each kernel to a variable of its name.
 
     Nothing is launched: call the kernel for that, kernel(*arguments, global_size=n). Errors and warnings of the
-    compiler are shown at the cell's own lines. Without -d it is compiled for the default device, or, where that has no compiler,
-    for the best one that has."""
+    compiler are shown at the cell's own lines. Without -d it is compiled for the default device, or, where that has no
+    compiler, for the best one that has."""
 
     name = "opencl"
     options = (

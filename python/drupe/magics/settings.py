@@ -13,8 +13,8 @@ class Drupe(Configurable):
                   ).tag(config=True)
     hz = Float(2.0, min=0.1, max=2.0, help="How often dashboards that live are drawn, in frames a second."
                ).tag(config=True)
-    columns = Int(WIDTH, min=60, max=240, help="How wide texts are, in characters: what consoles show, which do not tell "
-                                               "how wide they are.").tag(config=True)
+    columns = Int(WIDTH, min=60, max=240, help="How wide texts are, in characters: what consoles show, which do not "
+                                               "tell how wide they are.").tag(config=True)
     profile = Bool(False, help="Queues that are made from now on carry the device's own times. The default queue of a "
                                "device is made when it is first used: set this before.").tag(config=True)
     checked = Bool(False, help="Checked mode: find races, writes out of bounds and freed memory; slower. "
