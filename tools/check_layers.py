@@ -10,8 +10,8 @@ import sys
 
 STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|errno|fcntl|float|inttypes|limits|locale|malloc|math|poll|"
                       r"pthread|sched|semaphore|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|"
-                      r"stdio_ext|stdlib|stdnoreturn|string|strings|time|ucontext|unistd|sys/[a-z]+|linux/[a-z]+|netinet/[a-z]+|"
-                      r"arpa/[a-z]+)\.h$")
+                      r"stdio_ext|stdlib|stdnoreturn|string|strings|time|ucontext|unistd|sys/[a-z]+|linux/[a-z]+|"
+                      r"netinet/[a-z]+|arpa/[a-z]+)\.h$")
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LONGEST = 600
 SOURCES = ("*.c", "*.h", "*.py", "*.cl", "*.js", "*.def", "*.toml")
