@@ -98,9 +98,11 @@ static void kernel_learn_args(drupe_kernel *kernel)
 
 static void kernel_learn_forms(drupe_kernel *kernel)
 {
-    if (kernel->args) kernel->forms = calloc(kernel->nargs, sizeof *kernel->forms);
+    const drupe_arg_info *args = kernel->args;
+    if (!args) return;
+    kernel->forms = calloc(kernel->nargs, sizeof *kernel->forms);
     for (uint32_t i = 0; kernel->forms && i < kernel->nargs; i++) {
-        const drupe_arg_info *info = &kernel->args[i];
+        const drupe_arg_info *info = &args[i];
         size_t size = info->kind == DRUPE_ARG_VALUE ? drupe_args_element(info) : 0;
         kernel->forms[i] = (drupe_form){(uint32_t)info->kind, (uint32_t)size};
         bool word = info->kind == DRUPE_ARG_POINTER || (size > 0 && size <= sizeof(uint64_t));

@@ -312,6 +312,20 @@ static drupe_status finish_kernel(const drupe_submission *s, drupe_refs *refs, c
     return status;
 }
 
+static drupe_status check_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                                 const drupe_arg *args, size_t nargs, drupe_refs *refs)
+{
+    DRUPE_TRY(begin(s, refs));
+    if (!s || !s->queue) return DRUPE_E_INVALID; /* said already */
+    if (!kernel || (nargs && !args)) {
+        return drupe_error_set(DRUPE_E_INVALID, "The kernel or its arguments are missing.");
+    }
+    DRUPE_TRY(drupe_refs_add(refs, drupe_kernel_retain(kernel), release_kernel));
+    DRUPE_TRY(check_kernel(s->queue, kernel, nargs));
+    DRUPE_TRY(check_range(s->queue, kernel, range));
+    return check_args(s->queue, kernel, args, nargs, refs);
+}
+
 drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                                  const drupe_arg *args, size_t nargs, drupe_event **event)
 {
@@ -321,14 +335,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     if (s && s->queue && kernel && args && drupe_submit_usual(s, kernel, range, args, nargs, event, &status))
         return status;
     drupe_refs_init(&refs);
-    status = begin(s, &refs);
-    if (status == DRUPE_OK && (!kernel || (nargs && !args))) {
-        status = drupe_error_set(DRUPE_E_INVALID, "The kernel or its arguments are missing.");
-    }
-    if (status == DRUPE_OK) status = drupe_refs_add(&refs, drupe_kernel_retain(kernel), release_kernel);
-    if (status == DRUPE_OK) status = check_kernel(s->queue, kernel, nargs);
-    if (status == DRUPE_OK) status = check_range(s->queue, kernel, range);
-    if (status == DRUPE_OK) status = check_args(s->queue, kernel, args, nargs, &refs);
+    status = check_launch(s, kernel, range, args, nargs, &refs);
     drupe_work work = {
         .kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .args = args, .nargs = nargs};
     if (status == DRUPE_OK && range_empty(range)) work.kind = DRUPE_WORK_MARK;

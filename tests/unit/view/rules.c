@@ -65,8 +65,8 @@ static void note_declaration(const char *name, const char *value, rules_bar *bar
 {
     if (strcmp(name, "left") == 0) bar->left = atof(value);
     if (strcmp(name, "width") == 0) bar->width = strchr(value, '%') != NULL ? atof(value) : 0.0;
-    if (strcmp(name, "background-color") == 0 && strlen(value) < sizeof bar->colour)
-        strcpy(bar->colour, value);
+    size_t size = strlen(value) + 1;
+    if (strcmp(name, "background-color") == 0 && size <= sizeof bar->colour) memcpy(bar->colour, value, size);
 }
 
 /* Whether the style is that of a bar. */
