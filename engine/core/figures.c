@@ -1,8 +1,11 @@
 /* What is allocated: figures of a device, and who holds the memory. */
 #include "core/core.h"
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ENTER_TRIES 10000u /* a reader may have crashed */
 
 /* --- Figures -------------------------------------------------------------------------------------------- */
 
@@ -43,9 +46,13 @@ static const drupe_info_entry *info_known(drupe_device *device, drupe_info key)
     return atomic_load_explicit(&entry->state, memory_order_acquire) == DRUPE_INFO_KNOWN ? entry : NULL;
 }
 
-static bool use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_use *use)
+static bool is_used(drupe_device *device)
 {
-    if (atomic_load(&device->use.peak) == 0 && atomic_load(&device->use.reserved) == 0) return false;
+    return atomic_load(&device->use.peak) || atomic_load(&device->use.reserved);
+}
+
+static void use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_use *use)
+{
     const drupe_info_entry *name = info_known(device, DRUPE_INFO_NAME);
     const drupe_info_entry *total = info_known(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
     snprintf(use->filter, sizeof use->filter, "%s", device->filter);
@@ -54,7 +61,21 @@ static bool use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_
     use->used = atomic_load(&device->use.used);
     use->reserved = atomic_load(&device->use.reserved);
     use->total = total ? total->number[0] : 0;
-    return true;
+}
+
+/* Keep the devices of an open backend where they are. False: it is closed, or being opened or closed, which
+ * may take long; others who read have it for a moment only. */
+static bool slot_enter(drupe_slot *slot)
+{
+    for (unsigned tries = 0; tries < ENTER_TRIES && atomic_load(&slot->loaded); tries++) {
+        if (pthread_mutex_trylock(&slot->lock) != 0) {
+            sched_yield();
+            continue;
+        }
+        if (atomic_load(&slot->loaded)) return true;
+        pthread_mutex_unlock(&slot->lock);
+    }
+    return false;
 }
 
 size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
@@ -63,9 +84,9 @@ size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
     if (atomic_load(&drupe_core_forked)) return 0;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
-        if (pthread_mutex_trylock(&slot->lock) != 0) continue;
-        for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++) {
-            if (use_fill(slot, slot->devices[d], &uses[count])) count++;
+        if (!slot_enter(slot)) continue;
+        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++) {
+            if (is_used(slot->devices[d])) use_fill(slot, slot->devices[d], &uses[count++]);
         }
         pthread_mutex_unlock(&slot->lock);
     }
@@ -78,8 +99,8 @@ size_t drupe_device_known(drupe_device **devices, size_t capacity)
     if (atomic_load(&drupe_core_forked)) return 0;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
-        if (pthread_mutex_trylock(&slot->lock) != 0) continue;
-        for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++)
+        if (!slot_enter(slot)) continue;
+        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++)
             devices[count++] = drupe_device_retain(slot->devices[d]);
         pthread_mutex_unlock(&slot->lock);
     }
@@ -94,6 +115,7 @@ static void figures_fill(drupe_device *device, drupe_device_figures *figures)
     }
     figures->peak = atomic_load(&device->use.peak);
     figures->limit = atomic_load(&device->limit);
+    figures->used = is_used(device);
     figures->lost = drupe_device_loss(device) != NULL;
 }
 
@@ -103,10 +125,10 @@ size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity)
     if (atomic_load(&drupe_core_forked)) return 0;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
-        if (pthread_mutex_trylock(&slot->lock) != 0) continue;
-        for (uint32_t d = 0; atomic_load(&slot->loaded) && d < slot->ndevices && count < capacity; d++) {
+        if (!slot_enter(slot)) continue;
+        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++) {
             figures[count] = (drupe_device_figures){.allocations = 0};
-            if (!use_fill(slot, slot->devices[d], &figures[count].use)) continue;
+            use_fill(slot, slot->devices[d], &figures[count].use);
             figures_fill(slot->devices[d], &figures[count++]);
         }
         pthread_mutex_unlock(&slot->lock);

@@ -373,6 +373,7 @@ drupe_flight *drupe_queue_reap_some(drupe_queue *queue)
 void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight)
 {
     drupe_failure failure;
+    drupe_trace_skip(flight->number); /* if it got no record yet */
     drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
     drupe_failure_describe(&failure, drupe_error_last(), queue, flight);
     failure.refused = true;

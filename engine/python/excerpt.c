@@ -102,8 +102,9 @@ void drupe_py_excerpts_prepare(void)
     uint32_t latest = drupe_py_site_latest();
     if (prepared == latest) return;
     atomic_store(&colour, colours_wanted());
-    if (latest - prepared > KEPT) prepared = latest - KEPT;
-    while (prepared != latest) {
+    if (latest > prepared + KEPT) prepared = latest - KEPT;
+    /* Python code runs in between, and another thread may come here. */
+    while (prepared < latest) {
         excerpt *made = excerpt_make(++prepared);
         if (made == NULL) continue;
         pthread_mutex_lock(&guard);

@@ -244,49 +244,68 @@ static bool look_again(drupe_history *history, drupe_note *note)
     return note->over;
 }
 
-/* Notes whose records are gone are over when their queue says so. */
-static bool ask_queues(drupe_history *history, uint64_t now)
+size_t drupe_history_doubts(const drupe_history *history, drupe_doubt *doubts)
 {
-    bool found = false;
-    uint64_t oldest[DRUPE_QUEUES_MOST];
     bool asked[DRUPE_QUEUES_MOST] = {false};
+    size_t count = 0;
+    for (size_t i = 0; i < history->nnotes; i++) {
+        const drupe_note *note = &history->notes[i];
+        if (!note->gone || note->over || asked[note->queue]) continue;
+        asked[note->queue] = true;
+        doubts[count++] = (drupe_doubt){note->queue, history->lines[note->queue].number, 0};
+    }
+    return count;
+}
+
+void drupe_history_resolve(drupe_history *history, const drupe_doubt *doubts, size_t count, uint64_t latest,
+                           uint64_t now)
+{
+    uint64_t oldest[DRUPE_QUEUES_MOST] = {0};
+    bool found = false;
+    for (size_t i = 0; i < count; i++)
+        if (history->lines[doubts[i].line].number == doubts[i].number)
+            oldest[doubts[i].line] = doubts[i].oldest;
     for (size_t i = 0; i < history->nnotes; i++) {
         drupe_note *note = &history->notes[i];
-        if (!note->gone || note->over) continue;
-        uint32_t at = note->queue;
-        if (!asked[at]) oldest[at] = drupe_trace_oldest(history->lines[at].number);
-        asked[at] = true;
-        if (oldest[at] <= note->last) continue;
+        if (!note->gone || note->over || note->last > latest || note->last >= oldest[note->queue]) continue;
         end_unseen(note, now);
         found = true;
+    }
+    if (found) drupe_history_settle(history);
+}
+
+static bool read_notes(drupe_history *history)
+{
+    bool found = false;
+    for (size_t i = 0; i < history->nnotes; i++) {
+        drupe_note *note = &history->notes[i];
+        if (!note->gone && look_again(history, note)) found = true;
     }
     return found;
 }
 
-static bool read_notes(drupe_history *history, uint64_t now)
+enum hole { FOUND, NO_WORK, LATER, LOST };
+
+/* Look for the record of a number, and add it. */
+static enum hole look_for(drupe_history *history, uint64_t id)
 {
-    bool found = false, gone = false;
-    for (size_t i = 0; i < history->nnotes; i++) {
-        drupe_note *note = &history->notes[i];
-        if (!note->gone && look_again(history, note)) found = true;
-        gone = gone || note->gone;
+    drupe_trace_record late;
+    bool gone, over = drupe_trace_over(id, &gone);
+    if (!gone && drupe_trace_read(id - 1, &late, 1) == 1 && late.id == id) {
+        drupe_history_add(history, &late);
+        return FOUND;
     }
-    return gone && ask_queues(history, now) ? true : found;
+    /* Whoever has come round may not have written there yet. */
+    if (id + DRUPE_TRACE_RECORDS <= drupe_trace_latest()) return LOST;
+    return over ? NO_WORK : LATER;
 }
 
 static void hole_note(drupe_history *history, uint64_t id, uint64_t now)
 {
-    bool gone;
-    if (drupe_trace_over(id, &gone)) {
-        /* Not that of work, unless it was written, and was over, since the batch was read. */
-        drupe_trace_record late;
-        if (drupe_trace_read(id - 1, &late, 1) == 1 && late.id == id) drupe_history_add(history, &late);
-        return;
-    }
-    if (history->nholes == DRUPE_HOLES_MOST) {
-        drupe_account_missed(history, history->reading_cell, 1);
-        return;
-    }
+    enum hole what = look_for(history, id);
+    bool full = history->nholes == DRUPE_HOLES_MOST;
+    if (what == LOST || (what == LATER && full)) drupe_account_missed(history, history->reading_cell, 1);
+    if (what != LATER || full) return;
     history->holes[history->nholes] = id;
     history->hole_ns[history->nholes++] = now;
 }
@@ -301,22 +320,6 @@ static void sort_in(drupe_history *history)
     history->notes[at] = late;
 }
 
-/* Look for the record of a number once more. True: no need to do so again. */
-static bool read_hole(drupe_history *history, uint64_t id, bool *found)
-{
-    bool gone, over = drupe_trace_over(id, &gone);
-    if (gone) {
-        bool lapped = id + DRUPE_TRACE_RECORDS <= drupe_trace_latest();
-        if (lapped) drupe_account_missed(history, history->reading_cell, 1);
-        return lapped;
-    }
-    if (drupe_trace_read(id - 1, history->batch, 1) == 0 || history->batch[0].id != id) return over;
-    drupe_history_add(history, history->batch);
-    if (history->nnotes && history->notes[history->nnotes - 1].span.id == id) sort_in(history);
-    *found = true;
-    return true;
-}
-
 /* Numbers whose records were not written when they were looked for. */
 static bool read_holes(drupe_history *history, uint64_t now)
 {
@@ -324,9 +327,16 @@ static bool read_holes(drupe_history *history, uint64_t now)
     bool found = false;
     for (size_t i = 0; i < history->nholes; i++) {
         uint64_t id = history->holes[i], since = history->hole_ns[i];
-        if (read_hole(history, id, &found) || now - since > HOLE_NS) continue;
-        history->holes[kept] = id;
-        history->hole_ns[kept++] = since;
+        enum hole what = look_for(history, id);
+        if (what == LATER && now - since <= HOLE_NS) {
+            history->holes[kept] = id;
+            history->hole_ns[kept++] = since;
+            continue;
+        }
+        found = found || what != NO_WORK;
+        if (what == LATER || what == LOST) drupe_account_missed(history, history->reading_cell, 1);
+        if (what == FOUND && history->nnotes && history->notes[history->nnotes - 1].span.id == id)
+            sort_in(history);
     }
     history->nholes = kept;
     return found;
@@ -367,7 +377,7 @@ static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
 void drupe_history_read(drupe_history *history, uint64_t now)
 {
     uint64_t latest = drupe_trace_latest();
-    bool found = read_notes(history, now);
+    bool found = read_notes(history);
     if (read_holes(history, now)) found = true;
     size_t settled = history->nnotes;
     while (read_some(history, latest, now)) {

@@ -9,10 +9,10 @@
  *  "labels": [text, ...], "places": ["cell [7], line 3", ...],
  *  "spans": [[lane, start, end (0: not over), busy, count, bytes, items, cell, label, status, exact, id,
  *             place (-1: none)], ...],    lane, label, place: indices; status: drupe_trace_status
- *  "cells": [{"number", "running", "began", "ended", "first", "last", "busy", "count": [kernels, copies,
- * host], "bytes": [3], "classNs": [3], "waiting", "failed", "skipped", "cancelled", "missed", "memory":
- * [before, after, peak], "colour": "#rrggbb"}, ...], "colours": the twelve of cells 1 to 12, which come again
- * from 13 on}
+ *  "cells": [{"number", "running", "began", "ended", "first", "last", "busy",
+ *             "count": [kernels, copies, host], "bytes": [3], "classNs": [3], "waiting", "failed", "skipped",
+ *             "cancelled", "missed", "memory": [before, after, peak], "colour": "#rrggbb"}, ...],
+ *  "colours": the twelve of cells 1 to 12, which come again from 13 on}
  *
  * Indices of lanes, labels and places hold in this view only; a lane is known by its queue and kind. */
 #include "view/room.h"
@@ -103,11 +103,15 @@ typedef struct table {
     size_t count;
 } table;
 
-/* The text's number in the table; `known` is found by `key`. */
-static long number_of(table *texts, const void *key, size_t key_size, const char *text)
+/* The number of the text that has this key, or -1. */
+static long number_of(const table *texts, const void *key, size_t key_size)
 {
-    uintptr_t known = (uintptr_t)drupe_map_get(&texts->numbers, key, key_size);
-    if (known) return (long)known - 1;
+    return (long)(uintptr_t)drupe_map_get(&texts->numbers, key, key_size) - 1;
+}
+
+/* Its number. */
+static long add_text(table *texts, const void *key, size_t key_size, const char *text)
+{
     if (drupe_map_put(&texts->numbers, key, key_size, (void *)(texts->count + 1), NULL) != DRUPE_OK) {
         texts->list.failed = true;
         return -1;
@@ -119,7 +123,8 @@ static long number_of(table *texts, const void *key, size_t key_size, const char
 
 static long label_of(table *labels, const char *label)
 {
-    return number_of(labels, label, strlen(label) + 1, label);
+    long known = number_of(labels, label, strlen(label) + 1);
+    return known >= 0 ? known : add_text(labels, label, strlen(label) + 1, label);
 }
 
 static long place_of(table *places, const drupe_view_span *span)
@@ -127,9 +132,10 @@ static long place_of(table *places, const drupe_view_span *span)
     const uint32_t key[2] = {span->site, span->cell};
     char text[PLACE_SIZE];
     if (!span->site) return -1;
-    if (!drupe_map_get(&places->numbers, key, sizeof key))
-        drupe_trace_place(span->site, span->cell, text, sizeof text);
-    return number_of(places, key, sizeof key, text);
+    long known = number_of(places, key, sizeof key);
+    if (known >= 0) return known;
+    drupe_trace_place(span->site, span->cell, text, sizeof text);
+    return add_text(places, key, sizeof key, text);
 }
 
 static void table_clear(table *texts)

@@ -155,16 +155,29 @@ static void tell(rounds *round, uint64_t now, bool quiet)
     round->told_ns = now;
 }
 
+/* What only the queues know. Takes their locks, which a driver may hold up, so not under ours. */
+static void ask_queues(void)
+{
+    drupe_doubt doubts[DRUPE_QUEUES_MOST];
+    pthread_mutex_lock(&recorder.lock);
+    bool unfinished = recorder.history->nnotes > 0;
+    size_t count = drupe_history_doubts(recorder.history, doubts);
+    pthread_mutex_unlock(&recorder.lock);
+    if (unfinished) drupe_trace_look();
+    if (!count) return;
+    uint64_t latest = drupe_trace_latest();
+    for (size_t i = 0; i < count; i++) doubts[i].oldest = drupe_trace_oldest(doubts[i].number);
+    pthread_mutex_lock(&recorder.lock);
+    drupe_history_resolve(recorder.history, doubts, count, latest, drupe_now_ns());
+    pthread_mutex_unlock(&recorder.lock);
+}
+
 /* Returns how long to sleep, and until which submission. */
 static uint64_t work(rounds *round, uint64_t *until)
 {
+    ask_queues();
     pthread_mutex_lock(&recorder.lock);
     drupe_history *history = recorder.history;
-    bool unfinished = history->nnotes > 0;
-    pthread_mutex_unlock(&recorder.lock);
-    /* Takes the queues' locks, so not under ours: who holds one of them may be telling us of a cell. */
-    if (unfinished) drupe_trace_look();
-    pthread_mutex_lock(&recorder.lock);
     read_all(history);
     uint64_t now = drupe_now_ns(), after = history->after;
     bool changed = history->serial != round->serial;

@@ -151,6 +151,18 @@ void drupe_history_read(drupe_history *history, uint64_t now);
 /* One more record, with an id above all before; then, after some, what of it is over. */
 void drupe_history_add(drupe_history *history, const drupe_trace_record *record);
 void drupe_history_settle(drupe_history *history);
+/* A queue with unfinished work whose records are gone from the ring: only the queue knows when that is over.
+ */
+typedef struct drupe_doubt {
+    uint32_t line, number;
+    uint64_t oldest; /* to be set to drupe_trace_oldest(), which takes locks */
+} drupe_doubt;
+
+/* At most DRUPE_QUEUES_MOST of them. */
+size_t drupe_history_doubts(const drupe_history *history, drupe_doubt *doubts);
+/* What the queues said; `latest`: drupe_trace_latest() before they were asked. */
+void drupe_history_resolve(drupe_history *history, const drupe_doubt *doubts, size_t count, uint64_t latest,
+                           uint64_t now);
 /* When the work of a note that is not over seems to have begun. */
 uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *note);
 /* lines.c: the queue's, made if need be. NULL: there are too many that have unfinished work. */

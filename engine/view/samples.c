@@ -12,8 +12,9 @@ static drupe_purse *purse_of(drupe_history *history, const char *filter)
         if (strcmp(history->purses[i].filter, filter) == 0) return &history->purses[i];
     if (history->npurses == DRUPE_DEVICES_MOST) return NULL;
     drupe_purse *fresh = &history->purses[history->npurses];
-    fresh->samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *fresh->samples);
-    if (!fresh->samples) return NULL;
+    drupe_view_sample *samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *samples);
+    if (!samples) return NULL;
+    fresh->samples = samples;
     memcpy(fresh->filter, filter, strnlen(filter, sizeof fresh->filter - 1));
     fresh->count = 0;
     history->npurses++;
@@ -50,12 +51,12 @@ void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, boo
     drupe_device_figures figures[DRUPE_DEVICES_MOST];
     size_t count = drupe_device_figures_of(figures, DRUPE_DEVICES_MOST);
     for (size_t i = 0; i < count; i++) {
-        drupe_purse *purse = purse_of(history, figures[i].use.filter);
+        drupe_purse *purse = figures[i].used ? purse_of(history, figures[i].use.filter) : NULL;
         if (!purse) continue;
         drupe_view_sample fresh = {.ns = now, .reserved = figures[i].use.reserved, .cell = cell};
         memcpy(fresh.used, figures[i].kinds, sizeof fresh.used);
-        const drupe_view_sample *last = purse->count ? &purse->samples[purse->count - 1] : NULL;
-        if (last && !always && !changed(last, &fresh)) continue;
+        bool first = purse->count == 0;
+        if (!first && !always && !changed(&purse->samples[purse->count - 1], &fresh)) continue;
         if (purse->count == DRUPE_VIEW_SAMPLES) thin(purse);
         purse->samples[purse->count++] = fresh;
         history->serial++;

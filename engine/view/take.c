@@ -18,6 +18,8 @@ typedef struct making {
     size_t nlanes;
     drupe_note *spans; /* the history's lanes; in the view's order once sorted */
     size_t nspans;
+    size_t *running; /* indices of those that seem to run now */
+    size_t nrunning;
     drupe_view_cell *cells;
     size_t ncells;
     drupe_view_device devices[DRUPE_DEVICES_MOST];
@@ -117,7 +119,7 @@ static bool stands_behind(const drupe_note *a, const drupe_note *b)
 static drupe_status sort_spans(making *m)
 {
     size_t starts[DRUPE_LANES_MOST + 1] = {0};
-    drupe_note *sorted = malloc((m->nspans + 1) * sizeof *sorted);
+    drupe_note *sorted = calloc(m->nspans + 1, sizeof *sorted);
     if (!sorted) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->nspans);
     for (size_t i = 0; i < m->nspans; i++) starts[m->lane_of[m->spans[i].span.lane]]++;
     for (size_t i = 1; i <= m->nlanes; i++) starts[i] += starts[i - 1];
@@ -137,9 +139,9 @@ static drupe_status sort_spans(making *m)
     return DRUPE_OK;
 }
 
-/* Much more than is wanted is merged while it is copied, up to a length that cannot be enough yet: the spans of
- * a lane that is always busy become as many as that fits into its time. It is a power of two, so that views
- * that follow each other are merged alike. */
+/* Much more than is wanted is merged while it is copied, up to a length that cannot be enough yet: the spans
+ * of a lane that is always busy become as many as that fits into its time. It is a power of two, so that
+ * views that follow each other are merged alike. */
 static uint64_t grain_of(const drupe_history *history, const drupe_view_wish *wish, uint64_t after)
 {
     uint64_t from = UINT64_MAX, to = 0, grain = GRAIN_FIRST;
@@ -171,20 +173,41 @@ static void copy_spans(const drupe_history *history, const drupe_view_wish *wish
     }
 }
 
+static bool runs(const drupe_view_span *span)
+{
+    return !span->end_ns && span->busy_ns;
+}
+
+static drupe_status find_running(making *m)
+{
+    for (size_t i = 0; i < m->nspans; i++) m->nrunning += runs(&m->spans[i].span);
+    m->running = calloc(m->nrunning + 1, sizeof *m->running);
+    if (!m->running) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of what runs.");
+    for (size_t i = 0, at = 0; i < m->nspans; i++)
+        if (runs(&m->spans[i].span)) m->running[at++] = i;
+    return DRUPE_OK;
+}
+
 static drupe_status gather_spans(const drupe_history *history, const drupe_view_wish *wish, making *m)
 {
     uint64_t after = whole(history, wish) ? 0 : wish->after;
     uint32_t lasts[DRUPE_LANES_MOST];
     uint64_t grain = grain_of(history, wish, after);
-    m->spans = malloc((history->nspans + history->nnotes + 1) * sizeof *m->spans);
+    m->spans = calloc(history->nspans + history->nnotes + 1, sizeof *m->spans);
     if (!m->spans)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", history->nspans);
     copy_spans(history, wish, after, grain, m);
     if (grain < history->grain) grain = history->grain;
-    if (wish->spans && m->nspans > wish->spans)
-        m->nspans = drupe_spans_shrink(m->spans, m->nspans, wish->spans, lasts, &grain);
+    size_t over = m->nspans;
     gather_open(history, wish, m);
-    return sort_spans(m);
+    size_t open = m->nspans - over, most = wish->spans > open ? wish->spans - open : 1;
+    if (wish->spans && over > most) {
+        size_t left = drupe_spans_shrink(m->spans, over, most, lasts, &grain);
+        memmove(&m->spans[left], &m->spans[over], open * sizeof *m->spans);
+        m->nspans = left + open;
+    }
+    DRUPE_TRY(sort_spans(m));
+    return find_running(m);
 }
 
 /* --- Cells and devices ---------------------------------------------------------------------------------- */
@@ -193,9 +216,9 @@ static drupe_status gather_spans(const drupe_history *history, const drupe_view_
 static void add_running(const making *m, uint32_t number, drupe_view_cell *cell, drupe_union *busy)
 {
     drupe_stretch settled;
-    for (size_t i = 0; i < m->nspans; i++) {
-        const drupe_note *note = &m->spans[i];
-        if (note->span.end_ns || !note->span.busy_ns || note->span.cell != number) continue;
+    for (size_t i = 0; i < m->nrunning; i++) {
+        const drupe_note *note = &m->spans[m->running[i]];
+        if (note->span.cell != number) continue;
         cell->class_ns[note->kind] += note->span.busy_ns;
         if (!cell->first_ns || note->span.start_ns < cell->first_ns) cell->first_ns = note->span.start_ns;
         cell->last_ns = m->now;
@@ -238,10 +261,9 @@ static void add_load(const drupe_history *history, const making *m, drupe_view_d
     for (uint32_t i = 0; i < history->nunits; i++) {
         if (strcmp(history->units[i].root, device->use.filter) != 0) continue;
         drupe_load load = history->units[i].load;
-        for (size_t s = 0; s < m->nspans; s++) {
-            const drupe_note *note = &m->spans[s];
-            if (!note->span.end_ns && note->span.busy_ns && history->lines[note->queue].device == i)
-                drupe_load_add(&load, note->span.start_ns, m->now);
+        for (size_t s = 0; s < m->nrunning; s++) {
+            const drupe_note *note = &m->spans[m->running[s]];
+            if (history->lines[note->queue].device == i) drupe_load_add(&load, note->span.start_ns, m->now);
         }
         double share = drupe_load_share(&load, m->now);
         if (share > device->busy) device->busy = share;
@@ -257,11 +279,20 @@ static int by_filter(const void *left, const void *right)
                   ((const drupe_view_device *)right)->use.filter);
 }
 
+/* Whether anything was submitted to it or a part of it. */
+static bool has_unit(const drupe_history *history, const char *root)
+{
+    for (size_t i = 0; i < history->nunits; i++)
+        if (strcmp(history->units[i].root, root) == 0) return true;
+    return false;
+}
+
 static void gather_devices(const drupe_history *history, making *m)
 {
     drupe_device_figures figures[DRUPE_DEVICES_MOST];
     size_t count = drupe_device_figures_of(figures, DRUPE_DEVICES_MOST);
     for (size_t i = 0; i < count; i++) {
+        if (!figures[i].used && !has_unit(history, figures[i].use.filter)) continue;
         drupe_view_device *device = device_of(m, figures[i].use.filter);
         device->use = figures[i].use;
         memcpy(device->used, figures[i].kinds, sizeof device->used);
@@ -380,6 +411,7 @@ drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish
     }
     free(m->lanes);
     free(m->spans);
+    free(m->running);
     free(m->cells);
     free(m);
     return status;

@@ -10,7 +10,6 @@ from drupe import _engine
 
 @pytest.fixture
 def recorder():
-    queue = drupe.Queue("host")
     _engine._view_start()
     yield _engine
     _engine._view_stop()
@@ -188,6 +187,19 @@ y = x + x
 x.queue.wait()
 spans = _engine._view().data()["spans"]
 assert spans and all(span[10] for span in spans), spans
+"""
+    done = fresh(text)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_device_without_memory(fresh):
+    text = """
+import drupe
+from drupe import _engine
+_engine._view_start()
+drupe.Queue("host").barrier().wait()
+devices = _engine._view().data()["devices"]
+assert [(one["filter"], one["backend"], one["used"]) for one in devices] == [("host:cpu:0", "host", [0, 0, 0])], devices
 """
     done = fresh(text)
     assert done.returncode == 0, done.stderr

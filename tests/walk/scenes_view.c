@@ -21,7 +21,10 @@ static drupe_status follow(struct walker *w)
     drupe_trace_wake();
     drupe_trace_await(UINT64_MAX, DRUPE_FOREVER);
     drupe_trace_place(0, 0, place, sizeof place);
-    right = right && drupe_device_figures_of(figures, COUNT(figures)) == 1 && figures[0].allocations == 2;
+    uint64_t allocations = 0;
+    size_t count = drupe_device_figures_of(figures, COUNT(figures));
+    for (size_t i = 0; i < count; i++) allocations += figures[i].used ? figures[i].allocations : 0;
+    right = right && allocations == 2;
     right = right && drupe_memory_high(false, &used) >= used && used > 0;
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }

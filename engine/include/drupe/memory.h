@@ -128,10 +128,11 @@ typedef struct drupe_device_figures {
     uint64_t kinds[3];          /* bytes handed out, by drupe_mem_kind */
     uint64_t peak, allocations; /* see drupe_pool_stats */
     uint64_t limit;             /* 0: nobody has asked yet */
+    bool used;                  /* memory of it was taken */
     bool lost;                  /* DRUPE_E_DEVICE_LOST */
 } drupe_device_figures;
 
-/* The same with more figures. */
+/* The same with more figures, and of all devices of open backends. */
 DRUPE_API size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity);
 /* Most bytes handed out on all devices together since the last call with `restart`, which is for one caller
  * only: the recorder of view.h. `*used`: now. */

@@ -114,7 +114,10 @@ typedef struct drupe_view_wish {
      * merged meanwhile, or the serial is not one of this recorder, the view is `whole` and replaces
      * everything. */
     uint64_t after;
-    size_t spans; /* at most so many, the rest merged with neighbours; 0: DRUPE_VIEW_SPANS */
+    /* At most so many, as far as neighbours can be merged; 0: DRUPE_VIEW_SPANS. With `after`, what has
+     * changed is merged alone: then the spans do not fit an earlier view, and the rest of the view is what
+     * counts. */
+    size_t spans;
 } drupe_view_wish;
 
 /* Start the recorder, which then lives until drupe_view_stop(); it sleeps while nothing is submitted. */

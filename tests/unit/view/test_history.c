@@ -401,6 +401,66 @@ static void queues_that_are_over_are_not_in_the_way(void **state)
     drupe_view_release(view);
 }
 
+/* Records that were overwritten while their work went on: only the queue knows. */
+static void records_that_are_gone(void **state)
+{
+    drupe_history *history = *state;
+    drupe_doubt doubts[DRUPE_QUEUES_MOST];
+    for (uint64_t id = 1; id <= 4; id++)
+        add(history, (made){.id = id, .submitted = id, .queue = 5, .cell = 1, .kind = DRUPE_WORK_COPY});
+    assert_int_equal(drupe_history_doubts(history, doubts), 0);
+    drupe_history_read(history, T0 + 100); /* there is no ring */
+    assert_int_equal(drupe_history_doubts(history, doubts), 1);
+    assert_int_equal(doubts[0].number, 5);
+    doubts[0].oldest = 3;
+    drupe_history_resolve(history, doubts, 1, 4, T0 + 200);
+    assert_int_equal(history->nnotes, 2);
+    doubts[0].oldest = UINT64_MAX;
+    drupe_history_resolve(history, doubts, 1, 3, T0 + 300); /* the last was not submitted when it was asked */
+    assert_int_equal(history->nnotes, 1);
+    doubts[0].number = 6; /* the place is another queue's now */
+    drupe_history_resolve(history, doubts, 1, 4, T0 + 400);
+    assert_int_equal(history->nnotes, 1);
+    doubts[0].number = 5;
+    drupe_history_resolve(history, doubts, 1, 4, T0 + 400);
+    drupe_view *view = view_of(history, all, 500);
+    assert_int_equal(view->nspans, 4);
+    assert_int_equal(cell_of(view, 1)->waiting, 0);
+    assert_int_equal(cell_of(view, 1)->last_ns, T0 + 400);
+    drupe_view_release(view);
+}
+
+static void records_that_never_come_are_missed(void **state)
+{
+    drupe_history *history = *state;
+    history->holes[0] = 7;
+    history->hole_ns[0] = T0;
+    history->nholes = 1;
+    drupe_history_read(history, T0 + 1000);
+    assert_int_equal(history->nholes, 1);
+    drupe_history_read(history, T0 + UINT64_C(60000000000));
+    assert_int_equal(history->nholes, 0);
+    drupe_view *view = view_of(history, all, 500);
+    assert_int_equal(cell_of(view, 0)->missed, 1);
+    drupe_view_release(view);
+}
+
+static void so_many_spans_and_no_more(void **state)
+{
+    drupe_history *history = *state;
+    for (uint64_t id = 1; id <= 1000; id++)
+        add(history, (made){.id = id, .submitted = id * 1000, .seen = id * 1000 + 5, .cell = 1});
+    add(history, (made){.id = 1001, .submitted = 1001000, .cell = 1});
+    add(history, (made){.id = 1002, .submitted = 1002000, .cell = 2});
+    drupe_view *view = view_of(history, (drupe_view_wish){.spans = 100}, 2000000);
+    assert_in_range(view->nspans, 40, 100);
+    assert_int_equal(counted(view), 1002);
+    assert_int_equal(view->spans[view->nspans - 2].end_ns, 0);
+    assert_int_equal(cell_of(view, 1)->last_ns, T0 + 2000000); /* what runs counts */
+    assert_int_equal(cell_of(view, 2)->last_ns, 0);
+    drupe_view_release(view);
+}
+
 static void barriers_are_no_work(void **state)
 {
     drupe_history *history = *state;
@@ -473,6 +533,9 @@ int main(void)
         CASE(cells_are_forgotten),
         CASE(queues_by_the_thousand),
         CASE(queues_that_are_over_are_not_in_the_way),
+        CASE(records_that_are_gone),
+        CASE(records_that_never_come_are_missed),
+        CASE(so_many_spans_and_no_more),
         CASE(barriers_are_no_work),
         cmocka_unit_test(unions),
         cmocka_unit_test(load),
