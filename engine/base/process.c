@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUTPUT_LIMIT ((off_t)1 << 28)
+#define OUTPUT_LIMIT   ((off_t)1 << 28)
+#define MESSAGES_LIMIT ((off_t)1 << 16)
 
 extern char **environ;
 
@@ -126,14 +127,11 @@ static drupe_status run(const char *const *argv, const streams *s, uint64_t time
         stream_read(s->fd[1], OUTPUT_LIMIT, output);
         return drupe_text_check(output);
     }
-    drupe_text messages = {0};
-    stream_read(s->fd[2], 800, &messages);
-    drupe_status status = drupe_error_set(ended ? DRUPE_E_INVALID : DRUPE_E_TIMEOUT, "%s %s%s%s", argv[0],
-                                          ended ? WIFSIGNALED(result) ? "crashed" : "failed"
-                                                : "did not end in time and was stopped",
-                                          messages.length ? ": " : ".", drupe_text_get(&messages));
-    drupe_text_clear(&messages);
-    return status;
+    stream_read(s->fd[2], MESSAGES_LIMIT, output);
+    return drupe_error_set(ended ? DRUPE_E_INVALID : DRUPE_E_TIMEOUT, "%s %s%s%.800s", argv[0],
+                           ended ? WIFSIGNALED(result) ? "crashed" : "failed"
+                                 : "did not end in time and was stopped",
+                           output->length ? ": " : ".", drupe_text_get(output));
 }
 
 drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,

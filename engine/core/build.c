@@ -27,6 +27,7 @@ static const char *language_name(drupe_language language)
     case DRUPE_LANG_OPENCL_C: return "OpenCL C";
     case DRUPE_LANG_SPIRV: return "SPIR-V";
     case DRUPE_LANG_BINARY: return "binary programs";
+    case DRUPE_LANG_C: return "C";
     }
     return "this language";
 }
@@ -162,7 +163,7 @@ static drupe_status build_native(drupe_program *program, const drupe_source *sou
 {
     const drupe_backend *backend = program->object.backend;
     program->opened = true;
-    bool compiles = source->language == DRUPE_LANG_OPENCL_C || source->language == DRUPE_LANG_SPIRV;
+    bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
     void *shown = compiles ? drupe_core_building(source, program->device) : NULL;
     drupe_status status = backend->program_open(program, source, log);
     drupe_core_built(shown, status == DRUPE_OK);

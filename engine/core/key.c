@@ -58,12 +58,26 @@ static bool mentions(const char *text, size_t size, const char *word)
     return false;
 }
 
+/* C text can hardly do without the headers of the C library, which change as seldom as the compiler. */
+static bool includes_system_only(const drupe_source *source)
+{
+    const char *text = source->bytes, *end = text + source->size;
+    if (source->options && (strstr(source->options, "-i") || strstr(source->options, "-I"))) return false;
+    while ((text = memmem(text, (size_t)(end - text), "include", 7)) != NULL) {
+        for (text += 7; text < end && (*text == ' ' || *text == '\t'); text++) {}
+        if (text == end || *text != '<') return false;
+    }
+    return true;
+}
+
 bool drupe_key_complete(const drupe_source *source)
 {
     static const char *const words[] = {"include", "__DATE__", "__TIME", "?\?/", "\\\r"};
     if (source->language == DRUPE_LANG_SPIRV) return true;
-    if (source->language != DRUPE_LANG_OPENCL_C) return false;
-    for (size_t i = 0; i < DRUPE_COUNT_OF(words); i++) {
+    bool c = source->language == DRUPE_LANG_C;
+    if (source->language != DRUPE_LANG_OPENCL_C && !c) return false;
+    if (c && !includes_system_only(source)) return false;
+    for (size_t i = c ? 1 : 0; i < DRUPE_COUNT_OF(words); i++) {
         if (mentions(source->bytes, source->size, words[i])) return false;
         if (source->options && mentions(source->options, strlen(source->options), words[i])) return false;
     }

@@ -56,7 +56,8 @@ bool drupe_prints_source(const drupe_source *source)
 {
     switch (source->language) {
     case DRUPE_LANG_SPIRV: return module_prints(source->bytes, source->size);
-    case DRUPE_LANG_BUILTIN: return false;
+    case DRUPE_LANG_BUILTIN:
+    case DRUPE_LANG_C: return false; /* as other C code of the process does */
     default: return source->bytes && contains(source->bytes, source->size, "printf");
     }
 }

@@ -55,7 +55,7 @@ static void find_names(const drupe_source *source, char *names, size_t size)
     drupe_py_paper to = {names, size, 0};
     int state = 0, found = 0;
     names[0] = '\0';
-    if (source->language != DRUPE_LANG_OPENCL_C || text == NULL) return;
+    if ((source->language != DRUPE_LANG_OPENCL_C && source->language != DRUPE_LANG_C) || text == NULL) return;
     for (size_t at = 0, length; (length = next_word(text, source->size, &at)) > 0; at += length) {
         const char *word = text + at;
         if (word_is(word, length, "kernel") || word_is(word, length, "__kernel")) {

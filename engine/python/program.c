@@ -20,7 +20,8 @@ static bool language_arg(PyObject *object, drupe_language *language)
     } languages[] = {{"opencl", DRUPE_LANG_OPENCL_C},
                      {"spirv", DRUPE_LANG_SPIRV},
                      {"binary", DRUPE_LANG_BINARY},
-                     {"builtin", DRUPE_LANG_BUILTIN}};
+                     {"builtin", DRUPE_LANG_BUILTIN},
+                     {"c", DRUPE_LANG_C}};
     *language = DRUPE_LANG_OPENCL_C;
     if (!drupe_py_given(object)) return true;
     for (size_t i = 0; PyUnicode_Check(object) && i < sizeof languages / sizeof *languages; i++)
@@ -29,7 +30,7 @@ static bool language_arg(PyObject *object, drupe_language *language)
             return true;
         }
     PyErr_Format(PyExc_ValueError,
-                 "language must be \"opencl\", \"spirv\", \"binary\" or \"builtin\", not %R", object);
+                 "language must be \"opencl\", \"c\", \"spirv\", \"binary\" or \"builtin\", not %R", object);
     return false;
 }
 
@@ -397,7 +398,12 @@ static PyType_Slot program_slots[] = {
          "specializations=None, cache=True)\n"
          "--\n\n"
          "Build kernels for a device, or take them from the disk cache. A kernel named add is program.add or "
-         "program[\"add\"]. Raises BuildError, whose `log` holds the compiler's messages.")},
+         "program[\"add\"]. Raises BuildError, whose `log` holds the compiler's messages.\n\n"
+         "`language` is \"opencl\", \"spirv\", \"binary\" (what `binary` gave), or \"c\" for the host "
+         "device: functions "
+         "`kernel void add(float *x, int n)`, which run once per work-item and have get_global_id(d), "
+         "get_global_size(d) and get_global_offset(d). The machine's C compiler is used (DRUPE_CC names "
+         "one).")},
     {Py_tp_new, DRUPE_PY_FUNCTION(program_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(program_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(program_traverse)},

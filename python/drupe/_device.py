@@ -2,7 +2,7 @@
 from drupe import enums
 from drupe._engine import UnsupportedError, devices
 
-_LANGUAGES = {"host": 1, "opencl": 2, "ocl": 2, "spirv": 4, "spv": 4, "sycl": 0}  # bits of `languages`
+_LANGUAGES = {"c": 16, "host": 1, "opencl": 2, "ocl": 2, "spirv": 4, "spv": 4, "sycl": 0}  # bits of `languages`
 _PEER_VALUES = ("access_supported", "atomics_supported")
 _PRINTED = (("Name", "name"), ("Driver version", "driver_version"), ("Vendor", "vendor"),
             ("Filter string", "filter_string"))

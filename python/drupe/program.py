@@ -1,7 +1,8 @@
-"""Programs and kernels: from OpenCL C, from SPIR-V, from what was built before.
+"""Programs and kernels: from OpenCL C, from C, from SPIR-V, from what was built before.
 
     program = drupe.Program("kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }", "opencl:cpu")
     program.twice(x, global_size=n)
+    program = drupe.Program("kernel void twice(float *x) { x[get_global_id(0)] *= 2; }", "host", language="c")
 
 Built programs are kept in a folder and found there the next time: see cache_info() and `python -m drupe cache`.
 """

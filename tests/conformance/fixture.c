@@ -15,8 +15,23 @@ static const char opencl_source[] =
     "  out[get_global_id(0)] = x; }\n"
     "kernel void test_gid(global ulong *out) { out[get_global_id(0)] = get_global_id(0); }\n";
 
+static const char c_source[] =
+    "kernel void test_add(const float *a, const float *b, float *out, unsigned long n)\n"
+    "{ unsigned long i = get_global_id(0); if (i < n) out[i] = a[i] + b[i]; }\n"
+    "kernel void test_mad(unsigned long *out, const unsigned long *in, unsigned long n, unsigned long mul,\n"
+    "                     unsigned long add)\n"
+    "{ for (unsigned long i = get_global_id(0); i < n; i += get_global_size(0)) out[i] = in[i] * mul + add; "
+    "}\n"
+    "kernel void test_spin(unsigned long *out, unsigned long rounds)\n"
+    "{ unsigned long x = get_global_id(0) + 1;\n"
+    "  for (unsigned long i = 0; i < rounds; i++) x = x * 6364136223846793005ul + 1442695040888963407ul;\n"
+    "  out[get_global_id(0)] = x; }\n"
+    "kernel void test_gid(unsigned long *out) { out[get_global_id(0)] = get_global_id(0); }\n";
+
 static const struct fixture fixtures[] = {
     {"host", "host", DRUPE_LANG_BUILTIN, NULL},
+    /* Its kernels in C. */
+    {"c", "host", DRUPE_LANG_C, c_source},
     {"opencl", "opencl:cpu,opencl", DRUPE_LANG_OPENCL_C, opencl_source},
     /* A GPU whose driver has device memory only. */
     {"coarse", "opencl:gpu", DRUPE_LANG_OPENCL_C, opencl_source},
@@ -93,7 +108,7 @@ struct bench *use_other(struct suite *suite)
 
 struct bench *use_remote(struct suite *suite)
 {
-    const struct fixture *fixture = fixture_find(strcmp(suite->fixture->backend, "host") ? "host" : "opencl");
+    const struct fixture *fixture = fixture_find(strcmp(suite->fixture->filter, "host") ? "host" : "opencl");
     drupe_device *device;
     if (drupe_device_select(fixture->filter, &device) != DRUPE_OK) {
         skip_known(suite, "other_backend");

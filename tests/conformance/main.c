@@ -99,7 +99,12 @@ int main(int argc, char **argv)
         printf("no device: %s\n", chosen ? drupe_error_last()->text : "unknown backend");
         return SKIPPED;
     }
+    bool takes = drupe_device_number(device, DRUPE_INFO_LANGUAGES, 0) & (uint64_t)chosen->language;
     drupe_device_release(device);
+    if (!takes) {
+        printf("the device does not take the language of these kernels\n");
+        return SKIPPED;
+    }
     size_t count = 0;
     struct CMUnitTest tests[256];
     for (size_t g = 0; g < COUNT(groups); g++) {

@@ -225,6 +225,7 @@ def test_filter_strings(device):
 def test_languages(device):
     assert device.can_compile("opencl") is device.can_compile("ocl") is (device.backend == "opencl")
     assert device.can_compile("spirv") is device.can_compile("spv") and device.can_compile("sycl") is False
+    assert not (device.can_compile("c") and device.can_compile("opencl"))
     with pytest.raises(ValueError, match="a language is one of"):
         device.can_compile("fortran")
 

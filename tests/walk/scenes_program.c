@@ -130,6 +130,37 @@ static drupe_status cache(struct walker *w)
     return drupe_library_activity() >= before ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+/* Kernels in C, where the machine has a compiler. */
+static drupe_status in_c(struct walker *w)
+{
+    static const char text[] = "kernel void put(double *out, double start)"
+                               "{ out[get_global_id(0)] = start + get_global_id(0); }";
+    drupe_source source = {.language = DRUPE_LANG_C, .bytes = text, .size = sizeof text - 1};
+    drupe_arg_info info;
+    char *log = NULL;
+    GO(walk_open_memory(w));
+    if (!(drupe_device_number(w->device, DRUPE_INFO_LANGUAGES, 0) & DRUPE_LANG_C)) return DRUPE_OK;
+    drupe_status status = drupe_program_open(w->context, w->device, &source, &log, &w->program);
+    free(log);
+    GO(status);
+    GO(drupe_kernel_open(w->program, "put", &w->kernel));
+    status = drupe_kernel_arg(w->kernel, 0, &info);
+    if (status != DRUPE_E_UNSUPPORTED) GO(status);
+    void *pointer = drupe_memory_pointer(w->memory[0]);
+    const double start = 1;
+    static double last;
+    const drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof pointer, &pointer},
+                              {DRUPE_ARG_VALUE, sizeof start, &start}};
+    const drupe_range range = {.dims = 2, .global = {ELEMENTS / 2, 2}},
+                      all = {.dims = 1, .global = {ELEMENTS}};
+    drupe_submission s = {.queue = w->queue};
+    GO(drupe_submit_kernel(&s, w->kernel, &range, args, 2, NULL));
+    GO(drupe_submit_kernel(&s, w->kernel, &all, args, 2, NULL));
+    GO(drupe_submit_copy(&s, &last, (double *)pointer + ELEMENTS - 1, sizeof last, &w->events[0]));
+    GO(drupe_event_wait(w->events[0], LONG));
+    return last == ELEMENTS ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 /* `host` has instrumented kernels of its own. */
 static drupe_status instrumented(struct walker *w)
 {
@@ -165,4 +196,4 @@ const walk_scene walk_program_scenes[] = {{"binary", binary, true}, {"spirv", sp
                                           {"cache", cache, true},   {"launch", launch, true},
                                           {"kernel", ask, true},    {"broken", broken, true},
                                           {"words", words, true},   {"instrumented", instrumented, true},
-                                          {NULL, NULL, false}};
+                                          {"c", in_c, true},        {NULL, NULL, false}};

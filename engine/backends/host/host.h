@@ -26,6 +26,7 @@
 
 typedef struct drupe_host_pool drupe_host_pool;
 typedef struct drupe_host_task drupe_host_task;
+typedef struct drupe_host_code drupe_host_code; /* code.h */
 typedef struct drupe_host_crew drupe_host_crew;
 
 /* --- machine.c, limits.c: what this machine is -----------------------------------------------------------
@@ -247,10 +248,13 @@ static inline bool drupe_host_event_complete(const drupe_host_event *event)
 
 typedef struct drupe_host_program {
     bool inlines;
+    drupe_host_code *code; /* retained; NULL: built-in kernels */
 } drupe_host_program;
 
 typedef struct drupe_host_kernel {
     const drupe_builtin *builtin;
+    drupe_host_code *code; /* the program's, borrowed; `entry` of it */
+    size_t entry;
     bool inlines; /* its arguments are known to be good, so that it may run on the submitting thread */
 } drupe_host_kernel;
 
@@ -289,6 +293,7 @@ struct drupe_host_task {
     _Atomic(drupe_error *) error; /* malloc'ed: of its host function, or its fault */
     size_t grain;                 /* a worker takes `grain` items at a time */
     const drupe_builtin *builtin; /* or NULL */
+    drupe_host_code *code;        /* retained: where `builtin` is, unless it is the engine's own; or NULL */
     drupe_host_task *later;       /* issued after it on its queue, or the next spare one; the submitter's */
     drupe_host_link *links;       /* links_inline, or more */
     drupe_host_link links_inline[DRUPE_HOST_LINKS];
@@ -354,11 +359,21 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns);
 drupe_status drupe_host_event_times(drupe_event *event, drupe_times *times);
 drupe_status drupe_host_event_notify(drupe_event *event);
 
+/* code.c */
+drupe_host_code *drupe_host_code_retain(drupe_host_code *code);
+void drupe_host_code_release(drupe_host_code *code); /* NULL-safe */
+/* Whether this machine has a C compiler; the environment is read once per process. */
+bool drupe_host_code_possible(void);
+
 /* program.c */
 drupe_status drupe_host_program_open(drupe_program *program, const drupe_source *source, char **log);
 void drupe_host_program_close(drupe_program *program);
 drupe_status drupe_host_kernel_open(drupe_kernel *kernel, const char *name);
 void drupe_host_kernel_close(drupe_kernel *kernel);
+drupe_status drupe_host_program_names(drupe_program *program, char **names);
+drupe_status drupe_host_program_binary(drupe_program *program, void **bytes, size_t *size);
+const char *drupe_host_program_advice(drupe_device *device, drupe_language language);
+drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info);
 drupe_status drupe_host_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
 
 /* submit.c */

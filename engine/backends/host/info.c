@@ -138,7 +138,9 @@ static uint64_t partition_kinds(const drupe_host_device *device)
 static drupe_status number_info(const drupe_host_device *device, drupe_info key, uint64_t *value)
 {
     switch (key) {
-    case DRUPE_INFO_LANGUAGES: *value = DRUPE_LANG_BUILTIN; return DRUPE_OK;
+    case DRUPE_INFO_LANGUAGES:
+        *value = DRUPE_LANG_BUILTIN | (drupe_host_code_possible() ? DRUPE_LANG_C | DRUPE_LANG_BINARY : 0u);
+        return DRUPE_OK;
     case DRUPE_INFO_MAX_COMPUTE_UNITS: *value = device->count; return DRUPE_OK;
     case DRUPE_INFO_MAX_WORK_ITEM_DIMS:
     case DRUPE_INFO_MAX_WORK_GROUP_SIZE:

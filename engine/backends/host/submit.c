@@ -5,7 +5,7 @@
  * counts as small when it has one work-item, since each item is a whole share of the work, and only kernels
  * whose arguments the engine itself has made run inline: a fault of another would be one of the submitting
  * thread. */
-#include "backends/host/host.h"
+#include "backends/host/code.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +46,8 @@ static void end_inline(const drupe_submit *s)
     drupe_host_event_close_complete(event);
 }
 
-/* --- Kernels -------------------------------------------------------------------------------------------- */
+/* --- Built-in kernels
+ * -------------------------------------------------------------------------------------------- */
 
 static void kernel_body(drupe_host_task *task, size_t begin, size_t end)
 {
@@ -71,18 +72,73 @@ static size_t value_size(const drupe_arg *arg)
     return arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
 }
 
-static drupe_status copy_args(drupe_host_task *task, const drupe_arg *args, size_t nargs)
+/* Behind `first`, which may be absent. */
+static drupe_status copy_args(drupe_host_task *task, const drupe_arg *first, const drupe_arg *args,
+                              size_t nargs)
 {
-    size_t bytes = 0;
+    size_t bytes = first ? drupe_round16(first->size) : 0, at = 0;
     for (size_t i = 0; i < nargs; i++) bytes += drupe_round16(value_size(&args[i]));
     unsigned char *values;
-    DRUPE_TRY(drupe_host_task_room(task, nargs, bytes, &values));
-    for (size_t i = 0; i < nargs; i++) {
-        memcpy(values, args[i].value, value_size(&args[i]));
+    DRUPE_TRY(drupe_host_task_room(task, nargs + (first ? 1 : 0), bytes, &values));
+    for (size_t i = 0; i < nargs + (first ? 1 : 0); i++) {
+        const drupe_arg *arg = first && i == 0 ? first : &args[at++];
+        memcpy(values, arg->value, value_size(arg));
         task->args[i] = values;
-        values += drupe_round16(value_size(&args[i]));
+        values += drupe_round16(value_size(arg));
     }
     return DRUPE_OK;
+}
+
+static drupe_status queue_kernel(const drupe_submit *s, drupe_host_task *task, const drupe_builtin *builtin,
+                                 size_t items)
+{
+    task->body = kernel_body;
+    task->builtin = builtin;
+    task->items = items;
+    task->grain = items / ((size_t)task->count * 8);
+    if (task->grain == 0) task->grain = 1;
+    return drupe_host_task_queue(s, task);
+}
+
+/* --- Kernels of the user ---------------------------------------------------------------------------------
+ */
+
+/* Sizes that the declared types do not tell core: those of structures. */
+static drupe_status check_sizes(const drupe_host_kernel *kernel, const drupe_arg *args, size_t nargs)
+{
+    const drupe_host_param *params = kernel->code->entries[kernel->entry].params;
+    for (size_t i = 0; i < nargs; i++) {
+        if (value_size(&args[i]) == params[i].bytes) continue;
+        return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) takes %u bytes, not %zu.", i,
+                               kernel->builtin->name, params[i].type, params[i].name, params[i].bytes,
+                               value_size(&args[i]));
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status submit_code(const drupe_submit *s, const drupe_host_kernel *kernel,
+                                const drupe_range *range, const drupe_arg *args, size_t nargs)
+{
+    drupe_host_range whole = {{1, 1, 1}, {0, 0, 0}};
+    size_t items = 1;
+    DRUPE_TRY(check_sizes(kernel, args, nargs));
+    for (uint32_t d = 0; d < range->dims; d++) {
+        whole.size[d] = range->global[d];
+        whole.offset[d] = range->offset[d];
+        if (__builtin_mul_overflow(items, range->global[d], &items))
+            return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "'%s': there are too many work-items.",
+                                   kernel->builtin->name);
+    }
+    drupe_host_task *task;
+    DRUPE_TRY(drupe_host_task_new(s, &task));
+    const drupe_arg first = {DRUPE_ARG_VALUE, sizeof whole, &whole};
+    drupe_status status = copy_args(task, &first, args, nargs);
+    if (status != DRUPE_OK) {
+        drupe_host_task_free(task);
+        return status;
+    }
+    task->code = drupe_host_code_retain(kernel->code);
+    return queue_kernel(s, task, kernel->builtin, items);
 }
 
 drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
@@ -90,6 +146,7 @@ drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kerne
 {
     const drupe_host_kernel *native = drupe_native(kernel);
     const drupe_builtin *builtin = native->builtin;
+    if (native->code) return submit_code(s, native, range, args, nargs);
     DRUPE_TRY(check_kernel(range, args, nargs));
     if (native->inlines && range->global[0] == 1 && nargs <= INLINE_ARGS && can_inline(s)) {
         const void *values[INLINE_ARGS];
@@ -101,17 +158,12 @@ drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kerne
     }
     drupe_host_task *task;
     DRUPE_TRY(drupe_host_task_new(s, &task));
-    drupe_status status = copy_args(task, args, nargs);
+    drupe_status status = copy_args(task, NULL, args, nargs);
     if (status != DRUPE_OK) {
         drupe_host_task_free(task);
         return status;
     }
-    task->body = kernel_body;
-    task->builtin = builtin;
-    task->items = range->global[0];
-    task->grain = task->items / ((size_t)task->count * 8);
-    if (task->grain == 0) task->grain = 1;
-    return drupe_host_task_queue(s, task);
+    return queue_kernel(s, task, builtin, range->global[0]);
 }
 
 /* --- Copy and fill -------------------------------------------------------------------------------------- */

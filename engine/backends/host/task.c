@@ -63,6 +63,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     fresh->body = NULL;
     fresh->fn = NULL;
     fresh->builtin = NULL;
+    fresh->code = NULL;
     fresh->wide = fresh->listed = fresh->barrier = fresh->more_links = fresh->more_args = false;
     fresh->later = NULL;
     atomic_init(&fresh->failed, false);
@@ -84,6 +85,9 @@ static void free_parts(drupe_host_task *task)
 {
     drupe_error *error = atomic_load_explicit(&task->error, memory_order_relaxed);
     if (error) free(error);
+    /* A thread that faulted is parked inside of it for ever. */
+    if (task->code && !atomic_load_explicit(&task->faulted, memory_order_relaxed))
+        drupe_host_code_release(task->code);
     if (task->more_links) free(task->links);
     if (task->more_args) free(task->args);
 }

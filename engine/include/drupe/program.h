@@ -14,7 +14,11 @@ typedef enum drupe_language {
     DRUPE_LANG_BUILTIN = 1,  /* no text: kernels precompiled into the engine (`host`) */
     DRUPE_LANG_OPENCL_C = 2, /* OpenCL C text */
     DRUPE_LANG_SPIRV = 4,    /* a module for OpenCL; checked before any driver sees it */
-    DRUPE_LANG_BINARY = 8    /* what drupe_program_binary() gave, for the same device and driver */
+    DRUPE_LANG_BINARY = 8,   /* what drupe_program_binary() gave, for the same device and driver */
+    /* C text with functions `kernel void name(float *x, int n)`, which run once per work-item, with
+     * get_global_id(d), get_global_size(d) and get_global_offset(d) as in OpenCL C: `host`, where the machine
+     * has a C compiler (DRUPE_CC, else cc, gcc or clang). */
+    DRUPE_LANG_C = 16
 } drupe_language;
 
 /* A value for a specialisation constant of a SPIR-V module. `size` is that of the constant's type. */

@@ -1,0 +1,366 @@
+/* C kernels: from the user's text to what a C compiler is given.
+ *
+ * A kernel becomes a function with one more parameter, the work-item, which get_global_id() looks into;
+ * behind the text comes, for each kernel, a loop over work-items and a table of its parameters, whose kinds
+ * and sizes the compiler fills in. What is inserted stands on lines of its own, with the user's lines and
+ * columns set right behind it, so that messages point into the text as it was given. */
+#include "backends/host/code.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char prelude[] =
+    "#include <stddef.h>\n"
+    "typedef __SIZE_TYPE__ drupe_size_;\n"
+    "typedef struct { drupe_size_ id[3], size[3], offset[3]; } drupe_item_;\n"
+    "typedef struct { drupe_size_ size[3], offset[3]; } drupe_range_;\n"
+    "typedef struct { int pointer, scalar, reads; unsigned bytes; const char *name, *type; } drupe_param_;\n"
+    "typedef struct { const char *name; drupe_size_ count; const drupe_param_ *params;\n"
+    "  void (*run)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;\n"
+    "#define get_global_id(d) (drupe_self_.id[d])\n"
+    "#define get_global_size(d) (drupe_self_.size[d])\n"
+    "#define get_global_offset(d) (drupe_self_.offset[d])\n";
+
+/* The numbers are those of drupe_scalar_type. */
+static const char questions[] =
+    "\n#line 1 \"drupe\"\n"
+    "#define drupe_case_(T, n) T: n, T *: n, const T *: n, volatile T *: n\n"
+    "#define drupe_scalar_(x) _Generic((x), drupe_case_(signed char, 1), drupe_case_(char, 1), \\\n"
+    "  drupe_case_(unsigned char, 2), drupe_case_(_Bool, 2), drupe_case_(short, 3), \\\n"
+    "  drupe_case_(unsigned short, 4), drupe_case_(int, 5), drupe_case_(unsigned, 6), drupe_case_(long, 7), "
+    "\\\n"
+    "  drupe_case_(unsigned long, 8), drupe_case_(long long, 7), drupe_case_(unsigned long long, 8), \\\n"
+    "  drupe_case_(float, 10), drupe_case_(double, 11), default: 0)\n"
+    "#define drupe_const_(T) const T *: 1\n"
+    "#define drupe_reads_(x) _Generic((x), drupe_const_(void), drupe_const_(signed char), "
+    "drupe_const_(char), \\\n"
+    "  drupe_const_(unsigned char), drupe_const_(_Bool), drupe_const_(short), drupe_const_(unsigned short), "
+    "\\\n"
+    "  drupe_const_(int), drupe_const_(unsigned), drupe_const_(long), drupe_const_(unsigned long), \\\n"
+    "  drupe_const_(long long), drupe_const_(unsigned long long), drupe_const_(float), \\\n"
+    "  drupe_const_(double), default: 0)\n";
+
+_Static_assert(DRUPE_SCALAR_I8 == 1 && DRUPE_SCALAR_I64 == 7 && DRUPE_SCALAR_F32 == 10 &&
+                   DRUPE_SCALAR_F64 == 11,
+               "the text repeats the numbers");
+
+typedef struct scan {
+    const char *text;
+    size_t size, at;
+    drupe_text *out;
+    drupe_text loops, entries; /* what follows the text */
+    size_t copied;             /* of the text, so far */
+    size_t count;
+} scan;
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* --- Over what is no code --------------------------------------------------------------------------------
+ */
+
+static void skip_line(scan *s)
+{
+    while (s->at < s->size && s->text[s->at] != '\n') s->at += s->text[s->at] == '\\' ? 2 : 1;
+    if (s->at > s->size) s->at = s->size;
+}
+
+static void skip_quoted(scan *s)
+{
+    char quote = s->text[s->at++];
+    while (s->at < s->size && s->text[s->at] != quote && s->text[s->at] != '\n')
+        s->at += s->text[s->at] == '\\' ? 2 : 1;
+    s->at = s->at < s->size ? s->at + 1 : s->size;
+}
+
+/* Past one comment, literal or preprocessor line; false if there is none here. */
+static bool skip_other(scan *s)
+{
+    const char *at = s->text + s->at;
+    size_t left = s->size - s->at;
+    if (*at == '"' || *at == '\'') {
+        skip_quoted(s);
+    } else if (*at == '#' || (left > 1 && at[0] == '/' && at[1] == '/')) {
+        skip_line(s);
+    } else if (left > 1 && at[0] == '/' && at[1] == '*') {
+        const char *end = memmem(at + 2, left - 2, "*/", 2);
+        s->at = end ? (size_t)(end + 2 - s->text) : s->size;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void skip_space(scan *s)
+{
+    while (s->at < s->size) {
+        if (isspace((unsigned char)s->text[s->at]))
+            s->at++;
+        else if (!skip_other(s))
+            break;
+    }
+}
+
+/* The word that begins here, past the space before it; its length, 0 for none. */
+static size_t next_word(scan *s, size_t *begin)
+{
+    skip_space(s);
+    *begin = s->at;
+    while (s->at < s->size && is_word(s->text[s->at])) s->at++;
+    return s->at - *begin;
+}
+
+static bool word_is(const scan *s, size_t begin, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(s->text + begin, word, length) == 0;
+}
+
+/* --- What is given to the compiler -----------------------------------------------------------------------
+ */
+
+static void copy_until(scan *s, size_t end)
+{
+    drupe_text_append(s->out, s->text + s->copied, end - s->copied);
+    s->copied = end;
+}
+
+/* Go on in the user's text at this line and column. */
+static void resume(scan *s, size_t at)
+{
+    size_t line = 1, begin = at;
+    for (size_t i = 0; i < at; i++) line += s->text[i] == '\n';
+    while (begin > 0 && s->text[begin - 1] != '\n') begin--;
+    drupe_text_printf(s->out, "\n#line %zu \"program.c\"\n", line);
+    for (; begin < at; begin++) drupe_text_append(s->out, s->text[begin] == '\t' ? "\t" : " ", 1);
+    s->copied = at;
+}
+
+/* --- Parameters ------------------------------------------------------------------------------------------
+ */
+
+typedef struct param {
+    char type[256], name[64];
+    bool array;
+} param;
+
+static drupe_status refuse_param(const char *kernel, size_t index, const char *why)
+{
+    return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: kernel '%s', parameter %zu: %s.", kernel, index,
+                           why);
+}
+
+/* "const float *restrict x" into its type and its name. */
+static drupe_status split_param(const char *kernel, size_t index, char *text, param *p)
+{
+    static const char *const opencl[] = {"global", "__global", "local", "__local", "constant", "__constant"};
+    char first[16];
+    if (sscanf(text, " %15[A-Za-z_]", first) == 1) {
+        for (size_t i = 0; i < DRUPE_COUNT_OF(opencl); i++) {
+            if (strcmp(first, opencl[i]) != 0) continue;
+            return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                                   "The kernel '%s' is OpenCL C ('%s'), not C. Build it for "
+                                   "drupe.Device(\"opencl:cpu\"), which uses the same processor.",
+                                   kernel, first);
+        }
+    }
+    if (strchr(text, '(')) return refuse_param(kernel, index, "functions cannot be given to a kernel");
+    char *bracket = strchr(text, '[');
+    p->array = bracket != NULL;
+    size_t end = bracket ? (size_t)(bracket - text) : strlen(text);
+    while (end > 0 && isspace((unsigned char)text[end - 1])) end--;
+    size_t begin = end;
+    while (begin > 0 && is_word(text[begin - 1])) begin--;
+    int name_length = (int)(end - begin);
+    size_t left = 0;
+    while (left < begin && isspace((unsigned char)text[left])) left++;
+    while (begin > left && isspace((unsigned char)text[begin - 1])) begin--;
+    if (name_length == 0 || left == begin) return refuse_param(kernel, index, "it has no name");
+    if (begin - left >= sizeof p->type - 2 || name_length >= (int)sizeof p->name)
+        return refuse_param(kernel, index, "its type or name is too long");
+    snprintf(p->type, sizeof p->type, "%.*s%s", (int)(begin - left), text + left, p->array ? " *" : "");
+    snprintf(p->name, sizeof p->name, "%.*s", name_length, text + end - name_length);
+    return DRUPE_OK;
+}
+
+/* One parameter's part of the loop and of the table. */
+static void add_param(scan *s, drupe_text *table, drupe_text *call, size_t index, const param *p)
+{
+    drupe_text_printf(&s->loops, "  __typeof__(%s) a%zu = *(%s const *)args[%zu];\n", p->type, index, p->type,
+                      index + 1);
+    drupe_text_printf(table,
+                      "  {__builtin_classify_type(*(%s *)0) == 5, drupe_scalar_(*(%s *)0), "
+                      "drupe_reads_(*(%s *)0), sizeof(%s), \"%s\", \"%s\"},\n",
+                      p->type, p->type, p->type, p->type, p->name, p->type);
+    drupe_text_printf(call, ", a%zu", index);
+}
+
+static bool is_nothing(const char *params)
+{
+    char first[8] = "", more[2] = "";
+    return sscanf(params, " %7s %1s", first, more) < 1 || (strcmp(first, "void") == 0 && !more[0]);
+}
+
+/* The parameters between the parentheses, without comments; *count of them. */
+static drupe_status read_params(scan *s, const char *kernel, char *text, drupe_text *table, drupe_text *call,
+                                size_t *count)
+{
+    *count = 0;
+    if (is_nothing(text)) return DRUPE_OK;
+    for (char *next = text; next;) {
+        char *one = next;
+        next = strchr(one, ',');
+        if (next) *next++ = '\0';
+        param p;
+        DRUPE_TRY(split_param(kernel, *count, one, &p));
+        add_param(s, table, call, (*count)++, &p);
+        if (*count > DRUPE_HOST_PARAMS) return refuse_param(kernel, *count, "there are too many");
+    }
+    return DRUPE_OK;
+}
+
+/* --- Kernels ---------------------------------------------------------------------------------------------
+ */
+
+static void add_loop(scan *s, const char *name, size_t count, drupe_text *table, drupe_text *call)
+{
+    drupe_text_printf(
+        &s->loops,
+        "  const drupe_range_ *range = args[0];\n  (void)size;\n"
+        "  while (begin < end) {\n"
+        "    drupe_size_ x = begin %% range->size[0], row = begin / range->size[0];\n"
+        "    drupe_size_ n = range->size[0] - x < end - begin ? range->size[0] - x : end - begin;\n"
+        "    drupe_item_ item = {{0, row %% range->size[1] + range->offset[1],\n"
+        "      row / range->size[1] + range->offset[2]},\n"
+        "      {range->size[0], range->size[1], range->size[2]},\n"
+        "      {range->offset[0], range->offset[1], range->offset[2]}};\n"
+        "    for (drupe_size_ i = 0; i < n; i++) {\n"
+        "      item.id[0] = x + i + range->offset[0];\n"
+        "      %s(item%s);\n    }\n    begin += n;\n  }\n}\n"
+        "static const drupe_param_ drupe_params_%s[] = {\n%s  {0, 0, 0, 0, 0, 0}};\n",
+        name, drupe_text_get(call), name, drupe_text_get(table));
+    drupe_text_printf(&s->entries, "  {\"%s\", %zu, drupe_params_%s, drupe_run_%s},\n", name, count, name,
+                      name);
+    s->count++;
+}
+
+static drupe_status add_kernel(scan *s, const char *name, char *params)
+{
+    drupe_text table = {0}, call = {0};
+    size_t count;
+    drupe_text_printf(&s->loops,
+                      "static void drupe_run_%s(drupe_size_ begin, drupe_size_ end, drupe_size_ size,\n"
+                      "  const void *const *args)\n{\n",
+                      name);
+    drupe_status status = read_params(s, name, params, &table, &call, &count);
+    if (status == DRUPE_OK) add_loop(s, name, count, &table, &call);
+    if (status == DRUPE_OK) status = drupe_text_check(&table);
+    if (status == DRUPE_OK) status = drupe_text_check(&call);
+    drupe_text_clear(&table);
+    drupe_text_clear(&call);
+    return status;
+}
+
+/* The text up to the closing parenthesis, without comments, *taken* by the caller; NULL if there is none. */
+static char *params_text(scan *s)
+{
+    size_t capacity = s->size - s->at + 1, length = 0, depth = 1;
+    char *text = malloc(capacity);
+    while (text && s->at < s->size) {
+        char c = s->text[s->at];
+        if (skip_other(s)) {
+            c = ' ';
+        } else {
+            depth += c == '(' ? 1 : 0;
+            depth -= c == ')' ? 1 : 0;
+            if (depth == 0) break;
+            s->at++;
+        }
+        text[length++] = isspace((unsigned char)c) ? ' ' : c;
+    }
+    if (text) text[length] = '\0';
+    if (depth == 0 && length < DRUPE_HOST_PARAMS * 300) return text;
+    free(text);
+    return NULL;
+}
+
+/* Behind the word "kernel", which begins at `begin`. */
+static drupe_status read_kernel(scan *s, size_t begin)
+{
+    char name[64];
+    size_t at, length = next_word(s, &at);
+    if (!word_is(s, at, length, "void")) return DRUPE_OK;
+    size_t void_at = at;
+    length = next_word(s, &at);
+    if (length == 0 || length >= sizeof name) return DRUPE_OK;
+    snprintf(name, sizeof name, "%.*s", (int)length, s->text + at);
+    skip_space(s);
+    if (s->at >= s->size || s->text[s->at] != '(') return DRUPE_OK;
+    size_t open = ++s->at;
+    char *params = params_text(s);
+    if (!params)
+        return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: the head of '%s' does not end.", name);
+    size_t close = s->at++;
+    skip_space(s);
+    copy_until(s, begin);
+    drupe_text_printf(s->out, "\nstatic inline __attribute__((always_inline))");
+    resume(s, void_at);
+    copy_until(s, open);
+    bool none = is_nothing(params);
+    drupe_text_printf(s->out, "const drupe_item_ drupe_self_%s", none ? "" : ",");
+    resume(s, none ? close : open);
+    drupe_status status = DRUPE_OK;
+    if (s->at < s->size && s->text[s->at] == '{') status = add_kernel(s, name, params);
+    free(params);
+    return status;
+}
+
+static drupe_status read_text(scan *s)
+{
+    size_t depth = 0, begin;
+    while (s->at < s->size) {
+        char c = s->text[s->at];
+        if (skip_other(s)) continue;
+        if (!is_word(c)) {
+            depth += c == '{' ? 1 : 0;
+            depth -= c == '}' && depth > 0 ? 1 : 0;
+            s->at++;
+            continue;
+        }
+        size_t length = next_word(s, &begin);
+        if (word_is(s, begin, length, "__kernel")) {
+            return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                                   "This is OpenCL C ('__kernel'), not C. Build it for "
+                                   "drupe.Device(\"opencl:cpu\"), which uses the same processor.");
+        }
+        if (depth == 0 && word_is(s, begin, length, "kernel")) DRUPE_TRY(read_kernel(s, begin));
+    }
+    if (s->count) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_BUILD_FAILED,
+                           "program.c: there is no kernel. One is a function that is written as "
+                           "'kernel void name(float *x, int n) { ... get_global_id(0) ... }'.");
+}
+
+drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out)
+{
+    scan s = {.text = text, .size = size, .out = out};
+    drupe_text_printf(out, "%s#line 1 \"program.c\"\n", prelude);
+    drupe_status status = memchr(text, 0, size)
+                              ? drupe_error_set(DRUPE_E_INVALID, "The program has a NUL in it.")
+                              : read_text(&s);
+    if (status == DRUPE_OK) {
+        copy_until(&s, size);
+        drupe_text_printf(out, "%s%s", questions, drupe_text_get(&s.loops));
+        drupe_text_printf(out,
+                          "__attribute__((visibility(\"default\"))) extern const drupe_entry_ %s[];\n"
+                          "const drupe_entry_ %s[] = {\n%s  {0, 0, 0, 0}};\n",
+                          DRUPE_HOST_TABLE, DRUPE_HOST_TABLE, drupe_text_get(&s.entries));
+        status = drupe_text_check(&s.loops);
+    }
+    if (status == DRUPE_OK) status = drupe_text_check(&s.entries);
+    if (status == DRUPE_OK) status = drupe_text_check(out);
+    drupe_text_clear(&s.loops);
+    drupe_text_clear(&s.entries);
+    return status;
+}

@@ -1,0 +1,226 @@
+"""Kernels in C on the host device: what the machine's C compiler makes of them, and how they are called."""
+import ctypes
+import gc
+import pathlib
+
+import numpy as np
+import pytest
+
+import drupe
+import drupe.array as da
+from drupe import program as programs
+
+if not drupe.Device("host").can_compile("c"):
+    pytest.skip("there is no C compiler on this machine", allow_module_level=True)
+
+TEXT = """\
+#include <math.h>
+#include <stdbool.h>
+typedef double real;
+typedef struct { int a; float b; } pair;
+
+static real half_of(real x) { return x / 2; }   // "kernel void no(int x)" in a comment
+
+kernel void scale(float *restrict x, const float factor /* , int no */, int n)
+{
+    size_t i = get_global_id(0);
+    if (i < (size_t)n) x[i] = sqrtf(x[i] * factor);
+}
+kernel void halves(real out[], const real in[const]) { out[get_global_id(0)] = half_of(in[get_global_id(0)]); }
+kernel void
+    place(long *out)
+{
+    size_t x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
+    out[(z * get_global_size(1) + y) * get_global_size(0) + x] = 100 * (long)z + 10 * (long)y + (long)x;
+}
+kernel void put(float *out, pair p, bool yes, unsigned char small) { out[0] = p.a; out[1] = p.b; out[2] = yes + small; }
+kernel void empty(void) {}
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    return drupe.Program(TEXT, "host", language="c")
+
+
+def test_what_is_known_of_kernels(program):
+    assert program.kernel_names == ["scale", "halves", "place", "put", "empty"]
+    told = [one[:2] for one in program.scale.arguments]
+    assert told == [("x", "float *restrict"), ("factor", "const float"), ("n", "int")]
+    assert [one[0] for one in program.halves.arguments] == ["out", "in"]
+    assert program.empty.num_args == 0 and program.scale.num_args == 3
+    with pytest.raises(AttributeError, match="scale"):
+        program.nothing
+    assert program.device.can_compile("c") and program.build_log == ""
+
+
+def test_launches(program):
+    x = da.arange(1000, dtype="float32", device="host")
+    program.scale(x, 4, 999, global_size=1000).wait()
+    expected = np.sqrt(np.arange(1000, dtype="float32") * 4)
+    expected[999] = 999
+    assert np.allclose(x.asnumpy(), expected)
+    given = da.arange(77, dtype="float64", device="host")
+    taken = da.zeros(77, dtype="float64", device="host")
+    program.halves(taken, given, global_size=77)
+    program.empty(global_size=5)
+    assert np.array_equal(taken.asnumpy(), np.arange(77) / 2)
+
+
+def test_ranges(program):
+    out = da.zeros(4 * 3 * 2, dtype="int64", device="host")
+    program.place(out, global_size=(4, 3, 2)).wait()
+    z, y, x = np.mgrid[:2, :3, :4]
+    assert np.array_equal(out.asnumpy().reshape(2, 3, 4), 100 * z + 10 * y + x)
+    large = da.zeros(1 << 16, dtype="int64", device="host")
+    program.place(large, global_size=(1 << 8, 1 << 8)).wait()
+    y, x = np.mgrid[:256, :256]
+    assert np.array_equal(large.asnumpy().reshape(256, 256), 10 * y + x)
+    with pytest.raises(drupe.InvalidArgumentError, match="local size"):
+        program.place(out, global_size=4, local_size=2)
+
+
+def test_arguments(program):
+    class Pair(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_float)]
+
+    out = da.zeros(3, dtype="float32", device="host")
+    program.put(out, Pair(3, 0.5), True, 7, global_size=1).wait()
+    assert out.asnumpy().tolist() == [3, 0.5, 8]
+    with pytest.raises(drupe.InvalidArgumentError, match="pair p.* takes 8 bytes, not 3"):
+        program.put(out, b"123", True, 7, global_size=1)
+    with pytest.raises(OverflowError, match="small"):
+        program.put(out, Pair(), True, 256, global_size=1)
+    with pytest.raises(TypeError, match="float"):
+        program.scale(da.zeros(3, dtype="float64", device="host"), 1.0, 3, global_size=3)
+    with pytest.raises(TypeError, match="5 were given|takes 0|argument"):
+        program.empty(5, global_size=1)
+
+
+@pytest.mark.parametrize("text, where, what", [
+    ("kernel void f(int *x)\n{\n    x[0] = nothing;\n}", "line 3, column 12", "nothing"),
+    ("/* a */ kernel void f(int *x, strange y) {}", "line 1, column 31", "strange"),
+    ("\n\tkernel void f(void) { g(); }\n", "line 2, column 24", "g"),
+    ("kernel void f(int *x) {}\nint g(void) { return get_global_id(0); }", "line 2", "drupe_self_"),
+    ("kernel void f(int *x) { *x = 1;", "", "expected"),
+    ("void f(int *x) {}", "", "there is no kernel"),
+    ("kernel void f(int *) {}", "", "it has no name"),
+    ("kernel void f(void (*g)(void)) {}", "", "functions cannot be given"),
+    ("kernel void f(int x", "", "does not end"),
+    ("void g(int); kernel void f(int x) { g(x); }", "", "undefined reference"),
+])
+def test_build_errors(text, where, what):
+    with pytest.raises(drupe.BuildError) as caught:
+        drupe.Program(text, "host", language="c")
+    assert where in str(caught.value) and what in str(caught.value), caught.value
+    assert what in caught.value.log
+
+
+@pytest.mark.parametrize("text", ["__kernel void f(int *x) {}", "kernel void f(global int *x) {}",
+                                  "kernel void f(__local float *x) {}"])
+def test_opencl_is_told_apart(text):
+    with pytest.raises(drupe.UnsupportedError, match="opencl:cpu"):
+        drupe.Program(text, "host", language="c")
+    with pytest.raises(drupe.UnsupportedError, match='language="c"'):
+        drupe.Program("kernel void f(void) {}", "host")
+
+
+def test_other_devices_take_no_c(opencl):
+    with pytest.raises(drupe.UnsupportedError, match="host:cpu:0"):
+        drupe.Program(TEXT, opencl, language="c")
+
+
+def test_options():
+    text = "#ifndef N\n#error no N\n#endif\nkernel void f(int *x) { x[0] = N; }"
+    with pytest.raises(drupe.BuildError, match="no N"):
+        drupe.Program(text, "host", language="c")
+    x = da.zeros(1, dtype="int32", device="host")
+    drupe.Program(text, "host", language="c", options="-DN=5 -O1").f(x, global_size=1).wait()
+    assert x.asnumpy().tolist() == [5]
+
+
+def test_binaries_and_the_cache(fresh, tmp_path):
+    program = drupe.Program(TEXT, "host", language="c")
+    programs.save(program, tmp_path / "p.bin")
+    x = da.ones(4, dtype="float32", device="host")
+    programs.load(tmp_path / "p.bin", "host").scale(x, 9, 4, global_size=4).wait()
+    assert x.asnumpy().tolist() == [3] * 4
+    damaged = bytearray(program.binary)
+    damaged[len(damaged) // 2] ^= 1
+    with pytest.raises(drupe.InvalidArgumentError, match="damaged"):
+        drupe.Program(bytes(damaged), "host", language="binary")
+    script = f"""
+        import time, drupe, drupe.program, drupe.array as da
+        p = drupe.Program({TEXT!r}, "host", language="c")
+        x = da.ones(4, dtype="float32", device="host")
+        p.scale(x, 16, 4, global_size=4).wait()
+        end = time.monotonic() + 20
+        while not drupe.program.cache_info()["entries"] and time.monotonic() < end:
+            time.sleep(0.02)
+        info = drupe.program.cache_info()
+        print(x.asnumpy().tolist(), info["entries"], info["hits"])
+    """
+    for hits in (0, 1):
+        result = fresh(script, DRUPE_CACHE="1", DRUPE_CACHE_DIR=str(tmp_path / "cache"))
+        assert result.stdout.split("]")[1].split() == ["1", str(hits)], result.stdout + result.stderr
+
+
+def test_a_program_lives_as_long_as_its_work():
+    text = "kernel void slow(long *x, long n) { for (long i = 0; i < n; i++) x[0] += i ^ x[1]; }"
+    x = da.zeros(2, dtype="int64", device="host")
+    program = drupe.Program(text, "host", language="c")
+    for _ in range(20):
+        program.slow(x, 2_000_000, global_size=1)
+    del program
+    gc.collect()
+    drupe.queue("host").wait()
+    assert x.asnumpy()[0] != 0
+
+
+def test_libraries_are_closed():
+    def mapped():
+        return pathlib.Path("/proc/self/maps").read_text().count("memfd:drupe-program")
+
+    drupe.synchronize("host")
+    gc.collect()
+    before = mapped()
+    kept = [drupe.Program(f"kernel void f(int *x) {{ x[0] = {n}; }}", "host", language="c") for n in range(3)]
+    x = da.zeros(1, dtype="int32", device="host")
+    for number, one in enumerate(kept):
+        one.f(x, global_size=1).wait()
+        assert x.asnumpy().tolist() == [number]  # each is the library of its own text
+    assert mapped() > before
+    del kept, one
+    gc.collect()
+    drupe.synchronize("host")
+    da.zeros(1, device="host")  # entering the engine drops what finished work kept
+    assert mapped() == before
+
+
+def test_a_fault_is_contained(fresh):
+    result = fresh("""
+        import drupe, drupe.array as da
+        drupe.contain_faults()
+        p = drupe.Program("kernel void bad(int *x) { *(volatile int *)16 = 1; }\\n"
+                          "kernel void good(int *x) { x[get_global_id(0)] = 7; }", "host", language="c")
+        x = da.zeros(4, dtype="int32", device="host")
+        try:
+            p.bad(x, global_size=1).wait()
+        except drupe.DeviceError as error:
+            print(type(error).__name__, "'bad'" in str(error), "0x10" in str(error))
+        p.good(x, global_size=4, queue=drupe.Queue("host")).wait()
+        print(x.asnumpy().tolist())
+    """)
+    assert result.stdout.splitlines() == ["DeviceLostError True True", "[7, 7, 7, 7]"], result.stdout + result.stderr
+
+
+def test_without_a_compiler(fresh):
+    result = fresh("""
+        import drupe
+        print(drupe.Device("host").can_compile("c"))
+        try:
+            drupe.Program("kernel void f(void) {}", "host", language="c")
+        except drupe.UnsupportedError as error:
+            print("C compiler" in str(error), "DRUPE_CC" in str(error))
+    """, DRUPE_CC="/nowhere/cc")
+    assert result.stdout.split() == ["False", "True", "True"], result.stdout + result.stderr

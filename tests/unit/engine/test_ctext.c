@@ -1,0 +1,100 @@
+/* C kernels: what becomes of the text before a compiler sees it. */
+#include "backends/host/code.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void becomes(const char *text, const char *const *parts)
+{
+    drupe_text out = {0};
+    if (drupe_host_code_text(text, strlen(text), &out) != DRUPE_OK)
+        fail_msg("'%s': %s", text, drupe_error_last()->text);
+    for (; *parts; parts++)
+        if (!strstr(drupe_text_get(&out), *parts))
+            fail_msg("'%s' is not in: %s", *parts, drupe_text_get(&out));
+    drupe_text_clear(&out);
+}
+
+static void kernels_are_found(void **state)
+{
+    (void)state;
+    becomes("kernel void f(float *x) {}", (const char *const[]){"drupe_run_f", "\"x\", \"float *\"", NULL});
+    becomes(
+        "kernel\n  void f ( const float x [ 3 ] , int n)\n{}",
+        (const char *const[]){"\"x\", \"const float *\"", "\"n\", \"int\"", "#line 2 \"program.c\"", NULL});
+    becomes("/* kernel void no(int x) {} */ kernel void f(/* int y, */ unsigned long long z // end\n) {}",
+            (const char *const[]){"\"z\", \"unsigned long long\"", "{\"f\", 1,", NULL});
+    becomes("kernel void a(void) {}\nkernel void b() {}",
+            (const char *const[]){"{\"a\", 0,", "{\"b\", 0,", NULL});
+    becomes("#define K kernel void no(int x) { \\\n }\nconst char *s = \"kernel void no(int x) {}\\\"\";\n"
+            "kernel void f(int x) {}\nkernel void f(int x);\nint g(void) { int kernel = 1; return kernel; }",
+            (const char *const[]){"{\"f\", 1,", NULL});
+}
+
+static void refused(const char *text, drupe_status expected, const char *part)
+{
+    drupe_text out = {0};
+    assert_int_equal(drupe_host_code_text(text, strlen(text), &out), expected);
+    if (!strstr(drupe_error_last()->text, part))
+        fail_msg("'%s' is not in: %s", part, drupe_error_last()->text);
+    drupe_text_clear(&out);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    refused("int f(void) { return 1; }", DRUPE_E_BUILD_FAILED, "no kernel");
+    refused("int kernel;", DRUPE_E_BUILD_FAILED, "no kernel");
+    refused("kernel void f(int x", DRUPE_E_BUILD_FAILED, "does not end");
+    refused("kernel void f(int, int y) {}", DRUPE_E_BUILD_FAILED, "parameter 0");
+    refused("kernel void f(void (*g)(int)) {}", DRUPE_E_BUILD_FAILED, "functions");
+    refused("__kernel void f(int x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
+    refused("kernel void f(global int *x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
+    drupe_text out = {0};
+    assert_int_equal(drupe_host_code_text("kernel\0", 7, &out), DRUPE_E_INVALID);
+    drupe_text_clear(&out);
+}
+
+/* Whatever stands in the text, nothing behind its end is read: it lies in memory of just its size. */
+static void any_text(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"kernel", "void", "f",  "(",      ")",   "{",   "}",  "int",
+                                        "x",      ",",    "/*", "*/",     "//",  "\n",  "\"", "\\",
+                                        "'",      "#if",  " ",  "*",      "[",   "]",   ";",  "void",
+                                        "(",      "kern", "\t", "global", "y z", "\\\n"};
+    unsigned seed = 1, good = 0;
+    for (int round = 0; round < 30000; round++) {
+        char text[512];
+        size_t length = 0;
+        for (int i = 0; i < 5 + round % 30; i++) {
+            seed = seed * 1103515245u + 12345u;
+            const char *word = words[(seed >> 8) % DRUPE_COUNT_OF(words)];
+            if (i == 0 && round % 2) word = "kernel void f(int x";
+            memcpy(text + length, word, strlen(word));
+            length += strlen(word);
+            if (round % 3) text[length++] = ' ';
+        }
+        char *exact = malloc(length);
+        assert_non_null(exact);
+        memcpy(exact, text, length);
+        drupe_text out = {0};
+        good += drupe_host_code_text(exact, length, &out) == DRUPE_OK;
+        drupe_text_clear(&out);
+        free(exact);
+    }
+    assert_in_range(good, 10, 20000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_found),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(any_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
