@@ -5,6 +5,7 @@
  * there. The link is one per process, hence the variable of this file. */
 #include "answer.h"
 #include "building.h"
+#include "drupe/view.h"
 #include "error.h"
 #include "excerpt.h"
 #include "failure.h"
