@@ -99,6 +99,16 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_parent_release(parent);
 }
 
+void jk_status_again(jk_server *server)
+{
+    jk_outbox *outbox = &server->outbox;
+    if (!jk_server_alive(server) || jk_memory_frozen()) return;
+    pthread_mutex_lock(&outbox->lock);
+    bool busy = outbox->cell || outbox->serving > 0;
+    jk_outbox_push_locked(outbox, status_entry(outbox->cell, busy ? "busy" : "idle"));
+    jk_outbox_unlock(outbox);
+}
+
 /* --- Output ------------------------------------------------------------------------------------------------
  */
 

@@ -193,6 +193,9 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
 /* busy, the reply (NULL: none) and idle of a request that is not run. Takes `reply`. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
+/* Say the present status once more, of the running cell or without a parent: a new subscriber has missed it
+ * when its request came faster than its subscription, as after a restart. */
+void jk_status_again(jk_server *server);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
 int jk_iopub_send(jk_server *server);

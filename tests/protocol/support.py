@@ -10,7 +10,10 @@ from jupyter_client import KernelManager
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.session import Session
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0  # seconds; a hang is what ends there, however slow the machine
+
+# For sends, in ms: where libzmq has taken a refused link's pipe away, one without a limit waits for ever.
+PATIENCE = int(TIMEOUT * 1000)
 
 
 def wait_until(condition, timeout=TIMEOUT, what="the condition"):
@@ -69,8 +72,10 @@ class Kernel:
         """`options` are the KernelManager's: transport, transport_encryption and the like."""
         specs = KernelSpecManager(kernel_dirs=[str(spec_folder)], ensure_native_kernel=False)
         self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs, **options)
+        self.manager.context.sndtimeo = PATIENCE
         self.manager.start_kernel(env={**os.environ, **(environment or {})})
         self.client = self.manager.client()
+        self.client.context.sndtimeo = PATIENCE
         self.client.start_channels()
         self.client.wait_for_ready(timeout=TIMEOUT)
         self.log = []  # every iopub message, in order
@@ -204,6 +209,7 @@ class Raw:
         info = manager.get_connection_info()
         self.session = Session(key=info["key"], signature_scheme=info["signature_scheme"])
         self.context = zmq.Context()
+        self.context.sndtimeo = PATIENCE
         self.sockets = {}
         for name, kind in (("shell", zmq.DEALER), ("control", zmq.DEALER), ("iopub", zmq.SUB), ("hb", zmq.REQ)):
             socket = self.context.socket(kind)
@@ -215,6 +221,7 @@ class Raw:
             socket.connect("%s://%s%s%d" % (info["transport"], info["ip"], between, info[name + "_port"]))
             self.sockets[name] = socket
         self.first = self.receive("iopub")  # the welcome: from here on nothing is missed
+        self.state = self.receive("iopub")  # what the kernel does just now
 
     def close(self):
         self.context.destroy(linger=0)

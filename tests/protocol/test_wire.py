@@ -57,6 +57,22 @@ def test_heartbeat_echoes(raw):
     assert raw.sockets["hb"].recv() == b"are you there"
 
 
+def test_a_new_subscriber_is_told_the_state(kernel, tmp_path):
+    """It may have missed that: after a restart, a request can be quicker than the subscription."""
+    def told():
+        client = support.Raw(kernel.manager)
+        client.close()
+        assert client.first["msg_type"] == "iopub_welcome" and client.state["msg_type"] == "status"
+        return client.state["content"]["execution_state"], client.state["parent_header"].get("msg_id")
+
+    assert told() == ("idle", None)
+    busy = kernel.send("import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)" % str(tmp_path / "go"))
+    kernel.started(busy)
+    assert told() == ("busy", busy)
+    (tmp_path / "go").touch()
+    assert kernel.finish(busy).status == "ok"
+
+
 def test_a_second_subscriber_is_welcomed(raw):
     message = raw.first
     assert message["msg_type"] == "iopub_welcome"
