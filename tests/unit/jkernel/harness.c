@@ -116,6 +116,16 @@ static void socket_encrypt(void *socket, const jk_config *config)
     assert_int_equal(zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret_key, JK_KEY_Z85), 0);
 }
 
+void *client_socket(test_client *client, int type)
+{
+    int none = 0, wait = WAIT;
+    void *socket = zmq_socket(client->context, type);
+    assert_non_null(socket);
+    zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none);
+    zmq_setsockopt(socket, ZMQ_SNDTIMEO, &wait, sizeof wait);
+    return socket;
+}
+
 static void open_sockets(test_client *client, const char *path, bool encrypted)
 {
     char problem[512] = "", endpoint[JK_ENDPOINT_SIZE];
@@ -129,9 +139,7 @@ static void open_sockets(test_client *client, const char *path, bool encrypted)
     client->context = zmq_ctx_new();
     for (int i = 0; i < JK_CHANNELS; i++) {
         int none = 0;
-        client->sockets[i] = zmq_socket(client->context, types[i]);
-        assert_non_null(client->sockets[i]);
-        zmq_setsockopt(client->sockets[i], ZMQ_LINGER, &none, sizeof none);
+        client->sockets[i] = client_socket(client, types[i]);
         if (i == JK_IOPUB) {
             zmq_setsockopt(client->sockets[i], ZMQ_RCVHWM, &none, sizeof none);
         } else {
@@ -195,19 +203,26 @@ void client_send(test_client *client, jk_channel channel, const char *type, cons
     jk_buffer_clear(&header);
 }
 
-void client_send_header(test_client *client, jk_channel channel, const char *header, const char *content)
+bool client_offer(test_client *client, jk_channel channel, const char *header, const char *content, int ms)
 {
     jk_slice parts[JK_SIGNED_PARTS] = {
         {header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
     char signature[JK_SIGNATURE_SIZE];
     int size = jk_signer_sign(client->signer, parts, signature);
     void *socket = client->sockets[channel];
-    zmq_send(socket, "<IDS|MSG>", 9, ZMQ_SNDMORE);
-    zmq_send(socket, signature, (size_t)size, ZMQ_SNDMORE);
-    for (int i = 0; i < JK_SIGNED_PARTS; i++) {
+    zmq_setsockopt(socket, ZMQ_SNDTIMEO, &ms, sizeof ms);
+    bool sent = zmq_send(socket, "<IDS|MSG>", 9, ZMQ_SNDMORE) >= 0 &&
+                zmq_send(socket, signature, (size_t)size, ZMQ_SNDMORE) >= 0;
+    for (int i = 0; i < JK_SIGNED_PARTS && sent; i++) {
         int more = i + 1 < JK_SIGNED_PARTS ? ZMQ_SNDMORE : 0;
-        assert_true(zmq_send(socket, parts[i].data, parts[i].size, more) >= 0);
+        sent = zmq_send(socket, parts[i].data, parts[i].size, more) >= 0;
     }
+    return sent;
+}
+
+void client_send_header(test_client *client, jk_channel channel, const char *header, const char *content)
+{
+    assert_true(client_offer(client, channel, header, content, WAIT));
 }
 
 void client_execute(test_client *client, const char *code, const char *more, char *id)

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#define WAIT 5000 /* ms after which a missing message is a failure */
+#define WAIT 30000 /* ms after which a missing message is a failure */
 
 typedef struct test_kernel {
     fake_executor fake;
@@ -50,11 +50,16 @@ void client_open_quiet(test_client *client, const char *path);
 void client_open_encrypted(test_client *client, const char *path);
 void client_subscribe(test_client *client, const char *topic);
 void client_close(test_client *client);
+/* One more socket of the client, which drops at its end what was not sent. Sends fail after WAIT: libzmq
+ * takes the pipe of a refused link away, and without a limit they would wait for ever. */
+void *client_socket(test_client *client, int type);
 
 /* Send a request; its msg_id goes into `id` (64 bytes) unless NULL. */
 void client_send(test_client *client, jk_channel channel, const char *type, const char *content, char *id);
 /* Send a request with this JSON text as its whole header. */
 void client_send_header(test_client *client, jk_channel channel, const char *header, const char *content);
+/* The same for a client that may have been refused already: false when nothing can be sent for `ms`. */
+bool client_offer(test_client *client, jk_channel channel, const char *header, const char *content, int ms);
 /* execute_request with this code (JSON-escaped already) and more members, e.g. ",\"silent\":true". */
 void client_execute(test_client *client, const char *code, const char *more, char *id);
 

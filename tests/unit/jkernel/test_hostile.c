@@ -31,7 +31,7 @@ static void test_garbage(void **state)
 {
     (void)state;
     srand(3);
-    void *iopub = zmq_socket(the_client.context, ZMQ_XSUB);
+    void *iopub = client_socket(&the_client, ZMQ_XSUB);
     char endpoint[64];
     snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", the_client.config.ports[JK_IOPUB]);
     zmq_connect(iopub, endpoint);
@@ -179,12 +179,10 @@ static void test_vanishing_clients(void **state)
         client_close(&other);
     }
     check_alive();
-    int none = 0;
     for (int i = 0; i < 5; i++) {
         char endpoint[64];
         zmq_close(the_client.sockets[JK_SHELL]);
-        void *socket = zmq_socket(the_client.context, ZMQ_DEALER);
-        zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none);
+        void *socket = client_socket(&the_client, ZMQ_DEALER);
         zmq_setsockopt(socket, ZMQ_ROUTING_ID, the_client.session.id, 32);
         snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%d", the_client.config.ports[JK_SHELL]);
         zmq_connect(socket, endpoint);
@@ -212,7 +210,9 @@ static void test_curve(void **state)
     assert_string_equal(problem, "");
     client_open_quiet(&outside, path);
     client_open_encrypted(&inside, path);
-    client_send(&outside, JK_SHELL, "kernel_info_request", "{}", id);
+    static const char header[] = "{\"msg_id\":\"o\",\"msg_type\":\"kernel_info_request\",\"session\":\"s\","
+                                 "\"username\":\"\",\"date\":\"2026-01-01T00:00:00Z\",\"version\":\"5.3\"}";
+    (void)client_offer(&outside, JK_SHELL, header, "{}", 300);
     client_expect_silence(&outside, JK_SHELL, 300);
     client_send(&inside, JK_SHELL, "kernel_info_request", "{}", id);
     client_expect(&inside, JK_SHELL, "kernel_info_reply", id, &reply);
