@@ -5,7 +5,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 import support
@@ -29,10 +28,8 @@ class Crash:
     """What a crashing cell left behind."""
 
     def __init__(self, kernel, code):
-        started = time.monotonic()
         self.id = kernel.client.execute(code)
         self.signal = -support.wait_until(lambda: kernel.poll() or exit_code(kernel), what="the end of the process")
-        self.seconds = time.monotonic() - started
         kernel.poll(0.2)
         self.messages = kernel.of_parent(self.id)
 

@@ -102,7 +102,7 @@ def test_a_child_that_outlives_the_kernel_holds_no_port(fresh, how):
         own = [c for c in child.net_connections(kind="inet") if c.laddr and c.laddr.port in taken]
         assert own == [], "the child holds the kernel's sockets"
         os.kill(fresh.pid, signal.SIGKILL)
-        fresh.manager.provisioner.process.wait(10)
+        fresh.manager.provisioner.process.wait(support.TIMEOUT)
         for port in taken:
             support.wait_until(lambda port=port: not bound(port), what="port %d to be free" % port)
         assert child.is_running()

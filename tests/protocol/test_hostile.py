@@ -171,7 +171,7 @@ def test_started_with_the_standard_descriptors_closed(bare):
                               "import sys; print('error', file=sys.stderr)")
     assert status == "ok" and text == "python\ndescriptor\nchild\nerror\n"
     kernel.client.shutdown()
-    assert kernel.process.wait(10) == 0
+    assert kernel.process.wait(support.TIMEOUT) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -186,9 +186,9 @@ def test_sigterm_and_sighup_are_a_shutdown(bare, tmp_path, number, busy):
     kernel.client.execute(busy)
     time.sleep(0.3)
     kernel.process.send_signal(number)
-    assert kernel.process.wait(10) == 0
+    assert kernel.process.wait(support.TIMEOUT) == 0
     assert mark.read_text() == "ran"
-    support.wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 10, "the child to end")
+    support.wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, what="the child to end")
 
 
 def test_sighup_that_is_ignored_stays_so(bare):
@@ -222,7 +222,7 @@ def test_a_terminal_that_closes(bare):
     os.close(slave)
     assert kernel.run("print('alive')") == ("ok", "alive\n")
     os.close(master)
-    assert kernel.process.wait(10) == 0
+    assert kernel.process.wait(support.TIMEOUT) == 0
 
 
 def test_a_dead_terminal_does_not_matter(bare):
@@ -235,7 +235,7 @@ def test_a_dead_terminal_does_not_matter(bare):
                               "print('to the terminal', file=sys.__stdout__)\ntry:\n    os.read(0, 1)\nexcept OSError: pass")
     assert status == "ok" and text == "python\nchild\nto the terminal\n"
     kernel.client.shutdown()
-    assert kernel.process.wait(10) == 0
+    assert kernel.process.wait(support.TIMEOUT) == 0
 
 
 def test_a_broken_pipe_is_an_exception(kernel):
@@ -267,7 +267,7 @@ def test_nowhere_to_write_the_history(bare, tmp_path, case):
     time.sleep(1.5)  # the history is written a second later
     assert kernel.run("print('after')") == ("ok", "after\n")
     kernel.client.shutdown()
-    out, error = kernel.process.communicate(timeout=10)
+    out, error = kernel.process.communicate(timeout=support.TIMEOUT)
     assert kernel.process.returncode == 0
     assert out == b"" and error == b"", error
 
@@ -350,4 +350,4 @@ def test_a_clock_that_jumps(bare, tmp_path):
     assert kernel.run("import time\nfor i in range(3):\n    print(i); time.sleep(0.05)") == ("ok", "0\n1\n2\n")
     assert kernel.run("import asyncio; await asyncio.sleep(0.1); print('awaited')") == ("ok", "awaited\n")
     kernel.client.shutdown()
-    assert kernel.process.wait(10) == 0
+    assert kernel.process.wait(support.TIMEOUT) == 0
