@@ -399,15 +399,17 @@ def run_body(shell, body):
     return None if body.rstrip().endswith(";") else value
 
 
-_open = {}  # of threads whose cell stands in a cell magic: [context manager, cells that run inside of it]
+_open = {}  # by thread whose cell stands in a cell magic: [context manager, cells that run inside of it]
+_hooked = None  # the shell that tells of its cells
 
 
 def _enter(shell, manager):
     """Enter a context that lasts to the end of the cell which this thread runs."""
-    if not _open.get("hooked") is shell:
+    global _hooked
+    if _hooked is not shell:
         shell.events.register("pre_execute", _inner_begins)
         shell.events.register("post_execute", _cell_ended)
-        _open["hooked"] = shell
+        _hooked = shell
     _leave()
     manager.__enter__()
     _open[threading.get_ident()] = [manager, 0]

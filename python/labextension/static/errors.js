@@ -2,31 +2,33 @@
 import { element, setText } from './surface.js';
 import { cellName, clock, plural } from './words.js';
 
-const MOST = 100;
+export const MOST = 100; // that are listed
 
 export class ErrorList {
   constructor(onCell) {
     this.onCell = onCell;
-    this.known = new Set();
+    this.latest = 0; // ids grow
+    this.count = 0;
     this.title = element('h3', 'drupe-heading', 'No errors');
     this.list = element('ol', 'drupe-errors');
     this.node = element('section', 'drupe-part', undefined, this.title, this.list);
   }
 
   clear() {
-    this.known.clear();
+    this.latest = this.count = 0;
     this.list.replaceChildren();
     setText(this.title, 'No errors');
   }
 
   add(errors) {
     for (const error of errors) {
-      if (this.known.has(error.id)) continue;
-      this.known.add(error.id);
+      if (error.id <= this.latest) continue;
+      this.latest = error.id;
+      ++this.count;
       this.list.prepend(this._item(error));
     }
     while (this.list.children.length > MOST) this.list.lastChild.remove();
-    if (this.known.size > 0) setText(this.title, plural(this.known.size, 'error'));
+    if (this.count > 0) setText(this.title, plural(this.count, 'error'));
   }
 
   _item(error) {

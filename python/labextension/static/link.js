@@ -2,6 +2,7 @@
 // the status of the kernel nor its last activity moves.
 
 const PATIENCE = 20000; // ms
+const GONE = ['dead', 'terminating', 'restarting', 'autorestarting', 'starting'];
 
 // Whether a kernel connection (of @jupyterlab/services) leads to Drupe.
 export async function isDrupe(kernel) {
@@ -20,7 +21,7 @@ export class Link {
 
   get ready() {
     const { isDisposed, connectionStatus, status } = this.kernel;
-    return !isDisposed && connectionStatus === 'connected' && (status === 'idle' || status === 'busy');
+    return !isDisposed && connectionStatus === 'connected' && !GONE.includes(status);
   }
 
   async ask(command, wishes = {}) {

@@ -1,4 +1,5 @@
 // What the panel and the status item show: the trace of the current notebook's kernel, kept up to date.
+import { MOST } from './errors.js';
 import { Link, Quiet, isDrupe } from './link.js';
 import { Poller } from './poller.js';
 import { Trace } from './trace.js';
@@ -127,7 +128,7 @@ export class Model {
     try {
       const { errors, latest } = await link.errors(this.errorsSeen);
       if (epoch !== this.epoch) return;
-      this.errors = this.errors.concat(errors);
+      this.errors = this.errors.concat(errors).slice(-MOST);
       this.errorsSeen = latest;
       this.failuresSeen = failures;
       this.errorsAsked = true;
