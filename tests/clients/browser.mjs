@@ -80,6 +80,20 @@ export class Browser {
     return this.page.evaluate(() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status);
   }
 
+  // What the kernel becomes from now on, in window.states.
+  async record() {
+    await this.page.evaluate(() => {
+      window.states = [];
+      const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+      kernel.statusChanged.connect((_, status) => window.states.push(status));
+    });
+  }
+
+  async became(...wanted) {
+    await until(() => this.page.evaluate(wanted => window.states.some(state => wanted.includes(state)), wanted),
+      `a kernel that becomes ${wanted}`, DEADLINE / 1000);
+  }
+
   async status(wanted) {
     await until(async () => (await this.kernel()) === wanted, `a kernel that is ${wanted}`, DEADLINE / 1000);
   }
@@ -123,15 +137,21 @@ export class Browser {
     await this.page.evaluate(`(${install})(${answer}, ${JSON.stringify(argument)})`);
   }
 
-  // Sweep the pointer along the middle of `locator` until a tip shows; its text.
-  async sweep(locator, y, from = 60) {
-    const box = await locator.boundingBox();
+  // Sweep the pointer along `locator`, `y` below its top, until a tip shows that has all these words; its text.
+  async sweep(locator, y, words, from = 60) {
     const tip = this.page.locator('.drupe-tip:visible');
-    for (let x = from; x < box.width - 4; x += 5) {
-      await this.page.mouse.move(box.x + x, box.y + y);
-      if (await tip.count()) return tip.innerText();
-    }
-    return '';
+    const seen = new Set();
+    return until(async () => {
+      await locator.scrollIntoViewIfNeeded();
+      const box = await locator.boundingBox();
+      for (let x = from; box && x < box.width - 4; x += 5) {
+        await this.page.mouse.move(box.x + x, box.y + y);
+        const [text] = await tip.allInnerTexts();
+        if (text && words.every(word => text.includes(word))) return text;
+        if (text) seen.add(text);
+      }
+      return '';
+    }, () => `${words.join(', ')} among: ${[...seen].slice(0, 20).join('\n')}`, DEADLINE / 1000);
   }
 
   // Wait until cell `i` has run to its end.

@@ -1,6 +1,13 @@
 """Servers for the tests of clients, which `./dev clients` runs."""
+import signal
+
 import pytest
 from servers import Server
+
+
+def pytest_configure(config):
+    """A time limit from outside ends servers and browsers, too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

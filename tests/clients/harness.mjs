@@ -21,13 +21,13 @@ export function equal(actual, expected, what) {
   check(a === b, `${what}: ${a} is not ${b}`);
 }
 
-// Poll until `condition()` holds; returns its value.
+// Poll until `condition()` holds; returns its value. `what`: a text, or a function that makes it when it is too late.
 export async function until(condition, what, seconds = 60) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const value = await condition();
     if (value) return value;
-    if (Date.now() > end) throw new Error(`waited ${seconds} s in vain for ${what}`);
+    if (Date.now() > end) throw new Error(`waited ${seconds} s in vain for ${what instanceof Function ? what() : what}`);
     await new Promise(done => setTimeout(done, 10));
   }
 }

@@ -54,9 +54,10 @@ async function interruptAndRestart(house, app) {
   await house.shows(1, 'alive');
   await house.run(2);
   await house.shows(2, 'True');
+  await house.record();
   await house.command('notebook:restart-kernel');
   await house.accept();
-  await until(async () => ['restarting', 'starting'].includes(await house.kernel()), 'the restart').catch(() => 0);
+  await house.became('restarting', 'starting');
   await house.status('idle');
   await house.run(2);
   await house.shows(2, 'False');
@@ -103,14 +104,16 @@ async function moveASlider(house, app) {
   await house.page.mouse.down();
   await house.page.mouse.move(place.x + 60, place.y + place.height / 2, { steps: 10 });
   await house.page.mouse.up();
-  const value = await house.cell(0).locator('.widget-readout').textContent();
-  check(Number(value) > 10, `the slider moved to ${value}`);
-  await house.shows(0, `captured ${value}`);
+  const readout = () => house.cell(0).locator('.widget-readout').textContent();
+  const value = await until(async () => {
+    const now = await readout();
+    return Number(now) > 10 && (await house.cell(0).textContent()).includes(`captured ${now}`) && now;
+  }, 'the slider to move, and the kernel to hear of it');
   await house.run(1);
   await house.shows(1, value);
   await house.cell(0).locator('button', { hasText: 'reset' }).click();
   await house.shows(0, 'captured 0');
-  await until(async () => (await house.cell(0).locator('.widget-readout').textContent()) === '0', 'the slider at 0');
+  await until(async () => (await readout()) === '0', 'the slider at 0');
   if (app === 'lab/tree') await house.picture('lab-widgets');
 }
 

@@ -1,6 +1,6 @@
 // A notebook that uses devices, as people see it: displays that move, errors under their cells, a crash, a reload.
 import { execFileSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { Browser } from './browser.mjs';
 import { check, equal, main, rest, scenario, until } from './harness.mjs';
 
@@ -10,22 +10,26 @@ for _ in range(50):
     x = da.sin(x) + 1
 round(float(x.sum()))`;
 
-// A C call that holds the GIL until somebody opens the other end of a pipe, with much work on its way.
-const STUCK = path => `import ctypes, os
+// A C call that holds the GIL until somebody opens the other end of a pipe, with much work on its way, and some behind
+// it that waits for ever.
+const STUCK = path => `import concurrent.futures, ctypes, os
 big = da.linspace(0, 1, 1 << 23, device="host")
-for _ in range(6000):
+for _ in range(1000):
     big *= 1.0001
+big.queue.barrier(wait_for=[drupe.Event.from_future(concurrent.futures.Future())])
+big += 1
 end = ctypes.PyDLL(None).open(b"${path}", os.O_RDONLY)
 print("released", end > 0)`;
 
-// A kernel that reads where no memory is, behind work that takes a while.
-const WILD = `import drupe, struct, drupe.array as da
-y = da.linspace(0, 1, 1 << 22, device="host")
-for _ in range(300):
-    y *= 1.0001
+// A kernel that reads where no memory is, as soon as there is a file.
+const WILD = path => `import concurrent.futures as futures, drupe, os, struct, time, drupe.array as da
+y = da.sin(da.linspace(0, 1, 1 << 22, device="host"))
+def wait():
+    while not os.path.exists("${path}"): time.sleep(0.01)
+gate = drupe.Event.from_future(futures.ThreadPoolExecutor().submit(wait))
 kernel = drupe.Program(None, language="builtin", device="host")["sequence_f64"]
-event = kernel(None, struct.pack("qqddii", 64, 1, 0.0, 1.0, 4, 0), global_size=4, queue=y.queue)`;
-
+event = kernel(None, struct.pack("qqddii", 64, 1, 0.0, 1.0, 4, 0),
+               global_size=4, queue=y.queue, wait_for=[gate])`;
 
 const panel = house => house.page.locator('.drupe-panel');
 const timeline = locator => locator.locator('.drupe-timeline canvas');
@@ -58,8 +62,7 @@ async function watch(house, app, name) {
     seen.add(await output.innerText());
     return seen.size > 5;
   }, 'five changes of the dashboard while Python is stuck', 90);
-  const words = await house.sweep(timeline(panel(house)), 46, 170);
-  for (const part of ['cell [3], line 4', 'host:cpu:0, queue']) check(words.includes(part), `${part} in: ${words}`);
+  await house.sweep(timeline(panel(house)), 46, ['cell [3], line 4', 'host:cpu:0, queue']);
   equal(await house.cell(2).locator('.jp-OutputArea-output').count(), 0, 'outputs while Python is stuck');
   await pictures(house, `${name}-panel`);
   closeSync(openSync(pipe, 'w'));
@@ -94,7 +97,7 @@ async function reload(house, app) {
   await house.go(`${app}/${file}`);
   await house.cell(2).locator('.drupe-output canvas').first().waitFor();
   equal(await lines(), before, 'the record');
-  check((await house.sweep(timeline(house.cell(2)), 46)).includes('cell [3], line'), 'it can be read');
+  await house.sweep(timeline(house.cell(2)), 46, ['cell [3], line']);
   const cells = await saved();
   for (const i of [0, 2]) {
     const { data } = cells[i].outputs.find(output => output.data?.['application/vnd.drupe.trace+json']);
@@ -106,14 +109,17 @@ scenario("JupyterLab: after a reload the record is still there", house => reload
 scenario("Notebook 7: after a reload the record is still there", house => reload(house, 'notebooks'));
 
 async function failures(house, app, name) {
-  await house.notebook([WILD, "print('meanwhile')", 'import ctypes\nctypes.string_at(1)', "print('after')"], { app });
+  const file = `${process.env.DRUPE_NOTEBOOKS}/${name}.fails`;
+  await house.notebook([WILD(file), "print('meanwhile')", 'import ctypes\nctypes.string_at(1)', "print('after')"], { app });
   await house.run(0);
   await house.run(1);
   await house.shows(1, 'meanwhile');
+  await house.ended(1);
+  writeFileSync(file, '');
   const error = house.cell(0).locator('.jp-OutputArea-output', { hasText: 'DeviceLostError' });
   await error.first().waitFor();
   const text = await error.first().innerText();
-  for (const part of ['Submitted by cell [1], line 6', 'SIGSEGV']) check(text.includes(part), `${part} in: ${text}`);
+  for (const part of ['Submitted by cell [1], line 7', 'SIGSEGV']) check(text.includes(part), `${part} in: ${text}`);
   check(!(await house.cell(1).textContent()).includes('DeviceLostError'), 'it is not under the cell that ran meanwhile');
   await house.command('drupe:show-panel');
   const item = panel(house).locator('.drupe-error', { hasText: 'sequence_f64' });
@@ -143,22 +149,32 @@ scenario("the panel moves neither the status of the kernel nor its last activity
   await house.command('drupe:show-panel');
   await panel(house).locator('.drupe-card').waitFor();
   await house.status('idle');
-  await house.page.evaluate(() => {
+  await house.record();
+  const id = await house.page.evaluate(() => {
     const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
-    Object.assign(window, { states: [], replies: 0 });
-    kernel.statusChanged.connect((_, status) => window.states.push(status));
+    window.replies = 0;
     kernel.anyMessage.connect((_, { msg }) => { window.replies += msg.header.msg_type === 'debug_reply' ? 1 : 0; });
+    return kernel.id;
   });
   const counted = () => house.page.evaluate(() => [window.states, window.replies]);
-  const [model] = await rest('api/kernels');
-  await until(async () => (await counted())[1] >= 5, 'five answers while the kernel is idle');
-  const [later] = await rest('api/kernels');
-  equal([(await counted())[0], later.execution_state, later.last_activity], [[], 'idle', model.last_activity], 'an idle kernel');
+  const served = async () => {
+    const { execution_state, last_activity } = await rest(`api/kernels/${id}`);
+    return [execution_state, last_activity];
+  };
+  // Five answers, and what else has happened until they were there.
+  const five = async () => {
+    const [before, [states, replies]] = [await served(), await counted()];
+    await until(async () => (await counted())[1] >= replies + 5, 'five answers');
+    return [(await counted())[0].slice(states.length), await served(), before];
+  };
+  let found = await five();
+  for (let i = 0; i < 3 && found[0].length; ++i) found = await five(); // JupyterLab itself asks this and that at first
+  equal(found.slice(0, 2), [[], found[2]], 'an idle kernel');
+  equal(found[2][0], 'idle', 'the state');
   await house.run(1);
   await house.status('busy');
-  const since = (await counted())[1];
-  await until(async () => (await counted())[1] >= since + 5, 'five answers while the kernel is busy');
-  equal([(await counted())[0], (await rest('api/kernels'))[0].execution_state], [['busy'], 'busy'], 'a busy kernel');
+  const [states, [state]] = await five();
+  equal([states, state], [[], 'busy'], 'a busy kernel');
   await house.command('notebook:interrupt-kernel');
   await house.ended(1);
 });
@@ -187,12 +203,11 @@ scenario("what the README shows", async house => {
   await house.ended(2);
   await house.page.locator('.drupe-panel .drupe-cell', { hasText: '[3]' }).waitFor();
   await house.status('idle');
-  const words = await house.sweep(timeline(house.cell(0)), 46, 150);
-  check(words.includes('cell ['), words);
+  await house.sweep(timeline(house.cell(0)), 46, ['cell ['], 150);
   await house.picture('readme-light');
   await house.theme('JupyterLab Dark');
   await house.page.waitForTimeout(2000);
-  await house.sweep(timeline(house.cell(0)), 46, 150);
+  await house.sweep(timeline(house.cell(0)), 46, ['cell ['], 150);
   await house.picture('readme-dark');
 });
 

@@ -226,7 +226,8 @@ scenario("a kernel that refuses is quiet, one that does not answer is given up",
   check(refusal instanceof Quiet && refusal.message === 'no engine', String(refusal));
   kernel.requestDebug = () => future(Promise.reject(new Error('Canceled')));
   check((await link.hello().catch(error => error)).message === 'Canceled', 'a kernel that goes');
-  for (const [name, value] of [['status', 'dead'], ['status', 'restarting'], ['connectionStatus', 'connecting'], ['isDisposed', true]]) {
+  equal(new Link({ ...kernel, status: 'unknown' }).ready, true, 'as it is after a reconnection');
+  for (const [name, value] of [['status', 'dead'], ['status', 'starting'], ['status', 'restarting'], ['connectionStatus', 'connecting'], ['isDisposed', true]]) {
     equal(new Link({ ...kernel, [name]: value }).ready, false, `${name} ${value}`);
   }
 });
@@ -302,6 +303,19 @@ scenario("a kernel without devices is asked once per cell, then as long as there
   failed[0] = cell({ failed: 2 });
   await clock.run(3000);
   equal(kernel.asked.filter(command => command === 'drupe/errors').length, 2, 'such as now');
+}));
+
+scenario("a kernel that fails for days stays bounded", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel();
+  let failed = 0;
+  kernel.answers = { 'drupe/view': ({ after }) => view({ serial: after + 1, now: clock.time * MS, spans: [{ start: 1, end: 2 }],
+    cells: [cell({ failed: failed += 64 })] }),
+  'drupe/errors': ({ after }) => ({ errors: Array.from({ length: 64 }, (_, i) => ({ id: after + 1 + i })), latest: after + 64 }) };
+  await model.watch(kernel);
+  kernel.becomes('busy');
+  await clock.run(20000);
+  check(model.errorsSeen >= 640, `${model.errorsSeen} failures`);
+  equal([model.errors.length, model.errors[99].id], [100, model.errorsSeen], 'the last ones are kept');
 }));
 
 scenario("a kernel that restarts is forgotten, one that died is shown as it was", () => withModel(2, async (model, clock) => {

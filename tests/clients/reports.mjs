@@ -1,20 +1,24 @@
 // What devices report in the output of cells: late errors, text of kernels, objects, progress.
+import { writeFileSync } from 'node:fs';
 import { Browser } from './browser.mjs';
 import { check, equal, main, scenario, until } from './harness.mjs';
 
-const LATE = [
+const late = path => [
   "import drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\ngate = _engine._event_open('gate')",
   "# the work is submitted here ...\nsteps = 3\nevent = _engine._task(queue, 0.0, 'the bearing broke', [gate])\nprint('submitted')",
-  "# ... and fails when this cell has ended, too\nimport threading\nthreading.Timer(0.5, gate._finish).start()",
+  `# ... and fails when this cell has ended, too\nimport os, threading, time\ndef wait():\n    while not os.path.exists('${path}'): ` +
+    `time.sleep(0.01)\n    gate._finish()\nthreading.Thread(target=wait).start()`,
   "queue.wait()",
 ];
 
 async function lateError(house, app) {
-  await house.notebook(LATE, { app });
+  const file = `${process.env.DRUPE_NOTEBOOKS}/${house.name}.fails`;
+  await house.notebook(late(file), { app });
   for (const cell of [0, 1, 2]) {
     await house.run(cell);
     await house.ended(cell);
   }
+  writeFileSync(file, '');
   await house.shows(1, 'the bearing broke');
   await house.shows(1, '----> 3 event');
   const [first] = await house.cell(1).locator('.jp-OutputArea-output').allTextContents();

@@ -1,4 +1,6 @@
 """A Jupyter server of the tests' own, with the drupe that is installed beside it."""
+import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -14,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 NODE = os.environ.get("DRUPE_NODE_MODULES", str(ROOT / "build" / "clients" / "node_modules"))
 TIMEOUT = 120
+PR_SET_PDEATHSIG = 1
 
 
 def scenarios(script):
@@ -24,13 +27,31 @@ def scenarios(script):
 def run_scenario(script, scenario, timeout=240, **environment):
     """Run one scenario of a script in node; it must succeed."""
     process = subprocess.Popen(["node", str(HERE / script), scenario], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, env={**os.environ, "NODE_PATH": NODE, **environment})
+                               text=True, env={**os.environ, "NODE_PATH": NODE, **environment}, preexec_fn=end_with_us)
     try:
         output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        process.kill()
-        raise AssertionError("no end within %d s: %s" % (timeout, process.communicate()[0])) from None
+        raise AssertionError("no end within %d s: %s" % (timeout, stop(process))) from None
+    finally:
+        stop(process)
     assert process.returncode == 0, output
+
+
+def stop(process):
+    """End a scenario that has not ended, and its browser; what it had to say."""
+    if process.poll() is not None:
+        return ""
+    process.terminate()  # then it closes its browser itself
+    try:
+        return process.communicate(timeout=20)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0]
+
+
+def end_with_us():
+    """For processes that must not outlive the tests, however these end."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class Server:
@@ -58,8 +79,11 @@ class Server:
         self.process = subprocess.Popen(
             [sys.executable, "-m", application, "--no-browser", "--ip=127.0.0.1", "--port=0", *root,
              "--IdentityProvider.token=" + self.token, "--ServerApp.root_dir=" + str(self.notebooks),
-             "--MultiKernelManager.default_kernel_name=drupe", *options],
-            env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True)
+             "--MultiKernelManager.default_kernel_name=drupe",
+             # A kernel that dies in its first seconds gets other ports otherwise, and its clients wait at the old ones.
+             "--KernelRestarter.random_ports_until_alive=False", *options],
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True,
+            preexec_fn=end_with_us)
         self.url = self._wait()
 
     def _subshell_kernelspec(self):
@@ -96,11 +120,16 @@ class Server:
                      DRUPE_NOTEBOOKS=str(self.notebooks), DRUPE_PICTURES=str(pictures()), **environment)
 
     def close(self):
-        for kernel in self.rest("api/kernels"):
-            self.rest("api/kernels/" + kernel["id"], "DELETE")
-        os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait(TIMEOUT)
-        self.log.close()
+        try:
+            for kernel in self.rest("api/kernels"):
+                self.rest("api/kernels/" + kernel["id"], "DELETE")
+            self.process.terminate()
+            self.process.wait(TIMEOUT)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.log.close()
 
 
 def pictures():
