@@ -25,6 +25,8 @@ typedef struct event_display {
     void *cell;     /* retained */
     char name[DRUPE_PY_DISPLAY_ID];
     char *forms[FORMS];
+    bool published;
+    drupe_trace_record record; /* once it is over */
 } event_display;
 
 static const drupe_link *kernel_link;
@@ -120,8 +122,9 @@ static char *fill(const char *form, bool html, const char *times, const char *er
     return to.text;
 }
 
-static void publish(event_display *one, const drupe_trace_record *record)
+static void publish(event_display *one, void *cell)
 {
+    const drupe_trace_record *record = &one->record;
     char times[WORDS_SIZE], error[WORDS_SIZE] = "";
     bool bad = record->status != DRUPE_TRACE_COMPLETE && record->status != DRUPE_TRACE_PASSED;
     write_times(record, times, sizeof times);
@@ -129,22 +132,38 @@ static void publish(event_display *one, const drupe_trace_record *record)
     drupe_py_bundle bundle = {.text = fill(one->forms[bad ? BAD_TEXT : GOOD_TEXT], false, times, error),
                               .html = fill(one->forms[bad ? BAD_HTML : GOOD_HTML], true, times, error)};
     if (bundle.text != NULL && bundle.html != NULL)
-        (void)drupe_py_bundle_publish(one->cell, one->name, true, &bundle);
+        (void)drupe_py_bundle_publish(cell, one->name, true, &bundle);
     drupe_py_bundle_clear(&bundle);
 }
 
+static bool is_over(event_display *one)
+{
+    drupe_trace_record *record = &one->record;
+    bool gone = false;
+    drupe_trace_look();
+    if (!drupe_trace_over(one->id, &gone) && (!gone || drupe_trace_oldest(one->queue) <= one->id))
+        return false;
+    if (drupe_trace_read(one->id - 1, record, 1) != 1 || record->id != one->id)
+        *record = (drupe_trace_record){.id = one->id, .status = (uint8_t)gone_status(one->id)};
+    return true;
+}
+
+/* Clients that listen to the cell which runs alone are told of what happened between cells at the end of the
+ * next. */
 static drupe_live_answer show(void *user, drupe_live_reason reason)
 {
     event_display *one = user;
-    drupe_trace_record record;
-    bool gone = false;
-    (void)reason;
-    drupe_trace_look();
-    if (!drupe_trace_over(one->id, &gone) && (!gone || drupe_trace_oldest(one->queue) <= one->id))
-        return DRUPE_LIVE_SAME;
-    if (drupe_trace_read(one->id - 1, &record, 1) != 1 || record.id != one->id)
-        record = (drupe_trace_record){.id = one->id, .status = (uint8_t)gone_status(one->id)};
-    publish(one, &record);
+    void *asking = drupe_py_live_asking();
+    if (!one->published) {
+        if (!is_over(one)) return DRUPE_LIVE_SAME;
+        publish(one, one->cell);
+        one->published = true;
+        if (!DRUPE_LINK_HAS(kernel_link, cell_running) || kernel_link->cell_running(one->cell))
+            return DRUPE_LIVE_OVER;
+        if (asking == NULL) return DRUPE_LIVE_SHOWN;
+    }
+    if (reason == DRUPE_LIVE_TIME) return DRUPE_LIVE_SAME;
+    if (asking != NULL) publish(one, asking);
     return DRUPE_LIVE_OVER;
 }
 
@@ -157,7 +176,7 @@ static void release(void *user)
     atomic_fetch_sub(&open_count, 1);
 }
 
-/* _event_display(submission, display_id, forms): see the table below. */
+/* See the table below. */
 static PyObject *module_event_display(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -168,13 +187,13 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Ks(ssss):_event_display", &id, &name, &forms[0], &forms[1], &forms[2],
                           &forms[3]))
         return NULL;
-    if (id == 0 || kernel_link == NULL || drupe_py_forked()) Py_RETURN_FALSE;
-    if (drupe_trace_read(id - 1, &record, 1) != 1 || record.id != id) Py_RETURN_FALSE;
+    if (id == 0 || kernel_link == NULL || drupe_py_forked()) return PyLong_FromLong(0);
+    if (drupe_trace_read(id - 1, &record, 1) != 1 || record.id != id) return PyLong_FromLong(0);
     void *cell = kernel_link->cell_retain();
     event_display *one = cell == NULL ? NULL : calloc(1, sizeof *one);
     if (one == NULL) {
         if (cell != NULL) kernel_link->cell_release(cell);
-        Py_RETURN_FALSE;
+        return PyLong_FromLong(0);
     }
     bool room = atomic_fetch_add(&open_count, 1) < OPEN_MOST;
     one->id = id;
@@ -184,10 +203,11 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     for (size_t i = 0; i < FORMS; i++) room = (one->forms[i] = strdup(forms[i])) != NULL && room;
     if (!room) {
         release(one);
-        Py_RETURN_FALSE;
+        return PyLong_FromLong(0);
     }
     drupe_live_source source = {show, release, one};
-    return PyBool_FromLong(drupe_live_open(&source, PERIOD_NS, &number) == DRUPE_OK);
+    if (drupe_live_open(&source, PERIOD_NS, &number) != DRUPE_OK) number = 0;
+    return PyLong_FromUnsignedLongLong(number);
 }
 
 void drupe_py_event_display_link(const struct drupe_link *link)
@@ -197,9 +217,9 @@ void drupe_py_event_display_link(const struct drupe_link *link)
 
 PyMethodDef drupe_py_event_display_functions[] = {
     {"_event_display", module_event_display, METH_VARARGS,
-     PyDoc_STR("_event_display(submission, display_id, (text, html, failed text, failed html))\n--\n\n"
-               "Update a display of this cell once, without Python, when the submission is over. \\1 in the "
-               "forms is "
-               "replaced by when that was, \\2 by why it failed. False: that cannot be.")},
+     PyDoc_STR(
+         "_event_display(submission, display_id, (text, html, failed text, failed html))\n--\n\n"
+         "Update a display of this cell once, without Python, when the submission is over. In the forms \\1 "
+         "stands for when that was, \\2 for why it failed. The number for _live_show(), 0: that cannot be.")},
     {NULL, NULL, 0, NULL},
 };

@@ -38,6 +38,11 @@ static const drupe_link *live_link;
  * listen to at this moment. */
 static _Thread_local void *asking;
 
+void *drupe_py_live_asking(void)
+{
+    return asking;
+}
+
 static uint64_t memory_used(void)
 {
     drupe_device_use uses[DEVICES_MOST];
@@ -181,7 +186,8 @@ static drupe_live_answer view_show(void *user, drupe_live_reason reason)
     return over ? DRUPE_LIVE_OVER : answer;
 }
 
-/* The line under a cell whose work goes on: it says so, and changes once, when the work is over. */
+/* The line under a cell whose work goes on: it says so, and changes once, when the work is over. Until
+ * somebody has heard of that who listens to cells that run alone, it stays open. */
 static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
 {
     live_view *display = user;
@@ -189,6 +195,7 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
     drupe_py_bundle bundle = {NULL, NULL, NULL, NULL};
     drupe_view *view = NULL;
     size_t size = 0;
+    if (display->shown && !display->live && reason == DRUPE_LIVE_TIME) return DRUPE_LIVE_SAME;
     if (drupe_view_take(&display->wish, &view) != DRUPE_OK) return DRUPE_LIVE_OVER;
     bool waits = view->ncells > 0 && view->cells->waiting > 0;
     drupe_live_answer answer = DRUPE_LIVE_SAME;
@@ -198,7 +205,7 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
         answer = publish(display, waits, reason, &bundle);
     drupe_py_bundle_clear(&bundle);
     drupe_view_release(view);
-    return waits || !display->shown ? answer : DRUPE_LIVE_OVER;
+    return waits || !display->shown || !display->heard ? answer : DRUPE_LIVE_OVER;
 }
 
 static void view_release(void *user)

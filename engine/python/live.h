@@ -26,6 +26,10 @@ void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID]);
  * thread, without the GIL; waits, ten seconds at most, for a client that reads nothing. */
 int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe_py_bundle *bundle);
 
+/* While drupe_live_show() or -_close() was called for a cell: that cell, borrowed, which some clients alone
+ * listen to. */
+void *drupe_py_live_asking(void);
+
 /* The kernel that publishes; borrowed for good. */
 struct drupe_link;
 void drupe_py_live_join(const struct drupe_link *link);

@@ -156,7 +156,9 @@ def display_event(event, unused=None):
     record = _engine._trace_one(event._submission())
     last = [_event_card(event, record, "complete", None, "\1"), _event_card(event, record, "failed", "\2", "\1")]
     forms = tuple(form for card in last for form in (card.text(), str(card.html())))
-    if not _engine._event_display(event._submission(), handle.display_id, forms):
+    from drupe.magics import live
+
+    if not live.attend(shell, _engine._event_display(event._submission(), handle.display_id, forms)):
         event.add_done_callback(functools.partial(_update, handle.display_id))
 
 

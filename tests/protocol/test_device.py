@@ -175,8 +175,11 @@ def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says)
     assert updated["parent_header"]["msg_id"] == run.id and "Event task: " + word in data["text/plain"], data
     assert says in data["text/plain"] and says.replace("<", "&lt;").replace(">", "&gt;") in data["text/html"], data
     assert "cell [" in data["text/plain"] and "\x01" not in data["text/plain"] + data["text/html"]
-    kernel.finish(stuck)
-    kernel.run("pass")  # takes the failure
+    ended = kernel.finish(stuck)
+    # Once more for clients that listen to the cell which runs alone.
+    again = [content for content in ended.of("update_display_data") if content["transient"] == shown["transient"]]
+    assert [content["data"] for content in again] == [data]
+    assert not kernel.run("pass").of("update_display_data")  # takes the failure
 
 
 PROGRESS = ("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"

@@ -26,6 +26,6 @@ def _show(shell, result):
     if not cell or cell not in views.worked(view):
         return
     waits = any(one["waiting"] for one in view.data()["cells"])
-    if waits and not live.is_console(shell) and live.open_footer(cell):
+    if waits and not live.is_console(shell) and live.open_footer(shell, cell):
         return
     display(views.View("footer", cell, cell, cell=cell))

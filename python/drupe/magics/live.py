@@ -4,6 +4,7 @@ from drupe import _engine
 MOST = 4  # displays; the oldest stops when there are more
 
 _open = {}  # number of a display: its kind, and the id of the notebook's cell that it is in, or None
+_others = set()  # numbers of displays that change once
 _shells = []
 
 
@@ -53,18 +54,30 @@ def open_view(shell, kind, hz=None, first=0, last=0):
     _open[number] = kind, cell_id(shell)
     for old in list(_open)[:-MOST]:
         close(old)
+    _hook(shell)
+    return Handle(number)
+
+
+def open_footer(shell, cell):
+    """The line under a cell, which changes when the cell's work is over; whether there is one."""
+    from drupe.magics import base
+
+    return attend(shell, _engine._live_open("footer", first_cell=cell, last_cell=cell, columns=base.columns()))
+
+
+def attend(shell, number):
+    """A display that changes once by itself: it is asked at the end of cells. Whether there is one."""
+    if number:
+        _others.add(number)
+        _hook(shell)
+    return bool(number)
+
+
+def _hook(shell):
     if shell not in _shells:
         _shells.append(shell)
         shell.events.register("pre_run_cell", lambda *info: _cell_begins(shell))
         shell.events.register("post_run_cell", lambda *result: _cell_ended(shell))
-    return Handle(number)
-
-
-def open_footer(cell):
-    """The line under a cell, which changes when the cell's work is over; whether there is one."""
-    from drupe.magics import base
-
-    return bool(_engine._live_open("footer", first_cell=cell, last_cell=cell, columns=base.columns()))
 
 
 def close(number=None):
@@ -83,11 +96,12 @@ def _cell_begins(shell):
 
 def _cell_ended(shell):
     """Bring what is shown up to date before the cell is over: some clients listen no longer."""
-    if not _open:
+    if not _open and not _others:
         return
     kinds = dict.fromkeys(kind for kind, _ in _open.values())
     alive = _engine._live_show()
-    if is_console(shell):
+    _others.intersection_update(alive)
+    if kinds and is_console(shell):
         _print(kinds)
     for number in [number for number in _open if number not in alive]:
         del _open[number]
