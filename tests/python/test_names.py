@@ -44,7 +44,8 @@ MEMBERS = {
     "global_mem_cache_type": "indeterminate none read_only read_write",
     "local_mem_type": "none local global_mem",
     "partition_property": "no_partition partition_equally partition_by_counts partition_by_affinity_domain",
-    "fp_config": "denorm inf_nan round_to_nearest round_to_zero round_to_inf fma correctly_rounded_divide_sqrt soft_float",
+    "fp_config": ("denorm inf_nan round_to_nearest round_to_zero round_to_inf fma correctly_rounded_divide_sqrt "
+                  "soft_float"),
     "memory_order": "relaxed acquire release acq_rel seq_cst",
     "memory_scope": "work_item sub_group work_group device system",
 }

@@ -1,0 +1,77 @@
+"""Devices from Python. Made by tools/stubs.py; do not edit."""
+from collections.abc import Sequence
+from typing import Any
+
+from drupe import array as array
+from drupe import ext as ext
+from drupe import memory as memory
+from drupe import program as program
+from drupe import utils as utils
+from drupe._engine import BuildError as BuildError
+from drupe._engine import BusyError as BusyError
+from drupe._engine import CancelledError as CancelledError
+from drupe._engine import CheckError as CheckError
+from drupe._engine import Context as Context
+from drupe._engine import DependencyError as DependencyError
+from drupe._engine import Device as Device
+from drupe._engine import DeviceError as DeviceError
+from drupe._engine import DeviceLostError as DeviceLostError
+from drupe._engine import DeviceMemoryError as DeviceMemoryError
+from drupe._engine import DeviceNotFoundError as DeviceNotFoundError
+from drupe._engine import DriverUnavailableError as DriverUnavailableError
+from drupe._engine import Event as Event
+from drupe._engine import EventTimes as EventTimes
+from drupe._engine import ExecutionPlacementError as ExecutionPlacementError
+from drupe._engine import HostTaskError as HostTaskError
+from drupe._engine import InternalError as InternalError
+from drupe._engine import InvalidArgumentError as InvalidArgumentError
+from drupe._engine import Kernel as Kernel
+from drupe._engine import LocalMemory as LocalMemory
+from drupe._engine import OutOfRangeError as OutOfRangeError
+from drupe._engine import Program as Program
+from drupe._engine import Queue as Queue
+from drupe._engine import UnsupportedError as UnsupportedError
+from drupe._engine import WaitTimeoutError as WaitTimeoutError
+from drupe._engine import contain_faults as contain_faults
+from drupe._engine import devices as devices
+from drupe._engine import trace as trace
+from drupe.timer import HostDeviceDuration as HostDeviceDuration
+from drupe.platforms import Platform as Platform
+from drupe.timer import Timer as Timer
+from drupe.enums import backend_type as backend_type
+from drupe.checking import checked as checked
+from drupe.choice import device as device
+from drupe.enums import device_type as device_type
+from drupe.enums import event_status_type as event_status_type
+from drupe.enums import fp_config as fp_config
+from drupe.choice import get_composite_devices as get_composite_devices
+from drupe.choice import get_device_cached_queue as get_device_cached_queue
+from drupe.choice import get_devices as get_devices
+from drupe.choice import get_num_devices as get_num_devices
+from drupe.platforms import get_platforms as get_platforms
+from drupe.enums import global_mem_cache_type as global_mem_cache_type
+from drupe.choice import has_accelerator_devices as has_accelerator_devices
+from drupe.choice import has_cpu_devices as has_cpu_devices
+from drupe.choice import has_gpu_devices as has_gpu_devices
+from drupe.enums import local_mem_type as local_mem_type
+from drupe.platforms import lsplatform as lsplatform
+from drupe.enums import memory_order as memory_order
+from drupe.enums import memory_scope as memory_scope
+from drupe.enums import partition_affinity_domain as partition_affinity_domain
+from drupe.enums import partition_property as partition_property
+from drupe._progress import progress as progress
+from drupe.choice import select_accelerator_device as select_accelerator_device
+from drupe.choice import select_cpu_device as select_cpu_device
+from drupe.choice import select_default_device as select_default_device
+from drupe.choice import select_device_with_aspects as select_device_with_aspects
+from drupe.choice import select_gpu_device as select_gpu_device
+from drupe._engine import DeviceLike
+
+__version__: str
+__all__: list[str]
+
+def get_include() -> str: ...
+def load_ipython_extension(shell: Any) -> None: ...
+def queue(device: DeviceLike = None) -> Queue: ...
+def synchronize(device: DeviceLike = None) -> None: ...
+def wait_for(events: Event | Sequence[Event], timeout: float | None = None) -> None: ...
