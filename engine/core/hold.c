@@ -118,28 +118,41 @@ static void fail(drupe_flight *flight)
     drupe_event_fail(flight->event, DRUPE_PHASE_HELD, drupe_error_last());
 }
 
+/* That all before the flight on its queue is over, which the driver knows by an event. */
+static drupe_readiness marker_ready(drupe_queue *queue, drupe_flight *flight)
+{
+    for (;;) {
+        if (!flight->marker) {
+            if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) {
+                fail(flight); /* no other work did: the reason is its own */
+                return DRUPE_DOOMED;
+            }
+            if (!flight->marker) return DRUPE_READY;
+            drupe_queue_flush_locked(queue);
+            drupe_event_ask_notify(flight->marker);
+        }
+        drupe_phase phase = drupe_event_poll_locked(flight->marker);
+        if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_READY;
+        if (phase != DRUPE_PHASE_FAILED) {
+            must_poll = true;
+            return DRUPE_BLOCKED;
+        }
+        if (drupe_cause_dooms(flight->marker->cause, flight->number, queue)) return DRUPE_DOOMED;
+        /* Why it failed was told before the flight was submitted, so the queue works on; but what failed
+         * marks nothing. */
+        drupe_event_release(flight->marker);
+        flight->marker = NULL;
+    }
+}
+
 /* A host function runs after all it waits for, since no driver waits in its place, and after everything
- * before it on its queue, which the driver knows by an event. */
+ * before it on its queue. */
 static drupe_readiness host_ready(drupe_queue *queue, drupe_flight *flight)
 {
     for (size_t i = 0; i < flight->nwaits; i++) {
         if (!drupe_phase_over(drupe_event_phase(flight->waits[i]))) return DRUPE_BLOCKED;
     }
-    if (drupe_queue_unordered(queue)) return DRUPE_READY;
-    if (!flight->marker) {
-        if (drupe_queue_mark(queue, flight, &flight->marker) != DRUPE_OK) {
-            fail(flight); /* no other work did: the reason is its own */
-            return DRUPE_DOOMED;
-        }
-        if (!flight->marker) return DRUPE_READY;
-        drupe_queue_flush_locked(queue);
-        drupe_event_ask_notify(flight->marker);
-    }
-    drupe_phase phase = drupe_event_poll_locked(flight->marker);
-    if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
-    if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_READY;
-    must_poll = true;
-    return DRUPE_BLOCKED;
+    return drupe_queue_unordered(queue) ? DRUPE_READY : marker_ready(queue, flight);
 }
 
 /* Whether the flight stands behind a failure on its own in-order queue. */

@@ -1,7 +1,9 @@
 /* Layers: which table core calls through, and failures on demand. */
 #include "backends/layers/layers.h"
+#include "base/base.h"
 #include "drupe/layers.h"
 #include "drupe/memory.h"
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -249,6 +251,47 @@ static void work_before_which_no_barrier_can_be_put_says_why(void **state)
     end_line(&line, "submit_barrier, call 1");
 }
 
+static drupe_status pass(void *user)
+{
+    while (!atomic_load((_Atomic(bool) *)user)) sched_yield();
+    return DRUPE_OK;
+}
+
+/* Work of the caller behind work that fails, for a reason that was told before the former was submitted. */
+static void after_a_failure_was_told_the_queue_works_on(void **state)
+{
+    (void)state;
+    _Atomic(bool) open[2] = {false, false};
+    drupe_queue *queues[3];
+    drupe_event *first, *bad, *second, *dependent, *turn;
+    OK(drupe_layers_choose("fault"));
+    queues[0] = open_queue();
+    for (size_t i = 1; i < 3; i++)
+        OK(drupe_queue_open(drupe_queue_context(queues[0]), drupe_queue_device(queues[0]), 0, &queues[i]));
+    OK(drupe_fault_plan("event:2=late,event:4=late"));
+    drupe_submission s = {.queue = queues[1]};
+    OK(drupe_submit_host(&s, pass, (void *)&open[0], &first));
+    OK(submit(queues[1], &bad));
+    s.queue = queues[2];
+    OK(drupe_submit_host(&s, pass, (void *)&open[1], &second));
+    drupe_event *const waits[] = {bad, second};
+    s = (drupe_submission){.queue = queues[0], .waits = waits, .nwaits = 2};
+    OK(drupe_submit_barrier(&s, &dependent));
+    atomic_store(&open[0], true);
+    assert_int_equal(drupe_event_wait(bad, LONG), DRUPE_E_INTERNAL);
+    s = (drupe_submission){.queue = queues[0]};
+    OK(drupe_submit_turn(&s, &turn));
+    atomic_store(&open[1], true);
+    while (drupe_event_state_of(turn) == DRUPE_EVENT_QUEUED) sched_yield();
+    OK(drupe_event_finish(turn, NULL));
+    OK(drupe_event_wait(turn, LONG));
+    assert_int_equal(drupe_event_wait(dependent, LONG), DRUPE_E_DEPENDENCY);
+    drupe_event *events[] = {first, bad, second, dependent, turn};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(events); i++) drupe_event_release(events[i]);
+    for (size_t i = 0; i < 3; i++) OK(drupe_queue_wait(queues[i], LONG));
+    for (size_t i = 0; i < 3; i++) drupe_queue_release(queues[i]);
+}
+
 /* The caller gives up what stands further back; that does not hide what fails before it. */
 static void the_first_of_two_failures_counts(void **state)
 {
@@ -315,6 +358,7 @@ int main(void)
         cmocka_unit_test_teardown(an_event_fails_late, close_library),
         cmocka_unit_test_teardown(what_a_barrier_of_core_was_put_before_fails_with_it, close_library),
         cmocka_unit_test_teardown(work_before_which_no_barrier_can_be_put_says_why, close_library),
+        cmocka_unit_test_teardown(after_a_failure_was_told_the_queue_works_on, close_library),
         cmocka_unit_test_teardown(the_first_of_two_failures_counts, close_library),
         cmocka_unit_test_teardown(a_device_is_lost, close_library),
         cmocka_unit_test_teardown(chance_repeats_itself, close_library),
