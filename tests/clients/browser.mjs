@@ -76,6 +76,16 @@ export class Browser {
     return file;
   }
 
+  // Save until output `i` of the file has `text`; its cells. A save that comes while another one goes on is left out.
+  async save(file, i, text) {
+    return until(async () => {
+      await this.command('docmanager:save');
+      await this.page.waitForTimeout(500);
+      const { cells } = (await rest(`api/contents/${file}`)).content ?? {};
+      return JSON.stringify(cells?.[i]?.outputs ?? '').includes(text) && cells;
+    }, `the save of ${file}`);
+  }
+
   kernel() {
     return this.page.evaluate(() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status);
   }
