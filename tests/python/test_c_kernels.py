@@ -2,6 +2,7 @@
 import ctypes
 import gc
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_what_is_known_of_kernels(program):
     assert program.empty.num_args == 0 and program.scale.num_args == 3
     with pytest.raises(AttributeError, match="scale"):
         program.nothing
-    assert program.device.can_compile("c") and program.build_log == ""
+    assert program.device.can_compile("c") and program.device.has_aspect_online_compiler and program.build_log == ""
 
 
 def test_launches(program):
@@ -212,6 +213,24 @@ def test_a_fault_is_contained(fresh):
         print(x.asnumpy().tolist())
     """)
     assert result.stdout.splitlines() == ["DeviceLostError True True", "[7, 7, 7, 7]"], result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang-14", "clang"])
+def test_compilers(fresh, compiler):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    result = fresh(f"""
+        import drupe, drupe.array as da
+        p = drupe.Program({TEXT!r}, "host", language="c")
+        x = da.ones(4, dtype="float32", device="host")
+        p.scale(x, 16, 4, global_size=4).wait()
+        print(x.asnumpy().tolist(), [one[2] for one in p.halves.arguments])
+        try:
+            drupe.Program("kernel void f(int *x)\\n{{ x[0] = nothing; }}", "host", language="c")
+        except drupe.BuildError as error:
+            print("line 2, column 10" in str(error), str(error) if "line 2, column 10" not in str(error) else "")
+    """, DRUPE_CC=compiler)
+    assert result.stdout.split("\n")[:2] == ["[4.0, 4.0, 4.0, 4.0] ['pointer', 'pointer']", "True "], result
 
 
 def test_without_a_compiler(fresh):

@@ -13,6 +13,12 @@
 #define COMPILE_NS   UINT64_C(120000000000)
 #define MOST_OPTIONS 32u
 #define MOST_BYTES   ((size_t)1 << 28)
+/* Older compilers know one of the two on each. */
+#if defined(__aarch64__)
+#define THIS_PROCESSOR "-mcpu=native"
+#else
+#define THIS_PROCESSOR "-march=native"
+#endif
 
 /* --- The compiler ----------------------------------------------------------------------------------------
  */
@@ -60,7 +66,7 @@ static drupe_status run_compiler(const char *compiler, char *options, const char
                                            "-O3",
                                            "-fPIC",
                                            "-shared",
-                                           "-march=native",
+                                           THIS_PROCESSOR,
                                            "-fno-math-errno",
                                            "-fvisibility=hidden"};
     size_t count = 10;

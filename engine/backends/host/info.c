@@ -141,6 +141,7 @@ static drupe_status number_info(const drupe_host_device *device, drupe_info key,
     case DRUPE_INFO_LANGUAGES:
         *value = DRUPE_LANG_BUILTIN | (drupe_host_code_possible() ? DRUPE_LANG_C | DRUPE_LANG_BINARY : 0u);
         return DRUPE_OK;
+    case DRUPE_INFO_HAS_ONLINE_COMPILER: *value = drupe_host_code_possible(); return DRUPE_OK;
     case DRUPE_INFO_MAX_COMPUTE_UNITS: *value = device->count; return DRUPE_OK;
     case DRUPE_INFO_MAX_WORK_ITEM_DIMS:
     case DRUPE_INFO_MAX_WORK_GROUP_SIZE:
@@ -163,7 +164,6 @@ static drupe_status number_info(const drupe_host_device *device, drupe_info key,
     case DRUPE_INFO_HAS_FP16:
     case DRUPE_INFO_HALF_FP_CONFIG:
     case DRUPE_INFO_HAS_IMAGE:
-    case DRUPE_INFO_HAS_ONLINE_COMPILER:
     case DRUPE_INFO_HAS_ONLINE_LINKER:
     case DRUPE_INFO_HAS_EMULATED:
     case DRUPE_INFO_HAS_COMPONENT:
