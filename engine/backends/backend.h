@@ -69,6 +69,9 @@ struct drupe_backend {
         size_t device, context, queue, event, program, kernel;
     } size;
     bool minds_guards; /* else a guard is among the waits */
+    /* event_state() may wait for threads of the device that the system has taken the processor from: it is
+     * better asked of work that has been over for a while. */
+    bool state_waits;
 
     /* --- library --- */
     /* A cheap look, without opening the vendor library: can there be devices of this type at all? (opt: yes)

@@ -494,7 +494,8 @@ struct drupe_queue {
         *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
     drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */
     unsigned polls, takes;
-    uint64_t ticks; /* of a submission: when it looked at what was over, or 0 */
+    size_t unlooked_bytes; /* what submissions since the last look keep alive */
+    uint64_t ticks;        /* of a submission: when it looked at what was over, or 0 */
     bool unflushed;
     bool shared;                  /* others may give work to the driver's queue */
     bool silent;                  /* work without an event was launched since the last wait */

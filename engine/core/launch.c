@@ -18,6 +18,8 @@
 #define UNMARKED_MOST  63u
 #define UNMARKED_BYTES (16u << 20)
 #define POLL_EVERY     8u
+#define POLL_SELDOM    32u /* a multiple of it: while few bytes are kept alive */
+#define POLL_BYTES     (1u << 20)
 #define REAP_MOST      16u /* of an out-of-order queue, where each has to be looked at */
 #define WAITS_INLINE   16u
 
@@ -359,13 +361,24 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     return DRUPE_OK;
 }
 
-drupe_flight *drupe_queue_reap_some(drupe_queue *queue)
+static bool time_to_look(drupe_queue *queue)
+{
+    if (++queue->polls % POLL_EVERY) return false;
+    bool seldom = queue->slot->backend->state_waits && !drupe_queue_unordered(queue) &&
+                  queue->unlooked_bytes < POLL_BYTES;
+    if (seldom && queue->polls % POLL_SELDOM) return false;
+    queue->unlooked_bytes = 0;
+    return true;
+}
+
+drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes)
 {
     drupe_flight *head = queue->head;
     queue->ticks = 0;
+    queue->unlooked_bytes += bytes;
     if (!head) return NULL;
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
-    if (!known && ++queue->polls % POLL_EVERY) return NULL;
+    if (!known && !time_to_look(queue)) return NULL;
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
     return drupe_flight_reap(queue);
 }
@@ -395,7 +408,7 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     bool over = true;
     pthread_mutex_lock(&queue->lock);
     if (queue->guard) drupe_event_prefetch(queue->guard);
-    finished = drupe_queue_reap_some(queue);
+    finished = drupe_queue_reap_some(queue, ticket->bytes);
     drupe_status status = drupe_loss_check(queue->device);
     if (status == DRUPE_OK) status = drupe_flight_new(queue, &flight);
     if (status == DRUPE_OK) {

@@ -111,8 +111,8 @@ drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight) DRUPE
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
 /* The backend has the flight's work. */
 void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight);
-/* Some of what is over, if it is time to look, detached. */
-drupe_flight *drupe_queue_reap_some(drupe_queue *queue);
+/* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */
+drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
 /* Hand the work to the backend. */
 drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
                                  const drupe_work *work) DRUPE_MUST_CHECK;

@@ -229,7 +229,7 @@ static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
     void *cell = drupe_core_cell();
     bool over = false;
     pthread_mutex_lock(&queue->lock);
-    finished = drupe_queue_reap_some(queue);
+    finished = drupe_queue_reap_some(queue, one->bytes);
     if (is_plain(queue) && one->nrefs <= DRUPE_FLIGHT_REFS && drupe_flight_new(queue, &flight) == DRUPE_OK) {
         drupe_flight *before = same_before(one);
         load(one, flight, cell);

@@ -12,6 +12,7 @@ const drupe_backend drupe_backend_opencl = {
              .event = sizeof(drupe_cl_event),
              .program = sizeof(drupe_cl_program),
              .kernel = sizeof(drupe_cl_kernel)},
+    .state_waits = true,
     .likely = drupe_cl_likely,
     .load = drupe_cl_load,
     .unload = drupe_cl_unload,
