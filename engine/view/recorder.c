@@ -145,14 +145,16 @@ void drupe_view_listen(drupe_view_listener *listener)
     atomic_store(&recorder.listener, listener);
 }
 
-/* The first news at once, what follows together. */
-static void tell(rounds *round, uint64_t now, bool quiet)
+/* The first news at once, what follows together. Returns how long the rest can wait. */
+static uint64_t tell(rounds *round, uint64_t now)
 {
     drupe_view_listener *listener = atomic_load(&recorder.listener);
-    if (!round->untold || (!quiet && now - round->told_ns < TELL_NS)) return;
+    if (!round->untold) return DRUPE_FOREVER;
+    if (now - round->told_ns < TELL_NS) return round->told_ns + TELL_NS - now;
     if (listener) listener();
     round->untold = false;
     round->told_ns = now;
+    return DRUPE_FOREVER;
 }
 
 /* What only the queues know. Takes their locks, which a driver may hold up, so not under ours. */
@@ -186,12 +188,12 @@ static uint64_t work(rounds *round, uint64_t *until)
     pthread_mutex_unlock(&recorder.lock);
     if (changed) round->changed_ns = now;
     round->untold = round->untold || changed;
-    tell(round, now, quiet);
+    uint64_t rest = tell(round, now);
     uint64_t own = own_time();
     round->cost_ns = own - round->own_ns;
     round->own_ns = own;
     *until = quiet ? after + 1 : after + WAKE_EVERY;
-    return quiet ? DRUPE_FOREVER : pause_of(round, now);
+    return quiet ? rest : pause_of(round, now);
 }
 
 static void *recorder_main(void *unused)

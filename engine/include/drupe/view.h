@@ -128,7 +128,7 @@ DRUPE_API void drupe_view_stop(void);
 DRUPE_API void drupe_view_cell_began(uint32_t number);
 DRUPE_API void drupe_view_cell_ended(uint32_t number);
 /* Have `listener` called on the recorder's thread when it has seen something new: four times a second at
- * most, and once more when nothing goes on. It must not block nor call this. NULL: nobody, though a call may
+ * most, the last time after the last of it. It must not block nor call this. NULL: nobody, though a call may
  * still be under way. */
 typedef void drupe_view_listener(void);
 DRUPE_API void drupe_view_listen(drupe_view_listener *listener);

@@ -415,6 +415,35 @@ static void a_child_is_silent(void **state)
     drupe_view_release(take());
 }
 
+static atomic_uint heard;
+
+static void hear(void)
+{
+    atomic_fetch_add(&heard, 1);
+}
+
+/* Of what is new, sooner or later, and not of each submission. */
+static void who_listens_is_told(void **state)
+{
+    enum { COUNT = 5000 };
+    (void)state;
+    drupe_view_listen(hear);
+    OK(drupe_view_start());
+    uint64_t begun = drupe_now_ns(), deadline = drupe_deadline(PATIENCE);
+    for (unsigned round = 1; round <= 2; round++) {
+        unsigned before = atomic_load(&heard);
+        for (int i = 0; i < COUNT; i++) fill(bench.queue);
+        OK(drupe_queue_wait(bench.queue, DRUPE_FOREVER));
+        while (atomic_load(&heard) == before) {
+            if (drupe_now_ns() > deadline) fail_msg("nobody tells");
+            sched_yield();
+        }
+    }
+    /* Four a second. */
+    assert_true(atomic_load(&heard) <= (drupe_now_ns() - begun) / 250000000 + 2);
+    drupe_view_listen(NULL);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
 
 int main(void)
@@ -431,6 +460,7 @@ int main(void)
         CASE(peaks_of_cells),
         CASE(samples_are_bounded),
         CASE(a_child_is_silent),
+        CASE(who_listens_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
