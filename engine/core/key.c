@@ -62,7 +62,10 @@ static bool mentions(const char *text, size_t size, const char *word)
 static bool includes_system_only(const drupe_source *source)
 {
     const char *text = source->bytes, *end = text + source->size;
-    if (source->options && (strstr(source->options, "-i") || strstr(source->options, "-I"))) return false;
+    static const char *const elsewhere[] = {"-i", "-I", "-B", "@"};
+    for (size_t i = 0; source->options && i < DRUPE_COUNT_OF(elsewhere); i++)
+        if (strstr(source->options, elsewhere[i])) return false;
+    if (getenv("CPATH") || getenv("C_INCLUDE_PATH")) return false;
     while ((text = memmem(text, (size_t)(end - text), "include", 7)) != NULL) {
         for (text += 7; text < end && (*text == ' ' || *text == '\t'); text++) {}
         if (text == end || *text != '<') return false;

@@ -140,6 +140,42 @@ def test_options():
     assert x.asnumpy().tolist() == [5]
 
 
+def test_macros_mean_what_they_mean_there():
+    program = drupe.Program("""
+        #define T float
+        kernel void f(T *x) { x[get_global_id(0)] = 1; }
+        #undef T
+        #define T double
+        #define size 8
+        #define id 3
+        kernel void range(T *end, int begin) { end[get_global_id(0)] = begin + size + get_global_id(3); }
+        #undef T
+        #ifdef LONG
+        kernel void g(long *n) { n[0] = get_global_size(3); }
+        #else
+        kernel void g(int *n) { n[0] = get_global_size(3) + get_global_offset(9); }
+        #endif
+        #if 0
+        kernel void never(int *x) {}
+        #endif
+    """, "host", language="c")
+    assert program.kernel_names == ["f", "range", "g"]
+    x, y, n = (da.zeros(4, dtype=dtype, device="host") for dtype in ("float32", "float64", "int32"))
+    program.f(x, global_size=4)
+    program.range(y, 5, global_size=4)
+    program.g(n, global_size=1)
+    assert x.asnumpy().tolist() == [1] * 4 and y.asnumpy().tolist() == [13] * 4 and n.asnumpy()[0] == 1
+    with pytest.raises(drupe.BuildError, match="no #if leaves a kernel"):
+        drupe.Program("#ifdef NOWHERE\nkernel void f(void) {}\n#endif", "host", language="c")
+
+
+def test_libraries_stand_behind_the_text():
+    text = "extern int jn_is_there; double jn(int, double); kernel void f(double *x) { x[0] = jn(0, 0.0); }"
+    x = da.zeros(1, device="host")
+    drupe.Program(text, "host", language="c", options="-lm -Wl,--as-needed").f(x, global_size=1)
+    assert x.asnumpy().tolist() == [1]
+
+
 def test_binaries_and_the_cache(fresh, tmp_path):
     program = drupe.Program(TEXT, "host", language="c")
     programs.save(program, tmp_path / "p.bin")

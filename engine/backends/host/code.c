@@ -3,6 +3,7 @@
 #include "backends/host/code.h"
 #include "base/file.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -45,38 +46,59 @@ bool drupe_host_code_possible(void)
     return known == 2;
 }
 
+static bool ends_in(const char *word, const char *end)
+{
+    size_t length = strlen(word), wanted = strlen(end);
+    return length > wanted && strcmp(word + length - wanted, end) == 0;
+}
+
+/* Libraries and objects stand behind the text that uses them. */
+static bool is_linked(const char *word)
+{
+    return strncmp(word, "-l", 2) == 0 || ends_in(word, ".o") || ends_in(word, ".a") || ends_in(word, ".so");
+}
+
+typedef struct words {
+    const char *first[MOST_OPTIONS], *linked[MOST_OPTIONS];
+    size_t nfirst, nlinked;
+} words;
+
 /* Words of `options`, which is cut up; false if there are too many. */
-static bool add_options(char *options, const char **argv, size_t *count)
+static bool split_options(char *options, words *w)
 {
     char *rest = NULL;
     for (char *word = strtok_r(options, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest)) {
-        if (*count >= MOST_OPTIONS) return false;
-        argv[(*count)++] = word;
+        if (w->nfirst + w->nlinked >= MOST_OPTIONS) return false;
+        if (is_linked(word))
+            w->linked[w->nlinked++] = word;
+        else
+            w->first[w->nfirst++] = word;
     }
     return true;
 }
 
+#if defined(__x86_64__)
+#define NATIVE "-march=native"
+#else
+#define NATIVE "-mcpu=native" /* what gcc and every clang know there */
+#endif
+
 static drupe_status run_compiler(const char *compiler, char *options, const char *path, drupe_span text,
                                  drupe_text *messages)
 {
-    const char *argv[MOST_OPTIONS + 16] = {compiler,
-                                           "-x",
-                                           "c",
-                                           "-std=gnu11",
-                                           "-O3",
-                                           "-fPIC",
-                                           "-shared",
-                                           THIS_PROCESSOR,
-                                           "-fno-math-errno",
-                                           "-fvisibility=hidden"};
-    size_t count = 10;
-    if (!add_options(options, argv, &count))
+    static const char *const begin[] = {
+        "-x", "c", "-std=gnu11", "-O3", "-fPIC", "-shared", NATIVE, "-fno-math-errno", "-fvisibility=hidden"};
+    const char *argv[MOST_OPTIONS + 24] = {compiler};
+    size_t count = 1;
+    words w = {.nfirst = 0};
+    if (!split_options(options, &w))
         return drupe_error_set(DRUPE_E_INVALID, "There are too many options for the C compiler.");
-    static const char *const last[] = {"-Wl,-z,defs", "-o"};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(last); i++) argv[count++] = last[i];
-    argv[count++] = path;
-    argv[count++] = "-";
-    argv[count++] = "-lm";
+    for (size_t i = 0; i < DRUPE_COUNT_OF(begin); i++) argv[count++] = begin[i];
+    for (size_t i = 0; i < w.nfirst; i++) argv[count++] = w.first[i];
+    const char *const end[] = {"-Wl,-z,defs", "-o", path, "-", "-x", "none"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(end); i++) argv[count++] = end[i];
+    for (size_t i = 0; i < w.nlinked; i++) argv[count++] = w.linked[i];
+    argv[count] = "-lm";
     drupe_status status = drupe_process_run(argv, text, COMPILE_NS, messages);
     if (status != DRUPE_E_INVALID) return status;
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "The C compiler found errors:\n%.1200s",
@@ -112,19 +134,41 @@ static void new_path(int fd, char *path, size_t size)
     snprintf(path + length, size - length, "/%d", fd);
 }
 
+static int new_file(void)
+{
+#ifdef MFD_EXEC /* systems that have it may want it said */
+    int fd = memfd_create("drupe-program", MFD_CLOEXEC | MFD_EXEC);
+    if (fd >= 0 || errno != EINVAL) return fd;
+#endif
+    return memfd_create("drupe-program", MFD_CLOEXEC);
+}
+
+/* It may use instructions that only the machine has which compiled it. */
+static drupe_status check_machine(const drupe_host_code *code)
+{
+    const char *made_for = dlsym(code->library, DRUPE_HOST_MADE_FOR);
+    if (made_for && strcmp(made_for, drupe_host_features()) == 0) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_BUILD_FAILED,
+                           "The program was compiled for a processor with other features. Build it from its "
+                           "text.");
+}
+
 static drupe_status open_library(drupe_host_code *code)
 {
     char path[160];
-    int fd = memfd_create("drupe-program", MFD_CLOEXEC);
+    int fd = new_file();
     if (fd < 0 || !drupe_write_all(fd, code->bytes, code->size)) {
+        int why = errno;
         if (fd >= 0) close(fd);
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program of %zu bytes.", code->size);
+        return drupe_error_set(why == EACCES ? DRUPE_E_BUILD_FAILED : DRUPE_E_NO_MEMORY,
+                               "A program of %zu bytes cannot be put into memory: %s.", code->size,
+                               strerror(why));
     }
     new_path(fd, path, sizeof path);
     code->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     close(fd);
     if (code->library) code->entries = dlsym(code->library, DRUPE_HOST_TABLE);
-    if (code->entries) return DRUPE_OK;
+    if (code->entries) return check_machine(code);
     const char *why = code->library ? "it is none of this version of Drupe" : dlerror();
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "The compiled program cannot be opened: %s.", why);
 }
@@ -132,6 +176,8 @@ static drupe_status open_library(drupe_host_code *code)
 static drupe_status list_kernels(drupe_host_code *code)
 {
     while (code->entries[code->count].name) code->count++;
+    if (code->count == 0)
+        return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: no #if leaves a kernel in the program.");
     code->builtins = calloc(code->count + 1, sizeof *code->builtins);
     if (!code->builtins) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program's kernels.");
     for (size_t i = 0; i < code->count; i++) {

@@ -5,8 +5,9 @@
 #include "backends/host/host.h"
 #include <stdio.h>
 
-#define DRUPE_HOST_PARAMS 64u
-#define DRUPE_HOST_TABLE  "drupe_kernels_1" /* goes up when what follows changes */
+#define DRUPE_HOST_PARAMS   64u
+#define DRUPE_HOST_TABLE    "drupe_kernels_2" /* goes up when what follows changes */
+#define DRUPE_HOST_MADE_FOR "drupe_made_for"  /* drupe_host_features() of the machine that compiled */
 
 /* What a library has, as ctext.c writes it: ended by an entry without a name. Argument 0 of `run` is the
  * range, the kernel's own follow. */

@@ -1,44 +1,46 @@
 /* C kernels: from the user's text to what a C compiler is given.
  *
- * A kernel becomes a function with one more parameter, the work-item, which get_global_id() looks into;
- * behind the text comes, for each kernel, a loop over work-items and a table of its parameters, whose kinds
- * and sizes the compiler fills in. What is inserted stands on lines of its own, with the user's lines and
- * columns set right behind it, so that messages point into the text as it was given. */
+ * A kernel becomes a function with one more parameter, the work-item, which get_global_id() looks into.
+ * Right behind it, where macros mean what they mean in it and under the same #if, come a loop over
+ * work-items and a table of its parameters, whose kinds and sizes the compiler fills in. What is inserted
+ * stands on lines of its own, with the user's lines and columns set right behind it, so that messages point
+ * into the text as it was given. */
 #include "backends/host/code.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_NESTED 64u
+
+/* The numbers are those of drupe_scalar_type. No name here may be one of the user's macros. */
 static const char prelude[] =
     "#include <stddef.h>\n"
     "typedef __SIZE_TYPE__ drupe_size_;\n"
-    "typedef struct { drupe_size_ id[3], size[3], offset[3]; } drupe_item_;\n"
-    "typedef struct { drupe_size_ size[3], offset[3]; } drupe_range_;\n"
-    "typedef struct { int pointer, scalar, reads; unsigned bytes; const char *name, *type; } drupe_param_;\n"
-    "typedef struct { const char *name; drupe_size_ count; const drupe_param_ *params;\n"
-    "  void (*run)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;\n"
-    "#define get_global_id(d) (drupe_self_.id[d])\n"
-    "#define get_global_size(d) (drupe_self_.size[d])\n"
-    "#define get_global_offset(d) (drupe_self_.offset[d])\n";
-
-/* The numbers are those of drupe_scalar_type. */
-static const char questions[] =
-    "\n#line 1 \"drupe\"\n"
+    "typedef struct { drupe_size_ drupe_id_[3], drupe_count_[3], drupe_offset_[3]; } drupe_item_;\n"
+    "typedef struct { drupe_size_ drupe_count_[3], drupe_offset_[3]; } drupe_range_;\n"
+    "typedef struct { int pointer_, scalar_, reads_; unsigned bytes_; const char *name_, *type_; } "
+    "drupe_param_;\n"
+    "typedef struct { const char *name_; drupe_size_ count_; const drupe_param_ *params_;\n"
+    "  void (*run_)(drupe_size_, drupe_size_, drupe_size_, const void *const *); } drupe_entry_;\n"
+    "static inline __attribute__((always_inline, unused)) drupe_size_ drupe_at_(const drupe_size_ "
+    "*drupe_of_,\n"
+    "  unsigned drupe_d_, drupe_size_ drupe_else_) { return drupe_d_ < 3 ? drupe_of_[drupe_d_] : "
+    "drupe_else_; }\n"
+    "#define get_global_id(d) drupe_at_(drupe_self_.drupe_id_, (d), 0)\n"
+    "#define get_global_size(d) drupe_at_(drupe_self_.drupe_count_, (d), 1)\n"
+    "#define get_global_offset(d) drupe_at_(drupe_self_.drupe_offset_, (d), 0)\n"
     "#define drupe_case_(T, n) T: n, T *: n, const T *: n, volatile T *: n\n"
     "#define drupe_scalar_(x) _Generic((x), drupe_case_(signed char, 1), drupe_case_(char, 1), \\\n"
     "  drupe_case_(unsigned char, 2), drupe_case_(_Bool, 2), drupe_case_(short, 3), \\\n"
-    "  drupe_case_(unsigned short, 4), drupe_case_(int, 5), drupe_case_(unsigned, 6), drupe_case_(long, 7), "
-    "\\\n"
-    "  drupe_case_(unsigned long, 8), drupe_case_(long long, 7), drupe_case_(unsigned long long, 8), \\\n"
-    "  drupe_case_(float, 10), drupe_case_(double, 11), default: 0)\n"
+    "  drupe_case_(unsigned short, 4), drupe_case_(int, 5), drupe_case_(unsigned, 6), \\\n"
+    "  drupe_case_(long, 7), drupe_case_(unsigned long, 8), drupe_case_(long long, 7), \\\n"
+    "  drupe_case_(unsigned long long, 8), drupe_case_(float, 10), drupe_case_(double, 11), default: 0)\n"
     "#define drupe_const_(T) const T *: 1\n"
-    "#define drupe_reads_(x) _Generic((x), drupe_const_(void), drupe_const_(signed char), "
-    "drupe_const_(char), \\\n"
-    "  drupe_const_(unsigned char), drupe_const_(_Bool), drupe_const_(short), drupe_const_(unsigned short), "
-    "\\\n"
-    "  drupe_const_(int), drupe_const_(unsigned), drupe_const_(long), drupe_const_(unsigned long), \\\n"
-    "  drupe_const_(long long), drupe_const_(unsigned long long), drupe_const_(float), \\\n"
-    "  drupe_const_(double), default: 0)\n";
+    "#define drupe_reads_(x) _Generic((x), drupe_const_(void), drupe_const_(signed char), \\\n"
+    "  drupe_const_(char), drupe_const_(unsigned char), drupe_const_(_Bool), drupe_const_(short), \\\n"
+    "  drupe_const_(unsigned short), drupe_const_(int), drupe_const_(unsigned), drupe_const_(long), \\\n"
+    "  drupe_const_(unsigned long), drupe_const_(long long), drupe_const_(unsigned long long), \\\n"
+    "  drupe_const_(float), drupe_const_(double), default: 0)\n";
 
 _Static_assert(DRUPE_SCALAR_I8 == 1 && DRUPE_SCALAR_I64 == 7 && DRUPE_SCALAR_F32 == 10 &&
                    DRUPE_SCALAR_F64 == 11,
@@ -48,9 +50,13 @@ typedef struct scan {
     const char *text;
     size_t size, at;
     drupe_text *out;
-    drupe_text loops, entries; /* what follows the text */
-    size_t copied;             /* of the text, so far */
+    drupe_text loop;    /* what follows the kernel whose body is being read */
+    drupe_text entries; /* what follows the text */
+    size_t copied;      /* of the text, so far */
     size_t count;
+    size_t depth;              /* in braces */
+    size_t outer[MOST_NESTED]; /* depth before each #if that is open */
+    size_t nested;
 } scan;
 
 static bool is_word(char c)
@@ -72,24 +78,69 @@ static void skip_quoted(scan *s)
     char quote = s->text[s->at++];
     while (s->at < s->size && s->text[s->at] != quote && s->text[s->at] != '\n')
         s->at += s->text[s->at] == '\\' ? 2 : 1;
-    s->at = s->at < s->size ? s->at + 1 : s->size;
+    if (s->at >= s->size)
+        s->at = s->size;
+    else if (s->text[s->at] == quote)
+        s->at++;
+}
+
+static bool begins(const scan *s, const char *word)
+{
+    size_t length = strlen(word);
+    return s->size - s->at >= length && memcmp(s->text + s->at, word, length) == 0;
+}
+
+static bool skip_comment(scan *s)
+{
+    if (begins(s, "//")) {
+        skip_line(s);
+        return true;
+    }
+    if (!begins(s, "/*")) return false;
+    const char *end = memmem(s->text + s->at + 2, s->size - s->at - 2, "*/", 2);
+    s->at = end ? (size_t)(end + 2 - s->text) : s->size;
+    return true;
+}
+
+/* Each branch of an #if begins at the depth at which the first one began. */
+static void follow_branch(scan *s)
+{
+    if (begins(s, "if")) {
+        if (s->nested < MOST_NESTED) s->outer[s->nested] = s->depth;
+        s->nested++;
+    } else if (s->nested && begins(s, "el")) {
+        if (s->nested <= MOST_NESTED) s->depth = s->outer[s->nested - 1];
+    } else if (s->nested && begins(s, "endif")) {
+        s->nested--;
+    }
+}
+
+/* A line of the preprocessor, with the comments that go on behind it. */
+static void skip_directive(scan *s)
+{
+    s->at++;
+    while (s->at < s->size && (s->text[s->at] == ' ' || s->text[s->at] == '\t')) s->at++;
+    follow_branch(s);
+    while (s->at < s->size && s->text[s->at] != '\n') {
+        if (skip_comment(s)) continue;
+        if (s->text[s->at] == '"' || s->text[s->at] == '\'')
+            skip_quoted(s);
+        else
+            s->at += s->text[s->at] == '\\' ? 2 : 1;
+    }
+    if (s->at > s->size) s->at = s->size;
 }
 
 /* Past one comment, literal or preprocessor line; false if there is none here. */
 static bool skip_other(scan *s)
 {
-    const char *at = s->text + s->at;
-    size_t left = s->size - s->at;
-    if (*at == '"' || *at == '\'') {
+    char c = s->text[s->at];
+    if (c == '"' || c == '\'')
         skip_quoted(s);
-    } else if (*at == '#' || (left > 1 && at[0] == '/' && at[1] == '/')) {
-        skip_line(s);
-    } else if (left > 1 && at[0] == '/' && at[1] == '*') {
-        const char *end = memmem(at + 2, left - 2, "*/", 2);
-        s->at = end ? (size_t)(end + 2 - s->text) : s->size;
-    } else {
-        return false;
-    }
+    else if (c == '#')
+        skip_directive(s);
+    else
+        return skip_comment(s);
     return true;
 }
 
@@ -156,7 +207,7 @@ static drupe_status split_param(const char *kernel, size_t index, char *text, pa
 {
     static const char *const opencl[] = {"global", "__global", "local", "__local", "constant", "__constant"};
     char first[16];
-    if (sscanf(text, " %15[A-Za-z_]", first) == 1) {
+    if (sscanf(text, " %15[A-Za-z0-9_]", first) == 1) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(opencl); i++) {
             if (strcmp(first, opencl[i]) != 0) continue;
             return drupe_error_set(DRUPE_E_UNSUPPORTED,
@@ -187,13 +238,13 @@ static drupe_status split_param(const char *kernel, size_t index, char *text, pa
 /* One parameter's part of the loop and of the table. */
 static void add_param(scan *s, drupe_text *table, drupe_text *call, size_t index, const param *p)
 {
-    drupe_text_printf(&s->loops, "  __typeof__(%s) a%zu = *(%s const *)args[%zu];\n", p->type, index, p->type,
-                      index + 1);
+    drupe_text_printf(&s->loop, "  __typeof__(%s) drupe_a%zu_ = *(%s const *)drupe_args_[%zu];\n", p->type,
+                      index, p->type, index + 1);
     drupe_text_printf(table,
                       "  {__builtin_classify_type(*(%s *)0) == 5, drupe_scalar_(*(%s *)0), "
                       "drupe_reads_(*(%s *)0), sizeof(%s), \"%s\", \"%s\"},\n",
                       p->type, p->type, p->type, p->type, p->name, p->type);
-    drupe_text_printf(call, ", a%zu", index);
+    drupe_text_printf(call, ", drupe_a%zu_", index);
 }
 
 static bool is_nothing(const char *params)
@@ -226,32 +277,40 @@ static drupe_status read_params(scan *s, const char *kernel, char *text, drupe_t
 static void add_loop(scan *s, const char *name, size_t count, drupe_text *table, drupe_text *call)
 {
     drupe_text_printf(
-        &s->loops,
-        "  const drupe_range_ *range = args[0];\n  (void)size;\n"
-        "  while (begin < end) {\n"
-        "    drupe_size_ x = begin %% range->size[0], row = begin / range->size[0];\n"
-        "    drupe_size_ n = range->size[0] - x < end - begin ? range->size[0] - x : end - begin;\n"
-        "    drupe_item_ item = {{0, row %% range->size[1] + range->offset[1],\n"
-        "      row / range->size[1] + range->offset[2]},\n"
-        "      {range->size[0], range->size[1], range->size[2]},\n"
-        "      {range->offset[0], range->offset[1], range->offset[2]}};\n"
-        "    for (drupe_size_ i = 0; i < n; i++) {\n"
-        "      item.id[0] = x + i + range->offset[0];\n"
-        "      %s(item%s);\n    }\n    begin += n;\n  }\n}\n"
-        "static const drupe_param_ drupe_params_%s[] = {\n%s  {0, 0, 0, 0, 0, 0}};\n",
-        name, drupe_text_get(call), name, drupe_text_get(table));
-    drupe_text_printf(&s->entries, "  {\"%s\", %zu, drupe_params_%s, drupe_run_%s},\n", name, count, name,
-                      name);
+        &s->loop,
+        "  const drupe_range_ *drupe_r_ = drupe_args_[0];\n  (void)drupe_n_;\n"
+        "  while (drupe_begin_ < drupe_end_) {\n"
+        "    drupe_size_ drupe_w_ = drupe_r_->drupe_count_[0];\n"
+        "    drupe_size_ drupe_h_ = drupe_r_->drupe_count_[1];\n"
+        "    drupe_size_ drupe_x_ = drupe_begin_ %% drupe_w_, drupe_row_ = drupe_begin_ / drupe_w_;\n"
+        "    drupe_size_ drupe_left_ = drupe_end_ - drupe_begin_;\n"
+        "    drupe_size_ drupe_run_ = drupe_w_ - drupe_x_ < drupe_left_ ? drupe_w_ - drupe_x_ : "
+        "drupe_left_;\n"
+        "    drupe_item_ drupe_item = {{0, drupe_row_ %% drupe_h_ + drupe_r_->drupe_offset_[1],\n"
+        "      drupe_row_ / drupe_h_ + drupe_r_->drupe_offset_[2]},\n"
+        "      {drupe_w_, drupe_h_, drupe_r_->drupe_count_[2]},\n"
+        "      {drupe_r_->drupe_offset_[0], drupe_r_->drupe_offset_[1], drupe_r_->drupe_offset_[2]}};\n"
+        "    for (drupe_size_ drupe_i_ = 0; drupe_i_ < drupe_run_; drupe_i_++) {\n"
+        "      drupe_item.drupe_id_[0] = drupe_x_ + drupe_i_ + drupe_r_->drupe_offset_[0];\n"
+        "      %s(drupe_item%s);\n    }\n    drupe_begin_ += drupe_run_;\n  }\n}\n"
+        "static const drupe_param_ drupe_params_%s[] = {\n%s  {0, 0, 0, 0, 0, 0}};\n"
+        "#define drupe_has_%zu_\n",
+        name, drupe_text_get(call), name, drupe_text_get(table), s->count);
+    drupe_text_printf(&s->entries,
+                      "#ifdef drupe_has_%zu_\n  {\"%s\", %zu, drupe_params_%s, drupe_run_%s},\n#endif\n",
+                      s->count, name, count, name, name);
     s->count++;
 }
 
+/* Writes what follows the kernel. */
 static drupe_status add_kernel(scan *s, const char *name, char *params)
 {
     drupe_text table = {0}, call = {0};
     size_t count;
-    drupe_text_printf(&s->loops,
-                      "static void drupe_run_%s(drupe_size_ begin, drupe_size_ end, drupe_size_ size,\n"
-                      "  const void *const *args)\n{\n",
+    drupe_text_printf(&s->loop,
+                      "\n#line 1 \"drupe\"\n"
+                      "static void drupe_run_%s(drupe_size_ drupe_begin_, drupe_size_ drupe_end_,\n"
+                      "  drupe_size_ drupe_n_, const void *const *drupe_args_)\n{\n",
                       name);
     drupe_status status = read_params(s, name, params, &table, &call, &count);
     if (status == DRUPE_OK) add_loop(s, name, count, &table, &call);
@@ -259,6 +318,17 @@ static drupe_status add_kernel(scan *s, const char *name, char *params)
     if (status == DRUPE_OK) status = drupe_text_check(&call);
     drupe_text_clear(&table);
     drupe_text_clear(&call);
+    return status;
+}
+
+/* Behind the brace that ends a kernel. */
+static drupe_status end_kernel(scan *s)
+{
+    copy_until(s, s->at);
+    drupe_text_append(s->out, s->loop.data, s->loop.length);
+    drupe_status status = drupe_text_check(&s->loop);
+    drupe_text_clear(&s->loop);
+    resume(s, s->at);
     return status;
 }
 
@@ -311,30 +381,43 @@ static drupe_status read_kernel(scan *s, size_t begin)
     drupe_text_printf(s->out, "const drupe_item_ drupe_self_%s", none ? "" : ",");
     resume(s, none ? close : open);
     drupe_status status = DRUPE_OK;
-    if (s->at < s->size && s->text[s->at] == '{') status = add_kernel(s, name, params);
+    if (s->at < s->size && s->text[s->at] == '{') {
+        status = s->loop.length
+                     ? drupe_error_set(DRUPE_E_BUILD_FAILED,
+                                       "program.c: '%s' begins before the kernel before it ends. Give "
+                                       "each branch of an #if its whole kernel.",
+                                       name)
+                     : add_kernel(s, name, params);
+    }
     free(params);
     return status;
 }
 
+/* A kernel, or OpenCL C, or nothing of interest. */
+static drupe_status read_word(scan *s)
+{
+    size_t begin, length = next_word(s, &begin);
+    if (word_is(s, begin, length, "__kernel")) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "This is OpenCL C ('__kernel'), not C. Build it for "
+                               "drupe.Device(\"opencl:cpu\"), which uses the same processor.");
+    }
+    return s->depth == 0 && word_is(s, begin, length, "kernel") ? read_kernel(s, begin) : DRUPE_OK;
+}
+
 static drupe_status read_text(scan *s)
 {
-    size_t depth = 0, begin;
     while (s->at < s->size) {
         char c = s->text[s->at];
         if (skip_other(s)) continue;
-        if (!is_word(c)) {
-            depth += c == '{' ? 1 : 0;
-            depth -= c == '}' && depth > 0 ? 1 : 0;
-            s->at++;
+        if (is_word(c)) {
+            DRUPE_TRY(read_word(s));
             continue;
         }
-        size_t length = next_word(s, &begin);
-        if (word_is(s, begin, length, "__kernel")) {
-            return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                                   "This is OpenCL C ('__kernel'), not C. Build it for "
-                                   "drupe.Device(\"opencl:cpu\"), which uses the same processor.");
-        }
-        if (depth == 0 && word_is(s, begin, length, "kernel")) DRUPE_TRY(read_kernel(s, begin));
+        s->at++;
+        s->depth += c == '{' ? 1 : 0;
+        if (c != '}' || s->depth == 0) continue;
+        if (--s->depth == 0 && s->loop.length) DRUPE_TRY(end_kernel(s));
     }
     if (s->count) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_BUILD_FAILED,
@@ -351,16 +434,18 @@ drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out
                               : read_text(&s);
     if (status == DRUPE_OK) {
         copy_until(&s, size);
-        drupe_text_printf(out, "%s%s", questions, drupe_text_get(&s.loops));
         drupe_text_printf(out,
+                          "\n#line 1 \"drupe\"\n"
                           "__attribute__((visibility(\"default\"))) extern const drupe_entry_ %s[];\n"
-                          "const drupe_entry_ %s[] = {\n%s  {0, 0, 0, 0}};\n",
-                          DRUPE_HOST_TABLE, DRUPE_HOST_TABLE, drupe_text_get(&s.entries));
-        status = drupe_text_check(&s.loops);
+                          "const drupe_entry_ %s[] = {\n%s  {0, 0, 0, 0}};\n"
+                          "__attribute__((visibility(\"default\"))) extern const char %s[];\n"
+                          "const char %s[] = \"%s\";\n",
+                          DRUPE_HOST_TABLE, DRUPE_HOST_TABLE, drupe_text_get(&s.entries), DRUPE_HOST_MADE_FOR,
+                          DRUPE_HOST_MADE_FOR, drupe_host_features());
+        status = drupe_text_check(&s.entries);
     }
-    if (status == DRUPE_OK) status = drupe_text_check(&s.entries);
     if (status == DRUPE_OK) status = drupe_text_check(out);
-    drupe_text_clear(&s.loops);
+    drupe_text_clear(&s.loop);
     drupe_text_clear(&s.entries);
     return status;
 }

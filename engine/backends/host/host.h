@@ -42,6 +42,8 @@ typedef struct drupe_host_machine {
 } drupe_host_machine;
 
 void drupe_host_machine_probe(drupe_host_machine *machine);
+/* What tells apart processors that run different code: 32 hexadecimal digits, static. Any thread. */
+const char *drupe_host_features(void);
 /* CPUs by affinity and quota, at least 1. */
 unsigned drupe_host_cpu_limit(void);
 /* Physical memory or the control group's limit, whichever is less. */

@@ -1,6 +1,9 @@
 /* The processor, from /proc and /sys. What cannot be read stays unknown; nothing here fails. */
 #include "backends/host/host.h"
+#include "base/file.h"
 #include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +55,30 @@ static void probe_processor(drupe_host_machine *machine)
 #else
     snprintf(machine->name, sizeof machine->name, "processor");
 #endif
+}
+
+static char features[33];
+
+static void read_features(void)
+{
+    char line[4096], value[4096] = "";
+    drupe_hash hash = {0, 0};
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        if (take_value(line, "flags", value, sizeof value) ||
+            take_value(line, "Features", value, sizeof value))
+            break;
+    }
+    if (file) fclose(file);
+    drupe_hash_add(&hash, value, strlen(value));
+    snprintf(features, sizeof features, "%016" PRIx64 "%016" PRIx64, hash.a, hash.b);
+}
+
+const char *drupe_host_features(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_features);
+    return features;
 }
 
 /* "32K", "8M" or plain bytes. */

@@ -34,6 +34,21 @@ static void kernels_are_found(void **state)
             (const char *const[]){"{\"f\", 1,", NULL});
 }
 
+/* What the text of a kernel becomes stands right behind it, and only what the preprocessor leaves is listed.
+ */
+static void branches_are_followed(void **state)
+{
+    (void)state;
+    becomes("kernel void f(int x) {}int after;",
+            (const char *const[]){"#define drupe_has_0_\n", "                       int after;", NULL});
+    becomes("#if A /* {\n { */\nkernel void f(int x) {\n#else\nkernel void f(long x) { {\n#endif\n}}\n",
+            (const char *const[]){"#ifdef drupe_has_0_", NULL});
+    becomes("#if A\nkernel void f(int x) { if (x) {\n#else\nint f; {\n#endif\n}}\nkernel void g(int x) {}",
+            (const char *const[]){"drupe_run_f", "drupe_run_g", NULL});
+    becomes("kernel void f(int x) {}\n#error don't /* stop\n here */\nkernel void g(global2 x) {}",
+            (const char *const[]){"drupe_run_g", "\"global2\"", NULL});
+}
+
 static void refused(const char *text, drupe_status expected, const char *part)
 {
     drupe_text out = {0};
@@ -51,6 +66,8 @@ static void mistakes_are_named(void **state)
     refused("kernel void f(int x", DRUPE_E_BUILD_FAILED, "does not end");
     refused("kernel void f(int, int y) {}", DRUPE_E_BUILD_FAILED, "parameter 0");
     refused("kernel void f(void (*g)(int)) {}", DRUPE_E_BUILD_FAILED, "functions");
+    refused("#if A\nkernel void f(int x) {\n#else\nkernel void f(long x) {\n#endif\n}", DRUPE_E_BUILD_FAILED,
+            "'f' begins before");
     refused("__kernel void f(int x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
     refused("kernel void f(global int *x) {}", DRUPE_E_UNSUPPORTED, "opencl:cpu");
     drupe_text out = {0};
@@ -93,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_found),
+        cmocka_unit_test(branches_are_followed),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(any_text),
     };
