@@ -316,6 +316,7 @@ scenario("a kernel that fails for days stays bounded", () => withModel(2, async 
   await clock.run(20000);
   check(model.errorsSeen >= 640, `${model.errorsSeen} failures`);
   equal([model.errors.length, model.errors[99].id], [100, model.errorsSeen], 'the last ones are kept');
+  equal(model.errorCount, model.errorsSeen, 'all are counted');
 }));
 
 scenario("a kernel that restarts is forgotten, one that died is shown as it was", () => withModel(2, async (model, clock) => {

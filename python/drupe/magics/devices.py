@@ -14,6 +14,7 @@ MASKS = ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "CUDA_VISIBLE_DEVICES", "ROC
          "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK", "OCL_ICD_FILENAMES", "OCL_ICD_VENDORS",
          "POCL_DEVICES")
 _SECONDS = 60
+_COMPILED = ((2, "OpenCL C"), (16, "C"))  # bits of Device.languages
 _ASK = """
 import json, drupe
 print(json.dumps([
@@ -136,7 +137,7 @@ def _figures(device):
         "used": use and use[0], "limit": use and use[1], "part": use is None,
         "driver": device.driver_version, "platform": device.platform_name, "version": device.version,
         "clock_mhz": device.max_clock_frequency, "fp64": device.has_aspect_fp64, "fp16": device.has_aspect_fp16,
-        "compiler": bool(device.languages & 2), "pci_address": device.pci_address,
+        "compiles": [word for bit, word in _COMPILED if device.languages & bit], "pci_address": device.pci_address,
     }
 
 
@@ -177,7 +178,7 @@ class Listing(Result):
                 continue
             clock = "%d MHz" % one["clock_mhz"] if one["clock_mhz"] else None
             computes = " ".join(word for word in ("fp64", "fp16") if one[word]) or None
-            compiler = "compiles OpenCL C" if one["compiler"] else "precompiled kernels"
+            compiler = "compiles " + " and ".join(one["compiles"]) if one["compiles"] else "precompiled kernels"
             facts = (one["platform"], "driver " + (one["driver"] or "?"), one["version"], clock, computes, compiler,
                      one["pci_address"])
             yield one["filter"], ", ".join(filter(None, facts))

@@ -8,27 +8,26 @@ export class ErrorList {
   constructor(onCell) {
     this.onCell = onCell;
     this.latest = 0; // ids grow
-    this.count = 0;
     this.title = element('h3', 'drupe-heading', 'No errors');
     this.list = element('ol', 'drupe-errors');
     this.node = element('section', 'drupe-part', undefined, this.title, this.list);
   }
 
   clear() {
-    this.latest = this.count = 0;
+    this.latest = 0;
     this.list.replaceChildren();
     setText(this.title, 'No errors');
   }
 
-  add(errors) {
+  // `count`: how many there were, which may be more than were given.
+  add(errors, count) {
     for (const error of errors) {
       if (error.id <= this.latest) continue;
       this.latest = error.id;
-      ++this.count;
       this.list.prepend(this._item(error));
     }
     while (this.list.children.length > MOST) this.list.lastChild.remove();
-    if (this.count > 0) setText(this.title, plural(this.count, 'error'));
+    if (count > 0) setText(this.title, plural(count, 'error'));
   }
 
   _item(error) {

@@ -61,7 +61,8 @@ export class Model {
   // device was used yet), 'live', 'dead'.
   _reset(state) {
     this.trace.clear();
-    this.errors = [];
+    this.errors = []; // the last of them
+    this.errorCount = 0;
     this.errorsSeen = 0;
     this.errorsAsked = false;
     this.failuresSeen = 0;
@@ -128,6 +129,7 @@ export class Model {
     try {
       const { errors, latest } = await link.errors(this.errorsSeen);
       if (epoch !== this.epoch) return;
+      this.errorCount += errors.length;
       this.errors = this.errors.concat(errors).slice(-MOST);
       this.errorsSeen = latest;
       this.failuresSeen = failures;

@@ -69,7 +69,7 @@ export class Panel {
     this.memory.update();
     this.memoryPart.hidden = this.memory.node.hidden;
     this._updateLegend();
-    this.errors.add(model.errors);
+    this.errors.add(model.errors, model.errorCount);
   }
 
   // A chip for each of the last cells: it shows the cell in the timeline.
