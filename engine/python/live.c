@@ -195,7 +195,8 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
     drupe_py_bundle bundle = {NULL, NULL, NULL, NULL};
     drupe_view *view = NULL;
     size_t size = 0;
-    if (display->shown && !display->live && reason == DRUPE_LIVE_TIME) return DRUPE_LIVE_SAME;
+    if (display->shown && !display->live && reason == DRUPE_LIVE_TIME)
+        return display->heard ? DRUPE_LIVE_OVER : DRUPE_LIVE_SAME;
     if (drupe_view_take(&display->wish, &view) != DRUPE_OK) return DRUPE_LIVE_OVER;
     bool waits = view->ncells > 0 && view->cells->waiting > 0;
     drupe_live_answer answer = DRUPE_LIVE_SAME;
@@ -205,7 +206,9 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
         answer = publish(display, waits, reason, &bundle);
     drupe_py_bundle_clear(&bundle);
     drupe_view_release(view);
-    return waits || !display->shown || !display->heard ? answer : DRUPE_LIVE_OVER;
+    /* Also the first time: whoever opened it must learn that it is shown. */
+    return waits || !display->shown || !display->heard || answer == DRUPE_LIVE_SHOWN ? answer
+                                                                                     : DRUPE_LIVE_OVER;
 }
 
 static void view_release(void *user)

@@ -183,11 +183,11 @@ static uint64_t work(rounds *round, uint64_t *until)
     read_all(history);
     uint64_t now = drupe_now_ns(), after = history->after;
     bool changed = history->serial != round->serial;
-    bool quiet = !changed && history->nnotes == 0 && history->nholes == 0;
+    bool unfinished = history->nnotes > 0, quiet = !changed && !unfinished && history->nholes == 0;
     round->serial = history->serial;
     pthread_mutex_unlock(&recorder.lock);
     if (changed) round->changed_ns = now;
-    round->untold = round->untold || changed;
+    round->untold = round->untold || changed || unfinished; /* how long it goes on is news */
     uint64_t rest = tell(round, now);
     uint64_t own = own_time();
     round->cost_ns = own - round->own_ns;

@@ -312,6 +312,10 @@ def test_the_footer_stands_under_cells_that_used_a_device(engine):
     engine.wait_iopub(lambda message: message["msg_type"] == "update_display_data", what="the line of what is over")
     (update,) = [data for _, one, data in frames(settled(engine)) if one == name][1:]
     assert "still running" not in update["text/plain"], update
+    # Work may end between Python's look at it and this one: then the line is shown all the same, once.
+    engine.run("queue.wait(); done = submit(5); done.queue.wait(); cell = get_ipython().execution_count")
+    run = engine.run("number = _engine._live_open('footer', first_cell=cell, last_cell=cell); print(number > 0)")
+    assert run.text() == "True\n" and len(frames(run.messages)) == 1, run.messages
     engine.run("%config Drupe.footer = True")
     engine.run("%config Drupe.footer = False")
     assert not frames(engine.run("submit(5).queue.wait()").messages)

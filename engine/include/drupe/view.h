@@ -127,9 +127,9 @@ DRUPE_API void drupe_view_stop(void);
 /* Tell the recorder that the code of a cell begins or has ended: see drupe_view_cell. Never blocks. */
 DRUPE_API void drupe_view_cell_began(uint32_t number);
 DRUPE_API void drupe_view_cell_ended(uint32_t number);
-/* Have `listener` called on the recorder's thread when it has seen something new: four times a second at
- * most, the last time after the last of it. It must not block nor call this. NULL: nobody, though a call may
- * still be under way. */
+/* Have `listener` called on the recorder's thread when it has seen something new or work goes on: four times
+ * a second at most, the last time after the last of it. It must not block nor call this. NULL: nobody, though
+ * a call may still be under way. */
 typedef void drupe_view_listener(void);
 DRUPE_API void drupe_view_listen(drupe_view_listener *listener);
 /* A view, after reading all that the ring holds. DRUPE_E_UNSUPPORTED without a recorder. *Retained*: give it

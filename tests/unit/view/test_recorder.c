@@ -129,6 +129,33 @@ static void dropped(void *user)
     *(pthread_t *)user = pthread_self();
 }
 
+static _Atomic(unsigned) told;
+
+static void on_news(void)
+{
+    atomic_fetch_add(&told, 1);
+}
+
+/* Whoever keeps what was told last has the time of work that hangs. */
+static void work_that_goes_on_is_told_again(void **state)
+{
+    _Atomic(bool) open = false;
+    uint64_t deadline = drupe_deadline(PATIENCE);
+    (void)state;
+    OK(drupe_view_start());
+    drupe_submission s = {.queue = bench.queue};
+    OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
+    drupe_view_release(take());
+    atomic_store(&told, 0);
+    drupe_view_listen(on_news);
+    while (atomic_load(&told) < 4 && drupe_now_ns() < deadline) usleep(1000);
+    unsigned count = atomic_load(&told);
+    drupe_view_listen(NULL);
+    atomic_store(&open, true);
+    OK(drupe_queue_wait(bench.queue, PATIENCE));
+    assert_true(count >= 4);
+}
+
 static void references_are_left_to_their_owner(void **state)
 {
     pthread_t by = 0;
@@ -451,6 +478,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(start_and_stop),
         CASE(ends_are_seen_when_nobody_waits),
+        CASE(work_that_goes_on_is_told_again),
         CASE(references_are_left_to_their_owner),
         CASE(what_was_overwritten_is_counted),
         CASE(work_that_outlives_its_record),
