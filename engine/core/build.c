@@ -219,7 +219,8 @@ static drupe_status build_cached(drupe_program *program, const cached *c, const 
         return drupe_error_set(DRUPE_E_NOT_FOUND, "The program is not in the disk cache.");
     uint64_t begin = drupe_now_ns();
     DRUPE_TRY(build_native(program, source, log));
-    if (drupe_now_ns() - begin >= WORTH_NS) drupe_cache_add(program, &c->where, &c->key, *log);
+    if (drupe_now_ns() - begin >= WORTH_NS)
+        drupe_cache_add(program, source->language, &c->where, &c->key, *log);
     return DRUPE_OK;
 }
 

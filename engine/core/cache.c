@@ -338,7 +338,8 @@ static void start_once(void)
     if (drupe_cond_init(&changed) != DRUPE_OK) pthread_cond_init(&changed, NULL);
 }
 
-static job *job_new(drupe_program *program, const drupe_text *where, const drupe_text *key, const char *log)
+static job *job_new(drupe_program *program, drupe_language language, const drupe_text *where,
+                    const drupe_text *key, const char *log)
 {
     job *one = calloc(1, sizeof *one);
     if (!one) return NULL;
@@ -346,7 +347,8 @@ static job *job_new(drupe_program *program, const drupe_text *where, const drupe
     drupe_text_append(&one->where, where->data, where->length);
     drupe_text_append(&one->key, key->data, key->length);
     if (log) drupe_text_append(&one->log, log, strlen(log));
-    one->compiles = program->device->type == DRUPE_DEVICE_CPU;
+    /* The library that C became is at hand. */
+    one->compiles = program->device->type == DRUPE_DEVICE_CPU && language != DRUPE_LANG_C;
     one->kernels = 1;
     for (const char *at = drupe_program_kernel_names(program); *at; at++) one->kernels += *at == ';';
     if (!one->where.failed && !one->key.failed && !one->log.failed) return one;
@@ -354,13 +356,14 @@ static job *job_new(drupe_program *program, const drupe_text *where, const drupe
     return NULL;
 }
 
-void drupe_cache_add(drupe_program *program, const drupe_text *where, const drupe_text *key, const char *log)
+void drupe_cache_add(drupe_program *program, drupe_language language, const drupe_text *where,
+                     const drupe_text *key, const char *log)
 {
     int fd = folder_get();
     if (fd < 0) return;
     close(fd);
     pthread_once(&once, start_once);
-    job *one = job_new(program, where, key, log), *dropped = NULL;
+    job *one = job_new(program, language, where, key, log), *dropped = NULL;
     if (!one) return;
     pthread_mutex_lock(&lock);
     if (!started && !stopping) started = drupe_thread_start(&thread, work, NULL, "drupe-cache") == DRUPE_OK;

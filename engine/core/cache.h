@@ -67,8 +67,10 @@ bool drupe_key_complete(const drupe_source *source);
 bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record);
 /* A driver refused the entry. */
 void drupe_cache_reject(const drupe_text *where, const drupe_text *key);
-/* Have the built program stored by a thread of the background. `key` and `log` (may be NULL) are copied. */
-void drupe_cache_add(drupe_program *program, const drupe_text *where, const drupe_text *key, const char *log);
+/* Have the program, built from text of that language, stored by a thread of the background. `key` and `log`
+ * (may be NULL) are copied. */
+void drupe_cache_add(drupe_program *program, drupe_language language, const drupe_text *where,
+                     const drupe_text *key, const char *log);
 /* Give up what waits to be written, but for what costs nothing, and end the thread that writes. The
  * environment is read again afterwards. */
 void drupe_cache_stop(void);

@@ -52,7 +52,7 @@ static drupe_status device_info(drupe_device *device, drupe_info key, void *valu
 {
     (void)device;
     if (key == DRUPE_INFO_LANGUAGES) {
-        uint64_t languages = DRUPE_LANG_OPENCL_C | DRUPE_LANG_SPIRV | DRUPE_LANG_BINARY;
+        uint64_t languages = DRUPE_LANG_OPENCL_C | DRUPE_LANG_SPIRV | DRUPE_LANG_BINARY | DRUPE_LANG_C;
         if (needed) *needed = sizeof languages;
         memcpy(value, &languages, size < sizeof languages ? size : sizeof languages);
         return DRUPE_OK;

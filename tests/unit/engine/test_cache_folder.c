@@ -336,6 +336,23 @@ static void drivers_that_compile_wait_for_rest(void **state)
     assert_true(cached("first"));
 }
 
+/* What costs nothing to store is stored at once, also at the end. */
+static void libraries_do_not_wait(void **state)
+{
+    (void)state;
+    test_compiler.type = DRUPE_DEVICE_CPU;
+    start_again();
+    drupe_source source = text_source("first");
+    drupe_program *program;
+    source.language = DRUPE_LANG_C;
+    OK(build(&source, NULL, &program));
+    drupe_program_release(program);
+    start_again();
+    source.flags = DRUPE_SOURCE_CACHED;
+    OK(build(&source, NULL, &program));
+    drupe_program_release(program);
+}
+
 int main(void)
 {
     if (!cache_make()) return 1;
@@ -352,6 +369,7 @@ int main(void)
         CASE(entries_are_listed_and_cleared),
         CASE(notes_are_kept),
         CASE(drivers_that_compile_wait_for_rest),
+        CASE(libraries_do_not_wait),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return cache_remove() ? failed : 1;
