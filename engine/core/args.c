@@ -44,7 +44,8 @@ drupe_status drupe_args_pack(drupe_program *program, drupe_text *text)
 static bool is_sound(const drupe_arg_info *info)
 {
     const unsigned char reads_only = *(const unsigned char *)&info->reads_only;
-    return reads_only <= 1 && (unsigned)info->kind <= DRUPE_ARG_LOCAL &&
+    const unsigned char either_sign = *(const unsigned char *)&info->either_sign;
+    return reads_only <= 1 && either_sign <= 1 && (unsigned)info->kind <= DRUPE_ARG_LOCAL &&
            (unsigned)info->scalar <= DRUPE_SCALAR_F64 && info->lanes >= 1 && info->lanes <= 16 &&
            memchr(info->name, 0, sizeof info->name) && memchr(info->type_name, 0, sizeof info->type_name);
 }

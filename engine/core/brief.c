@@ -147,7 +147,7 @@ static void add_arg(struct line *line, const drupe_brief *brief, uint32_t index,
     case DRUPE_ARG_LOCAL: add(line, "%u bytes of local memory", form->size); return;
     default: break;
     }
-    bool scalar = info && info->lanes == 1;
+    bool scalar = info && info->lanes == 1 && !info->either_sign;
     if (scalar && add_scalar(line, bits, info->scalar)) return;
     if (form->size <= 8)
         add(line, "0x%" PRIx64 " (%u bytes)", bits, form->size);

@@ -1,7 +1,8 @@
 /* What a SPIR-V module says about the arguments of its kernels, for drivers that tell it of OpenCL C only
  * (Intel's for CPUs). Integers have no sign there; translators from OpenCL C leave the types as they were
  * written in a text of their own if asked to, "kernel_arg_type.NAME.float*,uint,", from which the sign is
- * taken; without it integers count as signed. A kernel with an argument that is no pointer, number or
+ * taken; without it numbers of either sign are taken, and
+ * pointers to integers point to anything. A kernel with an argument that is no pointer, number or
  * structure (an image, a sampler) is left out. */
 #include "core/cache.h"
 #include "core/spirv.h"
@@ -83,7 +84,12 @@ static bool element_read(const drupe_spirv *module, size_t at, drupe_arg_info *i
     for (size_t i = 0; i < DRUPE_COUNT_OF(scalars); i++) {
         if (scalars[i].opcode != drupe_spirv_opcode(module, at)) continue;
         if (scalars[i].bits != module->words[at + 2]) continue;
+        bool integer = scalars[i].opcode == SPIRV_TYPE_INT, told = info->type_name[0] != '\0';
         info->scalar = info->type_name[0] == 'u' ? scalars[i].unsign : scalars[i].scalar;
+        if (integer && !told) {
+            info->either_sign = info->kind == DRUPE_ARG_VALUE;
+            if (!info->either_sign) info->scalar = DRUPE_SCALAR_UNKNOWN;
+        }
         type_name(info, scalars[i].name);
         return true;
     }

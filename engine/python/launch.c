@@ -130,6 +130,19 @@ static bool bytes_arg(PyObject *object, size_t size, launch_value *value, drupe_
     return false;
 }
 
+/* A number as the value, or a component of it. */
+static bool number_bytes(PyObject *object, const drupe_arg_info *info, const char *what, void *bytes,
+                         size_t *size)
+{
+    if (info->either_sign) {
+        if (drupe_py_scalar_bytes(object, (drupe_scalar_type)(info->scalar + 1), what, bytes, size))
+            return true;
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return false;
+        PyErr_Clear();
+    }
+    return drupe_py_scalar_bytes(object, info->scalar, what, bytes, size);
+}
+
 /* A vector such as float4 from a sequence of its components, or from bytes. */
 static bool vector_arg(PyObject *object, const drupe_arg_info *info, launch_value *value, drupe_arg *arg)
 {
@@ -145,8 +158,8 @@ static bool vector_arg(PyObject *object, const drupe_arg_info *info, launch_valu
     bool good = PyTuple_GET_SIZE(components) == (Py_ssize_t)info->lanes && info->lanes <= 16;
     if (!good) PyErr_Format(PyExc_ValueError, "%u components are needed", (unsigned)info->lanes);
     for (uint32_t i = 0; good && i < info->lanes; i++)
-        good = drupe_py_scalar_bytes(PyTuple_GET_ITEM(components, i), info->scalar, "a component",
-                                     value->bytes + i * size, &size);
+        good = number_bytes(PyTuple_GET_ITEM(components, i), info, "a component", value->bytes + i * size,
+                            &size);
     Py_DECREF(components);
     *arg = (drupe_arg){DRUPE_ARG_VALUE, size * stored, value};
     return good;
@@ -168,10 +181,9 @@ static bool value_arg(PyObject *object, const drupe_arg_info *info, launch_value
     if (info->lanes > 1) return vector_arg(object, info, value, arg);
     *arg = (drupe_arg){DRUPE_ARG_VALUE, 0, value};
     if (PyLong_CheckExact(object) || PyFloat_CheckExact(object))
-        return drupe_py_scalar_bytes(object, info->scalar, "the value", value->bytes, &arg->size);
+        return number_bytes(object, info, "the value", value->bytes, &arg->size);
     PyObject *number = ctypes_value(object);
-    bool good = drupe_py_scalar_bytes(number == NULL ? object : number, info->scalar, "the value",
-                                      value->bytes, &arg->size);
+    bool good = number_bytes(number == NULL ? object : number, info, "the value", value->bytes, &arg->size);
     Py_XDECREF(number);
     return good;
 }

@@ -140,6 +140,7 @@ typedef struct drupe_arg_info {
     char name[48];            /* "" if the compiler does not tell */
     char type_name[48];       /* as written, "float*"; "" if unknown */
     bool reads_only;          /* the compiler says that nothing is written through this POINTER */
+    bool either_sign;         /* nobody tells the sign of this integer VALUE: `scalar` is the signed type */
 } drupe_arg_info;
 /* DRUPE_E_UNSUPPORTED where the backend has no argument information, DRUPE_E_OUT_OF_RANGE for the index. */
 DRUPE_API drupe_status drupe_kernel_arg(drupe_kernel *kernel, size_t index,
