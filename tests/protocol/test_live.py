@@ -313,7 +313,8 @@ def test_the_footer_stands_under_cells_that_used_a_device(engine):
     (update,) = [data for _, one, data in frames(settled(engine)) if one == name][1:]
     assert "still running" not in update["text/plain"], update
     # Work may end between Python's look at it and this one: then the line is shown all the same, once.
-    engine.run("queue.wait(); done = submit(5); done.queue.wait(); cell = get_ipython().execution_count")
+    engine.run("queue.wait(); done = submit(5); done.queue.wait()\n"
+               "from drupe.magics import views; cell = views.current()")
     run = engine.run("number = _engine._live_open('footer', first_cell=cell, last_cell=cell); print(number > 0)")
     assert run.text() == "True\n" and len(frames(run.messages)) == 1, run.messages
     engine.run("%config Drupe.footer = True")
