@@ -115,6 +115,7 @@ def test_build_errors(text, where, what):
         drupe.Program(text, "host", language="c")
     assert where in str(caught.value) and what in str(caught.value), caught.value
     assert what in caught.value.log
+    assert not where or "drupe:" not in caught.value.log  # nothing of what was inserted
 
 
 @pytest.mark.parametrize("text", ["__kernel void f(int *x) {}", "kernel void f(global int *x) {}",

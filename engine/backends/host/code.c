@@ -83,6 +83,31 @@ static bool split_options(char *options, words *w)
 #define NATIVE "-mcpu=native" /* what gcc and every clang know there */
 #endif
 
+/* Messages about what was inserted follow from those about the text; they stay where no other is an
+ * error. */
+static drupe_status leave_ours_out(drupe_text *messages)
+{
+    drupe_text kept = {0};
+    const char *line = drupe_text_get(messages);
+    bool ours = false;
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+        length += line[length] == '\n';
+        bool of_macro = strncmp(line, "drupe.h:", 8) == 0; /* belongs to the message before it */
+        if (*line != ' ' && !of_macro) ours = strncmp(line, "drupe:", 6) == 0;
+        if (!ours) drupe_text_append(&kept, line, length);
+        line += length;
+    }
+    drupe_status status = drupe_text_check(&kept);
+    if (status != DRUPE_OK || !strstr(drupe_text_get(&kept), "error")) {
+        drupe_text_clear(&kept);
+        return status;
+    }
+    drupe_text_clear(messages);
+    *messages = kept;
+    return DRUPE_OK;
+}
+
 static drupe_status run_compiler(const char *compiler, char *options, const char *path, drupe_span text,
                                  drupe_text *messages)
 {
@@ -101,6 +126,7 @@ static drupe_status run_compiler(const char *compiler, char *options, const char
     argv[count] = "-lm";
     drupe_status status = drupe_process_run(argv, text, COMPILE_NS, messages);
     if (status != DRUPE_E_INVALID) return status;
+    DRUPE_TRY(leave_ours_out(messages));
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "The C compiler found errors:\n%.1200s",
                            drupe_text_get(messages));
 }

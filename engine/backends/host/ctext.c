@@ -14,6 +14,7 @@
 
 /* The numbers are those of drupe_scalar_type. No name here may be one of the user's macros. */
 static const char prelude[] =
+    "#line 1 \"drupe.h\"\n"
     "#include <stddef.h>\n"
     "typedef __SIZE_TYPE__ drupe_size_;\n"
     "typedef struct { drupe_size_ drupe_id_[3], drupe_count_[3], drupe_offset_[3]; } drupe_item_;\n"
