@@ -1,11 +1,11 @@
 /* What is allocated: figures of a device, and who holds the memory. */
 #include "core/core.h"
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define ENTER_TRIES 10000u /* a reader may have crashed */
+#define ENTER_NS UINT64_C(2000000000) /* a reader may have crashed */
 
 /* --- Figures -------------------------------------------------------------------------------------------- */
 
@@ -67,13 +67,17 @@ static void use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_
  * may take long; others who read have it for a moment only. */
 static bool slot_enter(drupe_slot *slot)
 {
-    for (unsigned tries = 0; tries < ENTER_TRIES && atomic_load(&slot->loaded); tries++) {
-        if (pthread_mutex_trylock(&slot->lock) != 0) {
-            sched_yield();
-            continue;
+    const struct timespec pause = {.tv_nsec = 20000};
+    uint64_t deadline = 0;
+    while (atomic_load(&slot->loaded)) {
+        if (pthread_mutex_trylock(&slot->lock) == 0) {
+            if (atomic_load(&slot->loaded)) return true;
+            pthread_mutex_unlock(&slot->lock);
+            break;
         }
-        if (atomic_load(&slot->loaded)) return true;
-        pthread_mutex_unlock(&slot->lock);
+        if (!deadline) deadline = drupe_deadline(ENTER_NS);
+        if (drupe_now_ns() > deadline) break;
+        nanosleep(&pause, NULL);
     }
     return false;
 }
