@@ -77,12 +77,6 @@ static bool split_options(char *options, words *w)
     return true;
 }
 
-#if defined(__x86_64__)
-#define NATIVE "-march=native"
-#else
-#define NATIVE "-mcpu=native" /* what gcc and every clang know there */
-#endif
-
 /* Messages about what was inserted follow from those about the text; they stay where no other is an
  * error. */
 static drupe_status leave_ours_out(drupe_text *messages)
@@ -111,8 +105,15 @@ static drupe_status leave_ours_out(drupe_text *messages)
 static drupe_status run_compiler(const char *compiler, char *options, const char *path, drupe_span text,
                                  drupe_text *messages)
 {
-    static const char *const begin[] = {
-        "-x", "c", "-std=gnu11", "-O3", "-fPIC", "-shared", NATIVE, "-fno-math-errno", "-fvisibility=hidden"};
+    static const char *const begin[] = {"-x",
+                                        "c",
+                                        "-std=gnu11",
+                                        "-O3",
+                                        "-fPIC",
+                                        "-shared",
+                                        THIS_PROCESSOR,
+                                        "-fno-math-errno",
+                                        "-fvisibility=hidden"};
     const char *argv[MOST_OPTIONS + 24] = {compiler};
     size_t count = 1;
     words w = {.nfirst = 0};

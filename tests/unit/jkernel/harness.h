@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#define WAIT 30000 /* ms after which a missing message is a failure */
+#define WAIT 120000 /* ms after which a missing message is a failure */
 
 typedef struct test_kernel {
     fake_executor fake;
