@@ -15,8 +15,9 @@
 #define SUFFIX ".drupe-state"
 #define MAGIC  "drupe/1"
 
-#define NOTES_TOLD    5
-#define JK_KEPT_NOTES "Last device operations, as of up to a quarter of a second before:\n"
+#define NOTES_TOLD 5
+#define JK_KEPT_NOTES                                                                                        \
+    "Last device operations, as of when the last was over, or up to a quarter of a second before the end:\n"
 
 static int record_path(const jk_server *server, char *path, size_t size)
 {
