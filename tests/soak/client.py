@@ -186,6 +186,8 @@ class Client:
             answer.reply = content
         elif kind == "iopub_welcome":
             self.welcomed = True
+        elif not parent:
+            pass  # the state that every new subscriber is told
         else:
             if answer.idle and kind == "status" and content["execution_state"] == "idle":
                 raise Failure("two idles for one request")
