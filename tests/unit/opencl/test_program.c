@@ -186,12 +186,28 @@ static void argument_types(void **state)
 {
     (void)state;
     static const drupe_arg_info expected[] = {
-        {DRUPE_ARG_POINTER, DRUPE_SCALAR_F64, 4, "p", "double4*", false},
-        {DRUPE_ARG_POINTER, DRUPE_SCALAR_U64, 2, "q", "ulong2*", false},
-        {DRUPE_ARG_LOCAL, DRUPE_SCALAR_U32, 1, "scratch", "uint*", false},
-        {DRUPE_ARG_VALUE, DRUPE_SCALAR_U8, 1, "u", "uchar", false},
-        {DRUPE_ARG_VALUE, DRUPE_SCALAR_F32, 3, "v", "float3", false},
-        {DRUPE_ARG_VALUE, DRUPE_SCALAR_UNKNOWN, 1, "s", "pair", false},
+        {.kind = DRUPE_ARG_POINTER,
+         .scalar = DRUPE_SCALAR_F64,
+         .lanes = 4,
+         .name = "p",
+         .type_name = "double4*"},
+        {.kind = DRUPE_ARG_POINTER,
+         .scalar = DRUPE_SCALAR_U64,
+         .lanes = 2,
+         .name = "q",
+         .type_name = "ulong2*"},
+        {.kind = DRUPE_ARG_LOCAL,
+         .scalar = DRUPE_SCALAR_U32,
+         .lanes = 1,
+         .name = "scratch",
+         .type_name = "uint*"},
+        {.kind = DRUPE_ARG_VALUE, .scalar = DRUPE_SCALAR_U8, .lanes = 1, .name = "u", .type_name = "uchar"},
+        {.kind = DRUPE_ARG_VALUE, .scalar = DRUPE_SCALAR_F32, .lanes = 3, .name = "v", .type_name = "float3"},
+        {.kind = DRUPE_ARG_VALUE,
+         .scalar = DRUPE_SCALAR_UNKNOWN,
+         .lanes = 1,
+         .name = "s",
+         .type_name = "pair"},
     };
     code c;
     drupe_arg_info info;
