@@ -137,7 +137,11 @@ static bool cancel_behind_a_mark(struct bench *b, uint64_t rounds)
 
 static void cancelled_behind_a_mark(struct suite *suite)
 {
-    for (uint64_t rounds = 1000000; !cancel_behind_a_mark(&suite->bench, rounds); rounds *= 2) {}
+    for (uint64_t rounds = 1000000;; rounds *= 2) {
+        uint64_t began = drupe_now_ns();
+        if (cancel_behind_a_mark(&suite->bench, rounds)) break;
+        if (drupe_now_ns() - began > 4ull * SECOND) skip(); /* work is done while it is submitted */
+    }
 }
 
 const conformance_case cases_cancel[] = {

@@ -271,8 +271,9 @@ static void check_open_fails(const char *text, const char *advice)
     assert_null(jk_server_open(path, &fake.executor, problem, sizeof problem));
     unlink(path);
     if (!strstr(problem, advice)) fail_msg("\"%s\" lacks \"%s\"", problem, advice);
-    assert_int_equal(threads_count(), threads);
-    assert_int_equal(descriptors_count(), descriptors);
+    /* Fewer: what the test before has closed was not gone yet. */
+    assert_in_range(threads_count(), 1, threads);
+    assert_in_range(descriptors_count(), 1, descriptors);
 }
 
 static void test_open_refuses(void **state)
