@@ -61,7 +61,8 @@ char *drupe_process_find(const char *name);
 
 /* Run a program with `input` on its standard input and wait. `output` receives what it wrote to its standard
  * output. DRUPE_E_TIMEOUT when it was ended after `timeout_ns`, with all that it had started, DRUPE_E_INVALID
- * when it failed: both with its first messages, and all of them in `output`. It runs in a process group of its own, so a Ctrl-C spares it.
+ * when it failed: both with its first messages, and all of them in `output`. It runs in a process group of
+ * its own, so a Ctrl-C spares it.
  */
 drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
                                drupe_text *output) DRUPE_MUST_CHECK;

@@ -12,9 +12,9 @@
 #define BURST_NS    UINT64_C(400000000) /* so much of it may be saved */
 #define PATIENCE_NS UINT64_C(1000000000)
 /* Showing takes at most one part of so many of the time: the smaller one where two seconds are enough. */
-#define COST_LEAST  100u
-#define COST_USUAL  200u
-#define WAIT_USUAL  UINT64_C(2000000000)
+#define COST_LEAST 100u
+#define COST_USUAL 200u
+#define WAIT_USUAL UINT64_C(2000000000)
 
 typedef struct display {
     struct display *next;

@@ -139,6 +139,11 @@ static uint64_t *at(const struct part *part)
     return part->place ? part->place->address + part->first : NULL;
 }
 
+static drupe_memory *memory_of(const struct part *part)
+{
+    return part->place ? part->place->memory : NULL;
+}
+
 static void compute(uint64_t *out, const uint64_t *in, const struct step *step)
 {
     for (size_t i = 0; i < step->out.count; i++) out[i] = in[i] * step->mul + step->add;
@@ -165,7 +170,7 @@ static drupe_status submit_kernel(const drupe_submission *s, const struct bench 
     drupe_range range = {.dims = 1, .global = {1 + count % 9}};
     if (step->add % 2 || !drupe_kernel_words(bench->mad))
         return drupe_submit_kernel(s, bench->mad, &range, args, COUNT(args), &step->event);
-    drupe_memory *const memories[] = {step->out.place->memory, step->in.place->memory, NULL, NULL, NULL};
+    drupe_memory *const memories[] = {memory_of(&step->out), memory_of(&step->in), NULL, NULL, NULL};
     const uint64_t words[] = {(uintptr_t)to, (uintptr_t)from, count, step->mul, step->add};
     drupe_submission with = *s;
     with.memories = memories;

@@ -2,6 +2,7 @@
 #include "backends/host/code.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +91,7 @@ static void any_text(void **state)
             seed = seed * 1103515245u + 12345u;
             const char *word = words[(seed >> 8) % DRUPE_COUNT_OF(words)];
             if (i == 0 && round % 2) word = "kernel void f(int x";
-            memcpy(text + length, word, strlen(word));
-            length += strlen(word);
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s", word);
             if (round % 3) text[length++] = ' ';
         }
         char *exact = malloc(length);
