@@ -91,7 +91,8 @@ class Load:
         header, parent, _, content = client.parts(frames)
         if not of_shell and not (b'"idle"' in content and b'"status"' in header):
             return
-        msg_id = parent.partition(b'"msg_id"')[2].split(b'"')[1]
+        answers = parent.partition(b'"msg_id"')[2].split(b'"')  # nothing: a new subscriber is told the state
+        msg_id = answers[1] if len(answers) > 1 else None
         if msg_id not in self.due:
             return
         if of_shell and b'"ok"' not in content:
