@@ -287,7 +287,7 @@ static inline bool quick_number(PyObject *object, unsigned scalar, uint64_t *wor
         return !Py_IS_INFINITY(single);
     case DRUPE_SCALAR_F64:
         if (!PyFloat_CheckExact(object)) return false;
-        memcpy(word, &PyFloat_AS_DOUBLE(object), 8);
+        memcpy(word, &(double){PyFloat_AS_DOUBLE(object)}, 8);
         return true;
     default: return false;
     }
