@@ -44,10 +44,9 @@ def long_functions():
 
 
 def long_lines():
-    """Python that is installed or makes what is; tests hold code of cells as text, which is clearer in one line."""
-    for path in [*sources(".py"), *sorted((ROOT / "tools").glob("*.py"))]:
+    for path in [*sources(".py"), *sorted((ROOT / "tools").glob("*.py")), *sorted((ROOT / "notebooks").rglob("*.py"))]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if len(line) > LONGEST_LINE and not path.is_relative_to(ROOT / "tests"):
+            if len(line) > LONGEST_LINE:
                 yield f"{path.relative_to(ROOT)}:{number}: a line of {len(line)} characters"
 
 

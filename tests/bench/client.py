@@ -1,7 +1,7 @@
 """A kernel under measurement, and the leanest client for it.
 
-Raw ZeroMQ sockets, connected before the kernel binds. A message is signed and looked at as bytes; nothing is parsed while a
-clock runs, because a client that works per message would be part of every figure.
+Raw ZeroMQ sockets, connected before the kernel binds. A message is signed and looked at as bytes; nothing is parsed
+while a clock runs, because a client that works per message would be part of every figure.
 """
 import hmac
 import json

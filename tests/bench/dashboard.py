@@ -131,8 +131,8 @@ frame = timed(lambda: _engine._view(spans=400).html("dashboard"))
 whole = timed(lambda: _engine._view().json())
 cell = _engine._view().data()["cells"][-1]
 print(json.dumps({"counted": sum(cell["count"]) - sum(first["count"]), "missed": cell["missed"] - first["missed"],
-                  "frame": frame, "record": timed(record), "json": whole, "before": before, "after": memory(), "rate": 1e6 / seconds,
-                  "share": share}))
+                  "frame": frame, "record": timed(record), "json": whole, "before": before, "after": memory(),
+                  "rate": 1e6 / seconds, "share": share}))
 """
 
 

@@ -104,7 +104,7 @@ def round_trips(kernel, turns):
 
 
 def held_gil(kernel):
-    """kernel_info on control every 50 ms while a C call keeps the GIL. A kernel that answers afterwards has one value."""
+    """kernel_info on control every 50 ms while a C call keeps the GIL. Who answers afterwards has one value."""
     msg_id = kernel.start_cell("import ctypes; ctypes.PyDLL(None).usleep(%d)" % (HOLD * 1e6))
     time.sleep(0.3)
     end, values = time.perf_counter() + HOLD - 0.5, []

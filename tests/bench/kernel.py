@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """How long a notebook waits for its kernel: Drupe beside ipykernel and xeus-python, in one run and by one client.
 
-The kernels take turns, each time with a fresh process, so that the machine's mood is shared; the figures of all turns are
-pooled. IPython alone and a C program that echoes on a ROUTER socket show what bounds them. Nothing here passes or fails."""
+The kernels take turns, each time with a fresh process, so that the machine's mood is shared; the figures of all turns
+are pooled. IPython alone and a C program that echoes on a ROUTER socket show what bounds them. Nothing here passes or
+fails."""
 import argparse
 import json
 import os

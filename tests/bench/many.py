@@ -2,8 +2,8 @@
 """Many kernels on one machine: 64 of a kind, each asked 10 times a second, for a minute.
 
 Requests leave by the clock, whether the ones before were answered or not, and a delay counts from the time at which a
-request was due. One ROUTER socket asks all kernels and one SUB socket hears them, so that the client stays small; its own
-processor time is printed beside the kernels'. One kind after the other; nothing here passes or fails."""
+request was due. One ROUTER socket asks all kernels and one SUB socket hears them, so that the client stays small; its
+own processor time is printed beside the kernels'. One kind after the other; nothing here passes or fails."""
 import argparse
 import os
 import pathlib
@@ -143,7 +143,8 @@ def measure(name, count, rate, seconds):
 
 
 def rows(found):
-    head = ["", "requests", "errors", "delay p50 (p99), ms", "took, s", "CPU, s", "CPU a request, ms", "client's CPU, s",
+    head = ["", "requests", "errors", "delay p50 (p99), ms", "took, s", "CPU, s", "CPU a request, ms",
+            "client's CPU, s",
             "PSS of all, MiB"]
     table = [head]
     for name, got in found.items():

@@ -112,7 +112,8 @@ def table(results):
 
 
 def goal_rows(goals):
-    return [["goal", "measured", "wanted", ""], *([a, b, c, "met" if met else "missed"] for a, b, c, met in goals.found)]
+    return [["goal", "measured", "wanted", ""],
+            *([a, b, c, "met" if met else "missed"] for a, b, c, met in goals.found)]
 
 
 def terminal(rows):

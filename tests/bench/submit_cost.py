@@ -3,8 +3,8 @@
 Only the enqueue is timed: batches of launches, each batch followed by an untimed wait. All contestants launch the same
 kernel with the same values on an in-order queue of their own on the same device, and drop the event, if there is one,
 at once. They take turns in an order that is drawn anew for each round, because whoever follows a slow one finds cold
-caches and sleeping workers of the driver. Prints the median of nanoseconds per launch, and the median over the rounds of
-the ratio to pyopencl's typed call. Run: python tests/bench/submit_cost.py
+caches and sleeping workers of the driver. Prints the median of nanoseconds per launch, and the median over the rounds
+of the ratio to pyopencl's typed call. Run: python tests/bench/submit_cost.py
 """
 import random
 import statistics
@@ -74,8 +74,8 @@ def ours_host():
 
 
 def theirs(cl, device):
-    """The same of pyopencl on its device of that name: with a buffer, as its users write it, and with the kind of memory
-    that the engine and C use."""
+    """The same of pyopencl on its device of that name: with a buffer, as its users write it, and with the kind of
+    memory that the engine and C use."""
     found = [one for platform in cl.get_platforms() for one in platform.get_devices() if one.name == device.name]
     context = cl.Context(found[:1])
     queue = cl.CommandQueue(context)

@@ -1,4 +1,4 @@
-"""A notebook that uses devices, in JupyterLab and Notebook 7: one scenario of live.mjs each. Pictures: build/screens."""
+"""A notebook that uses devices, in JupyterLab and Notebook 7: one scenario of live.mjs each; pictures too."""
 import pytest
 from servers import scenarios
 

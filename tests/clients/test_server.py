@@ -95,7 +95,8 @@ def test_an_idle_kernel_that_a_panel_asks_is_culled(make_server):
     while state(server, kernel) != "gone":
         assert time.monotonic() < end, "the kernel is not culled, after %d answers" % answers
         with contextlib.suppress(OSError, websocket.WebSocketException):
-            question = client.send("control", "debug_request", {"type": "request", "seq": answers, "command": "drupe/view",
+            question = client.send("control", "debug_request",
+                                   {"type": "request", "seq": answers, "command": "drupe/view",
                                                                 "arguments": {"after": 0}})
             answers += client.wait(question, "debug_reply")["success"]  # one that ends refuses
         time.sleep(0.2)

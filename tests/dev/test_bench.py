@@ -11,7 +11,8 @@ BENCH = pathlib.Path(__file__).parent.parent / "bench"
 
 
 def run(script, *arguments):
-    done = subprocess.run([sys.executable, str(BENCH / script), *arguments], capture_output=True, text=True, timeout=250)
+    done = subprocess.run([sys.executable, str(BENCH / script), *arguments], capture_output=True, text=True,
+                          timeout=250)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

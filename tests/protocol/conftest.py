@@ -85,5 +85,6 @@ def faults(tmp_path_factory):
         pytest.skip("needs a C compiler")
     library = tmp_path_factory.mktemp("faults") / "faults.so"
     source = os.path.join(os.path.dirname(__file__), "faults.c")
-    subprocess.run([*compiler.split(), "-shared", "-fPIC", "-O1", "-w", "-o", str(library), source, "-lpthread"], check=True)
+    subprocess.run([*compiler.split(), "-shared", "-fPIC", "-O1", "-w", "-o", str(library), source, "-lpthread"],
+                   check=True)
     return "import ctypes, os, signal, sys, threading, time\nC = ctypes.CDLL(%r)\n" % str(library)

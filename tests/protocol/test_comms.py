@@ -104,7 +104,8 @@ def test_messages_of_a_busy_cell_wait(served):
     assert texts.index("cell done\n") < [text.startswith("got later") for text in texts].index(True)
 
 
-@pytest.mark.parametrize("wait", ["await asyncio.sleep(0.01)", "get_ipython().kernel.do_one_iteration(); time.sleep(0.01)",
+@pytest.mark.parametrize("wait", ["await asyncio.sleep(0.01)",
+                                  "get_ipython().kernel.do_one_iteration(); time.sleep(0.01)",
                                   "await get_ipython().kernel.do_one_iteration()"])
 def test_a_cell_can_wait_for_a_message(served, wait):
     cell = served.send("import asyncio, time\nheard = []\nkept[-1][0].on_msg(heard.append)\nprint('listens')\n"
@@ -173,7 +174,8 @@ def test_display_with_buffers_and_metadata(kernel):
 
 def test_session_send(kernel):
     run = kernel.run("k = get_ipython().kernel\n"
-                     "m = k.session.send(k.iopub_socket, 'comm_msg', {'comm_id': 'x', 'data': 1}, parent=k.get_parent(),\n"
+                     "m = k.session.send(k.iopub_socket, 'comm_msg', {'comm_id': 'x', 'data': 1}, "
+                     "parent=k.get_parent(),\n"
                      "                   buffers=[b'b'], metadata={'q': 1})")
     (message,) = [m for m in run.messages if m["msg_type"] == "comm_msg"]
     assert message["content"]["data"] == 1 and message["metadata"] == {"q": 1} and bytes(message["buffers"][0]) == b"b"
@@ -199,8 +201,10 @@ def test_the_link_keeps_silent_cells_silent(kernel):
             "get = ctypes.pythonapi.PyCapsule_GetPointer; get.restype = ctypes.c_void_p\n"
             "get.argtypes = [ctypes.py_object, ctypes.c_char_p]\n"
             "table = ctypes.cast(get(_jkernel.link, b'drupe._jkernel.link') + 8, ctypes.POINTER(ctypes.c_void_p))\n"
-            "retain = ctypes.PYFUNCTYPE(ctypes.c_void_p)(table[0])\nrelease = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(table[1])\n"
-            "publish = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)"
+            "retain = ctypes.PYFUNCTYPE(ctypes.c_void_p)(table[0])\n"
+            "release = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(table[1])\n"
+            "publish = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, "
+            "ctypes.c_size_t)"
             "(table[2])\ntext = b'{\"data\":{\"text/plain\":\"linked\"},\"metadata\":{}}'\n"
             "cell = retain(); published = publish(cell, b'display_data', text, len(text)); release(cell)")
     assert [c["data"] for c in kernel.run(code).of("display_data")] == [{"text/plain": "linked"}]

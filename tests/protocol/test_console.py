@@ -45,8 +45,8 @@ class Console:
         return self.prompt()
 
     def interrupt(self):
-        """Press Ctrl-C until it is noticed: the console passes it on only once it takes the kernel for busy, and Python's
-        readline misses a signal that comes just before it begins to wait."""
+        """Press Ctrl-C until it is noticed: the console passes it on only once it takes the kernel for busy, and
+        Python's readline misses a signal that comes just before it begins to wait."""
         for _ in range(4):
             self.terminal.sendintr()
             if self.terminal.expect(["KeyboardInterrupt", pexpect.TIMEOUT], timeout=15) == 0:
@@ -67,7 +67,8 @@ def console(data_folder):
 def test_what_devices_report(console):
     """An error that comes late, with its line; an event that is not over; a bar, which ends up complete."""
     console.run("%colors NoColor")
-    console.run("import drupe; from drupe import _engine; queue = drupe.Queue('host'); gate = _engine._event_open('gate')")
+    console.run("import drupe; from drupe import _engine; queue = drupe.Queue('host'); "
+                "gate = _engine._event_open('gate')")
     console.run("event = _engine._task(queue, 0.0, 'the bearing broke', [gate])")
     assert "Event task: queued" in console.run("event")
     shown = console.run("import threading; threading.Timer(0.5, gate._finish).start()")

@@ -90,7 +90,8 @@ def test_null_pointer(fresh, faults):
     ("C.fault_threads(20)", signal.SIGSEGV, "address 0x10 is not mapped"),
     ("C.fault_thread(); time.sleep(60)", signal.SIGSEGV, 'SIGSEGV in thread "'),
     ("t = threading.Thread(target=C.fault_null); t.start(); t.join()", signal.SIGSEGV, 'SIGSEGV in thread "'),
-    ("t = threading.Thread(target=C.fault_recursion, args=(0,)); t.start(); t.join()", signal.SIGSEGV, "the stack is full"),
+    ("t = threading.Thread(target=C.fault_recursion, args=(0,)); t.start(); t.join()", signal.SIGSEGV,
+     "the stack is full"),
 ])
 def test_signals(fresh, faults, code, number, text):
     crash = Crash(fresh, faults + code)
@@ -203,14 +204,16 @@ def test_notes(fresh, faults):
 def test_an_alarm_clock_of_the_user(fresh, faults):
     """Its signals are not taken for those that tell the report to hurry."""
     crash = Crash(fresh, faults + "import signal\nsignal.signal(signal.SIGALRM, lambda *_: None)\n"
-                                  "signal.setitimer(signal.ITIMER_REAL, .001, .001)\nprint('y' * (4 << 20))\nC.fault_null()")
+                                  "signal.setitimer(signal.ITIMER_REAL, .001, .001)\nprint('y' * (4 << 20))\n"
+                                  "C.fault_null()")
     assert crash.signal == signal.SIGSEGV
     assert crash.report.startswith("SIGSEGV in the main thread: address 0x10 is not mapped")
     assert "Cell In[1], line " in crash.lines and "in fault_null" in crash.lines
 
 
 def test_a_crash_in_the_report(fresh, faults):
-    code = faults + LINK + "register('set_crash_notes', C.notes_crashing)\nregister('set_fault_claim', C.claim_crashing)\n"
+    code = faults + LINK + ("register('set_crash_notes', C.notes_crashing)\n"
+                            "register('set_fault_claim', C.claim_crashing)\n")
     crash = Crash(fresh, code + "C.fault_null()")
     assert crash.signal == signal.SIGSEGV
     assert "address 0x10" in crash.report and "in fault_null" in crash.lines
@@ -343,7 +346,8 @@ def test_out_of_memory(spec_folder, tmp_path):
         fake_proc(tmp_path, 5)
         os.kill(kernel.pid, signal.SIGKILL)
         kernel.manager.provisioner.process.wait()
-        assert restarted(kernel) == ("The previous kernel was ended by the system for lack of memory while cell [1] ran. "
+        assert restarted(kernel) == ("The previous kernel was ended by the system for lack of memory "
+                                     "while cell [1] ran. "
                                      "The limit is 3.00 GiB. Its variables are lost.\n")
     finally:
         kernel.close()

@@ -56,7 +56,8 @@ def test_debug_info_needs_no_python(fresh):
     assert info["richRendering"] is True and info["copyToGlobals"] is True and info["tmpFileSuffix"] == ".py"
     assert os.path.isabs(info["tmpFilePrefix"]) and info["tmpFilePrefix"].endswith("/")
     assert fresh.finish(msg_id).status == "ok"
-    assert fresh.run("import threading, sys; len(threading.enumerate()), 'debugpy' in sys.modules").result.endswith("False)")
+    run = fresh.run("import threading, sys; len(threading.enumerate()), 'debugpy' in sys.modules")
+    assert run.result.endswith("False)")
 
 
 def test_requests_before_the_start_are_refused(fresh):
@@ -107,7 +108,8 @@ def test_variables_without_a_session(fresh):
 
 
 def test_values_that_fail_to_show(fresh):
-    fresh.run("class Bad:\n    def __repr__(self): raise OSError('no')\n    @property\n    def p(self): raise KeyError(1)\n"
+    fresh.run("class Bad:\n    def __repr__(self): raise OSError('no')\n    @property\n"
+              "    def p(self): raise KeyError(1)\n"
               "bad = Bad()\nbig = list(range(10**6))\nsurrogate = '\\ud800'")
     front = debugging.Front(fresh)
     found = {each["name"]: each for each in front.get("inspectVariables")["variables"]}
@@ -225,7 +227,8 @@ def test_conditions_and_several_breakpoints(front, kernel):
 
 
 def test_threads_stop_too(front, kernel):
-    code = "import threading\ndef work():\n    value = 9\n    return value\nt = threading.Thread(target=work, name='worker')\nt.start()\nt.join()"
+    code = ("import threading\ndef work():\n    value = 9\n    return value\n"
+            "t = threading.Thread(target=work, name='worker')\nt.start()\nt.join()")
     msg_id, thread, frame = stop_in(front, code, 4)
     threads = {each["id"]: each["name"] for each in front.get("threads")["threads"]}
     assert threads[thread] == "worker"
@@ -319,7 +322,8 @@ def test_interrupt_while_a_thread_is_stopped(front, kernel):
 
 
 def test_a_thread_stopped_between_cells(front, kernel):
-    code = "import threading, time\ndef late():\n    time.sleep(0.2)\n    value = 1\n    return value\nt = threading.Thread(target=late)\nt.start()"
+    code = ("import threading, time\ndef late():\n    time.sleep(0.2)\n    value = 1\n    return value\n"
+            "t = threading.Thread(target=late)\nt.start()")
     path = front.breakpoints(code, 5)
     assert kernel.run(code).status == "ok"
     thread, frame = front.stopped()

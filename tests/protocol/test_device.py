@@ -159,10 +159,12 @@ def test_an_event_updates_itself_once(kernel):
     over = kernel.run("event")
     assert "Event barrier: complete" in over.result and not over.of("display_data")
     kernel.poll(0.2)
-    assert sum(m["msg_type"] == "update_display_data" and m["parent_header"]["msg_id"] == run.id for m in kernel.log) == 1
+    updates = [m for m in kernel.log if m["msg_type"] == "update_display_data"]
+    assert sum(m["parent_header"]["msg_id"] == run.id for m in updates) == 1
 
 
-@pytest.mark.parametrize("text, word, says", [("None", "complete", "over "), ("'a <b> broke'", "failed", "a <b> broke")])
+@pytest.mark.parametrize("text, word, says", [("None", "complete", "over "),
+                                              ("'a <b> broke'", "failed", "a <b> broke")])
 def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says):
     run = kernel.run("import ctypes, drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
                      "gate = _engine._task(queue, 0.5)\nevent = _engine._task(queue, 0.0, %s)\nevent" % text)

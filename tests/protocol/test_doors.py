@@ -33,7 +33,8 @@ def kernel(door):
 
 
 def test_the_same_python_behind_both(kernel):
-    run = kernel.run("import sys, os, numpy\nprint(sys.executable, sys.prefix, sep='\\n')\nos.readlink('/proc/self/exe')")
+    run = kernel.run("import sys, os, numpy\nprint(sys.executable, sys.prefix, sep='\\n')\n"
+                     "os.readlink('/proc/self/exe')")
     assert run.text().split() == [sys.executable, sys.prefix]
     # Where Python has a library, the program stays itself; else the interpreter has taken its place.
     own = "drupe-kernel" if kernel.door == "drupe-kernel" and has_library() else "python"

@@ -43,7 +43,8 @@ def test_await_raises_in_its_cell(kernel):
 
 def test_await_in_subshells_at_a_time(kernel):
     shell = create(kernel)
-    other = send(kernel, shell, "await _engine._task(drupe.Queue('host'), 0.5); print('other', threading.current_thread())")
+    other = send(kernel, shell, "await _engine._task(drupe.Queue('host'), 0.5); "
+                                "print('other', threading.current_thread())")
     mine = kernel.run("await _engine._task(queue, 0.05); print('mine', threading.current_thread())")
     assert mine.text().startswith("mine <_MainThread")
     assert "subshell" in kernel.finish(other).text()

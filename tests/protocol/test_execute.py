@@ -141,7 +141,8 @@ def test_top_level_await(kernel):
     failed = kernel.run("await asyncio.sleep(0)\n1/0")
     assert failed.reply["ename"] == "ZeroDivisionError"
     kernel.run("async def numbers():\n    for i in range(3):\n        yield i")
-    assert kernel.run("async with asyncio.timeout(1):\n    found = [i async for i in numbers()]\nfound").result == "[0, 1, 2]"
+    code = "async with asyncio.timeout(1):\n    found = [i async for i in numbers()]\nfound"
+    assert kernel.run(code).result == "[0, 1, 2]"
 
 
 def test_cells_wait_for_a_cell_that_awaits_and_others_overtake(kernel):

@@ -60,8 +60,10 @@ def test_a_wild_address_on_an_opencl_cpu(opencl, items, wait):
 @pytest.mark.parametrize("wait", [True, False])
 def test_the_kernel_that_faulted_is_blamed(opencl, wait):
     """Not what was submitted before it and is not known to be over."""
-    code = "for _ in range(3):\n    program['fine'](out, global_size=16)\nprogram['wild'](out, 0x1234000, global_size=1)"
-    run = opencl.run(code + (".wait()" if wait else "\nprogram['fine'](out, global_size=16)\nout.queue.wait()"), timeout=60)
+    code = ("for _ in range(3):\n    program['fine'](out, global_size=16)\n"
+            "program['wild'](out, 0x1234000, global_size=1)")
+    code += ".wait()" if wait else "\nprogram['fine'](out, global_size=16)\nout.queue.wait()"
+    run = opencl.run(code, timeout=60)
     assert run.status == "error" and run.reply["ename"] == "DeviceLostError"
     first = run.reply["evalue"].splitlines()[0]
     assert "'wild' on opencl:cpu:0 failed" in first and "line 3" in first and "'fine'" not in first, first
@@ -120,7 +122,8 @@ with drupe.checked() as mode:
 @pytest.mark.parametrize("what, work", [
     ("wrote 0 bytes behind the end", "kernel(small, struct.pack('qqddii', 101, 1, 0.0, 1.0, 4, 0), global_size=1)"),
     ("read 0 bytes behind the end", "negative(larger, small, head, global_size=1)"),
-    ("wrote 4000 bytes before the start", "kernel(small, struct.pack('qqddii', 2, -500, 0.0, 1.0, 4, 0), global_size=1)"),
+    ("wrote 4000 bytes before the start",
+     "kernel(small, struct.pack('qqddii', 2, -500, 0.0, 1.0, 4, 0), global_size=1)"),
 ])
 def test_the_ends_of_checked_memory_fault(fresh, what, work):
     """The memory and its line are named, the kernel and its line too; `host` works on."""

@@ -132,7 +132,8 @@ def test_a_child_does_not_answer_for_the_kernel(kernel, raw):
 def test_a_child_that_ignores_the_end_is_killed(fresh):
     """Of the kernel's own group; what called setsid() asked to be left alone."""
     run = fresh.run("import subprocess, sys\n"
-                    "code = 'import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(600)'\n"
+                    "code = 'import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); "
+                    "time.sleep(600)'\n"
                     "p = subprocess.Popen([sys.executable, '-c', code]); print(p.pid)")
     child = psutil.Process(int(run.text().split()[0]))
     assert child.is_running()

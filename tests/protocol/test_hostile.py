@@ -1,4 +1,4 @@
-"""What strangers, broken clients and a hostile environment do: each case has a defined end, and the kernel serves on."""
+"""What strangers, broken clients and a hostile environment do: each case has a defined end, the kernel serves on."""
 import collections
 import os
 import pathlib
@@ -180,7 +180,8 @@ def test_sigterm_and_sighup_are_a_shutdown(bare, tmp_path, number, busy):
     """The exit hooks run, child processes end, clients are told."""
     kernel = bare().connect()
     mark = tmp_path / "hook"
-    status, text = kernel.run("import atexit, pathlib, subprocess\natexit.register(pathlib.Path(%r).write_text, 'ran')\n"
+    status, text = kernel.run("import atexit, pathlib, subprocess\n"
+                              "atexit.register(pathlib.Path(%r).write_text, 'ran')\n"
                               "print(subprocess.Popen(['sleep', '600']).pid)" % str(mark))
     child = psutil.Process(int(text))
     kernel.client.execute(busy)
@@ -188,7 +189,8 @@ def test_sigterm_and_sighup_are_a_shutdown(bare, tmp_path, number, busy):
     kernel.process.send_signal(number)
     assert kernel.process.wait(support.TIMEOUT) == 0
     assert mark.read_text() == "ran"
-    support.wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, what="the child to end")
+    support.wait_until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE,
+                       what="the child to end")
 
 
 def test_sighup_that_is_ignored_stays_so(bare):
@@ -232,7 +234,8 @@ def test_a_dead_terminal_does_not_matter(bare):
     os.close(slave)
     os.close(master)
     status, text = kernel.run("import os, sys\nprint('python'); os.system('echo child')\n"
-                              "print('to the terminal', file=sys.__stdout__)\ntry:\n    os.read(0, 1)\nexcept OSError: pass")
+                              "print('to the terminal', file=sys.__stdout__)\ntry:\n    os.read(0, 1)\n"
+                              "except OSError: pass")
     assert status == "ok" and text == "python\nchild\nto the terminal\n"
     kernel.client.shutdown()
     assert kernel.process.wait(support.TIMEOUT) == 0

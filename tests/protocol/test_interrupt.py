@@ -160,14 +160,16 @@ def test_children_in_other_sessions_are_left_alone(kernel):
 
 
 def test_a_numpy_call_is_broken_when_it_returns(kernel):
-    run = interrupted(kernel, "import numpy\na = numpy.random.default_rng(1).random((300, 300))\nwhile True: a @ a", wait=1)
+    run = interrupted(kernel, "import numpy\na = numpy.random.default_rng(1).random((300, 300))\n"
+                              "while True: a @ a", wait=1)
     assert run.reply["ename"] == "KeyboardInterrupt"
     assert kernel.run("a.shape").result == "(300, 300)"
 
 
 def test_waiting_for_a_program_in_a_group_of_its_own(kernel):
     """It asked to be left alone; the wait for it is broken all the same."""
-    run = interrupted(kernel, "import subprocess\nchild = subprocess.Popen(['sleep', '60'], process_group=0)\nchild.wait()")
+    run = interrupted(kernel, "import subprocess\nchild = subprocess.Popen(['sleep', '60'], process_group=0)\n"
+                              "child.wait()")
     assert run.reply["ename"] == "KeyboardInterrupt"
     assert kernel.run("child.poll() is None").result == "True"
     kernel.run("child.kill(); child.wait()")
@@ -277,7 +279,8 @@ def test_random_interrupts_leave_the_kernel_alive(fresh):
 
 def test_an_interrupted_cell_keeps_nothing_alive(kernel):
     """Its error, and with it the variables of what it ran, goes when Python lets go of the last error."""
-    run = interrupted(kernel, "import gc, time, weakref\nclass Big: pass\ndef hold():\n    global seen\n    big = Big()\n"
+    run = interrupted(kernel, "import gc, time, weakref\nclass Big: pass\ndef hold():\n    global seen\n"
+                              "    big = Big()\n"
                               "    seen = weakref.ref(big)\n    time.sleep(60)\nhold()")
     assert run.reply["ename"] == "KeyboardInterrupt"
     kernel.run("1/0")

@@ -17,7 +17,8 @@ def test_history_of_this_session(fresh):
     for code in ("first = 1", "%time second = 2", "first + 40", "first = 1"):
         fresh.run(code)
     (number,) = {session for session, *_ in history(fresh, hist_access_type="range")}
-    every = [[number, 1, "first = 1"], [number, 2, "%time second = 2"], [number, 3, "first + 40"], [number, 4, "first = 1"]]
+    every = [[number, 1, "first = 1"], [number, 2, "%time second = 2"], [number, 3, "first + 40"],
+             [number, 4, "first = 1"]]
     assert history(fresh, hist_access_type="range") == every
     assert history(fresh, hist_access_type="range", session=0, start=None, stop=None) == every
     assert history(fresh, hist_access_type="range", session=0, start=2, stop=4) == every[1:3]
@@ -105,10 +106,12 @@ def test_is_complete_indents(kernel):
 
 def test_user_expressions_are_rich(kernel):
     run = kernel.run("from IPython.display import HTML",
-                     user_expressions={"html": "HTML('<b>x</b>')", "bad": "1/0", "odd": "1 +", "many": "print('said') or 3"})
+                     user_expressions={"html": "HTML('<b>x</b>')", "bad": "1/0", "odd": "1 +",
+                                       "many": "print('said') or 3"})
     found = run.reply["user_expressions"]
     assert found["html"]["data"]["text/html"] == "<b>x</b>" and found["html"]["metadata"] == {}
-    assert found["bad"]["status"] == "error" and found["bad"]["ename"] == "ZeroDivisionError" and found["bad"]["traceback"]
+    bad = found["bad"]
+    assert bad["status"] == "error" and bad["ename"] == "ZeroDivisionError" and bad["traceback"]
     assert found["odd"]["status"] == "error" and found["many"]["data"]["text/plain"] == "3"
     assert run.of("error") == [] and run.status == "ok"
 
@@ -117,7 +120,8 @@ def test_payloads_come_with_failures_too(kernel):
     run = kernel.run("get_ipython().set_next_input('one')\nget_ipython().set_next_input('two', replace=True)\n1/0")
     assert run.reply["payload"] == [{"source": "set_next_input", "text": "one", "replace": False},
                                     {"source": "set_next_input", "text": "two", "replace": True}]
-    (page,) = kernel.run("from IPython.core import page; page.page({'text/plain': 'x', 'text/html': '<b>x</b>'}, start=-3)"
+    (page,) = kernel.run("from IPython.core import page; page.page({'text/plain': 'x', 'text/html': '<b>x</b>'}, "
+                         "start=-3)"
                          ).reply["payload"]
     assert page == {"source": "page", "data": {"text/plain": "x", "text/html": "<b>x</b>"}, "start": 0}
     (leave,) = kernel.run("exit(keep_kernel=True)").reply["payload"]
@@ -133,8 +137,10 @@ def test_when_it_started(kernel):
 
 
 def test_display_ids(kernel):
-    run = kernel.run("from IPython.display import display, update_display, HTML\nh = display('one', display_id='named')\n"
-                     "h.update('two')\nupdate_display(HTML('<i>3</i>'), display_id='named', metadata={'text/html': {'k': 1}})\n"
+    run = kernel.run("from IPython.display import display, update_display, HTML\n"
+                     "h = display('one', display_id='named')\n"
+                     "h.update('two')\n"
+                     "update_display(HTML('<i>3</i>'), display_id='named', metadata={'text/html': {'k': 1}})\n"
                      "g = display('free', display_id=True)\ndisplay('plain', metadata={'text/plain': {'m': 1}})")
     shown = [(m["msg_type"], m["content"]) for m in run.messages if "display_data" in m["msg_type"]]
     assert [kind for kind, _ in shown] == ["display_data"] + ["update_display_data"] * 2 + ["display_data"] * 2
@@ -147,8 +153,10 @@ def test_display_ids(kernel):
 
 
 def test_display_hooks_see_and_swallow(kernel):
-    run = kernel.run("seen = []\ndef hook(m):\n    seen.append((m['msg_type'], m['header']['msg_type'], m['parent_header']"
-                     "['msg_type']))\n    m['metadata'] = {'hooked': 1}\n    return None if 'secret' in str(m['content']) else m\n"
+    run = kernel.run("seen = []\ndef hook(m):\n"
+                     "    seen.append((m['msg_type'], m['header']['msg_type'], m['parent_header']['msg_type']))\n"
+                     "    m['metadata'] = {'hooked': 1}\n"
+                     "    return None if 'secret' in str(m['content']) else m\n"
                      "pub = get_ipython().display_pub; pub.register_hook(hook)\ndisplay('secret'); display('open')\n"
                      "pub.clear_output(); print(pub.unregister_hook(hook), pub.unregister_hook(hook)); seen")
     assert eval(run.result)[1:] == [("display_data", "display_data", "execute_request"),

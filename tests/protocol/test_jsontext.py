@@ -1,4 +1,4 @@
-"""The JSON of messages, without a kernel: whatever Python holds becomes valid JSON, and what clients send is read alike."""
+"""The JSON of messages, without a kernel: all that Python holds becomes valid JSON; what clients send is read alike."""
 import json
 
 import pytest
@@ -44,7 +44,8 @@ def test_cycles_and_depths_end():
     assert strict(jsontext.dumps([shared, shared])) == [[1], [1]]
 
 
-@pytest.mark.parametrize("text", ['{"a":1}', '  {"a": {"b": [null, true]}} ', "{}", '{"s":"\\ud83d\\ude00 \\ud800"}', "\n{ }"])
+@pytest.mark.parametrize("text", ['{"a":1}', '  {"a": {"b": [null, true]}} ', "{}", '{"s":"\\ud83d\\ude00 \\ud800"}',
+                                  "\n{ }"])
 def test_objects_are_read_as_json_reads_them(text):
     assert jsontext.loads(text.encode()) == json.loads(text)
 

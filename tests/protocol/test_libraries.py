@@ -38,7 +38,8 @@ def model_of(kernel, name):
 
 
 def test_a_slider_moves_both_ways(kernel, widgets):
-    run = kernel.run("seen = []\ns = w.IntSlider(value=1); s.observe(lambda c: (seen.append(c.new), print('now', c.new)), "
+    run = kernel.run("seen = []\n"
+                     "s = w.IntSlider(value=1); s.observe(lambda c: (seen.append(c.new), print('now', c.new)), "
                      "'value')\ns")
     assert VIEW in data_of(run, "execute_result")[0]
     assert len(run.of("comm_open")) == 3  # slider, layout, style
@@ -143,21 +144,24 @@ def test_ui_polled_in_a_cell(kernel, widgets, serve):
 
 
 def test_rich(kernel):
-    run = kernel.run("import rich; from rich.table import Table\nrich.print('[red]colour')\nt = Table('a'); t.add_row('1'); t")
+    run = kernel.run("import rich; from rich.table import Table\nrich.print('[red]colour')\n"
+                     "t = Table('a'); t.add_row('1'); t")
     assert "colour" in data_of(run)[0]["text/html"]
     assert "┃" in run.result
 
 
 @pytest.mark.parametrize("wait", ["", "import asyncio; await asyncio.sleep(0)\n"])
 def test_matplotlib_inline(kernel, wait):
-    run = kernel.run("import matplotlib.pyplot as plt\n%splt.plot([1, 2]); plt.title('t')\nprint('before the figure')" % wait,
+    run = kernel.run("import matplotlib.pyplot as plt\n%splt.plot([1, 2]); plt.title('t')\n"
+                     "print('before the figure')" % wait,
                      timeout=60)
     assert run.types[-2:] == ["display_data", "status"] and "image/png" in data_of(run)[0]
     assert kernel.run("plt.get_fignums()").result == "[]"
 
 
 def test_ipympl(kernel):
-    run = kernel.run("%matplotlib widget\nimport matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1, 2])\nfig.canvas",
+    run = kernel.run("%matplotlib widget\nimport matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1, 2])\n"
+                     "fig.canvas",
                      timeout=60)
     assert run.status == "ok" and VIEW in data_of(run, "execute_result")[0]
     model = model_of(kernel, "fig.canvas")
@@ -244,7 +248,8 @@ def test_multiprocessing(kernel, method):
 
 def test_concurrent_futures(kernel):
     run = kernel.run("from concurrent.futures import ThreadPoolExecutor, ProcessPoolExecutor\n"
-                     "with ThreadPoolExecutor(2) as e:\n    e.submit(print, 'from a thread'); a = list(e.map(abs, [-1, -2]))\n"
+                     "with ThreadPoolExecutor(2) as e:\n"
+                     "    e.submit(print, 'from a thread'); a = list(e.map(abs, [-1, -2]))\n"
                      "with ProcessPoolExecutor(2) as e:\n    b = list(e.map(abs, [-3]))\na, b", timeout=60)
     assert run.result == "([1, 2], [3])" and run.text() == "from a thread\n"
 

@@ -106,15 +106,16 @@ def test_shutdown_ends_what_the_kernel_started(fresh, tmp_path):
 
 
 def test_a_parent_that_is_dead_before_the_start(tmp_path):
-    """A process that JPY_PARENT_PID names and nobody finds may live in another namespace: the kernel serves, and ends with
-    the process that started it."""
+    """A process that JPY_PARENT_PID names and nobody finds may live in another namespace: the kernel serves, and ends
+    with the process that started it."""
     from jupyter_client.connect import write_connection_file
     path, _ = write_connection_file(str(tmp_path / "c.json"))
     dead = subprocess.Popen(["true"])
     dead.wait()
     starter = subprocess.Popen(
         [sys.executable, "-c",
-         "import subprocess, sys, time\nprint(subprocess.Popen([sys.executable, '-m', 'drupe', '-f', %r]).pid, flush=True)\n"
+         "import subprocess, sys, time\n"
+         "print(subprocess.Popen([sys.executable, '-m', 'drupe', '-f', %r]).pid, flush=True)\n"
          "time.sleep(600)" % path],
         stdout=subprocess.PIPE, text=True,
         env={**os.environ, "JPY_PARENT_PID": str(dead.pid), "IPYTHONDIR": str(tmp_path)})

@@ -288,7 +288,8 @@ def test_queues_without_times_are_named(engine):
         said = engine.run("%config Drupe.profile = True").text()
         numbers = engine.run("print(old.number, q.number)").text().split()
         assert "queue %s on host:cpu:0" % numbers[0] in said and "queue %s on" % numbers[1] not in said
-        text = engine.run("%%events\nda.ones(9, queue=old).queue.wait()\nda.ones(9, queue=drupe.Queue('host')).queue.wait()"
+        text = engine.run("%%events\nda.ones(9, queue=old).queue.wait()\n"
+                          "da.ones(9, queue=drupe.Queue('host')).queue.wait()"
                           ).of("display_data")[0]["data"]["text/plain"]
         if "as seen" in text:  # the host device tells its times on every queue
             assert "engine on queue %s;" % numbers[0] in " ".join(text.split())

@@ -115,7 +115,8 @@ def test_output_stays_under_the_rates_that_servers_allow(kernel):
     assert bar.text() == "." * 300 and len(bar.of("stream")) < 100
     time.sleep(2)  # what the rate allows at once is there again
     started = time.monotonic()
-    run = kernel.run("import sys\nfor i in range(1500):\n    print('o', i)\n    print('e', i, file=sys.stderr)", timeout=60)
+    run = kernel.run("import sys\nfor i in range(1500):\n    print('o', i)\n"
+                     "    print('e', i, file=sys.stderr)", timeout=60)
     seconds = time.monotonic() - started
     assert "".join(c["text"] for c in run.of("stream")) == "".join("o %d\ne %d\n" % (i, i) for i in range(1500))
     assert seconds > (len(run.of("stream")) - 1000) / 600 - 0.5

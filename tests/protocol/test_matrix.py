@@ -31,8 +31,10 @@ FULL = [
     ("inspect_request", {"code": "print", "cursor_pos": 3, "detail_level": 0, "omit_sections": ["Type"]}),
     ("complete_request", {"code": "pri", "cursor_pos": 3}),
     ("history_request", {"output": True, "raw": True, "hist_access_type": "tail", "n": 3}),
-    ("history_request", {"output": False, "raw": False, "hist_access_type": "range", "session": 0, "start": 1, "stop": 2}),
-    ("history_request", {"output": True, "raw": True, "hist_access_type": "search", "pattern": "1*", "n": 3, "unique": True}),
+    ("history_request", {"output": False, "raw": False, "hist_access_type": "range", "session": 0, "start": 1,
+                         "stop": 2}),
+    ("history_request", {"output": True, "raw": True, "hist_access_type": "search", "pattern": "1*", "n": 3,
+                         "unique": True}),
     ("is_complete_request", {"code": "for x in y:"}),
     ("comm_info_request", {"target_name": "jupyter.widget"}),
     ("kernel_info_request", {}),
@@ -44,7 +46,8 @@ FULL = [
     ("no_such_request", {"a": 1}),
 ]
 ODD = [None, True, -7, 2**70, 1.5, "", "\ud800", "x\0y", [], ["x"], {}, {"x": None}]
-VALUES = {"status": ("ok", "error", "aborted"), "is_complete": ("complete", "incomplete", "invalid", "unknown", "error")}
+VALUES = {"status": ("ok", "error", "aborted"),
+          "is_complete": ("complete", "incomplete", "invalid", "unknown", "error")}
 
 
 def contents(full):

@@ -62,7 +62,8 @@ def test_a_kernel_with_a_busy_cell_ends_with_its_parent(spec_folder, tmp_path):
     launcher = subprocess.Popen(
         [sys.executable, "-c",
          "import sys, time\nsys.path.insert(0, %s)\nimport support\n"
-         "k = support.Kernel(%s)\nk.send('while True:\\n    try:\\n        while True: pass\\n    except BaseException: pass')\n"
+         "k = support.Kernel(%s)\n"
+         "k.send('while True:\\n    try:\\n        while True: pass\\n    except BaseException: pass')\n"
          "time.sleep(1)\nprint(k.pid, flush=True)\ntime.sleep(600)"
          % (json.dumps(os.path.dirname(support.__file__)), json.dumps(str(spec_folder)))],
         stdout=subprocess.PIPE, text=True)

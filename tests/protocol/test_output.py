@@ -118,7 +118,8 @@ def test_sys_stdout_is_a_text_file(kernel):
                      "assert isinstance(sys.stdout, io.TextIOBase) and sys.stdout.writable()\n"
                      "assert not sys.stdout.closed and sys.stdout.encoding == 'utf-8'\n"
                      "sys.stdout.writelines(['a', 'b\\n'])\n"
-                     "sys.stdout.buffer.write('\u20ac\\n'.encode()[:2]); sys.stdout.buffer.write('\u20ac\\n'.encode()[2:])\n"
+                     "sys.stdout.buffer.write('\u20ac\\n'.encode()[:2]); "
+                     "sys.stdout.buffer.write('\u20ac\\n'.encode()[2:])\n"
                      "sys.stdout.buffer.flush(); sys.stdout.flush(); sys.stdout.close()\n"
                      "print('written', sys.stdout.write('four'))\n"
                      "try:\n    sys.stdout.write(b'bytes')\nexcept TypeError as e:\n    print(e)")
@@ -172,7 +173,8 @@ def test_work_of_threads_goes_to_the_cell_that_gave_it(kernel, submit):
 
 
 def test_threads_and_executors_show_no_frame_of_the_kernel(kernel):
-    run = kernel.run("import _thread, concurrent.futures, time, threading\ndef fail():\n    raise ValueError('in a thread')\n"
+    run = kernel.run("import _thread, concurrent.futures, time, threading\ndef fail():\n"
+                     "    raise ValueError('in a thread')\n"
                      "t = threading.Thread(target=fail); t.start(); t.join()\n"
                      "_thread.start_new_thread(fail, ()); time.sleep(0.3)\n"
                      "with concurrent.futures.ThreadPoolExecutor(1) as pool: pool.submit(fail).result()")
@@ -232,7 +234,8 @@ def test_matplotlib_inline(kernel, how):
 
 def test_matplotlib_magic(kernel):
     assert kernel.run("%matplotlib inline", timeout=60).status == "ok"
-    run = kernel.run("import matplotlib.pyplot as plt\nfor i in range(2):\n    plt.figure(); plt.plot([i])\n    plt.show()")
+    run = kernel.run("import matplotlib.pyplot as plt\nfor i in range(2):\n    plt.figure(); plt.plot([i])\n"
+                     "    plt.show()")
     assert len(run.of("display_data")) == 2
 
 

@@ -35,7 +35,8 @@ def test_how_libraries_recognise_a_kernel(ipykernel):
 
 def test_comms_of_ipykernel_are_ours(ipykernel):
     run = ipykernel.run("import ipykernel.ipkernel, ipykernel.kernelbase\n"
-                        "from ipykernel.comm import Comm, CommManager\nfrom ipykernel.comm.manager import CommManager as M2\n"
+                        "from ipykernel.comm import Comm, CommManager\n"
+                        "from ipykernel.comm.manager import CommManager as M2\n"
                         "import comm\nc = Comm(target_name='t', data={'a': 1}); d = comm.create_comm('u')\n"
                         "m = get_ipython().kernel.comm_manager\n"
                         "m is CommManager() is comm.get_comm_manager() is M2(parent=None), c.comm_id in m.comms")
@@ -57,7 +58,8 @@ def test_the_connection_file(ipykernel):
 def test_modules_that_come_from_the_real_package_or_from_us(ipykernel):
     run = ipykernel.run("from ipykernel.kernelapp import IPKernelApp\nfrom ipykernel.kernelbase import Kernel\n"
                         "from ipykernel.ipkernel import IPythonKernel\nfrom ipykernel.jsonutil import json_clean\n"
-                        "import ipykernel.kernelapp\njson_clean({'a': [1]}), ipykernel.kernelapp.IPKernelApp is IPKernelApp")
+                        "import ipykernel.kernelapp\n"
+                        "json_clean({'a': [1]}), ipykernel.kernelapp.IPKernelApp is IPKernelApp")
     assert run.result == "({'a': [1]}, True)"
     run = ipykernel.run("import ipykernel.no_such_module")
     assert run.reply["ename"] == "ModuleNotFoundError"
@@ -69,7 +71,8 @@ def test_the_running_app(ipykernel):
                         "IPKernelApp.initialized(), app.kernel is get_ipython().kernel, app.shell is get_ipython()")
     assert run.result == "(True, True, True)"
     assert "process of its own" in ipykernel.run("IPKernelApp.launch_instance()").reply["evalue"]
-    assert ipykernel.run("from IPython.core.application import BaseIPythonApplication as B; B.instance() is app").result == "True"
+    run = ipykernel.run("from IPython.core.application import BaseIPythonApplication as B; B.instance() is app")
+    assert run.result == "True"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ipykernel") is None, reason="the real ipykernel is not installed")
@@ -102,7 +105,8 @@ def test_pagers(kernel, tmp_path):
     for magic in ("less", "more"):
         (page,) = kernel.run("%%%s %s" % (magic, tmp_path / "t.txt")).reply["payload"]
         assert page["source"] == "page" and page["data"]["text/plain"] == "paged text"
-    for line, words in (("less", "needs the name"), ("less /no/such", "cannot read /no/such"), ("man", "needs the name")):
+    for line, words in (("less", "needs the name"), ("less /no/such", "cannot read /no/such"),
+                        ("man", "needs the name")):
         assert words in kernel.run("%" + line).text("stderr")
 
 
@@ -124,6 +128,7 @@ def test_clear_connect_info_autosave_qtconsole(kernel):
     assert "--existing" in info
     assert "its own settings" in kernel.run("%autosave 60").text()
     assert "number of seconds" in kernel.run("%autosave often").text("stderr")
-    kernel.run("import importlib.util as u; real = u.find_spec\nu.find_spec = lambda n: None if n == 'qtconsole' else real(n)")
+    kernel.run("import importlib.util as u; real = u.find_spec\n"
+               "u.find_spec = lambda n: None if n == 'qtconsole' else real(n)")
     assert "pip install qtconsole" in kernel.run("%qtconsole").text("stderr")
     kernel.run("u.find_spec = real")

@@ -1,7 +1,8 @@
 """What a fresh kernel has not imported yet, and that it is complete once somebody imports it."""
 import pytest
 
-REPLACED = "(pdb.Pdb is d.Pdb is d.InterruptiblePdb, pdb.set_trace is d.set_trace, pdb.__spec__.loader is pdb.__loader__)"
+REPLACED = ("(pdb.Pdb is d.Pdb is d.InterruptiblePdb, pdb.set_trace is d.set_trace, "
+            "pdb.__spec__.loader is pdb.__loader__)")
 
 
 def test_starts_without_what_only_some_cells_need(fresh):

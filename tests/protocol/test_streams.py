@@ -50,7 +50,8 @@ def test_original_streams_are_kept_in_order(kernel):
 
 def test_redirected_and_put_back(kernel):
     run = kernel.run("import contextlib, io, sys\nkept = sys.stdout\n"
-                     "sys.stdout = io.StringIO(); print('into the string'); text = sys.stdout.getvalue(); sys.stdout = kept\n"
+                     "sys.stdout = io.StringIO(); print('into the string'); text = sys.stdout.getvalue(); "
+                     "sys.stdout = kept\n"
                      "print('seen', repr(text))\n"
                      "with contextlib.redirect_stdout(io.StringIO()) as inner, contextlib.redirect_stderr(inner):\n"
                      "    print('hidden'); print('too', file=sys.stderr)\n"
@@ -114,7 +115,8 @@ def test_order_of_c_and_children_on_both_descriptors(kernel):
 
 
 def test_alternating_streams_keep_their_order_under_load(kernel):
-    run = kernel.run("import sys\nfor i in range(400):\n    sys.stdout.write('o%d\\n' % i)\n    sys.stderr.write('e%d\\n' % i)")
+    run = kernel.run("import sys\nfor i in range(400):\n    sys.stdout.write('o%d\\n' % i)\n"
+                     "    sys.stderr.write('e%d\\n' % i)")
     assert "".join(c["text"] for c in run.of("stream")) == "".join("o%d\ne%d\n" % (i, i) for i in range(400))
 
 

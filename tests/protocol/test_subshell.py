@@ -124,7 +124,8 @@ def test_everything_of_a_cell_is_its_own(kernel, shell):
                        "while not main_may_end.is_set(): time.sleep(0.01)\n'main'",
                        user_expressions={"where": "'in main'"})
     kernel.started(main)
-    failed = run(kernel, shell, "import sys\nprint('err', file=sys.stderr)\ndisplay('shown')\nraise ValueError('beside')")
+    failed = run(kernel, shell, "import sys\nprint('err', file=sys.stderr)\ndisplay('shown')\n"
+                                "raise ValueError('beside')")
     assert failed.reply["ename"] == "ValueError" and failed.text("stderr") == "err\n"
     assert failed.of("error")[0]["evalue"] == "beside" and "ValueError" in "".join(failed.reply["traceback"])
     assert failed.of("display_data")[0]["data"]["text/plain"] == "'shown'" and failed.reply["payload"] == []
@@ -136,7 +137,8 @@ def test_everything_of_a_cell_is_its_own(kernel, shell):
     assert [p["text"] for p in ended.reply["payload"]] == ["of the main cell"]
     assert asked.reply["user_expressions"]["where"]["data"]["text/plain"] == "'in sub'"
     assert ended.reply["user_expressions"]["where"]["data"]["text/plain"] == "'in main'"
-    assert ended.result == "'main'" and ended.of("execute_result")[0]["execution_count"] == ended.reply["execution_count"]
+    assert ended.result == "'main'"
+    assert ended.of("execute_result")[0]["execution_count"] == ended.reply["execution_count"]
     assert asked.of("execute_result")[0]["execution_count"] == asked.reply["execution_count"]
     assert ended.of("error") == []
 
@@ -223,7 +225,8 @@ def test_an_interrupt_reaches_all_shells(kernel, shell, how):
 
 def test_random_interrupts_leave_all_shells_alive(own):
     shells = [None, create(own), create(own)]
-    codes = ["sum(range(20000))", "print('x')", "1/0", "import asyncio; await asyncio.sleep(0.003)", "import time; time.sleep(0.003)",
+    codes = ["sum(range(20000))", "print('x')", "1/0", "import asyncio; await asyncio.sleep(0.003)",
+             "import time; time.sleep(0.003)",
              "display('d')"]
     pending = []
     for number in range(150):
@@ -251,7 +254,8 @@ def test_threads_and_tasks_keep_their_cell(kernel, shell):
     first = run(kernel, shell, "import asyncio, threading, time\n"
                                "def late():\n    time.sleep(0.3)\n    print('thread')\n"
                                "async def task():\n    await asyncio.sleep(0.3)\n    print('task')\n"
-                               "threading.Thread(target=late).start()\nkept = asyncio.get_event_loop().create_task(task())")
+                               "threading.Thread(target=late).start()\n"
+                               "kept = asyncio.get_event_loop().create_task(task())")
     for code in ("print('main')", "print('next')"):
         run(kernel, shell if "next" in code else None, code)
     for text in ("thread\n", "task\n"):
@@ -260,8 +264,10 @@ def test_threads_and_tasks_keep_their_cell(kernel, shell):
 
 
 def test_comms_in_a_subshell(kernel, shell):
-    kernel.run("import comm, threading, time\nkept = []\nstop = threading.Event()\ndef target(one, message):\n    kept.append(one)\n"
-               "    one.on_msg(lambda m: (print('handled in', threading.current_thread().name), one.send(m['content']['data'])))\n"
+    kernel.run("import comm, threading, time\nkept = []\nstop = threading.Event()\ndef target(one, message):\n"
+               "    kept.append(one)\n"
+               "    one.on_msg(lambda m: (print('handled in', threading.current_thread().name), "
+               "one.send(m['content']['data'])))\n"
                "comm.get_comm_manager().register_target('echo', target)")
     main = kernel.send("while not stop.is_set(): time.sleep(0.01)")
     kernel.started(main)
@@ -321,7 +327,8 @@ def test_history_and_completion_in_subshells(kernel, shell):
 
 def test_deletion_lets_the_running_cell_finish(kernel):
     for code in ("import threading\nhold = threading.Event()\nhold.wait(20)\nprint('finished')",
-                 "import asyncio, threading\nhold = threading.Event()\nwhile not hold.is_set(): await asyncio.sleep(0.01)\n"
+                 "import asyncio, threading\nhold = threading.Event()\n"
+                 "while not hold.is_set(): await asyncio.sleep(0.01)\n"
                  "print('finished')"):
         kernel.run("hold = None")
         shell = create(kernel)
@@ -361,7 +368,8 @@ def test_many_short_cells_in_many_shells(own):
         assert done.result == "True"
 
 
-@pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(600)", "import asyncio; await asyncio.sleep(600)",
+@pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(600)",
+                                  "import asyncio; await asyncio.sleep(600)",
                                   "import threading; threading.Event().wait(600)", "input()"])
 def test_shutdown_with_subshells_that_run(own, code):
     shell, idle = create(own), create(own)

@@ -42,7 +42,8 @@ def test_cpu_and_children(fresh):
         first = ask(raw)
         assert "host_cpu_percent" not in first and first["kernel_cpu"] == 0
         run = fresh.run("import subprocess, sys\nblock = bytearray(100 << 20)\n"
-                        "child = subprocess.Popen([sys.executable, '-c', 'b = bytearray(100 << 20); input()'], stdin=-1,"
+                        "child = subprocess.Popen([sys.executable, '-c', 'b = bytearray(100 << 20); input()'], "
+                        "stdin=-1,"
                         " stdout=-1)\nsum(range(30000000))")
         assert run.status == "ok"
 
@@ -149,7 +150,8 @@ def test_jupyter_resource_usage(spec_folder, tmp_path):
 
     runtime = tmp_path / "runtime"
     environment = {**os.environ, "JUPYTER_RUNTIME_DIR": str(runtime), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    argv = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--port=0", "--IdentityProvider.token=t",
+    argv = [sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root", "--port=0",
+            "--IdentityProvider.token=t",
             "--ServerApp.jpserver_extensions={'jupyter_resource_usage': True}", "--ServerApp.root_dir=" + str(tmp_path),
             "--KernelSpecManager.kernel_dirs=" + str(spec_folder), "--KernelSpecManager.ensure_native_kernel=False"]
     server = subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -9,7 +9,8 @@ import test_subshell
 
 # Holds the GIL for three seconds.
 STUCK = "import ctypes; ctypes.PyDLL(None).usleep(3000000)"
-WORK = "import drupe, drupe.array as da\nx = da.ones(1000, device='host')\nfor _ in range(100): y = x + x\ny.queue.wait()"
+WORK = ("import drupe, drupe.array as da\nx = da.ones(1000, device='host')\n"
+        "for _ in range(100): y = x + x\ny.queue.wait()")
 
 
 @pytest.fixture
@@ -131,7 +132,8 @@ def test_hostile_requests(fresh_engine):
 def test_errors(fresh_engine):
     front = debugging.Front(fresh_engine)
     before = front.get("drupe/errors")["latest"]
-    fresh_engine.run("from drupe import _engine\nevent = _engine._task(drupe.Queue('host'), 0, 'the \"bearing\" broke')")
+    fresh_engine.run("from drupe import _engine\n"
+                     "event = _engine._task(drupe.Queue('host'), 0, 'the \"bearing\" broke')")
     fresh_engine.run("try: event.wait()\nexcept drupe.DeviceError: pass")
     body = front.get("drupe/errors", {"after": before})
     error, = body["errors"]

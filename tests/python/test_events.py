@@ -303,7 +303,8 @@ def test_host_task_that_raises(queue):
     behind = queue.host_task(pytest.fail, ("ran behind a failure",))
     with pytest.raises(drupe.HostTaskError, match="'broken'.*ValueError: no good.*test_events.py") as caught:
         event.wait(LONG)
-    assert caught.value.__cause__ is problem and "broken" in [f.name for f in traceback.extract_tb(problem.__traceback__)]
+    assert caught.value.__cause__ is problem
+    assert "broken" in [f.name for f in traceback.extract_tb(problem.__traceback__)]
     with pytest.raises(drupe.DependencyError, match="no good") as caught:
         behind.wait(LONG)
     assert isinstance(caught.value.cause, drupe.HostTaskError) and caught.value.cause.__cause__ is problem

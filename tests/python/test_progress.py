@@ -55,7 +55,8 @@ def test_a_bar_of_events(queue, painter):
     for gate in gates[1:]:
         gate._finish()
     assert bar.wait(LONG) is bar and painter.last
-    assert painter.texts[-1].startswith("sweep  100 % [" + "#" * 24 + "]  4/4  ") and painter.texts[-1].endswith("  done")
+    assert painter.texts[-1].startswith("sweep  100 % [" + "#" * 24 + "]  4/4  ")
+    assert painter.texts[-1].endswith("  done")
     assert "<svg" not in painter.html[-1] and "width:100.0%" in painter.html[-1] and "4/4" in painter.html[-1]
     drawn = len(painter.texts)
     bar.wait()

@@ -31,7 +31,8 @@ def gate():
 
 def shown_objects(device):
     queue = drupe.Queue(device)
-    objects = [queue.device, queue, drupe.memory.pool(device), queue.barrier(), drupe.Event(), da.arange(7, device=queue),
+    objects = [queue.device, queue, drupe.memory.pool(device), queue.barrier(), drupe.Event(),
+               da.arange(7, device=queue),
                da.zeros((3, 4, 5), device=queue), da.zeros((), device=queue), da.zeros((0, 3), device=queue),
                da.zeros((500, 3), device=queue)[::2]]
     if queue.device.backend.name == "opencl":

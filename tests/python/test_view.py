@@ -171,7 +171,8 @@ def test_only_what_changed(recorder):
 
 def test_exit_with_a_recorder(fresh):
     done = fresh("import drupe, drupe.array as da\nfrom drupe import _engine\n_engine._view_start()\n"
-                 "x = da.ones(10, device='host')\nfor _ in range(10000): y = x + x\nview = _engine._view()\nprint('end')")
+                 "x = da.ones(10, device='host')\nfor _ in range(10000): y = x + x\nview = _engine._view()\n"
+                 "print('end')")
     assert done.returncode == 0 and done.stdout == "end\n" and done.stderr == ""
 
 

@@ -1,5 +1,6 @@
 """Soak 1: many cells of every kind. The kernel may grow as a bare InteractiveShell grows over the same cells, and by
-5 MiB more; no thread and no descriptor is left; every reply and idle comes; the last cells are as quick as the first."""
+5 MiB more; no thread and no descriptor is left; every reply and idle comes; the last cells are as quick as the
+first."""
 import os
 import pathlib
 import statistics
@@ -99,7 +100,8 @@ def run(count, seed):
         growth = seen["end"][0] - seen["warm"][0]
         tenth = len(times) // 10
         first, last = statistics.median(times[warm:warm + tenth]), statistics.median(times[-tenth:])
-        print("  growth %.2f MiB, bare shell %.2f MiB; threads %d to %d, descriptors %d to %d; cell %.2f ms, later %.2f ms"
+        print("  growth %.2f MiB, bare shell %.2f MiB; threads %d to %d, descriptors %d to %d; "
+              "cell %.2f ms, later %.2f ms"
               % (growth / _MIB, peer / _MIB, seen["warm"][1], seen["end"][1], seen["warm"][2], seen["end"][2],
                  first * 1e3, last * 1e3), flush=True)
         if growth - peer > GROWTH_MOST:

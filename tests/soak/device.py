@@ -1,5 +1,5 @@
-"""Soak: interrupts at random moments of builds, waits and copies, on every device of this machine. After each the device
-computes; at the end nothing hangs and nothing was lost."""
+"""Soak: interrupts at random moments of builds, waits and copies, on every device of this machine. After each the
+device computes; at the end nothing hangs and nothing was lost."""
 import faulthandler
 import random
 import signal

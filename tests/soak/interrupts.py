@@ -152,4 +152,5 @@ def run(count, seed):
         finally:
             process.stop()
     # numpy's threads come with their first use
-    return [] if after[0] <= before[0] + 8 and len(after[1]) <= len(before[1]) + 4 else ["threads or descriptors were left over"]
+    few = after[0] <= before[0] + 8 and len(after[1]) <= len(before[1]) + 4
+    return [] if few else ["threads or descriptors were left over"]

@@ -89,8 +89,9 @@ def run(count, seed):
         finally:
             process.stop()
     soak.times.sort()
-    print("  %s in %.0f s; memory grew by %.0f MiB at most, %.0f MiB in the end; control answered after %.1f ms (median), "
-          "%.1f ms (worst of %d)" % (dict(soak.statuses), seconds, (soak.memory - before) / _MIB, (after - before) / _MIB,
+    print("  %s in %.0f s; memory grew by %.0f MiB at most, %.0f MiB in the end; control answered after %.1f ms "
+          "(median), %.1f ms (worst of %d)" % (dict(soak.statuses), seconds, (soak.memory - before) / _MIB,
+                                     (after - before) / _MIB,
                                      soak.times[len(soak.times) // 2] * 1e3, soak.times[-1] * 1e3, len(soak.times)))
     problems = []
     if soak.memory - before > MEMORY_MOST:
