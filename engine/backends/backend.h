@@ -168,6 +168,10 @@ struct drupe_backend {
     /* (opt) What makes this device take a language that it does not take now, as the end of a sentence that
      * says what to install; NULL if nothing does. Static text. */
     const char *(*program_advice)(drupe_device *device, drupe_language language);
+    /* (opt) What decides a build from this language beside the device and its driver, such as a compiler that
+     * is a program of the machine: text for the key of the disk cache, malloc'ed, taken by core; NULL if
+     * nothing does. After a failure the cache is left alone. */
+    drupe_status (*program_tools)(drupe_device *device, drupe_language language, char **tools);
 
     /* --- submissions --- */
     /* Arguments travel with the call and are copied before it returns: no sticky state in the kernel object.

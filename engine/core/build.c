@@ -238,7 +238,7 @@ static drupe_status build(drupe_program *program, const drupe_source *source, ch
         return drupe_error_set(DRUPE_E_NOT_FOUND, "Programs of this kind are not kept in the disk cache.");
     }
     drupe_key_where(&c.where, program->device);
-    drupe_key_source(&c.key, source);
+    drupe_key_source(&c.key, program->device, source);
     drupe_status status = c.where.failed || c.key.failed ? build_native(program, source, log)
                                                          : build_cached(program, &c, source, log);
     drupe_text_clear(&c.where);

@@ -55,8 +55,8 @@ void drupe_spirv_args(const void *bytes, size_t size, drupe_text *text);
 
 /* Append what a binary is tied to: engine, backend, platform, device, driver. */
 void drupe_key_where(drupe_text *text, drupe_device *device);
-/* Append what else decides a build. */
-void drupe_key_source(drupe_text *text, const drupe_source *source);
+/* Append what else decides a build on this device; `text` has failed where that cannot be told. */
+void drupe_key_source(drupe_text *text, drupe_device *device, const drupe_source *source);
 /* Whether the source alone decides what is built: it includes nothing and does not ask for the time. */
 bool drupe_key_complete(const drupe_source *source);
 

@@ -30,8 +30,21 @@ void drupe_key_where(drupe_text *text, drupe_device *device)
     add_info(text, device, DRUPE_INFO_EXTENSIONS, "extensions");
 }
 
-void drupe_key_source(drupe_text *text, const drupe_source *source)
+static void add_tools(drupe_text *text, drupe_device *device, drupe_language language)
 {
+    const drupe_backend *backend = device->slot->backend;
+    char *tools = NULL;
+    if (!backend->program_tools) return;
+    if (backend->program_tools(device, language, &tools) != DRUPE_OK)
+        text->failed = true;
+    else if (tools)
+        drupe_text_printf(text, "tools %zu %s\n", strlen(tools), tools);
+    free(tools);
+}
+
+void drupe_key_source(drupe_text *text, drupe_device *device, const drupe_source *source)
+{
+    add_tools(text, device, source->language);
     drupe_text_printf(text, "language %d\noptions %s\n", (int)source->language,
                       source->options ? source->options : "");
     drupe_text_printf(text, "source %zu\n", source->size);
@@ -62,7 +75,7 @@ static bool mentions(const char *text, size_t size, const char *word)
 static bool includes_system_only(const drupe_source *source)
 {
     const char *text = source->bytes, *end = text + source->size;
-    static const char *const elsewhere[] = {"-i", "-I", "-B", "@"};
+    static const char *const elsewhere[] = {"-i", "-I", "-B", "-L", "@", ".o", ".a"};
     for (size_t i = 0; source->options && i < DRUPE_COUNT_OF(elsewhere); i++)
         if (strstr(source->options, elsewhere[i])) return false;
     if (getenv("CPATH") || getenv("C_INCLUDE_PATH")) return false;

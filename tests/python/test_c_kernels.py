@@ -1,6 +1,7 @@
 """Kernels in C on the host device: what the machine's C compiler makes of them, and how they are called."""
 import ctypes
 import gc
+import os
 import pathlib
 import shutil
 
@@ -187,20 +188,45 @@ def test_binaries_and_the_cache(fresh, tmp_path):
     damaged[len(damaged) // 2] ^= 1
     with pytest.raises(drupe.InvalidArgumentError, match="damaged"):
         drupe.Program(bytes(damaged), "host", language="binary")
-    script = f"""
+    for entries, hits in ((1, 0), (1, 1)):
+        assert kept(fresh, tmp_path, entries) == [entries, hits]
+
+
+def kept(fresh, tmp_path, entries, **environment):
+    """How many programs are in the cache, and were found there, after a process that builds one."""
+    result = fresh(f"""
         import time, drupe, drupe.program, drupe.array as da
         p = drupe.Program({TEXT!r}, "host", language="c")
         x = da.ones(4, dtype="float32", device="host")
         p.scale(x, 16, 4, global_size=4).wait()
         end = time.monotonic() + 20
-        while not drupe.program.cache_info()["entries"] and time.monotonic() < end:
+        while drupe.program.cache_info()["entries"] < {entries} and time.monotonic() < end:
             time.sleep(0.02)
         info = drupe.program.cache_info()
         print(x.asnumpy().tolist(), info["entries"], info["hits"])
-    """
-    for hits in (0, 1):
-        result = fresh(script, DRUPE_CACHE="1", DRUPE_CACHE_DIR=str(tmp_path / "cache"))
-        assert result.stdout.split("]")[1].split() == ["1", str(hits)], result.stdout + result.stderr
+    """, DRUPE_CACHE="1", DRUPE_CACHE_DIR=str(tmp_path / "cache"), **environment)
+    return [int(word) for word in result.stdout.split("]")[1].split()]
+
+
+def test_another_compiler_builds_anew(fresh, tmp_path):
+    real = next(path for path in map(shutil.which, (os.environ.get("DRUPE_CC", "cc"), "gcc", "clang")) if path)
+    compiler, version = tmp_path / "compiler", tmp_path / "version"
+
+    def write(more=""):
+        compiler.write_text("#!/bin/sh\n[ $1 = --version ] && exec cat %s\nexec %s \"$@\"\n%s" % (version, real, more))
+        compiler.chmod(0o755)
+
+    write()
+    version.write_text("1")
+    assert kept(fresh, tmp_path, 1, DRUPE_CC=str(compiler)) == [1, 0]
+    assert kept(fresh, tmp_path, 1, DRUPE_CC=str(compiler)) == [1, 1]
+    version.write_text("2")  # of what it stands for
+    assert kept(fresh, tmp_path, 2, DRUPE_CC=str(compiler)) == [2, 0]
+    write("# newer")
+    assert kept(fresh, tmp_path, 3, DRUPE_CC=str(compiler)) == [3, 0]
+    assert kept(fresh, tmp_path, 3, DRUPE_CC=str(compiler)) == [3, 1]
+    version.unlink()  # what it is cannot be told: nothing is looked up
+    assert kept(fresh, tmp_path, 3, DRUPE_CC=str(compiler)) == [3, 0]
 
 
 def test_a_program_lives_as_long_as_its_work():

@@ -124,6 +124,15 @@ static drupe_status program_binary(drupe_program *program, void **bytes, size_t 
     return DRUPE_OK;
 }
 
+static drupe_status program_tools(drupe_device *device, drupe_language language, char **tools)
+{
+    (void)device;
+    if (test_compiler.hide) return drupe_error_set(DRUPE_E_UNAVAILABLE, "The test compiler hides.");
+    bool some = test_compiler.tools && language == DRUPE_LANG_C;
+    *tools = some ? strdup(test_compiler.tools) : NULL;
+    return DRUPE_OK;
+}
+
 static const drupe_backend backend = {
     .abi = DRUPE_BACKEND_ABI,
     .name = "host",
@@ -140,6 +149,7 @@ static const drupe_backend backend = {
     .program_open = program_open,
     .program_close = program_close,
     .program_binary = program_binary,
+    .program_tools = program_tools,
 };
 
 const drupe_backend *const drupe_backends[] = {&backend, NULL};

@@ -10,6 +10,8 @@ struct test_compiler {
     _Atomic(int) loads;    /* from a binary */
     _Atomic(int) binaries; /* asked for */
     const char *driver;    /* its version */
+    const char *tools;     /* what decides a build besides; NULL: nothing */
+    bool hide;             /* the tools: asking for them fails */
     bool refuse;           /* binaries */
     unsigned build_us;     /* how long a build takes */
     drupe_device_type type;

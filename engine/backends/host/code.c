@@ -24,28 +24,6 @@
 /* --- The compiler ----------------------------------------------------------------------------------------
  */
 
-/* Its path, malloc'ed, *taken* by the caller; NULL: there is none. */
-static char *find_compiler(void)
-{
-    const char *chosen = getenv("DRUPE_CC");
-    if (chosen && *chosen) return drupe_process_find(chosen);
-    static const char *const names[] = {"cc", "gcc", "clang"};
-    char *path = NULL;
-    for (size_t i = 0; i < DRUPE_COUNT_OF(names) && !path; i++) path = drupe_process_find(names[i]);
-    return path;
-}
-
-bool drupe_host_code_possible(void)
-{
-    static _Atomic(int) known; /* 1: no, 2: yes */
-    if (!known) {
-        char *path = find_compiler();
-        known = path ? 2 : 1;
-        free(path);
-    }
-    return known == 2;
-}
-
 static bool ends_in(const char *word, const char *end)
 {
     size_t length = strlen(word), wanted = strlen(end);
@@ -284,7 +262,7 @@ static drupe_status build(const drupe_source *source, drupe_text *text, drupe_te
                           drupe_host_code **code)
 {
     DRUPE_TRY(drupe_host_code_text(source->bytes, source->size, text));
-    char *compiler = find_compiler(), *options = strdup(source->options ? source->options : "");
+    char *compiler = drupe_host_compiler_find(), *options = strdup(source->options ? source->options : "");
     drupe_status status;
     if (!compiler)
         status = drupe_error_set(DRUPE_E_UNSUPPORTED, "The C compiler of this machine is gone.");

@@ -39,6 +39,9 @@ struct drupe_host_code {
     size_t size;
 };
 
+/* compiler.c: its path, malloc'ed, *taken* by the caller; NULL: there is none. */
+char *drupe_host_compiler_find(void);
+
 /* ctext.c: what the compiler is given for the user's text. BUILD_FAILED, or UNSUPPORTED for OpenCL C. */
 drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out) DRUPE_MUST_CHECK;
 

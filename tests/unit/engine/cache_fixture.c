@@ -78,7 +78,8 @@ void start_again(void)
 int cache_setup(void **state)
 {
     (void)state;
-    test_compiler.refuse = false;
+    test_compiler.refuse = test_compiler.hide = false;
+    test_compiler.tools = NULL;
     test_compiler.driver = "1.0";
     test_compiler.type = DRUPE_DEVICE_GPU;
     setenv("DRUPE_CACHE_DIR", cache_root, 1);

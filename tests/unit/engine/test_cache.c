@@ -42,6 +42,37 @@ static void whatever_decides_a_build_is_in_the_key(void **state)
     assert_true(cached("first"));
 }
 
+/* Of the language that they are for; and without them nothing is looked up or kept. */
+static void compilers_of_the_machine_are_in_the_key(void **state)
+{
+    (void)state;
+    drupe_source c = text_source("first"), other = c;
+    c.language = DRUPE_LANG_C;
+    assert_false(built_from_cache(&other));
+    test_compiler.tools = "cc 12.1";
+    assert_false(built_from_cache(&c));
+    assert_true(built_from_cache(&c));
+    test_compiler.tools = "cc 12.2";
+    assert_false(built_from_cache(&c));
+    assert_true(built_from_cache(&c));
+    assert_true(built_from_cache(&other));
+    assert_int_equal(info().entries, 3);
+    test_compiler.hide = true;
+    assert_false(built_from_cache(&c));
+    c.bytes = "other";
+    assert_false(built_from_cache(&c));
+    test_compiler.hide = false;
+    assert_false(built_from_cache(&c));
+    assert_int_equal(info().entries, 4);
+    /* Files that are linked are not looked at. */
+    static const char *const linked[] = {"x.o", "libx.a -lm", "-L. -lx"};
+    for (size_t i = 0; i < sizeof linked / sizeof *linked; i++) {
+        c.options = linked[i];
+        assert_false(built_from_cache(&c));
+        assert_false(built_from_cache(&c));
+    }
+}
+
 static void constants_are_in_the_key(void **state)
 {
     (void)state;
@@ -259,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(found_again),
         CASE(whatever_decides_a_build_is_in_the_key),
+        CASE(compilers_of_the_machine_are_in_the_key),
         CASE(constants_are_in_the_key),
         CASE(programs_that_include_are_never_kept),
         CASE(flags_choose),
