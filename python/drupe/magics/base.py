@@ -25,6 +25,7 @@ import argparse
 import ast
 import difflib
 import importlib
+import inspect
 import io
 import json
 import linecache
@@ -303,8 +304,8 @@ class Magic:
     @property
     def summary(self):
         """The first line of its description, and the rest."""
-        first, _, more = textwrap.dedent("    " + (type(self).__doc__ or "")).strip().partition("\n")
-        return first, textwrap.dedent(more).strip()
+        first, _, more = inspect.cleandoc(type(self).__doc__ or "").partition("\n")
+        return first, more.strip()
 
     @property
     def usages(self):

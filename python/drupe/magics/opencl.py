@@ -1,5 +1,6 @@
 """%%opencl and %%cl_kernel: compile a cell of OpenCL C; its kernels become functions of the notebook."""
 import argparse
+import inspect
 import re
 import time
 
@@ -91,9 +92,8 @@ class OpenCL(Magic):
 
 
 class ClKernel(OpenCL):
-    __doc__ = OpenCL.__doc__ + """
-
-    The same as %%opencl, with the options of pyopencl's magic: -o takes options for the compiler."""
+    __doc__ = inspect.cleandoc(OpenCL.__doc__ or "") + (
+        "\n\nThe same as %%opencl, with the options of pyopencl's magic: -o takes options for the compiler.")
 
     name = "cl_kernel"
     options = tuple(Option("-o", "-O", "--options", **one.settings) if "--options" in one.names else one
