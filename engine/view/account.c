@@ -24,7 +24,7 @@ static bool forget_one(drupe_history *history, uint32_t cell)
     return false;
 }
 
-drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell)
+static drupe_ledger *account_make(drupe_history *history, uint32_t cell)
 {
     size_t at = find(history, cell);
     if (at < history->ncells && history->cells[at].cell.number == cell) return &history->cells[at];
@@ -38,6 +38,14 @@ drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell)
     fresh->cell.number = cell;
     history->ncells++;
     return fresh;
+}
+
+drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell)
+{
+    /* Its place may be another cell's by now. */
+    if (!history->ledger || history->ledger->cell.number != cell)
+        history->ledger = account_make(history, cell);
+    return history->ledger;
 }
 
 void drupe_account_submitted(drupe_history *history, const drupe_note *note)
@@ -59,10 +67,20 @@ static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
     }
 }
 
+static void add_time(drupe_history *history, drupe_ledger *ledger, const drupe_line *line,
+                     const drupe_stretch *when)
+{
+    drupe_view_cell *cell = &ledger->cell;
+    drupe_stretch settled;
+    if (!cell->first_ns || when->from < cell->first_ns) cell->first_ns = when->from;
+    if (when->to > cell->last_ns) cell->last_ns = when->to;
+    (void)drupe_union_add(&ledger->busy, when->from, when->to, &settled);
+    drupe_load_add(&history->units[line->device].load, when->from, when->to);
+}
+
 void drupe_account_ended(drupe_history *history, const drupe_note *note)
 {
     const drupe_view_span *span = &note->span;
-    drupe_stretch settled;
     drupe_ledger *ledger = drupe_account_of(history, span->cell);
     if (!ledger) return;
     drupe_view_cell *cell = &ledger->cell;
@@ -71,11 +89,19 @@ void drupe_account_ended(drupe_history *history, const drupe_note *note)
     cell->waiting -= cell->waiting < span->count ? cell->waiting : span->count;
     if (note->mute) return;
     cell->class_ns[note->kind] += span->busy_ns;
-    if (!cell->first_ns || span->start_ns < cell->first_ns) cell->first_ns = span->start_ns;
-    if (span->end_ns > cell->last_ns) cell->last_ns = span->end_ns;
-    (void)drupe_union_add(&ledger->busy, span->start_ns, span->end_ns, &settled);
-    const drupe_line *line = &history->lines[note->queue];
-    drupe_load_add(&history->units[line->device].load, span->start_ns, span->end_ns);
+    const drupe_stretch when = {span->start_ns, span->end_ns};
+    add_time(history, ledger, &history->lines[note->queue], &when);
+}
+
+void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
+                          const drupe_line *line, const drupe_stretch *when)
+{
+    drupe_ledger *ledger = drupe_account_of(history, record->cell);
+    if (!ledger) return;
+    ledger->cell.count[kind]++;
+    ledger->cell.bytes[kind] += record->bytes;
+    ledger->cell.class_ns[kind] += when->to - when->from;
+    add_time(history, ledger, line, when);
 }
 
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count)

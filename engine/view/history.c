@@ -10,20 +10,9 @@
 #include <string.h>
 
 #define HOLE_NS        UINT64_C(2000000000) /* after which a number without a record is taken to have none */
-#define SETTLE_EVERY   1024u                /* records: they are in the caches still */
+#define SETTLE_EVERY   128u                 /* records: they are in the caches still */
+#define SETTLE_PART    4u                   /* of the notes */
 #define UNSETTLED_PART 64u
-
-static int class_of(uint8_t kind)
-{
-    switch ((drupe_work_kind)kind) {
-    case DRUPE_WORK_KERNEL: return DRUPE_VIEW_KERNELS;
-    case DRUPE_WORK_COPY:
-    case DRUPE_WORK_FILL:
-    case DRUPE_WORK_PREFETCH: return DRUPE_VIEW_COPIES;
-    case DRUPE_WORK_HOST: return DRUPE_VIEW_HOST;
-    default: return -1;
-    }
-}
 
 drupe_history *drupe_history_new(void)
 {
@@ -47,11 +36,6 @@ void drupe_history_free(drupe_history *history)
 }
 
 /* --- Notes ---------------------------------------------------------------------------------------------- */
-
-static bool went_well(uint8_t status)
-{
-    return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED;
-}
 
 /* How the work ended, from its record. */
 static void end(drupe_history *history, drupe_note *note, const drupe_trace_record *record)
@@ -94,7 +78,7 @@ static void squeeze(drupe_history *history)
     history->nnotes = kept;
 }
 
-static void note_fill(drupe_note *note, const drupe_trace_record *record, int kind, uint32_t queue)
+void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kind, uint32_t queue)
 {
     *note = (drupe_note){
         .submitted_ns = record->submitted_ns,
@@ -132,9 +116,9 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
         drupe_account_missed(history, record->cell, 1);
         return;
     }
-    int kind = class_of(record->kind);
+    int kind = drupe_class_of(record->kind);
     drupe_note *note = &history->notes[history->nnotes++];
-    note_fill(note, record, kind, (uint32_t)(line - history->lines));
+    drupe_note_fill(note, record, kind, (uint32_t)(line - history->lines));
     if (record->status != DRUPE_TRACE_PENDING) end(history, note, record);
     history->unsettled += note->over;
     line->seen = record->id;
@@ -173,7 +157,8 @@ static void prove(drupe_history *history)
         line->group = exact ? 0 : (same ? line->group : 0) + (shares ? 1 : 0);
         line->group_ns = note->span.end_ns;
         note->group = line->group ? line->group : 1;
-        if (went_well(note->span.status)) line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
+        if (drupe_went_well(note->span.status))
+            line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
     }
 }
 
@@ -210,12 +195,13 @@ void drupe_history_settle(drupe_history *history)
     size_t kept = 0;
     bool changed = false;
     history->unsettled = 0;
+    history->raised = false;
     prove(history);
     for (size_t i = 0; i < history->nnotes; i++) {
         drupe_note *note = &history->notes[i];
         drupe_line *line = &history->lines[note->queue];
         /* In order, or it would not be known when it began. */
-        if (note->over && !(line->blocked && went_well(note->span.status))) {
+        if (note->over && !(line->blocked && drupe_went_well(note->span.status))) {
             if (!changed) history->serial++;
             changed = true;
             finish(history, note);
@@ -361,11 +347,14 @@ static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
     size_t count = drupe_trace_read(history->after, history->batch, DRUPE_BATCH);
     if (count) count_missed(history, history->batch[0].id);
     uint64_t expected = history->after + 1;
-    for (size_t i = 0; i < count; i++) {
+    /* A full batch leaves its last for the next one, where something stands behind it. */
+    size_t taken = count < DRUPE_BATCH ? count : DRUPE_BATCH - 1;
+    for (size_t i = 0; i < taken; i++) {
         const drupe_trace_record *record = &history->batch[i];
         for (; expected < record->id; expected++) hole_note(history, expected, now);
         expected = record->id + 1;
         history->reading_cell = record->cell;
+        if (i + 1 < count && drupe_direct_take(history, record, record + 1)) continue;
         drupe_history_add(history, record);
     }
     if (count < DRUPE_BATCH)
@@ -377,12 +366,13 @@ static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
 void drupe_history_read(drupe_history *history, uint64_t now)
 {
     uint64_t latest = drupe_trace_latest();
+    history->raised = false;
     bool found = read_notes(history);
     if (read_holes(history, now)) found = true;
     size_t settled = history->nnotes;
     while (read_some(history, latest, now)) {
         found = true;
-        if (history->nnotes < settled + SETTLE_EVERY) continue;
+        if (history->nnotes < settled + settled / SETTLE_PART + SETTLE_EVERY) continue;
         drupe_history_settle(history);
         settled = history->nnotes;
     }

@@ -14,7 +14,7 @@
 
 #define DRUPE_QUEUES_MOST  64u
 #define DRUPE_LANES_MOST   (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
-#define DRUPE_BATCH        256u
+#define DRUPE_BATCH        64u /* they stay in the first cache */
 #define DRUPE_DEVICES_MOST 32u
 #define DRUPE_NOTES_MOST   (DRUPE_TRACE_RECORDS + 4096u)
 #define DRUPE_HOLES_MOST   1024u
@@ -31,9 +31,9 @@ typedef struct drupe_stretch {
  * arrives later than DRUPE_STRETCHES gaps after its time. Zeroed = empty. */
 typedef struct drupe_union {
     uint64_t settled_ns;
-    uint64_t settled_to; /* the end of the last one that is summed up */
-    uint32_t count;
-    drupe_stretch list[DRUPE_STRETCHES];
+    uint64_t settled_to;   /* the end of the last one that is summed up */
+    uint32_t first, count; /* of `list` */
+    drupe_stretch list[2 * DRUPE_STRETCHES];
 } drupe_union;
 
 /* True when a stretch left the list for the sum: it goes into `*settled`. */
@@ -48,6 +48,8 @@ uint64_t drupe_union_sum(const drupe_union *all);
 typedef struct drupe_load {
     drupe_union all;
     uint64_t slots[DRUPE_LOAD_SLOTS], slot_at[DRUPE_LOAD_SLOTS]; /* ns; the number of the slot */
+    size_t slot;                                                 /* that was added to last */
+    uint64_t slot_from;                                          /* where it begins; 0: there is none */
 } drupe_load;
 
 void drupe_load_add(drupe_load *load, uint64_t from, uint64_t to);
@@ -125,6 +127,8 @@ typedef struct drupe_history {
     uint32_t last_cell;
     uint32_t reading_cell; /* of the record that was read last */
     drupe_line *line;      /* found last */
+    drupe_ledger *ledger;  /* found last */
+    bool raised;           /* `serial`, since drupe_history_settle() */
     drupe_note *spans;     /* DRUPE_VIEW_SPANS */
     size_t nspans;
     drupe_note *notes; /* DRUPE_NOTES_MOST; by id */
@@ -172,8 +176,37 @@ static inline const drupe_line *drupe_line_of_lane(const drupe_history *history,
     return &history->lines[lane / DRUPE_VIEW_CLASS_COUNT];
 }
 
+/* The class of a kind of work; -1: it is none, such as a barrier. */
+static inline int drupe_class_of(uint8_t kind)
+{
+    switch ((drupe_work_kind)kind) {
+    case DRUPE_WORK_KERNEL: return DRUPE_VIEW_KERNELS;
+    case DRUPE_WORK_COPY:
+    case DRUPE_WORK_FILL:
+    case DRUPE_WORK_PREFETCH: return DRUPE_VIEW_COPIES;
+    case DRUPE_WORK_HOST: return DRUPE_VIEW_HOST;
+    default: return -1;
+    }
+}
+
+static inline bool drupe_went_well(uint8_t status)
+{
+    return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED;
+}
+
+/* The note of a record of the queue with this index. */
+void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kind, uint32_t queue);
+
+/* direct.c: take a record whose work was over when it was read, if `next`, a later one, leaves nothing open
+ * about when that was. Gives what drupe_history_add() and drupe_history_settle() would give. */
+bool drupe_direct_take(drupe_history *history, const drupe_trace_record *record,
+                       const drupe_trace_record *next);
+
 /* spans.c: put finished work into the store. */
 void drupe_spans_put(drupe_history *history, const drupe_note *note);
+/* The same of one record, if it is to be merged with the last of its lane. */
+bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
+                        const drupe_stretch *when);
 /* Append to `list`, merging with its latest of the same lane, `*last` (index plus one), when both lie within
  * `grain` ns. True when merged. */
 bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain);
@@ -190,6 +223,9 @@ void drupe_spans_forget(drupe_history *history, const bool *queues);
 drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell);
 void drupe_account_submitted(drupe_history *history, const drupe_note *note);
 void drupe_account_ended(drupe_history *history, const drupe_note *note);
+/* Both at once, for work that went well. */
+void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
+                          const drupe_line *line, const drupe_stretch *when);
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count);
 void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
 void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);

@@ -23,17 +23,45 @@ static int badness(uint8_t status)
     return status < DRUPE_TRACE_STATUS_COUNT ? rank[status] : 0;
 }
 
+/* What is added to a span: another one, or a record. */
+typedef struct piece {
+    uint64_t start_ns, end_ns, busy_ns, count, bytes, items, id, last, longest_ns, changed;
+    uint32_t cell, site;
+    uint8_t status;
+    bool exact;
+    const char *label;
+} piece;
+
+static inline piece piece_of(const drupe_note *note)
+{
+    const drupe_view_span *span = &note->span;
+    return (piece){.start_ns = span->start_ns,
+                   .end_ns = span->end_ns,
+                   .busy_ns = span->busy_ns,
+                   .count = span->count,
+                   .bytes = span->bytes,
+                   .items = span->items,
+                   .id = span->id,
+                   .last = note->last,
+                   .longest_ns = note->longest_ns,
+                   .changed = note->changed,
+                   .cell = span->cell,
+                   .site = span->site,
+                   .status = span->status,
+                   .exact = span->exact,
+                   .label = span->label};
+}
+
 /* What failed stays a span of its own as long as there is room. */
-static bool alike(const drupe_view_span *a, const drupe_view_span *b)
+static inline bool alike(const drupe_view_span *a, const piece *b)
 {
     return a->cell == b->cell &&
            (a->status == b->status || (badness(a->status) < 2 && badness(b->status) < 2));
 }
 
-static void merge(drupe_note *into, const drupe_note *next)
+static inline void merge(drupe_note *into, const piece *b)
 {
     drupe_view_span *a = &into->span;
-    const drupe_view_span *b = &next->span;
     if (b->start_ns < a->start_ns) a->start_ns = b->start_ns;
     if (b->end_ns > a->end_ns) a->end_ns = b->end_ns;
     a->busy_ns += b->busy_ns;
@@ -43,25 +71,53 @@ static void merge(drupe_note *into, const drupe_note *next)
     a->items += b->items;
     a->exact = a->exact && b->exact;
     if (badness(b->status) > badness(a->status)) a->status = b->status;
-    if (next->longest_ns > into->longest_ns) {
-        into->longest_ns = next->longest_ns;
+    if (b->longest_ns > into->longest_ns) {
+        into->longest_ns = b->longest_ns;
         memcpy(a->label, b->label, sizeof a->label);
         a->site = b->site;
     }
     if (b->id < a->id) a->id = b->id;
-    if (next->last > into->last) into->last = next->last;
-    if (next->changed > into->changed) into->changed = next->changed;
+    if (b->last > into->last) into->last = b->last;
+    if (b->changed > into->changed) into->changed = b->changed;
 }
 
-bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain)
+static inline bool merge_within(drupe_note *into, const piece *b, uint64_t grain)
 {
-    const drupe_view_span *a = &into->span, *b = &next->span;
+    const drupe_view_span *a = &into->span;
     if (!alike(a, b)) return false;
     uint64_t from = a->start_ns < b->start_ns ? a->start_ns : b->start_ns;
     uint64_t to = a->end_ns > b->end_ns ? a->end_ns : b->end_ns;
     if (grain != UINT64_MAX && to - from > grain) return false;
-    merge(into, next);
+    merge(into, b);
     return true;
+}
+
+bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain)
+{
+    const piece b = piece_of(next);
+    return merge_within(into, &b, grain);
+}
+
+bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
+                        const drupe_stretch *when)
+{
+    uint32_t last = *last_of(history, lane);
+    if (!last || !history->grain || record->cell > history->last_cell) return false;
+    const piece b = {.start_ns = when->from,
+                     .end_ns = when->to,
+                     .busy_ns = when->to - when->from,
+                     .count = 1,
+                     .bytes = record->bytes,
+                     .items = record->items,
+                     .id = record->id,
+                     .last = record->id,
+                     .longest_ns = when->to - when->from,
+                     .changed = history->serial,
+                     .cell = record->cell,
+                     .site = record->site,
+                     .status = record->status,
+                     .label = record->label};
+    return merge_within(&history->spans[last - 1], &b, history->grain);
 }
 
 /* One pass: what can be merged up to the grain is. The list stays in order. */

@@ -1,45 +1,51 @@
-/* Unions of stretches of time, in bounded memory. */
+/* Unions of stretches of time, in bounded memory. The list moves on in twice the room that it needs, so that
+ * what comes in order, as nearly everything does, moves nothing. */
 #include "view/room.h"
 #include <string.h>
 
 static bool settle_first(drupe_union *all, drupe_stretch *settled)
 {
-    *settled = all->list[0];
+    *settled = all->list[all->first++];
     all->settled_ns += settled->to - settled->from;
     all->settled_to = settled->to;
     all->count--;
-    memmove(all->list, all->list + 1, all->count * sizeof *all->list);
     return true;
 }
 
 static void insert(drupe_union *all, uint32_t at, drupe_stretch fresh)
 {
-    memmove(&all->list[at + 1], &all->list[at], (all->count - at) * sizeof *all->list);
-    all->list[at] = fresh;
+    if (all->first + all->count == DRUPE_COUNT_OF(all->list)) {
+        memmove(all->list, all->list + all->first, all->count * sizeof *all->list);
+        all->first = 0;
+    }
+    drupe_stretch *list = &all->list[all->first];
+    if (at < all->count) memmove(&list[at + 1], &list[at], (all->count - at) * sizeof *list);
+    list[at] = fresh;
     all->count++;
 }
 
 /* Stretch number `at` has grown: it swallows the earlier ones that it reaches. */
 static void swallow(drupe_union *all, uint32_t at)
 {
+    drupe_stretch *list = &all->list[all->first];
     uint32_t first = at;
-    while (first > 0 && all->list[first - 1].to >= all->list[at].from) first--;
+    while (first > 0 && list[first - 1].to >= list[at].from) first--;
     if (first == at) return;
-    if (all->list[first].from < all->list[at].from) all->list[at].from = all->list[first].from;
-    memmove(&all->list[first], &all->list[at], (all->count - at) * sizeof *all->list);
+    if (list[first].from < list[at].from) list[at].from = list[first].from;
+    memmove(&list[first], &list[at], (all->count - at) * sizeof *list);
     all->count -= at - first;
 }
 
-bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled)
+/* Where it does not belong to the end. */
+static bool add_within(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled)
 {
     bool left = false;
-    if (from < all->settled_to) from = all->settled_to;
-    if (from >= to) return false;
+    drupe_stretch *list = &all->list[all->first];
     uint32_t at = all->count;
-    while (at > 0 && all->list[at - 1].from > to) at--;
+    while (at > 0 && list[at - 1].from > to) at--;
     /* The one before `at` begins before the end of the new one. */
-    if (at > 0 && all->list[at - 1].to >= from) {
-        drupe_stretch *last = &all->list[at - 1];
+    if (at > 0 && list[at - 1].to >= from) {
+        drupe_stretch *last = &list[at - 1];
         if (to > last->to) last->to = to;
         if (from < last->from) last->from = from;
         swallow(all, at - 1);
@@ -60,10 +66,27 @@ bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch
     return left;
 }
 
+bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled)
+{
+    bool left = false;
+    if (from < all->settled_to) from = all->settled_to;
+    if (from >= to) return false;
+    drupe_stretch *last = all->count > 0 ? &all->list[all->first + all->count - 1] : NULL;
+    if (last && from < last->from) return add_within(all, from, to, settled);
+    if (last && from <= last->to) {
+        if (to > last->to) last->to = to;
+        return false;
+    }
+    if (all->count == DRUPE_STRETCHES) left = settle_first(all, settled);
+    insert(all, all->count, (drupe_stretch){from, to});
+    return left;
+}
+
 uint64_t drupe_union_sum(const drupe_union *all)
 {
     uint64_t sum = all->settled_ns;
-    for (uint32_t i = 0; i < all->count; i++) sum += all->list[i].to - all->list[i].from;
+    const drupe_stretch *list = &all->list[all->first];
+    for (uint32_t i = 0; i < all->count; i++) sum += list[i].to - list[i].from;
     return sum;
 }
 
@@ -71,6 +94,10 @@ uint64_t drupe_union_sum(const drupe_union *all)
 
 static void keep(drupe_load *load, uint64_t from, uint64_t to)
 {
+    if (from >= load->slot_from && to <= load->slot_from + DRUPE_LOAD_SLOT_NS) {
+        load->slots[load->slot] += to - from;
+        return;
+    }
     if (to - from > DRUPE_LOAD_SLOTS * DRUPE_LOAD_SLOT_NS) from = to - DRUPE_LOAD_SLOTS * DRUPE_LOAD_SLOT_NS;
     while (from < to) {
         uint64_t number = from / DRUPE_LOAD_SLOT_NS, end = (number + 1) * DRUPE_LOAD_SLOT_NS;
@@ -78,6 +105,8 @@ static void keep(drupe_load *load, uint64_t from, uint64_t to)
         if (load->slot_at[slot] != number) load->slots[slot] = 0;
         load->slot_at[slot] = number;
         load->slots[slot] += (to < end ? to : end) - from;
+        load->slot = slot;
+        load->slot_from = number * DRUPE_LOAD_SLOT_NS;
         from = end;
     }
 }
@@ -96,7 +125,7 @@ double drupe_load_share(const drupe_load *load, uint64_t now)
         if (end > since + DRUPE_LOAD_SLOT_NS / 2) sum += load->slots[i];
     }
     for (uint32_t i = 0; i < load->all.count; i++) {
-        const drupe_stretch *one = &load->all.list[i];
+        const drupe_stretch *one = &load->all.list[load->all.first + i];
         if (one->to > since) sum += one->to - (one->from > since ? one->from : since);
     }
     return sum >= DRUPE_LOAD_NS ? 1.0 : (double)sum / (double)DRUPE_LOAD_NS;

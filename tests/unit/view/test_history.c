@@ -496,7 +496,9 @@ static void unions(void **state)
         for (size_t i = 0; i < LINE; i++) want += line[i];
         assert_int_equal(drupe_union_sum(&all_of), want);
         assert_int_equal(settled, all_of.settled_ns);
-        for (uint32_t i = 1; i < all_of.count; i++) assert_true(all_of.list[i - 1].to < all_of.list[i].from);
+        const drupe_stretch *list = &all_of.list[all_of.first];
+        assert_true(all_of.first + all_of.count <= DRUPE_COUNT_OF(all_of.list));
+        for (uint32_t i = 1; i < all_of.count; i++) assert_true(list[i - 1].to < list[i].from);
     }
 }
 
