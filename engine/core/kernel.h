@@ -19,13 +19,6 @@ struct drupe_program {
     size_t args_size;
 };
 
-/* A label as the trace keeps it, cut to fit and NUL-ended. */
-#define DRUPE_TITLE_WORDS 7
-typedef struct drupe_title {
-    uint64_t words[DRUPE_TITLE_WORDS];
-    uint32_t count; /* that are not 0 throughout, the NUL included */
-} drupe_title;
-
 struct drupe_kernel {
     drupe_object object;
     drupe_program *program; /* retained */
@@ -37,7 +30,7 @@ struct drupe_kernel {
     drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
     drupe_form *forms;               /* the same in short, for every launch */
     bool worded;                     /* drupe_kernel_words() */
-    drupe_title title;               /* of its name */
+    uint32_t trace_name;             /* drupe_trace_name() */
     char *name;
 };
 

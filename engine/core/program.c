@@ -116,7 +116,7 @@ static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
     const drupe_backend *backend = kernel->object.backend;
     kernel->name = strdup(name);
     if (!kernel->name) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the kernel '%s'.", name);
-    drupe_trace_title(name, &kernel->title);
+    kernel->trace_name = drupe_trace_name(name);
     kernel->opened = true;
     DRUPE_TRY(backend->kernel_open(kernel, name));
     uint64_t nargs = 0;

@@ -185,7 +185,8 @@ void drupe_failures_clear(void);
 /* A small number for a device's filter string, for drupe_queue's `trace_device`; 0 when there are too many.
  */
 uint32_t drupe_trace_device(const char *filter);
-void drupe_trace_title(const char *label, drupe_title *title);
+/* A small number for the name of a kernel; 0 when there are too many. */
+uint32_t drupe_trace_name(const char *name);
 /* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */
 void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                        size_t used);

@@ -1,9 +1,12 @@
 /* The trace ring.
  *
- * A record is sixteen words, and its place follows from its number, so writers share nothing but the counter
- * of submissions. Word SEQUENCE holds twice the number, plus one while the record is being written: a reader
- * that finds the same even value before and after has read one record. A writer that comes a whole ring late
- * finds a later number there and gives up.
+ * A record is two lines of a cache, eight words each, and its place follows from its number, so writers share
+ * nothing but the counter of submissions. Word SEQUENCE holds twice the number, plus one while the record is
+ * being written: a reader that finds the same even value before and after has read one record. A writer that
+ * comes a whole ring late finds a later number there and gives up.
+ *
+ * The lines of second words lie apart: they have a label that is not the name of a kernel, and the device's
+ * times. Of a kernel whose times are not known neither writer nor reader touches them.
  *
  * The end is written by whoever finds it, long after and on any thread, in one word that holds the number
  * until then: of two that find it the first wins, and nobody ends the record of a later lap. */
@@ -16,47 +19,70 @@ enum {
     END, /* status in the highest byte; below it the number while PENDING, then the ticks */
     SUBMITTED,
     PLACE, /* cell, site */
-    WHERE, /* queue, device, kind */
+    WHERE, /* queue; TIMED, name, device, kind */
     BYTES,
     ITEMS,
-    STARTED,
-    ENDED,
-    LABEL,
-    WORDS = 16
+    STARTED, /* with TIMED */
+    WORDS,
+    /* Second words: */
+    ENDED = 0, /* with TIMED */
+    LABEL      /* without a name */
 };
 
-_Static_assert(WORDS - LABEL == DRUPE_TITLE_WORDS, "a title fills the rest of a record");
+#define LABEL_WORDS (WORDS - LABEL)
+_Static_assert(sizeof(((drupe_trace_record *)0)->label) == LABEL_WORDS * sizeof(uint64_t), "a label fits");
 
 #define DEVICES_MOST 256u
+#define DEVICE_SHIFT 8
+#define NAMES_MOST   1024u
+#define NAME_SHIFT   16
+#define NAME_BITS    0x7fffu
+#define TIMED        (UINT64_C(1) << 31) /* the device's times are there */
 #define STATUS_SHIFT 56
 #define AHEAD        2 /* submissions */
+#define READ_AHEAD   8
 #define BELOW        ((UINT64_C(1) << STATUS_SHIFT) - 1)
 #define KIND_BITS    0x7fu
 #define KIND_NONE    0x7fu
 #define UNORDERED    0x80u /* beside the kind */
 
 static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
+static _Alignas(64) _Atomic(uint64_t) second[DRUPE_TRACE_RECORDS][WORDS];
 
-/* Filter strings by a small number; 0 has none. Entries are written before they are counted. */
+/* Filter strings and names of kernels by small numbers; 0 has none. Entries are written before they are
+ * counted, and stay. */
 static char devices[DEVICES_MOST][32];
 static _Atomic(uint32_t) ndevices = 1;
-static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static char kernels[NAMES_MOST][LABEL_WORDS * sizeof(uint64_t)];
+static _Atomic(uint32_t) nnames = 1;
+static pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The number of a text, cut to `size`, in a table; 0: there is no room. */
+static uint32_t number_of(char *table, size_t size, uint32_t most, _Atomic(uint32_t) *count, const char *text)
+{
+    pthread_mutex_lock(&tables_lock);
+    uint32_t used = atomic_load(count), found = 0;
+    for (uint32_t i = 1; i < used && !found; i++) {
+        if (strncmp(table + i * size, text, size - 1) == 0) found = i;
+    }
+    if (!found && used < most) {
+        snprintf(table + used * size, size, "%s", text);
+        found = used;
+        atomic_store(count, used + 1);
+    }
+    pthread_mutex_unlock(&tables_lock);
+    return found;
+}
 
 uint32_t drupe_trace_device(const char *filter)
 {
     drupe_ticks_start();
-    pthread_mutex_lock(&devices_lock);
-    uint32_t count = atomic_load(&ndevices), found = 0;
-    for (uint32_t i = 1; i < count && !found; i++) {
-        if (strncmp(devices[i], filter, sizeof devices[i] - 1) == 0) found = i;
-    }
-    if (!found && count < DEVICES_MOST) {
-        snprintf(devices[count], sizeof devices[count], "%s", filter);
-        found = count;
-        atomic_store(&ndevices, count + 1);
-    }
-    pthread_mutex_unlock(&devices_lock);
-    return found;
+    return number_of(devices[0], sizeof devices[0], DEVICES_MOST, &ndevices, filter);
+}
+
+uint32_t drupe_trace_name(const char *name)
+{
+    return number_of(kernels[0], sizeof kernels[0], NAMES_MOST, &nnames, name);
 }
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
@@ -64,6 +90,11 @@ uint32_t drupe_trace_device(const char *filter)
 static _Atomic(uint64_t) *slot_of(uint64_t number)
 {
     return ring[number % DRUPE_TRACE_RECORDS];
+}
+
+static _Atomic(uint64_t) *more_of(uint64_t number)
+{
+    return second[number % DRUPE_TRACE_RECORDS];
 }
 
 /* Stores are ordered, or a reader could see a word before the odd sequence. */
@@ -77,29 +108,19 @@ static uint64_t get(_Atomic(uint64_t) *slot, int word)
     return atomic_load_explicit(&slot[word], memory_order_acquire);
 }
 
-void drupe_trace_title(const char *label, drupe_title *title)
+static void put_label(uint64_t number, const char *label)
 {
-    *title = (drupe_title){.count = 0};
-    size_t length = strnlen(label, sizeof title->words - 1);
-    memcpy(title->words, label, length);
-    title->count = (uint32_t)(length / sizeof *title->words) + 1;
+    uint64_t words[LABEL_WORDS] = {0};
+    size_t length = strnlen(label, sizeof words - 1);
+    memcpy(words, label, length);
+    for (size_t i = 0; i <= length / sizeof *words; i++) put(more_of(number), LABEL + (int)i, words[i]);
 }
 
-static inline void put_title(_Atomic(uint64_t) *slot, const drupe_title *title)
+/* 0: the label is no kernel's name, or one too many. */
+static inline uint32_t name_of(const char *label, const drupe_work *work)
 {
-    for (uint32_t i = 0; i < title->count; i++) put(slot, LABEL + (int)i, title->words[i]);
-}
-
-/* A kernel has the words of its name ready. */
-static inline void put_label(_Atomic(uint64_t) *slot, const char *label, const drupe_work *work)
-{
-    drupe_title title;
-    if (work->kind == DRUPE_WORK_KERNEL && label == work->kernel->name) {
-        put_title(slot, &work->kernel->title);
-        return;
-    }
-    drupe_trace_title(label, &title);
-    put_title(slot, &title);
+    bool named = work->kind == DRUPE_WORK_KERNEL && label == work->kernel->name;
+    return named ? work->kernel->trace_name : 0;
 }
 
 static inline uint64_t items_of(const drupe_work *work)
@@ -133,23 +154,22 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
 {
     uint64_t number = flight->number;
     uint64_t unordered = queue->flags & DRUPE_QUEUE_OUT_OF_ORDER ? UNORDERED : 0;
-    _Atomic(uint64_t) *slot = slot_of(number), *soon = slot_of(number + AHEAD);
+    uint32_t name = name_of(flight->label, work);
+    _Atomic(uint64_t) *slot = slot_of(number);
     /* The ring does not stay in the caches, and the exchange below would wait for it. */
-    drupe_prefetch_write((void *)soon);
-    drupe_prefetch_write((void *)(soon + WORDS / 2));
+    drupe_prefetch_write((void *)slot_of(number + AHEAD));
+    if (!name) drupe_prefetch_write((void *)more_of(number + AHEAD));
     if (!slot_claim(slot, number)) return;
     bool moves = work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL;
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, queue->ticks ? queue->ticks : drupe_ticks());
     put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
     put(slot, WHERE,
-        (uint64_t)queue->number << 32 | (uint64_t)queue->trace_device << 8 | unordered |
-            (uint64_t)work->kind);
+        (uint64_t)queue->number << 32 | (uint64_t)name << NAME_SHIFT |
+            (uint64_t)queue->trace_device << DEVICE_SHIFT | unordered | (uint64_t)work->kind);
     put(slot, BYTES, moves ? work->bytes : used);
     put(slot, ITEMS, items_of(work));
-    put(slot, STARTED, 0);
-    put(slot, ENDED, 0);
-    put_label(slot, flight->label, work);
+    if (!name) put_label(number, flight->label);
     put(slot, SEQUENCE, number << 1);
     drupe_trace_made(number);
 }
@@ -179,7 +199,8 @@ void drupe_trace_times(uint64_t number, const drupe_times *times)
                                                  memory_order_relaxed))
         return;
     put(slot, STARTED, times->started);
-    put(slot, ENDED, times->ended);
+    put(more_of(number), ENDED, times->ended);
+    put(slot, WHERE, get(slot, WHERE) | TIMED);
     put(slot, SEQUENCE, mine & ~UINT64_C(1));
 }
 
@@ -193,20 +214,34 @@ static uint64_t whole_end(uint64_t low, uint64_t begin)
     return end < begin && begin - end > BELOW / 2 ? end + BELOW + 1 : end;
 }
 
+static void read_label(uint64_t number, uint64_t where, drupe_trace_record *record)
+{
+    uint32_t name = (uint32_t)where >> NAME_SHIFT & NAME_BITS;
+    if (name) {
+        if (name < atomic_load(&nnames)) memcpy(record->label, kernels[name], sizeof record->label);
+        return;
+    }
+    for (size_t i = 0; i < LABEL_WORDS; i++) {
+        uint64_t word = get(more_of(number), LABEL + (int)i);
+        memcpy(record->label + i * sizeof word, &word, sizeof word);
+    }
+    record->label[sizeof record->label - 1] = '\0';
+}
+
 static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trace_record *record)
 {
     _Atomic(uint64_t) *slot = slot_of(number);
     if (get(slot, SEQUENCE) != number << 1) return false;
     uint64_t begin = get(slot, SUBMITTED), end = get(slot, END), place = get(slot, PLACE),
              where = get(slot, WHERE);
-    uint32_t device = where >> 8 & 0xffffff;
+    uint32_t device = (uint32_t)where >> DEVICE_SHIFT & (DEVICES_MOST - 1);
     if ((where & KIND_BITS) == KIND_NONE) return false;
     *record = (drupe_trace_record){
         .id = number,
         .submitted_ns = drupe_ticks_ns_by(scale, begin),
         .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns_by(scale, whole_end(end & BELOW, begin)) : 0,
-        .started_ns = get(slot, STARTED),
-        .ended_ns = get(slot, ENDED),
+        .started_ns = where & TIMED ? get(slot, STARTED) : 0,
+        .ended_ns = where & TIMED ? get(more_of(number), ENDED) : 0,
         .bytes = get(slot, BYTES),
         .items = get(slot, ITEMS),
         .queue = (uint32_t)(where >> 32),
@@ -216,12 +251,9 @@ static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trac
         .ordered = !(where & UNORDERED),
         .status = (uint8_t)(end >> STATUS_SHIFT),
     };
-    uint64_t label[WORDS - LABEL];
-    for (int i = LABEL; i < WORDS; i++) label[i - LABEL] = get(slot, i);
-    memcpy(record->label, label, sizeof record->label);
+    read_label(number, where, record);
     /* Counters of two processors may differ by a hair. */
     if (record->seen_ns && record->seen_ns < record->submitted_ns) record->seen_ns = record->submitted_ns;
-    record->label[sizeof record->label - 1] = '\0';
     if (device < atomic_load(&ndevices)) memcpy(record->device, devices[device], sizeof record->device);
     return get(slot, SEQUENCE) == number << 1;
 }
@@ -254,7 +286,10 @@ size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capa
     if (last >= DRUPE_TRACE_RECORDS && number <= last - DRUPE_TRACE_RECORDS)
         number = last - DRUPE_TRACE_RECORDS + 1;
     drupe_ticks_scale scale = drupe_ticks_scale_now();
-    for (; number <= last && count < capacity; number++) count += read_one(number, &scale, &records[count]);
+    for (; number <= last && count < capacity; number++) {
+        __builtin_prefetch((const void *)slot_of(number + READ_AHEAD));
+        count += read_one(number, &scale, &records[count]);
+    }
     return count;
 }
 

@@ -3,7 +3,7 @@
 #include "view/room.h"
 #include <string.h>
 
-static bool settle_first(drupe_union *all, drupe_stretch *settled)
+static inline bool settle_first(drupe_union *all, drupe_stretch *settled)
 {
     *settled = all->list[all->first++];
     all->settled_ns += settled->to - settled->from;
@@ -12,14 +12,19 @@ static bool settle_first(drupe_union *all, drupe_stretch *settled)
     return true;
 }
 
+/* There is room behind the last. */
+static inline void make_room(drupe_union *all)
+{
+    if (all->first + all->count < DRUPE_COUNT_OF(all->list)) return;
+    memmove(all->list, all->list + all->first, all->count * sizeof *all->list);
+    all->first = 0;
+}
+
 static void insert(drupe_union *all, uint32_t at, drupe_stretch fresh)
 {
-    if (all->first + all->count == DRUPE_COUNT_OF(all->list)) {
-        memmove(all->list, all->list + all->first, all->count * sizeof *all->list);
-        all->first = 0;
-    }
+    make_room(all);
     drupe_stretch *list = &all->list[all->first];
-    if (at < all->count) memmove(&list[at + 1], &list[at], (all->count - at) * sizeof *list);
+    memmove(&list[at + 1], &list[at], (all->count - at) * sizeof *list);
     list[at] = fresh;
     all->count++;
 }
@@ -78,7 +83,8 @@ bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch
         return false;
     }
     if (all->count == DRUPE_STRETCHES) left = settle_first(all, settled);
-    insert(all, all->count, (drupe_stretch){from, to});
+    make_room(all);
+    all->list[all->first + all->count++] = (drupe_stretch){from, to};
     return left;
 }
 
