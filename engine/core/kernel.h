@@ -23,6 +23,7 @@ struct drupe_kernel {
     drupe_object object;
     drupe_program *program; /* retained */
     pthread_mutex_t lock;
+    _Atomic(uint32_t) sole; /* drupe_kernel_enter() */
     bool opened;
     bool prints; /* the program's */
     uint32_t nargs;

@@ -74,11 +74,12 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
 {
     const drupe_backend *backend = submit->queue->slot->backend;
     drupe_status status;
+    bool locked;
     switch (work->kind) {
     case DRUPE_WORK_KERNEL:
-        pthread_mutex_lock(&work->kernel->lock);
+        locked = drupe_kernel_lock(work->kernel, submit->queue);
         status = backend->submit_kernel(submit, work->kernel, work->range, work->args, work->nargs);
-        pthread_mutex_unlock(&work->kernel->lock);
+        drupe_kernel_unlock(work->kernel, locked);
         return status;
     case DRUPE_WORK_COPY: return backend->submit_copy(submit, work->dst, work->src, work->bytes);
     case DRUPE_WORK_FILL:

@@ -186,6 +186,21 @@ bool drupe_kernel_words(const drupe_kernel *kernel)
     return kernel->worded;
 }
 
+void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue)
+{
+    uint32_t sole = atomic_load_explicit(&kernel->sole, memory_order_acquire);
+    if (sole == queue->number || sole == DRUPE_KERNEL_SHARED) return;
+    if (sole == 0 && atomic_compare_exchange_strong(&kernel->sole, &sole, queue->number)) return;
+    /* A launch on the other queue ends before its lock can be had. */
+    for (drupe_queue *other = drupe_queue_walk(NULL); other; other = drupe_queue_walk(other)) {
+        if (other->number != sole) continue;
+        pthread_mutex_lock(&other->lock);
+        atomic_store_explicit(&kernel->sole, DRUPE_KERNEL_SHARED, memory_order_release);
+        pthread_mutex_unlock(&other->lock);
+    }
+    atomic_store_explicit(&kernel->sole, DRUPE_KERNEL_SHARED, memory_order_release);
+}
+
 const char *drupe_kernel_name(const drupe_kernel *kernel)
 {
     return kernel->name;

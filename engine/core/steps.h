@@ -84,6 +84,25 @@ uint64_t drupe_flight_next(void);
 /* Without the lock: drop references and return the records. */
 void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
 
+/* --- program.c ------------------------------------------------------------------------------------------ */
+
+/* Most kernels are launched on one queue, whose lock is held then and serves as theirs; `sole` is the number
+ * of that queue, or 0 before the first launch. Once another one comes it is SHARED for ever, and whoever
+ * launches takes the kernel's lock as well. Needs no lock; comes before the queue's is taken for a launch. */
+#define DRUPE_KERNEL_SHARED UINT32_MAX
+void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue);
+/* Around a launch, with the queue's lock. */
+static inline bool drupe_kernel_lock(drupe_kernel *kernel, const drupe_queue *queue)
+{
+    if (atomic_load_explicit(&kernel->sole, memory_order_relaxed) == queue->number) return false;
+    pthread_mutex_lock(&kernel->lock);
+    return true;
+}
+static inline void drupe_kernel_unlock(drupe_kernel *kernel, bool locked)
+{
+    if (locked) pthread_mutex_unlock(&kernel->lock);
+}
+
 /* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
 
 /* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The

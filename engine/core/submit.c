@@ -303,6 +303,7 @@ static drupe_status finish_kernel(const drupe_submission *s, drupe_refs *refs, c
                                   drupe_event **event)
 {
     const char *name = work->kernel->name;
+    drupe_kernel_enter(work->kernel, s->queue);
     if (!work->kernel->prints) return finish(s, refs, work, name, event);
     drupe_event *own = NULL, **told = event ? event : &own, *gate = drupe_prints_gate(s->queue);
     drupe_status status = gate ? finish_gated(s, refs, work, gate, told) : finish(s, refs, work, name, told);

@@ -202,10 +202,10 @@ static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_
                                  .done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done,
                                  .words = one->work.words};
     if (submit.event) submit.event->opened = true;
-    pthread_mutex_lock(&kernel->lock);
+    bool locked = drupe_kernel_lock(kernel, queue);
     drupe_status status = queue->slot->backend->submit_kernel(&submit, kernel, one->work.range,
                                                               one->work.args, one->work.nargs);
-    pthread_mutex_unlock(&kernel->lock);
+    drupe_kernel_unlock(kernel, locked);
     DRUPE_TRY(status);
     drupe_flight_launched(queue, flight);
     if (event) *event = flight->event;
@@ -276,6 +276,7 @@ static drupe_status submit(usual *one, drupe_event **event)
 {
     const drupe_submission *s = one->s;
     drupe_status status = DRUPE_OK;
+    drupe_kernel_enter(one->work.kernel, s->queue);
     if (!one->borrowed) drupe_kernel_retain(one->work.kernel);
     one->refs[one->nrefs++] = (drupe_keep){one->work.kernel, release_kernel};
     bool plain = !s->nwaits && !s->label && !drupe_queue_unordered(s->queue) && !drupe_check_on();

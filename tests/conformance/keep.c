@@ -167,6 +167,32 @@ static void silent_work_is_collected(struct suite *suite)
     drupe_memory_release(m);
 }
 
+/* Nor does it take any other call: those who submit look at what is over, of small work now and then. */
+static void submitting_looks(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct kept kept;
+    init_kept(&kept, 1);
+    drupe_keep keep = {&kept, release_kept};
+    struct gate gate;
+    gate_init(&gate);
+    drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_submission s = {.queue = b->queue, .keeps = &keep, .nkeeps = 1};
+    uint64_t value = 0;
+    drupe_event *stopped = submit_gate(b->queue, &gate);
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(m), &value, 8, N * 8, NULL));
+    gate_open(&gate);
+    for (int i = 0; i < 600000 && kept.released == 0; i++) {
+        struct timespec pause = {.tv_nsec = 1000000};
+        fill_u64(b->queue, m, 1, N);
+        if (i % 32 == 31) nanosleep(&pause, NULL);
+    }
+    expect_once(&kept, 1);
+    drupe_event_release(stopped);
+    drupe_memory_release(m);
+    gate_destroy(&gate);
+}
+
 /* Large temporaries do not pile up behind work without events: fewer submissions than the usual interval of
  * marks give them back, without any wait. */
 static void large_memory_is_returned(struct suite *suite)
@@ -196,6 +222,7 @@ const conformance_case cases_keep[] = {
     {"released_with_the_queue", released_with_the_queue},
     {"free_in_flight", free_in_flight},
     {"silent_work_is_collected", silent_work_is_collected},
+    {"submitting_looks", submitting_looks},
     {"large_memory_is_returned", large_memory_is_returned},
     {NULL, NULL},
 };

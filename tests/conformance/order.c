@@ -275,15 +275,16 @@ struct submitter {
     struct bench *bench;
     drupe_queue *queue;
     drupe_memory *memory;
+    uint64_t add, count;
     bool failed;
 };
 
 static void *submit_many(void *user)
 {
     struct submitter *me = user;
-    for (int i = 0; i < 500; i++) {
+    for (uint64_t i = 0; i < me->count; i++) {
         drupe_event *event = NULL;
-        if (submit_mad(me->bench, me->queue, me->memory, me->memory, N, 1, 1, NULL, 0,
+        if (submit_mad(me->bench, me->queue, me->memory, me->memory, N, 1, me->add, NULL, 0,
                        i % 4 ? NULL : &event)) {
             me->failed = true;
         }
@@ -299,7 +300,7 @@ static void many_threads(struct suite *suite)
     struct bench *b = &suite->bench;
     drupe_memory *m = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
     fill_u64(b->queue, m, 0, N);
-    struct submitter submitter = {.bench = b, .queue = b->queue, .memory = m};
+    struct submitter submitter = {.bench = b, .queue = b->queue, .memory = m, .add = 1, .count = 500};
     struct submitter copies[4] = {submitter, submitter, submitter, submitter};
     pthread_t threads[4];
     for (size_t i = 0; i < 4; i++) OK(drupe_thread_start(&threads[i], submit_many, &copies[i], "submitter"));
@@ -309,6 +310,32 @@ static void many_threads(struct suite *suite)
     }
     expect_u64(b->queue, m, 2000, N);
     drupe_memory_release(m);
+}
+
+/* Several threads, each with a queue of its own, and one kernel: arguments stay with their launches. */
+static void many_queues_one_kernel(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct submitter submitters[4];
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++) {
+        struct submitter *one = &submitters[i];
+        *one = (struct submitter){.bench = b, .add = i + 1, .count = 2500};
+        OK(drupe_queue_open(b->context, b->device, DRUPE_QUEUE_DEFAULT, &one->queue));
+        one->memory = new_memory(one->queue, DRUPE_MEM_DEVICE, N * 8);
+        fill_u64(one->queue, one->memory, 0, N);
+    }
+    for (size_t i = 0; i < 4; i++)
+        OK(drupe_thread_start(&threads[i], submit_many, &submitters[i], "submitter"));
+    for (size_t i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_false(submitters[i].failed);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        expect_u64(submitters[i].queue, submitters[i].memory, 2500 * (i + 1), N);
+        drupe_memory_release(submitters[i].memory);
+        drupe_queue_release(submitters[i].queue);
+    }
 }
 
 const conformance_case cases_order[] = {
@@ -324,5 +351,6 @@ const conformance_case cases_order[] = {
     {"host_between_kernels", host_between_kernels},
     {"host_waits", host_waits},
     {"many_threads", many_threads},
+    {"many_queues_one_kernel", many_queues_one_kernel},
     {NULL, NULL},
 };

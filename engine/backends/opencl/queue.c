@@ -113,7 +113,8 @@ void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event own, drupe_cl_event *ev
     queue->dirty = (!own && !event) || queue->unordered;
     if (own && queue->unordered) queue->api->ReleaseEvent(own);
     if (queue->dirty) return;
-    (void)lender_lock(queue);
+    /* Without a lender nobody else comes: only a submission makes one. */
+    if (atomic_load_explicit(&queue->lender, memory_order_acquire)) (void)lender_lock(queue);
     if (queue->marker.id) drupe_cl_mark_clear(&queue->marker);
     queue->marker.id = own;
     lender_unlock(queue, own ? NULL : event);
