@@ -32,19 +32,29 @@ class Report:
         self.goals.append((name, "%.3g %s" % (value, unit), "%s %g" % ("<=" if most else ">=", wanted),
                            "met" if met else "missed", note))
 
+    def note(self, name, ratio):
+        """What tells more about a goal, and is none."""
+        self.goals.append((name, "%.3g x" % ratio, "", "", ""))
+
     def submission(self, times):
-        driver, typed, plain = times.get(PEER), times.get(TYPED), times.get(PLAIN)
+        driver = times.get(PEER)
         for name, values in times.items():
-            self.figure(name, values, driver or typed)
+            self.figure(name, values, driver or times.get(TYPED))
         name = next(name for name in times if "kernel(...) -> Event" in name and name.startswith("drupe"))
         if driver:
-            above = statistics.median(a - b for a, b in zip(times[name], driver)) / 1000
-            self.goal("submission above the driver's own enqueue", above, "us", 0.5)
-        if typed:
-            floor = " (the driver's own calls: %.2f)" % paired(driver, typed) if driver else ""
-            self.goal("submission / pyopencl, typed arguments", paired(times[name], typed), "x" + floor, 0.4)
-        if plain:
-            self.goal("submission / pyopencl, plain scalars", paired(times[name], plain), "x", 0.1)
+            above = [a - b for a, b in zip(times[name], driver)]
+            self.goal("submission above the driver's own enqueue: kernel(...) - C", statistics.median(above) / 1000,
+                      "us", 0.5)
+        for peer, words, wanted in ((TYPED, "typed arguments", 0.4), (PLAIN, "plain scalars", 0.1)):
+            theirs = times.get(peer)
+            if theirs and driver:
+                self.goal("the same / pyopencl's call, %s: (kernel(...) - C) / pyopencl" % words,
+                          paired(above, theirs), "x", wanted)
+                self.note("overhead to overhead, %s: (kernel(...) - C) / (pyopencl - C)" % words,
+                          statistics.median(above) / statistics.median(a - b for a, b in zip(theirs, driver)))
+                self.note("the driver's share of pyopencl's call, %s: C / pyopencl" % words, paired(driver, theirs))
+            if theirs:
+                self.note("whole call to whole call, %s: kernel(...) / pyopencl" % words, paired(times[name], theirs))
 
     def waiting(self, times):
         for name, values in times.items():

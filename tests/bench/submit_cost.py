@@ -2,13 +2,16 @@
 
 Only the enqueue is timed: batches of launches, each batch followed by an untimed wait. All contestants launch the same
 kernel with the same values on an in-order queue of their own on the same device, and drop the event, if there is one,
-at once. They take turns in an order that is drawn anew for each round, because whoever follows a slow one finds cold
-caches and sleeping workers of the driver. Prints the median of nanoseconds per launch, and the median over the rounds
-of the ratio to pyopencl's typed call. Run: python tests/bench/submit_cost.py
+at once. The calls stand in timeit's loop, so that no function of the measuring is in the time. Contestants take turns
+in an order that is drawn anew for each round, and each has a batch that does not count before the one that does,
+because whoever follows a slow one finds cold caches and sleeping workers of the driver. Prints the median of
+nanoseconds per launch, and the median over the rounds of the ratio to pyopencl's typed call.
+Run: python tests/bench/submit_cost.py
 """
 import random
 import statistics
 import time
+import timeit
 
 import numpy as np
 
@@ -32,16 +35,32 @@ def turns(ways, rounds, warm=5):
     return times
 
 
-def timed(call, count, after=None):
+def timed(call, count):
     def turn():
         started = time.perf_counter_ns()
         for _ in range(count):
             call()
-        spent = (time.perf_counter_ns() - started) / count
-        if after:
-            after()
-        return spent
+        return (time.perf_counter_ns() - started) / count
     return turn
+
+
+def batches(statement, names, wait, count=BATCH):
+    """What one execution of the statement takes, in batches; then it is waited for."""
+    timer = timeit.Timer(statement, globals=names)
+
+    def turn():
+        spent = timer.timeit(count) * 1e9 / count
+        wait()
+        return spent
+    return warmed(turn)
+
+
+def warmed(turn):
+    """The second of two turns: the first one brings the caches and the driver's workers into the state of its own."""
+    def second():
+        turn()
+        return turn()
+    return second
 
 
 def paired(ours, theirs):
@@ -53,24 +72,21 @@ def ours(device):
     program = drupe.Program(SOURCE, device)
     kernel, queue = program.empty, program.queue
     x = da.zeros(64, dtype="float32", device=device)
-    args = (x, 64, 0.5)
-    kernel(*args, global_size=64, local_size=64).wait()
+    names = {"kernel": kernel, "queue": queue, "x": x, "args": (x, 64, 0.5)}
+    kernel(x, 64, 0.5, global_size=64, local_size=64).wait()
     name = f"drupe {device.filter_string}"
-    return {
-        f"{name}, kernel(...) -> Event": (lambda: kernel(x, 64, 0.5, global_size=64, local_size=64), queue.wait),
-        f"{name}, kernel(..., event=False)": (lambda: kernel(x, 64, 0.5, global_size=64, local_size=64, event=False),
-                                              queue.wait),
-        f"{name}, queue.submit(...)": (lambda: queue.submit(kernel, args, 64, 64), queue.wait),
-    }
+    calls = {"kernel(...) -> Event": "kernel(x, 64, 0.5, global_size=64, local_size=64)",
+             "kernel(..., event=False)": "kernel(x, 64, 0.5, global_size=64, local_size=64, event=False)",
+             "queue.submit(...)": "queue.submit(kernel, args, 64, 64)"}
+    return {f"{name}, {call}": batches(statement, names, queue.wait) for call, statement in calls.items()}
 
 
 def ours_host():
     """The host device runs precompiled kernels: adding one element to another, into a given place."""
     x = da.ones(1, dtype="float32", device="host")
-    out = da.ones(1, dtype="float32", device="host")
-    queue = x.queue
-    return {"drupe host:cpu:0, da.add(x, x, out=out)": (lambda: da.add(x, x, out=out), queue.wait),
-            "drupe host:cpu:0, queue.barrier()": (lambda: queue.barrier(), queue.wait)}
+    names = {"da": da, "x": x, "out": da.ones(1, dtype="float32", device="host"), "queue": x.queue}
+    return {f"drupe host:cpu:0, {call}": batches(call, names, x.queue.wait)
+            for call in ("da.add(x, x, out=out)", "queue.barrier()")}
 
 
 def theirs(cl, device):
@@ -85,12 +101,15 @@ def theirs(cl, device):
     plain, typed, shared = (cl.Kernel(program, "empty") for _ in range(3))
     for kernel in (typed, shared):
         kernel.set_scalar_arg_dtypes([None, np.int32, np.float32])
-    number, factor = np.int32(64), np.float32(0.5)
+    names = {"queue": queue, "number": np.int32(64), "factor": np.float32(0.5)}
     for kernel, memory in ((plain, buffer), (typed, buffer), (shared, svm)):
-        kernel(queue, (64,), (64,), memory, number, factor).wait()
-    return {"pyopencl, typed kernel(...)": (lambda: typed(queue, (64,), (64,), buffer, 64, 0.5), queue.finish),
-            "pyopencl, typed kernel(...), SVM": (lambda: shared(queue, (64,), (64,), svm, 64, 0.5), queue.finish),
-            "pyopencl, plain kernel(...)": (lambda: plain(queue, (64,), (64,), buffer, number, factor), queue.finish)}
+        kernel(queue, (64,), (64,), memory, names["number"], names["factor"]).wait()
+    ways = {"pyopencl, typed kernel(...)": (typed, buffer, "64, 0.5"),
+            "pyopencl, typed kernel(...), SVM": (shared, svm, "64, 0.5"),
+            "pyopencl, plain kernel(...)": (plain, buffer, "number, factor")}
+    return {name: batches(f"kernel(queue, (64,), (64,), memory, {values})",
+                          {**names, "kernel": kernel, "memory": memory}, queue.finish)
+            for name, (kernel, memory, values) in ways.items()}
 
 
 def main():
@@ -106,7 +125,7 @@ def main():
         print(problem)
     except ImportError:
         print("pyopencl is not installed: no figures to compare with")
-    times = turns({name: timed(call, BATCH, wait) for name, (call, wait) in ways.items()}, ROUNDS)
+    times = turns(ways, ROUNDS)
     print(f"{'submission of an empty kernel, enqueue only':60} {'median ns':>10} {'ratio':>8}")
     for name, values in times.items():
         ratio = f"{paired(values, times[base]):8.2f}" if base else ""
