@@ -108,6 +108,38 @@ uint64_t drupe_trace_oldest(uint32_t number)
     return oldest;
 }
 
+/* Looked for in the queue's list only: whoever asks keeps nothing of it alive. */
+static bool has_begun(drupe_queue *queue, uint64_t id)
+{
+    bool begun = true;
+    pthread_mutex_lock(&queue->lock);
+    const drupe_flight *flight = queue->head;
+    while (flight && flight->number != id) flight = flight->next;
+    if (flight && flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_NATIVE) {
+        drupe_event_state state = DRUPE_EVENT_RUNNING;
+        drupe_status status = flight->event->object.backend->event_state(flight->event, &state);
+        begun = status != DRUPE_OK || state != DRUPE_EVENT_SUBMITTED;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return begun;
+}
+
+drupe_trace_start drupe_trace_start_of(uint32_t number, uint64_t id)
+{
+    const drupe_device *device = NULL; /* compared only */
+    drupe_queue *queue = NULL;
+    bool behind = false;
+    if (drupe_core_check() != DRUPE_OK) return DRUPE_TRACE_BEGUN;
+    while ((queue = drupe_queue_walk(queue)) != NULL) {
+        if (queue->number != number || drupe_device_silent(queue->device) || has_begun(queue, id)) continue;
+        device = queue->device;
+    }
+    if (!device) return DRUPE_TRACE_BEGUN;
+    while ((queue = drupe_queue_walk(queue)) != NULL)
+        behind = behind || (queue->device == device && oldest_of(queue) < id);
+    return behind ? DRUPE_TRACE_BEHIND : DRUPE_TRACE_PREPARING;
+}
+
 void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
 {
     drupe_core_site_text(site, cell, text, size);

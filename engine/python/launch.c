@@ -5,6 +5,7 @@
  * values and retains USM. The usual arguments (arrays of the right type, small ints, floats) are taken by
  * quick_args(), which leaves whatever else comes, and every complaint, to one_arg(). */
 #include "array.h"
+#include "building.h"
 #include "error.h"
 #include "site.h"
 #include "submit.h"
@@ -392,6 +393,25 @@ static inline drupe_status submit_now(const drupe_submission *submission, const 
     return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
 }
 
+/* May compile: on this thread, or later on the driver's, where only an event tells that work has not begun.
+ */
+static drupe_status submit_first(const drupe_submission *submission, const drupe_py_launch *launch,
+                                 const drupe_range *range, const uint64_t *words, const drupe_arg *args,
+                                 drupe_event **event)
+{
+    drupe_event *own = NULL, **wanted = event;
+    void *shown = submission->nwaits > 0
+                      ? NULL
+                      : drupe_py_launching(drupe_kernel_name(launch->kernel->kernel), submission->queue);
+    if (shown != NULL && event == NULL) wanted = &own;
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = submit_now(submission, launch, range, words, args, wanted);
+    if (shown != NULL) drupe_py_launched(shown, status == DRUPE_OK ? *wanted : NULL);
+    drupe_py_site_return(thread);
+    drupe_event_release(own);
+    return status;
+}
+
 static inline bool submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
                           const drupe_range *range, const uint64_t *words, const drupe_arg *args,
                           drupe_event **event)
@@ -404,9 +424,7 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
         submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
         status = submit_now(submission, launch, range, words, args, event);
     } else {
-        PyThreadState *thread = drupe_py_site_leave();
-        status = submit_now(submission, launch, range, words, args, event);
-        drupe_py_site_return(thread);
+        status = submit_first(submission, launch, range, words, args, event);
     }
     if (status != DRUPE_OK) drupe_py_raise_on(state, submission->queue);
     return status == DRUPE_OK;

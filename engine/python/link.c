@@ -104,6 +104,7 @@ static int cell_check(void *user)
         if (exception != NULL) note_add(first, exception);
         Py_XDECREF(exception);
     }
+    drupe_py_launches_tell(current);
     kernel_link->cell_release(current);
     drupe_failures_watch();
     drupe_py_hold_drain();

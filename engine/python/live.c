@@ -292,17 +292,28 @@ static PyObject *open_numbers(void)
     return list;
 }
 
+static void call_for(void *cell, uint64_t id, void (*call)(uint64_t id))
+{
+    asking = cell;
+    PyThreadState *thread = PyEval_SaveThread();
+    call(id);
+    PyEval_RestoreThread(thread);
+    asking = NULL;
+}
+
+void drupe_py_live_show(void *cell, uint64_t id)
+{
+    call_for(cell, id, drupe_live_show);
+}
+
 static PyObject *live_call(PyObject *args, const char *format, void (*call)(uint64_t id))
 {
     unsigned long long id = 0;
     if (!PyArg_ParseTuple(args, format, &id)) return NULL;
     if (drupe_py_forked() || live_link == NULL) return PyList_New(0);
-    asking = live_link->cell_retain();
-    PyThreadState *thread = PyEval_SaveThread();
-    call(id);
-    PyEval_RestoreThread(thread);
-    live_link->cell_release(asking);
-    asking = NULL;
+    void *cell = live_link->cell_retain();
+    call_for(cell, id, call);
+    live_link->cell_release(cell);
     return open_numbers();
 }
 

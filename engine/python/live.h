@@ -29,6 +29,8 @@ int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe
 /* While drupe_live_show() or -_close() was called for a cell: that cell, borrowed, which some clients alone
  * listen to. */
 void *drupe_py_live_asking(void);
+/* drupe_live_show() for a cell (borrowed), with the GIL, which is given away meanwhile. */
+void drupe_py_live_show(void *cell, uint64_t id);
 
 /* The kernel that publishes; borrowed for good. */
 struct drupe_link;

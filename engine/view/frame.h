@@ -145,6 +145,9 @@ void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text);  /* te
 void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text); /* text_memory.c */
 void drupe_frame_text_history(const drupe_frame *frame, drupe_text *text); /* text_memory.c */
 void drupe_frame_html_lanes(const drupe_frame *frame, drupe_text *html);   /* html_lanes.c */
+/* The hues of the cells, the latest, with `memory` also of those that its amounts are drawn in: html_lanes.c.
+ */
+void drupe_frame_html_keys(const drupe_frame *frame, bool memory, drupe_text *html);
 void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html);  /* html_memory.c */
 void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html); /* html_memory.c */
 void drupe_frame_html_history(const drupe_frame *frame, drupe_text *html); /* html_memory.c */

@@ -120,6 +120,8 @@ void drupe_frame_render_html(const drupe_frame *frame, drupe_frame_kind kind, dr
     if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_html_devices(frame, html);
     if (kind == DRUPE_FRAME_MEMORY) drupe_frame_html_memory(frame, html);
     if (kind == DRUPE_FRAME_EVENTS || kind == DRUPE_FRAME_DASHBOARD) drupe_frame_html_lanes(frame, html);
+    if (kind != DRUPE_FRAME_TABLE && kind != DRUPE_FRAME_FOOTER)
+        drupe_frame_html_keys(frame, kind != DRUPE_FRAME_EVENTS, html);
     if (kind != DRUPE_FRAME_MEMORY && kind != DRUPE_FRAME_FOOTER) {
         html_table(frame, kind, html);
         html_ends(frame, kind, html);

@@ -193,21 +193,36 @@ static void axis_append(const drupe_frame *frame, drupe_text *html)
     drupe_html_close(html);
 }
 
-/* The colours of the cells that are seen, in order. */
-static void keys_append(const drupe_view *view, drupe_text *html)
+/* The highest number of a cell below `limit` that spans, or with `memory` amounts in use, are drawn in; or 0.
+ */
+static uint32_t cell_before(const drupe_view *view, bool memory, uint32_t limit)
 {
-    uint32_t last = 0, count = 0;
-    drupe_html_open(html, "display:flex;flex-wrap:wrap;min-height:17px;font-size:11px;margin-left:190px");
-    for (;;) {
-        uint32_t next = UINT32_MAX;
-        for (size_t i = 0; i < view->nspans; i++)
-            if (view->spans[i].cell > last && view->spans[i].cell < next) next = view->spans[i].cell;
-        if (next == UINT32_MAX || count == KEYS_MOST) break;
-        drupe_unit name = drupe_label_cells(next, next);
-        drupe_html_key(html, drupe_view_colour(next), name.text);
-        last = next;
-        count++;
+    uint32_t best = 0;
+    for (size_t i = 0; i < view->nspans; i++)
+        if (view->spans[i].cell > best && view->spans[i].cell < limit) best = view->spans[i].cell;
+    for (size_t d = 0; memory && d < view->ndevices; d++) {
+        for (size_t i = 0; i < view->devices[d].nsamples; i++) {
+            const drupe_view_sample *sample = &view->devices[d].samples[i];
+            bool seen = sample->used[0] + sample->used[1] + sample->used[2] > 0;
+            if (seen && sample->cell > best && sample->cell < limit) best = sample->cell;
+        }
     }
+    return best;
+}
+
+void drupe_frame_html_keys(const drupe_frame *frame, bool memory, drupe_text *html)
+{
+    uint32_t cells[KEYS_MOST], before = UINT32_MAX;
+    size_t count = 0;
+    while (count < KEYS_MOST && (before = cell_before(frame->view, memory, before)) != 0)
+        cells[count++] = before;
+    if (count == 0) return;
+    drupe_html_open(html, "display:flex;flex-wrap:wrap;min-height:17px;font-size:11px;margin-left:190px");
+    if (count == KEYS_MOST && cell_before(frame->view, memory, before) != 0)
+        drupe_html_text(html, "margin-right:12px;opacity:0.75", "earlier ones,");
+    while (count-- > 0)
+        drupe_html_key(html, drupe_view_colour(cells[count]),
+                       drupe_label_cells(cells[count], cells[count]).text);
     drupe_html_close(html);
 }
 
@@ -218,6 +233,5 @@ void drupe_frame_html_lanes(const drupe_frame *frame, drupe_text *html)
     drupe_html_open(html, "margin-top:4px");
     while (!lanes_append(frame, columns, html)) columns /= 2;
     axis_append(frame, html);
-    keys_append(frame->view, html);
     drupe_html_close(html);
 }

@@ -8,7 +8,7 @@
 
 typedef struct drupe_memory_bin {
     uint64_t used; /* most bytes in use within its time, over all kinds */
-    uint32_t cell; /* that ran when it was so */
+    uint32_t cell; /* that ran when it became so */
 } drupe_memory_bin;
 
 extern const char *const drupe_memory_kinds[3]; /* by drupe_mem_kind */

@@ -87,6 +87,8 @@ static bool next_edge(edge *next)
 static void read_edges(drupe_history *history)
 {
     edge next;
+    uint32_t cell = 0; /* the last that changed what is in use: several may have ended since the last look */
+    bool any = false;
     put_edge(0, LOOKED);
     while (next_edge(&next)) {
         drupe_account_memory(history, next.high);
@@ -95,9 +97,12 @@ static void read_edges(drupe_history *history)
             drupe_account_began(history, next.cell, next.ns, next.used);
         else
             drupe_account_finished(history, next.cell, next.ns, next.used);
-        drupe_samples_take(history, drupe_now_ns(), next.cell, true);
+        if (!any || (next.what == CELL_ENDED && next.used != history->edge_used)) cell = next.cell;
+        history->edge_used = next.used;
         history->serial++;
+        any = true;
     }
+    if (any) drupe_samples_take(history, drupe_now_ns(), cell, true);
 }
 
 /* --- The thread ----------------------------------------------------------------------------------------- */

@@ -126,6 +126,7 @@ typedef struct drupe_history {
     uint64_t grain;   /* ns: spans are merged up to this length */
     uint32_t last_cell;
     uint32_t reading_cell; /* of the record that was read last */
+    uint64_t edge_used;    /* in use when the last cell whose edge was read began or ended */
     drupe_line *line;      /* found last */
     drupe_ledger *ledger;  /* found last */
     bool raised;           /* `serial`, since drupe_history_settle() */

@@ -37,13 +37,13 @@ static void thin(drupe_purse *purse)
     purse->count -= half - kept;
 }
 
-static bool changed(const drupe_view_sample *last, const drupe_view_sample *now)
+static bool used_changed(const drupe_view_sample *last, const drupe_view_sample *now)
 {
     for (size_t kind = 0; kind < 3; kind++) {
         uint64_t a = last->used[kind], b = now->used[kind], more = a > b ? a - b : b - a;
         if (more > (a > b ? a : b) / NOTICEABLE) return true;
     }
-    return last->reserved != now->reserved;
+    return false;
 }
 
 void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, bool always)
@@ -55,8 +55,11 @@ void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, boo
         if (!purse) continue;
         drupe_view_sample fresh = {.ns = now, .reserved = figures[i].use.reserved, .cell = cell};
         memcpy(fresh.used, figures[i].kinds, sizeof fresh.used);
-        bool first = purse->count == 0;
-        if (!first && !always && !changed(&purse->samples[purse->count - 1], &fresh)) continue;
+        const drupe_view_sample *last = purse->count > 0 ? &purse->samples[purse->count - 1] : NULL;
+        if (last && !used_changed(last, &fresh)) {
+            if (!always && last->reserved == fresh.reserved) continue;
+            fresh.cell = last->cell;
+        }
         if (purse->count == DRUPE_VIEW_SAMPLES) thin(purse);
         purse->samples[purse->count++] = fresh;
         history->serial++;

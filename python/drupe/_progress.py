@@ -183,7 +183,6 @@ class Progress:
             self._end("interrupted")
             raise
         self._end("done")
-        return self
 
     def __iter__(self):
         if self._queue is not None:
@@ -230,7 +229,6 @@ class Progress:
             self._end("failed" if isinstance(error, _engine.DeviceError) else "interrupted")
             raise
         self._end("done")
-        return self
 
     def __len__(self):
         return len(self._events)

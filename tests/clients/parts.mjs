@@ -6,6 +6,8 @@ const { Trace } = await import('../../python/labextension/static/trace.js');
 const { Window } = await import('../../python/labextension/static/window.js');
 const { AWAY, CALM, PERIOD, Poller } = await import('../../python/labextension/static/poller.js');
 const { describe } = await import('../../python/labextension/static/describe.js');
+const { rowsByLabel } = await import('../../python/labextension/static/table.js');
+const { rowsOf } = await import('../../python/labextension/static/paint.js');
 const { summary } = await import('../../python/labextension/static/summary.js');
 const { Link, Quiet } = await import('../../python/labextension/static/link.js');
 const words = await import('../../python/labextension/static/words.js');
@@ -345,5 +347,45 @@ scenario("the status item asks for figures only", () => withModel(1, async (mode
   check(wishes.length > 3 && wishes.every(wish => wish.spans === 1), JSON.stringify(wishes));
   equal([model.trace.empty, model.trace.devices.length, kernel.asked.includes('drupe/errors')], [true, 1, false], 'figures');
 }));
+
+scenario("a table adds up what bears the same name", async () => {
+  const trace = new Trace(view({ spans: [
+    { start: 0, end: 4, label: 'wave', cell: 3, id: 1 }, { start: 5, end: 9, label: 'wave', cell: 5, id: 2 },
+    { lane: 1, start: 9, end: 10, label: 'to_host', cell: 5, bytes: 100, id: 3, status: 3 },
+    { start: 20, end: 30, busy: 5, count: 10, label: 'many', cell: 0, id: 4 }] }));
+  equal(rowsByLabel(trace).map(row => [row.label, row.first, row.last, row.count, row.busy / MS, row.bytes, row.failed]),
+    [['wave', 3, 5, 2, 8, 0, 0], ['many', null, 0, 10, 5, 0, 0], ['to_host', 5, 5, 1, 1, 100, 1]], 'rows');
+});
+
+scenario("the legend has the cells of memory that is seen", async () => {
+  const samples = [[5 * MS, 9, 0, 0, 9, 1], [20 * MS, 7, 0, 0, 9, 4], [400 * MS, 0, 0, 0, 9, 6], [500 * MS, 3, 0, 0, 9, 8]];
+  const trace = new Trace(view({ spans: [{ start: 30, end: 40, cell: 2 }], devices: [device({ samples })] }));
+  equal([trace.cellsShown(), trace.cellsShown(trace.range())], [[2], [2, 4]], 'while the work ran');
+  equal(trace.cellsShown(trace.memoryRange()), [1, 2, 4, 8], 'all; what holds nothing has no hue');
+  const window = new Window({ memory: true });
+  window.choose('all', trace);
+  check(window.from <= 5 * MS && window.to >= 500 * MS, 'memory counts');
+});
+
+scenario("many queues leave room for the cell that is looked at", async () => {
+  const lanes = Array.from({ length: 12 }, (_, i) => ['kernels', 'copies', 'host'].map(kind =>
+    ({ device: 'host:cpu:0', queue: i + 1, kind, waiting: 0 }))).flat();
+  const spans = lanes.map((lane, i) => ({ lane: i, start: i, end: i + 1, cell: 1, id: i + 1 })).filter((_, i) => i % 3 < 2);
+  spans.push({ lane: 3, start: 100, end: 110, cell: 2, id: 99 }, { lane: 6, start: 200, end: 200, cell: 3, id: 100, status: 4 });
+  const trace = new Trace(view({ lanes, spans }));
+  const window = new Window();
+  const shown = before => rowsOf(trace, window, before).rows;
+  window.choose('cell', trace);
+  check(window.from <= 100 * MS && window.to >= 110 * MS && window.to < 150 * MS, 'work that did not run is not looked at');
+  equal(shown().map(row => row.text ?? row.lane.kind), ['host:cpu:0  queue 2', 'kernels', '11 more queues did nothing here'],
+    'its rows');
+  const rows = shown();
+  window.pan(-0.1);
+  equal(shown(rows).map(row => row.y), rows.map(row => row.y), 'they stay while somebody moves');
+  window.choose('all', trace);
+  equal(shown(rows).filter(row => row.lane).length, 24, 'lanes without work are left out');
+  window.choose('cell', trace, 3);
+  check(window.length >= 20000, 'an axis that can be read');
+});
 
 await main(async () => ({ close: async () => {} }));

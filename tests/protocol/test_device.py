@@ -245,6 +245,25 @@ def test_a_long_build_is_told_and_a_short_one_is_not(opencl):
     assert not quick.of("display_data") and not quick.of("update_display_data")
 
 
+def test_a_first_launch_that_compiles_is_told_and_the_next_is_not(opencl):
+    """PoCL compiles for a work-group size when it is first used, in a thread of its own."""
+    size, messages = 100, []
+    code = "a = drupe.memory.MemoryUSMDevice(4096, device=program.device)\nprogram.slowly(a, global_size=64).wait()"
+    while not messages and size <= 6400:
+        build = opencl.run(SLOW.replace("SIZE", str(size)).replace("UNIQUE", str(time.time_ns())), timeout=120)
+        assert build.status == "ok", build.reply
+        run = opencl.run(code, timeout=120)
+        assert run.status == "ok", run.reply
+        messages = run.of("display_data")
+        size *= 2
+    (shown,), updates = messages, run.of("update_display_data")
+    assert shown["data"]["text/plain"].startswith("preparing the first launch of slowly on opencl:cpu:0 ... ")
+    assert updates[-1]["data"]["text/plain"].startswith("prepared the first launch of slowly on opencl:cpu:0 in ")
+    assert all(update["transient"] == shown["transient"] for update in updates)
+    again = opencl.run("program.slowly(a, global_size=64).wait()", timeout=120)
+    assert not again.of("display_data") and not again.of("update_display_data")
+
+
 PRINTING = r'''
 import drupe, time
 program = drupe.Program("""

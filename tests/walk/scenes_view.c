@@ -17,6 +17,7 @@ static drupe_status follow(struct walker *w)
     drupe_trace_look();
     bool right = drupe_trace_oldest(drupe_queue_number(w->queue)) == UINT64_MAX;
     right = right && !drupe_trace_over(latest + 1, &gone) && gone;
+    right = right && drupe_trace_start_of(drupe_queue_number(w->queue), latest) == DRUPE_TRACE_BEGUN;
     drupe_trace_await(latest, DRUPE_FOREVER);
     drupe_trace_wake();
     drupe_trace_await(UINT64_MAX, DRUPE_FOREVER);

@@ -56,6 +56,14 @@ DRUPE_API bool drupe_trace_over(uint64_t id, bool *gone);
 /* The number of the first submission of a queue that is not known to be over; UINT64_MAX: there is none, or
  * no such queue. Takes locks. */
 DRUPE_API uint64_t drupe_trace_oldest(uint32_t queue);
+/* What is known of the beginning of work. */
+typedef enum drupe_trace_start {
+    DRUPE_TRACE_BEHIND,    /* older work of its device is not over */
+    DRUPE_TRACE_PREPARING, /* nothing is in its way, and the driver has not begun: many compile then */
+    DRUPE_TRACE_BEGUN      /* it has begun or is over, or nobody can tell */
+} drupe_trace_start;
+/* Of the submission with this number on a queue. Only work with an event can tell. Takes locks. */
+DRUPE_API drupe_trace_start drupe_trace_start_of(uint32_t queue, uint64_t id);
 /* Wait until a submission with this number, or a later one, was made, until drupe_trace_wake(), or until the
  * time is over. Costs submitters nothing but the look at a number. One thread at a time. */
 DRUPE_API void drupe_trace_await(uint64_t number, uint64_t timeout_ns);

@@ -74,7 +74,7 @@ typedef struct drupe_view_sample {
     uint64_t ns;
     uint64_t used[3];  /* bytes handed out, by drupe_mem_kind */
     uint64_t reserved; /* taken from the driver */
-    uint32_t cell;     /* that ran */
+    uint32_t cell;     /* that ran when `used` last changed */
 } drupe_view_sample;
 
 typedef struct drupe_view_device {

@@ -4,6 +4,11 @@ import { cellName, clock, plural } from './words.js';
 
 export const MOST = 100; // that are listed
 
+// As the exceptions are called in Python; a status that is not here is called what it is.
+const NAMES = { NO_MEMORY: 'DeviceMemoryError', BUILD_FAILED: 'BuildError', DEVICE_LOST: 'DeviceLostError',
+  DEPENDENCY: 'DependencyError', CANCELLED: 'CancelledError', INTERNAL: 'InternalError', CHECK: 'CheckError',
+  TASK: 'HostTaskError', INVALID: 'InvalidArgumentError', UNSUPPORTED: 'UnsupportedError' };
+
 export class ErrorList {
   constructor(onCell) {
     this.onCell = onCell;
@@ -35,7 +40,8 @@ export class ErrorList {
     const call = error.label && `${error.label}(${error.arguments ?? ''})`;
     const more = [call, error.device, error.queue ? `queue ${error.queue}` : ''].filter(Boolean);
     const node = element('button', 'drupe-error', undefined,
-      element('div', 'drupe-error-head', undefined, element('span', 'drupe-error-name', error.name),
+      element('div', 'drupe-error-head', undefined,
+        element('span', 'drupe-error-name', NAMES[error.name] ?? error.name),
         element('span', 'drupe-error-time', error.unix ? clock(error.unix) : '')),
       element('div', 'drupe-error-place', where), element('div', 'drupe-error-text', error.text),
       element('div', 'drupe-error-more', more.join(' · ')));

@@ -2,11 +2,19 @@
 // metadata {type: {kind}} tell what the output is about: events, memory or dashboard.
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
+import { Legend } from './legend.js';
 import { element, setText } from './surface.js';
 import { summary } from './summary.js';
+import { Table } from './table.js';
 import { Timeline } from './timeline.js';
 import { Trace } from './trace.js';
 import { Window } from './window.js';
+
+const NOTHING = {
+  events: 'No work on a device is known of here.',
+  memory: 'No device has been used.',
+  dashboard: 'No device has worked yet. What the next cells do appears here.'
+};
 
 export const TYPE = 'application/vnd.drupe.trace+json';
 
@@ -35,15 +43,20 @@ export async function plugins(shared) {
       if (!this.trace) this._make(kind);
       if (this.trace.isNew(view)) this.trace.clear();
       this.trace.merge({ ...view, whole: true });
-      setText(this.head, summary(this.trace));
-      this.cards.update(this.trace.devices);
+      const { trace } = this;
+      const nothing = trace.empty && !trace.memoryRange();
+      setText(this.head, nothing ? NOTHING[kind] ?? NOTHING.events : summary(trace));
+      this.cards.update(trace.devices);
+      this.timeline.node.hidden = trace.empty;
       this.timeline.update();
       this.memory.update();
+      this.legend.update();
+      this.table.update();
     }
 
     _make(kind) {
       this.trace = new Trace();
-      this.window = new Window();
+      this.window = new Window({ memory: kind === 'memory' });
       this.window.mode = 'all';
       this.head = element('div', 'drupe-summary');
       this.cards = new Cards();
@@ -51,9 +64,13 @@ export async function plugins(shared) {
       this.memory = new MemoryChart(this.trace, this.window);
       this.timeline.onCursor = ns => this.memory.setCursor(ns);
       this.memory.onCursor = ns => this.timeline.setCursor(ns);
+      this.legend = new Legend(this.trace, this.window, { memory: kind !== 'events' });
+      this.table = new Table(this.trace);
       const [cards, timeline, memory] = [this.cards.node, this.timeline.node, this.memory.node];
-      const orders = { events: [timeline], memory: [cards, memory, timeline], dashboard: [cards, timeline, memory] };
-      this.node.replaceChildren(this.head, ...orders[kind] ?? [timeline, memory]);
+      const [legend, table] = [this.legend.node, this.table.node];
+      const orders = { events: [timeline, legend, table], memory: [cards, memory, timeline, legend],
+        dashboard: [cards, timeline, memory, legend] };
+      this.node.replaceChildren(this.head, ...orders[kind] ?? [timeline, memory, legend]);
     }
 
     // What other front-ends show.

@@ -1,7 +1,7 @@
 // How a timeline is drawn.
-import { FAILED } from './trace.js';
+import { FAILED, SKIPPED } from './trace.js';
 import { fitText, inkOn } from './surface.js';
-import { ticks } from './words.js';
+import { plural, ticks } from './words.js';
 
 export const GUTTER = 54;
 export const AXIS = 20;
@@ -10,13 +10,26 @@ const HEADER = 17;
 const HEIGHTS = { kernels: 20, copies: 13, host: 13 };
 const GAP = 2;
 const SMALL = 11;
+const MANY = 8; // lanes
 
-// Rows from top to bottom: one with a `text` above the lanes of each queue, then one per lane.
-export function rowsOf(trace) {
+// Lanes that are drawn: those with something in them; where there are many and one cell is looked at, its own. Who
+// moves or zooms then keeps the rows that were there `before`.
+function lanesShown(trace, window, before) {
+  const used = trace.lanes.filter(lane => lane.spans.length > 0 || lane.waiting > 0);
+  if (used.length <= MANY || window.mode === 'all') return used;
+  const seen = span => span.start <= window.to && trace.endOf(span) >= window.from;
+  const kept = window.mode === 'free' ? used.filter(lane => before.some(row => row.lane === lane))
+    : used.filter(lane => lane.waiting > 0 || lane.spans.some(seen));
+  return kept.length > 0 ? kept : used;
+}
+
+// Rows from top to bottom: one with a `text` above the lanes of each queue, then one per lane, and perhaps a last text.
+export function rowsOf(trace, window, before = []) {
   const rows = [];
   let y = AXIS;
   let queue = '';
-  for (const lane of trace.lanes) {
+  const lanes = lanesShown(trace, window, before);
+  for (const lane of lanes) {
     const name = `${lane.device}  queue ${lane.queue}`;
     if (name !== queue) {
       queue = name;
@@ -26,6 +39,12 @@ export function rowsOf(trace) {
     const height = HEIGHTS[lane.kind] ?? 13;
     rows.push({ y, height, lane });
     y += height + GAP;
+  }
+  const name = lane => `${lane.device} ${lane.queue}`;
+  const idle = new Set(trace.lanes.map(name)).size - new Set(lanes.map(name)).size;
+  if (idle > 0) {
+    rows.push({ y, height: HEADER, text: `${plural(idle, 'more queue')} did nothing here` });
+    y += HEADER;
   }
   return { rows, height: Math.max(40, y - AXIS + 4) };
 }
@@ -70,12 +89,12 @@ function paintAxis(context, width, theme, timeline) {
 }
 
 function paintHeader(context, width, theme, row, trace) {
-  const waiting = trace.lanes.filter(lane => lane.device === row.queue.device && lane.queue === row.queue.queue)
+  const waiting = trace.lanes.filter(lane => lane.device === row.queue?.device && lane.queue === row.queue?.queue)
     .reduce((sum, lane) => sum + lane.waiting, 0);
   const text = waiting > 0 ? `${row.text}  ·  ${waiting} waiting` : row.text;
   context.fillStyle = theme.ground;
   context.fillRect(0, row.y, width, row.height);
-  context.fillStyle = theme.text;
+  context.fillStyle = row.queue ? theme.text : theme.faint;
   context.fillText(fitText(context, text, width - 4), 2, row.y + row.height / 2 + 1);
 }
 
@@ -128,7 +147,7 @@ function paintSpans(context, width, theme, row, timeline) {
 function paintSpan(context, theme, span, lane, timeline, { left, right, y, height }) {
   const colour = timeline.trace.colour(span.cell);
   const wide = Math.max(1, right - left - (right - left > 3 ? 0.5 : 0)); // neighbours stay apart
-  const idle = span.status === 4 || span.status === 5;
+  const idle = span.status >= SKIPPED;
   if (idle || lane.kind === 'host') {
     context.strokeStyle = colour;
     context.lineWidth = 1;

@@ -2,6 +2,7 @@
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { ErrorList } from './errors.js';
+import { Legend } from './legend.js';
 import { element, setText } from './surface.js';
 import { summary } from './summary.js';
 import { Timeline } from './timeline.js';
@@ -29,14 +30,11 @@ export class Panel {
     this.note = element('p', 'drupe-note');
     this.note.setAttribute('role', 'status');
     this.head = element('div', 'drupe-summary');
-    this.legend = element('div', 'drupe-legend');
-    this.legend.setAttribute('role', 'group');
-    this.legend.setAttribute('aria-label', 'Cells');
+    this.legend = new Legend(model.trace, this.window, { onCell });
     this.memoryPart = this._part('Memory', this.memory.node);
     this.body = element('div', 'drupe-body', undefined, this.cards.node,
-      this._part('Timeline', this.head, this.timeline.node, this.legend), this.memoryPart, this.errors.node);
+      this._part('Timeline', this.head, this.timeline.node, this.legend.node), this.memoryPart, this.errors.node);
     this.node = element('div', 'drupe-panel', undefined, element('h2', 'drupe-title', 'Devices'), this.note, this.body);
-    this.onCell = onCell;
     this.epoch = model.epoch;
     model.listeners.add(() => this.update());
     this.update();
@@ -68,34 +66,8 @@ export class Panel {
     this.timeline.update();
     this.memory.update();
     this.memoryPart.hidden = this.memory.node.hidden;
-    this._updateLegend();
+    this.legend.update();
     this.errors.add(model.errors, model.errorCount);
-  }
-
-  // A chip for each of the last cells: it shows the cell in the timeline.
-  _updateLegend() {
-    const { trace } = this.model;
-    const cells = trace.cellsShown().slice(-24);
-    const wanted = cells.join();
-    if (this.shown !== wanted) {
-      this.shown = wanted;
-      this.legend.replaceChildren(...cells.map(cell => this._chip(cell)));
-    }
-    for (const chip of this.legend.children) {
-      chip.firstChild.style.backgroundColor = trace.colour(Number(chip.dataset.cell));
-    }
-  }
-
-  _chip(cell) {
-    const chip = element('button', 'drupe-cell', undefined, element('span', 'drupe-mark'), cell ? `[${cell}]` : 'none');
-    chip.type = 'button';
-    chip.dataset.cell = cell;
-    chip.title = cell ? `Show cell [${cell}]` : 'Show work of no cell';
-    chip.addEventListener('click', () => {
-      this.window.choose('cell', this.model.trace, cell);
-      if (cell) this.onCell(cell);
-    });
-    return chip;
   }
 
   dispose() {

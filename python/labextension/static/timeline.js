@@ -40,11 +40,14 @@ export class Timeline {
   // The trace has changed.
   update() {
     this.window.follow(this.trace);
-    const { rows, height } = rowsOf(this.trace);
-    this.rows = rows;
-    this.surface.setHeight(AXIS + height + OVERVIEW);
     this._rangeChanged();
     this.canvas.setAttribute('aria-label', this._summary());
+  }
+
+  _setRows() {
+    const { rows, height } = rowsOf(this.trace, this.window, this.rows);
+    this.rows = rows;
+    this.surface.setHeight(AXIS + height + OVERVIEW);
   }
 
   // Mark an instant that is pointed at elsewhere.
@@ -72,6 +75,7 @@ export class Timeline {
   }
 
   _rangeChanged() {
+    this._setRows();
     const chosen = this.window.cell === undefined ? this.window.mode : 'free';
     for (const [mode, node] of Object.entries(this.buttons)) node.setAttribute('aria-pressed', String(mode === chosen));
     setText(this.range, this.hint ?? duration(this.window.length));

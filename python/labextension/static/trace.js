@@ -9,6 +9,7 @@ const KINDS = ['kernels', 'copies', 'host'];
 export const STATUS = ['running', 'complete', 'complete', 'failed', 'skipped', 'cancelled'];
 export const MEMORY_KINDS = ['device', 'shared', 'host'];
 export const FAILED = 3;
+export const SKIPPED = 4; // from here on it did not run
 
 const laneKey = lane => `${lane.device} ${lane.queue} ${lane.kind}`;
 
@@ -132,19 +133,35 @@ export class Trace {
     return from < Infinity ? { from, to } : null;
   }
 
-  // The number of the cell that worked last.
+  // The same of the samples of memory.
+  memoryRange() {
+    const there = this.devices.filter(device => device.samples.length > 0);
+    if (there.length === 0) return null;
+    return { from: Math.min(...there.map(device => device.samples[0][0])),
+      to: Math.max(...there.map(device => device.samples[device.samples.length - 1][0])) };
+  }
+
+  // The number of the cell that worked last; one whose work did not run only if there is no other.
   lastCell() {
     let last = null;
     for (const lane of this.lanes) {
-      const span = lane.spans[lane.spans.length - 1];
-      if (span && (!last || span.start > last.start)) last = span;
+      const span = lane.spans.findLast(span => span.status < SKIPPED) ?? lane.spans[lane.spans.length - 1];
+      if (!span) continue;
+      const better = !last || (span.status < SKIPPED) > (last.status < SKIPPED);
+      if (better || ((span.status < SKIPPED) === (last.status < SKIPPED) && span.start > last.start)) last = span;
     }
     return last ? last.cell : undefined;
   }
 
-  // Cells that have spans, in order.
-  cellsShown() {
+  // Cells that have spans, or whose hue an amount of memory has within `range`, in order.
+  cellsShown(range = null) {
     const numbers = new Set(this.lanes.flatMap(lane => lane.spans.map(span => span.cell)));
+    for (const { samples } of range ? this.devices : []) {
+      samples.forEach(([start, a, b, c, , cell], i) => {
+        const end = samples[i + 1]?.[0] ?? this.now;
+        if (cell && a + b + c > 0 && start <= range.to && end >= range.from) numbers.add(cell);
+      });
+    }
     return [...numbers].sort((a, b) => a - b);
   }
 

@@ -1,10 +1,13 @@
 // The part of time that is looked at. It follows the last cell or everything until somebody zooms or pans.
 
 const SHORTEST = 200; // ns
+const SHORTEST_CELL = 20000; // that is shown by itself: what takes less stays a thin line
 const MARGIN = 0.02;
 
 export class Window {
-  constructor() {
+  // `memory`: everything is also what is known of the memory.
+  constructor({ memory = false } = {}) {
+    this.memory = memory;
     this.mode = 'cell'; // 'cell': the last one that worked; 'all'; 'free': where the user has gone
     this.cell = undefined; // a cell that the user has chosen
     this.from = 0;
@@ -31,20 +34,27 @@ export class Window {
 
   // Take the range of what is there now, unless the user has gone elsewhere.
   follow(trace) {
-    const whole = trace.range();
+    const whole = this._wholeOf(trace);
     if (!whole) return;
     this.whole = whole;
     if (this.mode === 'free') return;
     const cell = this.cell ?? trace.lastCell();
     const range = (this.mode === 'cell' && trace.range(cell)) || whole;
     this.zero = range.from;
-    const length = Math.max(SHORTEST, range.to - range.from);
+    const length = Math.max(SHORTEST_CELL, range.to - range.from);
     this.from = range.from - length * MARGIN;
     this.to = range.from + length * (1 + MARGIN);
   }
 
+  _wholeOf(trace) {
+    const work = trace.range();
+    const memory = this.memory || !work ? trace.memoryRange() : null;
+    if (!work || !memory) return work ?? memory;
+    return { from: Math.min(work.from, memory.from), to: Math.max(work.to, memory.to) };
+  }
+
   _allowed(length) {
-    const whole = Math.max(SHORTEST, this.whole.to - this.whole.from);
+    const whole = Math.max(SHORTEST_CELL, this.whole.to - this.whole.from);
     return Math.min(Math.max(length, SHORTEST), whole * 1.2);
   }
 

@@ -42,7 +42,7 @@ export const cellName = number => (number ? `cell [${number}]` : 'no cell');
 
 // The time of day of an instant in milliseconds since 1970.
 export function clock(ms) {
-  return new Date(ms).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  return new Date(ms).toLocaleTimeString([], { timeStyle: 'medium', hourCycle: 'h23' });
 }
 
 // Marks of a time axis in [from, to]: about `most`, at round distances; each has ns and a text relative to `zero`.

@@ -339,6 +339,28 @@ static void labels_fit(void **state)
     label_is("\xe6\xbc", 3, "\uFFFD\uFFFD ");
 }
 
+static void amounts_of_memory_have_the_hues_of_cells(void **state)
+{
+    made_view *made = made_plain();
+    char *memory = html_of(made, DRUPE_FRAME_MEMORY, false);
+    (void)state;
+    for (uint32_t cell = 3; cell <= 5; cell++) {
+        char key[120];
+        snprintf(key, sizeof key,
+                 "background-color:#%06x\"></div><div style=\"white-space:nowrap\">[%u]</div>",
+                 (unsigned)drupe_view_colour(cell), cell);
+        assert_non_null(strstr(memory, key));
+    }
+    free(memory);
+    for (size_t i = 0; i < made->view.devices[0].nsamples; i++) made->samples[0][i].cell = 7 + (uint32_t)i;
+    memory = html_of(made, DRUPE_FRAME_MEMORY, false);
+    assert_non_null(strstr(memory, "earlier ones,"));
+    assert_non_null(strstr(memory, ">[66]<"));
+    assert_null(strstr(memory, ">[54]<"));
+    free(memory);
+    made_free(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +378,7 @@ int main(void)
         cmocka_unit_test(colours_can_be_seen),
         cmocka_unit_test(units_have_three_digits),
         cmocka_unit_test(labels_fit),
+        cmocka_unit_test(amounts_of_memory_have_the_hues_of_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -389,6 +389,10 @@ static void peaks_of_cells(void **state)
     assert_true(view->devices[0].nsamples >= 1);
     assert_true(view->devices[0].used[DRUPE_MEM_SHARED] == 1u << 20);
     drupe_view_release(view);
+    drupe_view_cell_ended(3); /* it changed nothing: the amount stays the second's */
+    view = take();
+    assert_int_equal(view->devices[0].samples[view->devices[0].nsamples - 1].cell, 2);
+    drupe_view_release(view);
     drupe_pool_stats_of(bench.device, &stats);
     assert_true(stats.peak >= 8u << 20); /* the user's own is as it was */
     drupe_memory_release(small);

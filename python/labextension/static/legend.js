@@ -1,0 +1,46 @@
+// A chip for each of the last cells, in its hue: those that worked, and those that the memory's amounts are drawn in.
+import { element } from './surface.js';
+import { plural } from './words.js';
+
+const MOST = 24;
+
+export class Legend {
+  // `onCell` is told of the cell whose chip is pressed; `memory`: memory is drawn beside it.
+  constructor(trace, window, { onCell = null, memory = true } = {}) {
+    Object.assign(this, { trace, window, onCell, memory });
+    this.node = element('div', 'drupe-legend');
+    this.node.setAttribute('role', 'group');
+    this.node.setAttribute('aria-label', 'Cells');
+  }
+
+  update() {
+    const all = this.trace.cellsShown(this.memory ? this.window.whole : null);
+    const wanted = all.join();
+    if (this.shown !== wanted) {
+      this.shown = wanted;
+      const cells = all.slice(-MOST);
+      const left = all.length - cells.length;
+      const focused = this.node.contains(document.activeElement) ? document.activeElement.dataset.cell : undefined;
+      this.node.replaceChildren(...cells.map(cell => this._chip(cell)));
+      if (left) this.node.prepend(element('span', 'drupe-label', `${plural(left, 'earlier cell')}, then`));
+      this.node.querySelector(`[data-cell="${focused}"]`)?.focus(); // a new chip takes nobody's place
+    }
+    for (const chip of this.node.querySelectorAll('.drupe-cell')) {
+      chip.firstChild.style.backgroundColor = this.trace.colour(Number(chip.dataset.cell));
+    }
+    this.node.hidden = all.length === 0;
+  }
+
+  _chip(cell) {
+    const chip = element('button', 'drupe-cell', undefined, element('span', 'drupe-mark'), cell ? `[${cell}]` : 'none');
+    const worked = Boolean(this.trace.range(cell));
+    chip.type = 'button';
+    chip.dataset.cell = cell;
+    chip.title = cell ? `${worked ? 'Show cell' : 'Memory changed in cell'} [${cell}]` : 'Show work of no cell';
+    chip.addEventListener('click', () => {
+      if (this.trace.range(cell)) this.window.choose('cell', this.trace, cell);
+      if (cell) this.onCell?.(cell);
+    });
+    return chip;
+  }
+}
