@@ -299,6 +299,7 @@ const char *drupe_trace_status_name(drupe_trace_status status)
         [DRUPE_TRACE_PENDING] = "pending", [DRUPE_TRACE_COMPLETE] = "complete",
         [DRUPE_TRACE_PASSED] = "passed",   [DRUPE_TRACE_FAILED] = "failed",
         [DRUPE_TRACE_SKIPPED] = "skipped", [DRUPE_TRACE_CANCELLED] = "cancelled",
+        [DRUPE_TRACE_UNKNOWN] = "unknown",
     };
     return (unsigned)status < DRUPE_TRACE_STATUS_COUNT ? names[status] : "unknown";
 }

@@ -48,13 +48,13 @@ drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell)
     return history->ledger;
 }
 
-void drupe_account_submitted(drupe_history *history, const drupe_note *note)
+void drupe_account_submitted(drupe_history *history, uint32_t cell, int kind, uint64_t bytes)
 {
-    drupe_ledger *ledger = drupe_account_of(history, note->span.cell);
-    if (!ledger || note->kind < 0) return;
-    ledger->cell.count[note->kind] += note->span.count;
-    ledger->cell.bytes[note->kind] += note->span.bytes;
-    ledger->cell.waiting += note->span.count;
+    drupe_ledger *ledger = drupe_account_of(history, cell);
+    if (!ledger || kind < 0) return;
+    ledger->cell.count[kind]++;
+    ledger->cell.bytes[kind] += bytes;
+    ledger->cell.waiting++;
 }
 
 static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)

@@ -13,6 +13,7 @@
 #define SETTLE_EVERY   128u                 /* records: they are in the caches still */
 #define SETTLE_PART    4u                   /* of the notes */
 #define UNSETTLED_PART 64u
+#define FOLD_MOST      8u
 
 drupe_history *drupe_history_new(void)
 {
@@ -49,11 +50,11 @@ static void end(drupe_history *history, drupe_note *note, const drupe_trace_reco
     span->exact = drupe_clock_map(clock, record, &span->start_ns, &span->end_ns);
 }
 
-/* It is over, but how is not known any more. */
+/* It is over, but how was not told. */
 static void end_unseen(drupe_note *note, uint64_t ns)
 {
     note->over = true;
-    note->span.status = DRUPE_TRACE_PASSED;
+    note->span.status = note->gone ? DRUPE_TRACE_UNKNOWN : DRUPE_TRACE_PASSED;
     note->span.end_ns = ns;
 }
 
@@ -108,15 +109,42 @@ static drupe_line *line_of(drupe_history *history, const drupe_trace_record *rec
     return drupe_line_of(history, record);
 }
 
+/* Of work that was found to be over at one time, all that is known of each is its share of that time. Where
+ * spans are merged anyway, a few share a note. */
+static bool fold(drupe_history *history, const drupe_line *line, const drupe_trace_record *record, int kind)
+{
+    drupe_note *last = history->nnotes > 0 ? &history->notes[history->nnotes - 1] : NULL;
+    if (!history->grain || !last || !last->over || last->queue != (uint32_t)(line - history->lines))
+        return false;
+    drupe_view_span *span = &last->span;
+    if (!line->ordered || kind < 0 || last->kind != kind || last->last >= record->id ||
+        span->cell != record->cell || span->cell > history->last_cell || span->count >= FOLD_MOST)
+        return false;
+    if (span->exact || record->ended_ns || span->end_ns != record->seen_ns) return false;
+    if (!drupe_went_well(span->status) || !drupe_went_well(record->status)) return false;
+    if (record->status == DRUPE_TRACE_PASSED) span->status = DRUPE_TRACE_PASSED;
+    span->count++;
+    span->bytes += record->bytes;
+    span->items += record->items;
+    last->last = record->id;
+    return true;
+}
+
 void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
 {
     drupe_line *line = line_of(history, record);
+    int kind = drupe_class_of(record->kind);
+    if (line && fold(history, line, record, kind)) {
+        line->seen = record->id;
+        line->waiting[kind]++;
+        drupe_account_submitted(history, record->cell, kind, record->bytes);
+        return;
+    }
     if (history->nnotes == DRUPE_NOTES_MOST) squeeze(history);
     if (!line || history->nnotes == DRUPE_NOTES_MOST) {
         drupe_account_missed(history, record->cell, 1);
         return;
     }
-    int kind = drupe_class_of(record->kind);
     drupe_note *note = &history->notes[history->nnotes++];
     drupe_note_fill(note, record, kind, (uint32_t)(line - history->lines));
     if (record->status != DRUPE_TRACE_PENDING) end(history, note, record);
@@ -127,7 +155,7 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
         line->used[kind] = true;
         line->waiting[kind]++;
     }
-    drupe_account_submitted(history, note);
+    drupe_account_submitted(history, record->cell, kind, record->bytes);
 }
 
 /* --- What is over --------------------------------------------------------------------------------------- */
@@ -145,7 +173,7 @@ static void prove(drupe_history *history)
     for (size_t i = history->nnotes; i-- > 0;) {
         drupe_note *note = &history->notes[i];
         drupe_line *line = &history->lines[note->queue];
-        note->group = 1;
+        note->group = note->span.count;
         if (!line->ordered) continue;
         if (!note->over && line->proof_ns && (note->proven || note->gone)) end_unseen(note, line->proof_ns);
         note->proven = line->proof_ns != 0;
@@ -154,12 +182,19 @@ static void prove(drupe_history *history)
         if (!exact && line->proof_ns && note->span.end_ns > line->proof_ns)
             note->span.end_ns = line->proof_ns;
         bool same = line->group_ns == note->span.end_ns, shares = !exact && !note->mute && note->kind >= 0;
-        line->group = exact ? 0 : (same ? line->group : 0) + (shares ? 1 : 0);
+        line->group = exact ? 0 : (same ? line->group : 0) + (shares ? note->span.count : 0);
         line->group_ns = note->span.end_ns;
-        note->group = line->group ? line->group : 1;
+        if (line->group) note->group = line->group;
         if (drupe_went_well(note->span.status))
             line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
     }
+}
+
+/* Of the time that a group has, what is this note's. */
+static uint64_t share_of(const drupe_note *note, uint64_t length)
+{
+    uint64_t count = note->span.count, group = note->group;
+    return length / group * count + length % group * count / group;
 }
 
 /* Work out the time of a note that is over, and pass it on. */
@@ -170,7 +205,7 @@ static void finish(drupe_history *history, drupe_note *note)
     if (!span->exact && !note->mute) {
         span->start_ns = drupe_history_begin(history, note);
         if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
-        span->end_ns = span->start_ns + (span->end_ns - span->start_ns) / note->group;
+        span->end_ns = span->start_ns + share_of(note, span->end_ns - span->start_ns);
     }
     if (note->mute || note->kind < 0) span->start_ns = span->end_ns;
     if (!note->mute && note->kind >= 0 && span->end_ns > line->over_ns) line->over_ns = span->end_ns;
@@ -216,17 +251,30 @@ void drupe_history_settle(drupe_history *history)
 
 /* --- Reading -------------------------------------------------------------------------------------------- */
 
-static bool look_again(drupe_history *history, drupe_note *note)
+/* Records that were read again: many at a time where many have ended. */
+typedef struct reread {
+    size_t count, at, next; /* in the batch; how many to read the next time */
+} reread;
+
+static const drupe_trace_record *read_again(drupe_history *history, reread *again, uint64_t id)
 {
-    bool gone;
-    if (!drupe_trace_over(note->span.id, &gone)) {
-        note->gone = gone;
-        return false;
-    }
-    drupe_trace_record *record = history->batch;
-    size_t count = drupe_trace_read(note->span.id - 1, record, 1);
-    note->gone = count == 0 || record->id != note->span.id;
-    if (!note->gone) end(history, note, record);
+    const drupe_trace_record *batch = history->batch;
+    while (again->at < again->count && batch[again->at].id < id) again->at++;
+    bool known = again->at < again->count && batch[again->at].id == id;
+    if (known && batch[again->at].status != DRUPE_TRACE_PENDING) return &batch[again->at];
+    again->next = again->at < again->count ? 1 : again->next * 4;
+    if (again->next > DRUPE_BATCH) again->next = DRUPE_BATCH;
+    again->count = drupe_trace_read(id - 1, history->batch, again->next);
+    again->at = 0;
+    return again->count > 0 && batch[0].id == id ? batch : NULL;
+}
+
+static bool look_again(drupe_history *history, reread *again, drupe_note *note)
+{
+    if (!drupe_trace_over(note->span.id, &note->gone)) return false;
+    const drupe_trace_record *record = read_again(history, again, note->span.id);
+    note->gone = record == NULL;
+    if (record) end(history, note, record);
     return note->over;
 }
 
@@ -262,10 +310,12 @@ void drupe_history_resolve(drupe_history *history, const drupe_doubt *doubts, si
 
 static bool read_notes(drupe_history *history)
 {
+    reread again = {.next = 1};
     bool found = false;
     for (size_t i = 0; i < history->nnotes; i++) {
         drupe_note *note = &history->notes[i];
-        if (!note->gone && look_again(history, note)) found = true;
+        bool folded = note->over && note->span.count > 1;
+        if (!note->gone && !folded && look_again(history, &again, note)) found = true;
     }
     return found;
 }

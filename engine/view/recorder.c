@@ -127,6 +127,8 @@ typedef struct rounds {
     uint64_t own_ns;  /* processor time of the thread, then */
     uint64_t cost_ns; /* of the last round, with its sleep */
     uint64_t told_ns; /* when the listener was called */
+    uint64_t looked_ns, read_ns;
+    uint64_t after, until; /* records read; the submission that would have woken it */
     bool untold;
 } rounds;
 
@@ -162,15 +164,24 @@ static uint64_t tell(rounds *round, uint64_t now)
     return DRUPE_FOREVER;
 }
 
+/* While the ring fills, submitters look at their queues all the time. */
+static bool time_to_look(rounds *round)
+{
+    uint64_t now = drupe_now_ns();
+    if (drupe_trace_latest() >= round->until && now - round->looked_ns < LOOK_LIVE_NS) return false;
+    round->looked_ns = now;
+    return true;
+}
+
 /* What only the queues know. Takes their locks, which a driver may hold up, so not under ours. */
-static void ask_queues(void)
+static void ask_queues(rounds *round)
 {
     drupe_doubt doubts[DRUPE_QUEUES_MOST];
     pthread_mutex_lock(&recorder.lock);
     bool unfinished = recorder.history->nnotes > 0;
     size_t count = drupe_history_doubts(recorder.history, doubts);
     pthread_mutex_unlock(&recorder.lock);
-    if (unfinished) drupe_trace_look();
+    if (unfinished && time_to_look(round)) drupe_trace_look();
     if (!count) return;
     uint64_t latest = drupe_trace_latest();
     for (size_t i = 0; i < count; i++) doubts[i].oldest = drupe_trace_oldest(doubts[i].number);
@@ -179,10 +190,21 @@ static void ask_queues(void)
     pthread_mutex_unlock(&recorder.lock);
 }
 
-/* Returns how long to sleep, and until which submission. */
-static uint64_t work(rounds *round, uint64_t *until)
+/* How long it takes, as things went on lately, until the submission that is to wake it is nearly made: a
+ * thread that wakes by itself costs submitters nothing. */
+static uint64_t fill_time(rounds *round, uint64_t now, uint64_t after)
 {
-    ask_queues();
+    uint64_t count = after - round->after, passed = now - round->read_ns;
+    round->after = after;
+    round->read_ns = now;
+    if (count < WAKE_EVERY / 2) return DRUPE_FOREVER;
+    return passed * (WAKE_EVERY - WAKE_EVERY / 8) / count;
+}
+
+/* Returns how long to sleep, at most until the submission `round->until`. */
+static uint64_t work(rounds *round)
+{
+    ask_queues(round);
     pthread_mutex_lock(&recorder.lock);
     drupe_history *history = recorder.history;
     read_all(history);
@@ -197,8 +219,9 @@ static uint64_t work(rounds *round, uint64_t *until)
     uint64_t own = own_time();
     round->cost_ns = own - round->own_ns;
     round->own_ns = own;
-    *until = quiet ? after + 1 : after + WAKE_EVERY;
-    return quiet ? rest : pause_of(round, now);
+    round->until = quiet ? after + 1 : after + WAKE_EVERY;
+    uint64_t fill = fill_time(round, now, after), pause = pause_of(round, now);
+    return quiet ? rest : fill < pause ? fill : pause;
 }
 
 static void *recorder_main(void *unused)
@@ -206,8 +229,8 @@ static void *recorder_main(void *unused)
     rounds round = {.changed_ns = drupe_now_ns(), .own_ns = own_time()};
     (void)unused;
     while (!atomic_load(&recorder.stopping)) {
-        uint64_t until, span = work(&round, &until);
-        if (!atomic_load(&recorder.stopping)) drupe_trace_await(until, span);
+        uint64_t span = work(&round);
+        if (!atomic_load(&recorder.stopping)) drupe_trace_await(round.until, span);
     }
     return NULL;
 }

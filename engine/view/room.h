@@ -77,7 +77,7 @@ typedef struct drupe_note {
     uint64_t changed;    /* history.serial then */
     uint64_t last;       /* id of the last */
     uint32_t queue;      /* index */
-    uint32_t group;      /* while ends are worked out: how many of its queue share this one's end from here */
+    uint64_t group;      /* while ends are worked out: how many of its queue share this one's end from here */
     int8_t kind;         /* drupe_view_class, -1: no work, such as a barrier */
     bool over, gone;     /* its record is gone from the ring */
     bool proven;         /* something behind it was over when that was last looked at */
@@ -96,8 +96,7 @@ typedef struct drupe_line {
     uint64_t over_ns;                      /* the latest end */
     uint64_t seen;                         /* id of the latest submission */
     /* While ends are worked out: */
-    uint64_t proof_ns, group_ns;
-    uint32_t group;
+    uint64_t proof_ns, group_ns, group;
     bool blocked;
 } drupe_line;
 
@@ -190,9 +189,10 @@ static inline int drupe_class_of(uint8_t kind)
     }
 }
 
+/* As far as is known. */
 static inline bool drupe_went_well(uint8_t status)
 {
-    return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED;
+    return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED || status == DRUPE_TRACE_UNKNOWN;
 }
 
 /* The note of a record of the queue with this index. */
@@ -222,7 +222,8 @@ void drupe_spans_forget(drupe_history *history, const bool *queues);
 /* account.c */
 /* The cell's, made if need be; NULL: it is forgotten. */
 drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell);
-void drupe_account_submitted(drupe_history *history, const drupe_note *note);
+/* One more; `kind`: drupe_view_class, -1: no work. */
+void drupe_account_submitted(drupe_history *history, uint32_t cell, int kind, uint64_t bytes);
 void drupe_account_ended(drupe_history *history, const drupe_note *note);
 /* Both at once, for work that went well. */
 void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,

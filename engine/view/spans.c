@@ -17,8 +17,9 @@ static uint32_t *last_of(drupe_history *history, uint32_t lane)
 static int badness(uint8_t status)
 {
     static const int8_t rank[DRUPE_TRACE_STATUS_COUNT] = {
-        [DRUPE_TRACE_COMPLETE] = 0, [DRUPE_TRACE_PASSED] = 1,    [DRUPE_TRACE_PENDING] = 2,
-        [DRUPE_TRACE_SKIPPED] = 3,  [DRUPE_TRACE_CANCELLED] = 4, [DRUPE_TRACE_FAILED] = 5,
+        [DRUPE_TRACE_COMPLETE] = 0, [DRUPE_TRACE_PASSED] = 1,  [DRUPE_TRACE_UNKNOWN] = 2,
+        [DRUPE_TRACE_PENDING] = 3,  [DRUPE_TRACE_SKIPPED] = 4, [DRUPE_TRACE_CANCELLED] = 5,
+        [DRUPE_TRACE_FAILED] = 6,
     };
     return status < DRUPE_TRACE_STATUS_COUNT ? rank[status] : 0;
 }
@@ -56,7 +57,7 @@ static inline piece piece_of(const drupe_note *note)
 static inline bool alike(const drupe_view_span *a, const piece *b)
 {
     return a->cell == b->cell &&
-           (a->status == b->status || (badness(a->status) < 2 && badness(b->status) < 2));
+           (a->status == b->status || (drupe_went_well(a->status) && drupe_went_well(b->status)));
 }
 
 static inline void merge(drupe_note *into, const piece *b)

@@ -22,6 +22,7 @@ typedef enum drupe_trace_status {
     DRUPE_TRACE_FAILED,    /* failed, in the submission or later */
     DRUPE_TRACE_SKIPPED,   /* did not run: something before it had failed */
     DRUPE_TRACE_CANCELLED, /* did not run: it was given up */
+    DRUPE_TRACE_UNKNOWN,   /* over; its record was overwritten before that. In views only, see view.h */
     DRUPE_TRACE_STATUS_COUNT
 } drupe_trace_status;
 

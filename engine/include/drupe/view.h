@@ -49,7 +49,7 @@ typedef struct drupe_view_span {
     uint32_t lane;             /* index into drupe_view.lanes */
     uint32_t cell;             /* number, 0: none */
     uint32_t site;             /* of the first */
-    uint8_t status;            /* drupe_trace_status: the worst of them */
+    uint8_t status;            /* drupe_trace_status: the worst of them; UNKNOWN is worse than PASSED */
     bool exact;
     char label[56]; /* of the longest */
 } drupe_view_span;

@@ -6,7 +6,7 @@ const MOST_SPANS = 24000; // the kernel remembers 16384
 const MOST_SAMPLES = 4096;
 const KINDS = ['kernels', 'copies', 'host'];
 
-export const STATUS = ['running', 'complete', 'complete', 'failed', 'skipped', 'cancelled'];
+export const STATUS = ['running', 'complete', 'complete', 'failed', 'skipped', 'cancelled', 'over, nobody saw how'];
 export const MEMORY_KINDS = ['device', 'shared', 'host'];
 export const FAILED = 3;
 export const SKIPPED = 4; // from here on it did not run

@@ -125,6 +125,58 @@ static void a_storm_gives_the_same_sums(void **state)
     both_ways(77, 100000);
 }
 
+/* Work of a driver is found to be over many at a time. */
+static void groups_of_a_storm_share_notes(void **state)
+{
+    (void)state;
+    drupe_history *history = drupe_history_new();
+    assert_non_null(history);
+    const uint32_t groups = 2000, each = 20;
+    size_t most = 0;
+    for (uint32_t i = 0; i < groups * each; i++) {
+        uint64_t end = T0 + 1000 + (uint64_t)(i / each + 1) * 10000;
+        drupe_trace_record one = {.id = i + 1,
+                                  .submitted_ns = end - 10000 - each + i % each,
+                                  .seen_ns = end,
+                                  .bytes = i,
+                                  .items = 2,
+                                  .queue = 1,
+                                  .cell = 1,
+                                  .kind = DRUPE_WORK_KERNEL,
+                                  .status = i % each == 7 ? DRUPE_TRACE_COMPLETE : DRUPE_TRACE_PASSED,
+                                  .ordered = true,
+                                  .label = "work",
+                                  .device = "host:cpu:0"};
+        drupe_history_add(history, &one);
+        if (history->grain && history->nnotes > most) most = history->nnotes;
+        if (i % (10 * each) == 10 * each - 1) drupe_history_settle(history);
+    }
+    assert_in_range(most, 1, 10 * each / 4);
+    drupe_view *view;
+    uint64_t all = (uint64_t)groups * each, counted = 0, items = 0, bytes = 0;
+    assert_int_equal(drupe_view_make(history, &(drupe_view_wish){0}, T0 + all * 1000, &view), DRUPE_OK);
+    const drupe_view_cell *cell = &view->cells[0];
+    assert_int_equal(cell->count[DRUPE_VIEW_KERNELS], all);
+    assert_int_equal(cell->bytes[DRUPE_VIEW_KERNELS], all * (all - 1) / 2);
+    assert_int_equal(cell->waiting, 0);
+    assert_int_equal(view->lanes[0].waiting, 0);
+    /* One group begins when the one before it has ended. */
+    assert_in_range(cell->busy_ns, (uint64_t)groups * 10000, (uint64_t)groups * 10000 + each);
+    assert_int_equal(cell->class_ns[DRUPE_VIEW_KERNELS], cell->busy_ns);
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *span = &view->spans[i];
+        counted += span->count;
+        items += span->items;
+        bytes += span->bytes;
+        assert_true(i == 0 || span->start_ns >= view->spans[i - 1].end_ns);
+    }
+    assert_int_equal(counted, all);
+    assert_int_equal(items, 2 * all);
+    assert_int_equal(bytes, cell->bytes[DRUPE_VIEW_KERNELS]);
+    drupe_view_release(view);
+    drupe_history_free(history);
+}
+
 /* Who has seen the view before the short way was taken is told what came that way. */
 static void a_delta_has_what_came_the_short_way(void **state)
 {
@@ -155,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_give_the_same_spans),
         cmocka_unit_test(a_storm_gives_the_same_sums),
+        cmocka_unit_test(groups_of_a_storm_share_notes),
         cmocka_unit_test(a_delta_has_what_came_the_short_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

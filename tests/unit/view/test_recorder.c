@@ -208,6 +208,17 @@ static void read_and_ask(drupe_history *history)
     drupe_history_resolve(history, doubts, count, latest, drupe_now_ns());
 }
 
+static uint8_t status_of(drupe_history *history, const char *label)
+{
+    drupe_view *view;
+    uint8_t status = DRUPE_TRACE_PENDING;
+    OK(drupe_view_make(history, &(drupe_view_wish){0}, drupe_now_ns(), &view));
+    for (size_t i = 0; i < view->nspans; i++)
+        if (strcmp(view->spans[i].label, label) == 0) status = view->spans[i].status;
+    drupe_view_release(view);
+    return status;
+}
+
 /* The record of work that goes on is overwritten by that of another queue. */
 static void work_that_outlives_its_record(void **state)
 {
@@ -234,6 +245,7 @@ static void work_that_outlives_its_record(void **state)
     read_and_ask(history);
     assert_int_equal(drupe_account_of(history, 0)->cell.waiting, 0);
     assert_int_equal(drupe_account_of(history, 0)->cell.missed, 0);
+    assert_int_equal(status_of(history, "gate"), DRUPE_TRACE_UNKNOWN);
     drupe_history_free(history);
     drupe_queue_release(other);
     drupe_context_release(context);
