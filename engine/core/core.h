@@ -42,6 +42,7 @@ typedef struct drupe_job {
     void (*fail)(
         struct drupe_job *job); /* instead of the rest of run(), with the thread's error: it faulted */
     _Atomic(int) *busy;         /* the worker's: not 0 while run() is in the caller's code */
+    const char *what;           /* static: what faulted, "host function" or the like */
 } drupe_job;
 
 /* --- library.c ------------------------------------------------------------------------------------------ */

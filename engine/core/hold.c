@@ -190,6 +190,7 @@ bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight)
         if (flight->event->turn) return false;
         flight->job.run = run_job;
         flight->job.fail = fail_job;
+        flight->job.what = "host function";
         drupe_worker_post(&flight->job);
         return false;
     }

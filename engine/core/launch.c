@@ -246,7 +246,8 @@ bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
 
 bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
 {
-    return work->kind == DRUPE_WORK_HOST && (!work->fn || !queue->slot->backend->submit_host);
+    if (work->kind != DRUPE_WORK_HOST) return work->fn != NULL; /* a copy in pieces */
+    return !work->fn || !queue->slot->backend->submit_host;
 }
 
 drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)

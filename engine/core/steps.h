@@ -305,16 +305,31 @@ drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst
 
 /* --- pinned.c ------------------------------------------------------------------------------------------- */
 
-/* What a large copy in several steps needs, or NULL when the copy had better be a single one. `dst`'s
- * and `src`'s memory must outlive it. */
-typedef struct drupe_passage drupe_passage;
-drupe_passage *drupe_pinned_open(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src,
-                                 size_t bytes);
-/* The copy, made of ordinary submissions. Takes the passage and the ticket's refs. */
-drupe_status drupe_pinned_copy(drupe_passage *passage, const drupe_ticket *ticket, void *dst, const void *src,
-                               size_t bytes, drupe_event **event) DRUPE_MUST_CHECK;
+/* Have a large copy made in pieces where that is faster: `work` gets a body for core to run, and `refs` what
+ * that needs. The ends' memory must be among them. */
+drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_place *dst, const drupe_place *src,
+                               drupe_work *work, drupe_refs *refs) DRUPE_MUST_CHECK;
 /* Give up the context's pinned memory; nothing is in flight. */
 void drupe_pinned_close(drupe_context *context);
+
+#define DRUPE_RING ((size_t)32 << 20) /* bytes of pinned memory */
+char *drupe_ring_buffers(const drupe_ring *ring);
+void drupe_ring_give_back(drupe_ring *ring); /* NULL-safe; nothing is in flight */
+
+/* --- crossing.c ----------------------------------------------------------------------------------------- */
+
+#define DRUPE_CROSSING_HANDS 12u
+
+typedef struct drupe_crossing drupe_crossing;
+/* A copy by so many threads. Takes the ring, which may be NULL; NULL: no memory, and the ring is not taken.
+ */
+drupe_crossing *drupe_crossing_new(drupe_ring *ring, unsigned nhands);
+/* Which copy; `queue` must outlive its run. */
+void drupe_crossing_load(drupe_crossing *crossing, drupe_queue *queue, bool to_device,
+                         const drupe_work *work);
+void drupe_crossing_release(void *crossing);
+/* The body of the submission, a drupe_host_fn; once. Whatever happens, nothing is under way afterwards. */
+drupe_status drupe_crossing_run(void *crossing);
 
 /* --- prints.c ------------------------------------------------------------------------------------------- */
 

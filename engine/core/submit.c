@@ -378,10 +378,11 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
     work->from_host = !from.memory || from.memory->context != s->queue->context;
     if (drupe_loss_readable(&to, &from))
         return drupe_loss_copy(s->queue, work->dst, work->src, work->bytes, event);
-    drupe_passage *passage = drupe_pinned_open(s->queue, &to, &from, work->bytes);
-    if (!passage && !to.foreign && !from.foreign) return finish(s, refs, work, "copy", event);
+    if (!to.foreign && !from.foreign) {
+        DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
+        return finish(s, refs, work, "copy", event);
+    }
     drupe_ticket ticket = make_ticket(s, refs, "copy");
-    if (passage) return drupe_pinned_copy(passage, &ticket, work->dst, work->src, work->bytes, event);
     return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);
 }
 

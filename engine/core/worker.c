@@ -71,11 +71,11 @@ bool drupe_worker_fault(const drupe_fault *fault)
     struct worker *worker = &workers[fault->index];
     char what[512];
     drupe_status status = drupe_core_fault_text(fault, what, sizeof what);
-    drupe_error_set_native(
-        status, NULL, fault->signal, NULL,
-        "%she host function faulted: %s. The thread that ran it is given up and another one "
-        "started; the queue works on. Check the pointers that the function was given.",
-        status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", what);
+    drupe_error_set_native(status, NULL, fault->signal, NULL,
+                           "%she %s faulted: %s. The thread that ran it is given up and another one started; "
+                           "the queue works on. "
+                           "Check the pointers that it was given.",
+                           status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", worker->job->what, what);
     worker->job->fail(worker->job);
     pthread_mutex_lock(&lock);
     pthread_detach(worker->thread);
