@@ -271,7 +271,8 @@ static void large_copies(struct suite *suite)
 static void sizes_of_large_copies(struct suite *suite)
 {
     drupe_queue *q = suite->bench.queue;
-    const size_t mib = (size_t)1 << 20, lengths[] = {32 * mib, 32 * mib + 1, 61 * mib + 4097 * 5 + 13};
+    const size_t mib = (size_t)1 << 20;
+    const size_t lengths[] = {32 * mib, 4 * mib, 4 * mib + 1, 8 * mib - 1, 61 * mib + 4097 * 5 + 13};
     const size_t room = 62 * mib;
     unsigned char *out = malloc(room), *in = malloc(room);
     assert_non_null(out);

@@ -120,10 +120,28 @@ static drupe_status checked(struct walker *w)
     return drupe_check_active() ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+/* Where the device is far away: by core's threads, through pinned memory. */
+static drupe_status large(struct walker *w)
+{
+    enum { BYTES = (5 << 20) + 8 };
+    static char out[BYTES], in[BYTES];
+    GO(walk_open(w));
+    GO(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, BYTES, 0, &w->memory[0]));
+    char *pointer = drupe_memory_pointer(w->memory[0]);
+    drupe_submission s = {.queue = w->queue};
+    memset(out, 3, BYTES);
+    memset(in, 0, BYTES);
+    GO(drupe_submit_copy(&s, pointer, out, BYTES, &w->events[0]));
+    GO(drupe_submit_copy(&s, in, pointer, BYTES, &w->events[1]));
+    GO(drupe_event_wait(w->events[1], LONG));
+    return in[0] == 3 && in[BYTES - 1] == 3 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
                                          {"pools", pools, false},
                                          {"between contexts", between_contexts, false},
                                          {"between backends", between_backends, false},
                                          {"between processes", between_processes, false},
                                          {"checked", checked, false},
+                                         {"large", large, false},
                                          {NULL, NULL, false}};

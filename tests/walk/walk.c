@@ -247,8 +247,10 @@ int main(int argc, char **argv)
     static const walk_scene *const all[] = {walk_device_scenes,  walk_queue_scenes, walk_memory_scenes,
                                             walk_program_scenes, walk_array_scenes, walk_view_scenes};
     const char *backend = getenv("DRUPE_TEST_BACKEND");
-    bool opencl = backend && strcmp(backend, "opencl") == 0;
-    struct walker stage = {.filter = opencl ? "opencl:cpu" : "host",
+    bool far = backend && strcmp(backend, "coarse") == 0; /* a GPU with device memory only */
+    bool opencl = far || (backend && strcmp(backend, "opencl") == 0);
+    const char *chosen = far ? "opencl:gpu" : "opencl:cpu";
+    struct walker stage = {.filter = opencl ? chosen : "host",
                            .language = opencl ? DRUPE_LANG_OPENCL_C : DRUPE_LANG_BUILTIN,
                            .source = opencl ? source : NULL};
     drupe_device *device;
@@ -256,7 +258,7 @@ int main(int argc, char **argv)
     setenv("DRUPE_HOST_THREADS", "2", 1);
     signal(SIGALRM, report_end);
     if (drupe_layers_choose("fault") != DRUPE_OK) return 1;
-    if (opencl && drupe_device_list("opencl:cpu", &device, 1, &count) == DRUPE_OK && count == 0) return 77;
+    if (opencl && drupe_device_list(chosen, &device, 1, &count) == DRUPE_OK && count == 0) return 77;
     if (count) drupe_device_release(device);
     if (opencl) stage.other_filter = "host";
     drupe_library_close(LONG);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -352,6 +353,49 @@ static void other_threads_are_not_saved(void **state)
     assert_false(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
+/* --- Large copies ----------------------------------------------------------------------------------------
+ */
+
+/* Core's threads make them, out of memory that the caller named; those of a CPU device too. */
+static void a_copy_from_nowhere(void **state)
+{
+    struct bench *bench = begin(state);
+    enum { BYTES = 17 << 20, HOLE = 9 << 20 };
+    drupe_device *device;
+    drupe_queue *queue;
+    drupe_memory *memory;
+    drupe_event *event, *behind;
+    (void)bench;
+    if (drupe_device_select("opencl:cpu", &device) != DRUPE_OK) skip();
+    OK(drupe_device_queue(device, &queue));
+    OK(drupe_memory_alloc(queue, DRUPE_MEM_DEVICE, BYTES, 0, &memory));
+    char *source = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(source != MAP_FAILED);
+    memset(source, 7, BYTES);
+    assert_int_equal(mprotect(source + HOLE, 4096, PROT_NONE), 0);
+    drupe_submission s = {.queue = queue};
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(memory), source, BYTES, &event));
+    OK(drupe_submit_barrier(&s, &behind));
+    assert_int_equal(drupe_event_wait(event, LONG), DRUPE_E_DEVICE_LOST);
+    const char *text = drupe_error_last()->text;
+    if (!strstr(text, "The copy faulted: SIGSEGV")) fail_msg("%s", text);
+    assert_int_equal(drupe_event_wait(behind, LONG), DRUPE_E_DEPENDENCY);
+    /* The device is not lost: it had no part in it. */
+    assert_int_equal(mprotect(source + HOLE, 4096, PROT_READ | PROT_WRITE), 0);
+    OK(drupe_submit_copy(&s, drupe_memory_pointer(memory), source, BYTES, NULL));
+    OK(drupe_queue_wait(queue, LONG));
+    memset(source, 0, BYTES);
+    OK(drupe_submit_copy(&s, source, drupe_memory_pointer(memory), BYTES, NULL));
+    OK(drupe_queue_wait(queue, LONG));
+    assert_true(source[HOLE] == 7 && source[BYTES - 1] == 7);
+    munmap(source, BYTES);
+    drupe_event_release(event);
+    drupe_event_release(behind);
+    drupe_memory_release(memory);
+    drupe_queue_release(queue);
+    drupe_device_release(device);
+}
+
 /* --- Threads that appear while a driver is called ------------------------------------------------------- */
 
 struct claimant {
@@ -402,6 +446,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reads_behind_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(the_gap_before_the_fence, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_that_reads_too_far, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_from_nowhere, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_of_ours_are_no_drivers, setup, teardown),
         cmocka_unit_test(other_threads_are_not_saved),
     };
