@@ -107,6 +107,23 @@ def test_the_device_of_a_cell(kernel):
     assert kernel.run("from drupe._engine import _chosen_device; _chosen_device.set(None)" + HERE).result == before
 
 
+@pytest.mark.parametrize("line, body", [
+    ("%devices", ""), ("%device host", ""), ("%events", ""), ("%memory", ""), ("%dashboard off", ""), ("%queue", ""),
+    ("%deverrors", ""), ("%devtime 1 + 1", ""), ("%%device host", "\n2"), ("%%devtime", "\n1 + 1"), ("%%events", "\n1"),
+    ("%%opencl -d opencl:cpu", "\nkernel void f() {}"), ("%%cl_kernel -d opencl:cpu", "\nkernel void f() {}")])
+def test_every_magic_gives_its_result_as_json_and_as_an_object(kernel, line, body):
+    """As README.md says. An example of each is in its help, twice."""
+    name, _, rest = line.partition(" ")
+    run = kernel.run("%s --json %s%s" % (name, rest, body), timeout=60)
+    assert run.status == "ok", run.reply
+    json.loads(run.text())
+    output = "--output" if "cl_kernel" in name else "-o"
+    run = kernel.run("%s %s got_it %s%s" % (name, output, rest, body), timeout=60)
+    assert run.status == "ok", run.reply
+    assert kernel.run("got_it is not None; del got_it").status == "ok"
+    assert shown(kernel.run(name + " -h" + body))["text/plain"].count("\n    " + name) >= 1
+
+
 # --- %devices ---------------------------------------------------------------------------------------------------
 
 def test_devices(kernel):

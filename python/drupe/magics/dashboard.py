@@ -24,7 +24,8 @@ class Dashboard(Magic):
             self.parser.error("--hz is from 0.01 to 2")
         if options.switch == "off":
             live.close()
-            return None
+            options.quiet = True
+            return views.View("dashboard") if options.output or options.json else None
         if options.quiet or options.json:
             return views.View("dashboard")
         handle = live.open_view(self.shell, "dashboard", options.hz, first=views.current())

@@ -56,7 +56,10 @@ class Device(Magic):
         import drupe
 
         with contextlib.ExitStack() as stack:
-            block = drupe.device(choose(options.device))
+            device = choose(options.device)
+            if options.output or options.json:
+                self.show(Chosen(device), options)
+            block = drupe.device(device)
             block.__enter__()
             stack.callback(_leave, block)
             yield
