@@ -90,8 +90,9 @@ def _queue(queue):
 
 def _pool(pool):
     figures = _engine._pool_stats(pool.device)
+    pieces = "%d allocation%s" % (figures["count"], "" if figures["count"] == 1 else "s")
     return Card("Memory pool", "", chip(pool.device.filter_string), rows=[
-        ("used", Cell("%s in %d allocations" % (size(figures["used"]), figures["count"]))),
+        ("used", Cell("%s in %s" % (size(figures["used"]), pieces))),
         ("by kind", _kinds(figures)),
         ("reserved", meter(figures["reserved"], figures["limit"],
                            "%s of %s (limit)" % (size(figures["reserved"]), size(figures["limit"])))),
@@ -241,8 +242,8 @@ def _kernel(kernel):
         ("signature", code(_signature(kernel))),
         ("work-group", told("work_group_size", "at most %d work-items")),
         ("multiple", told("preferred_work_group_size_multiple", "best a multiple of %d")),
-        ("local memory", told("local_mem_size", "%s of a work-group", size)),
-        ("private memory", told("private_mem_size", "%s of a work-item", size)),
+        ("local memory", told("local_mem_size", "%s per work-group", size)),
+        ("private memory", told("private_mem_size", "%s per work-item", size)),
         ("sub-group", told("max_sub_group_size", "at most %d work-items"))])
 
 

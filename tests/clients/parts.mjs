@@ -1,6 +1,6 @@
 // The parts of the panel that need neither a browser nor a kernel.
 import { check, equal, main, scenario } from './harness.mjs';
-import { MS, cell, device, view } from './views.mjs';
+import { ERROR, MS, cell, device, view } from './views.mjs';
 
 const { Trace } = await import('../../python/labextension/static/trace.js');
 const { Window } = await import('../../python/labextension/static/window.js');
@@ -336,6 +336,21 @@ scenario("a kernel that restarts is forgotten, one that died is shown as it was"
   kernel.becomes('idle');
   await clock.run(5000);
   equal([model.state, model.trace.empty], ['live', false], 'and alive again');
+}));
+
+scenario("errors are asked for when work did not run, too", () => withModel(2, async (model, clock) => {
+  const kernel = new Kernel();
+  let skipped = 0;
+  kernel.answers['drupe/view'] = ({ after }) => view({ serial: after + 1, now: clock.time * MS, spans: [{ start: 1, end: 2 }],
+    cells: [{ number: 1, skipped }] });
+  kernel.answers['drupe/errors'] = () => ({ errors: skipped ? [ERROR] : [], latest: skipped });
+  await model.watch(kernel);
+  await clock.run(5000);
+  equal(model.errorCount, 0, 'none yet');
+  skipped = 1; // because a future failed, which is no work itself
+  kernel.becomes('busy');
+  await clock.run(5000);
+  equal(model.errorCount, 1, 'the failure that made it so');
 }));
 
 scenario("the status item asks for figures only", () => withModel(1, async (model, clock) => {

@@ -8,10 +8,10 @@ export function summary(trace, { memory = true } = {}) {
   const whole = trace.range();
   if (whole) parts.push(`${duration(total.busy)} busy`);
   if (total.failed > 0) parts.push(`${count(total.failed)} failed`);
-  parts.push(plural(total.kernels, 'kernel'));
+  if (total.kernels > 0) parts.push(plural(total.kernels, 'kernel'));
   if (total.moved > 0) parts.push(`${bytes(total.moved)} copied`);
   const used = sum(trace.devices.map(device => sum(device.used)));
   if (memory && used > 0) parts.push(`${bytes(used)} in use`);
   if (total.missed > 0) parts.push(`${plural(total.missed, 'submission')} not seen`);
-  return parts.join(' · ');
+  return parts.join(' · ') || 'no work';
 }

@@ -182,8 +182,9 @@ export class Trace {
     return total;
   }
 
+  // Of work, also that which did not run because of something that is no work, such as a future.
   get failures() {
-    return this.cells.reduce((sum, cell) => sum + cell.failed, 0);
+    return this.cells.reduce((sum, cell) => sum + cell.failed + cell.skipped, 0);
   }
 
   get waiting() {
