@@ -11,7 +11,8 @@
 
 #define POLL_SHORTEST_NS 50000u
 #define POLL_LONGEST_NS  2000000u
-#define RETIRE_NS        200000000u /* until the waiter has put away queues that hold nothing any more */
+#define STOP_LEAST_NS    200000000u /* the waiter gets to come by, however short the caller's time is */
+#define STOP_MOST_NS     UINT64_C(20000000000) /* it may hang in a driver */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake;    /* the waiter */
@@ -22,7 +23,9 @@ static drupe_queue *queues;       /* with held work; each with an inner referenc
 static _Atomic(unsigned) nqueues; /* of these */
 static _Atomic(unsigned) nothers; /* what else the waiter has to look after */
 static unsigned kicks;
-static bool must_poll; /* the waiter's own: it has seen something that a driver will end */
+static unsigned begun, ended; /* the waiter's rounds */
+static unsigned closers;      /* who wait for the end of a round */
+static bool must_poll;        /* the waiter's own: it has seen something that a driver will end */
 
 /* --- Waking --------------------------------------------------------------------------------------------- */
 
@@ -280,10 +283,13 @@ static void *waiter_main(void *unused)
         }
         unsigned seen = kicks;
         must_poll = false;
+        begun++;
         pthread_mutex_unlock(&lock);
         bool moved = serve_all();
         if (drupe_watch_serve(&must_poll)) moved = true;
         pthread_mutex_lock(&lock);
+        ended = begun;
+        if (closers) pthread_cond_broadcast(&changed);
         if (moved || seen != kicks) {
             pause = POLL_SHORTEST_NS;
             continue;
@@ -350,11 +356,27 @@ drupe_status drupe_hold_add(drupe_queue *queue)
     return status;
 }
 
-void drupe_hold_stop(void)
+/* Queues that hold nothing any more stay on the list until the waiter comes by, which takes a while where the
+ * system has no time for it. What is there after a whole round is held. */
+static void let_retire_locked(uint64_t deadline)
+{
+    uint64_t least = drupe_deadline(STOP_LEAST_NS), most = drupe_deadline(STOP_MOST_NS);
+    if (deadline < least) deadline = least;
+    if (deadline > most) deadline = most;
+    unsigned wanted = begun + 1;
+    closers++;
+    kicks++;
+    pthread_cond_signal(&wake);
+    while (started && queues && (int)(ended - wanted) < 0) {
+        if (!drupe_cond_wait_until(&changed, &lock, deadline)) break;
+    }
+    closers--;
+}
+
+void drupe_hold_stop(uint64_t deadline)
 {
     pthread_mutex_lock(&lock);
-    uint64_t deadline = drupe_deadline(RETIRE_NS);
-    while (started && queues && drupe_cond_wait_until(&changed, &lock, deadline)) {}
+    if (started && queues) let_retire_locked(deadline);
     /* Work that is still held needs its thread; it stays and the library may be closed again later. */
     bool stop = started && !queues && atomic_load(&nothers) == 0;
     if (stop) {

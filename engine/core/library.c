@@ -378,7 +378,8 @@ size_t drupe_library_close(uint64_t timeout_ns)
 {
     if (atomic_load(&drupe_core_forked)) return 0;
     drupe_library_start();
-    finish_queues(drupe_deadline(timeout_ns));
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    finish_queues(deadline);
     drupe_cache_stop();
     for (size_t i = 0; i < nslots; i++) {
         for (uint32_t d = 0; atomic_load(&slots[i].loaded) && d < slots[i].ndevices; d++) {
@@ -388,7 +389,7 @@ size_t drupe_library_close(uint64_t timeout_ns)
     }
     drupe_late_stop();
     drupe_prints_stop();
-    drupe_hold_stop();
+    drupe_hold_stop(deadline);
     drupe_failures_clear();
     size_t leaks = 0;
     for (size_t i = 0; i < nslots; i++) leaks += slot_close(&slots[i]);

@@ -410,7 +410,8 @@ void drupe_hold_let_pass(drupe_queue *queue);
 void drupe_hold_announce(void);
 /* Until the event is neither held nor running in core, or the deadline passed (false). */
 bool drupe_hold_await(drupe_event *event, uint64_t deadline);
-/* End the threads; held work is over. */
-void drupe_hold_stop(void);
+/* End the threads, unless work is still held. For what is over and has only not been put away the waiter is
+ * given until the deadline, 0.2 s at least and 20 s at most. */
+void drupe_hold_stop(uint64_t deadline);
 
 #endif

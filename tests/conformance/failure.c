@@ -332,7 +332,7 @@ static void cells(struct suite *suite)
     drop_pair(pair);
     bench_close(&suite->bench);
     bench_close(&suite->other);
-    assert_int_equal(drupe_library_close(SECOND), 0);
+    assert_int_equal(drupe_library_close(20ull * SECOND), 0);
     drupe_library_observe(NULL);
     assert_int_equal(cells_held, 0);
     assert_int_equal(wrong_thread, 0);
@@ -403,7 +403,7 @@ static void offered_late(struct suite *suite)
     drupe_event_release(unfinished);
     drupe_queue_release(second);
     bench_close(&suite->bench);
-    assert_int_equal(drupe_library_close(SECOND), 0);
+    assert_int_equal(drupe_library_close(20ull * SECOND), 0);
     drupe_library_observe(NULL);
     assert_int_equal(shares, 0);
     gate_destroy(&gate);

@@ -52,7 +52,7 @@ static int teardown(void **state)
     bench_close(&suite->other);
     bench_close(&suite->remote);
     test_free(suite);
-    size_t left = drupe_library_close(5ull * SECOND);
+    size_t left = drupe_library_close(20ull * SECOND);
     if (left) print_error("%zu objects are left after the case\n", left);
     return left ? -1 : 0;
 }
