@@ -450,6 +450,7 @@ struct drupe_flight {
     bool early;          /* the driver may read its source at once: see launch.c */
     bool done;           /* it was over when it was launched, and is on no list */
     bool passed;         /* its references belong to the flight behind it, which uses the same */
+    bool event_passed;   /* so does that to its event, to one that waits for it */
     drupe_keep *refs;    /* dropped when it is over */
     drupe_event **waits; /* retained */
     uint32_t nrefs, refs_capacity, nwaits, waits_capacity;

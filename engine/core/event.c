@@ -365,6 +365,12 @@ drupe_phase drupe_event_poll_locked(drupe_event *event)
 
 drupe_phase drupe_event_poll(drupe_event *event)
 {
+    uint64_t ticks = 0;
+    return drupe_event_poll_by(event, &ticks);
+}
+
+drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks)
+{
     drupe_phase phase = drupe_event_phase(event);
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     drupe_event_state state;
@@ -374,7 +380,10 @@ drupe_phase drupe_event_poll(drupe_event *event)
         drupe_event_poll_locked(event);
         return drupe_event_phase(event);
     }
-    if (state == DRUPE_EVENT_COMPLETE) drupe_event_complete(event, DRUPE_PHASE_NATIVE);
+    if (state == DRUPE_EVENT_COMPLETE) {
+        if (!*ticks) *ticks = drupe_ticks();
+        complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
+    }
     return drupe_event_phase(event);
 }
 

@@ -64,7 +64,7 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->label = "work";
     fresh->site = fresh->cell_number = 0;
     fresh->brief.kind = DRUPE_WORK_BARRIER;
-    fresh->held = fresh->fallible = fresh->early = fresh->done = fresh->passed = false;
+    fresh->held = fresh->fallible = fresh->early = fresh->done = fresh->passed = fresh->event_passed = false;
     fresh->nrefs = fresh->nwaits = 0;
     fresh->work_copy = NULL;
     fresh->marker = NULL;
@@ -272,7 +272,7 @@ static void drop_one(drupe_flight *flight)
     for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]);
     if (!flight->passed) drupe_keeps_drop(flight->refs, flight->nrefs);
     drupe_event_release(flight->marker);
-    drupe_event_release(flight->event);
+    if (!flight->event_passed) drupe_event_release(flight->event);
     drupe_core_cell_release(flight->cell);
     free(flight->work_copy);
     if (flight->refs != flight->refs_inline) free(flight->refs);

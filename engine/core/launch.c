@@ -17,6 +17,7 @@
 
 #define UNMARKED_MOST  63u
 #define UNMARKED_BYTES (16u << 20)
+#define POLL_KNOWN     4u
 #define POLL_EVERY     8u
 #define POLL_SELDOM    32u /* a multiple of it: while few bytes are kept alive */
 #define POLL_BYTES     (1u << 20)
@@ -132,6 +133,17 @@ void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight)
     if (flight->fallible && !drupe_queue_unordered(queue)) queue->guard = flight->event;
 }
 
+/* The guard's flight is dropped before this one, which takes over its reference unless another one has. */
+static void mind_guard(drupe_queue *queue, drupe_flight *flight)
+{
+    drupe_flight *before = queue->guard->flight;
+    if (before->event_passed)
+        drupe_flight_add_wait(flight, queue->guard);
+    else
+        flight->waits[flight->nwaits++] = queue->guard;
+    before->event_passed = true;
+}
+
 static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
                                 drupe_event **waits)
 {
@@ -142,13 +154,13 @@ static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const 
     bool minded = queue->slot->backend->minds_guards;
     if (queue->guard && minded) submit.guard = queue->guard;
     if (queue->guard && !minded) waits[submit.nwaits++] = queue->guard;
-    /* Should this fail, the guard is where its cause is found. */
-    if (queue->guard && (minded || flight->event)) drupe_flight_add_wait(flight, queue->guard);
     submit.event = flight->event;
     /* Events of a profiling queue have times to be asked for. */
     submit.done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done;
     if (submit.event) submit.event->opened = true;
     DRUPE_TRY(call_backend(&submit, work));
+    /* Should this fail, the guard is where its cause is found. */
+    if (queue->guard && !flight->done && (minded || flight->event)) mind_guard(queue, flight);
     drupe_flight_launched(queue, flight);
     return DRUPE_OK;
 }
@@ -174,7 +186,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     drupe_flight *flight;
     DRUPE_TRY(drupe_flight_new(queue, &flight));
     drupe_trace_skip(flight->number);
-    flight->label = "barrier";
+    flight->label = drupe_label_barrier;
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     drupe_status status = drupe_flight_attach(queue, flight);
     if (status == DRUPE_OK) {
@@ -182,7 +194,6 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
         status = drupe_flight_launch(queue, flight, &work);
     }
     if (status != DRUPE_OK) {
-        for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]); /* the guard */
         drupe_event_release(flight->event);
         flight->next = queue->spare;
         queue->spare = flight;
@@ -227,13 +238,13 @@ void drupe_queue_flush_locked(drupe_queue *queue)
 
 /* --- Submitting ----------------------------------------------------------------------------------------- */
 
-/* Before the lock: what other queues have to do for this submission. */
-static void prepare_waits(const drupe_ticket *ticket)
+/* Before the lock: what other queues have to do for this submission. `*ticks`: when, or 0. */
+static void prepare_waits(const drupe_ticket *ticket, uint64_t *ticks)
 {
     for (size_t i = 0; i < ticket->nwaits; i++) {
         drupe_event *wait = ticket->waits[i];
         if (!wait || wait->queue == ticket->queue) continue;
-        if (drupe_event_poll(wait) == DRUPE_PHASE_NATIVE) drupe_queue_flush(wait->queue);
+        if (drupe_event_poll_by(wait, ticks) == DRUPE_PHASE_NATIVE) drupe_queue_flush(wait->queue);
     }
 }
 
@@ -363,11 +374,12 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     return DRUPE_OK;
 }
 
-static bool time_to_look(drupe_queue *queue)
+/* `known`: the first is over. */
+static bool time_to_look(drupe_queue *queue, bool known)
 {
-    if (++queue->polls % POLL_EVERY) return false;
-    bool seldom = queue->slot->backend->state_waits && !drupe_queue_unordered(queue) &&
-                  queue->unlooked_bytes < POLL_BYTES;
+    bool small = queue->unlooked_bytes < POLL_BYTES;
+    if (++queue->polls % (known ? POLL_KNOWN : POLL_EVERY) && !(known && !small)) return false;
+    bool seldom = queue->slot->backend->state_waits && !drupe_queue_unordered(queue) && small && !known;
     if (seldom && queue->polls % POLL_SELDOM) return false;
     queue->unlooked_bytes = 0;
     return true;
@@ -380,7 +392,7 @@ drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes)
     queue->unlooked_bytes += bytes;
     if (!head) return NULL;
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
-    if (!known && !time_to_look(queue)) return NULL;
+    if (!time_to_look(queue, known)) return NULL;
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
     return drupe_flight_reap(queue);
 }
@@ -404,13 +416,15 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
     for (size_t i = 0; i < ticket->nwaits; i++) {
         if (ticket->waits[i]) drupe_event_prefetch(ticket->waits[i]);
     }
-    prepare_waits(ticket);
+    uint64_t ticks = 0;
+    prepare_waits(ticket, &ticks);
     void *cell = drupe_core_cell();
     drupe_flight *flight = NULL, *finished = NULL;
     bool over = true;
     pthread_mutex_lock(&queue->lock);
     if (queue->guard) drupe_event_prefetch(queue->guard);
     finished = drupe_queue_reap_some(queue, ticket->bytes);
+    if (!queue->ticks) queue->ticks = ticks;
     drupe_status status = drupe_loss_check(queue->device);
     if (status == DRUPE_OK) status = drupe_flight_new(queue, &flight);
     if (status == DRUPE_OK) {

@@ -41,7 +41,8 @@ static inline bool drupe_phase_over(drupe_phase phase)
 drupe_phase drupe_event_poll(drupe_event *event);
 /* The same for a caller that holds the queue's lock and polls in the order of submission. */
 drupe_phase drupe_event_poll_locked(drupe_event *event);
-/* The same for many at one time: `*ticks` is 0 for the first of them. */
+/* Both for many at one time: `*ticks` is 0 for the first of them. */
+drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks);
 drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
@@ -204,6 +205,8 @@ void drupe_failures_clear(void);
 /* A small number for a device's filter string, for drupe_queue's `trace_device`; 0 when there are too many.
  */
 uint32_t drupe_trace_device(const char *filter);
+/* What host functions and barriers are called; the trace compares addresses. */
+extern const char drupe_label_host[], drupe_label_barrier[];
 /* A small number for the name of a kernel; 0 when there are too many. */
 uint32_t drupe_trace_name(const char *name);
 /* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */

@@ -75,24 +75,30 @@ static drupe_status begin(const drupe_submission *s, drupe_refs *refs)
     return DRUPE_OK;
 }
 
-/* Passes the references on. `name` outlives the work. */
-static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, const char *name)
+/* Without references. `name` outlives the work. */
+static inline drupe_ticket bare_ticket(const drupe_submission *s, const char *name)
 {
-    drupe_ticket ticket = {
+    return (drupe_ticket){
         .queue = s->queue,
         .waits = s->waits,
         .nwaits = s->nwaits,
         .label = s->label ? s->label : name,
         .label_static = !s->label,
-        .refs = refs->list,
-        .nrefs = refs->count,
-        .bytes = refs->bytes,
         .accesses = s->accesses,
         .naccesses = s->naccesses,
         .kept = s->nkeeps > 0,
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
     };
+}
+
+/* Passes the references on. */
+static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, const char *name)
+{
+    drupe_ticket ticket = bare_ticket(s, name);
+    ticket.refs = refs->list;
+    ticket.nrefs = refs->count;
+    ticket.bytes = refs->bytes;
     refs->count = 0;
     refs->passed_on = true;
     return ticket;
@@ -475,36 +481,44 @@ drupe_status drupe_submit_advise(const drupe_submission *s, const void *pointer,
 
 /* --- Barrier and host function -------------------------------------------------------------------------- */
 
-drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event)
+/* What uses nothing but the caller's keeps, which there seldom are. */
+static inline drupe_status submit_bare(const drupe_submission *s, const drupe_work *work, const char *name,
+                                       drupe_event **event)
 {
-    if (event) *event = NULL;
+    bool plain = s && s->queue && !s->nkeeps && (s->waits || !s->nwaits);
+    if (plain && !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) {
+        const drupe_ticket ticket = bare_ticket(s, name);
+        return drupe_queue_submit(&ticket, work, event);
+    }
     drupe_refs refs;
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
-    drupe_work work = {.kind = DRUPE_WORK_BARRIER};
-    if (status == DRUPE_OK) status = finish(s, &refs, &work, "barrier", event);
-    return end(s, "barrier", &work, &refs, status);
+    if (status == DRUPE_OK) status = finish(s, &refs, work, name, event);
+    return end(s, name, work, &refs, status);
+}
+
+drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event)
+{
+    const drupe_work work = {.kind = DRUPE_WORK_BARRIER};
+    if (event) *event = NULL;
+    return submit_bare(s, &work, drupe_label_barrier, event);
 }
 
 drupe_status drupe_submit_turn(const drupe_submission *s, drupe_event **event)
 {
+    const drupe_work work = {.kind = DRUPE_WORK_HOST};
     *event = NULL;
-    drupe_refs refs;
-    drupe_refs_init(&refs);
-    drupe_work work = {.kind = DRUPE_WORK_HOST};
-    drupe_status status = begin(s, &refs);
-    if (status == DRUPE_OK) status = finish(s, &refs, &work, "work of the caller", event);
-    return end(s, "work of the caller", &work, &refs, status);
+    return submit_bare(s, &work, "work of the caller", event);
 }
 
 drupe_status drupe_submit_host(const drupe_submission *s, drupe_host_fn fn, void *user, drupe_event **event)
 {
+    const drupe_work work = {.kind = DRUPE_WORK_HOST, .fn = fn, .user = user};
     if (event) *event = NULL;
+    if (fn) return submit_bare(s, &work, drupe_label_host, event);
     drupe_refs refs;
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
-    if (status == DRUPE_OK && !fn) status = drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
-    drupe_work work = {.kind = DRUPE_WORK_HOST, .fn = fn, .user = user};
-    if (status == DRUPE_OK) status = finish(s, &refs, &work, "host function", event);
-    return end(s, "host function", &work, &refs, status);
+    if (status == DRUPE_OK) status = drupe_error_set(DRUPE_E_INVALID, "The host function is missing.");
+    return end(s, drupe_label_host, &work, &refs, status);
 }

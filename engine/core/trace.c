@@ -5,8 +5,8 @@
  * being written: a reader that finds the same even value before and after has read one record. A writer that
  * comes a whole ring late finds a later number there and gives up.
  *
- * The lines of second words lie apart: they have a label that is not the name of a kernel, and the device's
- * times. Of a kernel whose times are not known neither writer nor reader touches them.
+ * The lines of second words lie apart: they have a label that is not the name of a kernel (nor core's own for
+ * host functions and barriers), and the device's times. Without these neither writer nor reader touches them.
  *
  * The end is written by whoever finds it, long after and on any thread, in one word that holds the number
  * until then: of two that find it the first wins, and nobody ends the record of a later lap. */
@@ -49,8 +49,8 @@ _Static_assert(sizeof(((drupe_trace_record *)0)->label) == LABEL_WORDS * sizeof(
 static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
 static _Alignas(64) _Atomic(uint64_t) second[DRUPE_TRACE_RECORDS][WORDS];
 
-/* Filter strings and names of kernels by small numbers; 0 has none. Entries are written before they are
- * counted, and stay. */
+/* Filter strings, and names of kernels and such, by small numbers; 0 has none. Entries are written before
+ * they are counted, and stay. */
 static char devices[DEVICES_MOST][32];
 static _Atomic(uint32_t) ndevices = 1;
 static char kernels[NAMES_MOST][LABEL_WORDS * sizeof(uint64_t)];
@@ -74,9 +74,20 @@ static uint32_t number_of(char *table, size_t size, uint32_t most, _Atomic(uint3
     return found;
 }
 
+const char drupe_label_host[] = "host function", drupe_label_barrier[] = "barrier";
+static uint32_t host_name, barrier_name; /* known before the first device is */
+static pthread_once_t names_once = PTHREAD_ONCE_INIT;
+
+static void names_start(void)
+{
+    host_name = drupe_trace_name(drupe_label_host);
+    barrier_name = drupe_trace_name(drupe_label_barrier);
+}
+
 uint32_t drupe_trace_device(const char *filter)
 {
     drupe_ticks_start();
+    pthread_once(&names_once, names_start);
     return number_of(devices[0], sizeof devices[0], DEVICES_MOST, &ndevices, filter);
 }
 
@@ -116,9 +127,11 @@ static void put_label(uint64_t number, const char *label)
     for (size_t i = 0; i <= length / sizeof *words; i++) put(more_of(number), LABEL + (int)i, words[i]);
 }
 
-/* 0: the label is no kernel's name, or one too many. */
+/* 0: the label is neither a kernel's name nor core's, or one too many. */
 static inline uint32_t name_of(const char *label, const drupe_work *work)
 {
+    if (label == drupe_label_host) return host_name;
+    if (label == drupe_label_barrier) return barrier_name;
     bool named = work->kind == DRUPE_WORK_KERNEL && label == work->kernel->name;
     return named ? work->kernel->trace_name : 0;
 }
