@@ -26,6 +26,7 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 SMALL = 4096
 LARGE = 64 << 20
+HUGE = 512 << 20  # to a GPU, where the ends of a copy weigh
 
 
 def build(folder):
@@ -48,7 +49,8 @@ class Peer:
         for name in ("enqueue", "wait", "copy", "pinned_copy", "memcpy"):
             getattr(self.library, "peer_" + name).restype = ctypes.c_double
         self.library.peer_open.argtypes = [ctypes.c_int, ctypes.c_size_t]
-        self.library.peer_copy.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
+        self.library.peer_copy.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
+        self.library.peer_pinned_copy.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.c_int]
         self.library.peer_memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
         failed = self.library.peer_open(gpu, size)
         if failed:
@@ -63,7 +65,7 @@ class Peer:
 
 def open_peer(built, gpu):
     try:
-        return Peer(built, gpu, LARGE) if built else None
+        return Peer(built, gpu, HUGE if gpu else LARGE) if built else None
     except OSError as problem:
         print("no C peer: %s" % problem, file=sys.stderr)
         return None
@@ -127,14 +129,29 @@ def copies(report, device, peer, rounds):
         ways[name + ", from device"] = timed(lambda m=memory: m.copy_to_host(b), 2)
     if peer:
         ways["memcpy"] = lambda: peer.call("memcpy", b.ctypes.data, a.ctypes.data, LARGE, 2) / 2
-        ways["C, to device"] = lambda: peer.call("copy", a.ctypes.data, 1, 2) / 2
-        ways["C, from device"] = lambda: peer.call("copy", b.ctypes.data, 0, 2) / 2
+        ways["C, to device"] = lambda: peer.call("copy", a.ctypes.data, 1, LARGE, 2) / 2
+        ways["C, from device"] = lambda: peer.call("copy", b.ctypes.data, 0, LARGE, 2) / 2
         if "gpu" in device.filter_string:
-            ways["C, pinned, to device"] = lambda: peer.call("pinned_copy", 1, 2) / 2
-            ways["C, pinned, from device"] = lambda: peer.call("pinned_copy", 0, 2) / 2
+            ways.update(pinned_ways(peer, LARGE))
     else:
         ways["memcpy"] = timed(lambda: np.copyto(b, a), 2)
     report.copies(turns(ways, max(5, rounds // 10), warm=2), LARGE)
+
+
+def pinned_ways(peer, size):
+    return {"C, pinned, to device": lambda: peer.call("pinned_copy", 1, size, 2) / 2,
+            "C, pinned, from device": lambda: peer.call("pinned_copy", 0, size, 2) / 2}
+
+
+def huge_copies(report, device, peer, rounds):
+    """The same, of so many bytes that only the rate counts; to a GPU and back."""
+    if not peer or "gpu" not in device.filter_string:
+        return
+    host = np.ones(HUGE, np.uint8)
+    memory = MemoryUSMDevice(HUGE, queue=da.zeros(1, device=device).queue)
+    ways = {"opencl, to device": timed(lambda: memory.copy_from_host(host), 2),
+            "opencl, from device": timed(lambda: memory.copy_to_host(host), 2), **pinned_ways(peer, HUGE)}
+    report.pinned_copies(turns(ways, max(5, rounds // 10), warm=2), HUGE)
 
 
 def programs(report, built, device, tasks):
@@ -169,6 +186,7 @@ def main():
         waiting(report, device, peer, options.rounds)
         allocation(report, device, options.rounds)
         copies(report, device, peer, options.rounds)
+        huge_copies(report, device, peer, options.rounds)
         if built:
             programs(report, built, device, options.tasks)
     print(report.text())

@@ -72,15 +72,23 @@ class Report:
         for name, values in times.items():
             self.figure("copy of %d MiB: %s" % (size >> 20, name), values, times["memcpy"])
         for way in ("to device", "from device"):
-            pinned = times.get("C, pinned, " + way)
-            if pinned:
-                self.goal("copies, %s, of the driver's pinned rate" % way, 1 / tenths(times["opencl, " + way], pinned),
-                          "x", 0.9, most=False)
+            if "C, pinned, " + way in times:
+                self.pinned(times, way, size)
             else:
                 self.goal("copies, opencl, %s, of memcpy" % way, 1 / tenths(times["opencl, " + way], times["memcpy"]),
                           "x", 0.95, most=False)
             self.goal("copies, host, %s, of memcpy" % way, 1 / tenths(times["host, " + way], times["memcpy"]), "x",
                       0.95, most=False)
+
+    def pinned(self, times, way, size):
+        ratio = 1 / tenths(times["opencl, " + way], times["C, pinned, " + way])
+        self.goal("copies of %d MiB, %s, of the driver's pinned rate" % (size >> 20, way), ratio, "x", 0.9, most=False)
+
+    def pinned_copies(self, times, size):
+        for way in ("to device", "from device"):
+            for name in ("opencl, " + way, "C, pinned, " + way):
+                self.figure("copy of %d MiB: %s" % (size >> 20, name), times[name], times["C, pinned, " + way])
+            self.pinned(times, way, size)
 
     def costs(self, values, where):
         names = {"alloc_free": ("allocation and free, from C", 0.5),

@@ -15,8 +15,8 @@
 VISIBLE int peer_open(int gpu, size_t bytes);
 VISIBLE double peer_enqueue(int count);
 VISIBLE double peer_wait(int count);
-VISIBLE double peer_copy(void *host, int to_device, int count);
-VISIBLE double peer_pinned_copy(int to_device, int count);
+VISIBLE double peer_copy(void *host, int to_device, size_t bytes, int count);
+VISIBLE double peer_pinned_copy(int to_device, size_t bytes, int count);
 VISIBLE double peer_memcpy(void *dst, const void *src, size_t bytes, int count);
 
 static const char source[] = "kernel void empty(global float *a, const int n, const float f) {}";
@@ -105,20 +105,20 @@ VISIBLE double peer_wait(int count)
     return now_ns() - started;
 }
 
-/* `count` copies of all the bytes from or to `host`. */
-VISIBLE double peer_copy(void *host, int to_device, int count)
+/* `count` copies of `bytes`, at most those of peer_open(), from or to `host`. */
+VISIBLE double peer_copy(void *host, int to_device, size_t bytes, int count)
 {
     double started = now_ns();
     for (int i = 0; i < count; i++) {
         void *dst = to_device ? svm : host;
         const void *src = to_device ? host : svm;
-        if (clEnqueueSVMMemcpy(queue, CL_TRUE, dst, src, svm_bytes, 0, NULL, NULL) != CL_SUCCESS) return -7;
+        if (clEnqueueSVMMemcpy(queue, CL_TRUE, dst, src, bytes, 0, NULL, NULL) != CL_SUCCESS) return -7;
     }
     return now_ns() - started;
 }
 
 /* The same with pinned memory of the driver, which is `peer_pinned` when it is wanted. */
-VISIBLE double peer_pinned_copy(int to_device, int count)
+VISIBLE double peer_pinned_copy(int to_device, size_t bytes, int count)
 {
     static void *pinned;
     static cl_mem host, device;
@@ -136,9 +136,9 @@ VISIBLE double peer_pinned_copy(int to_device, int count)
     double started = now_ns();
     for (int i = 0; i < count; i++) {
         if (to_device)
-            code = clEnqueueWriteBuffer(queue, device, CL_TRUE, 0, svm_bytes, pinned, 0, NULL, NULL);
+            code = clEnqueueWriteBuffer(queue, device, CL_TRUE, 0, bytes, pinned, 0, NULL, NULL);
         else
-            code = clEnqueueReadBuffer(queue, device, CL_TRUE, 0, svm_bytes, pinned, 0, NULL, NULL);
+            code = clEnqueueReadBuffer(queue, device, CL_TRUE, 0, bytes, pinned, 0, NULL, NULL);
         if (code != CL_SUCCESS) return -7;
     }
     return now_ns() - started;
