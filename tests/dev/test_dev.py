@@ -1,6 +1,7 @@
 """The developer command itself: what a new user types first."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -141,3 +142,21 @@ def test_without_a_browser_to_be_had_its_tests_are_left_out(tmp_path):
     done = dev("clients", "--if-possible", PATH=str(tmp_path))
     assert done.returncode == 0 and "SKIPPED: the tests in browsers" in done.stdout, done.stdout + done.stderr
     assert dev("clients", PATH=str(tmp_path)).returncode == 2
+
+
+@pytest.mark.skipif(not shutil.which("ctest"), reason="needs ctest")
+def test_the_reasons_of_failed_c_tests_come_last(tmp_path):
+    cases = ("[ RUN      ] good\\n[       OK ] good\\n[ RUN      ] bad\\n[  ERROR   ] --- 1 != 2\\n"
+             "[  FAILED  ] bad\\n[ RUN      ] more\\n[       OK ] more\\n[==========] 3 test(s) run.\\n")
+    (tmp_path / "CTestTestfile.cmake").write_text(
+        'add_test(fine echo all is well)\nadd_test(cases sh -c "printf \'%s\'; exit 1")\n'
+        'add_test(plain sh -c "seq 1000; exit 3")\nadd_test(undefined sh -c "echo x.c:1: runtime error: odd; false")\n'
+        'add_test(mute false)\n' % cases)
+    assert subprocess.run(["ctest"], cwd=tmp_path, capture_output=True, timeout=60).returncode != 0
+    done = subprocess.run([sys.executable, ROOT / "tools/failures.py", tmp_path / "Testing/Temporary/LastTest.log"],
+                          capture_output=True, text=True, timeout=60)
+    said = {block.splitlines()[0]: block.splitlines()[1:] for block in re.split("^-- ", done.stdout, flags=re.M)[1:]}
+    assert set(said) == {"cases", "plain", "undefined", "mute"} and done.returncode == 0
+    assert [line.strip() for line in said["cases"]] == ["case bad", "[  ERROR   ] --- 1 != 2", "[  FAILED  ] bad"]
+    assert said["plain"][-1].strip() == "1000" and len(said["plain"]) == 25
+    assert said["undefined"] == ["   x.c:1: runtime error: odd"] and said["mute"] == ["   (no output)"]
