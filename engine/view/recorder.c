@@ -1,7 +1,8 @@
 /* The recorder: one thread that reads the trace ring before it comes round again.
  *
  * It sleeps until something is submitted. Then it looks again every quarter of a second, twenty times a
- * second while somebody takes views, and earlier when a quarter of the ring is full. While submissions are
+ * second while somebody takes views, and earlier when a quarter of the ring is full: then it wakes by itself
+ * if it can tell when that will be, and submitters wake it if not. While submissions are
  * unfinished it also has the queues looked at, which is how their ends are known when nobody waits for them.
  *
  * The beginnings and ends of cells are told by threads that must not wait: they put a note into a small ring

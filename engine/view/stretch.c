@@ -1,5 +1,4 @@
-/* Unions of stretches of time, in bounded memory. The list moves on in twice the room that it needs, so that
- * what comes in order, as nearly everything does, moves nothing. */
+/* Unions of stretches of time, in bounded memory. The list moves on in twice the room that it needs. */
 #include "view/room.h"
 #include <string.h>
 
@@ -71,7 +70,7 @@ static bool add_within(drupe_union *all, uint64_t from, uint64_t to, drupe_stret
     return left;
 }
 
-bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled)
+bool drupe_union_add_anywhere(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled)
 {
     bool left = false;
     if (from < all->settled_to) from = all->settled_to;

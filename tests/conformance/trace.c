@@ -1,6 +1,8 @@
 /* The trace ring: what it says of each submission, how it ends, and that reading it needs nobody's leave. */
 #include "drupe/trace.h"
 #include "conformance.h"
+#include "core/core.h"
+#include "core/steps.h"
 #include <stdio.h>
 
 #define N 16
@@ -73,6 +75,34 @@ static void ends(struct suite *suite)
     drupe_event_release(behind);
     drupe_memory_release(memory);
     gate_destroy(&gate);
+}
+
+/* Names of kernels have numbers, as long as there are some; labels tell the same without. */
+static void kernel_names(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_memory *memory = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    uint32_t known = drupe_trace_name("test_mad"), number = b->mad->trace_name;
+    assert_int_equal(number, known);
+    for (int i = 0; i < 3; i++) {
+        b->mad->trace_name = i == 1 ? 0 : number;
+        OK(submit_mad(b, b->queue, memory, memory, N, 1, 1, NULL, 0, NULL));
+        drupe_trace_record record = last_labelled("test_mad");
+        assert_int_equal(record.id, drupe_trace_latest());
+        assert_int_equal(record.started_ns, 0);
+        assert_int_equal(record.ended_ns, 0);
+    }
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
+    for (int i = 0; i < 2000; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "one of many %d", i);
+        uint32_t found = drupe_trace_name(name);
+        assert_true(found == 0 || found > known);
+        assert_int_equal(drupe_trace_name(name), found);
+        assert_true(i < 1999 || found == 0);
+    }
+    assert_int_equal(drupe_trace_name("test_mad"), known);
+    drupe_memory_release(memory);
 }
 
 /* What does not fit is what is older, line by line. */
@@ -182,6 +212,7 @@ static void read_while_written(struct suite *suite)
 const conformance_case cases_trace[] = {
     {"tells", tells},
     {"ends", ends},
+    {"kernel_names", kernel_names},
     {"short_texts", short_texts},
     {"device_times", device_times},
     {"read_while_written", read_while_written},
