@@ -1,7 +1,7 @@
 // The panel, the status item and timelines in outputs, in JupyterLab and Notebook 7.
 import { writeFileSync } from 'node:fs';
 import { Browser } from './browser.mjs';
-import { equal, main, scenario, until } from './harness.mjs';
+import { check, equal, main, scenario, until } from './harness.mjs';
 import { ERROR, answer, madeUp } from './views.mjs';
 
 const CARD = '.drupe-panel .drupe-card';
@@ -63,6 +63,7 @@ scenario("nothing is asked when nobody looks", async house => {
     document.dispatchEvent(new Event('visibilitychange'));
   }, hidden);
   const quiet = async what => {
+    await house.page.waitForTimeout(1000); // a round that has begun ends
     const count = await asked(house);
     await house.page.waitForTimeout(5000); // an absence can only be waited for
     equal(await asked(house), count, what);
@@ -89,9 +90,34 @@ scenario("what cannot be drawn is shown as HTML", async house => {
   await house.runAll();
   await house.ended(3);
   for (const i of [0, 1]) await house.cell(i).locator('.jp-OutputArea-output .fallback').waitFor();
-  await house.cell(2).locator('.drupe-output canvas').first().waitFor();
+  await house.cell(2).locator('.drupe-summary', { hasText: 'No work on a device' }).waitFor();
+  equal(await house.cell(2).locator('.drupe-output canvas:visible').count(), 0, 'timelines of nothing');
   await house.cell(3).locator('.drupe-summary', { hasText: '20 kernels' }).waitFor();
   await house.sweep(house.cell(3).locator('.drupe-timeline canvas'), 46, ['vadd']);
+});
+
+scenario("outputs have a table and a legend, in a narrow page too", async house => {
+  const shown = kind => `display({'text/plain': 'plain', 'application/vnd.drupe.trace+json': __import__('json').load(open('view.json'))}, ` +
+    `raw=True, metadata={'application/vnd.drupe.trace+json': {'kind': '${kind}'}})`;
+  await house.notebook([shown('events'), shown('dashboard')]);
+  writeFileSync(`${process.env.DRUPE_NOTEBOOKS}/view.json`, JSON.stringify(madeUp()));
+  await house.runAll();
+  await house.ended(1);
+  const rows = house.cell(0).locator('.drupe-table tbody tr');
+  await rows.first().waitFor();
+  const cells = row => rows.nth(row).locator('td').allTextContents();
+  equal([await cells(0), await cells(1)], [['vadd1 failed', '', '[1-2]', '20', '80.0 ms', '50 %', '-', '-'],
+    ['copy', '', '[1-2]', '20', '80.0 ms', '50 %', '20.0 MiB', '262 MB/s']], 'rows');
+  equal(await house.cell(1).locator('.drupe-cell').allInnerTexts(), ['[1]', '[2]'], 'legend');
+  await house.cell(1).locator('.drupe-cell', { hasText: '[1]' }).click();
+  await until(async () => (await house.cell(1).locator('.drupe-range').innerText()).startsWith('103'), 'the first cell alone');
+  await house.page.setViewportSize({ width: 620, height: 900 });
+  await house.command('drupe:show-panel');
+  for (const part of await house.page.locator('.drupe-button:visible').all()) {
+    const { height } = await part.boundingBox();
+    check(height < 24, `a button of ${height} pixels: ${await part.innerText()}`);
+  }
+  await house.picture('narrow');
 });
 
 await main(name => Browser.open(name));
