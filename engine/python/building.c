@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define PERIOD_NS     UINT64_C(500000000)
+#define ARRAY_MARK    "#define KERNEL " /* of the engine's own programs: kernels/dialect.h */
 #define NAMES_MOST    3
 #define NAME_MOST     40
 #define LAUNCHES_MOST 8 /* that are looked at at a time */
@@ -48,10 +49,12 @@ static bool is_word(char byte)
     return isalnum((unsigned char)byte) || byte == '_';
 }
 
-/* The next word behind `*at`; its length, 0 at the end. */
+/* The next word behind `*at` that stands in no directive; its length, 0 at the end. */
 static size_t next_word(const char *text, size_t size, size_t *at)
 {
-    while (*at < size && !is_word(text[*at])) (*at)++;
+    bool directive = false;
+    for (; *at < size && (directive || !is_word(text[*at])); (*at)++)
+        directive = text[*at] != '\n' && (directive || text[*at] == '#');
     size_t length = 0;
     while (*at + length < size && is_word(text[*at + length])) length++;
     return length;
@@ -77,6 +80,10 @@ static void find_names(const drupe_source *source, char *names, size_t size)
     int state = 0, found = 0;
     names[0] = '\0';
     if ((source->language != DRUPE_LANG_OPENCL_C && source->language != DRUPE_LANG_C) || text == NULL) return;
+    if (memmem(text, source->size, ARRAY_MARK, strlen(ARRAY_MARK)) != NULL) {
+        drupe_py_paper_add(&to, "an array operation");
+        return;
+    }
     for (size_t at = 0, length; (length = next_word(text, source->size, &at)) > 0; at += length) {
         const char *word = text + at;
         if (word_is(word, length, "kernel") || word_is(word, length, "__kernel")) {

@@ -111,8 +111,9 @@ scenario("outputs have a table and a legend, in a narrow page too", async house 
   equal(await house.cell(1).locator('.drupe-cell').allInnerTexts(), ['[1]', '[2]'], 'legend');
   await house.cell(1).locator('.drupe-cell', { hasText: '[1]' }).click();
   await until(async () => (await house.cell(1).locator('.drupe-range').innerText()).startsWith('103'), 'the first cell alone');
-  await house.page.setViewportSize({ width: 620, height: 900 });
+  await house.command('application:toggle-left-area');
   await house.command('drupe:show-panel');
+  await house.page.setViewportSize({ width: 620, height: 900 });
   for (const part of await house.page.locator('.drupe-button:visible').all()) {
     const { height } = await part.boundingBox();
     check(height < 24, `a button of ${height} pixels: ${await part.innerText()}`);
