@@ -66,7 +66,8 @@ int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe
         drupe_py_paper_add(&paper, "%s\"" TRACE_TYPE "\":%s", first ? "" : ",", bundle->trace);
     drupe_py_paper_add(&paper, "},\"metadata\":{");
     if (bundle->trace != NULL && bundle->kind != NULL)
-        drupe_py_paper_add(&paper, "\"" TRACE_TYPE "\":{\"kind\":\"%s\"}", bundle->kind);
+        drupe_py_paper_add(&paper, "\"" TRACE_TYPE "\":{\"kind\":\"%s\"%s}", bundle->kind,
+                           bundle->live ? ",\"live\":true" : "");
     drupe_py_paper_add(&paper, "},\"transient\":{");
     if (id != NULL) drupe_py_paper_add(&paper, "\"display_id\":\"%s\"", id);
     drupe_py_paper_add(&paper, "}}");

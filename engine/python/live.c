@@ -101,6 +101,7 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     bool many = view->nspans > 2 * SPANS_LIVE;
     brief.spans = SPANS_LIVE;
     bundle->kind = kind_names[display->kind];
+    bundle->live = live;
     if (drupe_frame_text(view, display->kind, &style, &bundle->text, &size) != DRUPE_OK ||
         drupe_frame_html(view, display->kind, &style, &bundle->html, &size) != DRUPE_OK)
         return false;
@@ -167,7 +168,7 @@ static drupe_live_answer publish(live_view *display, bool live, drupe_live_reaso
 static drupe_live_answer view_show(void *user, drupe_live_reason reason)
 {
     live_view *display = user;
-    drupe_py_bundle bundle = {NULL, NULL, NULL, NULL};
+    drupe_py_bundle bundle = {.text = NULL};
     uint64_t latest = drupe_trace_latest(), used = memory_used();
     bool live = false, runs = cell_runs(display->cell);
     drupe_live_answer answer = DRUPE_LIVE_SAME;
@@ -192,7 +193,7 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
 {
     live_view *display = user;
     drupe_frame_style style = {.columns = display->columns, .cell = display->wish.last_cell};
-    drupe_py_bundle bundle = {NULL, NULL, NULL, NULL};
+    drupe_py_bundle bundle = {.text = NULL};
     drupe_view *view = NULL;
     size_t size = 0;
     if (display->shown && !display->live && reason == DRUPE_LIVE_TIME)

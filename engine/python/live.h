@@ -14,6 +14,7 @@ typedef struct drupe_py_bundle {
     char *html;       /* text/html */
     char *trace;      /* application/vnd.drupe.trace+json, a JSON object */
     const char *kind; /* what the trace is about, for its metadata; static */
+    bool live;        /* more is to come, for its metadata */
 } drupe_py_bundle;
 
 void drupe_py_bundle_clear(drupe_py_bundle *bundle);

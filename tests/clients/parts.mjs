@@ -372,6 +372,15 @@ scenario("a table adds up what bears the same name", async () => {
     [['wave', 3, 5, 2, 8, 0, 0], ['many', null, 0, 10, 5, 0, 0], ['to_host', 5, 5, 1, 1, 100, 1]], 'rows');
 });
 
+scenario("a record tells how busy a device was", async () => {
+  const lanes = [{ device: 'a', queue: 1, kind: 'kernels', waiting: 0 }, { device: 'a', queue: 2, kind: 'copies', waiting: 0 },
+    { device: 'b', queue: 3, kind: 'kernels', waiting: 0 }];
+  const trace = new Trace(view({ lanes, cells: [{ number: 1 }], spans: [{ start: 0, end: 20 }, { lane: 1, start: 10, end: 30 },
+    { start: 50, end: 70, count: 4, busy: 10 }, { lane: 2, start: 60, end: 100 }, { lane: 2, start: 0, end: 50, status: 5 }] }));
+  equal(['a', 'b', 'c'].map(device => trace.shareOf(device)), [0.4, 0.4, 0], 'shares');
+  equal(new Trace().shareOf('a'), 0, 'of nothing');
+});
+
 scenario("the legend has the cells of memory that is seen", async () => {
   const samples = [[5 * MS, 9, 0, 0, 9, 1], [20 * MS, 7, 0, 0, 9, 4], [400 * MS, 0, 0, 0, 9, 6], [500 * MS, 3, 0, 0, 9, 8]];
   const trace = new Trace(view({ spans: [{ start: 30, end: 40, cell: 2 }], devices: [device({ samples })] }));

@@ -225,6 +225,7 @@ SLOW = '''
 import drupe
 body = "\\n".join("x = x * %d.5f + sin(x) * cos(x + %d);" % (i, i) for i in range(SIZE))
 text = "kernel void slowly(global float *a) { float x = a[0]; " + body + " a[0] = x; }"
+text = "#define UNUSED kernel void unseen\\n" + text
 program = drupe.Program(text + " // UNIQUE", device="opencl:cpu", cache=False)
 '''
 

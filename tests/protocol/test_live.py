@@ -128,6 +128,9 @@ def test_a_dashboard_moves_while_python_is_stuck(own, tmp_path):
     log = recorded(own)
     last = frames(log)[-1][2]
     assert not is_live(last) and "busy" in last["text/plain"] and "kernels" in last["text/plain"]
+    about = [(is_live(message["content"]["data"]), message["content"]["metadata"][TRACE]) for message in log
+             if message["msg_type"] == "update_display_data"]  # what JupyterLab's panel is told of a frame
+    assert about and all(told == {"kind": "dashboard", **({"live": True} if live else {})} for live, told in about)
     before = len(log)
     own.run("pass")
     assert not [message for message in settled(own)[before:] if message["msg_type"] == "update_display_data"]

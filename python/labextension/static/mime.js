@@ -1,5 +1,5 @@
 // Outputs of type application/vnd.drupe.trace+json: the same timeline as in the panel, from what the output holds. The
-// metadata {type: {kind}} tell what the output is about: events, memory or dashboard.
+// metadata {type: {kind, live}} tell what the output is about (events, memory or dashboard), and if more is to come.
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { Legend } from './legend.js';
@@ -30,7 +30,7 @@ export async function plugins(shared) {
 
     async renderModel(model) {
       try {
-        this._show(model.data[TYPE], model.metadata?.[TYPE]?.kind);
+        this._show(model.data[TYPE], model.metadata?.[TYPE] ?? {});
       } catch (error) {
         console.debug('drupe:', error);
         this._fallBack(model.data);
@@ -38,7 +38,7 @@ export async function plugins(shared) {
     }
 
     // A new state of the same output changes what is there, so that zoom and hover stay.
-    _show(view, kind) {
+    _show(view, { kind, live }) {
       if (view?.version !== 1 || kind === 'table') throw new Error('not a trace, or to be shown as a table');
       if (!this.trace) this._make(kind);
       if (this.trace.isNew(view)) this.trace.clear();
@@ -46,7 +46,9 @@ export async function plugins(shared) {
       const { trace } = this;
       const nothing = trace.empty && !trace.memoryRange();
       setText(this.head, nothing ? NOTHING[kind] ?? NOTHING.events : summary(trace));
-      this.cards.update(trace.devices);
+      // A record says how busy the devices were, not that they are idle now, or were busy when it was drawn.
+      this.cards.update(live ? trace.devices
+        : trace.devices.map(device => ({ ...device, busy: trace.shareOf(device.filter) })));
       this.timeline.node.hidden = trace.empty;
       this.timeline.update();
       this.memory.update();

@@ -182,6 +182,24 @@ export class Trace {
     return total;
   }
 
+  // The share of all its time that a device, named by its filter, had work; times that overlap count once.
+  shareOf(filter) {
+    const range = this.range();
+    if (!range || range.to <= range.from) return 0;
+    const spans = this.lanes.filter(lane => lane.device === filter).flatMap(lane => lane.spans)
+      .filter(span => span.status < SKIPPED).sort((a, b) => a.start - b.start);
+    let busy = 0;
+    let until = -Infinity;
+    for (const span of spans) {
+      const end = this.endOf(span);
+      const length = end - span.start;
+      const share = span.count > 1 && length > 0 ? Math.min(1, span.busy / length) : 1; // with pauses between
+      busy += Math.max(0, end - Math.max(until, span.start)) * share;
+      until = Math.max(until, end);
+    }
+    return busy / (range.to - range.from);
+  }
+
   // Of work, also that which did not run because of something that is no work, such as a future.
   get failures() {
     return this.cells.reduce((sum, cell) => sum + cell.failed + cell.skipped, 0);
