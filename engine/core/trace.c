@@ -227,20 +227,21 @@ static uint64_t whole_end(uint64_t low, uint64_t begin)
     return end < begin && begin - end > BELOW / 2 ? end + BELOW + 1 : end;
 }
 
-static void read_label(uint64_t number, uint64_t where, drupe_trace_record *record)
+static void read_label(uint64_t number, uint64_t where, char *label)
 {
     uint32_t name = (uint32_t)where >> NAME_SHIFT & NAME_BITS;
     if (name) {
-        if (name < atomic_load(&nnames)) memcpy(record->label, kernels[name], sizeof record->label);
+        memcpy(label, kernels[name < atomic_load(&nnames) ? name : 0], sizeof kernels[0]);
         return;
     }
     for (size_t i = 0; i < LABEL_WORDS; i++) {
         uint64_t word = get(more_of(number), LABEL + (int)i);
-        memcpy(record->label + i * sizeof word, &word, sizeof word);
+        memcpy(label + i * sizeof word, &word, sizeof word);
     }
-    record->label[sizeof record->label - 1] = '\0';
+    label[LABEL_WORDS * sizeof(uint64_t) - 1] = '\0';
 }
 
+/* Every member is set by itself: to clear a record first takes as long as to read it. */
 static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trace_record *record)
 {
     _Atomic(uint64_t) *slot = slot_of(number);
@@ -249,25 +250,23 @@ static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trac
              where = get(slot, WHERE);
     uint32_t device = (uint32_t)where >> DEVICE_SHIFT & (DEVICES_MOST - 1);
     if ((where & KIND_BITS) == KIND_NONE) return false;
-    *record = (drupe_trace_record){
-        .id = number,
-        .submitted_ns = drupe_ticks_ns_by(scale, begin),
-        .seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns_by(scale, whole_end(end & BELOW, begin)) : 0,
-        .started_ns = where & TIMED ? get(slot, STARTED) : 0,
-        .ended_ns = where & TIMED ? get(more_of(number), ENDED) : 0,
-        .bytes = get(slot, BYTES),
-        .items = get(slot, ITEMS),
-        .queue = (uint32_t)(where >> 32),
-        .cell = (uint32_t)(place >> 32),
-        .site = (uint32_t)place,
-        .kind = (uint8_t)where & KIND_BITS,
-        .ordered = !(where & UNORDERED),
-        .status = (uint8_t)(end >> STATUS_SHIFT),
-    };
-    read_label(number, where, record);
+    record->id = number;
+    record->submitted_ns = drupe_ticks_ns_by(scale, begin);
+    record->seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns_by(scale, whole_end(end & BELOW, begin)) : 0;
     /* Counters of two processors may differ by a hair. */
     if (record->seen_ns && record->seen_ns < record->submitted_ns) record->seen_ns = record->submitted_ns;
-    if (device < atomic_load(&ndevices)) memcpy(record->device, devices[device], sizeof record->device);
+    record->started_ns = where & TIMED ? get(slot, STARTED) : 0;
+    record->ended_ns = where & TIMED ? get(more_of(number), ENDED) : 0;
+    record->bytes = get(slot, BYTES);
+    record->items = get(slot, ITEMS);
+    record->queue = (uint32_t)(where >> 32);
+    record->cell = (uint32_t)(place >> 32);
+    record->site = (uint32_t)place;
+    record->kind = (uint8_t)where & KIND_BITS;
+    record->status = (uint8_t)(end >> STATUS_SHIFT);
+    record->ordered = !(where & UNORDERED);
+    memcpy(record->device, devices[device < atomic_load(&ndevices) ? device : 0], sizeof record->device);
+    read_label(number, where, record->label);
     return get(slot, SEQUENCE) == number << 1;
 }
 
