@@ -140,9 +140,14 @@ static uint64_t own_time(void)
     return (uint64_t)spent.tv_sec * UINT64_C(1000000000) + (uint64_t)spent.tv_nsec;
 }
 
+static uint64_t longest_pause(uint64_t now)
+{
+    return watched(now) ? LOOK_LIVE_NS : LOOK_NS;
+}
+
 static uint64_t pause_of(const rounds *round, uint64_t now)
 {
-    uint64_t pause = (now - round->changed_ns) / QUIET_PART, most = watched(now) ? LOOK_LIVE_NS : LOOK_NS;
+    uint64_t pause = (now - round->changed_ns) / QUIET_PART, most = longest_pause(now);
     if (pause > most) pause = most;
     if (pause < LOOK_FIRST_NS) pause = LOOK_FIRST_NS;
     return pause > round->cost_ns * COST_LEAST ? pause : round->cost_ns * COST_LEAST;
@@ -169,7 +174,8 @@ static uint64_t tell(rounds *round, uint64_t now)
 static bool time_to_look(rounds *round)
 {
     uint64_t now = drupe_now_ns();
-    if (drupe_trace_latest() >= round->until && now - round->looked_ns < LOOK_LIVE_NS) return false;
+    bool fills = drupe_trace_latest() - round->after >= WAKE_EVERY / 2;
+    if (fills && now - round->looked_ns < longest_pause(now)) return false;
     round->looked_ns = now;
     return true;
 }
