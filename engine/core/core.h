@@ -122,6 +122,11 @@ static inline bool drupe_object_release(void *object)
     return atomic_fetch_sub_explicit(&((drupe_object *)object)->references, 1, memory_order_acq_rel) == 1;
 }
 
+/* `first` with `second` behind it, linked at this offset; either may be NULL. Of two long lists the one that
+ * ends first comes first: what submissions have given back after a burst is not to be walked in one of them.
+ */
+void *drupe_list_join(void *first, void *second, size_t offset);
+
 /* The observer's cell of this thread, retained, or NULL; and its release. */
 void *drupe_core_cell(void);
 void drupe_core_cell_release(void *cell);
@@ -480,8 +485,9 @@ struct drupe_queue {
     drupe_flight *held;        /* the first that the backend does not have, or NULL */
     drupe_flight *held_tail;   /* of an out-of-order queue, where the held ones are a list of their own */
     drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
-    drupe_flight *gate;  /* of an in-order queue: the first flight with an event that is not over, if known */
-    drupe_flight *spare; /* free records */
+    drupe_flight *gate; /* of an in-order queue: the first flight with an event that is not over, if known */
+    drupe_flight *looked; /* of an in-order queue: the last that a look has told to be over; or NULL */
+    drupe_flight *spare;  /* free records */
     _Atomic(drupe_flight *) returned;   /* free records, given back without the lock */
     drupe_event *spare_events;          /* the same of events, which are linked by settle_next */
     _Atomic(uintptr_t) returned_events; /* and a bit once all events are counted */

@@ -34,11 +34,8 @@ static bool all_counted(const drupe_queue *queue)
 static void fetch_returned(drupe_queue *queue, uintptr_t leave)
 {
     uintptr_t seen = atomic_exchange_explicit(&queue->returned_events, leave, memory_order_acq_rel);
-    drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED), *last = list;
-    if (!list) return;
-    while (last->settle_next) last = last->settle_next;
-    last->settle_next = queue->spare_events;
-    queue->spare_events = list;
+    drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED);
+    queue->spare_events = drupe_list_join(list, queue->spare_events, offsetof(drupe_event, settle_next));
 }
 
 static drupe_event *take_spare(drupe_queue *queue)

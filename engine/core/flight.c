@@ -23,10 +23,8 @@ uint64_t drupe_flight_next(void)
 /* What was used last comes first: it is in the caches. */
 static void fetch_returned(drupe_queue *queue)
 {
-    drupe_flight *list = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire), *last = list;
-    while (last->next) last = last->next;
-    last->next = queue->spare;
-    queue->spare = list;
+    drupe_flight *list = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
+    queue->spare = drupe_list_join(list, queue->spare, offsetof(drupe_flight, next));
 }
 
 /* What a kernel's launch writes to. A driver may be many submissions behind: then the caches have lost it. */
@@ -189,20 +187,21 @@ drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work
 /* Silent work is proven by an event behind it: until the first of these is over there is nothing to find. */
 static bool all_unproven(drupe_queue *queue)
 {
-    const drupe_flight *head = queue->head;
-    if (!head || head->event || head->number <= queue->proven) return false;
+    const drupe_flight *first = drupe_flight_unlooked(queue);
+    if (!first || first->event || first->number <= queue->proven) return false;
     if (queue->unmarked >= queue->flights) return true;
     return queue->gate && !drupe_phase_over(drupe_event_poll_at(queue->gate->event, &queue->ticks));
 }
 
-/* The last flight of the finished beginning, or NULL. `gap`: silent work that nothing has proven yet. */
-static drupe_flight *finished_until(drupe_queue *queue)
+/* The last flight of the finished beginning, or NULL; looking at `most` that were not. `gap`: silent work
+ * that nothing has proven yet. */
+static drupe_flight *finished_until(drupe_queue *queue, size_t most)
 {
-    drupe_flight *cut = NULL;
+    drupe_flight *cut = queue->looked, *flight = drupe_flight_unlooked(queue);
     bool gap = false;
-    if (all_unproven(queue)) return NULL;
+    if (all_unproven(queue)) return cut;
     queue->gate = NULL;
-    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
+    for (; flight && flight != queue->held && most; flight = flight->next, most--) {
         if (!flight->event) {
             if (flight->number <= queue->proven)
                 cut = flight;
@@ -225,11 +224,11 @@ static drupe_flight *finished_until(drupe_queue *queue)
     return cut;
 }
 
-drupe_flight *drupe_flight_reap(drupe_queue *queue)
+drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most)
 {
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->flights);
     queue->ticks = 0;
-    drupe_flight *cut = finished_until(queue), *list = queue->head;
+    drupe_flight *cut = finished_until(queue, most), *list = queue->head;
     if (!cut) return NULL;
     if (!queue->ticks) queue->ticks = drupe_ticks();
     uint64_t now = queue->ticks;
@@ -238,6 +237,8 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
         if (flight->event && flight->event == queue->fetch) queue->fetch = NULL;
         if (!flight->event) drupe_trace_end_at(flight->number, DRUPE_TRACE_PASSED, now);
         queue->flights--;
+        if (--most == 0) cut = flight;
+        if (flight == queue->looked) queue->looked = NULL;
         if (flight == cut) break;
     }
     queue->head = cut->next;
@@ -249,15 +250,19 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue)
     return list;
 }
 
-void drupe_flight_look(drupe_queue *queue)
+bool drupe_flight_look(drupe_queue *queue, size_t most)
 {
     queue->ticks = 0;
-    const drupe_flight *cut = finished_until(queue);
+    drupe_flight *flight = drupe_flight_unlooked(queue), *cut = finished_until(queue, most);
+    if (cut == queue->looked) return false;
     uint64_t now = drupe_ticks();
-    for (const drupe_flight *flight = cut ? queue->head : NULL; flight; flight = flight->next) {
+    size_t count = 1;
+    for (;; flight = flight->next, count++) {
         if (!flight->event) drupe_trace_end_at(flight->number, DRUPE_TRACE_PASSED, now);
         if (flight == cut) break;
     }
+    queue->looked = cut;
+    return count > most / 2; /* the last ones may not be proven yet */
 }
 
 void drupe_keeps_drop(const drupe_keep *keeps, size_t count)

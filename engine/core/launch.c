@@ -21,7 +21,8 @@
 #define POLL_EVERY     8u
 #define POLL_SELDOM    32u /* a multiple of it: while few bytes are kept alive */
 #define POLL_BYTES     (1u << 20)
-#define REAP_MOST      16u /* of an out-of-order queue, where each has to be looked at */
+#define REAP_MOST      16u   /* of an out-of-order queue, where each has to be looked at */
+#define REAP_MANY      1024u /* of an in-order queue: nobody's submission is to take long */
 #define WAITS_INLINE   16u
 
 /* --- Readiness ------------------------------------------------------------------------------------------ */
@@ -394,7 +395,7 @@ drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes)
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
     if (!time_to_look(queue, known)) return NULL;
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
-    return drupe_flight_reap(queue);
+    return drupe_flight_reap(queue, REAP_MANY);
 }
 
 void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight)

@@ -224,6 +224,30 @@ void drupe_object_free(drupe_slot *slot, void *object)
     if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
 }
 
+#define LIST_SHORT 64
+
+static void **link_of(void *item, size_t offset)
+{
+    return (void **)(void *)((char *)item + offset);
+}
+
+void *drupe_list_join(void *first, void *second, size_t offset)
+{
+    if (!first || !second) return first ? first : second;
+    void **end = link_of(first, offset), **other = link_of(second, offset);
+    for (size_t steps = 0; *end; steps++) {
+        end = link_of(*end, offset);
+        if (steps < LIST_SHORT) continue;
+        if (!*other) {
+            *other = first;
+            return second;
+        }
+        other = link_of(*other, offset);
+    }
+    *end = second;
+    return first;
+}
+
 /* --- The embedding program ------------------------------------------------------------------------------ */
 
 void drupe_library_observe(const drupe_observer *fresh)

@@ -280,7 +280,7 @@ void drupe_queue_collect(drupe_queue *queue)
     /* Silent work at the end would stay unproven until the next wait. Without a mark it does. */
     if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
-    drupe_flight *finished = drupe_flight_reap(queue);
+    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX);
     pthread_mutex_unlock(&queue->lock);
     drupe_event_release(mark);
     drupe_flight_drop(queue, finished);
@@ -401,7 +401,7 @@ void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
         if (queue->slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
     }
     pthread_mutex_lock(&queue->lock);
-    drupe_flight *finished = drupe_flight_reap(queue);
+    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX);
     pthread_mutex_unlock(&queue->lock);
     drupe_flight_drop(queue, finished);
 }

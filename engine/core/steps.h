@@ -72,10 +72,16 @@ void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
 /* Own copies of what `work` points to. */
 drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
-/* Look at what is over, in order; detach it. The caller drops the list after unlocking. */
-drupe_flight *drupe_flight_reap(drupe_queue *queue);
-/* The same without detaching: only the trace is told. Of an in-order queue. */
-void drupe_flight_look(drupe_queue *queue);
+/* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
+ * list after unlocking. */
+drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most);
+/* The same without detaching: only the trace is told. Of an in-order queue. True: there may be more. */
+bool drupe_flight_look(drupe_queue *queue, size_t most);
+/* Of an in-order queue: what no look has told to be over yet. */
+static inline drupe_flight *drupe_flight_unlooked(const drupe_queue *queue)
+{
+    return queue->looked ? queue->looked->next : queue->head;
+}
 
 /* The number of the latest submission of the process. */
 uint64_t drupe_flight_latest(void);

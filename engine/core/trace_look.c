@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOOK_MOST 1024u /* with a queue's lock */
+
 static _Alignas(64) _Atomic(uint64_t) alarm_at = UINT64_MAX;
 static _Alignas(64) _Atomic(uint32_t) calls; /* the futex: counts the wakings */
 static uint32_t heard;                       /* the waiting thread's: those before its last wait */
@@ -66,10 +68,13 @@ static void look_at(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
-    if (drupe_queue_unordered(queue))
-        drupe_unordered_settle(queue);
-    else
-        drupe_flight_look(queue);
+    bool unordered = drupe_queue_unordered(queue);
+    if (unordered) drupe_unordered_settle(queue);
+    /* Submitters come between. */
+    while (!unordered && drupe_flight_look(queue, LOOK_MOST)) {
+        pthread_mutex_unlock(&queue->lock);
+        pthread_mutex_lock(&queue->lock);
+    }
     pthread_mutex_unlock(&queue->lock);
     drupe_event_release(mark);
 }
@@ -82,18 +87,40 @@ void drupe_trace_look(void)
     }
 }
 
-static uint64_t oldest_of(drupe_queue *queue)
+static bool known_over(const drupe_queue *queue, const drupe_flight *flight)
+{
+    if (flight->event) return drupe_phase_over(drupe_event_phase(flight->event));
+    return flight->number <= queue->proven;
+}
+
+/* The list is in the order of numbers, but for barriers that core has put between. */
+static uint64_t oldest_ordered(const drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
-    pthread_mutex_lock(&queue->lock);
-    const drupe_flight *lists[] = {queue->head, drupe_queue_unordered(queue) ? queue->held : NULL};
+    for (const drupe_flight *flight = drupe_flight_unlooked(queue); flight; flight = flight->next) {
+        if (known_over(queue, flight)) continue;
+        if (flight->number < oldest) oldest = flight->number;
+        if (!flight->event || !flight->event->behind) break;
+    }
+    return oldest;
+}
+
+static uint64_t oldest_unordered(const drupe_queue *queue)
+{
+    uint64_t oldest = UINT64_MAX;
+    const drupe_flight *lists[] = {queue->head, queue->held};
     for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
         for (const drupe_flight *flight = lists[i]; flight; flight = flight->next) {
-            bool over = flight->event ? drupe_phase_over(drupe_event_phase(flight->event))
-                                      : flight->number <= queue->proven;
-            if (!over && flight->number < oldest) oldest = flight->number;
+            if (!known_over(queue, flight) && flight->number < oldest) oldest = flight->number;
         }
     }
+    return oldest;
+}
+
+static uint64_t oldest_of(drupe_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    uint64_t oldest = drupe_queue_unordered(queue) ? oldest_unordered(queue) : oldest_ordered(queue);
     pthread_mutex_unlock(&queue->lock);
     return oldest;
 }

@@ -145,6 +145,42 @@ static void device_times(struct suite *suite)
     drupe_queue_release(queue);
 }
 
+static _Atomic(int) kept;
+
+static void release_kept(void *object)
+{
+    (void)object;
+    kept--;
+}
+
+/* More than what is looked at, or dropped, at one time: looking finds all that is over and drops nothing. */
+static void looks(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_memory *memory = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
+    drupe_keep keep = {&kept, release_kept};
+    drupe_submission s = {.queue = b->queue, .label = "looked at", .keeps = &keep, .nkeeps = 1};
+    uint64_t value = 1;
+    struct gate gate;
+    gate_init(&gate);
+    drupe_event *stopped = submit_gate(b->queue, &gate), *event = NULL;
+    for (kept = 0; kept < 3000; kept++) {
+        OK(drupe_submit_fill(&s, drupe_memory_pointer(memory), &value, 8, N * 8, kept % 3 ? NULL : &event));
+        if (kept % 3 == 0) drupe_event_release(event);
+    }
+    gate_open(&gate);
+    OK(drupe_event_wait(stopped, DRUPE_FOREVER));
+    while (drupe_trace_oldest(drupe_queue_number(b->queue)) != UINT64_MAX) drupe_trace_look();
+    assert_int_equal(kept, 3000);
+    assert_int_equal(drupe_queue_pending(b->queue), 0);
+    assert_int_not_equal(last_labelled("looked at").status, DRUPE_TRACE_PENDING);
+    drupe_queue_collect(b->queue);
+    assert_int_equal(kept, 0);
+    drupe_event_release(stopped);
+    drupe_memory_release(memory);
+    gate_destroy(&gate);
+}
+
 /* --- Many writers, many laps, readers all the while ----------------------------------------------------- */
 
 #define WRITERS 3
@@ -215,6 +251,7 @@ const conformance_case cases_trace[] = {
     {"kernel_names", kernel_names},
     {"short_texts", short_texts},
     {"device_times", device_times},
+    {"looks", looks},
     {"read_while_written", read_while_written},
     {NULL, NULL},
 };

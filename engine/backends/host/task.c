@@ -21,6 +21,8 @@
 #define MANY    256u
 #define HOLD_NS 100000u
 #define TAKES   8u /* from the spare records, until it is looked which were finished */
+/* Of these taken back at once: nobody's submission is to take long. */
+#define TAKES_MOST 1024u
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
 
@@ -30,7 +32,9 @@ static void take_back(drupe_host_queue *queue)
     queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
     if (queue->seen == queue->taken_back) return;
     drupe_host_task *rest = queue->spare, *last = queue->spare = queue->oldest;
-    while (++queue->taken_back < queue->seen) last = last->later;
+    uint64_t until =
+        queue->seen - queue->taken_back < TAKES_MOST ? queue->seen : queue->taken_back + TAKES_MOST;
+    while (++queue->taken_back < until) last = last->later;
     queue->oldest = last->later;
     if (!queue->oldest) queue->newest = NULL;
     last->later = rest;
