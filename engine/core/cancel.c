@@ -29,10 +29,12 @@ static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size
     bool first = true;
     *left = *given_up = 0;
     for (const drupe_flight *flight = queue->head; flight; flight = flight->next) {
-        bool over = flight->event ? !unfinished(flight) : flight->number <= queue->proven;
+        drupe_phase phase = flight->event ? drupe_event_phase(flight->event) : DRUPE_PHASE_NATIVE;
+        bool over = flight->event ? drupe_phase_over(phase) : flight->number <= queue->proven;
+        bool runs = flight->held && phase == DRUPE_PHASE_RUNNING;
+        if (runs) *left = *given_up = 0; /* what stands before it is over, as the waiter has just seen */
         if (over) continue;
-        bool begun = !flight->held || drupe_event_phase(flight->event) == DRUPE_PHASE_RUNNING;
-        bool goes_on = begun && (!native || (first && !waits_natively(flight)));
+        bool goes_on = runs || (!flight->held && (!native || (first && !waits_natively(flight))));
         if (goes_on) from = drupe_flight_place(flight);
         first = false;
         if (flight->event && flight->event->behind) continue; /* nobody submitted that */

@@ -226,11 +226,12 @@ static drupe_cause *cause_before(const drupe_event *event)
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
 static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_flight *flight)
 {
-    drupe_failure *failure = malloc(sizeof *failure);
+    bool own = cause->before && cause->queue == event->queue && cause->what.submission == event->number;
+    drupe_failure *failure = own ? NULL : malloc(sizeof *failure);
     if (failure) drupe_cause_dependent(cause, flight, event->queue, failure);
     event->failure = failure ? failure : &cause->what;
     event->cause = cause;
-    drupe_failures_note_dependent(cause->note);
+    drupe_failures_note_dependent(drupe_cause_first(cause)->note);
 }
 
 static drupe_trace_status ending_of(const drupe_error *error)
@@ -454,8 +455,9 @@ drupe_status drupe_event_await(drupe_event *event, uint64_t deadline)
 /* What stopped a failed event, or NULL when it failed by itself. */
 static const drupe_failure *cause_of(const drupe_event *event)
 {
-    bool itself = event->failure == &event->cause->what || event->cause->cancels;
-    return itself ? NULL : &event->cause->what;
+    const drupe_cause *above = drupe_cause_first(event->cause);
+    bool itself = event->failure == &above->what || event->cause->cancels;
+    return itself ? NULL : &above->what;
 }
 
 drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)

@@ -29,15 +29,24 @@ drupe_cause *drupe_cause_retain(drupe_cause *cause)
     return cause;
 }
 
-void drupe_cause_release(drupe_cause *cause)
+static void cause_free(drupe_cause *cause)
 {
-    if (!cause || atomic_fetch_sub_explicit(&cause->references, 1, memory_order_acq_rel) != 1) return;
     if (!cause->what.cell) {
         free(cause);
         return;
     }
     cause->next = atomic_load(&graveyard);
     while (!atomic_compare_exchange_weak(&graveyard, &cause->next, cause)) {}
+}
+
+void drupe_cause_release(drupe_cause *cause)
+{
+    while (cause && atomic_fetch_sub_explicit(&cause->references, 1, memory_order_acq_rel) == 1) {
+        drupe_cause *before = cause->before;
+        cause->before = NULL;
+        cause_free(cause);
+        cause = before;
+    }
 }
 
 void drupe_cause_bury(void)
@@ -92,8 +101,9 @@ static drupe_cause *cause_make(const drupe_error *error, drupe_flight *flight, c
     return cause;
 }
 
-drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
-                             uint64_t submission)
+/* `before` as in the struct, retained here. */
+static drupe_cause *cause_add(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
+                              uint64_t submission, drupe_cause *before)
 {
     drupe_cause *cause = cause_make(error, flight, queue, submission);
     if (!cause) {
@@ -105,6 +115,7 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
                     cause->what.device, (unsigned long long)submission, cause->what.cell_number,
                     drupe_status_name(error->status), error->text);
     cause->note = drupe_failures_note(&cause->what);
+    cause->before = before ? drupe_cause_retain(before) : NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
     if (last)
@@ -115,6 +126,35 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, con
     pthread_mutex_unlock(&lock);
     release_list(stale);
     return cause;
+}
+
+/* Reported before that submission was made. */
+static bool is_history(drupe_cause *cause, uint64_t number)
+{
+    pthread_mutex_lock(&lock);
+    bool told = atomic_load(&cause->reported) && number > cause->reported_at;
+    pthread_mutex_unlock(&lock);
+    return told;
+}
+
+drupe_cause *drupe_cause_first(drupe_cause *cause)
+{
+    return cause->before ? cause->before : cause;
+}
+
+drupe_cause *drupe_cause_of_wait(drupe_cause *cause, drupe_flight *flight, const drupe_queue *queue,
+                                 uint64_t number)
+{
+    drupe_failure own;
+    if (!flight || !is_history(cause, number)) return drupe_cause_retain(cause);
+    drupe_cause_dependent(cause, flight, queue, &own);
+    return cause_add(&own.error, flight, queue, number, cause->before ? cause->before : cause);
+}
+
+drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
+                             uint64_t submission)
+{
+    return cause_add(error, flight, queue, submission, NULL);
 }
 
 drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from, drupe_cause **cause)
@@ -152,9 +192,10 @@ void drupe_cause_report(drupe_cause *cause)
     pthread_mutex_unlock(&lock);
 }
 
-void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
+void drupe_cause_dependent(drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
                            drupe_failure *failure)
 {
+    cause = drupe_cause_first(cause);
     drupe_error error = {.status = DRUPE_E_DEPENDENCY};
     memcpy(error.backend, cause->what.error.backend, sizeof error.backend);
     drupe_failure_describe(failure, &error, queue, flight);
@@ -165,7 +206,7 @@ void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight,
         snprintf(where, sizeof where, " on %s (submission %llu)", cause->what.device,
                  (unsigned long long)cause->what.submission);
     }
-    if (cause->cancels && cause->queue == queue) {
+    if (cause->cancels && cause->queue == queue && !(flight && is_history(cause, flight->number))) {
         failure->error.status = DRUPE_E_CANCELLED;
         snprintf(failure->error.text, sizeof failure->error.text, "%s on %s was cancelled before it started.",
                  what, queue->device->filter);
@@ -262,7 +303,8 @@ drupe_status drupe_queue_report(drupe_queue *queue)
     bool stands_behind = cause->queue != queue;
     if (stands_behind) drupe_cause_dependent(cause, NULL, queue, &own);
     drupe_cause_report(cause);
-    drupe_failure_tell(&own, stands_behind ? &cause->what : NULL);
+    drupe_cause *above = drupe_cause_first(cause);
+    drupe_failure_tell(&own, stands_behind || above != cause ? &above->what : NULL);
     drupe_cause_release(cause);
     return drupe_error_restore(&own.error);
 }

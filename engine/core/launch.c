@@ -282,13 +282,14 @@ drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
 }
 
 /* The failure that this submission stands behind or waits for, retained, or NULL. */
-static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight)
+static drupe_cause *doom(drupe_queue *queue, drupe_flight *flight)
 {
     /* Behind held work a failed wait counts when its turn comes: what is held is not to be blamed for it. */
     for (size_t i = 0; !queue->held && i < flight->nwaits; i++) {
         if (drupe_event_settled(flight->waits[i]) == DRUPE_PHASE_FAILED) {
-            drupe_queue_blame(queue, flight->waits[i]->cause, flight->number);
-            return drupe_cause_retain(flight->waits[i]->cause);
+            drupe_cause *cause = drupe_cause_of_wait(flight->waits[i]->cause, flight, queue, flight->number);
+            drupe_queue_blame(queue, cause, flight->number);
+            return cause;
         }
     }
     return drupe_queue_standing(queue, flight->number);

@@ -157,7 +157,8 @@ struct drupe_cause {
     _Atomic(bool) reported;
     bool cancels; /* it is no failure: drupe_queue_cancel() gave up what stands behind it on its queue */
     drupe_failure what;
-    uint64_t note;            /* its id in the log, 0: none */
+    uint64_t note;       /* its id in the log, 0: none */
+    drupe_cause *before; /* retained: the first cause, reported before this work was submitted; or NULL */
     const drupe_queue *queue; /* where it happened; compared, never followed */
     uint64_t reported_at;     /* the latest submission then; failure lock */
     drupe_cause *next;        /* in the list of the unreported, or of those that wait to be freed */
@@ -167,6 +168,13 @@ struct drupe_cause {
  * `queue` NULL: it happened on none. Never NULL: without memory, a shared one. */
 drupe_cause *drupe_cause_new(const drupe_error *error, drupe_flight *flight, const drupe_queue *queue,
                              uint64_t submission);
+/* What stops `flight` of `queue`, submission `number`, because a wait failed for `cause`: that; or, where it
+ * was reported before the submission was made, a new one, since nobody would hear of this work otherwise.
+ * Retained. */
+drupe_cause *drupe_cause_of_wait(drupe_cause *cause, drupe_flight *flight, const drupe_queue *queue,
+                                 uint64_t number);
+/* The one that all began with, borrowed from `cause`. */
+drupe_cause *drupe_cause_first(drupe_cause *cause);
 drupe_cause *drupe_cause_retain(drupe_cause *cause);
 /* May be called on any thread: cells are released by drupe_cause_bury(). */
 void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
@@ -176,7 +184,7 @@ void drupe_cause_report(drupe_cause *cause);
 /* Whether it counts for submission `number`: it is unreported, or was reported after that was made. */
 bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue);
 /* Fill `failure` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`; `flight` may be NULL. */
-void drupe_cause_dependent(const drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
+void drupe_cause_dependent(drupe_cause *cause, const drupe_flight *flight, const drupe_queue *queue,
                            drupe_failure *failure);
 
 /* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does that

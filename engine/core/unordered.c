@@ -38,12 +38,13 @@ static drupe_cause *breached(drupe_queue *queue, uint64_t number)
 }
 
 /* What has failed already. Retained, or NULL. */
-static drupe_cause *doom(drupe_queue *queue, const drupe_flight *flight, bool barrier)
+static drupe_cause *doom(drupe_queue *queue, drupe_flight *flight, bool barrier)
 {
     for (size_t i = 0; i < flight->nwaits; i++) {
         if (drupe_event_settled(flight->waits[i]) != DRUPE_PHASE_FAILED) continue;
-        drupe_queue_blame(queue, flight->waits[i]->cause, flight->number);
-        return drupe_cause_retain(flight->waits[i]->cause);
+        drupe_cause *cause = drupe_cause_of_wait(flight->waits[i]->cause, flight, queue, flight->number);
+        drupe_queue_blame(queue, cause, flight->number);
+        return cause;
     }
     drupe_cause *cause = breached(queue, flight->number);
     if (!cause && barrier) cause = drupe_queue_doom(queue, flight->number);

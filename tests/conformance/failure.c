@@ -166,6 +166,52 @@ static void behind_one_that_fails_alone(struct suite *suite)
     drop_pair(pair);
 }
 
+/* Work that was submitted after a failure had been told, and waits for it, does not run: that is news, told
+ * once, by whatever looks first. */
+static void behind_an_old_failure(struct suite *suite, uint32_t flags)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *second;
+    OK(drupe_queue_open(b->context, b->device, flags, &second));
+    struct pair pair = new_pair(second, N);
+    drupe_event *cause = submit_failure(b->queue, "first"), *waiting, *again;
+    drupe_failure own, first;
+    FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &cause, 1, NULL));
+    FAILS(drupe_queue_wait(second, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, "'first'");
+    assert_non_null(strstr(drupe_error_last()->text, PLANNED));
+    assert_true(drupe_failure_last(&own, &first));
+    assert_string_equal(own.label, "test_mad");
+    assert_string_equal(first.label, "first");
+    OK(drupe_queue_wait(second, DRUPE_FOREVER));
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &cause, 1, &waiting));
+    assert_true(drupe_failure_take(&own));
+    assert_int_equal(own.error.status, DRUPE_E_DEPENDENCY);
+    assert_false(drupe_failure_take(&own));
+    /* All name the first one, however long it goes on. */
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &waiting, 1, &again));
+    FAILS(drupe_event_wait(again, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, "because 'first'");
+    assert_null(strstr(strstr(drupe_error_last()->text, "because") + 1, "because"));
+    FAILS(drupe_event_wait(waiting, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    assert_false(drupe_failure_take(&own));
+    OK(drupe_queue_wait(second, DRUPE_FOREVER));
+    expect_u64(second, pair.a, 1, N);
+    drupe_event *events[] = {cause, waiting, again};
+    for (size_t i = 0; i < COUNT(events); i++) drupe_event_release(events[i]);
+    drop_pair(pair);
+    drupe_queue_release(second);
+}
+
+static void behind_an_old_failure_in_order(struct suite *suite)
+{
+    behind_an_old_failure(suite, 0);
+}
+
+static void behind_an_old_failure_unordered(struct suite *suite)
+{
+    behind_an_old_failure(suite, DRUPE_QUEUE_OUT_OF_ORDER);
+}
+
 static void take(struct suite *suite)
 {
     struct bench *b = &suite->bench;
@@ -446,6 +492,8 @@ const conformance_case cases_failure[] = {
     {"behind_a_known_failure", behind_a_known_failure},
     {"behind_a_reported_failure", behind_a_reported_failure},
     {"behind_one_that_fails_alone", behind_one_that_fails_alone},
+    {"behind_an_old_failure", behind_an_old_failure_in_order},
+    {"behind_an_old_failure_unordered", behind_an_old_failure_unordered},
     {"take", take},
     {"take_is_in_order", take_is_in_order},
     {"records", records},

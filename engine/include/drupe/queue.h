@@ -12,7 +12,8 @@
  * on its in-order queue, does not run and fails with DRUPE_E_DEPENDENCY, naming the first cause. On an
  * out-of-order queue a failure dooms only what waits for it and the barriers behind it. A queue remembers its
  * first error until it has been reported: by drupe_queue_wait(), by drupe_event_wait() on the event that
- * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost.
+ * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost. What is
+ * submitted then and waits for the failed work is a failure of its own, and still names the first cause.
  *
  * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is retained until
  * it has finished. The references are dropped only inside drupe_submit_*(), drupe_queue_collect(),
