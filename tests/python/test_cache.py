@@ -15,7 +15,7 @@ RUN = f"""
     from drupe import _engine
 
     def build(text={TEXT!r}, **options):
-        return drupe.Program(text, "opencl", **options)
+        return drupe.Program(text, "WHERE", **options)
 
     def value(program):
         memory = drupe.memory.MemoryUSMShared(4, queue=program.queue)
@@ -32,7 +32,8 @@ def cache(fresh, opencl, tmp_path):
     """Run text in a process with a cache of its own."""
     def run(text, **environment):
         settings = {"DRUPE_CACHE": "1", "DRUPE_CACHE_DIR": str(tmp_path), **environment}
-        result = fresh(textwrap.dedent(RUN) + textwrap.dedent(text), **settings)
+        begin = textwrap.dedent(RUN).replace("WHERE", opencl.filter_string)
+        result = fresh(begin + textwrap.dedent(text), **settings)
         assert result.returncode == 0, result.stderr
         return result.stdout
 

@@ -192,14 +192,14 @@ def test_a_fresh_process_leaves_nothing(fresh, device):
     result = fresh(f"""
         import gc, numpy, drupe, drupe.array as da
         from drupe import _engine
-        from drupe.memory import MemoryUSMDevice, MemoryUSMHost
+        from drupe.memory import MemoryUSMDevice
         before = dict(_engine._live())
         def work(filter):
             queue = drupe.Queue(filter)
             x = da.asarray(numpy.arange(1000.0), queue=queue)
             events = [queue.fill(MemoryUSMDevice(100, queue=queue), 3) for _ in range(50)]
             assert da.sum(x * x).asnumpy() == (numpy.arange(1000.0) ** 2).sum()
-            events.append(queue.copy(MemoryUSMHost(8, queue=queue), bytes(8), wait_for=events))
+            events.append(queue.copy(MemoryUSMDevice(8, queue=queue), bytes(8), wait_for=events))
             try:
                 MemoryUSMDevice(1 << 60, queue=queue)
             except drupe.DeviceError:

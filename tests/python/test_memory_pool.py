@@ -136,7 +136,7 @@ def test_report_names_the_line(device):
 def test_report_names_the_line_of_an_array(device):
     x = da.zeros(MIB, dtype="float32", device=device)
     line = line_of_caller() - 1
-    assert [one.line for one in dm.report(device) if one.file == __file__] == [line]
+    assert [one.line for one in dm.report(device) if one.file == __file__].count(line) == 1
     assert x.size == MIB
 
 
