@@ -150,11 +150,13 @@ def test_complete_event(queue):
 
 
 def test_wait_list_and_wait_for(queue):
-    slow = _engine._task(drupe.Queue(queue.device), 0.2)
+    gate = _engine._event_open("gate")
+    slow = drupe.Queue(queue.device).barrier(wait_for=[gate])
     after = queue.barrier(wait_for=slow)
-    assert [e.queue for e in after.get_wait_list()] in ([slow.queue], [])
+    assert [e.queue for e in after.get_wait_list()] == [slow.queue]
     with pytest.raises(drupe.WaitTimeoutError):
         drupe.wait_for([slow, after], timeout=0.01)
+    gate._finish()
     drupe.wait_for([slow, after], timeout=LONG)
     drupe.wait_for(after)
     assert after.get_wait_list() == []
