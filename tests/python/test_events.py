@@ -115,10 +115,11 @@ def test_names_of_dpctl(device):
     queue.submit_barrier([queue.barrier()]).wait()
     queue.copy_async(two, one).wait()
     kept = bytearray(8)
-    slow = _engine._task(drupe.Queue(device), 0.05)
+    gate = _engine._event_open("gate")
     count = sys.getrefcount(kept)
-    event = queue._submit_keep_args_alive(kept, [slow])
+    event = queue._submit_keep_args_alive(kept, [gate])
     assert sys.getrefcount(kept) == count + 1
+    gate._finish()
     event.wait(LONG)
     queue.wait()
     until(lambda: sys.getrefcount(kept) == count)
@@ -219,10 +220,12 @@ def test_await(any_queue):
         await asyncio.gather(*[_engine._task(any_queue, 0.001) for _ in range(20)])
         with pytest.raises(drupe.InternalError, match="broken"):
             await _engine._task(any_queue, 0.01, "broken")
-        slow = _engine._task(any_queue, 0.3)
+        gate = _engine._event_open("gate")
+        slow = any_queue.barrier(wait_for=[gate])
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(slow, 0.01)
         assert not slow.done  # the await was cancelled, the work was not
+        gate._finish()
         await slow
 
     asyncio.run(main())
