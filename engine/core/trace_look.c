@@ -136,35 +136,39 @@ uint64_t drupe_trace_oldest(uint32_t number)
 }
 
 /* Looked for in the queue's list only: whoever asks keeps nothing of it alive. */
-static bool has_begun(drupe_queue *queue, uint64_t id)
+static drupe_trace_start start_on(drupe_queue *queue, uint64_t id)
 {
-    bool begun = true;
+    drupe_trace_start start = DRUPE_TRACE_BEGUN;
     pthread_mutex_lock(&queue->lock);
     const drupe_flight *flight = queue->head;
     while (flight && flight->number != id) flight = flight->next;
-    if (flight && flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_NATIVE) {
+    drupe_event *event = flight ? flight->event : NULL;
+    if (event && drupe_event_phase(event) == DRUPE_PHASE_HELD) start = DRUPE_TRACE_BEHIND;
+    if (event && drupe_event_phase(event) == DRUPE_PHASE_NATIVE) {
         drupe_event_state state = DRUPE_EVENT_RUNNING;
-        drupe_status status = flight->event->object.backend->event_state(flight->event, &state);
-        begun = status != DRUPE_OK || state != DRUPE_EVENT_SUBMITTED;
+        drupe_status status = event->object.backend->event_state(event, &state);
+        bool waits = state == DRUPE_EVENT_QUEUED || state == DRUPE_EVENT_SUBMITTED;
+        if (status == DRUPE_OK && waits) start = DRUPE_TRACE_PREPARING;
     }
     pthread_mutex_unlock(&queue->lock);
-    return begun;
+    return start;
 }
 
 drupe_trace_start drupe_trace_start_of(uint32_t number, uint64_t id)
 {
     const drupe_device *device = NULL; /* compared only */
     drupe_queue *queue = NULL;
-    bool behind = false;
-    if (drupe_core_check() != DRUPE_OK) return DRUPE_TRACE_BEGUN;
+    drupe_trace_start start = DRUPE_TRACE_BEGUN;
+    if (drupe_core_check() != DRUPE_OK) return start;
     while ((queue = drupe_queue_walk(queue)) != NULL) {
-        if (queue->number != number || drupe_device_silent(queue->device) || has_begun(queue, id)) continue;
+        if (queue->number != number || drupe_device_silent(queue->device)) continue;
+        start = start_on(queue, id);
         device = queue->device;
     }
-    if (!device) return DRUPE_TRACE_BEGUN;
+    if (start != DRUPE_TRACE_PREPARING) return start;
     while ((queue = drupe_queue_walk(queue)) != NULL)
-        behind = behind || (queue->device == device && oldest_of(queue) < id);
-    return behind ? DRUPE_TRACE_BEHIND : DRUPE_TRACE_PREPARING;
+        if (queue->device == device && oldest_of(queue) < id) start = DRUPE_TRACE_BEHIND;
+    return start;
 }
 
 void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)

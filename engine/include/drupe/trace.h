@@ -59,7 +59,7 @@ DRUPE_API bool drupe_trace_over(uint64_t id, bool *gone);
 DRUPE_API uint64_t drupe_trace_oldest(uint32_t queue);
 /* What is known of the beginning of work. */
 typedef enum drupe_trace_start {
-    DRUPE_TRACE_BEHIND,    /* older work of its device is not over */
+    DRUPE_TRACE_BEHIND,    /* older work of its device, or an event that it waits for, is not over */
     DRUPE_TRACE_PREPARING, /* nothing is in its way, and the driver has not begun: many compile then */
     DRUPE_TRACE_BEGUN      /* it has begun or is over, or nobody can tell */
 } drupe_trace_start;

@@ -370,6 +370,29 @@ static void who_reads_figures_is_in_nobodys_way(void **state)
     assert_true(atomic_load(&good));
 }
 
+/* Work tells whether something stands before it, on its queue or another of the device. */
+static void beginnings_are_known(void **state)
+{
+    _Atomic(bool) open = false;
+    drupe_submission s = {.queue = bench.queue, .label = "gate"}, behind = {.queue = bench.queue};
+    drupe_event *event;
+    uint32_t queue = drupe_queue_number(bench.queue);
+    (void)state;
+    OK(drupe_submit_host(&s, pass_gate, (void *)&open, NULL));
+    OK(drupe_submit_fill(&behind, drupe_memory_pointer(bench.memory), "x", 1, 64, &event));
+    uint64_t id = drupe_event_submission(event);
+    drupe_trace_start start = drupe_trace_start_of(queue, id);
+    drupe_trace_start nowhere = drupe_trace_start_of(queue + 100, id);
+    drupe_trace_start unknown = drupe_trace_start_of(queue, id + 100);
+    atomic_store(&open, true);
+    OK(drupe_event_wait(event, DRUPE_FOREVER));
+    assert_int_equal(start, DRUPE_TRACE_BEHIND);
+    assert_int_equal(nowhere, DRUPE_TRACE_BEGUN); /* nobody can tell */
+    assert_int_equal(unknown, DRUPE_TRACE_BEGUN);
+    assert_int_equal(drupe_trace_start_of(queue, id), DRUPE_TRACE_BEGUN);
+    drupe_event_release(event);
+}
+
 /* --- Cells and memory ----------------------------------------------------------------------------------- */
 
 static void peaks_of_cells(void **state)
@@ -494,6 +517,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(start_and_stop),
         CASE(ends_are_seen_when_nobody_waits),
+        CASE(beginnings_are_known),
         CASE(work_that_goes_on_is_told_again),
         CASE(references_are_left_to_their_owner),
         CASE(what_was_overwritten_is_counted),
