@@ -28,8 +28,9 @@
 #define PIECE_LEAST ((size_t)256 << 10)
 #define CHUNK       ((size_t)128 << 10) /* that a hand takes at a time */
 #define PAGE        ((size_t)4096)
-#define WATCH       1000u /* looks without anything to do, until a thread sleeps between them */
+#define WATCH       1000u /* looks without anything to do, until a thread sleeps between them; */
 #define SLEEP_NS    50000
+#define LONG_NS     2000000  /* and after as many again: the device is busy elsewhere, or hangs */
 #define ALONE_NS    10000000 /* no hand has come by then: there may be none to be had */
 
 /* A piece on its way, in the buffer of the same place. */
@@ -101,8 +102,9 @@ void drupe_crossing_release(void *object)
 
 static void rest(unsigned *idle)
 {
-    const struct timespec pause = {0, SLEEP_NS};
-    if (++*idle < WATCH)
+    const struct timespec pause = {.tv_nsec = *idle < 2 * WATCH ? SLEEP_NS : LONG_NS};
+    if (*idle < 2 * WATCH) ++*idle;
+    if (*idle < WATCH)
         sched_yield();
     else
         nanosleep(&pause, NULL);
