@@ -83,13 +83,13 @@ def test_burst(kernel, store_history):
     """One cell, then four and a completion at once, thirty times: every one is answered."""
     for round_number in range(30):
         first = kernel.send("n = %d" % round_number, store_history=store_history)
-        kernel.reply(first, 4)
+        kernel.reply(first)
         ids = [kernel.send("n + %d" % i, store_history=store_history) for i in range(4)]
         ids.append(kernel.client.complete("prin", 4))
-        replies = [kernel.reply(msg_id, 4)["content"] for msg_id in ids]
+        replies = [kernel.reply(msg_id)["content"] for msg_id in ids]
         assert [reply["status"] for reply in replies] == ["ok"] * 5
         for msg_id in (first, *ids):
-            kernel.wait_idle(msg_id, 4)
+            kernel.wait_idle(msg_id)
     kernel.log.clear()
 
 
