@@ -23,7 +23,7 @@ void drupe_py_bundle_clear(drupe_py_bundle *bundle)
     free(bundle->text);
     free(bundle->html);
     free(bundle->trace);
-    *bundle = (drupe_py_bundle){NULL, NULL, NULL, NULL};
+    *bundle = (drupe_py_bundle){.text = NULL};
 }
 
 void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID])
