@@ -255,3 +255,31 @@ class Raw:
                 if states[-1] == "idle":
                     return states
         return states
+
+
+class Stuck:
+    """A cell whose last line is a C call that holds the GIL until `free()`: `code` stands before it."""
+
+    def __init__(self, kernel, path, code=""):
+        os.mkfifo(path)
+        self.kernel, self.path, self.end = kernel, path, None
+        line = "__import__('ctypes').PyDLL(None).open(%r, 0) > 0 or 1 / 0;\n" % os.fsencode(path)
+        self.id = kernel.send(code + line)
+
+    def free(self):
+        if self.end is None:
+            self.end = os.open(self.path, os.O_RDWR)
+        return self.kernel.finish(self.id)
+
+
+@contextlib.contextmanager
+def stuck(kernel, folder, code="", kind=Stuck):
+    """The cell, once it has begun; freed at the end at the latest."""
+    cell = kind(kernel, folder / "pipe", code)
+    try:
+        kernel.started(cell.id)
+        yield cell
+    finally:
+        if cell.end is None:
+            cell.free()
+        os.close(cell.end)

@@ -165,19 +165,18 @@ def test_an_event_updates_itself_once(kernel):
 
 @pytest.mark.parametrize("text, word, says", [("None", "complete", "over "),
                                               ("'a <b> broke'", "failed", "a <b> broke")])
-def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says):
-    run = kernel.run("import ctypes, drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
+def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says, tmp_path):
+    run = kernel.run("import drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"
                      "gate = _engine._task(queue, 0.5)\nevent = _engine._task(queue, 0.0, %s)\nevent" % text)
     (shown,) = run.of("display_data")
-    stuck = kernel.send("ctypes.PyDLL(None).usleep(4000000)  # with the GIL")
-    updated = kernel.wait_iopub(lambda m: m["msg_type"] == "update_display_data"
-                                and m["content"]["transient"] == shown["transient"])
-    assert not [m for m in kernel.of_parent(stuck) if m["content"].get("execution_state") == "idle"]
+    with support.stuck(kernel, tmp_path) as cell:
+        updated = kernel.wait_iopub(lambda m: m["msg_type"] == "update_display_data"
+                                    and m["content"]["transient"] == shown["transient"])
+        ended = cell.free()
     data = updated["content"]["data"]
     assert updated["parent_header"]["msg_id"] == run.id and "Event task: " + word in data["text/plain"], data
     assert says in data["text/plain"] and says.replace("<", "&lt;").replace(">", "&gt;") in data["text/html"], data
     assert "cell [" in data["text/plain"] and "\x01" not in data["text/plain"] + data["text/html"]
-    ended = kernel.finish(stuck)
     # Once more for clients that listen to the cell which runs alone.
     again = [content for content in ended.of("update_display_data") if content["transient"] == shown["transient"]]
     assert [content["data"] for content in again] == [data]

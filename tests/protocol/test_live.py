@@ -1,6 +1,5 @@
 """Displays that move: %dashboard, %events --live and %memory --live, while Python is stuck and otherwise."""
 import collections
-import contextlib
 import os
 import re
 import time
@@ -29,13 +28,8 @@ GATED = "import concurrent.futures\ndoor = concurrent.futures.Future()\n" \
     "x.queue.barrier(wait_for=[drupe.Event.from_future(door)])\ny = submit(%d)\n"
 
 
-class Stuck:
-    """A cell whose last line is a C call that holds the GIL until `free()`: `code` stands before it."""
-
-    def __init__(self, kernel, path, code):
-        os.mkfifo(path)
-        self.kernel, self.path, self.end = kernel, path, None
-        self.id = kernel.send(code + "assert ctypes.PyDLL(None).open(%r, 0) > 0\n" % os.fsencode(path))
+class Stuck(support.Stuck):
+    """With the frames that it has shown."""
 
     def frames(self):
         return frames(self.kernel.of_parent(self.id))
@@ -47,21 +41,10 @@ class Stuck:
             return enough(self.frames())
         support.wait_until(there, PATIENCE, "enough frames while Python is stuck")
 
-    def free(self):
-        if self.end is None:
-            self.end = os.open(self.path, os.O_RDWR)
-        return self.kernel.finish(self.id, PATIENCE)
 
-
-@contextlib.contextmanager
 def stuck(kernel, path, code):
-    cell = Stuck(kernel, path / "pipe", code)
-    try:
-        yield cell
-    finally:
-        if cell.end is None:
-            cell.free()
-        os.close(cell.end)
+    return support.stuck(kernel, path, code, Stuck)
+
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -1,4 +1,5 @@
 """usage_request: answered in C whatever Python does, with the limits of the control groups."""
+import contextlib
 import importlib.util
 import json
 import os
@@ -10,7 +11,6 @@ import psutil
 import pytest
 import support
 
-BUSY = "import ctypes; ctypes.PyDLL(None).usleep(3000000)"  # holds the GIL
 
 
 def ask(raw, channel="control"):
@@ -60,19 +60,13 @@ def test_cpu_and_children(fresh):
         raw.close()
 
 
-def test_while_python_is_stuck(fresh):
+def test_while_python_is_stuck(fresh, tmp_path):
     raw = support.Raw(fresh.manager)
-    try:
+    with contextlib.closing(raw):
         fresh.run("1")
-        busy = fresh.client.execute(BUSY)
-        fresh.started(busy)
-        assert ask(raw)["pid"] == fresh.pid
-        fresh.poll()
-        assert not any(m["msg_type"] == "status" and m["content"]["execution_state"] == "idle"
-                       for m in fresh.of_parent(busy)), "answered before the cell had ended"
-        fresh.finish(busy)
-    finally:
-        raw.close()
+        with support.stuck(fresh, tmp_path) as cell:
+            assert ask(raw)["pid"] == fresh.pid
+            assert cell.free().status == "ok"
 
 
 def test_devices(fresh):
