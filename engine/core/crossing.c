@@ -91,11 +91,25 @@ void drupe_crossing_load(drupe_crossing *c, drupe_queue *queue, bool to_device, 
     c->bytes = work->bytes;
 }
 
+/* After a failure: the buffers are in use until the device is done with them. */
+static void give_up_device(drupe_crossing *c)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        drupe_event *event = c->pieces[i].event;
+        while (event && !drupe_device_loss(event->queue->device)) {
+            if (event->object.backend->event_wait(event, DRUPE_SLICE_NS) != DRUPE_E_TIMEOUT) break;
+        }
+        drupe_event_release(event);
+        c->pieces[i].event = NULL;
+    }
+}
+
 void drupe_crossing_release(void *object)
 {
     drupe_crossing *c = object;
     if (atomic_fetch_sub(&c->references, 1) != 1) return;
-    drupe_ring_give_back(c->ring); /* it has never run */
+    if (!atomic_load(&c->ended)) give_up_device(c); /* it has never run, or faulted where it was alone */
+    drupe_ring_give_back(c->ring);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -211,7 +225,8 @@ static void post_hands(drupe_crossing *c)
     }
 }
 
-/* Every worker may be busy with something that waits for this copy. */
+/* Every worker may be busy with something that waits for this copy. A fault here is that of the submission.
+ */
 static void be_a_hand(drupe_crossing *c, uint64_t started)
 {
     struct chunk chunk;
@@ -260,23 +275,10 @@ static drupe_status look(struct piece *piece, bool *over)
     DRUPE_TRY(piece->event->object.backend->event_state(piece->event, &state));
     if (state == DRUPE_EVENT_FAILED) return drupe_error_last()->status;
     *over = state == DRUPE_EVENT_COMPLETE;
-    if (!*over) return DRUPE_OK;
+    if (!*over) return drupe_loss_check(device); /* what a lost device has begun may have no end */
     drupe_event_release(piece->event);
     piece->event = NULL;
     return DRUPE_OK;
-}
-
-/* After a failure: the buffers are in use until the device is done with them. */
-static void give_up_device(drupe_crossing *c)
-{
-    for (size_t i = 0; i < BUFFERS; i++) {
-        drupe_event *event = c->pieces[i].event;
-        while (event && !drupe_device_silent(event->queue->device)) {
-            if (event->object.backend->event_wait(event, DRUPE_SLICE_NS) != DRUPE_E_TIMEOUT) break;
-        }
-        drupe_event_release(event);
-        c->pieces[i].event = NULL;
-    }
 }
 
 /* --- The copy ------------------------------------------------------------------------------------------- */

@@ -206,19 +206,23 @@ void drupe_event_complete(drupe_event *event, drupe_phase from)
     complete_at(event, from, drupe_ticks());
 }
 
-/* The cause of the first wait that failed, retained, or NULL. */
-static drupe_cause *cause_of_waits(const drupe_flight *flight)
+/* The cause of the first wait that failed, retained, or NULL. What was told before the event was submitted is
+ * told of it again, as a cause of its own; but not of what core puts between submissions. */
+static drupe_cause *cause_of_waits(const drupe_event *event)
 {
+    drupe_flight *flight = event->flight;
     for (size_t i = 0; flight && i < flight->nwaits; i++) {
         const drupe_event *wait = flight->waits[i];
-        if (drupe_event_phase(wait) == DRUPE_PHASE_FAILED) return drupe_cause_retain(wait->cause);
+        if (drupe_event_phase(wait) != DRUPE_PHASE_FAILED) continue;
+        if (event->behind || !event->queue) return drupe_cause_retain(wait->cause);
+        return drupe_cause_of_wait(wait->cause, flight, event->queue, event->number);
     }
     return NULL;
 }
 
 static drupe_cause *cause_before(const drupe_event *event)
 {
-    drupe_cause *cause = cause_of_waits(event->flight);
+    drupe_cause *cause = cause_of_waits(event);
     if (cause || !event->queue || drupe_queue_unordered(event->queue)) return cause;
     return drupe_queue_doom_event(event->queue, event);
 }

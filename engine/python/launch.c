@@ -420,6 +420,8 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
     /* Some drivers compile a kernel again for each local size when it is first launched. */
     uint64_t key = (uint64_t)(uintptr_t)launch->kernel->kernel ^ ((uint64_t)range->local[0] << 48) ^
                    ((uint64_t)range->local[1] << 40) ^ ((uint64_t)range->local[2] << 32);
+    /* A second queue's launch may have to wait for one on the first. */
+    key ^= drupe_queue_number(submission->queue) * UINT64_C(0x9e3779b97f4a7c15);
     if (drupe_py_warm(state, key)) {
         submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
         status = submit_now(submission, launch, range, words, args, event);

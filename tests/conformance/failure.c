@@ -212,6 +212,32 @@ static void behind_an_old_failure_unordered(struct suite *suite)
     behind_an_old_failure(suite, DRUPE_QUEUE_OUT_OF_ORDER);
 }
 
+/* The same where its turn is yet to come, because what stands before it is held. */
+static void behind_an_old_failure_held(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *second;
+    OK(drupe_queue_open(b->context, b->device, 0, &second));
+    struct pair pair = new_pair(second, N);
+    drupe_event *cause = submit_failure(b->queue, "first"), *behind;
+    FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
+    drupe_event *closed;
+    OK(drupe_event_open(NULL, 0, &closed));
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &closed, 1, NULL));
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, &cause, 1, NULL));
+    OK(submit_mad(b, second, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
+    OK(drupe_event_finish(closed, NULL));
+    FAILS(drupe_queue_wait(second, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, "'first'");
+    FAILS(drupe_event_wait(behind, DRUPE_FOREVER), DRUPE_E_DEPENDENCY, PLANNED);
+    OK(drupe_queue_wait(second, DRUPE_FOREVER));
+    expect_u64(second, pair.a, 2, N); /* the first of the three ran */
+    drupe_event_release(cause);
+    drupe_event_release(closed);
+    drupe_event_release(behind);
+    drop_pair(pair);
+    drupe_queue_release(second);
+}
+
 static void take(struct suite *suite)
 {
     struct bench *b = &suite->bench;
@@ -494,6 +520,7 @@ const conformance_case cases_failure[] = {
     {"behind_one_that_fails_alone", behind_one_that_fails_alone},
     {"behind_an_old_failure", behind_an_old_failure_in_order},
     {"behind_an_old_failure_unordered", behind_an_old_failure_unordered},
+    {"behind_an_old_failure_held", behind_an_old_failure_held},
     {"take", take},
     {"take_is_in_order", take_is_in_order},
     {"records", records},

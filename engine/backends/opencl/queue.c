@@ -133,16 +133,18 @@ void drupe_cl_queue_own(drupe_cl_queue *queue)
 void drupe_cl_queue_inherit(drupe_cl_event *event)
 {
     drupe_cl_queue *queue = event->mark.queue;
-    /* An event that does not lend any more never will again. */
-    if (!queue || (atomic_load_explicit(&queue->lender, memory_order_relaxed) | 1) != ((uintptr_t)event | 1))
-        return;
-    const drupe_cl_event *lender = lender_lock(queue);
-    if (lender == event) {
-        queue->marker.id = event->mark.id;
-        event->mark.id = NULL;
-        lender = NULL;
+    uintptr_t lent = (uintptr_t)event, seen = lent;
+    if (!queue) return;
+    /* An event that does not lend any more never will again, and the lock is another's then. */
+    while (!atomic_compare_exchange_weak_explicit(&queue->lender, &seen, lent | 1, memory_order_acquire,
+                                                  memory_order_relaxed)) {
+        if ((seen | 1) != (lent | 1)) return;
+        if (seen & 1) sched_yield();
+        seen = lent;
     }
-    lender_unlock(queue, lender);
+    queue->marker.id = event->mark.id;
+    event->mark.id = NULL;
+    lender_unlock(queue, NULL);
 }
 
 static drupe_status place_marker(drupe_cl_queue *queue)
