@@ -438,7 +438,7 @@ def test_subshells_stop_too(spec_folder):
             kernel.interrupt()
             assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
             front.event("continued")
-            assert front.get("debugInfo")["stoppedThreads"] == []
+            support.wait_until(lambda: front.get("debugInfo")["stoppedThreads"] == [], what="all threads to go on")
             msg_id = test_subshell.send(kernel, shell, TWICE)
             thread, frame = front.stopped()
             front.get("setBreakpoints", {"breakpoints": [], "source": frame["source"]})

@@ -223,9 +223,9 @@ def test_progress_is_a_line_elsewhere_and_can_be_interrupted(kernel, tmp_path):
 SLOW = '''
 import drupe
 body = "\\n".join("x = x * %d.5f + sin(x) * cos(x + %d);" % (i, i) for i in range(SIZE))
-text = "kernel void slowly(global float *a) { float x = a[0]; " + body + " a[0] = x; }"
+text = "kernel void slowly(global float *a) { float x = a[0] + %d.0f; " % (UNIQUE % 999983) + body + " a[0] = x; }"
 text = "#define UNUSED kernel void unseen\\n" + text
-program = drupe.Program(text + " // UNIQUE", device="opencl:cpu", cache=False)
+program = drupe.Program(text, device="opencl:cpu", cache=False)
 '''
 
 
