@@ -493,7 +493,7 @@ static inline drupe_status submit_bare(const drupe_submission *s, const drupe_wo
     drupe_refs refs;
     drupe_refs_init(&refs);
     drupe_status status = begin(s, &refs);
-    if (status == DRUPE_OK) status = finish(s, &refs, work, name, event);
+    if (s && status == DRUPE_OK) status = finish(s, &refs, work, name, event);
     return end(s, name, work, &refs, status);
 }
 

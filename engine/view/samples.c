@@ -55,8 +55,9 @@ void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, boo
         if (!purse) continue;
         drupe_view_sample fresh = {.ns = now, .reserved = figures[i].use.reserved, .cell = cell};
         memcpy(fresh.used, figures[i].kinds, sizeof fresh.used);
-        const drupe_view_sample *last = purse->count > 0 ? &purse->samples[purse->count - 1] : NULL;
-        if (last && !used_changed(last, &fresh)) {
+        bool first = purse->count == 0;
+        const drupe_view_sample *last = &purse->samples[first ? 0 : purse->count - 1];
+        if (!first && !used_changed(last, &fresh)) {
             if (!always && last->reserved == fresh.reserved) continue;
             fresh.cell = last->cell;
         }
