@@ -72,6 +72,8 @@ struct drupe_backend {
     /* event_state() may wait for threads of the device that the system has taken the processor from: it is
      * better asked of work that has been over for a while. */
     bool state_waits;
+    /* A kernel that fails on a GPU takes its context along: nothing behind it on its queue completes. */
+    bool gpu_faults_last;
 
     /* --- library --- */
     /* A cheap look, without opening the vendor library: can there be devices of this type at all? (opt: yes)

@@ -507,6 +507,7 @@ struct drupe_queue {
     bool unflushed;
     bool shared;                  /* others may give work to the driver's queue */
     bool silent;                  /* work without an event was launched since the last wait */
+    bool leaps;                   /* a kernel that is complete proves those before it: see flight.c */
     bool is_default;              /* a device points to it; library lock */
     _Atomic(drupe_cause *) cause; /* the latest failure, retained; set under the failure lock */
     uint64_t cause_from;          /* what was submitted after this stands behind it; failure lock */

@@ -189,7 +189,7 @@ static void trace_device_times(drupe_event *event)
 }
 
 /* Once it is complete, a worker's event may be gone: only who polls a native one holds it. */
-static void complete_at(drupe_event *event, drupe_phase from, uint64_t ticks)
+void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t ticks)
 {
     uint64_t number = event->number;
     const drupe_queue *queue = event->queue;
@@ -203,7 +203,7 @@ static void complete_at(drupe_event *event, drupe_phase from, uint64_t ticks)
 
 void drupe_event_complete(drupe_event *event, drupe_phase from)
 {
-    complete_at(event, from, drupe_ticks());
+    drupe_event_complete_at(event, from, drupe_ticks());
 }
 
 /* The cause of the first wait that failed, retained, or NULL. What was told before the event was submitted is
@@ -354,9 +354,20 @@ drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks)
         settle_failed(event);
     } else if (state == DRUPE_EVENT_COMPLETE) {
         if (!*ticks) *ticks = drupe_ticks();
-        complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
+        drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
     }
     return drupe_event_phase(event);
+}
+
+bool drupe_event_proves(drupe_event *event, uint64_t *ticks)
+{
+    drupe_phase phase = drupe_event_phase(event);
+    drupe_event_state state;
+    if (phase != DRUPE_PHASE_NATIVE) return phase == DRUPE_PHASE_COMPLETE;
+    if (looks_failed(event, &state) || state != DRUPE_EVENT_COMPLETE) return false;
+    if (!*ticks) *ticks = drupe_ticks();
+    drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
+    return drupe_event_phase(event) == DRUPE_PHASE_COMPLETE;
 }
 
 drupe_phase drupe_event_poll_locked(drupe_event *event)
@@ -384,7 +395,7 @@ drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks)
     }
     if (state == DRUPE_EVENT_COMPLETE) {
         if (!*ticks) *ticks = drupe_ticks();
-        complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
+        drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
     }
     return drupe_event_phase(event);
 }

@@ -115,6 +115,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     fresh->trace_device = drupe_trace_device(device->filter);
     pthread_mutex_init(&fresh->lock, NULL);
     fresh->opened = true;
+    fresh->leaps = drupe_queue_leaps(fresh);
     drupe_status status = slot->backend->queue_open(fresh, flags);
     if (status != DRUPE_OK) {
         drupe_error kept = *drupe_error_last();
@@ -234,12 +235,14 @@ void drupe_queue_settle(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     drupe_queue_flush_locked(queue);
     drupe_flight *flight = queue->head;
+    unsigned span = DRUPE_FLIGHT_SPAN;
+    uint64_t ticks = 0;
     if (drupe_queue_unordered(queue)) {
         drupe_unordered_settle(queue);
         flight = NULL;
     }
     for (; flight && flight != queue->held; flight = flight->next) {
-        if (flight->event && !drupe_phase_over(drupe_event_poll_locked(flight->event))) break;
+        if (flight->event && !drupe_phase_over(drupe_flight_poll(queue, flight, &span, &ticks))) break;
     }
     pthread_mutex_unlock(&queue->lock);
 }

@@ -44,9 +44,12 @@ drupe_phase drupe_event_poll_locked(drupe_event *event);
 /* Both for many at one time: `*ticks` is 0 for the first of them. */
 drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks);
 drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
+/* Whether it is complete, without settling it otherwise. The lock is held. */
+bool drupe_event_proves(drupe_event *event, uint64_t *ticks);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
 void drupe_event_complete(drupe_event *event, drupe_phase from);
+void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t ticks);
 /* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. What it
  * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
@@ -72,6 +75,13 @@ void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
 /* Own copies of what `work` points to. */
 drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
+/* Whether a complete kernel of this queue proves those before it. */
+bool drupe_queue_leaps(const drupe_queue *queue);
+/* Ask for the phase of a flight's event, in order of submission. A walk begins with `span` and `ticks` as
+ * these say. */
+#define DRUPE_FLIGHT_SPAN 16u
+drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, unsigned *span,
+                              uint64_t *ticks);
 /* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
  * list after unlocking. */
 drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most);

@@ -13,6 +13,7 @@ const drupe_backend drupe_backend_opencl = {
              .program = sizeof(drupe_cl_program),
              .kernel = sizeof(drupe_cl_kernel)},
     .state_waits = true,
+    .gpu_faults_last = true,
     .likely = drupe_cl_likely,
     .load = drupe_cl_load,
     .unload = drupe_cl_unload,

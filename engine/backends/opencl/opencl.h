@@ -116,6 +116,7 @@ typedef struct drupe_cl_mark {
     cl_event id;                  /* NULL while there is none */
     struct drupe_cl_queue *queue; /* borrowed: the event's, or the one whose marker it is */
     _Atomic(drupe_cl_watch *) watch;
+    _Atomic(bool) complete; /* it was so when the driver was asked; never again false */
 } drupe_cl_mark;
 
 typedef struct drupe_cl_queue {
@@ -250,7 +251,7 @@ drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind
 
 /* Ask the driver. `*status` is the execution status: 3 queued ... 0 complete, negative = failed. A query that
  * fails itself counts as a failure with the query's code. */
-void drupe_cl_mark_status(const drupe_cl_mark *mark, cl_int *status);
+void drupe_cl_mark_status(drupe_cl_mark *mark, cl_int *status);
 /* Push the work up to the mark to the device, where that was not done since. */
 void drupe_cl_mark_flush(const drupe_cl_mark *mark);
 /* Until complete or failed; DRUPE_E_TIMEOUT. */
