@@ -92,7 +92,7 @@ def execute_content(code, **options):
 class Kernel:
     """One kernel process and sockets to it."""
 
-    def __init__(self, name, folder, context=None):
+    def __init__(self, name, folder, context=None, settings=None):
         self.name = name
         key = secrets.token_hex(16)
         self.ports = dict(zip(("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port"), free_ports(5)))
@@ -107,8 +107,9 @@ class Kernel:
         self.control = self._connect(zmq.DEALER, "control_port")
         self.iopub = self._connect(zmq.SUB, "iopub_port")
         self.started = time.perf_counter()
-        self.process = subprocess.Popen([*KERNELS[name], str(path)], env=environment(folder), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.process = subprocess.Popen([*KERNELS[name], str(path)], env={**environment(folder), **(settings or {})},
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        start_new_session=True)
 
     def _connect(self, kind, port):
         socket = self.context.socket(kind)
