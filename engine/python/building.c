@@ -41,6 +41,7 @@ enum { GOES_ON, BUILT, FAILED };
 
 static const drupe_link *kernel_link;
 static _Atomic(uint64_t) launches[LAUNCHES_MOST]; /* displays that are open, UINT64_MAX while one is made */
+static _Thread_local bool quiet;
 
 /* --- What it is called --------------------------------------------------------------------------------- */
 
@@ -195,10 +196,10 @@ static void release(void *user)
     free(one);
 }
 
-/* With two references, one of which is the display's; NULL: nobody is there to see it. */
+/* With two references, one of which is the display's; NULL: nobody is there to see it, or wants to. */
 static building *make(const char *device)
 {
-    void *cell = drupe_py_site_cell();
+    void *cell = quiet ? NULL : drupe_py_site_cell();
     building *one = cell == NULL ? NULL : calloc(1, sizeof *one);
     if (one == NULL) {
         if (cell != NULL) kernel_link->cell_release(cell);
@@ -281,6 +282,13 @@ void drupe_py_launched(void *shown, const drupe_event *event)
     else
         atomic_store(&one->ending, FAILED);
     release(one);
+}
+
+bool drupe_py_building_quiet(bool on)
+{
+    bool before = quiet;
+    quiet = on;
+    return before;
 }
 
 void drupe_py_building_join(const struct drupe_link *link)

@@ -18,6 +18,9 @@ void drupe_py_launched(void *shown, const drupe_event *event);
  * which may be given away meanwhile. */
 void drupe_py_launches_tell(void *cell);
 
+/* Whether the calling thread's builds and launches show nothing; what was before. */
+bool drupe_py_building_quiet(bool on);
+
 /* The kernel that publishes; borrowed for good. */
 struct drupe_link;
 void drupe_py_building_join(const struct drupe_link *link);

@@ -5,6 +5,7 @@
  * memory is in use as before. While nothing goes on, the drawing is the record that a saved notebook keeps.
  */
 #include "live.h"
+#include "building.h"
 #include "drupe/memory.h"
 #include "drupe/view.h"
 #include "drupe_link.h"
@@ -341,6 +342,13 @@ static PyObject *module_cell(PyObject *module, PyObject *ignored)
     return PyLong_FromUnsignedLong(number);
 }
 
+static PyObject *module_quiet(PyObject *module, PyObject *on)
+{
+    (void)module;
+    int truth = PyObject_IsTrue(on);
+    return truth < 0 ? NULL : PyBool_FromLong(drupe_py_building_quiet(truth != 0));
+}
+
 void drupe_py_live_join(const struct drupe_link *link)
 {
     live_link = link;
@@ -359,6 +367,9 @@ PyMethodDef drupe_py_live_functions[] = {
                "that are open.")},
     {"_live_close", module_live_close, METH_VARARGS,
      PyDoc_STR("_live_close(number=0)\n--\n\nLeave a display, or all, as it is now.")},
+    {"_quiet", module_quiet, METH_O,
+     PyDoc_STR("_quiet(on)\n--\n\nWhether this thread's builds and launches show no lines of their own, "
+               "however long they take. What was before.")},
     {"_cell", module_cell, METH_NOARGS,
      PyDoc_STR("_cell()\n--\n\nThe number of the cell that the caller works for, 0: none.")},
     {NULL, NULL, 0, NULL},

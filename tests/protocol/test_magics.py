@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 import support
@@ -457,3 +458,34 @@ def test_every_magic_has_help_with_two_examples(kernel, name):
     assert html.count("<pre") >= 3 and "--help" in html
     assert completions(kernel, code + " --hel") == [code + " --help"]
     assert sign + name in completions(kernel, sign + name)
+
+
+QUIET = (
+    "%%cl_kernel -q\nkernel void silent(global int *a) { a[0] = 1; }", "%dashboard -q", "%dashboard off -q",
+    "%deverrors -q", "%deverrors --clear -q", "%device host -q", "%%device host -q\nx = da.ones(8)", "%devices -q -v",
+    "%devices -q -l", "%devtime -q -n 1 -r 1 x + 1", "%%devtime -q -n 1 -r 1 y = 1\nx + y", "%events -q",
+    "%events -q --table", "%events --live -q", "%%events -q\nx += 1", "%%events --live -q\nx += 1", "%memory -q",
+    "%memory --cells -q", "%memory --by place -q", "%memory --leaks -q", "%memory --free-traceback -q",
+    "%memory --timeline -q", "%memory --live -q", "%memory --snapshot s -q", "%memory --diff s -q", "%queue -q",
+    "%queue finish -q",
+)
+
+
+def test_quiet_magics_show_nothing_at_all(compiler):
+    """Neither results nor displays that move, nor, below, what a long build says of itself."""
+    compiler.run("import drupe.array as da\nx = da.ones(8, device='host')")
+    named = {re.match(r"%+(\w+)", code)[1] for code in QUIET} | {"opencl"}
+    assert named == set(magics.NAMES)
+    said = {"stream", "display_data", "update_display_data", "execute_result", "error"}
+    for code in QUIET:
+        run = compiler.run(code)
+        assert run.status == "ok" and not said & set(run.types), (code, run.types, run.text("stderr"))
+    assert refused(compiler.run("%devices nonsense -q"))
+    size, seconds = 500, 0
+    while seconds < 1 and size <= 64000:
+        lines = "\n".join("x = x * %d.5f + sin(x) * cos(x + %d);" % (i, time.time_ns() % 99991) for i in range(size))
+        run = compiler.run("%%%%opencl -q -f -d opencl:cpu -o built\nkernel void f(global float *a) { float x = a[0];\n"
+                         "%s\na[0] = x; }" % lines, timeout=120)
+        assert run.status == "ok" and not said & set(run.types), run.types
+        seconds, size = float(compiler.run("built.seconds").result), 2 * size
+    assert seconds >= 1

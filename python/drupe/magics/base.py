@@ -23,6 +23,7 @@ options)` shows a result there.
 """
 import argparse
 import ast
+import contextlib
 import difflib
 import importlib
 import inspect
@@ -201,15 +202,19 @@ class Magic:
         if options.help:
             self.show(Help(self))
         elif cell is _LINE:
-            self.show(self.line(options), options)
+            self._answer(self.line, options)
         elif cell is None:
             _show_as_typed(self.shell, "%%%%%s %s" % (self.name, line))
             _enter(self.shell, self.around(options))
         elif self.around_code:
             return self.cell(options, cell)
         else:
-            self.show(self.cell(options, cell), options)
+            self._answer(self.cell, options, cell)
         return None
+
+    def _answer(self, call, options, *more):
+        with _silence() if getattr(options, "quiet", False) else contextlib.nullcontext():
+            self.show(call(options, *more), options)
 
     def show(self, result, options=None):
         """Show a result in the way that was asked for. Nothing happens for None."""
@@ -386,6 +391,18 @@ def _cut(text, count, title):
     except ValueError as error:
         raise UsageError("%s: %s" % (title, str(error).lower())) from None
     return words, text[lexer.instream.tell():].lstrip()
+
+
+@contextlib.contextmanager
+def _silence():
+    """Builds that take long show nothing while this lasts."""
+    from drupe import _engine
+
+    before = _engine._quiet(True)
+    try:
+        yield
+    finally:
+        _engine._quiet(before)
 
 
 # --- Python code in a cell magic ---------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Devices(Magic):
     def line(self, options):
         import drupe
 
-        if options.live:
+        if options.live and not (options.quiet or options.json):
             dashboard = find(self.shell, "dashboard")
             if dashboard is None:
                 raise UsageError("%devices -l needs %dashboard, which this version does not have")

@@ -31,7 +31,7 @@ class Events(Magic):
 
     def line(self, options):
         current = views.current()
-        if options.live:
+        if options.live and not (options.quiet or options.json):
             return self._live(options, current)
         first, last = self._cells(options, current)
         return self._finish(views.View(_kind(options), first, last), options)

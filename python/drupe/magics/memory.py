@@ -83,7 +83,8 @@ class Memory(Magic):
         from drupe.magics import live
 
         current = views.current()
-        handle = live.open_view(self.shell, "memory", first=current, last=current)
+        silent = options.quiet or options.json
+        handle = None if silent else live.open_view(self.shell, "memory", first=current, last=current)
         if handle is None:
             return views.View("memory")
         if options.output:
