@@ -9,10 +9,10 @@ between which two values it lies, 19 times of 20, is told with it, and what the 
 without. Before each turn a part of one is not timed: starting and stopping is not what is measured.
 
 On an OpenCL device a submitter that meets the driver's workers at the queue now wakes one and now waits for one, and
-On an OpenCL device a submitter that meets the driver's workers at the queue now wakes one and now waits for one, and
 what it costs to submit becomes a matter of luck, by a factor of two. So a turn goes by 256 submissions there: while
 they are timed, a kernel before them on the queue holds the driver's only worker busy, as any long kernel does; then it
 ends, they run, and are waited for. The time until the work is done has both parts.
+"""
 import argparse
 import json
 import os
@@ -24,7 +24,9 @@ import tempfile
 import report
 from client import Kernel, count, stream_text
 
-SHARED = r"""
+WAYS = ("processor", "clock", "done")
+
+SHARED = "WAYS = %r" % (WAYS,) + r"""
 import ctypes, gc, json, os, random, statistics, sys, time
 import drupe, drupe.array as da
 from drupe import _engine
@@ -68,8 +70,6 @@ class Open:
 
     def open(self):
         pass
-
-WAYS = ("processor", "clock", "done")
 
 def part(x, gate, number):
     begun = time.perf_counter_ns()
@@ -245,10 +245,8 @@ def rows_of(alone, beside, cost, million):
         for device, one in figures.items():
             add("submission beside %s, %s" % (title, device), "%s; by the clock %s; without it %.0f ns"
                 % (more(one["processor"]), more(one["clock"]), one["off"]), "at most 2 % more")
-            add("the same, nothing changed", "%s; by the clock %s" % (more(one["processor, nothing"]),
-                                                                      more(one["clock, nothing"])), "0")
-            add("the same, until the work is done; nothing changed", "%s; %s" % (more(one["done"]),
-                                                                                 more(one["done, nothing"])), "; 0")
+            add("the same, until the work is done", more(one["done"]))
+            add("these three, nothing changed", "; ".join(more(one[way + ", nothing"]) for way in WAYS), "0")
             add("the recorder's processor time meanwhile", "%.0f ns a submission" % one["recorder"])
     add("live dashboard, 10,000 submissions a second: processor", "%.2f %%" % (100 * cost["share"]), "at most 1 %")
     add("the same: messages", "%.1f a second" % cost["messages"], "at most 10")
