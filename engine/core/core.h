@@ -405,6 +405,7 @@ struct drupe_event {
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
+    bool brisk;             /* while it runs, watching it costs less than being woken */
     bool counted;           /* it has an inner reference to its queue; else the queue counts it in `events` */
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;

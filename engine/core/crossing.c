@@ -65,6 +65,7 @@ struct drupe_crossing {
     bool alone;         /* none did, and none is to; lock */
     drupe_error error;
     unsigned nhands;
+    _Atomic(bool) hurried; /* the hands were called */
     struct hand hands[DRUPE_CROSSING_HANDS];
 };
 
@@ -214,8 +215,9 @@ static void fail_hand(drupe_job *job)
     drupe_crossing_release(c);
 }
 
-static void post_hands(drupe_crossing *c)
+void drupe_crossing_hurry(drupe_crossing *c)
 {
+    if (atomic_exchange(&c->hurried, true)) return;
     for (unsigned i = 0; i < c->nhands; i++) {
         struct hand *hand = &c->hands[i];
         atomic_fetch_add(&c->references, 1);
@@ -223,6 +225,11 @@ static void post_hands(drupe_crossing *c)
         hand->job = (drupe_job){.run = run_hand, .fail = fail_hand, .what = "copy"};
         drupe_worker_post(&hand->job);
     }
+}
+
+bool drupe_crossing_brisk(const drupe_crossing *c)
+{
+    return c->ring && c->nhands > 2;
 }
 
 /* Every worker may be busy with something that waits for this copy. A fault here is that of the submission.
@@ -362,7 +369,7 @@ drupe_status drupe_crossing_run(void *user)
 {
     drupe_crossing *c = user;
     unsigned idle = 0;
-    post_hands(c);
+    drupe_crossing_hurry(c);
     drupe_status status = cross(c);
     drupe_error kept = *drupe_error_last();
     pthread_mutex_lock(&c->lock); /* nothing is taken afterwards */

@@ -1,16 +1,18 @@
 /* Work that must wait for another context, another backend, a host function or the caller.
  *
- * One thread, started with the first held submission or watched event, is the only one to launch held work:
- * it polls what the first held flight of each queue waits for (of an out-of-order queue, every held one) and
- * the watched events (watch.c), and is woken early by drupe_hold_kick(). Notices from drivers are hints and
- * never believed: every wake-up leads to a poll. It sleeps for good while nothing that it waits for is a
- * driver's, since core tells of everything else. It drops no references of the caller. */
+ * One thread, started with the first held submission or watched event, is the only one to launch held work,
+ * except that work of core's own threads begins at once where nothing stands before it: it polls what the
+ * first held flight of each queue waits for (of an out-of-order queue, every held one) and the watched events
+ * (watch.c), and is woken early by drupe_hold_kick(). Notices from drivers are hints and never believed:
+ * every wake-up leads to a poll. It sleeps for good while nothing that it waits for is a driver's, since core
+ * tells of everything else. It drops no references of the caller. */
 #include "core/core.h"
 #include <sched.h>
 #include <stdlib.h>
 
 #define POLL_SHORTEST_NS 50000u
 #define POLL_LONGEST_NS  2000000u
+#define WATCH_NS         5000000u
 #define STOP_LEAST_NS    200000000u /* the waiter gets to come by, however short the caller's time is */
 #define STOP_MOST_NS     UINT64_C(20000000000) /* it may hang in a driver */
 
@@ -56,20 +58,33 @@ void drupe_hold_announce(void)
     pthread_mutex_unlock(&lock);
 }
 
+static bool held_or_running(const drupe_event *event)
+{
+    drupe_phase phase = drupe_event_phase(event);
+    return phase == DRUPE_PHASE_HELD || phase == DRUPE_PHASE_RUNNING;
+}
+
+/* Being woken takes as long as copying a megabyte. */
+static void watch_briefly(const drupe_event *event, uint64_t deadline)
+{
+    uint64_t until = drupe_deadline(WATCH_NS);
+    if (until > deadline) until = deadline;
+    while (held_or_running(event) && drupe_now_ns() < until) sched_yield();
+}
+
 bool drupe_hold_await(drupe_event *event, uint64_t deadline)
 {
     bool in_time = true;
+    if (event->brisk) watch_briefly(event, deadline);
     pthread_mutex_lock(&lock);
     /* Without threads nothing is held, and the condition may not exist yet. */
     while (conditions) {
-        drupe_phase phase = drupe_event_phase(event);
-        if (phase != DRUPE_PHASE_HELD && phase != DRUPE_PHASE_RUNNING) break;
-        if (!in_time) break;
+        if (!held_or_running(event) || !in_time) break;
         in_time = drupe_cond_wait_until(&changed, &lock, deadline);
     }
-    drupe_phase phase = drupe_event_phase(event);
+    bool over = !held_or_running(event);
     pthread_mutex_unlock(&lock);
-    return phase != DRUPE_PHASE_HELD && phase != DRUPE_PHASE_RUNNING;
+    return over;
 }
 
 void drupe_hold_let_pass(drupe_queue *queue)
@@ -195,10 +210,21 @@ bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight)
         flight->job.fail = fail_job;
         flight->job.what = "host function";
         drupe_worker_post(&flight->job);
+        /* Behind the copy itself, which finds a thread first. */
+        if (flight->work.kind == DRUPE_WORK_COPY) drupe_crossing_hurry(flight->work.user);
         return false;
     }
     if (drupe_flight_launch(queue, flight, &flight->work) != DRUPE_OK) fail(flight);
     return true;
+}
+
+void drupe_hold_begin(drupe_queue *queue, drupe_flight *flight)
+{
+    bool first = queue->head == flight && flight->nwaits == 0 && !drupe_queue_unordered(queue);
+    if (!first || flight->event->turn || !drupe_work_emulated(queue, &flight->work)) return;
+    /* What is over stays on the held part until the waiter comes by. */
+    bool over = drupe_hold_advance(queue, flight);
+    (void)over;
 }
 
 void drupe_hold_poll(const drupe_flight *flight)

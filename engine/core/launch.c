@@ -271,6 +271,7 @@ drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight, const d
     if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
     DRUPE_TRY(drupe_hold_add(queue));
     flight->held = true;
+    flight->event->brisk = work->kind == DRUPE_WORK_COPY && work->fn && drupe_crossing_brisk(work->user);
     for (size_t i = 0; i < flight->nwaits; i++) drupe_event_ask_notify(flight->waits[i]);
     return DRUPE_OK;
 }
@@ -434,6 +435,7 @@ drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *wo
         flight->cell_number = drupe_core_cell_number(cell);
         status = submit_locked(ticket, work, flight, event, &over);
     }
+    if (status == DRUPE_OK && flight == queue->held) drupe_hold_begin(queue, flight);
     if (over && flight && drupe_flight_reuse(queue, flight)) over = false;
     pthread_mutex_unlock(&queue->lock);
     if (!flight || (over && status != DRUPE_OK)) {

@@ -357,6 +357,10 @@ void drupe_crossing_load(drupe_crossing *crossing, drupe_queue *queue, bool to_d
 void drupe_crossing_release(void *crossing);
 /* The body of the submission, a drupe_host_fn; once. Whatever happens, nothing is under way afterwards. */
 drupe_status drupe_crossing_run(void *crossing);
+/* Have the hands come while the thread that runs it is still being woken; it runs, or will at once. */
+void drupe_crossing_hurry(drupe_crossing *crossing);
+/* Whether its end is worth watching for: there are processors enough. */
+bool drupe_crossing_brisk(const drupe_crossing *crossing);
 
 /* --- prints.c ------------------------------------------------------------------------------------------- */
 
@@ -428,6 +432,9 @@ drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
 /* One look at a held flight: launch it, start its host function, or fail it. True when it is no longer held.
  * The queue's lock is held. */
 bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
+/* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
+ * the waiter for that takes longer than many of them. The queue's lock is held. */
+void drupe_hold_begin(drupe_queue *queue, drupe_flight *flight);
 /* Look at what a held flight waits for, without a lock. */
 void drupe_hold_poll(const drupe_flight *flight);
 /* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
