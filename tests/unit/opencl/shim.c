@@ -28,9 +28,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-unsigned shim_fill_count EXPORT;
+_Atomic(unsigned) shim_fill_count EXPORT;
 size_t shim_fill_largest EXPORT;
-unsigned shim_marker_count EXPORT;
+_Atomic(unsigned) shim_marker_count EXPORT;
 _Atomic(unsigned) shim_ask_count EXPORT; /* for an event's status */
 
 static _Atomic(bool) gone; /* a kernel faulted */
