@@ -68,7 +68,9 @@ struct drupe_backend {
     struct {
         size_t device, context, queue, event, program, kernel;
     } size;
-    bool minds_guards; /* else a guard is among the waits */
+    bool minds_guards;  /* else a guard is among the waits */
+    bool closes_failed; /* event_close() has nothing to do for work that did not fail, and need not be called
+                         */
     /* event_state() may wait for threads of the device that the system has taken the processor from: it is
      * better asked of work that has been over for a while. */
     bool state_waits;

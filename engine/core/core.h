@@ -2,9 +2,9 @@
  *
  * A reading tour: library.c (what is loaded) -> device.c, filter.c, path.c, selector.c, info.c, split.c,
  * lost.c, contain.c -> context.c, program.c, memory.c over pool.c and registry.c -> submit.c (checks) ->
- * queue.c, unordered.c and flight.c (order, keep-alive) -> event.c, failure.c (how it ended), trace.c (what
- * is remembered of it) -> hold.c (work that must wait for another context), worker.c, watch.c (who is told of
- * its end) -> stage.c, pinned.c (copies in several steps).
+ * queue.c, unordered.c and flight.c (order, keep-alive) -> event.c, event_memory.c, failure.c (how it ended),
+ * trace.c (what is remembered of it) -> hold.c (work that must wait for another context), worker.c, watch.c
+ * (who is told of its end) -> stage.c, pinned.c (copies in several steps).
  *
  * Locks, in the order in which they may be taken:
  *   slot->lock       opening and closing one backend
@@ -90,8 +90,6 @@ void drupe_library_unlock(void);
 void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t kind, size_t size,
                        size_t native);
 void drupe_object_free(drupe_slot *slot, void *object);
-/* The memory of an object of drupe_object_new() with a `slot` of NULL, as if it was fresh. */
-void drupe_object_renew(void *object, size_t size, size_t native);
 static inline void drupe_object_retain(void *object)
 {
     atomic_fetch_add_explicit(&((drupe_object *)object)->references, 1, memory_order_relaxed);
@@ -121,11 +119,6 @@ static inline bool drupe_object_release(void *object)
     if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
     return atomic_fetch_sub_explicit(&((drupe_object *)object)->references, 1, memory_order_acq_rel) == 1;
 }
-
-/* `first` with `second` behind it, linked at this offset; either may be NULL. Of two long lists the one that
- * ends first comes first: what submissions have given back after a burst is not to be walked in one of them.
- */
-void *drupe_list_join(void *first, void *second, size_t offset);
 
 /* The observer's cell of this thread, retained, or NULL; and its release. */
 void *drupe_core_cell(void);
@@ -406,15 +399,21 @@ struct drupe_event {
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
     bool brisk;             /* while it runs, watching it costs less than being woken */
+    bool inserted;          /* `behind` is set */
     bool counted;           /* it has an inner reference to its queue; else the queue counts it in `events` */
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;
     uint64_t number;
+    union {
+        drupe_flight *flight;    /* borrowed, valid until the event has settled; without a queue its own */
+        drupe_event *next_spare; /* among the free ones */
+    };
+    /* On another line, and 0 in all free ones, as only few events write to it: */
     uint64_t behind; /* of a barrier that core put between others: the number of what is before it; else 0 */
-    drupe_flight *flight;         /* borrowed, valid until the event has settled; without a queue its own */
-    drupe_event *settle_next;     /* of the thread that settles it; among the free ones */
+    drupe_event *settle_next;     /* of the thread that settles it */
     const drupe_failure *failure; /* once FAILED; malloc'ed unless it is that of the cause */
     drupe_cause *cause;           /* retained, once FAILED */
+    drupe_event *older_spares;    /* of the first of a list of free ones: another such list */
 };
 
 /* --- flight.c: what a queue has submitted and not yet dropped ------------------------------------------- */
@@ -444,7 +443,7 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 
 /* What every submission needs comes first, on few cache lines. */
 struct drupe_flight {
-    drupe_flight *next;
+    _Alignas(64) drupe_flight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
     uint64_t number;
     void *cell;        /* retained by the observer, or NULL */
@@ -452,15 +451,19 @@ struct drupe_flight {
     uint32_t site;
     uint32_t cell_number; /* the observer's, 0 = none */
     bool held;
-    bool fallible;       /* may fail for a reason that core knows: what follows must wait for it by name */
-    bool early;          /* the driver may read its source at once: see launch.c */
-    bool done;           /* it was over when it was launched, and is on no list */
-    bool passed;         /* its references belong to the flight behind it, which uses the same */
-    bool event_passed;   /* so does that to its event, to one that waits for it */
+    bool fallible;     /* may fail for a reason that core knows: what follows must wait for it by name */
+    bool early;        /* the driver may read its source at once: see launch.c */
+    bool done;         /* it was over when it was launched, and is on no list */
+    bool passed;       /* its references belong to the flight behind it, which uses the same */
+    bool event_passed; /* so does that to its event, to one that waits for it */
+    uint32_t nrefs, nwaits;
     drupe_keep *refs;    /* dropped when it is over */
     drupe_event **waits; /* retained */
-    uint32_t nrefs, refs_capacity, nwaits, waits_capacity;
-    void *work_copy;     /* malloc'ed: what `work` points to */
+    uint32_t refs_capacity, waits_capacity;
+    union {
+        void *work_copy;            /* malloc'ed: what `work` points to */
+        drupe_flight *older_spares; /* of the first of a list of free ones: another such list */
+    };
     drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
     drupe_event *waits_inline[DRUPE_FLIGHT_WAITS];
     drupe_brief brief;
@@ -487,12 +490,13 @@ struct drupe_queue {
     drupe_flight *held_tail;   /* of an out-of-order queue, where the held ones are a list of their own */
     drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
     drupe_flight *gate; /* of an in-order queue: the first flight with an event that is not over, if known */
-    drupe_flight *looked; /* of an in-order queue: the last that a look has told to be over; or NULL */
-    drupe_flight *spare;  /* free records */
-    _Atomic(drupe_flight *) returned;   /* free records, given back without the lock */
-    drupe_event *spare_events;          /* the same of events, which are linked by settle_next */
-    _Atomic(uintptr_t) returned_events; /* and a bit once all events are counted */
-    size_t events;                      /* that are not counted, the spare ones among them */
+    drupe_flight *looked;       /* of an in-order queue: the last that a look has told to be over; or NULL */
+    drupe_flight *spare;        /* free records: a list, */
+    drupe_flight *older_spares; /* and a list of such lists, each by its first one */
+    _Atomic(drupe_flight *) returned;         /* free records, given back without the lock */
+    drupe_event *spare_events, *older_events; /* the same of events */
+    _Atomic(uintptr_t) returned_events;       /* and a bit once all events are counted */
+    size_t events;                            /* that are not counted, the spare ones among them */
     size_t flights;
     size_t unmarked;       /* submissions without an event since the last one with one */
     size_t unmarked_bytes; /* what they keep alive */

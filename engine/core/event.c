@@ -3,129 +3,12 @@
  * An event's phase only moves forward. The thread that moves it to SETTLING writes down the error alone; all
  * others see it as unfinished until it is FAILED. Causes are looked for in the order of submission, because a
  * driver may fail a whole queue at once: polling an event that looks failed first settles everything before
- * it on its queue.
- *
- * The memory of an event goes back to its queue for the next one. So that neither end of an event's life
- * touches a counter, the queue knows how many it has made, and while it has handles nobody asks how many of
- * these are still in use. When the last handle goes, those that are get an inner reference each, and a bit
- * beside the list to which events return tells them so. */
+ * it on its queue. */
 #include "core/check.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* A sanitizer shall see the use of an event that is gone. */
-#if defined(__SANITIZE_ADDRESS__)
-#define KEEPS_SPARES false
-#else
-#define KEEPS_SPARES true
-#endif
-
-#define ALL_COUNTED ((uintptr_t)1) /* in `returned_events` */
-#define TAKES       8u             /* from the spare ones, until it is looked whether others came back */
-
-static bool all_counted(const drupe_queue *queue)
-{
-    uintptr_t seen = atomic_load_explicit(&((drupe_queue *)queue)->returned_events, memory_order_relaxed);
-    return !KEEPS_SPARES || seen & ALL_COUNTED;
-}
-
-/* What was used last comes first: it is in the caches. */
-static void fetch_returned(drupe_queue *queue, uintptr_t leave)
-{
-    uintptr_t seen = atomic_exchange_explicit(&queue->returned_events, leave, memory_order_acq_rel);
-    drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED);
-    queue->spare_events = drupe_list_join(list, queue->spare_events, offsetof(drupe_event, settle_next));
-}
-
-static drupe_event *take_spare(drupe_queue *queue)
-{
-    bool look = !queue->spare_events || ++queue->takes % TAKES == 0;
-    if (look && atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) fetch_returned(queue, 0);
-    drupe_event *spare = queue->spare_events;
-    if (!spare) return NULL;
-    drupe_event *after = queue->spare_events = spare->settle_next;
-    if (after) {
-        drupe_prefetch_write(after);
-        drupe_prefetch_write((char *)after + sizeof *after);
-    }
-    return spare;
-}
-
-void drupe_event_count_all(drupe_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    if (!all_counted(queue)) {
-        /* Too many at first: others give theirs up as soon as they see the bit. */
-        atomic_fetch_add(&queue->inner, (uint32_t)queue->events);
-        fetch_returned(queue, ALL_COUNTED);
-        uint32_t spare = 0;
-        for (drupe_event *at = queue->spare_events; at; at = at->settle_next) spare += !at->counted;
-        atomic_fetch_sub(&queue->inner, spare);
-    }
-    pthread_mutex_unlock(&queue->lock);
-}
-
-void drupe_event_forget_spares(drupe_queue *queue)
-{
-    fetch_returned(queue, 0);
-    for (drupe_event *spare; (spare = queue->spare_events);) {
-        queue->spare_events = spare->settle_next;
-        free(spare);
-    }
-}
-
-/* The last reference is gone. `keep`: the backend may still know of it, so its memory stays until the queue
- * goes. */
-static void put_away(drupe_queue *queue, drupe_event *event, bool keep)
-{
-    bool counted = event->counted;
-    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
-    do {
-        if (!keep && (counted || seen & ALL_COUNTED)) {
-            free(event);
-            break;
-        }
-        event->settle_next = (drupe_event *)(seen & ~ALL_COUNTED);
-    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen,
-                                                    (uintptr_t)event | (seen & ALL_COUNTED),
-                                                    memory_order_acq_rel, memory_order_acquire));
-    /* Where it is not counted the queue may be gone by now. */
-    if (counted || seen & ALL_COUNTED) drupe_queue_inner_release(queue);
-}
-
-static drupe_status event_make(drupe_queue *queue, drupe_event **event)
-{
-    const drupe_backend *backend = queue->slot->backend;
-    *event = drupe_object_new(NULL, backend, DRUPE_OBJECT_EVENT, sizeof **event, backend->size.event);
-    if (!*event) return DRUPE_E_NO_MEMORY;
-    (*event)->queue = queue;
-    return DRUPE_OK;
-}
-
-drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
-{
-    DRUPE_TRY(event_make(queue, event));
-    drupe_queue_inner_retain(queue);
-    (*event)->counted = true;
-    return DRUPE_OK;
-}
-
-drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
-{
-    if (all_counted(queue)) return drupe_event_new(queue, event);
-    drupe_event *spare = take_spare(queue);
-    if (!spare || spare->counted) queue->events++;
-    *event = spare;
-    if (!spare) {
-        drupe_status status = event_make(queue, event);
-        if (status != DRUPE_OK) queue->events--;
-        return status;
-    }
-    drupe_object_renew(spare, sizeof *spare, queue->slot->backend->size.event);
-    spare->queue = queue;
-    return DRUPE_OK;
-}
+#include <string.h>
 
 drupe_event *drupe_event_retain(drupe_event *event)
 {
@@ -141,20 +24,30 @@ static bool let_go(drupe_event *event)
     return !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed);
 }
 
+static void forget_failure(drupe_event *event)
+{
+    if (event->cause && event->failure != &event->cause->what) free((void *)event->failure);
+    drupe_cause_release(event->cause);
+    event->failure = NULL;
+    event->cause = NULL;
+}
+
 void drupe_event_release(drupe_event *event)
 {
     if (!event || !let_go(event)) return;
     bool silent = event->opened && drupe_device_silent(event->queue->device);
-    if (event->opened && !silent) event->object.backend->event_close(event);
-    if (event->cause && event->failure != &event->cause->what) free((void *)event->failure);
-    drupe_cause_release(event->cause);
+    bool complete = drupe_event_phase(event) == DRUPE_PHASE_COMPLETE;
+    const drupe_backend *backend = event->object.backend;
+    if (event->opened && !silent && !(complete && backend->closes_failed)) backend->event_close(event);
+    if (!complete) forget_failure(event);
+    if (event->inserted) event->behind = 0;
     drupe_queue *queue = event->queue;
     if (!queue) {
         drupe_core_cell_release(event->flight->cell);
         free(event->flight);
     }
     if (queue)
-        put_away(queue, event, silent);
+        drupe_event_put_away(queue, event, silent);
     else
         drupe_object_free(NULL, event);
 }
@@ -479,6 +372,7 @@ drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     if (!event) return drupe_error_set(DRUPE_E_INVALID, "There is no event to wait for.");
+    if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE && !drupe_check_on()) return DRUPE_OK;
     DRUPE_TRY(drupe_event_await(event, drupe_deadline(timeout_ns)));
     if (drupe_check_on()) drupe_check_event(event);
     if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE)
@@ -529,13 +423,14 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(drupe_hold_prepare());
-    drupe_flight *flight = calloc(1, sizeof *flight);
+    drupe_flight *flight = aligned_alloc(64, sizeof *flight);
     drupe_event *fresh = drupe_object_new(NULL, NULL, DRUPE_OBJECT_EVENT, sizeof *fresh, 0);
     if (!flight || !fresh) {
         free(flight);
         free(fresh);
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
     }
+    memset(flight, 0, sizeof *flight);
     snprintf(flight->label_copy, sizeof flight->label_copy, "%s", label ? label : "event");
     flight->label = flight->label_copy;
     flight->site = site ? site : drupe_core_site();

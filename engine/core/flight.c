@@ -24,11 +24,35 @@ uint64_t drupe_flight_next(void)
     return atomic_fetch_add(&last_number, 1) + 1;
 }
 
-/* What was used last comes first: it is in the caches. */
+/* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */
 static void fetch_returned(drupe_queue *queue)
 {
     drupe_flight *list = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
-    queue->spare = drupe_list_join(list, queue->spare, offsetof(drupe_flight, next));
+    if (queue->spare) {
+        queue->spare->older_spares = queue->older_spares;
+        queue->older_spares = queue->spare;
+    }
+    queue->spare = list;
+}
+
+/* Out of the list, or NULL. */
+static drupe_flight *pop_spare(drupe_queue *queue)
+{
+    drupe_flight *spare = queue->spare;
+    if (!spare) return NULL;
+    drupe_flight *after = spare->next;
+    if (!after && queue->older_spares) {
+        after = queue->older_spares;
+        queue->older_spares = after->older_spares;
+    }
+    queue->spare = after;
+    return spare;
+}
+
+void drupe_flight_forget_spares(drupe_queue *queue)
+{
+    if (atomic_load(&queue->returned)) fetch_returned(queue);
+    for (drupe_flight *spare; (spare = pop_spare(queue));) free(spare);
 }
 
 /* What a kernel's launch writes to. A driver may be many submissions behind: then the caches have lost it. */
@@ -46,12 +70,11 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
     /* Only who has the lock takes them. */
     if (atomic_load_explicit(&queue->returned, memory_order_relaxed)) fetch_returned(queue);
-    drupe_flight *fresh = queue->spare;
+    drupe_flight *fresh = pop_spare(queue);
     if (fresh) {
-        queue->spare = fresh->next;
-        if (fresh->next) prefetch_record(fresh->next);
+        if (queue->spare) prefetch_record(queue->spare);
     } else {
-        fresh = malloc(sizeof *fresh);
+        fresh = aligned_alloc(64, sizeof *fresh);
         *flight = NULL;
         if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission.");
         fresh->refs = fresh->refs_inline;

@@ -192,6 +192,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     drupe_status status = drupe_flight_attach(queue, flight);
     if (status == DRUPE_OK) {
         flight->event->behind = drupe_flight_place(after);
+        flight->event->inserted = true;
         status = drupe_flight_launch(queue, flight, &work);
     }
     if (status != DRUPE_OK) {

@@ -210,42 +210,10 @@ void *drupe_object_new(drupe_slot *slot, const drupe_backend *backend, uint32_t 
     return object;
 }
 
-void drupe_object_renew(void *object, size_t size, size_t native)
-{
-    const drupe_object before = {.kind = ((drupe_object *)object)->kind,
-                                 .backend = ((drupe_object *)object)->backend};
-    memset(object, 0, drupe_round16(size) + native);
-    object_begin(object, NULL, before.backend, before.kind, size);
-}
-
 void drupe_object_free(drupe_slot *slot, void *object)
 {
     free(object);
     if (slot) atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
-}
-
-#define LIST_SHORT 64
-
-static void **link_of(void *item, size_t offset)
-{
-    return (void **)(void *)((char *)item + offset);
-}
-
-void *drupe_list_join(void *first, void *second, size_t offset)
-{
-    if (!first || !second) return first ? first : second;
-    void **end = link_of(first, offset), **other = link_of(second, offset);
-    for (size_t steps = 0; *end; steps++) {
-        end = link_of(*end, offset);
-        if (steps < LIST_SHORT) continue;
-        if (!*other) {
-            *other = first;
-            return second;
-        }
-        other = link_of(*other, offset);
-    }
-    *end = second;
-    return first;
 }
 
 /* --- The embedding program ------------------------------------------------------------------------------ */

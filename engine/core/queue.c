@@ -27,15 +27,6 @@ static void leave_all(drupe_queue *queue)
     pthread_mutex_unlock(&all_lock);
 }
 
-static void free_records(drupe_flight *list)
-{
-    while (list) {
-        drupe_flight *next = list->next;
-        free(list);
-        list = next;
-    }
-}
-
 static void queue_destroy(drupe_queue *queue)
 {
     leave_all(queue);
@@ -49,8 +40,7 @@ static void queue_destroy(drupe_queue *queue)
         if (queue->slot->backend->queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK) queue->silent = false;
         queue->slot->backend->queue_close(queue);
     }
-    free_records(queue->spare);
-    free_records(atomic_exchange(&queue->returned, NULL));
+    drupe_flight_forget_spares(queue);
     drupe_event_forget_spares(queue);
     drupe_cause_release(atomic_exchange(&queue->cause, NULL));
     drupe_cause_release(queue->breach);

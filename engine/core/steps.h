@@ -2,7 +2,7 @@
 #ifndef DRUPE_CORE_STEPS_H
 #define DRUPE_CORE_STEPS_H
 
-/* --- event.c -------------------------------------------------------------------------------------------- */
+/* --- event.c, event_memory.c ---------------------------------------------------------------------------- */
 
 /* Have its native state come: another thread has written to it if it is not known to be over. */
 static inline void drupe_event_prefetch(const drupe_event *event)
@@ -27,6 +27,9 @@ drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUS
 /* The queue has lost its last handle: from now on each of its events has an inner reference. Takes the
  * queue's lock. */
 void drupe_event_count_all(drupe_queue *queue);
+/* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
+ * still know of it, so its memory stays until the queue goes. */
+void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
@@ -68,6 +71,8 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_M
  * caller's. */
 drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
                                size_t more) DRUPE_MUST_CHECK;
+/* The records that are free. Nobody else has the queue. */
+void drupe_flight_forget_spares(drupe_queue *queue);
 /* Take the record of work that was done at once for the next one, unless something must be dropped first. */
 bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight);
 /* There is room for one. */
@@ -236,6 +241,8 @@ uint32_t drupe_trace_name(const char *name);
 /* The flight is about to be launched or held; `used`: bytes of memory that it keeps alive. */
 void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                        size_t used);
+/* The whole record of a barrier that was over when it was made. */
+void drupe_trace_barrier(const drupe_queue *queue, uint64_t number, uint32_t site, uint32_t cell);
 /* A number that gets no record, so that readers need not wait for one. */
 void drupe_trace_skip(uint64_t number);
 /* It was found to be over. The first call counts. Any thread. */

@@ -162,11 +162,18 @@ void drupe_trace_skip(uint64_t number)
     put(slot, SEQUENCE, number << 1);
 }
 
+/* Of a queue's work. */
+static inline uint64_t where_of(const drupe_queue *queue, uint32_t name, drupe_work_kind kind)
+{
+    uint64_t unordered = queue->flags & DRUPE_QUEUE_OUT_OF_ORDER ? UNORDERED : 0;
+    return (uint64_t)queue->number << 32 | (uint64_t)name << NAME_SHIFT |
+           (uint64_t)queue->trace_device << DEVICE_SHIFT | unordered | (uint64_t)kind;
+}
+
 void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                        size_t used)
 {
     uint64_t number = flight->number;
-    uint64_t unordered = queue->flags & DRUPE_QUEUE_OUT_OF_ORDER ? UNORDERED : 0;
     uint32_t name = name_of(flight->label, work);
     _Atomic(uint64_t) *slot = slot_of(number);
     /* The ring does not stay in the caches, and the exchange below would wait for it. */
@@ -177,12 +184,26 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, queue->ticks ? queue->ticks : drupe_ticks());
     put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
-    put(slot, WHERE,
-        (uint64_t)queue->number << 32 | (uint64_t)name << NAME_SHIFT |
-            (uint64_t)queue->trace_device << DEVICE_SHIFT | unordered | (uint64_t)work->kind);
+    put(slot, WHERE, where_of(queue, name, work->kind));
     put(slot, BYTES, moves ? work->bytes : used);
     put(slot, ITEMS, items_of(work));
     if (!name) put_label(number, flight->label);
+    put(slot, SEQUENCE, number << 1);
+    drupe_trace_made(number);
+}
+
+void drupe_trace_barrier(const drupe_queue *queue, uint64_t number, uint32_t site, uint32_t cell)
+{
+    _Atomic(uint64_t) *slot = slot_of(number);
+    drupe_prefetch_write((void *)slot_of(number + AHEAD));
+    if (!slot_claim(slot, number)) return;
+    uint64_t ticks = drupe_ticks();
+    put(slot, END, (uint64_t)DRUPE_TRACE_COMPLETE << STATUS_SHIFT | (ticks & BELOW));
+    put(slot, SUBMITTED, ticks);
+    put(slot, PLACE, (uint64_t)cell << 32 | site);
+    put(slot, WHERE, where_of(queue, barrier_name, DRUPE_WORK_BARRIER));
+    put(slot, BYTES, 0);
+    put(slot, ITEMS, 0);
     put(slot, SEQUENCE, number << 1);
     drupe_trace_made(number);
 }

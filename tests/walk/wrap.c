@@ -37,12 +37,14 @@ static bool fails(wrap_kind kind)
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
 char *__real_strdup(const char *text);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *user);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
 char *__wrap_strdup(const char *text);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *user);
@@ -55,6 +57,11 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t count, size_t size)
 {
     return fails(WRAP_MALLOC) ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+    return fails(WRAP_MALLOC) ? NULL : __real_aligned_alloc(align, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)

@@ -71,6 +71,7 @@ const drupe_backend drupe_backend_host = {
              .program = sizeof(drupe_host_program),
              .kernel = sizeof(drupe_host_kernel)},
     .minds_guards = true,
+    .closes_failed = true,
     .likely = likely,
     .load = load,
     .unload = unload,

@@ -5,6 +5,10 @@
  * call, and a few long ones still reach every worker. A worker says that it sleeps before it looks a last
  * time, and a task is in its list before its maker looks for sleepers: one of the two sees the other.
  *
+ * While tasks are quicker than a wake-up, more workers only take cache lines and processors away from those
+ * who submit. Then one worker searches and the others sleep at once, and nobody is woken as long as one is
+ * awake. Should the next task take long after all, what stands behind it is found by the one that naps.
+ *
  * Host functions may wait for each other. A crew of them that has work and has taken none of it for a while
  * is taken for stuck and gets one more worker. */
 #include "backends/host/host.h"
@@ -15,6 +19,9 @@
 #include <time.h>
 
 #define SEARCH_NS 20000u
+#define QUICK_NS  2000u   /* a task */
+#define NAP_NS    250000u /* what a quick crew's task may be late by when the one before it is not quick */
+#define SPELL     64u     /* tasks until it is looked whether they are quick */
 #define STUCK_NS  10000000u
 #define LOOKS     8
 #define PAUSES    40
@@ -64,6 +71,18 @@ static void shuffle_delay(drupe_host_pool *pool)
     nanosleep(&pause, NULL);
 }
 
+/* Whether the tasks of a spell were quick. A share of a wide one tells nothing: all are wanted for the next.
+ */
+static void judge(drupe_host_worker *worker)
+{
+    drupe_host_crew *crew = worker->crew;
+    uint64_t now = drupe_now_ns();
+    bool quick = !crew->pool->shuffle && now - worker->spell_began < (uint64_t)QUICK_NS * worker->spell;
+    if (quick != atomic_load_explicit(&crew->quick, memory_order_relaxed)) atomic_store(&crew->quick, quick);
+    worker->spell_began = now;
+    worker->spell = 0;
+}
+
 static void work_on(drupe_host_worker *worker, drupe_host_task *task)
 {
     uint64_t taken = atomic_load_explicit(&worker->taken, memory_order_relaxed);
@@ -71,11 +90,14 @@ static void work_on(drupe_host_worker *worker, drupe_host_task *task)
     stamp_start(task);
     if (worker->crew->pool->shuffle) shuffle_delay(worker->crew->pool);
     worker->task = task;
-    if (task->wide)
+    if (task->wide) {
+        worker->spell_began = 0;
         run_shares(worker, task);
-    else
+    } else {
         run_body(worker, task, 0, task->items);
+    }
     drupe_host_worker_leave(task);
+    if (++worker->spell >= SPELL) judge(worker);
 }
 
 /* --- Searching and sleeping ------------------------------------------------------------------------------
@@ -96,6 +118,49 @@ static drupe_host_task *search(drupe_host_worker *worker)
     return NULL;
 }
 
+/* Of a quick crew one is enough. */
+static drupe_host_task *search_alone(drupe_host_worker *worker)
+{
+    drupe_host_crew *crew = worker->crew;
+    if (!atomic_load_explicit(&crew->quick, memory_order_relaxed)) return search(worker);
+    if (atomic_exchange(&crew->spinning, true)) return NULL;
+    drupe_host_task *task = search(worker);
+    atomic_store(&crew->spinning, false);
+    return task;
+}
+
+static uint64_t taken_by_all(drupe_host_crew *crew)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < crew->most; i++)
+        sum += atomic_load_explicit(&crew->workers[i].taken, memory_order_relaxed);
+    return sum;
+}
+
+/* Until woken, but for looks in between as long as others of a quick crew get on. crew->lock. A task that
+ * came up, or NULL. */
+static drupe_host_task *doze(drupe_host_worker *worker)
+{
+    drupe_host_crew *crew = worker->crew;
+    drupe_host_task *task = NULL;
+    bool naps = atomic_load(&crew->quick) && !atomic_load(&crew->napping);
+    if (naps) atomic_store(&crew->napping, true);
+    uint64_t taken = naps ? taken_by_all(crew) : 0;
+    while (worker->sleeping && !crew->stopping && naps && !task) {
+        if (drupe_cond_wait_until(&worker->wake, &crew->lock, drupe_deadline(NAP_NS))) continue;
+        uint64_t before = taken;
+        taken = taken_by_all(crew);
+        naps = taken != before && atomic_load(&crew->quick);
+        if (!naps) atomic_store(&crew->quick, false);
+        /* Those who relied on it have handed their tasks over before. */
+        if (!naps) atomic_store(&crew->napping, false);
+        if (worker->sleeping) task = drupe_host_worker_find(worker);
+    }
+    if (naps) atomic_store(&crew->napping, false);
+    while (worker->sleeping && !crew->stopping && !task) pthread_cond_wait(&worker->wake, &crew->lock);
+    return task;
+}
+
 /* Sleep until woken; the worker is searching before and afterwards. A task that came up, or NULL. */
 static drupe_host_task *rest(drupe_host_worker *worker, bool *stop)
 {
@@ -105,21 +170,29 @@ static drupe_host_task *rest(drupe_host_worker *worker, bool *stop)
     atomic_fetch_add(&crew->sleeping, 1);
     atomic_fetch_sub(&crew->searching, 1);
     drupe_host_task *task = drupe_host_worker_find(worker);
-    if (task) {
+    if (!task) task = doze(worker);
+    if (task && worker->sleeping) {
         worker->sleeping = false;
         atomic_fetch_sub(&crew->sleeping, 1);
         atomic_fetch_add(&crew->searching, 1);
     }
-    while (worker->sleeping && !crew->stopping) pthread_cond_wait(&worker->wake, &crew->lock);
     *stop = worker->sleeping;
     pthread_mutex_unlock(&crew->lock);
     return task;
+}
+
+bool drupe_host_crew_attends(drupe_host_crew *crew)
+{
+    /* Before it goes to sleep, who is awake says so and looks once more. */
+    if (!atomic_load(&crew->napping)) return false;
+    return atomic_load(&crew->sleeping) < atomic_load_explicit(&crew->count, memory_order_relaxed);
 }
 
 /* The last one that was searching has found something; there may be more. */
 static void pass_on(drupe_host_crew *crew)
 {
     if (atomic_fetch_sub(&crew->searching, 1) != 1 || !drupe_host_crew_backlog(crew)) return;
+    if (drupe_host_crew_attends(crew)) return;
     bool woken = atomic_load(&crew->sleeping) && drupe_host_crew_wake(crew, 0, crew->most);
     if (!woken && crew->grows) drupe_host_crew_alarm(crew);
 }
@@ -133,13 +206,17 @@ static void *worker_main(void *user)
     while (!stop) {
         drupe_host_task *task = drupe_host_worker_find(worker);
         if (!task && !searching) {
+            if (worker->spell) judge(worker);
             atomic_fetch_add(&crew->searching, 1);
             searching = true;
         }
-        if (!task) task = search(worker);
+        if (!task) task = search_alone(worker);
         if (!task) task = rest(worker, &stop);
         if (!task) continue;
-        if (searching) pass_on(crew);
+        if (searching) {
+            pass_on(crew);
+            worker->spell_began = drupe_now_ns();
+        }
         searching = false;
         work_on(worker, task);
     }
@@ -221,14 +298,6 @@ void drupe_host_worker_replace(drupe_host_worker *worker)
 /* --- Getting unstuck -------------------------------------------------------------------------------------
  */
 
-static uint64_t taken_by_all(drupe_host_crew *crew)
-{
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < crew->most; i++)
-        sum += atomic_load_explicit(&crew->workers[i].taken, memory_order_relaxed);
-    return sum;
-}
-
 /* Whoever is not in a function will see to what is ready. */
 static bool all_in_functions(drupe_host_crew *crew)
 {
@@ -280,13 +349,31 @@ void drupe_host_crew_alarm(drupe_host_crew *crew)
 /* --- Opening and closing ---------------------------------------------------------------------------------
  */
 
+static void close_conditions(drupe_host_crew *crew, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) pthread_cond_destroy(&crew->workers[i].wake);
+    pthread_cond_destroy(&crew->alarm);
+}
+
+static drupe_status open_conditions(drupe_host_crew *crew, unsigned count)
+{
+    DRUPE_TRY(drupe_cond_init(&crew->alarm));
+    for (unsigned i = 0; i < count; i++) {
+        drupe_status status = drupe_cond_init(&crew->workers[i].wake);
+        if (status == DRUPE_OK) continue;
+        close_conditions(crew, i);
+        return status;
+    }
+    return DRUPE_OK;
+}
+
 drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, const char *name,
                                   unsigned count, unsigned most)
 {
     crew->workers = aligned_alloc(64, most * sizeof *crew->workers);
     if (!crew->workers) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %u workers.", most);
     memset(crew->workers, 0, most * sizeof *crew->workers);
-    drupe_status status = drupe_cond_init(&crew->alarm);
+    drupe_status status = open_conditions(crew, most);
     if (status != DRUPE_OK) {
         free(crew->workers);
         return status;
@@ -303,7 +390,6 @@ drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, 
         worker->crew = crew;
         worker->index = i;
         pthread_mutex_init(&worker->lock, NULL);
-        pthread_cond_init(&worker->wake, NULL);
     }
     crew->opened = true;
     return DRUPE_OK;
@@ -322,12 +408,8 @@ void drupe_host_crew_close(drupe_host_crew *crew)
     for (unsigned i = 0; i < crew->most; i++) {
         if (crew->workers[i].started) pthread_join(crew->workers[i].thread, NULL);
     }
-    for (unsigned i = 0; i < crew->most; i++) {
-        drupe_host_worker *worker = &crew->workers[i];
-        pthread_cond_destroy(&worker->wake);
-        pthread_mutex_destroy(&worker->lock);
-    }
-    pthread_cond_destroy(&crew->alarm);
+    for (unsigned i = 0; i < crew->most; i++) pthread_mutex_destroy(&crew->workers[i].lock);
+    close_conditions(crew, crew->most);
     pthread_mutex_destroy(&crew->lock);
     free(crew->workers);
 }

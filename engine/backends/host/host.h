@@ -87,7 +87,9 @@ void drupe_host_worker_bind(drupe_host_worker *worker);
 struct drupe_host_worker {
     drupe_host_crew *crew;
     unsigned index;
-    unsigned chain;        /* tasks run one after the other without a look at the list */
+    unsigned chain; /* tasks run one after the other without a look at the list */
+    unsigned spell; /* tasks since `spell_began`, when it last found one after a search */
+    uint64_t spell_began;
     drupe_host_task *next; /* its own thread's: to be run next */
     /* What it is at, for a fault that happens there; `busy` is not 0 while that is not our own code. */
     _Atomic(int) busy;
@@ -112,10 +114,13 @@ struct drupe_host_crew {
     _Atomic(unsigned) count; /* that may be at work */
     bool grows;              /* its tasks may wait for each other */
     bool opened, stopping;
-    pthread_mutex_t lock;
-    _Atomic(unsigned) searching; /* awake without work, or on their way */
-    _Atomic(unsigned) sleeping;  /* or not yet started, of `count` */
-    _Atomic(bool) alarmed;       /* the watcher looks whether they are stuck */
+    _Alignas(64) pthread_mutex_t lock; /* workers write to what follows */
+    _Atomic(unsigned) searching;       /* awake without work, or on their way */
+    _Atomic(unsigned) sleeping;        /* or not yet started, of `count` */
+    _Atomic(bool) quick;               /* what they ran lately took less than waking somebody for it */
+    _Atomic(bool) spinning;            /* while it is quick, one of them searches, */
+    _Atomic(bool) napping;             /* and one of the sleeping ones looks from time to time */
+    _Atomic(bool) alarmed;             /* the watcher looks whether they are stuck */
     bool watched;
     pthread_t watcher;
     pthread_cond_t alarm;
@@ -128,6 +133,9 @@ void drupe_host_crew_close(drupe_host_crew *crew); /* zeroed: nothing happens; n
 drupe_status drupe_host_crew_start(drupe_host_crew *crew, unsigned first, unsigned count) DRUPE_MUST_CHECK;
 /* Wake one sleeper of a range, or start one more thread; false if all are up. */
 bool drupe_host_crew_wake(drupe_host_crew *crew, unsigned first, unsigned count);
+/* Whether nobody needs to be woken for one task that all may run: somebody is awake and quick, and another
+ * one looks from time to time whether that is still so. After the task was handed over. */
+bool drupe_host_crew_attends(drupe_host_crew *crew);
 /* Have somebody look whether the crew is stuck. */
 void drupe_host_crew_alarm(drupe_host_crew *crew);
 /* Hand over a task without anything to wait for. */

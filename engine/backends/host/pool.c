@@ -1,6 +1,7 @@
 /* What all devices of this backend share: two crews, and a place to wait. */
 #include "backends/host/host.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define FUNCTIONS_MOST 64u
 
@@ -39,8 +40,9 @@ static drupe_status open_crews(drupe_host_pool *pool)
 drupe_status drupe_host_pool_open(drupe_host_pool **pool)
 {
     *pool = NULL;
-    drupe_host_pool *fresh = calloc(1, sizeof *fresh);
+    drupe_host_pool *fresh = aligned_alloc(64, sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the host device.");
+    memset(fresh, 0, sizeof *fresh);
     pthread_mutex_init(&fresh->lock, NULL);
     drupe_host_machine_probe(&fresh->machine);
     fresh->nworkers = fresh->machine.threads;

@@ -128,8 +128,9 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
     if (task) return task;
     worker->chain = 0;
     drupe_host_crew *crew = worker->crew;
-    for (unsigned i = 0; i < crew->most && !task; i++) {
-        unsigned at = worker->index + i < crew->most ? worker->index + i : worker->index + i - crew->most;
+    unsigned count = atomic_load(&crew->count);
+    for (unsigned i = 0; i < count && !task; i++) {
+        unsigned at = worker->index + i < count ? worker->index + i : worker->index + i - count;
         drupe_host_worker *owner = &crew->workers[at];
         if (has_something(owner)) task = take(worker, owner);
     }
@@ -138,7 +139,7 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
 
 bool drupe_host_crew_backlog(drupe_host_crew *crew)
 {
-    for (unsigned i = 0; i < crew->most; i++) {
+    for (unsigned i = 0, count = atomic_load(&crew->count); i < count; i++) {
         if (has_something(&crew->workers[i])) return true;
     }
     return false;
@@ -160,8 +161,8 @@ static void wake_for(drupe_host_crew *crew, unsigned first, unsigned count, size
 {
     unsigned all = atomic_load_explicit(&crew->count, memory_order_relaxed);
     /* Whoever is searching finds it, unless only some may run it. */
-    bool found = count >= all && shares == 1 && atomic_load(&crew->searching) > 0;
-    if (found) return;
+    if (count >= all && shares == 1 && (atomic_load(&crew->searching) || drupe_host_crew_attends(crew)))
+        return;
     if (shares > count) shares = count;
     while (shares && atomic_load(&crew->sleeping) && drupe_host_crew_wake(crew, first, count)) shares--;
     if (crew->grows && shares) drupe_host_crew_alarm(crew);
