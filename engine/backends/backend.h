@@ -211,6 +211,10 @@ extern const char *const drupe_backends_absent[];
  * it calls a backend. */
 void drupe_core_notify(drupe_event *event);
 
+/* During a submission: the event of the one before it on an in-order queue, if it has one and core keeps it,
+ * else NULL. Borrowed; nobody closes it before the submission returns. */
+drupe_event *drupe_queue_newest(const drupe_queue *queue);
+
 /* The device is lost, for the reason in `error`: unfinished work on it fails with it, later calls fail at
  * once. `silent`: its driver may still touch memory, or never answer again; no more calls are made for it,
  * and what its unfinished work uses is never given back, and the caller may hold no lock of core's; without

@@ -204,6 +204,11 @@ bool drupe_queue_profile(bool all_queues)
     return atomic_exchange(&profile_all, all_queues);
 }
 
+drupe_event *drupe_queue_newest(const drupe_queue *queue)
+{
+    return queue->tail && !queue->held ? queue->tail->event : NULL;
+}
+
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
 size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t capacity)

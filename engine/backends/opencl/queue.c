@@ -74,7 +74,7 @@ void drupe_cl_queue_close(drupe_queue *queue)
 drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle)
 {
     drupe_cl_queue *native = drupe_native(queue);
-    drupe_cl_queue_note(native, NULL, NULL);
+    drupe_cl_queue_note(queue, NULL, NULL);
     *handle = native->id;
     return DRUPE_OK;
 }
@@ -106,18 +106,27 @@ static void lender_unlock(drupe_cl_queue *queue, const drupe_cl_event *lender)
     atomic_store_explicit(&queue->lender, (uintptr_t)lender, memory_order_release);
 }
 
-void drupe_cl_queue_note(drupe_cl_queue *queue, cl_event own, drupe_cl_event *event)
+/* Whether the lender may close just now. That of the last submission does not: core keeps it. Without a
+ * lender nobody else comes: only a submission makes one. */
+static bool lender_may_close(const drupe_queue *queue, drupe_cl_queue *native)
 {
-    atomic_store_explicit(&queue->unflushed, true, memory_order_release);
+    uintptr_t lender = atomic_load_explicit(&native->lender, memory_order_acquire);
+    const drupe_event *last = lender ? drupe_queue_newest(queue) : NULL;
+    return lender && (!last || (uintptr_t)drupe_native(last) != lender);
+}
+
+void drupe_cl_queue_note(drupe_queue *queue, cl_event own, drupe_cl_event *event)
+{
+    drupe_cl_queue *native = drupe_native(queue);
+    atomic_store_explicit(&native->unflushed, true, memory_order_release);
     /* The end of one command says nothing about the others of an out-of-order queue. */
-    queue->dirty = (!own && !event) || queue->unordered;
-    if (own && queue->unordered) queue->api->ReleaseEvent(own);
-    if (queue->dirty) return;
-    /* Without a lender nobody else comes: only a submission makes one. */
-    if (atomic_load_explicit(&queue->lender, memory_order_acquire)) (void)lender_lock(queue);
-    if (queue->marker.id) drupe_cl_mark_clear(&queue->marker);
-    queue->marker.id = own;
-    lender_unlock(queue, own ? NULL : event);
+    native->dirty = (!own && !event) || native->unordered;
+    if (own && native->unordered) native->api->ReleaseEvent(own);
+    if (native->dirty) return;
+    if (lender_may_close(queue, native)) (void)lender_lock(native);
+    if (native->marker.id) drupe_cl_mark_clear(&native->marker);
+    native->marker.id = own;
+    lender_unlock(native, own ? NULL : event);
 }
 
 void drupe_cl_queue_own(drupe_cl_queue *queue)
@@ -134,7 +143,8 @@ void drupe_cl_queue_inherit(drupe_cl_event *event)
 {
     drupe_cl_queue *queue = event->mark.queue;
     uintptr_t lent = (uintptr_t)event, seen = lent;
-    if (!queue) return;
+    /* Most do not lend any more when they close; who took it from them has let go of them since. */
+    if (!queue || (atomic_load_explicit(&queue->lender, memory_order_acquire) | 1) != (lent | 1)) return;
     /* An event that does not lend any more never will again, and the lock is another's then. */
     while (!atomic_compare_exchange_weak_explicit(&queue->lender, &seen, lent | 1, memory_order_acquire,
                                                   memory_order_relaxed)) {

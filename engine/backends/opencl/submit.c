@@ -65,15 +65,14 @@ static cl_event *event_slot(const drupe_submit *s, drupe_cl_queue *queue, wait_l
 /* Free the list, note what was enqueued and turn the code into a status. */
 static drupe_status finish(const drupe_submit *s, wait_list *waits, cl_int code, const char *what)
 {
-    drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_event *event = s->event ? drupe_native(s->event) : NULL;
     if (waits->many) free(waits->many);
     if (code != CL_SUCCESS) {
         if (event) event->mark.id = NULL;
-        drupe_cl_queue_note(queue, NULL, NULL);
+        drupe_cl_queue_note(s->queue, NULL, NULL);
         return drupe_cl_fail(code, "Queueing %s", what);
     }
-    drupe_cl_queue_note(queue, waits->own, event);
+    drupe_cl_queue_note(s->queue, waits->own, event);
     return DRUPE_OK;
 }
 
