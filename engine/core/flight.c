@@ -247,16 +247,16 @@ static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsig
     return last;
 }
 
-drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, unsigned *span, uint64_t *ticks)
+drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, drupe_asking *asking)
 {
     drupe_phase phase = drupe_event_phase(flight->event);
     if (phase != DRUPE_PHASE_NATIVE) return phase;
-    if (!queue->leaps) *span = 1;
-    drupe_flight *target = *span > 1 ? ahead(queue, flight, *span) : flight;
+    uint64_t *ticks = asking->ticks;
+    drupe_flight *target = queue->leaps && asking->span > 1 ? ahead(queue, flight, asking->span) : flight;
     if (target == flight) return drupe_event_poll_at(flight->event, ticks);
     if (!drupe_event_proves(target->event, ticks)) {
-        *span /= 2;
-        return drupe_event_poll_at(flight->event, ticks);
+        asking->span /= 2;
+        return asking->hasty ? phase : drupe_event_poll_at(flight->event, ticks);
     }
     if (!*ticks) *ticks = drupe_ticks();
     for (drupe_flight *at = flight; at != target; at = at->next) {
@@ -267,10 +267,10 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, un
 
 /* The last flight of the finished beginning, or NULL; looking at `most` that were not. `gap`: silent work
  * that nothing has proven yet. */
-static drupe_flight *finished_until(drupe_queue *queue, size_t most)
+static drupe_flight *finished_until(drupe_queue *queue, size_t most, bool hasty)
 {
     drupe_flight *cut = queue->looked, *flight = drupe_flight_unlooked(queue);
-    unsigned span = DRUPE_FLIGHT_SPAN;
+    drupe_asking asking = {.span = DRUPE_FLIGHT_SPAN, .hasty = hasty, .ticks = &queue->ticks};
     bool gap = false;
     if (all_unproven(queue)) return cut;
     queue->gate = NULL;
@@ -286,7 +286,7 @@ static drupe_flight *finished_until(drupe_queue *queue, size_t most)
             drupe_event_prefetch(flight->next->event);
             drupe_trace_prefetch(flight->next->number);
         }
-        drupe_phase phase = drupe_flight_poll(queue, flight, &span, &queue->ticks);
+        drupe_phase phase = drupe_flight_poll(queue, flight, &asking);
         if (!drupe_phase_over(phase) || flight->event->abandoned) {
             queue->gate = flight;
             break;
@@ -297,11 +297,11 @@ static drupe_flight *finished_until(drupe_queue *queue, size_t most)
     return cut;
 }
 
-drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most)
+drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty)
 {
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->flights);
     queue->ticks = 0;
-    drupe_flight *cut = finished_until(queue, most), *list = queue->head;
+    drupe_flight *cut = finished_until(queue, most, hasty), *list = queue->head;
     if (!cut) return NULL;
     if (!queue->ticks) queue->ticks = drupe_ticks();
     uint64_t now = queue->ticks;
@@ -326,7 +326,7 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most)
 bool drupe_flight_look(drupe_queue *queue, size_t most)
 {
     queue->ticks = 0;
-    drupe_flight *flight = drupe_flight_unlooked(queue), *cut = finished_until(queue, most);
+    drupe_flight *flight = drupe_flight_unlooked(queue), *cut = finished_until(queue, most, false);
     if (cut == queue->looked) return false;
     uint64_t now = drupe_ticks();
     size_t count = 1;

@@ -396,9 +396,10 @@ drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes)
     queue->unlooked_bytes += bytes;
     if (!head) return NULL;
     bool known = head->event && drupe_phase_over(drupe_event_phase(head->event));
+    bool small = queue->unlooked_bytes < POLL_BYTES;
     if (!time_to_look(queue, known)) return NULL;
     if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, REAP_MOST);
-    return drupe_flight_reap(queue, REAP_MANY);
+    return drupe_flight_reap(queue, REAP_MANY, small);
 }
 
 void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight)

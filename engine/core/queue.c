@@ -230,14 +230,14 @@ void drupe_queue_settle(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     drupe_queue_flush_locked(queue);
     drupe_flight *flight = queue->head;
-    unsigned span = DRUPE_FLIGHT_SPAN;
     uint64_t ticks = 0;
+    drupe_asking asking = {.span = DRUPE_FLIGHT_SPAN, .ticks = &ticks};
     if (drupe_queue_unordered(queue)) {
         drupe_unordered_settle(queue);
         flight = NULL;
     }
     for (; flight && flight != queue->held; flight = flight->next) {
-        if (flight->event && !drupe_phase_over(drupe_flight_poll(queue, flight, &span, &ticks))) break;
+        if (flight->event && !drupe_phase_over(drupe_flight_poll(queue, flight, &asking))) break;
     }
     pthread_mutex_unlock(&queue->lock);
 }
@@ -278,7 +278,7 @@ void drupe_queue_collect(drupe_queue *queue)
     /* Silent work at the end would stay unproven until the next wait. Without a mark it does. */
     if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
-    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX);
+    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX, false);
     pthread_mutex_unlock(&queue->lock);
     drupe_event_release(mark);
     drupe_flight_drop(queue, finished);
@@ -399,7 +399,7 @@ void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
         if (queue->slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
     }
     pthread_mutex_lock(&queue->lock);
-    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX);
+    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX, false);
     pthread_mutex_unlock(&queue->lock);
     drupe_flight_drop(queue, finished);
 }

@@ -82,14 +82,17 @@ void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
 drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Whether a complete kernel of this queue proves those before it. */
 bool drupe_queue_leaps(const drupe_queue *queue);
-/* Ask for the phase of a flight's event, in order of submission. A walk begins with `span` and `ticks` as
- * these say. */
+/* A walk over flights in the order of submission that asks how far they are. */
+typedef struct drupe_asking {
+    unsigned span; /* one may answer for so many; DRUPE_FLIGHT_SPAN at first */
+    bool hasty;    /* what none has answered for may be asked the next time */
+    uint64_t *ticks;
+} drupe_asking;
 #define DRUPE_FLIGHT_SPAN 16u
-drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, unsigned *span,
-                              uint64_t *ticks);
+drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, drupe_asking *asking);
 /* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
  * list after unlocking. */
-drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most);
+drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty);
 /* The same without detaching: only the trace is told. Of an in-order queue. True: there may be more. */
 bool drupe_flight_look(drupe_queue *queue, size_t most);
 /* Of an in-order queue: what no look has told to be over yet. */
