@@ -34,6 +34,12 @@ drupe_context *drupe_queue_context(const drupe_queue *queue)
     return queue->context;
 }
 
+drupe_event *drupe_queue_newest(const drupe_queue *queue)
+{
+    (void)queue;
+    return NULL; /* nothing is kept here */
+}
+
 drupe_queue *drupe_event_queue(const drupe_event *event)
 {
     return event->queue;
