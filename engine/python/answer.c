@@ -2,6 +2,7 @@
 #include "answer.h"
 #include "drupe/drupe.h"
 #include "drupe/view.h"
+#include "live.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,17 +102,33 @@ static size_t answer_errors(const drupe_link_request *request, char **json)
     return body(status, text, size, json);
 }
 
+/* A page that was loaded anew. */
+static size_t answer_refresh(const drupe_link_request *request, char **json)
+{
+    (void)request;
+    char *text = malloc(REASON_SIZE);
+    if (text == NULL) return 0;
+    drupe_py_live_wish();
+    snprintf(text, REASON_SIZE, "{\"open\":%zu}", drupe_live_list(NULL, 0));
+    *json = text;
+    return strlen(text);
+}
+
 static size_t answer(const char *command, const drupe_link_request *request, char **json)
 {
     static const struct {
         const char *command;
         size_t (*answer)(const drupe_link_request *request, char **json);
-    } commands[] = {
-        {"drupe/view", answer_view}, {"drupe/hello", answer_hello}, {"drupe/errors", answer_errors}};
+    } commands[] = {{"drupe/view", answer_view},
+                    {"drupe/hello", answer_hello},
+                    {"drupe/errors", answer_errors},
+                    {"drupe/refresh", answer_refresh}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(command, commands[i].command) == 0) return commands[i].answer(request, json);
-    return refuse(json, "there is no command '%.64s'; there are drupe/view, drupe/errors and drupe/hello",
-                  command);
+    return refuse(
+        json,
+        "there is no command '%.64s'; there are drupe/view, drupe/errors, drupe/refresh and drupe/hello",
+        command);
 }
 
 /* --- Joining -------------------------------------------------------------------------------------------- */

@@ -65,9 +65,12 @@ int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe
     if (bundle->trace != NULL)
         drupe_py_paper_add(&paper, "%s\"" TRACE_TYPE "\":%s", first ? "" : ",", bundle->trace);
     drupe_py_paper_add(&paper, "},\"metadata\":{");
-    if (bundle->trace != NULL && bundle->kind != NULL)
+    bool told = bundle->trace != NULL && bundle->kind != NULL;
+    if (told)
         drupe_py_paper_add(&paper, "\"" TRACE_TYPE "\":{\"kind\":\"%s\"%s}", bundle->kind,
                            bundle->live ? ",\"live\":true" : "");
+    /* The name of the display is not saved with a notebook, metadata is: see attach.js. */
+    if (id != NULL) drupe_py_paper_add(&paper, "%s\"drupe\":{\"display\":\"%s\"}", told ? "," : "", id);
     drupe_py_paper_add(&paper, "},\"transient\":{");
     if (id != NULL) drupe_py_paper_add(&paper, "\"display_id\":\"%s\"", id);
     drupe_py_paper_add(&paper, "}}");

@@ -10,6 +10,7 @@
 #include "drupe/view.h"
 #include "drupe_link.h"
 #include "error.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,10 +32,12 @@ typedef struct live_view {
     /* Of the last look: */
     uint64_t latest, used, hash;
     bool going, shown, live;
-    bool heard; /* somebody who listens to cells alone has got what is shown */
+    bool heard;      /* somebody who listens to cells alone has got what is shown */
+    unsigned wished; /* live_wishes when it was published */
 } live_view;
 
 static const drupe_link *live_link;
+static atomic_uint live_wishes; /* how often all that is shown was to be published anew */
 /* Who asked, where that is not the cell that the display belongs to: its message is the one that clients
  * listen to at this moment. */
 static _Thread_local void *asking;
@@ -156,11 +159,13 @@ static drupe_live_answer publish(live_view *display, bool live, drupe_live_reaso
 {
     uint64_t hash = text_hash(bundle->html);
     void *cell = asking != NULL ? asking : display->cell;
-    bool same = display->shown && hash == display->hash && live == display->live;
+    unsigned wished = atomic_load(&live_wishes);
+    bool same = display->shown && hash == display->hash && live == display->live && wished == display->wished;
     if (same && (reason == DRUPE_LIVE_TIME || display->heard)) return DRUPE_LIVE_SAME;
     if (drupe_py_bundle_publish(cell, display->id, display->shown, bundle) < 0) return DRUPE_LIVE_OVER;
     display->hash = hash;
     display->live = live;
+    display->wished = wished;
     display->shown = true;
     display->heard = reason != DRUPE_LIVE_TIME || cell_runs(display->cell);
     return DRUPE_LIVE_SHOWN;
@@ -174,7 +179,8 @@ static drupe_live_answer view_show(void *user, drupe_live_reason reason)
     bool live = false, runs = cell_runs(display->cell);
     drupe_live_answer answer = DRUPE_LIVE_SAME;
     bool quiet = latest == display->latest && used == display->used && !display->going;
-    bool due = reason == DRUPE_LIVE_TIME    ? display->live && !runs
+    bool wished = display->wished != atomic_load(&live_wishes);
+    bool due = reason == DRUPE_LIVE_TIME    ? wished || (display->live && !runs)
                : reason == DRUPE_LIVE_ASKED ? display->live || !display->heard
                                             : true;
     if (!display->shown || !quiet || due) {
@@ -271,7 +277,8 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
         live_link->cell_release(cell);
         return PyErr_NoMemory();
     }
-    *display = (live_view){.cell = cell, .kind = kind, .columns = columns};
+    *display =
+        (live_view){.cell = cell, .kind = kind, .columns = columns, .wished = atomic_load(&live_wishes)};
     display->wish = (drupe_view_wish){.first_cell = first, .last_cell = last};
     drupe_py_display_id(display->id);
     PyThreadState *thread = PyEval_SaveThread();
@@ -301,6 +308,11 @@ static void call_for(void *cell, uint64_t id, void (*call)(uint64_t id))
     call(id);
     PyEval_RestoreThread(thread);
     asking = NULL;
+}
+
+void drupe_py_live_wish(void)
+{
+    atomic_fetch_add(&live_wishes, 1);
 }
 
 void drupe_py_live_show(void *cell, uint64_t id)

@@ -33,6 +33,10 @@ void *drupe_py_live_asking(void);
 /* drupe_live_show() for a cell (borrowed), with the GIL, which is given away meanwhile. */
 void drupe_py_live_show(void *cell, uint64_t id);
 
+/* Have all views that keep themselves up to date published once more, each when its turn comes: somebody may
+ * have missed what they show. Any thread. */
+void drupe_py_live_wish(void);
+
 /* The kernel that publishes; borrowed for good. */
 struct drupe_link;
 void drupe_py_live_join(const struct drupe_link *link);

@@ -24,6 +24,11 @@ class Cell:
         self.markup = escape(text) if markup is None else markup
 
 
+def named(display):
+    """The metadata of a display that is updated: notebooks keep it, as they do not keep the display's name."""
+    return {"drupe": {"display": display}}
+
+
 def escape(text):
     return text if isinstance(text, Html) else Html(html.escape(str(text)))
 

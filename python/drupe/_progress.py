@@ -4,12 +4,13 @@ In a notebook it is a display that is updated, elsewhere a line that is written 
 such as jupyter console, do not name the cell in their requests and get the line. A thread draws, so that the bar moves
 while the program waits or computes.
 """
+import os
 import sys
 import threading
 import time
 
 from drupe import _engine
-from drupe._html import FILL, GOOD, GREY, LIMIT, Html, element, escape
+from drupe._html import FILL, GOOD, GREY, LIMIT, Html, element, escape, named
 from drupe._units import seconds
 
 _FIRST = _PAUSE = 0.5  # seconds before the bar appears, and between two drawings
@@ -45,10 +46,8 @@ class _Display:
         from IPython.display import display
 
         bundle = {"text/plain": state.text(), "text/html": str(state.html())}
-        if self.id is None:
-            self.id = display(bundle, raw=True, display_id=True).display_id
-        else:
-            display(bundle, raw=True, display_id=self.id, update=True)
+        update, self.id = self.id is not None, self.id or os.urandom(16).hex()
+        display(bundle, raw=True, display_id=self.id, update=update, metadata=named(self.id))
 
 
 def _painter():

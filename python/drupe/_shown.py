@@ -1,10 +1,11 @@
 """What notebooks show of the engine's objects. Nothing here waits for a device, asks a driver twice, or raises."""
 import functools
+import os
 import sys
 import time
 
 from drupe import _engine
-from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, pill, steps
+from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, named, pill, steps
 from drupe._units import seconds, size
 
 _STATES = {"queued": GREY, "submitted": GREY, "running": FILL, "complete": GOOD, "failed": LIMIT}
@@ -153,20 +154,21 @@ def display_event(event, unused=None):
         raise NotImplementedError
     from IPython.display import display
 
-    handle = display(mimebundle(event), raw=True, display_id=True)
+    name = os.urandom(16).hex()
+    display(mimebundle(event), raw=True, display_id=name, metadata=named(name))
     record = _engine._trace_one(event._submission())
     last = [_event_card(event, record, "complete", None, "\1"), _event_card(event, record, "failed", "\2", "\1")]
     forms = tuple(form for card in last for form in (card.text(), str(card.html())))
     from drupe.magics import live
 
-    if not live.attend(shell, _engine._event_display(event._submission(), handle.display_id, forms)):
-        event.add_done_callback(functools.partial(_update, handle.display_id))
+    if not live.attend(shell, _engine._event_display(event._submission(), name, forms)):
+        event.add_done_callback(functools.partial(_update, name))
 
 
 def _update(display_id, event):
     from IPython.display import display
 
-    display(mimebundle(event), raw=True, display_id=display_id, update=True)
+    display(mimebundle(event), raw=True, display_id=display_id, update=True, metadata=named(display_id))
 
 
 def _notebook():

@@ -110,6 +110,57 @@ async function reload(house, app) {
 scenario("JupyterLab: after a reload the record is still there", house => reload(house, 'lab/tree'));
 scenario("Notebook 7: after a reload the record is still there", house => reload(house, 'notebooks'));
 
+// Works, a little at a time, until somebody makes a file.
+const GOES_ON = path => `import os, time, drupe, drupe.array as da
+x = da.linspace(0, 1, 1 << 20, device="host")
+while not os.path.exists("${path}"):
+    x = da.sin(x) + 1
+    x.queue.wait()
+    time.sleep(0.05)
+print("went on until then")`;
+
+async function goesOn(house, app) {
+  const path = `${process.env.DRUPE_NOTEBOOKS}/${house.name}.go`;
+  const file = await house.notebook(['%dashboard', GOES_ON(path), 'float(x.sum())', 'event = x.queue.barrier(wait_for=[' +
+    '(gate := drupe._engine._event_open("gate"))])\nevent', 'gate._finish()\nevent.wait()', '%dashboard off'], { app });
+  const line = () => house.cell(0).locator('.drupe-output .drupe-summary').innerText();
+  const kernels = async () => Number((await line()).match(/([\d,]+) kernels/)?.[1].replaceAll(',', '') ?? 0);
+  await house.run(0);
+  await house.ended(0);
+  await house.run(1);
+  await until(async () => await kernels() > 3, 'the dashboard to move');
+  await house.save(file, 0, 'vnd.drupe');
+  await house.go(`${app}/${file}`);
+  await house.cell(0).locator('.drupe-output canvas').first().waitFor();
+  const seen = new Set();
+  await until(async () => seen.add(await kernels()).size > 4, 'four changes of the dashboard after the reload');
+  check(!(await line()).includes('as of'), await line());
+  writeFileSync(path, '');
+  await house.status('idle');
+  // The cell is over, so is its picture: then a new one moves it on. What it shows is what is saved.
+  await until(async () => !(await house.cell(0).locator('.drupe-output').innerText()).includes('running'), 'the record');
+  const before = await kernels();
+  await house.run(2);
+  await house.ended(2);
+  await until(async () => await kernels() > before, 'the next cell in the dashboard');
+  const count = (await kernels()).toLocaleString('en');
+  await house.save(file, 0, `${count} kernels`);
+  // What changes once does so, too.
+  await house.run(3);
+  await house.shows(3, 'queued');
+  await house.save(file, 3, 'queued');
+  await house.go(`${app}/${file}`);
+  await house.shows(3, 'queued');
+  await house.run(4);
+  await house.shows(3, 'complete');
+  await house.run(5);
+  await house.ended(5);
+  equal(await house.cell(0).locator('.jp-OutputArea-output').count(), 1, 'outputs of the dashboard');
+}
+
+scenario("JupyterLab: after a reload a dashboard goes on", house => goesOn(house, 'lab/tree'));
+scenario("Notebook 7: after a reload a dashboard goes on", house => goesOn(house, 'notebooks'));
+
 async function failures(house, app, name) {
   const file = `${process.env.DRUPE_NOTEBOOKS}/${name}.fails`;
   const notebook = await house.notebook([WILD(file), "print('meanwhile')", 'import ctypes\nctypes.string_at(1)', "print('after')"], { app });

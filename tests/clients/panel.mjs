@@ -97,12 +97,14 @@ scenario("what cannot be drawn is shown as HTML", async house => {
 });
 
 scenario("outputs have a table and a legend, in a narrow page too", async house => {
-  const shown = kind => `display({'text/plain': 'plain', 'application/vnd.drupe.trace+json': __import__('json').load(open('view.json'))}, ` +
-    `raw=True, metadata={'application/vnd.drupe.trace+json': {'kind': '${kind}'}})`;
-  await house.notebook([shown('events'), shown('dashboard')]);
+  const shown = (kind, more = '') => `display({'text/plain': 'plain', 'application/vnd.drupe.trace+json': ` +
+    `__import__('json').load(open('view.json'))}, raw=True, metadata={'application/vnd.drupe.trace+json': {'kind': '${kind}'${more}}})`;
+  await house.notebook([shown('events'), shown('dashboard'), shown('dashboard', ", 'live': True")]);
   writeFileSync(`${process.env.DRUPE_NOTEBOOKS}/view.json`, JSON.stringify(madeUp()));
   await house.runAll();
-  await house.ended(1);
+  await house.ended(2);
+  const heads = await Promise.all([1, 2].map(i => house.cell(i).locator('.drupe-summary').innerText()));
+  check(!heads[0].includes('as of') && /as of .*2023/.test(heads[1]), `what does not move tells its time: ${heads}`);
   const rows = house.cell(0).locator('.drupe-table tbody tr');
   await rows.first().waitFor();
   const cells = row => rows.nth(row).locator('td').allTextContents();

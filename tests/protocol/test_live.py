@@ -4,6 +4,7 @@ import os
 import re
 import time
 
+import debugging
 import pytest
 import support
 
@@ -349,3 +350,20 @@ def test_a_console_gets_a_table_at_the_end(engine):
     engine.run("%dashboard", allow_stdin=True)
     assert "25 kernels" in engine.run("submit(25).queue.wait()", allow_stdin=True).text()
     assert engine.run("1 + 1", allow_stdin=True).text() == ""
+
+
+def test_what_is_shown_is_shown_once_more_when_a_page_was_loaded_anew(engine):
+    front = debugging.Front(engine)
+    run = engine.run("%dashboard")
+    name = frames(run.messages)[0][1]
+    engine.run("submit(3).queue.wait()")
+    seen = len(recorded(engine))
+    assert front.get("drupe/refresh")["open"] == 1
+    again = [one["content"] for one in settled(engine)[seen:] if one["msg_type"] == "update_display_data"]
+    assert len(again) == 1 and again[0]["transient"] == {"display_id": name}
+    assert "3 kernels" in again[0]["data"]["text/plain"] and not is_live(again[0]["data"])
+    assert all(one["metadata"]["drupe"] == {"display": name} for one in (run.of("display_data")[0], again[0]))
+    engine.run("%dashboard off")
+    seen = len(settled(engine))
+    assert front.get("drupe/refresh")["open"] == 0
+    assert not frames(settled(engine)[seen:])

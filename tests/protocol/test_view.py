@@ -1,4 +1,4 @@
-"""drupe/view, drupe/errors and drupe/hello: debug_requests that C answers, whatever Python does."""
+"""drupe/view, drupe/errors, drupe/hello and drupe/refresh: debug_requests that C answers, whatever Python does."""
 import contextlib
 import time
 
@@ -23,7 +23,7 @@ def cells(body):
 
 def test_without_an_engine(fresh, front):
     fresh.run("1")
-    for command in ("drupe/view", "drupe/hello", "drupe/errors", "drupe/nonsense"):
+    for command in ("drupe/view", "drupe/hello", "drupe/errors", "drupe/refresh", "drupe/nonsense"):
         response = front.ask(command)
         assert not response["success"] and "no device" in response["message"] and response["command"] == command
     assert fresh.run("import sys; [name for name in sys.modules if name.split('.')[0] in ('debugpy', 'drupe._engine')]"

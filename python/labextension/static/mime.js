@@ -9,12 +9,15 @@ import { Table } from './table.js';
 import { Timeline } from './timeline.js';
 import { Trace } from './trace.js';
 import { Window } from './window.js';
+import { moment } from './words.js';
 
 const NOTHING = {
   events: 'No work on a device is known of here.',
   memory: 'No device has been used.',
   dashboard: 'No device has worked yet. What the next cells do appears here.'
 };
+
+const STILL = 10000; // ms without a new state, after which one that was to be followed by others tells its time
 
 export const TYPE = 'application/vnd.drupe.trace+json';
 
@@ -45,7 +48,7 @@ export async function plugins(shared) {
       this.trace.merge({ ...view, whole: true });
       const { trace } = this;
       const nothing = trace.empty && !trace.memoryRange();
-      setText(this.head, nothing ? NOTHING[kind] ?? NOTHING.events : summary(trace));
+      this._head(nothing ? NOTHING[kind] ?? NOTHING.events : summary(trace), view.unix, live);
       // A record says how busy the devices were, not that they are idle now, or were busy when it was drawn.
       this.cards.update(live ? trace.devices
         : trace.devices.map(device => ({ ...device, busy: trace.shareOf(device.filter) })));
@@ -54,6 +57,16 @@ export async function plugins(shared) {
       this.memory.update();
       this.legend.update();
       this.table.update();
+    }
+
+    _head(text, unix, live) {
+      const known = this.unix !== undefined;
+      const stale = () => setText(this.head, `${text} · as of ${moment(unix)}`);
+      clearTimeout(this.timer);
+      this.unix = unix;
+      setText(this.head, text);
+      if (live && !known && Date.now() - unix > STILL) stale();
+      else if (live) this.timer = setTimeout(stale, STILL);
     }
 
     _make(kind) {
@@ -87,6 +100,7 @@ export async function plugins(shared) {
     }
 
     _drop() {
+      clearTimeout(this.timer);
       this.timeline?.dispose();
       this.memory?.dispose();
       this.trace = null;

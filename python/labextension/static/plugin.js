@@ -1,4 +1,5 @@
 // The plugin: puts panel, status item and command into JupyterLab or Notebook 7.
+import { Attach } from './attach.js';
 import { Model } from './model.js';
 import { Panel } from './panel.js';
 import { StatusItem } from './status.js';
@@ -36,6 +37,8 @@ class House {
     this._makeStatus();
     this.follow = this.follow.bind(this);
     this.closed = this.closed.bind(this);
+    tracker.forEach(panel => new Attach(panel));
+    tracker.widgetAdded.connect((_, panel) => new Attach(panel));
     for (const one of [tracker, parts.consoleTracker]) {
       one?.currentChanged.connect((_, widget) => this._current(widget));
     }

@@ -45,6 +45,12 @@ export function clock(ms) {
   return new Date(ms).toLocaleTimeString([], { timeStyle: 'medium', hourCycle: 'h23' });
 }
 
+// The same, with its day where that is not today.
+export function moment(ms) {
+  const day = new Date(ms).toLocaleDateString([], { dateStyle: 'medium' });
+  return day === new Date().toLocaleDateString([], { dateStyle: 'medium' }) ? clock(ms) : `${day}, ${clock(ms)}`;
+}
+
 // Marks of a time axis in [from, to]: about `most`, at round distances; each has ns and a text relative to `zero`.
 export function ticks(from, to, most, zero) {
   const rough = (to - from) / Math.max(1, most);
