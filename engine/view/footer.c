@@ -64,8 +64,10 @@ static void footer_busy(const drupe_frame *frame, const drupe_view_cell *cell, u
         drupe_label_device(text, frame->view, device);
     else
         drupe_text_printf(text, frame->view->nspans == 0 ? "device" : "devices");
-    drupe_text_printf(text, " %s busy (%s)", drupe_unit_time(cell->busy_ns).text,
-                      drupe_unit_share((double)cell->busy_ns, (double)wall).text);
+    drupe_text_printf(text, " %s busy", drupe_unit_time(cell->busy_ns).text);
+    /* Work that goes on after the code has a time of its own. */
+    if (cell->busy_ns <= wall)
+        drupe_text_printf(text, " (%s)", drupe_unit_share((double)cell->busy_ns, (double)wall).text);
 }
 
 static void footer_counts(const drupe_view_cell *cell, drupe_text *text)

@@ -71,7 +71,8 @@ typedef struct drupe_frame_lane {
 typedef struct drupe_frame_sums {
     uint64_t from_ns, to_ns; /* the axis; to_ns > from_ns */
     bool window;             /* it is the last DRUPE_FRAME_WINDOW_NS alone */
-    uint64_t wall_ns;        /* what shares are of: the cell's code where one cell is shown, else the axis */
+    uint64_t
+        wall_ns; /* what shares are of: the cell's code and its work where one cell is shown, else the axis */
     uint64_t count[DRUPE_VIEW_CLASS_COUNT], bytes[DRUPE_VIEW_CLASS_COUNT], ns[DRUPE_VIEW_CLASS_COUNT];
     uint64_t waiting, failed, skipped, cancelled, missed;
     uint64_t merged, merged_into; /* submissions that share a span, and those spans */

@@ -33,8 +33,10 @@ static void sums_axis(const drupe_view *view, bool live, bool window, drupe_fram
     if (cell != NULL && cell->began_ns != 0) {
         uint64_t ended = cell->ended_ns != 0 ? cell->ended_ns : cell->running ? view->now_ns : 0;
         if (cell->began_ns < from) from = cell->began_ns;
-        if (!live && ended > to) to = ended;
-        sums->wall_ns = ended > cell->began_ns ? ended - cell->began_ns : 0;
+        uint64_t over = ended > to ? ended : to;
+        if (!live) to = over;
+        /* Work goes on after the code that has submitted it. */
+        sums->wall_ns = ended > cell->began_ns ? over - cell->began_ns : 0;
     }
     if (from >= to) {
         from = view->from_ns;

@@ -88,6 +88,34 @@ static void headlines(void **state)
     made_free(made);
 }
 
+/* Work goes on after the code of its cell: shares are of the time until both are over. */
+static void work_after_the_code(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    const drupe_view_span *first = &made->spans[0];
+    made->spans[0].start_ns = made->view.now_ns - 1000000000;
+    made->spans[0].end_ns = made->view.now_ns - 750000000;
+    made->spans[0].busy_ns = 250000000;
+    made->view.nspans = made->view.ncells = 1;
+    made->cells[0] = (drupe_view_cell){.number = 4,
+                                       .began_ns = first->start_ns - 50000000,
+                                       .ended_ns = first->start_ns + 50000000,
+                                       .first_ns = first->start_ns,
+                                       .last_ns = first->end_ns,
+                                       .busy_ns = 250000000,
+                                       .count = {1}};
+    char *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false);
+    const char *line = "GPU busy 83 % of 300 ms \u00b7 1 kernel";
+    assert_memory_equal(text, line, strlen(line));
+    free(text);
+    text = text_of(made, DRUPE_FRAME_FOOTER, 100, false);
+    line = "100 ms wall \u00b7 GPU 250 ms busy \u00b7 1 kernel";
+    assert_memory_equal(text, line, strlen(line));
+    free(text);
+    made_free(made);
+}
+
 static void empty_views(void **state)
 {
     (void)state;
@@ -366,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_frames),
         cmocka_unit_test(headlines),
+        cmocka_unit_test(work_after_the_code),
         cmocka_unit_test(empty_views),
         cmocka_unit_test(any_views),
         cmocka_unit_test(labels_are_escaped),
