@@ -3,8 +3,21 @@
 #include "html.h"
 #include "memory.h"
 #include <string.h>
+#include <time.h>
 
 #define ROW_HEIGHT 18u
+
+/* A frame that will be replaced tells when it was made: where nobody replaces it any more, such as in a
+ * notebook that was saved meanwhile, it is not now. */
+static void html_live(const drupe_view *view, drupe_text *html)
+{
+    time_t seconds = (time_t)(view->unix_ns / 1000000000);
+    struct tm local;
+    char clock[16] = "";
+    if (localtime_r(&seconds, &local) != NULL) (void)strftime(clock, sizeof clock, "%H:%M:%S", &local);
+    drupe_html_text(html, "opacity:0.6;padding-left:12px;white-space:nowrap", clock);
+    drupe_html_text(html, "opacity:0.6;padding-left:6px", "live");
+}
 
 static void html_head(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *html)
 {
@@ -14,7 +27,7 @@ static void html_head(const drupe_frame *frame, drupe_frame_kind kind, drupe_tex
     drupe_html_text(html,
                     kind == DRUPE_FRAME_FOOTER ? "flex-grow:1;opacity:0.75" : "flex-grow:1;font-weight:600",
                     drupe_text_get(&line));
-    if (frame->style->live) drupe_html_text(html, "opacity:0.6;padding-left:12px", "live");
+    if (frame->style->live) html_live(frame->view, html);
     drupe_html_close(html);
     drupe_frame_part_end(html, &line);
 }

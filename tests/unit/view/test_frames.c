@@ -88,6 +88,19 @@ static void headlines(void **state)
     made_free(made);
 }
 
+/* One that will be replaced tells when it was made, in case it is not; a record is true at any time. */
+static void live_frames_tell_their_time(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    for (int live = 0; live < 2; live++) {
+        char *html = html_of(made, DRUPE_FRAME_DASHBOARD, live != 0);
+        assert_int_equal(strstr(html, ":20</div>") != NULL, live); /* in whatever time zone */
+        free(html);
+    }
+    made_free(made);
+}
+
 /* Work goes on after the code of its cell: shares are of the time until both are over. */
 static void work_after_the_code(void **state)
 {
@@ -395,6 +408,7 @@ int main(void)
         cmocka_unit_test(plain_frames),
         cmocka_unit_test(headlines),
         cmocka_unit_test(work_after_the_code),
+        cmocka_unit_test(live_frames_tell_their_time),
         cmocka_unit_test(empty_views),
         cmocka_unit_test(any_views),
         cmocka_unit_test(labels_are_escaped),
