@@ -21,7 +21,8 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
     native->pool = native->device->pool;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
     native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
-    native->home = atomic_fetch_add(&native->pool->nqueues, 1);
+    /* Spread evenly over any number of workers: multiples of the golden ratio. */
+    native->home = atomic_fetch_add(&native->pool->nqueues, 1) * 2654435769u;
     /* A sub-device's work belongs on its own workers, however small it is. */
     native->inlines = !native->pool->shuffle && !drupe_device_parent(drupe_queue_device(queue));
     return DRUPE_OK;
@@ -115,7 +116,7 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     drupe_host_event *native = drupe_native(event);
     if (is_over(native)) return DRUPE_OK;
     if (timeout_ns == 0) return timed_out("work");
-    drupe_host_pool *pool = native->pool;
+    drupe_host_pool *pool = ((drupe_host_queue *)drupe_native(drupe_event_queue(event)))->pool;
     uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
@@ -128,7 +129,11 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
 
 drupe_status drupe_host_event_times(drupe_event *event, drupe_times *times)
 {
-    *times = ((const drupe_host_event *)drupe_native(event))->times;
+    const drupe_host_event *native = drupe_native(event);
+    *times = (drupe_times){.queued = native->queued,
+                           .submitted = native->submitted,
+                           .started = atomic_load(&((drupe_host_event *)native)->started),
+                           .ended = native->ended};
     return DRUPE_OK;
 }
 

@@ -19,8 +19,9 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
 {
     char what[512], where[96] = "";
     drupe_status status = drupe_core_fault_text(fault, what, sizeof what);
-    const char *kind = task->builtin ? "kernel '" : task->fn ? "host function" : "copy or fill";
-    if (task->builtin) {
+    static const char *const kinds[] = {"copy or fill", "kernel '", "host function"};
+    const char *name = task->kind == DRUPE_HOST_KERNEL ? task->builtin->name : NULL;
+    if (name) {
         snprintf(where, sizeof where, " in the work-items %zu to %zu of %zu", atomic_load(&worker->begin),
                  atomic_load(&worker->end) - 1, task->items);
     }
@@ -28,8 +29,8 @@ static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_t
         status, "host", fault->signal, NULL,
         "%she %s%s%s faulted%s: %s. The worker that ran it is given up and another one started; "
         "the host device works on. Check the sizes and pointers that the work was given.",
-        status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", kind, task->builtin ? task->builtin->name : "",
-        task->builtin ? "'" : "", where, what);
+        status == DRUPE_E_CHECK ? "Out of bounds: t" : "T", kinds[task->kind], name ? name : "",
+        name ? "'" : "", where, what);
     return drupe_host_error_copy(drupe_error_last());
 }
 

@@ -106,6 +106,7 @@ struct drupe_host_worker {
     _Atomic(size_t) listed;
 };
 
+/* Its lines by who writes to them: hardly anybody, workers that find and miss tasks, and those who sleep. */
 struct drupe_host_crew {
     drupe_host_pool *pool;
     const char *name;
@@ -114,14 +115,14 @@ struct drupe_host_crew {
     _Atomic(unsigned) count; /* that may be at work */
     bool grows;              /* its tasks may wait for each other */
     bool opened, stopping;
-    _Alignas(64) pthread_mutex_t lock; /* workers write to what follows */
-    _Atomic(unsigned) searching;       /* awake without work, or on their way */
-    _Atomic(unsigned) sleeping;        /* or not yet started, of `count` */
-    _Atomic(bool) quick;               /* what they ran lately took less than waking somebody for it */
-    _Atomic(bool) spinning;            /* while it is quick, one of them searches, */
-    _Atomic(bool) napping;             /* and one of the sleeping ones looks from time to time */
-    _Atomic(bool) alarmed;             /* the watcher looks whether they are stuck */
     bool watched;
+    _Atomic(bool) quick;        /* what they ran lately took less than waking somebody for it */
+    _Atomic(bool) napping;      /* while it is quick, one of the sleeping ones looks from time to time, */
+    _Atomic(unsigned) sleeping; /* or not yet started, of `count` */
+    _Atomic(bool) alarmed;      /* the watcher looks whether they are stuck */
+    _Alignas(64) _Atomic(unsigned) searching; /* awake without work, or on their way */
+    _Atomic(bool) spinning;                   /* while it is quick, only one of them searches */
+    _Alignas(64) pthread_mutex_t lock;
     pthread_t watcher;
     pthread_cond_t alarm;
 };
@@ -200,7 +201,7 @@ typedef struct drupe_host_queue {
     bool urgent;             /* its tasks go to the front of the list */
     bool inlines;            /* small work may run on the submitting thread */
     bool started[2];         /* there is a worker for its tasks, for its functions */
-    unsigned home;           /* which worker of a range its tasks go to, unless that one is busy */
+    uint32_t home;           /* which worker of a range its tasks go to, of 2^32 */
     _Atomic(unsigned) round; /* goes up when what has not started is given up */
     _Atomic(bool) faulted;   /* `error` is set */
     drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
@@ -208,11 +209,11 @@ typedef struct drupe_host_queue {
     char apart[64];          /* By the submitter: */
     drupe_host_task *spare;
     drupe_host_task *oldest, *newest; /* in-order: all issued that were not taken back, linked by `later` */
-    uint64_t taken_back, seen;        /* of the finished ones: how many are spare; when last looked at */
-    unsigned takes;                   /* from `spare` */
-    uint64_t stuck;                   /* unfinished tasks when holding the submitter back was of no use */
-    _Atomic(uint64_t) issued;         /* tasks so far */
-    char far_apart[64];               /* By those who finish tasks: */
+    uint64_t taken_back, seen;        /* of the finished ones; when last looked at, how many there were */
+    unsigned takes;
+    uint64_t stuck;             /* unfinished tasks when holding the submitter back was of no use */
+    _Atomic(uint64_t) issued;   /* tasks so far */
+    char far_apart[64];         /* By those who finish tasks: */
     _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
     _Atomic(uint64_t) doomed;   /* in-order: tasks with numbers up to this one stand behind a fault */
     _Atomic(drupe_host_task *) returned;   /* unordered: for `spare` */
@@ -239,15 +240,16 @@ typedef struct drupe_host_link {
 enum { DRUPE_HOST_WAITED = 1, DRUPE_HOST_NOTIFY = 2, DRUPE_HOST_OVER = 4, DRUPE_HOST_FAILED = 8 };
 #define DRUPE_HOST_BITS ((uintptr_t)15)
 
+/* One line of the cache. */
 typedef struct drupe_host_event {
-    drupe_host_pool *pool;
     _Atomic(uintptr_t) end; /* the tasks that wait for it, as links, and bits; without links once it is OVER,
                                and nothing else is touched then */
     _Atomic(int) stage;     /* QUEUED, SUBMITTED or RUNNING */
     drupe_event *self;
-    drupe_error *error;        /* malloc'ed, once FAILED; NULL without memory */
-    _Atomic(uint64_t) started; /* by the first of its workers; 0: not yet, or nobody asks */
-    drupe_times times;
+    drupe_error *error; /* malloc'ed, once FAILED; NULL without memory */
+    /* Of a profiling queue; `started` by the first of its workers, 0: not yet. */
+    uint64_t queued, submitted, ended;
+    _Atomic(uint64_t) started;
 } drupe_host_event;
 
 static inline bool drupe_host_event_complete(const drupe_host_event *event)
@@ -275,10 +277,12 @@ typedef struct drupe_host_kernel {
 #define DRUPE_HOST_ARGS   12
 #define DRUPE_HOST_VALUES 512
 
-/* The order keeps what every task needs on few cache lines, and the first of them are all that a worker
- * writes to. */
+typedef enum drupe_host_kind { DRUPE_HOST_MOVE, DRUPE_HOST_KERNEL, DRUPE_HOST_FUNCTION } drupe_host_kind;
+
+/* What every task needs comes first: two lines that the submitter fills in and a worker writes to. The third
+ * is not the submitter's, the fourth has what it waits for. */
 struct drupe_host_task {
-    drupe_host_task *next, *prev; /* in a list of the ready, or on an unordered queue */
+    _Alignas(64) drupe_host_task *next; /* in a list of the ready, or on an unordered queue */
     drupe_host_queue *queue;
     drupe_host_crew *crew;
     drupe_host_event *event; /* or NULL */
@@ -286,11 +290,18 @@ struct drupe_host_task {
         *guard; /* over when it has its turn: should it have failed, this fails as well; or NULL */
     /* Do items [begin, end). */
     void (*body)(drupe_host_task *task, size_t begin, size_t end);
-    drupe_host_fn fn;
-    void *user;
+    union {
+        drupe_host_fn fn;
+        const drupe_builtin *builtin;
+    };
+    union {
+        void *user;
+        drupe_host_code *code; /* retained: where `builtin` is, unless it is the engine's own; or NULL */
+    };
     _Atomic(unsigned) pending; /* what it still waits for */
     unsigned first, count;     /* the workers that may run it */
     unsigned round;            /* of its queue when it was made */
+    uint8_t kind;              /* drupe_host_kind */
     _Atomic(bool) failed;
     _Atomic(bool) faulted; /* `error` is that of a fault */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
@@ -299,17 +310,17 @@ struct drupe_host_task {
     bool more_links, more_args;        /* malloc'ed */
     uint64_t number;                   /* of those issued on its queue, from 1 */
     _Atomic(drupe_host_task *) behind; /* on its queue */
-    size_t items;
-    _Atomic(drupe_error *) error; /* malloc'ed: of its host function, or its fault */
-    size_t grain;                 /* a worker takes `grain` items at a time */
-    const drupe_builtin *builtin; /* or NULL */
-    drupe_host_code *code;        /* retained: where `builtin` is, unless it is the engine's own; or NULL */
     drupe_host_task *later;       /* issued after it on its queue, or the next spare one; the submitter's */
-    drupe_host_link *links;       /* links_inline, or more */
-    drupe_host_link links_inline[DRUPE_HOST_LINKS];
-    _Atomic(size_t) cursor;
+    size_t items;                 /* 0: nothing is to be run */
+    _Atomic(drupe_error *) error; /* malloc'ed: of its host function, or its fault */
+    /* The third line. */
+    drupe_host_task *prev;   /* as next */
+    size_t grain;            /* with several items: a worker takes so many at a time */
+    drupe_host_link *links;  /* `more_links`: these instead of links_inline */
+    _Atomic(size_t) cursor;  /* wide */
     drupe_host_worker *home; /* wide: in whose list it is */
     unsigned running;        /* wide: workers that are at it; home->lock */
+    _Alignas(64) drupe_host_link links_inline[DRUPE_HOST_LINKS];
     void *dst;
     const void *src;
     size_t bytes, pattern_size;

@@ -27,7 +27,7 @@ static void list_insert(drupe_host_worker *worker, drupe_host_task *task, drupe_
         before->prev = task;
     else
         worker->last = task;
-    task->home = worker;
+    if (task->wide) task->home = worker;
     task->listed = true;
     atomic_fetch_add(&worker->listed, 1); /* before its maker looks for sleepers */
 }
@@ -154,14 +154,15 @@ static drupe_host_worker *home_of(const drupe_host_task *task)
     drupe_host_crew *crew = task->crew;
     unsigned count = atomic_load_explicit(&crew->count, memory_order_relaxed);
     if (count > task->count) count = task->count;
-    return &crew->workers[task->first + (crew->pool->shuffle ? 0 : task->queue->home % count)];
+    unsigned at = crew->pool->shuffle ? 0 : (unsigned)((uint64_t)task->queue->home * count >> 32);
+    return &crew->workers[task->first + at];
 }
 
 static void wake_for(drupe_host_crew *crew, unsigned first, unsigned count, size_t shares)
 {
     unsigned all = atomic_load_explicit(&crew->count, memory_order_relaxed);
     /* Whoever is searching finds it, unless only some may run it. */
-    if (count >= all && shares == 1 && (atomic_load(&crew->searching) || drupe_host_crew_attends(crew)))
+    if (count >= all && shares == 1 && (drupe_host_crew_attends(crew) || atomic_load(&crew->searching)))
         return;
     if (shares > count) shares = count;
     while (shares && atomic_load(&crew->sleeping) && drupe_host_crew_wake(crew, first, count)) shares--;

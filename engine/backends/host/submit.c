@@ -31,7 +31,8 @@ static void begin_inline(const drupe_submit *s)
     const drupe_host_queue *queue = drupe_native(s->queue);
     if (!s->event || !queue->profiling) return;
     drupe_host_event *event = drupe_native(s->event);
-    event->times.queued = event->times.submitted = event->times.started = drupe_now_ns();
+    event->queued = event->submitted = drupe_now_ns();
+    atomic_init(&event->started, event->queued);
 }
 
 static void end_inline(const drupe_submit *s)
@@ -40,9 +41,7 @@ static void end_inline(const drupe_submit *s)
     if (s->done) *s->done = true;
     if (!s->event) return;
     drupe_host_event *event = drupe_native(s->event);
-    event->pool = queue->pool;
-    event->self = s->event;
-    if (queue->profiling) event->times.ended = drupe_now_ns();
+    if (queue->profiling) event->ended = drupe_now_ns();
     drupe_host_event_close_complete(event);
 }
 
@@ -89,11 +88,14 @@ static drupe_status copy_args(drupe_host_task *task, const drupe_arg *first, con
     return DRUPE_OK;
 }
 
+/* Takes `code`, which may be NULL. */
 static drupe_status queue_kernel(const drupe_submit *s, drupe_host_task *task, const drupe_builtin *builtin,
-                                 size_t items)
+                                 drupe_host_code *code, size_t items)
 {
+    task->kind = DRUPE_HOST_KERNEL;
     task->body = kernel_body;
     task->builtin = builtin;
+    task->code = code;
     task->items = items;
     task->grain = items / ((size_t)task->count * 8);
     if (task->grain == 0) task->grain = 1;
@@ -137,8 +139,7 @@ static drupe_status submit_code(const drupe_submit *s, const drupe_host_kernel *
         drupe_host_task_free(task);
         return status;
     }
-    task->code = drupe_host_code_retain(kernel->code);
-    return queue_kernel(s, task, kernel->builtin, items);
+    return queue_kernel(s, task, kernel->builtin, drupe_host_code_retain(kernel->code), items);
 }
 
 drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
@@ -163,7 +164,7 @@ drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kerne
         drupe_host_task_free(task);
         return status;
     }
-    return queue_kernel(s, task, builtin, range->global[0]);
+    return queue_kernel(s, task, builtin, NULL, range->global[0]);
 }
 
 /* --- Copy and fill -------------------------------------------------------------------------------------- */
@@ -219,6 +220,7 @@ drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void
     task->src = src;
     task->bytes = bytes;
     task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
+    task->grain = 1;
     return drupe_host_task_queue(s, task);
 }
 
@@ -239,6 +241,7 @@ drupe_status drupe_host_submit_fill(const drupe_submit *s, void *dst, const void
     task->pattern_size = pattern_size;
     task->bytes = bytes;
     task->items = (bytes + COPY_SHARE - 1) / COPY_SHARE;
+    task->grain = 1;
     return drupe_host_task_queue(s, task);
 }
 
@@ -275,6 +278,7 @@ drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, voi
 {
     drupe_host_task *task;
     DRUPE_TRY(drupe_host_task_new(s, &task));
+    task->kind = DRUPE_HOST_FUNCTION;
     task->body = host_body;
     task->fn = fn;
     task->user = user;

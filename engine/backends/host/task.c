@@ -6,9 +6,9 @@
  * until a barrier has to wait: that and what stands behind it is parked.
  *
  * Tasks of an in-order queue leave it in its order and are counted afterwards: when so many have been
- * counted, at least so many have left, and the submitter may use their records again. Nobody has to hand them
- * back. One that faults notes how many were issued by then: those are doomed, and see it when their turn
- * comes.
+ * counted, at least so many have left, and the submitter may use their records again, the oldest first.
+ * Nobody has to hand them back. One that faults notes how many were issued by then: those are doomed, and see
+ * it when their turn comes.
  *
  * An event has one word for its dependents and its end. Who ends it takes the list and leaves the mark that
  * says how. */
@@ -20,77 +20,99 @@
 /* The submitter is held back, for a moment each time, while this many of its queue's tasks are not over. */
 #define MANY    256u
 #define HOLD_NS 100000u
-#define TAKES   8u /* from the spare records, until it is looked which were finished */
-/* Of these taken back at once: nobody's submission is to take long. */
-#define TAKES_MOST 1024u
+#define TAKES   8u /* records, until it is looked which tasks were finished */
+#define SURPLUS 16u
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
 
-/* Move the finished ones of an in-order queue to the spare, in front: they are in the caches. */
-static void take_back(drupe_host_queue *queue)
+/* The oldest of an in-order queue, which is over. */
+static drupe_host_task *take_oldest(drupe_host_queue *queue)
 {
-    queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
-    if (queue->seen == queue->taken_back) return;
-    drupe_host_task *rest = queue->spare, *last = queue->spare = queue->oldest;
-    uint64_t until =
-        queue->seen - queue->taken_back < TAKES_MOST ? queue->seen : queue->taken_back + TAKES_MOST;
-    while (++queue->taken_back < until) last = last->later;
-    queue->oldest = last->later;
+    drupe_host_task *oldest = queue->oldest;
+    queue->oldest = oldest->later;
     if (!queue->oldest) queue->newest = NULL;
-    last->later = rest;
+    queue->taken_back++;
+    return oldest;
+}
+
+/* Finished ones go round. When more of them wait for that than are good for the caches, they leave it one by
+ * one, until the spare ones are wanted, last in, first out. */
+static drupe_host_task *take_finished(drupe_host_queue *queue)
+{
+    if (queue->seen == queue->taken_back || ++queue->takes % TAKES == 0)
+        queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
+    if (queue->seen == queue->taken_back) return NULL;
+    drupe_host_task *finished = take_oldest(queue);
+    if (queue->seen - queue->taken_back > SURPLUS) {
+        drupe_host_task *surplus = take_oldest(queue);
+        surplus->later = queue->spare;
+        queue->spare = surplus;
+    }
+    return finished;
+}
+
+static drupe_host_task *pop_spare(drupe_host_queue *queue)
+{
+    drupe_host_task *spare = queue->spare;
+    if (spare) queue->spare = spare->later;
+    return spare;
 }
 
 /* The record after it will be wanted next, and a worker has written to it: let it come meanwhile. */
-static drupe_host_task *take_spare(drupe_host_queue *queue)
+static drupe_host_task *take_record(drupe_host_queue *queue)
 {
-    if (!queue->unordered && (!queue->spare || ++queue->takes % TAKES == 0))
-        take_back(queue);
-    else if (queue->unordered && !queue->spare)
-        queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
-    drupe_host_task *spare = queue->spare;
-    if (!spare) return NULL;
-    drupe_host_task *after = queue->spare = spare->later;
-    for (size_t at = 0; after && at < offsetof(drupe_host_task, links_inline); at += 64)
-        drupe_prefetch_write((char *)after + at);
-    return spare;
+    drupe_host_task *record, *after;
+    if (queue->unordered) {
+        if (!queue->spare)
+            queue->spare = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
+        record = pop_spare(queue);
+        after = queue->spare;
+    } else {
+        record = take_finished(queue);
+        if (!record) record = pop_spare(queue);
+        after = queue->seen == queue->taken_back ? queue->spare : queue->oldest;
+    }
+    if (!record || !after) return record;
+    drupe_prefetch_write(after);
+    drupe_prefetch_write(&after->pending);
+    drupe_prefetch_write(after->links_inline);
+    return record;
 }
 
 drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
-    drupe_host_task *fresh = take_spare(queue);
-    if (!fresh) fresh = aligned_alloc(64, (sizeof *fresh + 63) & ~(size_t)63);
+    drupe_host_task *fresh = take_record(queue);
+    if (!fresh) fresh = aligned_alloc(64, sizeof *fresh);
     *task = fresh;
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a task of the host device.");
     /* All but what is only read where it was written. */
     fresh->queue = queue;
-    fresh->body = NULL;
-    fresh->fn = NULL;
-    fresh->builtin = NULL;
-    fresh->code = NULL;
-    fresh->wide = fresh->listed = fresh->barrier = fresh->more_links = fresh->more_args = false;
-    fresh->later = NULL;
-    atomic_init(&fresh->failed, false);
-    atomic_init(&fresh->faulted, false);
-    atomic_init(&fresh->behind, NULL);
-    atomic_init(&fresh->error, NULL);
-    fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
     fresh->crew = &queue->pool->compute;
     fresh->event = s->event ? drupe_native(s->event) : NULL;
     fresh->guard = s->guard ? drupe_native(s->guard) : NULL;
-    fresh->items = fresh->grain = 1;
+    fresh->body = NULL;
     fresh->first = queue->device->first;
     fresh->count = queue->device->count;
-    fresh->links = fresh->links_inline;
+    fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
+    fresh->kind = DRUPE_HOST_MOVE;
+    atomic_init(&fresh->failed, false);
+    atomic_init(&fresh->faulted, false);
+    fresh->wide = fresh->listed = fresh->barrier = fresh->more_links = fresh->more_args = false;
+    atomic_init(&fresh->behind, NULL);
+    fresh->later = NULL;
+    fresh->items = 1;
+    atomic_init(&fresh->error, NULL);
     return DRUPE_OK;
 }
 
 static void free_parts(drupe_host_task *task)
 {
-    drupe_error *error = atomic_load_explicit(&task->error, memory_order_relaxed);
-    if (error) free(error);
+    if (atomic_load_explicit(&task->failed, memory_order_relaxed))
+        free(atomic_load_explicit(&task->error, memory_order_relaxed));
     /* A thread that faulted is parked inside of it for ever. */
-    if (task->code && !atomic_load_explicit(&task->faulted, memory_order_relaxed))
+    if (task->kind == DRUPE_HOST_KERNEL && task->code &&
+        !atomic_load_explicit(&task->faulted, memory_order_relaxed))
         drupe_host_code_release(task->code);
     if (task->more_links) free(task->links);
     if (task->more_args) free(task->args);
@@ -167,7 +189,7 @@ static void set_free(drupe_host_task *task, over_list *over)
 {
     drupe_host_event *event = task->event;
     if (event) {
-        if (task->queue->profiling) event->times.submitted = drupe_now_ns();
+        if (task->queue->profiling) event->submitted = drupe_now_ns();
         atomic_store_explicit(&event->stage, DRUPE_EVENT_SUBMITTED, memory_order_relaxed);
     }
     if (is_doomed(task)) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
@@ -289,8 +311,8 @@ static void queue_task(const drupe_submit *s, drupe_host_task *task)
     task->number = atomic_load_explicit(&queue->issued, memory_order_relaxed) + 1;
     atomic_store_explicit(&queue->issued, task->number, memory_order_release);
     atomic_init(&task->pending, all);
-    for (size_t i = 0; i < s->nwaits; i++)
-        absent += !add_wait(drupe_native(s->waits[i]), task, &task->links[i]);
+    drupe_host_link *links = task->more_links ? task->links : task->links_inline;
+    for (size_t i = 0; i < s->nwaits; i++) absent += !add_wait(drupe_native(s->waits[i]), task, &links[i]);
     absent += queue->unordered ? enter_unordered(queue, task) : enter_ordered(queue, task);
     over_list over = {NULL};
     /* With nothing to wait for nobody else knows of it. */
@@ -320,7 +342,7 @@ static void hold_back(drupe_host_queue *queue)
 drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
 {
     drupe_host_queue *queue = task->queue;
-    bool function = task->fn != NULL;
+    bool function = task->kind == DRUPE_HOST_FUNCTION;
     drupe_status status = DRUPE_OK;
     if (s->nwaits > DRUPE_HOST_LINKS) {
         drupe_host_link *links = calloc(s->nwaits, sizeof *links);
@@ -338,15 +360,14 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
         drupe_host_task_free(task);
         return status;
     }
-    task->wide = task->items > task->grain && task->count > 1;
+    task->wide = task->items > 1 && task->items > task->grain && task->count > 1;
     if (task->wide) {
         atomic_init(&task->cursor, 0);
         task->running = 0;
     }
     if (task->event) {
-        task->event->pool = queue->pool;
         task->event->self = s->event;
-        if (queue->profiling) task->event->times.queued = drupe_now_ns();
+        if (queue->profiling) task->event->queued = drupe_now_ns();
     }
     hold_back(queue);
     queue_task(s, task);
@@ -383,11 +404,10 @@ static void fail_event(drupe_host_task *task)
 /* What never ran on a worker begins when it ends. */
 static void stamp_end(drupe_host_event *event)
 {
-    drupe_times *times = &event->times;
-    times->ended = drupe_now_ns();
-    times->started = atomic_load(&event->started);
-    if (!times->submitted) times->submitted = times->ended;
-    if (!times->started) times->started = times->ended;
+    uint64_t before = 0;
+    event->ended = drupe_now_ns();
+    if (!event->submitted) event->submitted = event->ended;
+    atomic_compare_exchange_strong(&event->started, &before, event->ended);
 }
 
 void drupe_host_event_close_complete(drupe_host_event *event)
@@ -398,7 +418,7 @@ void drupe_host_event_close_complete(drupe_host_event *event)
 static void settle_event(drupe_host_task *task, over_list *over)
 {
     drupe_host_event *event = task->event;
-    drupe_host_pool *pool = event->pool;
+    drupe_host_pool *pool = task->queue->pool;
     drupe_event *self = event->self;
     bool failed = atomic_load_explicit(&task->failed, memory_order_relaxed);
     if (task->queue->profiling) stamp_end(event);
