@@ -419,8 +419,9 @@ struct drupe_event {
 /* --- flight.c: what a queue has submitted and not yet dropped ------------------------------------------- */
 
 /* What a submission does. Everything in it is borrowed, except in a held flight, which owns `args`. */
-struct drupe_work {
+struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     drupe_work_kind kind;
+    uint32_t advice;
     drupe_kernel *kernel;
     const drupe_range *range;
     const drupe_arg *args;
@@ -428,9 +429,9 @@ struct drupe_work {
     const uint64_t *words; /* as in drupe_submit */
     void *dst;             /* or the memory that a hint is about */
     const void *src;       /* COPY: the source; FILL: the pattern */
-    size_t bytes, pattern_size;
+    size_t bytes;
+    uint32_t pattern_size;
     bool to_host, from_host; /* COPY: that end is plain host memory */
-    uint32_t advice;
     drupe_host_fn fn;
     void *user;
 };
@@ -528,14 +529,14 @@ typedef struct drupe_ticket {
     size_t nwaits;
     const char *label; /* borrowed */
     bool label_static; /* it outlives the submission */
-    drupe_keep *refs;  /* the array is borrowed, the objects are taken */
-    size_t nrefs;
-    size_t bytes; /* what they keep alive */
+    bool kept;         /* the host memory that it uses is among `refs` */
+    bool ordered;
     uint32_t site;
+    drupe_keep *refs; /* the array is borrowed, the objects are taken */
+    size_t nrefs;
+    size_t bytes;                 /* what they keep alive */
     const drupe_access *accesses; /* borrowed */
     size_t naccesses;
-    bool kept; /* the host memory that it uses is among `refs` */
-    bool ordered;
 } drupe_ticket;
 
 /* Whether it is a barrier to an out-of-order queue. */

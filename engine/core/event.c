@@ -248,6 +248,8 @@ drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks)
     } else if (state == DRUPE_EVENT_COMPLETE) {
         if (!*ticks) *ticks = drupe_ticks();
         drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
+    } else {
+        return phase;
     }
     return drupe_event_phase(event);
 }

@@ -4,10 +4,11 @@
 
 /* --- event.c, event_memory.c ---------------------------------------------------------------------------- */
 
-/* Have its native state come: another thread has written to it if it is not known to be over. */
+/* Have its native state come: another thread has written to it if it is not known to be over. Who asks will
+ * write there sooner or later, as one that waits or as the one that uses it again. */
 static inline void drupe_event_prefetch(const drupe_event *event)
 {
-    __builtin_prefetch(event + 1);
+    drupe_prefetch_write(event + 1);
 }
 
 /* What was submitted after this number, on the same in-order queue, stands behind the event. Numbers tell the

@@ -538,9 +538,9 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
 
 drupe_status drupe_submit_barrier(const drupe_submission *s, drupe_event **event)
 {
-    const drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     if (event) *event = NULL;
     if (event && mark_nothing(s, event)) return DRUPE_OK;
+    const drupe_work work = {.kind = DRUPE_WORK_BARRIER};
     return submit_bare(s, &work, drupe_label_barrier, event);
 }
 

@@ -18,13 +18,15 @@
 #include <string.h>
 #include <time.h>
 
-#define SEARCH_NS 20000u
-#define QUICK_NS  2000u   /* a task */
-#define NAP_NS    250000u /* what a quick crew's task may be late by when the one before it is not quick */
-#define SPELL     64u     /* tasks until it is looked whether they are quick */
-#define STUCK_NS  10000000u
-#define LOOKS     8
-#define PAUSES    40
+#define SEARCH_NS    20000u
+#define QUICK_NS     2000u   /* a task */
+#define NAP_NS       250000u /* what a quick crew's task may be late by when the one before it is not quick */
+#define SPELL        64u     /* tasks until it is looked whether they are quick */
+#define STUCK_NS     10000000u
+#define LOOKS        8 /* until others get the processor */
+#define PAUSES       8
+#define LOOK_NS      2000u  /* between two looks, and up to */
+#define LOOK_MOST_NS 16000u /* when each has found several tasks */
 
 static _Thread_local drupe_host_worker *self;
 
@@ -71,14 +73,18 @@ static void shuffle_delay(drupe_host_pool *pool)
     nanosleep(&pause, NULL);
 }
 
-/* Whether the tasks of a spell were quick. A share of a wide one tells nothing: all are wanted for the next.
- */
-static void judge(drupe_host_worker *worker)
+/* Whether the tasks of a spell were quick. One that was not says little: the system may have stopped the
+ * thread meanwhile. A share of a wide task says that all are wanted for the next. */
+static void judge(drupe_host_worker *worker, bool wide)
 {
     drupe_host_crew *crew = worker->crew;
     uint64_t now = drupe_now_ns();
-    bool quick = !crew->pool->shuffle && now - worker->spell_began < (uint64_t)QUICK_NS * worker->spell;
-    if (quick != atomic_load_explicit(&crew->quick, memory_order_relaxed)) atomic_store(&crew->quick, quick);
+    bool slow = now - worker->spell_began >= (uint64_t)QUICK_NS * worker->spell;
+    bool quick = !slow && !wide && !crew->pool->shuffle;
+    bool sure = quick || wide || worker->slow;
+    if (sure && quick != atomic_load_explicit(&crew->quick, memory_order_relaxed))
+        atomic_store(&crew->quick, quick);
+    worker->slow = slow;
     worker->spell_began = now;
     worker->spell = 0;
 }
@@ -90,31 +96,53 @@ static void work_on(drupe_host_worker *worker, drupe_host_task *task)
     stamp_start(task);
     if (worker->crew->pool->shuffle) shuffle_delay(worker->crew->pool);
     worker->task = task;
-    if (task->wide) {
-        worker->spell_began = 0;
+    bool wide = task->wide;
+    if (wide)
         run_shares(worker, task);
-    } else {
+    else
         run_body(worker, task, 0, task->items);
-    }
     drupe_host_worker_leave(task);
-    if (++worker->spell >= SPELL) judge(worker);
+    if (++worker->spell >= SPELL || wide) judge(worker, wide);
 }
 
 /* --- Searching and sleeping ------------------------------------------------------------------------------
  */
 
-/* Not too often: looking takes the inboxes away from those who fill them. */
+/* Nobody looks too often: that takes the inboxes away from those who fill them. While much comes, much may
+ * come together; but not when somebody has begun to wait. */
+static void choose_interval(drupe_host_worker *worker)
+{
+    uint64_t taken = atomic_load_explicit(&worker->taken, memory_order_relaxed);
+    uint64_t found = taken - worker->taken_before;
+    worker->taken_before = taken;
+    if (found >= 4 && worker->interval < LOOK_MOST_NS) worker->interval *= 2;
+    if (found < 2 || worker->interval < LOOK_NS) worker->interval = LOOK_NS;
+}
+
+static void pause_until(drupe_host_worker *worker, uint64_t time)
+{
+    _Atomic(bool) *hurried = &worker->crew->hurried;
+    do {
+        for (int i = 0; i < PAUSES; i++) drupe_cpu_relax();
+        if (!atomic_load_explicit(hurried, memory_order_relaxed)) continue;
+        atomic_store_explicit(hurried, false, memory_order_relaxed);
+        worker->interval = LOOK_NS;
+        return;
+    } while (drupe_now_ns() < time);
+}
+
 static drupe_host_task *search(drupe_host_worker *worker)
 {
-    uint64_t deadline = drupe_deadline(SEARCH_NS);
-    do {
-        for (int look = 0; look < LOOKS; look++) {
-            drupe_host_task *task = drupe_host_worker_find(worker);
-            if (task) return task;
-            for (int i = 0; i < PAUSES; i++) drupe_cpu_relax();
-        }
-        sched_yield();
-    } while (drupe_now_ns() < deadline);
+    uint64_t now = drupe_now_ns(), deadline = now + SEARCH_NS;
+    choose_interval(worker);
+    for (unsigned looks = 1; now < deadline; looks++) {
+        drupe_host_task *task = drupe_host_worker_find(worker);
+        if (task) return task;
+        /* Better now than in the middle of what comes next. */
+        if (looks % LOOKS == 0 || worker->interval > LOOK_NS) sched_yield();
+        pause_until(worker, now + worker->interval);
+        now = drupe_now_ns();
+    }
     return NULL;
 }
 
@@ -206,7 +234,7 @@ static void *worker_main(void *user)
     while (!stop) {
         drupe_host_task *task = drupe_host_worker_find(worker);
         if (!task && !searching) {
-            if (worker->spell) judge(worker);
+            if (worker->spell) judge(worker, false);
             atomic_fetch_add(&crew->searching, 1);
             searching = true;
         }

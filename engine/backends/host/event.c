@@ -73,6 +73,7 @@ drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     drupe_host_pool *pool = native->pool;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
+    drupe_host_pool_hurry(pool);
     pthread_mutex_lock(&pool->lock);
     while (atomic_fetch_or(&native->finished, 1) / 2 != atomic_load(&native->issued) && in_time)
         in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
@@ -118,6 +119,7 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     if (timeout_ns == 0) return timed_out("work");
     drupe_host_pool *pool = ((drupe_host_queue *)drupe_native(drupe_event_queue(event)))->pool;
     uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
+    drupe_host_pool_hurry(pool);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
     pthread_mutex_lock(&pool->lock);

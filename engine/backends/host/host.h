@@ -87,9 +87,12 @@ void drupe_host_worker_bind(drupe_host_worker *worker);
 struct drupe_host_worker {
     drupe_host_crew *crew;
     unsigned index;
-    unsigned chain; /* tasks run one after the other without a look at the list */
-    unsigned spell; /* tasks since `spell_began`, when it last found one after a search */
+    unsigned chain;        /* tasks run one after the other without a look at the list */
+    unsigned interval;     /* ns between two looks for work */
+    uint64_t taken_before; /* of `taken`: at the last search */
+    unsigned spell;        /* tasks since `spell_began`, when it last found one after a search */
     uint64_t spell_began;
+    bool slow;             /* the last spell was */
     drupe_host_task *next; /* its own thread's: to be run next */
     /* What it is at, for a fault that happens there; `busy` is not 0 while that is not our own code. */
     _Atomic(int) busy;
@@ -120,6 +123,7 @@ struct drupe_host_crew {
     _Atomic(bool) napping;      /* while it is quick, one of the sleeping ones looks from time to time, */
     _Atomic(unsigned) sleeping; /* or not yet started, of `count` */
     _Atomic(bool) alarmed;      /* the watcher looks whether they are stuck */
+    _Atomic(bool) hurried;      /* somebody has begun to wait: who searches looks at once; a hint */
     _Alignas(64) _Atomic(unsigned) searching; /* awake without work, or on their way */
     _Atomic(bool) spinning;                   /* while it is quick, only one of them searches */
     _Alignas(64) pthread_mutex_t lock;
@@ -175,6 +179,8 @@ struct drupe_host_pool {
 
 drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
 void drupe_host_pool_close(drupe_host_pool *pool); /* NULL-safe; nothing is in flight */
+/* The caller is about to wait. */
+void drupe_host_pool_hurry(drupe_host_pool *pool);
 /* Wake those who wait for events and queues. */
 void drupe_host_pool_tell(drupe_host_pool *pool);
 /* Repeatable from the seed. */

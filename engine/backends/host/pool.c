@@ -68,6 +68,19 @@ void drupe_host_pool_close(drupe_host_pool *pool)
     free(pool);
 }
 
+/* Mostly it is only read: who searches has it. */
+static void hurry(drupe_host_crew *crew)
+{
+    if (atomic_load_explicit(&crew->sleeping, memory_order_relaxed) == atomic_load(&crew->count)) return;
+    atomic_store_explicit(&crew->hurried, true, memory_order_relaxed);
+}
+
+void drupe_host_pool_hurry(drupe_host_pool *pool)
+{
+    hurry(&pool->compute);
+    hurry(&pool->functions);
+}
+
 void drupe_host_pool_tell(drupe_host_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
