@@ -154,16 +154,39 @@ def huge_copies(report, device, peer, rounds):
     report.pinned_copies(turns(ways, max(5, rounds // 10), warm=2), HUGE)
 
 
+def core_of(processor):
+    """What a processor shares with its siblings; itself where the system does not tell."""
+    folder = pathlib.Path("/sys/devices/system/cpu/cpu%d/topology" % processor)
+    try:
+        return (folder / "physical_package_id").read_text(), (folder / "core_id").read_text()
+    except OSError:
+        return processor
+
+
+def two_cores():
+    """Two of the processors that this process may use, of different cores where there are some."""
+    first, *others = sorted(os.sched_getaffinity(0))
+    apart = [one for one in others if core_of(one) != core_of(first)]
+    return {first, *(apart or others)[:1]}
+
+
 def programs(report, built, device, tasks):
     """The C programs, one after the other: lines of names and numbers."""
-    def run(*command):
-        return subprocess.run([str(built / command[0]), *command[1:]], check=True, capture_output=True,
-                              text=True).stdout
+    def run(*command, processors=None):
+        limit = (lambda: os.sched_setaffinity(0, processors)) if processors else None
+        return subprocess.run([str(built / command[0]), *command[1:]], check=True, capture_output=True, text=True,
+                              preexec_fn=limit).stdout
+
+    def run_tasks(processors):
+        lines = run("engine_tasks", str(tasks), "7", processors=processors).splitlines()
+        return [dict(zip(words[::2], map(float, words[1::2]))) for words in map(str.split, lines)]
 
     report.costs(dict(line.split() for line in run("engine_costs", "host").splitlines()), "host")
     report.costs(dict(line.split() for line in run("engine_costs", device.filter_string).splitlines()), "opencl")
-    report.tasks([dict(zip(words[::2], map(float, words[1::2])))
-                  for words in map(str.split, run("engine_tasks", str(tasks), "7").splitlines())])
+    all_processors, two = os.sched_getaffinity(0), two_cores()
+    report.tasks(run_tasks(two), "%d core%s" % (len(two), "s" if len(two) > 1 else ""), 2)
+    if len(all_processors) > len(two):
+        report.tasks(run_tasks(all_processors), "all %d processors" % len(all_processors))
     report.trace(run("trace_cost").splitlines())
 
 

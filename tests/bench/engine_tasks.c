@@ -4,7 +4,7 @@
  * stands on a random queue of eight and waits for up to two of the last thousand tasks. Prints tasks per
  * second, from the first submission until the last task is over, and what the process's memory grew by.
  *
- *   engine_tasks [host|kernel] [TASKS [ROUNDS [QUEUES]]] */
+ *   engine_tasks [TASKS [ROUNDS [QUEUES]]] */
 #include "drupe/drupe.h"
 #include <stdatomic.h>
 #include <stdbool.h>

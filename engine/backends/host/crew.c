@@ -19,11 +19,10 @@
 #include <time.h>
 
 #define SEARCH_NS    20000u
-#define QUICK_NS     2000u   /* a task */
+#define QUICK_NS     1000u   /* a task */
 #define NAP_NS       250000u /* what a quick crew's task may be late by when the one before it is not quick */
 #define SPELL        64u     /* tasks until it is looked whether they are quick */
 #define STUCK_NS     10000000u
-#define LOOKS        8 /* until others get the processor */
 #define PAUSES       8
 #define LOOK_NS      2000u  /* between two looks, and up to */
 #define LOOK_MOST_NS 16000u /* when each has found several tasks */
@@ -135,11 +134,12 @@ static drupe_host_task *search(drupe_host_worker *worker)
 {
     uint64_t now = drupe_now_ns(), deadline = now + SEARCH_NS;
     choose_interval(worker);
-    for (unsigned looks = 1; now < deadline; looks++) {
+    while (now < deadline) {
         drupe_host_task *task = drupe_host_worker_find(worker);
         if (task) return task;
-        /* Better now than in the middle of what comes next. */
-        if (looks % LOOKS == 0 || worker->interval > LOOK_NS) sched_yield();
+        /* Those who wait for what was just done may need this processor; better now than in the middle of
+         * what comes next. */
+        sched_yield();
         pause_until(worker, now + worker->interval);
         now = drupe_now_ns();
     }

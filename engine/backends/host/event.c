@@ -112,12 +112,17 @@ drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state
     return DRUPE_OK;
 }
 
+static drupe_host_pool *pool_of(const drupe_event *event)
+{
+    return ((const drupe_host_queue *)drupe_native(drupe_event_queue(event)))->pool;
+}
+
 drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
 {
     drupe_host_event *native = drupe_native(event);
     if (is_over(native)) return DRUPE_OK;
     if (timeout_ns == 0) return timed_out("work");
-    drupe_host_pool *pool = ((drupe_host_queue *)drupe_native(drupe_event_queue(event)))->pool;
+    drupe_host_pool *pool = pool_of(event);
     uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
     drupe_host_pool_hurry(pool);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
@@ -144,5 +149,7 @@ drupe_status drupe_host_event_notify(drupe_event *event)
     drupe_host_event *native = drupe_native(event);
     if (atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER)
         drupe_core_notify(event);
+    else
+        drupe_host_pool_hurry(pool_of(event));
     return DRUPE_OK;
 }
