@@ -33,6 +33,7 @@ function(drupe_extension name)
     Python_add_library(${name} MODULE WITH_SOABI ${ARGN})
     set_target_properties(${name} PROPERTIES C_STANDARD 11 C_EXTENSIONS OFF)
     target_link_libraries(${name} PRIVATE drupe_flags Threads::Threads)
+    target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions) # calls of its own functions are direct
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/python/include)
     install(TARGETS ${name} DESTINATION ${DRUPE_PACKAGE_DIR})
 endfunction()

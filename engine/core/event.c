@@ -32,15 +32,22 @@ static void forget_failure(drupe_event *event)
     event->cause = NULL;
 }
 
-void drupe_event_release(drupe_event *event)
+/* The last reference is gone: all but the memory goes. True: the backend may still know of that. */
+static bool let_end(drupe_event *event)
 {
-    if (!event || !let_go(event)) return;
     bool silent = event->opened && drupe_device_silent(event->queue->device);
     bool complete = drupe_event_phase(event) == DRUPE_PHASE_COMPLETE;
     const drupe_backend *backend = event->object.backend;
     if (event->opened && !silent && !(complete && backend->closes_failed)) backend->event_close(event);
     if (!complete) forget_failure(event);
     if (event->inserted) event->behind = 0;
+    return silent;
+}
+
+void drupe_event_release(drupe_event *event)
+{
+    if (!event || !let_go(event)) return;
+    bool silent = let_end(event);
     drupe_queue *queue = event->queue;
     if (!queue) {
         drupe_core_cell_release(event->flight->cell);
@@ -50,6 +57,19 @@ void drupe_event_release(drupe_event *event)
         drupe_event_put_away(queue, event, silent);
     else
         drupe_object_free(NULL, event);
+}
+
+void drupe_event_release_to(drupe_event *event, drupe_event_bunch *bunch)
+{
+    if (!event || !let_go(event)) return;
+    bool silent = let_end(event);
+    if (silent || event->counted) {
+        drupe_event_put_away(event->queue, event, silent);
+        return;
+    }
+    event->next_spare = bunch->first;
+    bunch->first = event;
+    if (!bunch->last) bunch->last = event;
 }
 
 drupe_queue *drupe_event_queue(const drupe_event *event)
@@ -63,6 +83,19 @@ static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
 {
     int expected = (int)from;
     return atomic_compare_exchange_strong(&event->phase, &expected, (int)to);
+}
+
+/* Who polls a native event has a reference or its queue's lock. Where the only reference is that of the
+ * flight, which the lock guards, nobody but us can end it: a store is enough then. What those who gave theirs
+ * up have made of it is seen, since its count is read before its phase. */
+static bool leave_native(drupe_event *event)
+{
+    const drupe_phase from = DRUPE_PHASE_NATIVE, to = DRUPE_PHASE_COMPLETE;
+    if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1)
+        return leave_phase(event, from, to);
+    if (drupe_event_phase(event) != from) return false;
+    atomic_store_explicit(&event->phase, (int)to, memory_order_release);
+    return true;
 }
 
 /* Whoever waits for a held event sleeps in hold.c; held work may wait for any event. */
@@ -87,7 +120,9 @@ void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t tick
     uint64_t number = event->number;
     const drupe_queue *queue = event->queue;
     bool timed = queue && queue->flags & DRUPE_QUEUE_PROFILING && from == DRUPE_PHASE_NATIVE;
-    if (!leave_phase(event, from, DRUPE_PHASE_COMPLETE)) return;
+    bool ours =
+        from == DRUPE_PHASE_NATIVE ? leave_native(event) : leave_phase(event, from, DRUPE_PHASE_COMPLETE);
+    if (!ours) return;
     /* Whoever reads that it is over reads the times, too. */
     if (timed) trace_device_times(event);
     if (queue) drupe_trace_end_at(number, DRUPE_TRACE_COMPLETE, ticks);

@@ -102,6 +102,23 @@ void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
     if (counted || seen & ALL_COUNTED) drupe_queue_inner_release(queue);
 }
 
+void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch)
+{
+    if (!bunch->first) return;
+    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
+    do {
+        if (seen & ALL_COUNTED) break;
+        bunch->last->next_spare = (drupe_event *)seen;
+    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen, (uintptr_t)bunch->first,
+                                                    memory_order_acq_rel, memory_order_acquire));
+    if (!(seen & ALL_COUNTED)) return;
+    bunch->last->next_spare = NULL;
+    for (drupe_event *event = bunch->first, *next; event; event = next) {
+        next = event->next_spare;
+        drupe_event_put_away(queue, event, false);
+    }
+}
+
 static drupe_status event_make(drupe_queue *queue, drupe_event **event)
 {
     const drupe_backend *backend = queue->slot->backend;

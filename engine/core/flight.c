@@ -345,12 +345,12 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count)
     }
 }
 
-static void drop_one(drupe_flight *flight)
+static void drop_one(drupe_flight *flight, drupe_event_bunch *events)
 {
     for (size_t i = 0; i < flight->nwaits; i++) drupe_event_release(flight->waits[i]);
     if (!flight->passed) drupe_keeps_drop(flight->refs, flight->nrefs);
     drupe_event_release(flight->marker);
-    if (!flight->event_passed) drupe_event_release(flight->event);
+    if (!flight->event_passed) drupe_event_release_to(flight->event, events);
     drupe_core_cell_release(flight->cell);
     free(flight->work_copy);
     if (flight->refs != flight->refs_inline) free(flight->refs);
@@ -366,11 +366,13 @@ void drupe_flight_drop(drupe_queue *queue, drupe_flight *list)
     drupe_cause_bury();
     if (!list) return;
     drupe_flight *last = NULL;
+    drupe_event_bunch events = {NULL, NULL};
     for (drupe_flight *flight = list; flight; flight = flight->next) {
         if (drupe_check_on()) drupe_check_dropped(flight->number);
-        drop_one(flight);
+        drop_one(flight, &events);
         last = flight;
     }
+    drupe_event_put_back(queue, &events);
     last->next = atomic_load_explicit(&queue->returned, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&queue->returned, &last->next, list, memory_order_release,
                                                   memory_order_relaxed)) {}

@@ -186,10 +186,9 @@ bool drupe_kernel_words(const drupe_kernel *kernel)
     return kernel->worded;
 }
 
-void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue)
+void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue)
 {
     uint32_t sole = atomic_load_explicit(&kernel->sole, memory_order_acquire);
-    if (sole == queue->number || sole == DRUPE_KERNEL_SHARED) return;
     if (sole == 0 && atomic_compare_exchange_strong(&kernel->sole, &sole, queue->number)) return;
     /* A launch on the other queue ends before its lock can be had. */
     for (drupe_queue *other = drupe_queue_walk(NULL); other; other = drupe_queue_walk(other)) {

@@ -31,6 +31,13 @@ void drupe_event_count_all(drupe_queue *queue);
 /* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
  * still know of it, so its memory stays until the queue goes. */
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
+/* Events of one queue that are let go of together: their memory goes back at one time. Zeroed: none. */
+typedef struct drupe_event_bunch {
+    drupe_event *first, *last;
+} drupe_event_bunch;
+/* As drupe_event_release() does; NULL-safe. */
+void drupe_event_release_to(drupe_event *event, drupe_event_bunch *bunch);
+void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
@@ -116,7 +123,12 @@ void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
  * of that queue, or 0 before the first launch. Once another one comes it is SHARED for ever, and whoever
  * launches takes the kernel's lock as well. Needs no lock; comes before the queue's is taken for a launch. */
 #define DRUPE_KERNEL_SHARED UINT32_MAX
-void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue);
+void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue);
+static inline void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue)
+{
+    uint32_t sole = atomic_load_explicit(&kernel->sole, memory_order_acquire);
+    if (sole != queue->number && sole != DRUPE_KERNEL_SHARED) drupe_kernel_share(kernel, queue);
+}
 /* Around a launch, with the queue's lock. */
 static inline bool drupe_kernel_lock(drupe_kernel *kernel, const drupe_queue *queue)
 {

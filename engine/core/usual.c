@@ -290,8 +290,12 @@ static drupe_status submit(usual *one, drupe_event **event)
 static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *kernel,
                          const drupe_range *range, size_t nargs)
 {
+    static const drupe_work blank = {.kind = DRUPE_WORK_KERNEL};
     one->s = s;
-    one->work = (drupe_work){.kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .nargs = nargs};
+    one->work = blank; /* compilers clear as much by an instruction that is slow to begin */
+    one->work.kernel = kernel;
+    one->work.range = range;
+    one->work.nargs = nargs;
     one->bytes = one->nrefs = 0;
     one->borrowed = false;
 }

@@ -365,20 +365,19 @@ static bool is_fixed(PyObject *object)
     return true;
 }
 
-static bool range_arg(const drupe_py_launch *launch, drupe_range *range)
+/* `own` has room for it. NULL: an exception is set. */
+static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *own)
 {
     drupe_py_recall *last = &launch->kernel->last;
     if (launch->global_size == last->global_size && launch->local_size == last->local_size &&
-        launch->global_size != NULL) {
-        *range = last->range;
-        return true;
-    }
-    if (!range_parse(launch, range)) return false;
-    if (!is_fixed(launch->global_size) || !is_fixed(launch->local_size)) return true;
-    last->range = *range;
+        launch->global_size != NULL)
+        return &last->range;
+    if (!range_parse(launch, own)) return NULL;
+    if (!is_fixed(launch->global_size) || !is_fixed(launch->local_size)) return own;
+    last->range = *own;
     Py_XSETREF(last->global_size, Py_NewRef(launch->global_size));
     Py_XSETREF(last->local_size, Py_XNewRef(launch->local_size));
-    return true;
+    return own;
 }
 
 /* --- The launch ---------------------------------------------------------------------------------------- */
@@ -426,7 +425,8 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
         submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
         status = submit_now(submission, launch, range, words, args, event);
     } else {
-        status = submit_first(submission, launch, range, words, args, event);
+        const drupe_range kept = *range; /* the GIL is given up */
+        status = submit_first(submission, launch, &kept, words, args, event);
     }
     if (status != DRUPE_OK) drupe_py_raise_on(state, submission->queue);
     return status == DRUPE_OK;
@@ -482,14 +482,17 @@ static bool launch_any(drupe_py_state *state, const drupe_py_launch *launch, con
 
 bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, drupe_event **event)
 {
-    drupe_range range;
+    drupe_range own;
     launch_words all;
-    if (!count_check(launch) || !range_arg(launch, &range)) return false;
-    if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all))
-        return launch_any(state, launch, &range, event);
+    const drupe_range *range = count_check(launch) ? range_arg(launch, &own) : NULL;
+    if (range == NULL) return false;
+    if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all)) {
+        if (range != &own) own = *range; /* Python code may launch the kernel once more meanwhile */
+        return launch_any(state, launch, &own, event);
+    }
     drupe_submission submission = {.memories = all.memories};
     submission.queue = launch->queue != NULL ? launch->queue
                        : all.queue != NULL   ? all.queue
                                              : launch->kernel->queue;
-    return submit(state, &submission, launch, &range, all.words, NULL, event);
+    return submit(state, &submission, launch, range, all.words, NULL, event);
 }

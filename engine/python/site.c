@@ -27,15 +27,16 @@
 typedef struct site {
     uint32_t number; /* 0: free */
     int offset;
+    PyCodeObject *code;
     bool own;                                       /* in this package: the caller is meant */
     uint32_t cell;                                  /* whose code it is, 0: no cell's */
     char file[sizeof((drupe_py_spot *)NULL)->file]; /* the last part of the name */
-    PyCodeObject *code;
 } site;
 
 static site sites[SITES_MOST];
 static uint32_t hash[HASH_SIZE];
 static uint32_t last_number;
+static const site *latest = sites; /* what was found last: most loops submit from one place */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *own_folder; /* str */
 static const drupe_link *kernel_link;
@@ -107,10 +108,8 @@ static const site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
 
 static inline const site *site_intern(PyCodeObject *code, int offset)
 {
-    uint32_t *bucket = bucket_of(code, offset);
-    const site *first = &sites[bucket[0] % SITES_MOST];
-    if (first->number == bucket[0] && first->code == code && first->offset == offset) return first;
-    return site_search(code, offset, bucket);
+    if (latest->code == code && latest->offset == offset) return latest;
+    return latest = site_search(code, offset, bucket_of(code, offset));
 }
 
 /* The nearest caller outside of this package, through frame objects: slow, and rare. */
