@@ -6,11 +6,13 @@
  * parked by contain.c, and another thread takes its number. */
 #include "core/core.h"
 
-#define MOST 64u
+#define MOST    64u
+#define CALM_NS UINT64_C(200000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t some; /* there are jobs, or an end */
-static bool prepared, stopping;
+static pthread_cond_t calm; /* all are idle, and somebody wants to know */
+static bool prepared, stopping, closing;
 static struct worker {
     pthread_t thread;
     bool started;
@@ -24,6 +26,7 @@ static drupe_job *first, *last;
 static drupe_job *next_job(void)
 {
     idle++;
+    if (closing && idle == count) pthread_cond_broadcast(&calm);
     while (!first && !stopping) drupe_cond_wait_until(&some, &lock, UINT64_MAX);
     idle--;
     drupe_job *job = first;
@@ -88,7 +91,12 @@ bool drupe_worker_fault(const drupe_fault *fault)
 
 static drupe_status start_locked(void)
 {
-    if (!prepared) DRUPE_TRY(drupe_cond_init(&some));
+    if (!prepared) {
+        DRUPE_TRY(drupe_cond_init(&some));
+        drupe_status status = drupe_cond_init(&calm);
+        if (status != DRUPE_OK) pthread_cond_destroy(&some);
+        DRUPE_TRY(status);
+    }
     prepared = true;
     return count ? DRUPE_OK : start_one();
 }
@@ -122,6 +130,12 @@ void drupe_worker_post(drupe_job *job)
 void drupe_worker_stop(void)
 {
     pthread_mutex_lock(&lock);
+    /* Those that have just ended a job need a moment to get here. */
+    closing = true;
+    uint64_t deadline = drupe_deadline(CALM_NS);
+    bool in_time = prepared;
+    while (in_time && (first || idle < count)) in_time = drupe_cond_wait_until(&calm, &lock, deadline);
+    closing = false;
     unsigned ending = first || idle < count ? 0 : count;
     if (ending) {
         stopping = true;
