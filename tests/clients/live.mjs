@@ -151,6 +151,7 @@ async function goesOn(house, app) {
   await house.save(file, 3, 'queued');
   await house.go(`${app}/${file}`);
   await house.shows(3, 'queued');
+  await house.status('idle'); // before that nothing can be run
   await house.run(4);
   await house.shows(3, 'complete');
   await house.run(5);
