@@ -9,8 +9,8 @@
 /* A launch that is being checked. */
 typedef struct usual {
     const drupe_submission *s;
-    drupe_work work;
-    size_t bytes; /* of the memory among `refs` */
+    drupe_work work; /* only what a kernel's has is set: to clear it takes as long as to check it */
+    size_t bytes;    /* of the memory among `refs` */
     size_t nrefs;
     bool borrowed; /* the caller's references keep what `refs` has; else they are retained */
     drupe_keep refs[DRUPE_BRIEF_ARGS + 1];
@@ -255,6 +255,12 @@ static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
 static drupe_status submit_any(usual *one, drupe_event **event)
 {
     const drupe_submission *s = one->s;
+    const drupe_work work = {.kind = DRUPE_WORK_KERNEL,
+                             .kernel = one->work.kernel,
+                             .range = one->work.range,
+                             .args = one->work.args,
+                             .nargs = one->work.nargs,
+                             .words = one->work.words};
     const drupe_ticket ticket = {
         .queue = s->queue,
         .waits = s->waits,
@@ -269,7 +275,7 @@ static drupe_status submit_any(usual *one, drupe_event **event)
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
     };
-    return drupe_queue_submit(&ticket, &one->work, event);
+    return drupe_queue_submit(&ticket, &work, event);
 }
 
 static drupe_status submit(usual *one, drupe_event **event)
@@ -290,12 +296,13 @@ static drupe_status submit(usual *one, drupe_event **event)
 static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *kernel,
                          const drupe_range *range, size_t nargs)
 {
-    static const drupe_work blank = {.kind = DRUPE_WORK_KERNEL};
     one->s = s;
-    one->work = blank; /* compilers clear as much by an instruction that is slow to begin */
+    one->work.kind = DRUPE_WORK_KERNEL;
     one->work.kernel = kernel;
     one->work.range = range;
+    one->work.args = NULL;
     one->work.nargs = nargs;
+    one->work.words = NULL;
     one->bytes = one->nrefs = 0;
     one->borrowed = false;
 }
