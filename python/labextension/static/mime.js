@@ -61,7 +61,7 @@ export async function plugins(shared) {
 
     _head(text, unix, live) {
       const known = this.unix !== undefined;
-      const stale = () => setText(this.head, `${text} · as of ${moment(unix)}`);
+      const stale = () => setText(this.head, `as of ${moment(unix)}: ${text}`);
       clearTimeout(this.timer);
       this.unix = unix;
       setText(this.head, text);
