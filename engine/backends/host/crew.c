@@ -19,8 +19,8 @@
 #include <time.h>
 
 #define SEARCH_NS    20000u
-#define QUICK_NS     1000u   /* a task */
-#define NAP_NS       250000u /* what a quick crew's task may be late by when the one before it is not quick */
+#define QUICK_NS     2000u   /* a task */
+#define NAP_NS       200000u /* half of what a task may be late by when the one before it is not quick */
 #define SPELL        64u     /* tasks until it is looked whether they are quick */
 #define STUCK_NS     10000000u
 #define PAUSES       8
@@ -113,6 +113,8 @@ static void choose_interval(drupe_host_worker *worker)
 {
     uint64_t taken = atomic_load_explicit(&worker->taken, memory_order_relaxed);
     uint64_t found = taken - worker->taken_before;
+    uint64_t searches = atomic_load_explicit(&worker->searches, memory_order_relaxed);
+    atomic_store_explicit(&worker->searches, searches + 1, memory_order_relaxed);
     worker->taken_before = taken;
     if (found >= 4 && worker->interval < LOOK_MOST_NS) worker->interval *= 2;
     if (found < 2 || worker->interval < LOOK_NS) worker->interval = LOOK_NS;
@@ -157,30 +159,38 @@ static drupe_host_task *search_alone(drupe_host_worker *worker)
     return task;
 }
 
-static uint64_t taken_by_all(drupe_host_crew *crew)
+/* How a crew gets on: tasks taken, and how often somebody had nothing to do. */
+typedef struct progress {
+    uint64_t taken, searches;
+} progress;
+
+static progress progress_of(drupe_host_crew *crew)
 {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < crew->most; i++)
-        sum += atomic_load_explicit(&crew->workers[i].taken, memory_order_relaxed);
+    progress sum = {0, 0};
+    for (unsigned i = 0; i < crew->most; i++) {
+        sum.taken += atomic_load_explicit(&crew->workers[i].taken, memory_order_relaxed);
+        sum.searches += atomic_load_explicit(&crew->workers[i].searches, memory_order_relaxed);
+    }
     return sum;
 }
 
-/* Until woken, but for looks in between as long as others of a quick crew get on. crew->lock. A task that
- * came up, or NULL. */
+/* Until woken, but for looks in between as long as others of a quick crew get on: it joins them when they had
+ * something to do all the while. crew->lock. A task that came up, or NULL. */
 static drupe_host_task *doze(drupe_host_worker *worker)
 {
     drupe_host_crew *crew = worker->crew;
     drupe_host_task *task = NULL;
     bool naps = atomic_load(&crew->quick) && !atomic_load(&crew->napping);
     if (naps) atomic_store(&crew->napping, true);
-    uint64_t taken = naps ? taken_by_all(crew) : 0;
+    progress now = naps ? progress_of(crew) : (progress){0, 0};
     while (worker->sleeping && !crew->stopping && naps && !task) {
         if (drupe_cond_wait_until(&worker->wake, &crew->lock, drupe_deadline(NAP_NS))) continue;
-        uint64_t before = taken;
-        taken = taken_by_all(crew);
-        naps = taken != before && atomic_load(&crew->quick);
-        if (!naps) atomic_store(&crew->quick, false);
+        progress before = now;
+        now = progress_of(crew);
+        naps = now.taken != before.taken && atomic_load(&crew->quick);
+        if (naps && now.searches != before.searches) continue;
         /* Those who relied on it have handed their tasks over before. */
+        if (!naps) atomic_store(&crew->quick, false);
         if (!naps) atomic_store(&crew->napping, false);
         if (worker->sleeping) task = drupe_host_worker_find(worker);
     }
@@ -352,12 +362,12 @@ static void *watcher_main(void *user)
             pthread_cond_wait(&crew->alarm, &crew->lock);
             continue;
         }
-        uint64_t taken = taken_by_all(crew);
+        uint64_t taken = progress_of(crew).taken;
         drupe_cond_wait_until(&crew->alarm, &crew->lock, drupe_deadline(STUCK_NS));
         atomic_store(&crew->alarmed, false);
         if (!drupe_host_crew_backlog(crew)) continue;
         atomic_store(&crew->alarmed, true);
-        if (taken == taken_by_all(crew)) enlarge(crew);
+        if (taken == progress_of(crew).taken) enlarge(crew);
     }
     pthread_mutex_unlock(&crew->lock);
     return NULL;

@@ -99,7 +99,8 @@ struct drupe_host_worker {
     drupe_host_task *task;
     _Atomic(size_t) begin, end;
     _Atomic(uint64_t) taken; /* tasks so far */
-    bool started, sleeping;  /* crew->lock */
+    _Atomic(uint64_t) searches;
+    bool started, sleeping; /* crew->lock */
     pthread_t thread;
     pthread_cond_t wake;
     unsigned home_first, home_count;               /* the range whose CPUs it runs on; count 0: all */

@@ -266,6 +266,42 @@ static void functions_meet(void **state)
     drupe_device_release(device);
 }
 
+static drupe_status nothing(void *user)
+{
+    (void)user;
+    return DRUPE_OK;
+}
+
+/* While functions are quick one worker runs them all; those that are not still find each other. */
+static void slow_behind_quick(void **state)
+{
+    (void)state;
+    enum { GUESTS = 6, ROUNDS = 40, QUICK = 500 };
+    setenv("DRUPE_HOST_THREADS", "4", 1);
+    drupe_device *device;
+    drupe_context *context;
+    drupe_queue *queues[GUESTS];
+    ok(drupe_device_select("host", &device));
+    ok(drupe_device_context(device, &context));
+    for (size_t i = 0; i < GUESTS; i++) ok(drupe_queue_open(context, device, 0, &queues[i]));
+    for (size_t round = 0; round < ROUNDS; round++) {
+        struct meeting meeting = {.guests = GUESTS};
+        for (size_t i = 0; i < QUICK; i++) {
+            drupe_submission s = {.queue = queues[i % GUESTS]};
+            ok(drupe_submit_host(&s, nothing, NULL, NULL));
+        }
+        if (round % 2) ok(drupe_queue_wait(queues[0], DRUPE_FOREVER));
+        for (size_t i = 0; i < GUESTS; i++) {
+            drupe_submission s = {.queue = queues[i]};
+            ok(drupe_submit_host(&s, meet, &meeting, NULL));
+        }
+        for (size_t i = 0; i < GUESTS; i++) ok(drupe_queue_wait(queues[i], DRUPE_FOREVER));
+    }
+    for (size_t i = 0; i < GUESTS; i++) drupe_queue_release(queues[i]);
+    drupe_context_release(context);
+    drupe_device_release(device);
+}
+
 static void information(void **state)
 {
     (void)state;
@@ -341,6 +377,7 @@ int main(void)
         cmocka_unit_test_teardown(small_work_is_inline, teardown),
         cmocka_unit_test_teardown(many_functions, teardown),
         cmocka_unit_test_teardown(functions_meet, teardown),
+        cmocka_unit_test_teardown(slow_behind_quick, teardown),
         cmocka_unit_test_teardown(information, teardown),
         cmocka_unit_test_teardown(thread_count, teardown),
         cmocka_unit_test_teardown(unusable_launches, teardown),
