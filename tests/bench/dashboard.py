@@ -6,7 +6,9 @@ Submissions are additions of arrays of 16 elements. In each round three short tu
 one process: one with what is measured, two without. Compared within a round are the processor time of the submitting
 thread, the time by the clock, and the time by the clock until the work is done. The median of these ratios counts;
 between which two values it lies, 19 times of 20, is told with it, and what the same sums make of the two turns
-without. Before each turn a part of one is not timed: starting and stopping is not what is measured.
+without. Before each turn a part of one is not timed: starting and stopping is not what is measured. Turns are short,
+because what other programs do then spoils few of them. The frames of a live dashboard, two a second, fall between its
+turns: a thread draws them, and what that takes of a processor is a row of its own.
 
 On an OpenCL device a submitter that meets the driver's workers at the queue now wakes one and now waits for one, and
 what it costs to submit becomes a matter of luck, by a factor of two. So a turn goes by 256 submissions there: while
@@ -223,7 +225,7 @@ def in_kernel(options, folder):
         kernel.ready()
         for socket in (kernel.shell, kernel.iopub):
             socket.rcvtimeo = 600000
-        live = LIVE.replace("ROUNDS", str(max(4, options.rounds // 5))).replace("TURN", str(options.turn))
+        live = LIVE.replace("ROUNDS", str(max(4, options.rounds * 4 // 5))).replace("TURN", str(options.turn))
         beside = json.loads(stream_text(kernel.execute(live)[2])[0])
         kernel.execute(OPEN)
         _, _, seen = kernel.execute(LOAD.replace("SECONDS", str(options.seconds)))
@@ -263,8 +265,8 @@ def rows_of(alone, beside, cost, million):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=200, help="of the recorder; of a live dashboard a fifth")
-    parser.add_argument("--turn", type=float, default=0.5, help="seconds of a turn beside a live dashboard")
+    parser.add_argument("--rounds", type=int, default=200, help="of the recorder; of a live dashboard four fifths")
+    parser.add_argument("--turn", type=float, default=0.1, help="seconds of a turn beside a live dashboard")
     parser.add_argument("--seconds", type=float, default=20, help="of the dashboard's own cost")
     parser.add_argument("--write", action="store_true", help="put the table into RESULTS.md")
     options = parser.parse_args()
