@@ -375,6 +375,7 @@ static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *
     if (!range_parse(launch, own)) return NULL;
     if (!is_fixed(launch->global_size) || !is_fixed(launch->local_size)) return own;
     last->range = *own;
+    last->warm_on = 0;
     Py_XSETREF(last->global_size, Py_NewRef(launch->global_size));
     Py_XSETREF(last->local_size, Py_XNewRef(launch->local_size));
     return own;
@@ -411,17 +412,30 @@ static drupe_status submit_first(const drupe_submission *submission, const drupe
     return status;
 }
 
+/* Whether nothing has to be compiled for it. */
+static inline bool is_warm(drupe_py_state *state, const drupe_queue *queue, const drupe_py_launch *launch,
+                           const drupe_range *range)
+{
+    drupe_py_recall *last = &launch->kernel->last;
+    uint32_t number = drupe_queue_number(queue);
+    bool again = range == &last->range;
+    if (again && last->warm_on == number) return true;
+    /* Some drivers compile a kernel again for each local size when it is first launched. */
+    uint64_t key = (uint64_t)(uintptr_t)launch->kernel->kernel ^ ((uint64_t)range->local[0] << 48) ^
+                   ((uint64_t)range->local[1] << 40) ^ ((uint64_t)range->local[2] << 32);
+    /* A second queue's launch may have to wait for one on the first. */
+    key ^= number * UINT64_C(0x9e3779b97f4a7c15);
+    bool warm = drupe_py_warm(state, key);
+    if (warm && again) last->warm_on = number;
+    return warm;
+}
+
 static inline bool submit(drupe_py_state *state, drupe_submission *submission, const drupe_py_launch *launch,
                           const drupe_range *range, const uint64_t *words, const drupe_arg *args,
                           drupe_event **event)
 {
     drupe_status status;
-    /* Some drivers compile a kernel again for each local size when it is first launched. */
-    uint64_t key = (uint64_t)(uintptr_t)launch->kernel->kernel ^ ((uint64_t)range->local[0] << 48) ^
-                   ((uint64_t)range->local[1] << 40) ^ ((uint64_t)range->local[2] << 32);
-    /* A second queue's launch may have to wait for one on the first. */
-    key ^= drupe_queue_number(submission->queue) * UINT64_C(0x9e3779b97f4a7c15);
-    if (drupe_py_warm(state, key)) {
+    if (is_warm(state, submission->queue, launch, range)) {
         submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
         status = submit_now(submission, launch, range, words, args, event);
     } else {

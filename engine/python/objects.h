@@ -63,6 +63,7 @@ typedef struct drupe_py_recall {
     signed char at[DRUPE_PY_KERNEL_KEYWORDS]; /* where each keyword stands in it, -1: nowhere */
     PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
     drupe_range range;                        /* what they make */
+    uint32_t warm_on; /* the queue for which that is warm: see drupe_py_warm(); 0: none */
 } drupe_py_recall;
 
 typedef struct drupe_py_kernel {
