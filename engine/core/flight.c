@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RECENT 16u /* what was just submitted is seldom over */
+
 static _Atomic(uint64_t) last_number;
 
 uint64_t drupe_flight_latest(void)
@@ -237,12 +239,17 @@ static bool answered_for(const drupe_flight *flight)
     return kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
 }
 
-/* The last with an event among `most` that one answers for, from `flight` on. */
-static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsigned most)
+/* The last with an event among `most` that one answers for, from `flight` on; the latest `recent` of the
+ * queue are left out. NULL: `flight` is one of these. */
+static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsigned most, unsigned recent)
 {
-    drupe_flight *last = flight;
-    for (; flight && flight != queue->held && answered_for(flight) && most; flight = flight->next, most--) {
+    const drupe_flight *scout = flight;
+    for (; scout && recent; recent--) scout = scout->next;
+    drupe_flight *last = scout ? flight : NULL;
+    for (; scout && flight != queue->held && answered_for(flight) && most; most--) {
         if (flight->event) last = flight;
+        flight = flight->next;
+        scout = scout->next;
     }
     return last;
 }
@@ -252,7 +259,10 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, dr
     drupe_phase phase = drupe_event_phase(flight->event);
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     uint64_t *ticks = asking->ticks;
-    drupe_flight *target = queue->leaps && asking->span > 1 ? ahead(queue, flight, asking->span) : flight;
+    drupe_flight *target = flight;
+    if (queue->leaps && asking->span > 1)
+        target = ahead(queue, flight, asking->span, asking->hasty ? RECENT : 0);
+    if (!target) return phase;
     if (target == flight) return drupe_event_poll_at(flight->event, ticks);
     if (!drupe_event_proves(target->event, ticks)) {
         asking->span /= 2;
