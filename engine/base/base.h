@@ -61,6 +61,13 @@ void *drupe_map_next(const drupe_map *map, size_t *cursor, const void **key, siz
 /* Forget all keys; values are the caller's. */
 void drupe_map_clear(drupe_map *map);
 
+/* --- stream.c --------------------------------------------------------------------------------------------
+ */
+
+/* memcpy() that leaves nothing of `dst` in the caches, where the processor can do so: for what a device reads
+ * next. */
+void drupe_copy_past_caches(void *dst, const void *src, size_t bytes);
+
 /* --- thread.c: time, locks, threads ----------------------------------------------------------------------
  */
 

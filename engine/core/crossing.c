@@ -21,9 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #define PIECE_MOST ((size_t)4 << 20) /* a submission and a gap cost as much as 256 KiB */
 #define BUFFERS    (DRUPE_RING / PIECE_MOST)
@@ -172,27 +169,11 @@ static bool take_chunk(drupe_crossing *c, struct chunk *chunk)
     return found;
 }
 
-/* memcpy() past the caches. A device reads what is in a processor's cache at two thirds of the bus's rate. */
-static void stream(char *dst, const char *src, size_t bytes)
-{
-#ifdef __SSE2__
-    size_t head = -(uintptr_t)dst & 63;
-    if (head > bytes) head = bytes;
-    memcpy(dst, src, head);
-    for (dst += head, src += head, bytes -= head; bytes >= 64; dst += 64, src += 64, bytes -= 64) {
-        const __m128i *from = (const void *)src;
-        __m128i *to = (void *)dst;
-        for (int i = 0; i < 4; i++) _mm_stream_si128(to + i, _mm_loadu_si128(from + i));
-    }
-    _mm_sfence();
-#endif
-    memcpy(dst, src, bytes);
-}
-
 static void copy_chunk(drupe_crossing *c, const struct chunk *chunk)
 {
+    /* What is in a processor's cache reaches the device at two thirds of the bus's rate. */
     if (c->ring && c->to_device && c->bytes <= STREAM_MOST)
-        stream(chunk->dst, chunk->src, chunk->bytes);
+        drupe_copy_past_caches(chunk->dst, chunk->src, chunk->bytes);
     else
         memcpy(chunk->dst, chunk->src, chunk->bytes);
     atomic_fetch_sub(&chunk->of->left, chunk->bytes);

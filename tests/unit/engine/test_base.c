@@ -291,6 +291,23 @@ static void processes_end_with_their_children(void **state)
     close(ends[0]);
 }
 
+/* From and to every place in a line, of every length around one, and nothing beside it. */
+static void copies_past_caches(void **state)
+{
+    (void)state;
+    enum { room = 512 };
+    unsigned char from[room], to[room];
+    for (size_t i = 0; i < room; i++) from[i] = (unsigned char)(i * 7 + 1);
+    for (size_t start = 0; start < 130; start += 3) {
+        for (size_t bytes = 0; bytes < 300; bytes++) {
+            memset(to, 0, sizeof to);
+            drupe_copy_past_caches(to + start, from + start / 2, bytes);
+            assert_memory_equal(to + start, from + start / 2, bytes);
+            assert_true((start == 0 || to[start - 1] == 0) && to[start + bytes] == 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +322,7 @@ int main(void)
         cmocka_unit_test(signals),
         cmocka_unit_test(processes),
         cmocka_unit_test(processes_end_with_their_children),
+        cmocka_unit_test(copies_past_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

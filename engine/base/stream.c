@@ -1,0 +1,26 @@
+#include "base/base.h"
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define LINE 64u
+
+void drupe_copy_past_caches(void *dst, const void *src, size_t bytes)
+{
+    char *to = dst;
+    const char *from = src;
+#ifdef __SSE2__
+    size_t head = -(uintptr_t)to & (LINE - 1);
+    if (head > bytes) head = bytes;
+    memcpy(to, from, head);
+    for (to += head, from += head, bytes -= head; bytes >= LINE; to += LINE, from += LINE, bytes -= LINE) {
+        const __m128i *words = (const void *)from;
+        __m128i *line = (void *)to;
+        for (unsigned i = 0; i < LINE / sizeof *line; i++)
+            _mm_stream_si128(line + i, _mm_loadu_si128(words + i));
+    }
+    _mm_sfence(); /* before whatever tells others that it is there */
+#endif
+    memcpy(to, from, bytes);
+}
