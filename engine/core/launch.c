@@ -19,7 +19,7 @@
 #define UNMARKED_BYTES (16u << 20)
 #define POLL_KNOWN     4u
 #define POLL_EVERY     8u
-#define POLL_SELDOM    64u /* a multiple of it: while few bytes are kept alive */
+#define POLL_SELDOM    128u /* a multiple of it: while few bytes are kept alive */
 #define POLL_BYTES     (1u << 20)
 #define REAP_MOST      16u   /* of an out-of-order queue, where each has to be looked at */
 #define REAP_MANY      1024u /* of an in-order queue: nobody's submission is to take long */
