@@ -86,12 +86,14 @@ static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
 }
 
 /* Who polls a native event has a reference or its queue's lock. Where the only reference is that of the
- * flight, which the lock guards, nobody but us can end it: a store is enough then. What those who gave theirs
- * up have made of it is seen, since its count is read before its phase. */
+ * flight, which the lock guards, nobody but us can end it: a store is enough then. A flight that has passed
+ * it on leaves it to those who settle what waits for it, too. What those who gave theirs up have made of it
+ * is seen, since its count is read before its phase. */
 static bool leave_native(drupe_event *event)
 {
     const drupe_phase from = DRUPE_PHASE_NATIVE, to = DRUPE_PHASE_COMPLETE;
-    if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1)
+    if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1 ||
+        (event->flight && event->flight->event_passed))
         return leave_phase(event, from, to);
     if (drupe_event_phase(event) != from) return false;
     atomic_store_explicit(&event->phase, (int)to, memory_order_release);
@@ -180,7 +182,9 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
     if (cause) {
         set_dependent(event, cause, flight);
     } else {
-        event->cause = drupe_cause_new(error, flight, event->queue, event->number);
+        drupe_error told = *error;
+        if (event->queue) drupe_failure_widen(&told, event->queue, event->number);
+        event->cause = drupe_cause_new(&told, flight, event->queue, event->number);
         event->failure = &event->cause->what;
     }
     if (event->queue) {
@@ -319,7 +323,7 @@ drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks)
     drupe_event_state state;
     if (looks_failed(event, &state)) {
         /* Where order matters, what stands before it settles first. */
-        if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue);
+        if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue, false);
         drupe_event_poll_locked(event);
         return drupe_event_phase(event);
     }

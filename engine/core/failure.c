@@ -333,7 +333,7 @@ bool drupe_failure_take_for(bool (*accept)(const drupe_failure *failure, void *u
 {
     if (drupe_core_check() != DRUPE_OK) return false;
     for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
-        drupe_queue_settle(queue);
+        drupe_queue_settle(queue, true);
     }
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();

@@ -213,15 +213,6 @@ drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work
 
 /* --- The end -------------------------------------------------------------------------------------------- */
 
-/* Silent work is proven by an event behind it: until the first of these is over there is nothing to find. */
-static bool all_unproven(drupe_queue *queue)
-{
-    const drupe_flight *first = drupe_flight_unlooked(queue);
-    if (!first || first->event || first->number <= queue->proven) return false;
-    if (queue->unmarked >= queue->flights) return true;
-    return queue->gate && !drupe_phase_over(drupe_event_poll_at(queue->gate->event, &queue->ticks));
-}
-
 bool drupe_queue_leaps(const drupe_queue *queue)
 {
     const drupe_backend *backend = queue->slot->backend;
@@ -239,19 +230,23 @@ static bool answered_for(const drupe_flight *flight)
     return kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
 }
 
-/* The last with an event among `most` that one answers for, from `flight` on; the latest `recent` of the
- * queue are left out. NULL: `flight` is one of these. */
+/* Who may answer for `flight`: one further on that is known to be complete, or else the last with an event
+ * among the next `most`, without the latest `recent` of the queue. NULL: `flight` is one of the latest. */
 static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsigned most, unsigned recent)
 {
     const drupe_flight *scout = flight;
+    const unsigned known = recent ? 0 : DRUPE_FLIGHT_SPAN; /* a hasty look saves these lines */
     for (; scout && recent; recent--) scout = scout->next;
-    drupe_flight *last = scout ? flight : NULL;
-    for (; scout && flight != queue->held && answered_for(flight) && most; most--) {
-        if (flight->event) last = flight;
+    drupe_flight *last = scout ? flight : NULL, *complete = NULL;
+    for (unsigned i = 0; (i < most || i < known) && scout; i++) {
+        if (flight == queue->held || !answered_for(flight)) break;
+        if (flight->event && i < most) last = flight;
+        if (flight->event && i < known && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE)
+            complete = flight;
         flight = flight->next;
         scout = scout->next;
     }
-    return last;
+    return complete ? complete : last;
 }
 
 drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, drupe_asking *asking)
@@ -260,8 +255,7 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, dr
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     uint64_t *ticks = asking->ticks;
     drupe_flight *target = flight;
-    if (queue->leaps && asking->span > 1)
-        target = ahead(queue, flight, asking->span, asking->hasty ? RECENT : 0);
+    if (queue->leaps) target = ahead(queue, flight, asking->span, asking->hasty ? RECENT : 0);
     if (!target) return phase;
     if (target == flight) return drupe_event_poll_at(flight->event, ticks);
     if (!drupe_event_proves(target->event, ticks)) {
@@ -275,6 +269,15 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, dr
     return drupe_event_phase(flight->event);
 }
 
+/* Silent work is proven by an event behind it: until the first of these is over there is nothing to find. */
+static bool all_unproven(const drupe_queue *queue, drupe_asking *asking)
+{
+    const drupe_flight *first = drupe_flight_unlooked(queue);
+    if (!first || first->event || first->number <= queue->proven) return false;
+    if (queue->unmarked >= queue->flights) return true;
+    return queue->gate && !drupe_phase_over(drupe_flight_poll(queue, queue->gate, asking));
+}
+
 /* The last flight of the finished beginning, or NULL; looking at `most` that were not. `gap`: silent work
  * that nothing has proven yet. */
 static drupe_flight *finished_until(drupe_queue *queue, size_t most, bool hasty)
@@ -282,7 +285,7 @@ static drupe_flight *finished_until(drupe_queue *queue, size_t most, bool hasty)
     drupe_flight *cut = queue->looked, *flight = drupe_flight_unlooked(queue);
     drupe_asking asking = {.span = DRUPE_FLIGHT_SPAN, .hasty = hasty, .ticks = &queue->ticks};
     bool gap = false;
-    if (all_unproven(queue)) return cut;
+    if (all_unproven(queue, &asking)) return cut;
     queue->gate = NULL;
     for (; flight && flight != queue->held && most; flight = flight->next, most--) {
         if (!flight->event) {

@@ -19,7 +19,7 @@ static size_t look_at_queues(void)
 {
     size_t pending = 0;
     for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
-        drupe_queue_settle(queue);
+        drupe_queue_settle(queue, true);
         pending += drupe_queue_pending(queue);
     }
     return pending;

@@ -19,7 +19,7 @@
 #define UNMARKED_BYTES (16u << 20)
 #define POLL_KNOWN     4u
 #define POLL_EVERY     8u
-#define POLL_SELDOM    128u /* a multiple of it: while few bytes are kept alive */
+#define POLL_SELDOM    64u /* a multiple of it: while few bytes are kept alive */
 #define POLL_BYTES     (1u << 20)
 #define REAP_MOST      16u   /* of an out-of-order queue, where each has to be looked at */
 #define REAP_MANY      1024u /* of an in-order queue: nobody's submission is to take long */
@@ -384,7 +384,8 @@ static bool time_to_look(drupe_queue *queue, bool known)
     bool small = queue->unlooked_bytes < POLL_BYTES;
     if (++queue->polls % (known ? POLL_KNOWN : POLL_EVERY) && !(known && !small)) return false;
     bool seldom = queue->slot->backend->state_waits && !drupe_queue_unordered(queue) && small && !known;
-    if (seldom && queue->polls % POLL_SELDOM) return false;
+    /* Where a device is lost, what was not asked for until then is lost, too. */
+    if (seldom && queue->polls % (queue->leaps ? POLL_SELDOM / 2 : POLL_SELDOM)) return false;
     queue->unlooked_bytes = 0;
     return true;
 }

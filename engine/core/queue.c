@@ -225,13 +225,13 @@ size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t cap
     return count;
 }
 
-void drupe_queue_settle(drupe_queue *queue)
+void drupe_queue_settle(drupe_queue *queue, bool leaping)
 {
     pthread_mutex_lock(&queue->lock);
     drupe_queue_flush_locked(queue);
     drupe_flight *flight = queue->head;
     uint64_t ticks = 0;
-    drupe_asking asking = {.span = DRUPE_FLIGHT_SPAN, .ticks = &ticks};
+    drupe_asking asking = {.span = leaping ? DRUPE_FLIGHT_SPAN : 1, .ticks = &ticks};
     if (drupe_queue_unordered(queue)) {
         drupe_unordered_settle(queue);
         flight = NULL;
@@ -355,6 +355,7 @@ drupe_status drupe_queue_native(drupe_queue *queue, void **handle)
                                "A queue on '%s' has no handle of a driver: queue a host function instead.",
                                drupe_device_filter(queue->device));
     }
+    drupe_hold_let_pass(queue);
     pthread_mutex_lock(&queue->lock);
     drupe_status status =
         queue->held
@@ -374,7 +375,7 @@ drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     uint64_t latest = drupe_flight_latest();
     drupe_status status = await_all(queue, drupe_deadline(timeout_ns));
     if (status != DRUPE_OK && !drupe_device_loss(queue->device)) return status;
-    drupe_queue_settle(queue);
+    drupe_queue_settle(queue, true);
     if (drupe_check_on()) drupe_check_queue(queue, latest);
     DRUPE_TRY(drupe_queue_report(queue));
     DRUPE_TRY(drupe_loss_check(queue->device));
@@ -386,7 +387,7 @@ bool drupe_queue_idle(drupe_queue *queue, uint64_t timeout_ns)
     drupe_error kept = *drupe_error_last();
     bool over = drupe_core_check() == DRUPE_OK && !drupe_device_loss(queue->device) &&
                 await_all(queue, drupe_deadline(timeout_ns)) == DRUPE_OK;
-    if (over) drupe_queue_settle(queue);
+    if (over) drupe_queue_settle(queue, true);
     drupe_error_restore(&kept);
     return over;
 }

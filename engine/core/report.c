@@ -117,6 +117,25 @@ static void find_suspects(const drupe_queue *queue, uint64_t number, const char 
     }
 }
 
+void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number)
+{
+    drupe_trace_record record;
+    size_t count = 0, used = strlen(error->text);
+    uint64_t last = drupe_flight_latest();
+    if (!queue->leaps || error->status != DRUPE_E_DEVICE_LOST) return;
+    if (last - number >= DRUPE_TRACE_RECORDS) last = number + DRUPE_TRACE_RECORDS - 1;
+    for (uint64_t id = number + 1; id <= last; id++) {
+        bool ours = drupe_trace_one(id, &record) && record.queue == queue->number;
+        count += ours && (record.status == DRUPE_TRACE_PENDING || record.status == DRUPE_TRACE_PASSED);
+    }
+    if (count == 0) return;
+    snprintf(error->text + used, sizeof error->text - used,
+             " The driver does not tell which kernel it was: this is the first one that was not seen to end, "
+             "or it is "
+             "one of %zu behind it.",
+             count);
+}
+
 drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number)
 {
     drupe_error error = *drupe_error_last();

@@ -282,6 +282,9 @@ void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, co
 /* A new cause from the thread's last error, which work without an event up to submission `number` caused:
  * with all that its suspects have in common. The queue's lock is held. */
 drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
+/* A GPU that is lost fails all that nobody has asked for yet, complete or not: say so in the error of the
+ * first, submission `number`. Any thread. */
+void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number);
 /* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
 void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
 
@@ -403,8 +406,9 @@ void drupe_prints_stop(void);
 void drupe_queue_release_inside(drupe_queue *queue);
 void drupe_queue_inner_retain(drupe_queue *queue);
 void drupe_queue_inner_release(drupe_queue *queue);
-/* Look at what has finished without dropping anything. */
-void drupe_queue_settle(drupe_queue *queue);
+/* Look at what has finished without dropping anything. `leaping`: where a kernel answers for others, let it;
+ * not where one of them is known to have failed. */
+void drupe_queue_settle(drupe_queue *queue, bool leaping);
 /* Wait until everything is over, whatever it ended like, and drop its references. */
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
 /* Push what was submitted to the hardware. */

@@ -436,7 +436,8 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
 {
     drupe_status status;
     if (is_warm(state, submission->queue, launch, range)) {
-        submission->site = drupe_py_site(); /* or the engine would have to find out who holds the GIL */
+        /* Or the engine would have to find out who holds the GIL. */
+        if (!submission->site) submission->site = drupe_py_site();
         status = submit_now(submission, launch, range, words, args, event);
     } else {
         const drupe_range kept = *range; /* the GIL is given up */
@@ -498,13 +499,15 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
 {
     drupe_range own;
     launch_words all;
+    /* May run Python code, which may launch the kernel with another range. */
+    const uint32_t site = drupe_py_site();
     const drupe_range *range = count_check(launch) ? range_arg(launch, &own) : NULL;
     if (range == NULL) return false;
     if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all)) {
         if (range != &own) own = *range; /* Python code may launch the kernel once more meanwhile */
         return launch_any(state, launch, &own, event);
     }
-    drupe_submission submission = {.memories = all.memories};
+    drupe_submission submission = {.memories = all.memories, .site = site};
     submission.queue = launch->queue != NULL ? launch->queue
                        : all.queue != NULL   ? all.queue
                                              : launch->kernel->queue;
