@@ -27,11 +27,16 @@ def register(what, function):
 class Crash:
     """What a crashing cell left behind."""
 
-    def __init__(self, kernel, code):
+    def __init__(self, kernel, code, meanwhile=None):
         self.id = kernel.client.execute(code)
+        if meanwhile is not None:
+            meanwhile(self.id)
         self.signal = -support.wait_until(lambda: kernel.poll() or exit_code(kernel), what="the end of the process")
-        kernel.poll(0.2)
-        self.messages = kernel.of_parent(self.id)
+        for _ in range(20):  # a busy machine's client hears of it late
+            kernel.poll(0.2)
+            self.messages = kernel.of_parent(self.id)
+            if self.of("error"):
+                break
 
     def of(self, msg_type):
         return [message["content"] for message in self.messages if message["msg_type"] == msg_type]
@@ -116,10 +121,18 @@ def test_inside_printf(fresh, faults):
     assert crash.text("stdout") == "half a line"
 
 
-def test_heap_damage(fresh, faults):
-    """The allocator's lock is held by the thread that crashed."""
+def test_heap_damage(fresh, faults, tmp_path):
+    """The allocator's lock is held by the thread that crashed. By then the io thread has sent the text."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    def open_gate(msg_id):
+        fresh.wait_iopub(lambda message: message["parent_header"].get("msg_id") == msg_id
+                         and message["msg_type"] == "stream" and message["content"]["text"].endswith("x\n"))
+        gate.write_text("go")
+
     fresh.run("for i in range(2000):\n    print('line', i)")
-    crash = Crash(fresh, faults + "print('x' * 100000)\ntime.sleep(0.5)\nC.fault_double_free()")
+    crash = Crash(fresh, faults + "print('x' * 100000)\nopen(%r).read()\nC.fault_double_free()" % str(gate), open_gate)
     assert crash.signal == signal.SIGABRT and crash.report
     assert len(crash.text("stdout")) == 100001
     assert "double free" in crash.text("stderr")
