@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECENT 16u /* what was just submitted is seldom over */
+#define KNOWN_MOST 128u /* flights among which a complete one is looked for */
 
 static _Atomic(uint64_t) last_number;
 
@@ -230,21 +230,17 @@ static bool answered_for(const drupe_flight *flight)
     return kind == DRUPE_WORK_KERNEL || kind == DRUPE_WORK_BARRIER || kind == DRUPE_WORK_MARK;
 }
 
-/* Who may answer for `flight`: one further on that is known to be complete, or else the last with an event
- * among the next `most`, without the latest `recent` of the queue. NULL: `flight` is one of the latest. */
-static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsigned most, unsigned recent)
+/* Who may answer for `flight`: one further on that is known to be complete, unless the look is `hasty`, or
+ * else the last with an event among the next `most`. */
+static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsigned most, bool hasty)
 {
-    const drupe_flight *scout = flight;
-    const unsigned known = recent ? 0 : DRUPE_FLIGHT_SPAN; /* a hasty look saves these lines */
-    for (; scout && recent; recent--) scout = scout->next;
-    drupe_flight *last = scout ? flight : NULL, *complete = NULL;
-    for (unsigned i = 0; (i < most || i < known) && scout; i++) {
+    const unsigned known = hasty ? 0 : KNOWN_MOST;
+    drupe_flight *last = flight, *complete = NULL;
+    for (unsigned i = 0; (i < most || i < known) && flight; i++, flight = flight->next) {
         if (flight == queue->held || !answered_for(flight)) break;
         if (flight->event && i < most) last = flight;
         if (flight->event && i < known && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE)
             complete = flight;
-        flight = flight->next;
-        scout = scout->next;
     }
     return complete ? complete : last;
 }
@@ -255,8 +251,7 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, dr
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     uint64_t *ticks = asking->ticks;
     drupe_flight *target = flight;
-    if (queue->leaps) target = ahead(queue, flight, asking->span, asking->hasty ? RECENT : 0);
-    if (!target) return phase;
+    if (queue->leaps) target = ahead(queue, flight, asking->span, asking->hasty);
     if (target == flight) return drupe_event_poll_at(flight->event, ticks);
     if (!drupe_event_proves(target->event, ticks)) {
         asking->span /= 2;

@@ -384,8 +384,7 @@ static bool time_to_look(drupe_queue *queue, bool known)
     bool small = queue->unlooked_bytes < POLL_BYTES;
     if (++queue->polls % (known ? POLL_KNOWN : POLL_EVERY) && !(known && !small)) return false;
     bool seldom = queue->slot->backend->state_waits && !drupe_queue_unordered(queue) && small && !known;
-    /* Where a device is lost, what was not asked for until then is lost, too. */
-    if (seldom && queue->polls % (queue->leaps ? POLL_SELDOM / 2 : POLL_SELDOM)) return false;
+    if (seldom && queue->polls % POLL_SELDOM) return false;
     queue->unlooked_bytes = 0;
     return true;
 }

@@ -96,7 +96,7 @@ typedef struct drupe_asking {
     bool hasty;    /* what none has answered for may be asked the next time */
     uint64_t *ticks;
 } drupe_asking;
-#define DRUPE_FLIGHT_SPAN 64u
+#define DRUPE_FLIGHT_SPAN 32u
 drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, drupe_asking *asking);
 /* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
  * list after unlocking. */
