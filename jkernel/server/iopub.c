@@ -36,10 +36,11 @@ static void cargo_landed(void *data, void *hint)
     if (atomic_exchange(&outbox->watched, false)) jk_outbox_wake(outbox);
 }
 
-/* A new subscriber is to be welcomed before it gets anything else, so the look at the subscriptions is the last
- * thing before the send: signing a large message takes long enough for one to arrive. One that libzmq takes
- * during the send itself gets that message first, and its welcome before any other. (ZMQ_XPUB_MANUAL would
- * leave no gap, but up to libzmq 4.3.4 a subscriber that has gone by then is used after it is freed.) */
+/* A new subscriber is to be welcomed before it gets anything else, so the look at the subscriptions is the
+ * last thing before the send: signing a large message takes long enough for one to arrive. One that libzmq
+ * takes during the send itself gets that message first, and its welcome before any other. (ZMQ_XPUB_MANUAL
+ * would leave no gap, but up to libzmq 4.3.4 a subscriber that has gone by then is used after it is freed.)
+ */
 static int parcel_publish(jk_server *server, const jk_envelope *envelope)
 {
     jk_parcel parcel;
