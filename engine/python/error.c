@@ -34,8 +34,10 @@ static const struct {
     {DRUPE_E_BUILD_FAILED, "BuildError", NULL, "Correct the source: `log` has all messages of the compiler.",
      "The compiler refused the program; `log` holds its messages."},
     {DRUPE_E_DEVICE_LOST, "DeviceLostError", NULL,
-     "Copy what you need from other devices and go on with another device or a new process.",
-     "The device stopped answering; its memory is gone."},
+     "Correct the work that failed, and run it again: here where the message says that the device works on, "
+     "else on another device or in a new process.",
+     "Work faulted on the device, or it stopped answering; unless the message says that it works on, its "
+     "memory is gone."},
     {DRUPE_E_DEPENDENCY, "DependencyError", NULL, "Look at the first cause, which the message names.",
      "The work did not run, because something it waited for failed."},
     {DRUPE_E_PLACEMENT, "ExecutionPlacementError", &PyExc_ValueError,
