@@ -2,7 +2,7 @@
  * median of the turns. Prints lines "name value".
  *
  *   engine_costs [FILTER [TURNS]] */
-#include "drupe/drupe.h"
+#include "bench.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +13,6 @@
 
 static drupe_queue *queue;
 static drupe_event *finished;
-
-static void check(drupe_status status)
-{
-    if (status == DRUPE_OK) return;
-    fprintf(stderr, "%s: %s\n", drupe_status_name(status), drupe_error_last()->text);
-    exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void alloc_and_free(void)
 {

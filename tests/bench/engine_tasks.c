@@ -5,7 +5,7 @@
  * second, from the first submission until the last task is over, and what the process's memory grew by.
  *
  *   engine_tasks [TASKS [ROUNDS [QUEUES]]] */
-#include "drupe/drupe.h"
+#include "bench.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,20 +34,6 @@ typedef struct graph {
 } graph;
 
 static graph the_graph;
-
-static void check(drupe_status status)
-{
-    if (status == DRUPE_OK) return;
-    fprintf(stderr, "%s: %s\n", drupe_status_name(status), drupe_error_last()->text);
-    exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t dice(uint64_t sides)
 {
