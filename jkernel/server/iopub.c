@@ -314,18 +314,19 @@ void jk_iopub_subscriptions(jk_server *server)
     void *socket = server->sockets[JK_IOPUB];
     jk_frames frames;
     int result;
-    bool again = false; /* who comes before `starting` is said hears that */
+    bool welcomed = false, present = false; /* who comes before `starting` is said hears that */
     while ((result = jk_frames_receive(socket, &frames)) != 0) {
         if (result < 0 && zmq_errno() != EPROTO) break;
         if (result > 0 && frames.count == 1 && zmq_msg_size(&frames.items[0]) > 0) {
             const char *data = zmq_msg_data(&frames.items[0]);
             size_t size = zmq_msg_size(&frames.items[0]) - 1;
             if (data[0] == 1 && jk_utf8_valid(data + 1, size)) {
-                again |= atomic_load(&server->started);
+                welcomed = true;
+                present |= atomic_load(&server->started);
                 welcome(server, data + 1, size);
             }
         }
         jk_frames_clear(&frames);
     }
-    if (again) jk_status_again(server);
+    if (welcomed) jk_status_again(server, present);
 }

@@ -37,6 +37,10 @@ void jk_outbox_clear(jk_outbox *outbox)
     }
     jk_parent_release(outbox->last_cell);
     jk_parent_release(outbox->last_parent);
+    for (int i = 0; i < JK_ANSWERED_MOST; i++) {
+        jk_parent_release(outbox->answered[i].parent);
+        outbox->answered[i].parent = NULL;
+    }
     outbox->last_cell = outbox->last_parent = NULL;
     if (outbox->wake >= 0) close(outbox->wake);
     outbox->wake = -1;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ANSWERED_SIZE 4096 /* bytes of a header that is kept beyond its request */
+
 /* --- Status ------------------------------------------------------------------------------------------------
  */
 
@@ -99,13 +101,32 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_parent_release(parent);
 }
 
-void jk_status_again(jk_server *server)
+void jk_status_answered(jk_server *server, jk_parent *parent)
+{
+    if (parent->size > ANSWERED_SIZE) return;
+    jk_answered *place = &server->outbox.answered[server->outbox.answers++ % JK_ANSWERED_MOST];
+    jk_parent_release(place->parent);
+    *place = (jk_answered){jk_parent_retain(parent), jk_clock()};
+}
+
+static void answered_again_locked(jk_outbox *outbox)
+{
+    int64_t since = jk_clock() - JK_ANSWERED_FOR;
+    for (unsigned i = 0; i < JK_ANSWERED_MOST; i++) {
+        jk_answered *answered = &outbox->answered[(outbox->answers + i) % JK_ANSWERED_MOST];
+        if (!answered->parent || answered->at < since) continue;
+        jk_outbox_push_locked(outbox, status_entry(answered->parent, "idle"));
+    }
+}
+
+void jk_status_again(jk_server *server, bool present)
 {
     jk_outbox *outbox = &server->outbox;
     if (!jk_server_alive(server) || jk_memory_frozen()) return;
     pthread_mutex_lock(&outbox->lock);
+    answered_again_locked(outbox);
     bool busy = outbox->cell || outbox->serving > 0;
-    jk_outbox_push_locked(outbox, status_entry(outbox->cell, busy ? "busy" : "idle"));
+    if (present) jk_outbox_push_locked(outbox, status_entry(outbox->cell, busy ? "busy" : "idle"));
     jk_outbox_unlock(outbox);
 }
 

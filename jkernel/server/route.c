@@ -156,6 +156,7 @@ static void serve(jk_server *server, jk_channel channel, const jk_message *messa
     case UNKNOWN: jk_log("%s is not a request this kernel knows", message->type); break;
     }
     jk_status_idle(server, parent, NULL);
+    if (what == KERNEL_INFO && channel == JK_SHELL) jk_status_answered(server, parent);
     jk_parent_release(parent);
     /* Last: the executor may close the server at once. */
     if (what == SHUTDOWN) jk_shutdown(server, restart, 0);

@@ -44,9 +44,11 @@ struct jk_usage;  /* usage.h */
 #define JK_HELD_LIMIT    (128u << 20)
 #define JK_RECEIVED_MOST 64 /* messages of one client that the transport takes beyond that */
 #define JK_ABORT_SILENCE                                                                                     \
-    2                    /* ms without a message, after which the socket holds nothing older than a failure */
-#define JK_LOOK_AGAIN  1 /* ms until the io thread looks again after it has handed requests over */
-#define JK_ABORT_GRACE 20 /* ms at most */
+    2 /* ms without a message, after which the socket holds nothing older than a failure */
+#define JK_ANSWERED_MOST 8                /* kernel_info_requests whose idle a new subscriber hears again */
+#define JK_ANSWERED_FOR  (60 * JK_SECOND) /* how long they are remembered */
+#define JK_LOOK_AGAIN    1  /* ms until the io thread looks again after it has handed requests over */
+#define JK_ABORT_GRACE   20 /* ms at most */
 
 /* --- Requests (request.c) --------------------------------------------------------------------------------
  */
@@ -118,6 +120,11 @@ typedef struct jk_entry {
     bool patient; /* more follows at once: not worth waking an io thread that looks soon by itself */
 } jk_entry;
 
+typedef struct jk_answered {
+    jk_parent *parent; /* retained; NULL: none */
+    int64_t at;
+} jk_answered;
+
 typedef struct jk_outbox {
     pthread_mutex_t lock;
     pthread_cond_t moved; /* something left, or the server closes */
@@ -153,6 +160,8 @@ typedef struct jk_outbox {
     int64_t line_since;
     int64_t stall_since;
     unsigned stall_landed;
+    jk_answered answered[JK_ANSWERED_MOST]; /* a ring */
+    unsigned answers;                       /* so far */
 } jk_outbox;
 
 int jk_outbox_open(jk_outbox *outbox);
@@ -193,9 +202,12 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell);
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply);
 /* busy, the reply (NULL: none) and idle of a request that is not run. Takes `reply`. */
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
-/* Say the present status once more, of the running cell or without a parent: a new subscriber has missed it
- * when its request came faster than its subscription, as after a restart. */
-void jk_status_again(jk_server *server);
+/* io thread: a kernel_info_request was answered. Its idle is said again to new subscribers for a while. */
+void jk_status_answered(jk_server *server, jk_parent *parent);
+/* io thread: say once more what a new subscriber has missed when its request came faster than its
+ * subscription, as after a restart or over a connection to a busy kernel: the idle of the latest
+ * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent. */
+void jk_status_again(jk_server *server, bool present);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
 int jk_iopub_send(jk_server *server);

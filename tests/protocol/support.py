@@ -221,7 +221,9 @@ class Raw:
             socket.connect("%s://%s%s%d" % (info["transport"], info["ip"], between, info[name + "_port"]))
             self.sockets[name] = socket
         self.first = self.receive("iopub")  # the welcome: from here on nothing is missed
-        self.state = self.receive("iopub")  # what the kernel does just now
+        self.state = self.receive("iopub")  # what the kernel does just now, behind what others may have missed
+        while self.state["parent_header"].get("msg_type") == "kernel_info_request":
+            self.state = self.receive("iopub")
 
     def close(self):
         self.context.destroy(linger=0)

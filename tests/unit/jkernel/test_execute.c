@@ -109,6 +109,35 @@ static void test_welcome_comes_under_load(void **state)
     expect_reply("execute_reply", id, "ok");
 }
 
+/* The reply may be there before the subscription is, as when a server does not wait for it because the kernel
+ * is busy; clients wait for both the reply and the idle. */
+static void test_a_late_subscriber_hears_the_end_of_its_kernel_info(void **state)
+{
+    (void)state;
+    test_client other;
+    test_received message;
+    char id[64], cell[64];
+    jk_server_started(the_kernel.fake.server);
+    client_expect_iopub(&the_client, "status:starting", "");
+    client_execute(&the_client, "sleep 600000", NULL, cell);
+    client_expect_iopub(&the_client, "status:busy", cell);
+    client_expect_iopub(&the_client, "execute_input", cell);
+    client_open_quiet(&other, the_kernel.path);
+    client_send(&other, JK_SHELL, "kernel_info_request", "{}", id);
+    client_expect(&other, JK_SHELL, "kernel_info_reply", id, &message);
+    received_clear(&message);
+    client_expect_iopub(&the_client, "status:busy", id);
+    client_expect_iopub(&the_client, "status:idle", id);
+    client_expect_iopub(&the_client, "status:busy", cell);
+    client_subscribe(&other, "");
+    client_expect_iopub(&other, "iopub_welcome", "");
+    client_expect_iopub(&other, "status:idle", id);
+    client_expect_iopub(&other, "status:busy", cell);
+    client_close(&other);
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    expect_reply("execute_reply", cell, "error");
+}
+
 static void test_other_requests(void **state)
 {
     (void)state;
@@ -429,6 +458,7 @@ int main(void)
         CASE(test_starting_once),
         CASE(test_every_subscriber_is_welcomed),
         CASE(test_welcome_comes_under_load),
+        CASE(test_a_late_subscriber_hears_the_end_of_its_kernel_info),
         CASE(test_other_requests),
         CASE(test_no_reply),
         CASE(test_control_takes_everything),
