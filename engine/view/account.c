@@ -136,3 +136,13 @@ void drupe_account_memory(drupe_history *history, uint64_t high)
         if (cell->running && high > cell->memory_peak) cell->memory_peak = high;
     }
 }
+
+uint32_t drupe_account_running(const drupe_history *history)
+{
+    const drupe_view_cell *latest = NULL;
+    for (size_t i = 0; i < history->ncells; i++) {
+        const drupe_view_cell *cell = &history->cells[i].cell;
+        if (cell->running && (!latest || cell->began_ns >= latest->began_ns)) latest = cell;
+    }
+    return latest ? latest->number : 0;
+}

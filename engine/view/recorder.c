@@ -85,11 +85,19 @@ static bool next_edge(edge *next)
     return more;
 }
 
-static void read_edges(drupe_history *history)
+static bool edges_wait(void)
+{
+    pthread_mutex_lock(&edge_lock);
+    bool wait = edges_read < edges_put;
+    pthread_mutex_unlock(&edge_lock);
+    return wait;
+}
+
+/* `*cell`: the last that changed what is in use, since several may have ended since the last look. `*any`:
+ * there was an edge of a cell, now or before. */
+static void read_edges(drupe_history *history, uint32_t *cell, bool *any)
 {
     edge next;
-    uint32_t cell = 0; /* the last that changed what is in use: several may have ended since the last look */
-    bool any = false;
     put_edge(0, LOOKED);
     while (next_edge(&next)) {
         drupe_account_memory(history, next.high);
@@ -98,22 +106,35 @@ static void read_edges(drupe_history *history)
             drupe_account_began(history, next.cell, next.ns, next.used);
         else
             drupe_account_finished(history, next.cell, next.ns, next.used);
-        if (!any || (next.what == CELL_ENDED && next.used != history->edge_used)) cell = next.cell;
+        if (!*any || (next.what == CELL_ENDED && next.used != history->edge_used)) *cell = next.cell;
         history->edge_used = next.used;
         history->serial++;
-        any = true;
+        *any = true;
     }
-    if (any) drupe_samples_take(history, drupe_now_ns(), cell, true);
+}
+
+/* What changed since the last edge was the running cell's. So the edges are looked at again once the figures
+ * are taken: else a cell's memory could be noted for the cell before it. */
+static void read_memory(drupe_history *history)
+{
+    drupe_figures figures;
+    uint32_t cell = history->reading_cell;
+    bool any = false;
+    for (unsigned turn = 0; turn == 0 || (turn < EDGES && edges_wait()); turn++) {
+        read_edges(history, &cell, &any);
+        drupe_figures_look(&figures);
+    }
+    uint32_t running = drupe_account_running(history);
+    if (running && (!any || figures.used != history->edge_used)) cell = running;
+    drupe_samples_take(history, &figures, drupe_now_ns(), cell, any);
 }
 
 /* --- The thread ----------------------------------------------------------------------------------------- */
 
 static void read_all(drupe_history *history)
 {
-    uint64_t now = drupe_now_ns();
-    drupe_history_read(history, now);
-    read_edges(history);
-    drupe_samples_take(history, now, history->reading_cell, false);
+    drupe_history_read(history, drupe_now_ns());
+    read_memory(history);
 }
 
 static bool watched(uint64_t now)

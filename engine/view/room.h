@@ -247,8 +247,20 @@ void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, 
 /* The most that was in use since the last call belongs to every cell that runs. */
 void drupe_account_memory(drupe_history *history, uint64_t high);
 
-/* samples.c: note what is in use; `always`: also when that is what it was. */
-void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, bool always);
+/* The one that began last of those that run; 0: none. */
+uint32_t drupe_account_running(const drupe_history *history);
+
+/* samples.c */
+typedef struct drupe_figures {
+    drupe_device_figures devices[DRUPE_DEVICES_MOST];
+    size_t count;
+    uint64_t used; /* of all devices */
+} drupe_figures;
+
+void drupe_figures_look(drupe_figures *figures);
+/* Note what is in use; `always`: also when that is what it was. */
+void drupe_samples_take(drupe_history *history, const drupe_figures *figures, uint64_t now, uint32_t cell,
+                        bool always);
 
 /* take.c */
 drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish, uint64_t now,

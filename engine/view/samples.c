@@ -46,15 +46,23 @@ static bool used_changed(const drupe_view_sample *last, const drupe_view_sample 
     return false;
 }
 
-void drupe_samples_take(drupe_history *history, uint64_t now, uint32_t cell, bool always)
+void drupe_figures_look(drupe_figures *figures)
 {
-    drupe_device_figures figures[DRUPE_DEVICES_MOST];
-    size_t count = drupe_device_figures_of(figures, DRUPE_DEVICES_MOST);
-    for (size_t i = 0; i < count; i++) {
-        drupe_purse *purse = figures[i].used ? purse_of(history, figures[i].use.filter) : NULL;
+    figures->count = drupe_device_figures_of(figures->devices, DRUPE_DEVICES_MOST);
+    figures->used = 0;
+    for (size_t i = 0; i < figures->count; i++)
+        for (size_t kind = 0; kind < 3; kind++) figures->used += figures->devices[i].kinds[kind];
+}
+
+void drupe_samples_take(drupe_history *history, const drupe_figures *figures, uint64_t now, uint32_t cell,
+                        bool always)
+{
+    for (size_t i = 0; i < figures->count; i++) {
+        const drupe_device_figures *device = &figures->devices[i];
+        drupe_purse *purse = device->used ? purse_of(history, device->use.filter) : NULL;
         if (!purse) continue;
-        drupe_view_sample fresh = {.ns = now, .reserved = figures[i].use.reserved, .cell = cell};
-        memcpy(fresh.used, figures[i].kinds, sizeof fresh.used);
+        drupe_view_sample fresh = {.ns = now, .reserved = device->use.reserved, .cell = cell};
+        memcpy(fresh.used, device->kinds, sizeof fresh.used);
         bool first = purse->count == 0;
         const drupe_view_sample *last = &purse->samples[first ? 0 : purse->count - 1];
         if (!first && !used_changed(last, &fresh)) {

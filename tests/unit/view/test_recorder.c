@@ -433,6 +433,31 @@ static void peaks_of_cells(void **state)
     drupe_memory_release(small);
 }
 
+/* Whenever the recorder looks: here while the cell that takes memory still runs. */
+static void memory_is_the_running_cells(void **state)
+{
+    drupe_memory *memory;
+    (void)state;
+    OK(drupe_view_start());
+    drupe_view_cell_began(1);
+    drupe_view_cell_ended(1);
+    drupe_view_cell_began(2);
+    OK(drupe_memory_alloc(bench.queue, DRUPE_MEM_SHARED, 1u << 20, 0, &memory));
+    drupe_view_release(take());
+    drupe_view_cell_ended(2);
+    drupe_view *view = take();
+    const drupe_view_device *device = &view->devices[0];
+    bool seen = false;
+    for (size_t i = 0; i < device->nsamples; i++) {
+        if (device->samples[i].used[DRUPE_MEM_SHARED] == 0) continue;
+        assert_int_equal(device->samples[i].cell, 2);
+        seen = true;
+    }
+    assert_true(seen);
+    drupe_view_release(view);
+    drupe_memory_release(memory);
+}
+
 static void samples_are_bounded(void **state)
 {
     (void)state;
@@ -526,6 +551,7 @@ int main(void)
         CASE(many_submit_and_many_read),
         CASE(who_reads_figures_is_in_nobodys_way),
         CASE(peaks_of_cells),
+        CASE(memory_is_the_running_cells),
         CASE(samples_are_bounded),
         CASE(a_child_is_silent),
         CASE(who_listens_is_told),
