@@ -130,7 +130,7 @@ static void fault_unseen(struct suite *suite)
     FAILS(drupe_queue_wait(b->queue, DRUPE_FOREVER), DRUPE_E_DEVICE_LOST, "outside of its arrays");
     size_t first = 0;
     while (first < 40 && drupe_event_state_of(before[first]) == DRUPE_EVENT_COMPLETE) first++;
-    assert_in_range(first, 20, 40);
+    assert_uint_in_range(first, 20, 40);
     drupe_failure own, cause;
     assert_true(drupe_event_failure(first < 40 ? before[first] : gone, &own, &cause));
     bool told = strstr(own.error.text, "does not tell which kernel") != NULL;

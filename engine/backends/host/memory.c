@@ -19,16 +19,17 @@
 #define HUGE_PAGE (2u << 20)
 #define LARGE     (64u << 20) /* from here on the machine is asked whether it can bear it */
 
+#define MAGIC "drupeIPC"
+
 /* What a name says; the rest of its bytes is zero. */
 struct name {
-    char magic[8];
+    char magic[sizeof MAGIC - 1];
     uint32_t version, kind;
     int64_t process;
     int32_t file;
     uint32_t reserved;
     uint64_t device, inode, size;
 };
-static const char magic[8] = "drupeIPC";
 
 struct shared {
     void *pointer;
@@ -164,7 +165,7 @@ drupe_status drupe_host_mem_export(drupe_context *context, drupe_device *device,
                         .device = about.st_dev,
                         .inode = about.st_ino,
                         .size = size};
-    memcpy(name.magic, magic, sizeof magic);
+    memcpy(name.magic, MAGIC, sizeof name.magic);
     memset(handle, 0, DRUPE_IPC_BYTES);
     memcpy(handle, &name, sizeof name);
     return DRUPE_OK;
@@ -173,7 +174,7 @@ drupe_status drupe_host_mem_export(drupe_context *context, drupe_device *device,
 static drupe_status read_name(const unsigned char handle[DRUPE_IPC_BYTES], struct name *name)
 {
     memcpy(name, handle, sizeof *name);
-    bool good = memcmp(name->magic, magic, sizeof magic) == 0 && name->version == 1 &&
+    bool good = memcmp(name->magic, MAGIC, sizeof name->magic) == 0 && name->version == 1 &&
                 name->kind <= DRUPE_MEM_HOST && name->process > 0 && name->file >= 0 && name->size >= PAGE &&
                 name->size <= SIZE_MAX / 2;
     for (size_t i = sizeof *name; good && i < DRUPE_IPC_BYTES; i++) good = handle[i] == 0;

@@ -178,7 +178,7 @@ static void every_cut_is_a_miss(void **state)
     assert_false(cached("first"));
     entry_path(path, sizeof path);
     size_t size = read_file(path, bytes, sizeof bytes);
-    assert_in_range(size, 100, sizeof bytes - 1);
+    assert_uint_in_range(size, 100, sizeof bytes - 1);
     for (size_t cut = 0; cut < size; cut += cut < 128 ? 1 : 7) {
         write_file(path, bytes, cut);
         drupe_source source = text_source("first");

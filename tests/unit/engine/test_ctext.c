@@ -102,7 +102,7 @@ static void any_text(void **state)
         drupe_text_clear(&out);
         free(exact);
     }
-    assert_in_range(good, 10, 20000);
+    assert_uint_in_range(good, 10, 20000);
 }
 
 int main(void)

@@ -341,7 +341,7 @@ static void chance_repeats_itself(void **state)
         OK(drupe_queue_wait(queue, SECOND));
     }
     assert_int_equal(seen[0], seen[1]);
-    assert_in_range(seen[0], 3, 30);
+    assert_uint_in_range(seen[0], 3, 30);
     drupe_queue_release(queue);
 }
 

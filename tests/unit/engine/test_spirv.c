@@ -129,7 +129,7 @@ static void damage(void **state)
     }
     free(copy);
     /* Many bits are values, which may be anything. */
-    assert_in_range(kept, 1, 15000);
+    assert_uint_in_range(kept, 1, 15000);
 }
 
 static void constants_are_listed(void **state)

@@ -272,8 +272,8 @@ static void check_open_fails(const char *text, const char *advice)
     unlink(path);
     if (!strstr(problem, advice)) fail_msg("\"%s\" lacks \"%s\"", problem, advice);
     /* Fewer: what the test before has closed was not gone yet. */
-    assert_in_range(threads_count(), 1, threads);
-    assert_in_range(descriptors_count(), 1, descriptors);
+    assert_uint_in_range(threads_count(), 1, threads);
+    assert_uint_in_range(descriptors_count(), 1, descriptors);
 }
 
 static void test_open_refuses(void **state)

@@ -152,7 +152,7 @@ static void groups_of_a_storm_share_notes(void **state)
         if (history->grain && history->nnotes > most) most = history->nnotes;
         if (i % (10 * each) == 10 * each - 1) drupe_history_settle(history);
     }
-    assert_in_range(most, 1, 10 * each / 4);
+    assert_uint_in_range(most, 1, 10 * each / 4);
     drupe_view *view;
     uint64_t all = (uint64_t)groups * each, counted = 0, items = 0, bytes = 0;
     assert_int_equal(drupe_view_make(history, &(drupe_view_wish){0}, T0 + all * 1000, &view), DRUPE_OK);
@@ -162,7 +162,7 @@ static void groups_of_a_storm_share_notes(void **state)
     assert_int_equal(cell->waiting, 0);
     assert_int_equal(view->lanes[0].waiting, 0);
     /* One group begins when the one before it has ended. */
-    assert_in_range(cell->busy_ns, (uint64_t)groups * 10000, (uint64_t)groups * 10000 + each);
+    assert_uint_in_range(cell->busy_ns, (uint64_t)groups * 10000, (uint64_t)groups * 10000 + each);
     assert_int_equal(cell->class_ns[DRUPE_VIEW_KERNELS], cell->busy_ns);
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *span = &view->spans[i];

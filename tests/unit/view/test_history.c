@@ -455,7 +455,7 @@ static void so_many_spans_and_no_more(void **state)
     add(history, (made){.id = 1001, .submitted = 1001000, .cell = 1});
     add(history, (made){.id = 1002, .submitted = 1002000, .cell = 2});
     drupe_view *view = view_of(history, (drupe_view_wish){.spans = 100}, 2000000);
-    assert_in_range(view->nspans, 40, 100);
+    assert_uint_in_range(view->nspans, 40, 100);
     assert_int_equal(counted(view), 1002);
     assert_int_equal(view->spans[view->nspans - 2].end_ns, 0);
     assert_int_equal(cell_of(view, 1)->last_ns, T0 + 2000000); /* what runs counts */
