@@ -99,6 +99,14 @@ def test_arguments(program):
         program.empty(5, global_size=1)
 
 
+def test_a_plain_char_has_a_sign():
+    """As the type table of kernels says, and as OpenCL does; on AArch64 compilers take it for unsigned."""
+    kernel = drupe.Program("kernel void f(int *out, char x) { out[0] = x < 0; }", "host", language="c").f
+    out = da.zeros(1, dtype="int32", device="host")
+    kernel(out, -5, global_size=1).wait()
+    assert out.asnumpy().tolist() == [1]
+
+
 @pytest.mark.parametrize("text, where, what", [
     ("kernel void f(int *x)\n{\n    x[0] = nothing;\n}", "line 3, column 12", "nothing"),
     ("/* a */ kernel void f(int *x, strange y) {}", "line 1, column 31", "strange"),

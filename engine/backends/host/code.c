@@ -90,6 +90,7 @@ static drupe_status run_compiler(const char *compiler, char *options, const char
                                         "-fPIC",
                                         "-shared",
                                         THIS_PROCESSOR,
+                                        "-fsigned-char", /* DRUPE_SCALAR_I8 on every processor */
                                         "-fno-math-errno",
                                         "-fvisibility=hidden"};
     const char *argv[MOST_OPTIONS + 24] = {compiler};
