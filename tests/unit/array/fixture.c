@@ -128,6 +128,13 @@ static uint64_t power(uint64_t base, uint64_t exponent)
     return exponent % 2 ? base * power(base, exponent - 1) : power(base * base, exponent / 2);
 }
 
+/* Rounded down; what does not fit wraps round, which a conversion does on some processors only. */
+static uint64_t whole_quotient(int64_t a, int64_t b)
+{
+    if (b == 0) return 0;
+    return b == -1 ? 0 - (uint64_t)a : (uint64_t)(int64_t)floorl((long double)a / b);
+}
+
 static number apply_integer(drupe_op op, number a, number b)
 {
     const drupe_dtype t = a.dtype;
@@ -139,9 +146,8 @@ static number apply_integer(drupe_op op, number a, number b)
     case DRUPE_OP_MULTIPLY: return is_bool ? truth(x && y) : whole(t, x * y);
     case DRUPE_OP_MAXIMUM: return a.i > b.i ? a : b;
     case DRUPE_OP_MINIMUM: return a.i < b.i ? a : b;
-    case DRUPE_OP_FLOOR_DIVIDE: return whole(t, b.i ? (uint64_t)(int64_t)floorl((long double)a.i / b.i) : 0);
-    case DRUPE_OP_REMAINDER:
-        return whole(t, b.i ? x - y * (uint64_t)(int64_t)floorl((long double)a.i / b.i) : 0);
+    case DRUPE_OP_FLOOR_DIVIDE: return whole(t, whole_quotient(a.i, b.i));
+    case DRUPE_OP_REMAINDER: return whole(t, b.i ? x - y * whole_quotient(a.i, b.i) : 0);
     case DRUPE_OP_POW:
         if (b.i < 0) return whole(t, a.i == 1 ? 1 : a.i == -1 ? (b.i % 2 ? UINT64_MAX : 1) : 0);
         return whole(t, power(x, y));

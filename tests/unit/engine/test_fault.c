@@ -141,13 +141,14 @@ static void a_kernel_without_an_event(void **state)
     host_works(bench, bench->queue);
 }
 
-static volatile int zero;
-
 #ifdef __has_attribute
 #define BLIND __attribute__((no_sanitize("undefined"))) /* the mistake is on purpose */
 #else
 #define BLIND
 #endif
+
+#if defined(__x86_64__)
+static volatile int zero;
 
 BLIND static drupe_status divide(void *user)
 {
@@ -155,6 +156,7 @@ BLIND static drupe_status divide(void *user)
     *out = 10 / zero;
     return DRUPE_OK;
 }
+#endif
 
 BLIND static drupe_status run_wild(void *user)
 {
@@ -184,7 +186,12 @@ static void a_host_function(void **state)
         drupe_host_fn fn;
         const char *text;
     } cases[] = {
-        {run_wild, "SIGSEGV at address 0x1234"}, {divide, "SIGFPE, division by zero"}, {overflow, "SIGSEGV"}};
+        {run_wild, "SIGSEGV at address 0x1234"},
+#if defined(__x86_64__) /* on AArch64 the quotient is 0 */
+        {divide, "SIGFPE, division by zero"},
+#endif
+        {overflow, "SIGSEGV"}
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int out = 0;
         drupe_event *event;
