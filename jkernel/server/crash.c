@@ -32,7 +32,6 @@
 #endif
 
 #define SIGNAL_STACK (256u << 10)
-#define SIGNAL_GUARD 4096u
 
 typedef enum step { NOTHING, DESCRIBE, TRACE, TRACED, FRAMES, NOTES, PUBLISH, END } step;
 
@@ -321,11 +320,17 @@ static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 static bool stack_key_made;
 
+/* One page of the system before the stack, which faults. */
+static size_t guard_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static void stack_release(void *memory)
 {
     stack_t now, none = {.ss_flags = SS_DISABLE};
-    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == (char *)memory + SIGNAL_GUARD) sigaltstack(&none, NULL);
-    munmap(memory, SIGNAL_GUARD + SIGNAL_STACK);
+    if (sigaltstack(NULL, &now) == 0 && now.ss_sp == (char *)memory + guard_size()) sigaltstack(&none, NULL);
+    munmap(memory, guard_size() + SIGNAL_STACK);
 }
 
 static void stack_key_make(void)
@@ -338,14 +343,15 @@ void jk_thread_guard(void)
     if (SANITIZED) return;
     pthread_once(&stack_once, stack_key_make);
     if (!stack_key_made || pthread_getspecific(stack_key)) return;
-    char *memory = mmap(NULL, SIGNAL_GUARD + SIGNAL_STACK, PROT_READ | PROT_WRITE,
+    size_t guard = guard_size();
+    char *memory = mmap(NULL, guard + SIGNAL_STACK, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;
-    mprotect(memory, SIGNAL_GUARD, PROT_NONE);
-    stack_t stack = {.ss_sp = memory + SIGNAL_GUARD, .ss_size = SIGNAL_STACK};
+    mprotect(memory, guard, PROT_NONE);
+    stack_t stack = {.ss_sp = memory + guard, .ss_size = SIGNAL_STACK};
     if (pthread_setspecific(stack_key, memory) != 0 || sigaltstack(&stack, NULL) != 0) {
         pthread_setspecific(stack_key, NULL);
-        munmap(memory, SIGNAL_GUARD + SIGNAL_STACK);
+        munmap(memory, guard + SIGNAL_STACK);
     }
 }
 
