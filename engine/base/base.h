@@ -119,6 +119,15 @@ static inline void drupe_prefetch_write(const void *address)
     __builtin_prefetch(address, 1);
 #endif
 }
+/* What comes after it is read after what others have read before it, whose code we do not see. */
+static inline void drupe_read_barrier(void)
+{
+#if defined(__aarch64__)
+    __asm__ volatile("dmb ishld" : : : "memory");
+#else
+    __asm__ volatile("" : : : "memory");
+#endif
+}
 /* Tell the processor that this is a waiting loop. */
 static inline void drupe_cpu_relax(void)
 {

@@ -59,7 +59,7 @@ uint64_t drupe_ticks(void)
 drupe_ticks_scale drupe_ticks_scale_now(void)
 {
     drupe_ticks_scale scale = {.rate = 1};
-    if (!atomic_load_explicit(&counts, memory_order_relaxed)) return scale;
+    if (!atomic_load_explicit(&counts, memory_order_acquire)) return scale; /* what it began with is there */
     scale.ticks = atomic_load(&start_ticks);
     scale.ns = atomic_load(&start_ns);
     uint64_t passed = counter() - scale.ticks;

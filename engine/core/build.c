@@ -14,7 +14,8 @@ static _Atomic(uint32_t)
 
 uint64_t drupe_library_activity(void)
 {
-    if (atomic_load_explicit(&running, memory_order_relaxed)) return drupe_now_ns();
+    /* Who sees that a build has ended counts it, too. */
+    if (atomic_load_explicit(&running, memory_order_acquire)) return drupe_now_ns();
     return drupe_flight_latest() + atomic_load_explicit(&builds, memory_order_relaxed);
 }
 
@@ -280,6 +281,6 @@ drupe_status drupe_program_build(drupe_program *program, const drupe_source *sou
     atomic_fetch_add_explicit(&running, counts, memory_order_relaxed);
     drupe_status status = build_any(program, source, log);
     atomic_fetch_add_explicit(&builds, counts, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&running, counts, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&running, counts, memory_order_release);
     return status;
 }

@@ -23,6 +23,8 @@ void drupe_cl_mark_status(drupe_cl_mark *mark, cl_int *status)
     cl_int code =
         mark->api->GetEventInfo(mark->id, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof *status, status, NULL);
     if (code != CL_SUCCESS) *status = code;
+    /* Drivers may look without any order, as PoCL does. */
+    if (*status == CL_COMPLETE) drupe_read_barrier();
     /* Whoever waited asks again afterwards, and a look costs 0.3 us. */
     if (*status == CL_COMPLETE) atomic_store_explicit(&mark->complete, true, memory_order_release);
 }
