@@ -61,12 +61,14 @@ void *drupe_map_next(const drupe_map *map, size_t *cursor, const void **key, siz
 /* Forget all keys; values are the caller's. */
 void drupe_map_clear(drupe_map *map);
 
-/* --- stream.c --------------------------------------------------------------------------------------------
+/* --- stream.c: memory as processor and system see it -----------------------------------------------------
  */
 
 /* memcpy() that leaves nothing of `dst` in the caches, where the processor can do so: for what a device reads
  * next. */
 void drupe_copy_past_caches(void *dst, const void *src, size_t bytes);
+/* Bytes of a page of the system: 4096 on x86-64, up to 65536 on AArch64. */
+size_t drupe_page_size(void);
 
 /* --- thread.c: time, locks, threads ----------------------------------------------------------------------
  */

@@ -1,5 +1,6 @@
 #include "base/base.h"
 #include <string.h>
+#include <unistd.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -23,4 +24,10 @@ void drupe_copy_past_caches(void *dst, const void *src, size_t bytes)
     _mm_sfence(); /* before whatever tells others that it is there */
 #endif
     memcpy(to, from, bytes);
+}
+
+size_t drupe_page_size(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    return page > 0 ? (size_t)page : 4096;
 }

@@ -69,8 +69,6 @@ drupe_status drupe_zone_freed(const drupe_memory *memory, const char *what, cons
 bool drupe_contain_active(void);
 /* Whether memory of this pool can have them: faults are contained, and the device works in host memory. */
 bool drupe_fence_possible(const drupe_pool *pool);
-/* The system's page size. */
-size_t drupe_fence_page(void);
 /* Make the fence of memory in a block unreachable. When the system has no more maps it becomes a part of the
  * zones. */
 void drupe_fence_raise(drupe_memory *memory);

@@ -5,13 +5,6 @@
  * an allocation of theirs. Each side is a map of its own for the system, which has 65530 for a process. */
 #include "core/check.h"
 #include <sys/mman.h>
-#include <unistd.h>
-
-size_t drupe_fence_page(void)
-{
-    long page = sysconf(_SC_PAGESIZE);
-    return page > 0 ? (size_t)page : 4096;
-}
 
 bool drupe_fence_possible(const drupe_pool *pool)
 {

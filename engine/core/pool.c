@@ -184,7 +184,7 @@ static drupe_status ask_driver(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    size_t align = memory->zone ? drupe_fence_page() : memory->room >= PAGE ? PAGE : SMALLEST;
+    size_t align = memory->zone ? drupe_page_size() : memory->room >= PAGE ? PAGE : SMALLEST;
     void *start;
     DRUPE_TRY(backend->mem_alloc(pool->context, pool->device, pool->kind,
                                  memory->zone + memory->room + memory->behind, align, &start));

@@ -71,8 +71,8 @@ void drupe_zone_plan(drupe_memory *memory, size_t align)
     size_t least = memory->room & -memory->room;
     least = least < LEAST_ALIGN ? LEAST_ALIGN : least > MOST_ALIGN ? MOST_ALIGN : least;
     size_t padded = round_up(memory->room, align > least ? align : least);
-    memory->fence = round_up(DRUPE_FENCE, drupe_fence_page());
-    memory->zone = memory->fence + round_up(padded, drupe_fence_page()) - padded;
+    memory->fence = round_up(DRUPE_FENCE, drupe_page_size());
+    memory->zone = memory->fence + round_up(padded, drupe_page_size()) - padded;
     memory->behind = memory->fence + padded - memory->room;
 }
 

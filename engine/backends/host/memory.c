@@ -2,8 +2,9 @@
  *
  * A block is named for other processes by making it a file: its bytes go into a memory file, which is then
  * mapped over the block, at the same address. The name holds the process and the number of the descriptor;
- * whoever may look at the process opens it through /proc. Blocks of a page and more own their pages, so that
- * nothing else of the heap lies in the file; before such a block is freed, memory of its own comes back. */
+ * whoever may look at the process opens it through /proc. Blocks that are aligned to OWN_PAGES and more own
+ * the system's pages that they lie in, so that nothing else of the heap lies in the file; before such a block
+ * is freed, memory of its own comes back. */
 #include "backends/host/host.h"
 #include "base/file.h"
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PAGE      4096u
+#define OWN_PAGES 4096u
 #define HUGE_PAGE (2u << 20)
 #define LARGE     (64u << 20) /* from here on the machine is asked whether it can bear it */
 
@@ -43,7 +44,8 @@ static _Atomic(size_t) count;
 
 static size_t whole_pages(size_t size)
 {
-    return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+    size_t page = drupe_page_size();
+    return (size + page - 1) & ~(page - 1);
 }
 
 /* --- Blocks --------------------------------------------------------------------------------------------- */
@@ -62,7 +64,8 @@ drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, 
     }
     bool huge = size >= 4 * (size_t)HUGE_PAGE;
     if (huge) align = HUGE_PAGE;
-    if (align >= PAGE && size <= SIZE_MAX - PAGE) size = whole_pages(size);
+    if (align >= OWN_PAGES && size <= SIZE_MAX - drupe_page_size()) size = whole_pages(size);
+    if (align >= OWN_PAGES && align < drupe_page_size()) align = drupe_page_size();
     if (posix_memalign(pointer, align, size) != 0) {
         *pointer = NULL;
         return drupe_error_set(DRUPE_E_NO_MEMORY, "The system has no %zu bytes of memory.", size);
@@ -147,7 +150,7 @@ drupe_status drupe_host_mem_export(drupe_context *context, drupe_device *device,
                                    void *pointer, size_t size, unsigned char handle[DRUPE_IPC_BYTES])
 {
     (void)context, (void)device;
-    if (size < PAGE || (uintptr_t)pointer % PAGE) {
+    if (size < OWN_PAGES || (uintptr_t)pointer % drupe_page_size()) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "Memory of less than a page cannot be shared between "
                                                     "processes: allocate it with an alignment of 4096.");
     }
@@ -175,8 +178,8 @@ static drupe_status read_name(const unsigned char handle[DRUPE_IPC_BYTES], struc
 {
     memcpy(name, handle, sizeof *name);
     bool good = memcmp(name->magic, MAGIC, sizeof name->magic) == 0 && name->version == 1 &&
-                name->kind <= DRUPE_MEM_HOST && name->process > 0 && name->file >= 0 && name->size >= PAGE &&
-                name->size <= SIZE_MAX / 2;
+                name->kind <= DRUPE_MEM_HOST && name->process > 0 && name->file >= 0 &&
+                name->size >= OWN_PAGES && name->size <= SIZE_MAX / 2;
     for (size_t i = sizeof *name; good && i < DRUPE_IPC_BYTES; i++) good = handle[i] == 0;
     if (good) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID, "These bytes are not a handle of host memory.");
