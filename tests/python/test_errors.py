@@ -195,10 +195,10 @@ import _thread, threading, time
 import drupe
 from drupe import _engine
 queue = drupe.Queue("host")
-_engine._task(queue, 1.0)
+_engine._task(queue, 4.0)  # it still goes on when the interrupt comes, on a busy machine too
 last = [queue.barrier() for i in range(3)][-1]
-threading.Timer(0.3, _thread.interrupt_main).start()
 try:
+    threading.Timer(0.3, _thread.interrupt_main).start()
     queue.wait()
 except KeyboardInterrupt as stop:
     text = str(stop)

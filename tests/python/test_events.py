@@ -253,8 +253,10 @@ def test_await_on_several_loops(queue):
 
 def test_futures(queue):
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        after = queue.barrier(wait_for=drupe.Event.from_future(pool.submit(time.sleep, 0.05)))
+        go = threading.Event()
+        after = queue.barrier(wait_for=drupe.Event.from_future(pool.submit(go.wait, LONG)))
         assert not after.done
+        go.set()
         after.wait(LONG)
         after = queue.barrier(wait_for=drupe.Event.from_future(pool.submit(int, "x")))
         with pytest.raises(drupe.DependencyError, match="invalid literal"):
@@ -433,8 +435,8 @@ def test_interrupt_waits_for_python(fresh):
         queue = drupe.Queue("host")
         future = concurrent.futures.Future()
         event = queue.barrier(wait_for=drupe.Event.from_future(future))
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
             queue.wait()
         except KeyboardInterrupt:
             print("interrupted")

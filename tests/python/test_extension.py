@@ -63,11 +63,12 @@ def test_gemv_refuses(gemv, opencl):
 
 def test_arguments_live_until_the_work_is_done(extension):
     queue = drupe.Queue("host")
-    before = drupe._engine._task(queue, 0.2)
+    before = drupe._engine._event_open("gate")
     kept = np.zeros(3)
     count, released = sys.getrefcount(kept), extension.released()
     event = extension.failing(queue, "as planned", kept, [before])
     assert sys.getrefcount(kept) == count + 1
+    before._finish()
     with pytest.raises(drupe.OutOfRangeError, match="as planned"):
         event.wait()
     gc.collect()

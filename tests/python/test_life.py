@@ -41,9 +41,10 @@ def test_interrupt(device, way):
     queue = drupe.Queue(device, profiling=True)
     for seconds in (1.0, 5.0, 25.0):  # on a machine that was busy elsewhere it may be over by then
         event = _engine._task(queue, seconds)
-        timer = interrupt_after(0.15)
+        timer = None
         try:
-            with pytest.raises(KeyboardInterrupt):
+            with pytest.raises(KeyboardInterrupt):  # the timer starts inside: outside, its signal would end all tests
+                timer = interrupt_after(0.15)
                 WAITS[way](queue, event)
                 time.sleep(60)
         finally:
@@ -70,9 +71,9 @@ def test_interrupt_after_the_compiler(opencl, fresh):
             drupe.Program("kernel void f(", program.device)
         except drupe.BuildError:
             pass
-        event = _engine._task(program.queue, 2.0)
-        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        event = _engine._task(program.queue, 4.0)
         try:
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
             event.wait()
         except KeyboardInterrupt:
             print("interrupted", event.done)
@@ -93,10 +94,10 @@ def test_interrupt_of_a_running_kernel(opencl):
     out = da.zeros(1, dtype="float32", device=opencl)
     spin.spin(out, 1000, global_size=1).wait()
     event = spin.spin(out, 400_000_000, global_size=1)
-    timer = interrupt_after(0.1)
     with pytest.raises(KeyboardInterrupt):
+        timer = interrupt_after(0.1)
         event.wait()
-        time.sleep(5)
+        time.sleep(60)
     timer.join()
     event.wait()
     assert float(out[0]) > 0
@@ -105,11 +106,13 @@ def test_interrupt_of_a_running_kernel(opencl):
 def test_memory_is_freed_after_the_work(queue):
     memory = MemoryUSMDevice(1 << 16, queue=queue)
     pool = drupe.memory.pool(queue.device)
-    _engine._task(queue, 0.2)
+    gate = _engine._event_open("gate")
+    queue.barrier(wait_for=[gate])
     queue.fill(memory, 3, event=False)
     used = pool.used
     del memory
     assert pool.used == used
+    gate._finish()
     queue.wait()
     assert pool.used < used
 
@@ -122,16 +125,20 @@ def test_host_buffers_live_until_the_copy_is_done(queue):
     source = np.arange(1024, dtype=np.int32)
     count = sys.getrefcount(source)
     target = MemoryUSMDevice(4096, queue=queue)
-    _engine._task(queue, 0.2)
+    gate = _engine._event_open("gate")
+    queue.barrier(wait_for=[gate])
     event = queue.copy(target, source)
     assert sys.getrefcount(source) > count
+    gate._finish()
     event.wait()
     assert sys.getrefcount(source) == count and not gone
     back = bytearray(4096)
-    _engine._task(queue, 0.1)
+    gate = _engine._event_open("gate")
+    queue.barrier(wait_for=[gate])
     event = queue.copy(back, target)
     with pytest.raises(BufferError):
         back.append(0)
+    gate._finish()
     event.wait()
     back.append(0)
     assert np.frombuffer(back[:4096], np.int32).tolist() == list(range(1024))

@@ -45,6 +45,12 @@ from drupe import _engine
 
 def end_of_cell():
     check[0](check[1])   # raises what the check set
+
+def until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 """
 
 
@@ -59,8 +65,8 @@ def test_a_cells_own_failure_is_raised_in_it(fresh):
 assert check[0] is not None
 current[0] = 0x1000
 end_of_cell()
-_engine._task(drupe.queue("host"), 0, 'the "bearing" broke\\n\\u00e4')
-time.sleep(0.2)
+event = _engine._task(drupe.queue("host"), 0, 'the "bearing" broke\\n\\u00e4')
+until(lambda: event.done)
 try:
     end_of_cell()
 except drupe.InternalError as problem:
@@ -80,12 +86,14 @@ assert retained[0] == 0, retained
 def test_a_failure_of_another_cell_is_shown_there_too(fresh):
     run(fresh, """
 current[0] = 0x1000
-first = _engine._task(drupe.queue("host"), 0.1, 'late "quoted" \\\\ news\\n\\u00e4\\u2028')
+gate = _engine._event_open("gate")
+first = _engine._task(drupe.queue("host"), 0, 'late "quoted" \\\\ news\\n\\u00e4\\u2028', [gate])
 queue = drupe.Queue("host")
-second = _engine._task(queue, 0.1, "second")
+second = _engine._task(queue, 0, "second", [gate])
 end_of_cell()
 current[0] = 0x2000
-time.sleep(0.3)
+gate._finish()
+until(lambda: first.done and second.done)
 try:
     end_of_cell()
 except drupe.InternalError as problem:
@@ -100,7 +108,7 @@ assert published[0][1] == "error" and content["ename"] == "InternalError"
 assert "Submitted by line " in content["evalue"] and "this error too" not in content["evalue"]
 assert 'late "quoted"' in content["evalue"] and content["evalue"] in "\\n".join(content["traceback"])
 assert set(content) == {"ename", "evalue", "traceback"}
-del first, second
+del first, second, gate
 end_of_cell()
 """)
 
@@ -125,7 +133,7 @@ source = numpy.zeros(10)
 count = sys.getrefcount(source)
 memory = drupe.memory.MemoryUSMDevice(80, device="host")
 memory.queue.copy(memory, source, event=False)
-time.sleep(0.2)
+until(lambda: memory.queue.pending == 0)
 end_of_cell()
 assert sys.getrefcount(source) == count
 """)

@@ -10,9 +10,11 @@ from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 
 def test_event_life(queue):
-    event = _engine._task(queue, 0.2)
+    gate = _engine._event_open("gate")
+    event = _engine._task(queue, 0, None, [gate])
     assert event.status in ("queued", "submitted", "running") and not event.done
     assert event.error is None and event.queue == queue
+    gate._finish()
     event.wait()
     assert event.status == "complete" and event.done
     assert "complete" in repr(event)
@@ -20,12 +22,14 @@ def test_event_life(queue):
 
 
 def test_wait_with_timeout(queue):
-    event = _engine._task(queue, 0.5)
+    gate = _engine._event_open("gate")
+    event = _engine._task(queue, 0, None, [gate])
     with pytest.raises(drupe.WaitTimeoutError) as caught:
         event.wait(timeout=0.01)
     assert isinstance(caught.value, TimeoutError)
     with pytest.raises(drupe.WaitTimeoutError):
         queue.wait(0.0)
+    gate._finish()
     event.wait(30)
     queue.wait(timeout=30)
 
@@ -37,19 +41,21 @@ def test_bad_timeouts(queue, wrong, error):
 
 
 def test_waits_leave_the_gil(queue):
-    event, ticks = _engine._task(queue, 0.4), []
-    thread = threading.Thread(target=lambda: [(ticks.append(1), time.sleep(0.01)) for _ in range(10)])
+    gate = _engine._event_open("gate")
+    event = _engine._task(queue, 0, None, [gate])
+    thread = threading.Thread(target=lambda: (time.sleep(0.05), gate._finish()))
     thread.start()
-    event.wait()
-    assert len(ticks) >= 5
+    event.wait(60)  # in vain if the thread could not run meanwhile
     thread.join()
 
 
 def test_order_and_dependencies(device):
     first, second = drupe.Queue(device), drupe.Queue(device)
-    slow = _engine._task(first, 0.2)
+    gate = _engine._event_open("gate")
+    slow = _engine._task(first, 0, None, [gate])
     after = second.barrier(wait_for=slow)
     assert not after.done
+    gate._finish()
     after.wait()
     assert slow.done
     drupe.Event.wait_for([slow, after])
