@@ -123,10 +123,9 @@ drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked)
         return DRUPE_OK;
     }
     atomic_fetch_sub(&root->use.reserved, size);
-    return drupe_error_set(DRUPE_E_NO_MEMORY,
-                           "%zu bytes (%.1f MiB) of %s memory were asked for, and %s has no "
-                           "room for them.",
-                           asked, (double)asked / (1 << 20), drupe_mem_kind_name(pool->kind), root->filter);
+    return drupe_error_set(
+        DRUPE_E_NO_MEMORY, "%s (%zu bytes) of %s memory were asked for, and %s has no room for them.",
+        drupe_unit_bytes(asked).text, asked, drupe_mem_kind_name(pool->kind), root->filter);
 }
 
 void drupe_limit_return(drupe_pool *pool, size_t size)
@@ -166,14 +165,14 @@ bool drupe_limit_make_room(drupe_device *root, unsigned step)
 static void describe(const drupe_holder *holder, char *text, size_t size)
 {
     const char *kind = drupe_mem_kind_name(holder->kind);
-    double mib = (double)holder->bytes / (1 << 20);
+    drupe_unit bytes = drupe_unit_bytes(holder->bytes);
     char place[64];
     drupe_core_site_text(holder->site, holder->cell, place, sizeof place);
     const char *comma = place[0] ? ", " : "";
     if (holder->count == 1)
-        snprintf(text, size, "%.1f MiB (%s%s%s)", mib, kind, comma, place);
+        snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);
     else
-        snprintf(text, size, "%.1f MiB in %llu allocations (%s%s%s)", mib, (unsigned long long)holder->count,
+        snprintf(text, size, "%s in %llu allocations (%s%s%s)", bytes.text, (unsigned long long)holder->count,
                  kind, comma, place);
 }
 
@@ -192,11 +191,11 @@ drupe_status drupe_limit_explain(drupe_device *root)
         describe(&largest[i], text + used, sizeof text - used);
     }
     size_t used = strlen(error.text);
-    snprintf(
-        error.text + used, sizeof error.text - used,
-        " %.1f MiB are in use by %llu allocation%s, %.1f MiB are reserved, and the limit is %.1f MiB.%s%s "
-        "Delete what is not needed.",
-        (double)stats.used / (1 << 20), (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
-        (double)stats.reserved / (1 << 20), (double)stats.limit / (1 << 20), text, *text ? "." : "");
+    snprintf(error.text + used, sizeof error.text - used,
+             " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
+             "Delete what is not needed.",
+             drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
+             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, text,
+             *text ? "." : "");
     return drupe_error_restore(&error);
 }

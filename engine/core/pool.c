@@ -126,11 +126,6 @@ static void ask_device(drupe_pool *pool)
     atomic_store_explicit(&pool->asked, true, memory_order_release);
 }
 
-static double mib(uint64_t bytes)
-{
-    return (double)bytes / (1 << 20);
-}
-
 static drupe_status check_pool(drupe_pool *pool, size_t bytes)
 {
     if (!atomic_load_explicit(&pool->asked, memory_order_acquire)) ask_device(pool);
@@ -141,10 +136,10 @@ static drupe_status check_pool(drupe_pool *pool, size_t bytes)
     }
     if (bytes <= pool->most) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_NO_MEMORY,
-                           "%zu bytes (%.1f MiB) were asked for; one allocation on %s may have at most %llu "
-                           "bytes (%.1f MiB).",
-                           bytes, mib(bytes), pool->device->filter, (unsigned long long)pool->most,
-                           mib(pool->most));
+                           "%s (%zu bytes) were asked for; one allocation on %s may have at most %s "
+                           "(%llu bytes).",
+                           drupe_unit_bytes(bytes).text, bytes, pool->device->filter,
+                           drupe_unit_bytes(pool->most).text, (unsigned long long)pool->most);
 }
 
 /* The smallest that is large enough and not much too large. */

@@ -14,13 +14,28 @@ static int keyword_find(const drupe_py_state *state, const drupe_py_signature *s
     return -1;
 }
 
+/* The names there are help more than a guess at the one that was meant. */
+static void keyword_refuse(const drupe_py_state *state, const drupe_py_signature *signature,
+                           PyObject *keyword)
+{
+    PyObject *names = PyUnicode_FromString("");
+    for (int i = 0; i < signature->count && names != NULL; i++) {
+        PyObject *more =
+            PyUnicode_FromFormat("%U%s%U", names, i > 0 ? ", " : "", state->names[signature->names[i]]);
+        Py_SETREF(names, more);
+    }
+    if (names == NULL) return;
+    PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'; there are: %U",
+                 signature->function, keyword, names);
+    Py_DECREF(names);
+}
+
 static inline bool keyword_set(const drupe_py_state *state, const drupe_py_signature *signature,
                                PyObject *keyword, PyObject *value, PyObject **out)
 {
     int index = keyword_find(state, signature, keyword);
     if (index < 0) {
-        PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", signature->function,
-                     keyword);
+        keyword_refuse(state, signature, keyword);
         return false;
     }
     if (out[index] != NULL) {
@@ -127,6 +142,11 @@ bool drupe_py_timeout(PyObject *object, uint64_t *timeout_ns)
 {
     *timeout_ns = DRUPE_FOREVER;
     if (!drupe_py_given(object)) return true;
+    if (!PyNumber_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "timeout is a number of seconds or None, not %s",
+                     Py_TYPE(object)->tp_name);
+        return false;
+    }
     double seconds = PyFloat_AsDouble(object);
     if (seconds == -1.0 && PyErr_Occurred()) return false;
     if (!(seconds >= 0)) {

@@ -194,6 +194,25 @@ static PyObject *array_item(PyObject *self, PyObject *ignored)
     return drupe_py_enter(state) ? drupe_py_array_item(state, drupe_py_array_of(self)) : NULL;
 }
 
+/* Without dimensions it is formatted as its number is; str() formats every array. */
+static PyObject *array_format(PyObject *self, PyObject *specification)
+{
+    const drupe_array *array = drupe_py_array_of(self);
+    bool plain = PyUnicode_Check(specification) && PyUnicode_GET_LENGTH(specification) == 0;
+    if (array->ndim > 0 && !plain) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "only an array without dimensions takes a format, and this one has %d: take one element, "
+            "or convert it with x.asnumpy()",
+            array->ndim);
+        return NULL;
+    }
+    PyObject *value = array->ndim > 0 ? PyObject_Str(self) : array_item(self, NULL);
+    PyObject *text = value == NULL ? NULL : PyObject_Format(value, specification);
+    Py_XDECREF(value);
+    return text;
+}
+
 static PyObject *array_copy(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -320,6 +339,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"item", array_item, METH_NOARGS,
      PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
     {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
+    {"__format__", array_format, METH_O, NULL},
     {"__copy__", array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
     {"reshape", array_reshape, METH_VARARGS,

@@ -215,6 +215,7 @@ PyObject *drupe_py_exception_take(void)
 #if PY_VERSION_HEX < 0x030C0000
     PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
     PyObject *exception = Py_XNewRef(saved.parts[1]);
+    if (exception != NULL && saved.parts[2] != NULL) PyException_SetTraceback(exception, saved.parts[2]);
 #else
     PyObject *exception = Py_XNewRef(saved.parts[0]);
 #endif

@@ -61,7 +61,10 @@ static void add_late(drupe_py_paper *to, const drupe_failure *failure, drupe_py_
 
 const char *drupe_py_failure_hint(const drupe_failure *failure)
 {
-    return failure->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(failure->error.status);
+    /* A host task has its exception, and of a fault on the host device only the work is lost. */
+    drupe_status status = failure->error.status;
+    bool kept = status == DRUPE_E_DEVICE_LOST && strncmp(failure->device, "host:", 5) == 0;
+    return failure->kind == DRUPE_WORK_HOST || kept ? "" : drupe_py_error_hint(status);
 }
 
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
@@ -280,6 +283,16 @@ bool drupe_py_handlers(void)
     return atomic_load(&any_handler);
 }
 
+/* What a handler raised has come while it was told of `failure`, as in an `except`. */
+static void context_put(PyObject *failure)
+{
+    PyObject *raised = drupe_py_exception_take();
+    PyObject *context = PyException_GetContext(raised);
+    if (context == NULL && raised != failure) PyException_SetContext(raised, Py_NewRef(failure));
+    Py_XDECREF(context);
+    drupe_py_raise_object(raised);
+}
+
 bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception, bool *good)
 {
     PyObject *handler = drupe_py_handler(state, queue);
@@ -287,6 +300,7 @@ bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception,
     Py_INCREF(handler);
     PyObject *result = exception == NULL ? NULL : PyObject_CallOneArg(handler, exception);
     Py_DECREF(handler);
+    if (result == NULL && exception != NULL) context_put(exception);
     Py_XDECREF(exception);
     *good = result != NULL;
     Py_XDECREF(result);

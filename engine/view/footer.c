@@ -10,17 +10,18 @@ static const drupe_view_cell *footer_cell(const drupe_frame *frame)
     return view->ncells > 0 && frame->style->cell == 0 ? &view->cells[view->ncells - 1] : NULL;
 }
 
-/* The total of all devices counts only if every one of them is known. */
+/* What the only device that ever had memory in use has. Totals of several add up to nothing: CPUs share
+ * theirs. */
 static uint64_t memory_total(const drupe_view *view)
 {
-    uint64_t total = 0;
+    const drupe_view_device *only = NULL;
     for (size_t i = 0; i < view->ndevices; i++) {
         const drupe_view_device *device = &view->devices[i];
-        uint64_t most = device->limit != 0 ? device->limit : device->use.total;
-        if (most == 0) return 0;
-        total += most;
+        if (device->peak == 0 && device->use.used == 0) continue;
+        if (only != NULL) return 0;
+        only = device;
     }
-    return total;
+    return only == NULL ? 0 : only->limit != 0 ? only->limit : only->use.total;
 }
 
 /* While its code runs, a cell has what is in use now. */

@@ -7,25 +7,6 @@
 #include "base/base.h"
 #include "drupe/view.h"
 
-/* --- unit.c: numbers for people --------------------------------------------------------------------------
- */
-
-#define DRUPE_UNIT_SIZE 24
-
-/* Three digits that count and a unit: "512 MiB", "21.3 GB/s", "1.82 s", "61 %", "12 345". A thing of size
- * zero is "0 B"; a rate or share without a base is "-". */
-typedef struct drupe_unit {
-    char text[DRUPE_UNIT_SIZE];
-} drupe_unit;
-
-drupe_unit drupe_unit_bytes(uint64_t bytes);
-drupe_unit drupe_unit_time(uint64_t ns);
-drupe_unit drupe_unit_rate(uint64_t bytes, uint64_t ns);
-drupe_unit drupe_unit_count(uint64_t count);
-drupe_unit drupe_unit_share(double part, double whole);
-/* The next round length of time: an axis of such a length keeps its bars in place while time goes on. */
-uint64_t drupe_unit_round(uint64_t ns);
-
 /* --- label.c: text of others -----------------------------------------------------------------------------
  */
 

@@ -11,7 +11,7 @@ static uint32_t device_of(drupe_history *history, const char *filter)
         if (strcmp(history->units[i].filter, filter) == 0) return i;
     /* With too many, the last stands for all others. */
     if (history->nunits == DRUPE_DEVICES_MOST) return DRUPE_DEVICES_MOST - 1;
-    drupe_unit *fresh = &history->units[history->nunits];
+    drupe_history_unit *fresh = &history->units[history->nunits];
     snprintf(fresh->filter, sizeof fresh->filter, "%s", filter);
     snprintf(fresh->root, sizeof fresh->root, "%.*s", (int)strcspn(filter, ".{ "), filter);
     fresh->clock.same = strncmp(filter, "host:", 5) == 0;

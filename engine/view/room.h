@@ -113,12 +113,12 @@ typedef struct drupe_line {
     bool blocked;
 } drupe_line;
 
-typedef struct drupe_unit {
+typedef struct drupe_history_unit {
     char filter[32];
     char root[32]; /* the same without the steps into a part */
     drupe_load load;
     drupe_clock clock;
-} drupe_unit;
+} drupe_history_unit;
 
 typedef struct drupe_purse {
     char filter[64];
@@ -152,7 +152,7 @@ typedef struct drupe_history {
     size_t nholes;
     drupe_trace_record batch[DRUPE_BATCH];
     drupe_line lines[DRUPE_QUEUES_MOST];
-    drupe_unit units[DRUPE_DEVICES_MOST];
+    drupe_history_unit units[DRUPE_DEVICES_MOST];
     size_t nunits;
     drupe_purse purses[DRUPE_DEVICES_MOST];
     size_t npurses;

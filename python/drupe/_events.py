@@ -196,6 +196,8 @@ def host_task(queue, function, args=(), wait_for=(), *, user=None):
         raise TypeError(f"a host task is a function, a ctypes function or a PyCapsule, not {type(function).__name__}")
     if user is not None:
         raise TypeError("user= is for host tasks in C; give Python functions their arguments with args=")
+    if not hasattr(args, "__iter__"):
+        raise TypeError(f"args must be a sequence of the function's arguments, not {type(args).__name__}: ({args!r},)")
     work = functools.partial(_run, contextvars.copy_context(), function, tuple(args))
     event = _engine._turn(queue, wait_for, name)
     try:
@@ -213,7 +215,7 @@ def _run(context, function, args, event):
     try:
         context.run(function, *args)
     except BaseException as error:
-        _fail(event, error, "it raised ")
+        _fail(event, error.with_traceback(error.__traceback__.tb_next), "it raised ")  # without this frame
         if not isinstance(error, Exception):
             raise
     else:

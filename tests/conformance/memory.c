@@ -204,7 +204,7 @@ static void limit(struct suite *suite)
     drupe_library_observe(NULL);
     assert_int_equal(drupe_memory_site(m), 4711);
     FAILS(drupe_memory_alloc(b->queue, DRUPE_MEM_DEVICE, 2 * MIB, 0, &more), DRUPE_E_NO_MEMORY,
-          "The largest holders: 2.0 MiB (device)");
+          "The largest holders: 2.00 MiB (device)");
     assert_non_null(strstr(drupe_error_last()->text, "were asked for"));
     drupe_memory_release(m);
     /* What was given back is kept by the pool, and given up for a request of another size. */

@@ -38,6 +38,7 @@ def test_what_runs_is_broken(kernel, code, how):
     run = interrupted(kernel, code, how)
     assert run.reply["ename"] == "KeyboardInterrupt"
     assert run.of("error")[0]["ename"] == "KeyboardInterrupt"
+    assert "interrupt.py" not in "\n".join(run.reply["traceback"]), "it ends in the code that was interrupted"
     assert kernel.run("1+1").result == "2"
 
 

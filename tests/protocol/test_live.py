@@ -320,6 +320,9 @@ def test_memory_by_variable_and_leaks(engine):
     engine.run("def f(inner):\n    raise ValueError(inner.shape)\nf(da.ones(1 << 18))")
     text = engine.run("%memory --leaks").of("display_data")[0]["data"]["text/plain"]
     assert "Out[" in text and "traceback: inner in f()" in text and "big" not in text.split("\n", 1)[1]
+    engine.run("%devtime nosuch")  # frames of IPython are in its traceback, whose self leads to everything
+    assert "self" not in engine.run("%memory --leaks").of("display_data")[0]["data"]["text/plain"]
+    engine.run("f(da.ones(1 << 18))")
     text = engine.run("%memory --leaks --free-traceback").of("display_data")[0]["data"]["text/plain"]
     assert "The traceback of ValueError is forgotten: 2.00 MiB given back." in text
     assert "inner" not in text and "Out[" in text

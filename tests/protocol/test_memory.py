@@ -9,7 +9,7 @@ def test_an_error_and_a_report_name_the_cell(kernel):
     number = run.reply["execution_count"]
     run = kernel.run("dm.MemoryUSMDevice(3 << 20, device='host')")
     assert run.status == "error" and run.reply["ename"] == "DeviceMemoryError"
-    assert f"3.0 MiB (device, cell [{number}], line 2)" in run.reply["evalue"]
+    assert f"3.00 MiB (device, cell [{number}], line 2)" in run.reply["evalue"]
     run = kernel.run("pool.limit = None; dm.report()[0]")
     assert f"cell={number}" in run.result and "line=2" in run.result
     assert f"cell [{number}], line 2" in kernel.run("dm.report()").result

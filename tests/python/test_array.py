@@ -182,10 +182,12 @@ def test_numbers(device):
     assert float(x) == 7.0 and int(x) == 7 and bool(x) is True and x.item() == 7
     assert [10, 11, 12][da.asarray(2, device=device)] == 12
     assert not da.zeros((), device=device)
+    assert f"{x.sum():.2f}" == "7.00" and f"{da.asarray(True, device=device)}" == "True" and f"{x}" == str(x)
     for wrong, error in ((lambda: float(da.ones(2, device=device)), TypeError),
                          (lambda: bool(da.ones(2, device=device)), ValueError),
                          (lambda: bool(da.ones(0, device=device)), ValueError),
                          (lambda: [1][da.zeros((), device=device)], TypeError),
+                         (lambda: f"{x:.2f}", TypeError), (lambda: f"{da.zeros((), device=device):no}", ValueError),
                          (lambda: [1][x], TypeError), (lambda: hash(x), TypeError)):
         with pytest.raises(error):
             wrong()

@@ -246,6 +246,15 @@ def test_an_error_in_a_handler_is_raised(queue):
         queue.wait()
 
 
+def test_an_error_in_a_handler_tells_of_what(queue):
+    queue.on_error = lambda error: 1 / 0
+    _engine._task(queue, 0, "handled badly")
+    with pytest.raises(ZeroDivisionError) as caught:
+        queue.wait()
+    assert isinstance(caught.value.__context__, drupe.DeviceError) and "handled badly" in str(caught.value.__context__)
+    assert caught.traceback[-1].name == "<lambda>"
+
+
 def test_a_handler_goes_with_its_queue():
     import sys
     queue = drupe.Queue("host")

@@ -311,7 +311,7 @@ def test_host_task_that_raises(queue):
     with pytest.raises(drupe.HostTaskError, match="'broken'.*ValueError: no good.*test_events.py") as caught:
         event.wait(LONG)
     assert caught.value.__cause__ is problem
-    assert "broken" in [f.name for f in traceback.extract_tb(problem.__traceback__)]
+    assert [f.name for f in traceback.extract_tb(problem.__traceback__)] == ["broken"]
     with pytest.raises(drupe.DependencyError, match="no good") as caught:
         behind.wait(LONG)
     assert isinstance(caught.value.cause, drupe.HostTaskError) and caught.value.cause.__cause__ is problem
@@ -348,7 +348,7 @@ def test_exceptions_of_host_tasks_are_kept_but_not_what_their_frames_hold(queue)
 
 
 def test_host_task_that_cannot_be_made_leaves_nothing_behind(queue, monkeypatch):
-    with pytest.raises(TypeError, match="not iterable"):
+    with pytest.raises(TypeError, match=r"args must be a sequence of the function's arguments, not int: \(5,\)"):
         queue.host_task(print, 5)
     queue.wait(LONG)
 

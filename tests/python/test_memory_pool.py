@@ -49,9 +49,9 @@ def test_limit(pool, device):
     everything = pool.limit
     pool.limit = pool.reserved + 4 * MIB
     held = dm.MemoryUSMDevice(3 * MIB, device=device)
-    with pytest.raises(drupe.DeviceMemoryError, match="largest holders: 3.0 MiB") as caught:
+    with pytest.raises(drupe.DeviceMemoryError, match="largest holders: 3.00 MiB") as caught:
         dm.MemoryUSMDevice(2 * MIB, device=device)
-    assert "limit is" in str(caught.value) and "2.0 MiB" in str(caught.value)
+    assert "limit is" in str(caught.value) and "2.00 MiB" in str(caught.value)
     assert isinstance(caught.value, MemoryError)
     with pytest.raises(drupe.DeviceMemoryError):
         da.zeros(1 << 18, dtype="float64", device=device)
@@ -144,7 +144,7 @@ def test_memory_error_names_the_line(pool, device):
     pool.limit = pool.reserved + 4 * MIB
     held = dm.MemoryUSMDevice(3 * MIB, device=device)
     line = line_of_caller() - 1
-    with pytest.raises(drupe.DeviceMemoryError, match=rf"3\.0 MiB \(device, line {line} of test_memory_pool.py\)"):
+    with pytest.raises(drupe.DeviceMemoryError, match=rf"3\.00 MiB \(device, line {line} of test_memory_pool.py\)"):
         dm.MemoryUSMDevice(3 * MIB, device=device)
     assert held.nbytes == 3 * MIB
 

@@ -203,7 +203,7 @@ def test_wrong_ranges(program):
         program.empty(global_size=2**32, local_size=1)
     with pytest.raises(drupe.DeviceError):
         program.empty(global_size=(2**31, 2**31), local_size=(1, 1))
-    with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'size'; there are: global_size, local_size"):
         program.empty(size=1)
 
 

@@ -59,8 +59,8 @@ drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, 
     uint64_t available = size >= LARGE ? drupe_host_memory_available() : UINT64_MAX;
     if (size > available) {
         return drupe_error_set(DRUPE_E_NO_MEMORY,
-                               "%zu bytes of host memory were asked for, %llu are available.", size,
-                               (unsigned long long)available);
+                               "%s (%zu bytes) of host memory were asked for, %s are available.",
+                               drupe_unit_bytes(size).text, size, drupe_unit_bytes(available).text);
     }
     bool huge = size >= 4 * (size_t)HUGE_PAGE;
     if (huge) align = HUGE_PAGE;

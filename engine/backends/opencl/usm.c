@@ -93,12 +93,13 @@ static drupe_status shift(drupe_cl_context *context, void **pointer, size_t alig
 
 static drupe_status no_memory(const drupe_cl_device *device, drupe_mem_kind kind, size_t size, cl_int code)
 {
-    return drupe_cl_fail_as(DRUPE_E_NO_MEMORY, code,
-                            "%zu bytes of %s memory were asked for, and the OpenCL driver has none left: the "
-                            "device takes at most %llu bytes in one allocation and %llu in all. Free what is "
-                            "not needed or use smaller arrays.",
-                            size, drupe_mem_kind_name(kind), (unsigned long long)device->caps.max_alloc,
-                            (unsigned long long)device->caps.global_bytes);
+    return drupe_cl_fail_as(
+        DRUPE_E_NO_MEMORY, code,
+        "%s (%zu bytes) of %s memory were asked for, and the OpenCL driver has none left: "
+        "the device takes at most %s in one allocation and %s in all. Free what is not "
+        "needed or use smaller arrays.",
+        drupe_unit_bytes(size).text, size, drupe_mem_kind_name(kind),
+        drupe_unit_bytes(device->caps.max_alloc).text, drupe_unit_bytes(device->caps.global_bytes).text);
 }
 
 drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,

@@ -77,6 +77,20 @@ def _must_end(frame):
     return frame is not None
 
 
+def cut_traceback(error):
+    """Drop the handler's frame from the tracebacks of the exception and of those that led to it: each ends in the code
+    that was interrupted."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            if traceback.tb_next.tb_frame.f_code is _handler_code:
+                traceback.tb_next = None
+            traceback = traceback.tb_next
+        error = error.__cause__ or error.__context__
+
+
 class Interrupts:
     """The kernel's SIGINT handler and what it knows about the cell."""
 
@@ -173,6 +187,9 @@ class Interrupts:
     def _cancel(self):
         if self.awaiting is not None:
             self._loop.call_soon_threadsafe(self.awaiting)
+
+
+_handler_code = Interrupts._on_signal.__code__
 
 
 class ThreadInterrupts(Interrupts):

@@ -22,7 +22,7 @@ from drupe import _jkernel
 
 from . import display, jsontext, late, parents
 from .cell import current
-from .interrupt import interruptible, patient, shielded
+from .interrupt import cut_traceback, interruptible, patient, shielded
 
 interruptible(InteractiveShell.run_code)
 patient(EventManager.trigger)
@@ -195,6 +195,7 @@ class ZMQInteractiveShell(InteractiveShell):
         adapter = sys.modules.get("drupe.kernel.debug_adapter")
         if adapter is not None and isinstance(error, KeyboardInterrupt):
             adapter.cut_traceback(traceback)
+        cut_traceback(error)
         return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):

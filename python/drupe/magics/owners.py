@@ -47,7 +47,7 @@ class Walk:
         self.complete = True
 
     def found(self, root, into_frames=False):
-        seen, waiting, result = {id(root)}, [root], {}
+        seen, waiting, result = {id(root)}, [] if id(root) in self._hidden else [root], {}
         while waiting:
             one = waiting.pop()
             if isinstance(one, self._types):

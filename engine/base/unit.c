@@ -1,5 +1,5 @@
 /* Numbers for people: three digits that count. */
-#include "frame.h"
+#include "base/base.h"
 #include <inttypes.h>
 #include <stdio.h>
 
