@@ -288,11 +288,16 @@ static void say_backend(drupe_text *why, int backend)
     }
 }
 
-/* What there is, from the backends that are loaded, and why a named one is not. `why` is cleared. */
+/* What there is, from the backends that are loaded, and why a named one, or without any device the first, is
+ * not. `filter` may be NULL; `why` is cleared. */
 static drupe_status nothing_found(const char *filter, int backend, drupe_text *why)
 {
     drupe_text there = {0};
+    int broken = -1;
     const char *limits, *variable = drupe_device_selector(&limits);
+    for (size_t i = drupe_slot_count(); i-- > 0;) {
+        if (drupe_selector_possible(i) && drupe_slot_load(drupe_slot_at(i)) != DRUPE_OK) broken = (int)i;
+    }
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         if (!drupe_selector_possible(i) || drupe_slot_load(slot) != DRUPE_OK) continue;
@@ -300,10 +305,14 @@ static drupe_status nothing_found(const char *filter, int backend, drupe_text *w
             drupe_text_printf(&there, "%s%s", there.length ? ", " : "", slot->devices[d]->filter);
         }
     }
-    say_backend(why, backend);
+    say_backend(why, backend != -1 || there.length ? backend : broken);
     if (variable) drupe_text_printf(why, " %s=%s limits the devices.", variable, limits);
-    drupe_error_set(DRUPE_E_NOT_FOUND, "No device matches '%s'. There are: %s.%s", filter,
-                    there.length ? drupe_text_get(&there) : "none", drupe_text_get(why));
+    if (filter) {
+        drupe_error_set(DRUPE_E_NOT_FOUND, "No device matches '%s'. There are: %s.%s", filter,
+                        there.length ? drupe_text_get(&there) : "none", drupe_text_get(why));
+    } else {
+        drupe_error_set(DRUPE_E_NOT_FOUND, "There is no device.%s", drupe_text_get(why));
+    }
     drupe_text_clear(why);
     drupe_text_clear(&there);
     return DRUPE_E_NOT_FOUND;
@@ -315,7 +324,8 @@ drupe_status drupe_device_select(const char *filter, drupe_device **device)
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(drupe_selector_check());
     drupe_filter one;
-    const char *wanted = filter && *filter ? filter : "gpu,cpu,accelerator,custom";
+    if (filter && !*filter) filter = NULL;
+    const char *wanted = filter ? filter : "gpu,cpu,accelerator,custom";
     for (const char *text = wanted; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
     int backend = -1;
     drupe_text why = {0};
@@ -326,7 +336,7 @@ drupe_status drupe_device_select(const char *filter, drupe_device **device)
         if (found && drupe_path_walk(found, one.path, one.path_size, device) != DRUPE_OK)
             drupe_text_printf(&why, " %s", drupe_error_last()->text);
     }
-    if (!*device) return nothing_found(wanted, backend, &why);
+    if (!*device) return nothing_found(filter, backend, &why);
     drupe_text_clear(&why);
     return DRUPE_OK;
 }

@@ -121,12 +121,16 @@ def graphics_cards():
 
 # --- the steps --------------------------------------------------------------------------------------------
 
+def limit():
+    """The variable that says which devices there are, or None."""
+    return next((name for name in ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR") if os.environ.get(name, "").strip()),
+                None)
+
+
 def check_limits(report):
-    for name in ("DRUPE_DEVICES", "ONEAPI_DEVICE_SELECTOR"):
-        value = os.environ.get(name, "").strip()
-        if value:
-            report.note(f"{name}={value} limits the devices", f"unset {name} to see all of them")
-            return
+    name = limit()
+    if name:
+        report.note(f"{name}={os.environ[name].strip()} limits the devices", f"unset {name} to see all of them")
 
 
 def check_nodes(report, maker):
@@ -176,7 +180,7 @@ def run_child(arguments):
         last = child.stderr.strip().splitlines()[-1:] or [""]
         how = f"killed by signal {-child.returncode}" if child.returncode < 0 else f"exit code {child.returncode}"
         return f"{how} {last[0]}".strip(), True
-    return child.stdout.strip(), False
+    return child.stdout.rstrip(), False
 
 
 def check_loader(report):
@@ -283,13 +287,17 @@ def check_engine(report):
         report.bad(f"the engine does not list devices: {output}",
                    "look at the drivers above; DRUPE_DEVICES=host:* leaves them alone")
         return
+    devices = 0
     for line in output.splitlines():
         filter_string, _tab, text = line.partition("\t")
         if filter_string:
             report.good(f"device {filter_string}: {text}")
+            devices += 1
         else:
-            report.bad(f"no device of OpenCL, only `host` works: {text}",
-                       f"mend what is BAD above, or {advice('cpu')}, a driver for the processor")
+            name = limit()
+            report.bad(f"no device of OpenCL, only `host` works: {text}" if devices else f"no device at all: {text}",
+                       (f"unset {name}, " if name else "") + "mend what is BAD above, or "
+                       f"{advice('cpu')}, a driver for the processor")
 
 
 def examine(ask_engine=True):

@@ -54,6 +54,11 @@ def main(argv):
         long(found)
     else:
         short(found)
-        if not any(one.backend != "host" for one in drupe.devices()):
+        everything = found if options.filter is None else drupe.devices()
+        if not found:
+            there = ", ".join(one.filter_string for one in everything)
+            print("\n" + (f"No device matches '{options.filter}'. There are: {there}." if there else "There is none.")
+                  + ' "python -m drupe doctor" says what is missing.')
+        elif all(one.backend == "host" for one in everything):
             print('\nOnly the built-in device is here. "python -m drupe doctor" says what others need.')
     return 0

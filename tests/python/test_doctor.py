@@ -171,6 +171,8 @@ def test_doctor_asks_the_engine(fresh):
     result = command(fresh, "doctor", DRUPE_DEVICES="frog:*")
     assert result.returncode == 1 and "'frog' is not a backend" in result.stdout
     assert command(fresh, "doctor", "now").returncode == 2
+    result = command(fresh, "doctor", DRUPE_DEVICES="host:7")
+    assert result.returncode == 1 and "BAD  no device at all" in result.stdout and "unset DRUPE_DEVICES" in result.stdout
 
 
 def test_a_driver_that_crashes_is_told(monkeypatch):
@@ -195,7 +197,10 @@ def test_devices_command(fresh, device):
 
 def test_devices_command_alone(fresh):
     result = command(fresh, "devices", DRUPE_DEVICES="host:*")
-    assert "host:cpu:0" in result.stdout and "python -m drupe doctor" in result.stdout
+    assert "host:cpu:0" in result.stdout and "Only the built-in device" in result.stdout
+    result = command(fresh, "devices", "custom", DRUPE_DEVICES="host:*")
+    assert "No device matches 'custom'. There are: host:cpu:0." in result.stdout
+    assert "There is none." in command(fresh, "devices", DRUPE_DEVICES="host:7").stdout
 
 
 def test_it_explains_itself(fresh):

@@ -95,6 +95,13 @@ def test_the_other_variable(fresh):
     assert show(fresh, ONEAPI_DEVICE_SELECTOR="frog", DRUPE_DEVICES="host:*")[0] == WHOLE
 
 
+def test_no_device_at_all_tells_why(fresh):
+    for name, value, why in (("DRUPE_DEVICES", "host:7", "DRUPE_DEVICES=host:7 limits"),
+                             ("DRUPE_LAYERS", "frog", "There is no layer 'frog'")):
+        result = fresh("import drupe; drupe.Device()", **{name: value})
+        assert "DeviceNotFoundError: There is no device. " + why in result.stderr
+
+
 def test_no_driver_is_opened_that_is_not_wanted(fresh):
     result = fresh("import drupe; drupe.devices(); print('libOpenCL' in open('/proc/self/maps').read())",
                    DRUPE_DEVICES="host:*")
