@@ -31,7 +31,7 @@ def taker(opencl):
 @pytest.fixture(scope="session")
 def module(taker, tmp_path_factory):
     """kernels.cl as a SPIR-V module, made and checked with the tools of this machine."""
-    for version in (15, 14):
+    for version in range(30, 13, -1):
         clang, translator = shutil.which(f"clang-{version}"), shutil.which(f"llvm-spirv-{version}")
         if clang and translator:
             break
