@@ -48,7 +48,7 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
 /* One Event comes and goes with nearly each submission. */
 static bool keep_spare(PyObject *self)
 {
-    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_state *state = drupe_py_state_left(self);
     if (state == NULL || state->nspares < 0 || state->nspares == DRUPE_PY_SPARES) return false;
     state->spares[state->nspares++] = self;
     return true;

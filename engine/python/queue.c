@@ -138,10 +138,10 @@ static void queue_release(void *queue)
     drupe_queue_release(queue);
 }
 
-/* The handler goes with the last one who could change it. The state is gone when the interpreter ends. */
+/* The handler goes with the last one who could change it. */
 static void handler_forget(PyObject *self)
 {
-    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_state *state = drupe_py_state_left(self);
     if (state == NULL || state->handlers == NULL || !drupe_queue_last(queue_of(self))) return;
     /* Queues also go while an exception is on its way. */
     drupe_py_saved saved = drupe_py_error_save();

@@ -356,6 +356,19 @@ def test_globals_at_exit(device, fresh):
     assert result.returncode == 0 and result.stderr == "", result
 
 
+def test_objects_that_an_exception_holds_at_exit(device, fresh):
+    """They go with the module, in any order; an error of a destructor would be shown as "ignored"."""
+    result = fresh(f"""
+        import drupe
+        queue = drupe.Queue({device.filter_string!r})
+        event = queue.barrier()
+        look = lambda: (queue, event)
+        raise ValueError("on purpose")
+        """)
+    told = result.stderr.strip().splitlines()
+    assert told[0].startswith("Traceback") and told[-1] == "ValueError: on purpose", result.stderr
+
+
 def test_threads_compute_at_once(device):
     results, errors = [], []
 
