@@ -344,12 +344,11 @@ static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t 
 static PyMethodDef device_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
     {"create_sub_devices", (PyCFunction)(void (*)(void))device_split, METH_FASTCALL | METH_KEYWORDS,
-     PyDoc_STR(
-         "create_sub_devices($self, partition)\n--\n\n"
-         "Divide the device: an integer gives as many sub-devices of that many compute units as there are, "
-         "a sequence one sub-device of each number of units, a word one for each domain that its units "
-         "share: "
-         "\"numa\", \"L3_cache\", ..., or \"next_partitionable\", the first that divides it.")},
+     PyDoc_STR("create_sub_devices($self, partition)\n--\n\n"
+               "Divide the device: an integer gives as many sub-devices of that many compute\n"
+               "units as there are, a sequence one sub-device of each number of units, a word\n"
+               "one for each domain that its units share: \"numa\", \"L3_cache\", ..., or\n"
+               "\"next_partitionable\", the first that divides it.")},
 #define METHOD_ENTRY(name, doc)                                                                              \
     {#name, (PyCFunction)(void (*)(void))device_##name, METH_VARARGS | METH_KEYWORDS, PyDoc_STR(doc)},
     METHODS_IN_PYTHON(METHOD_ENTRY)

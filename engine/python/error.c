@@ -36,8 +36,8 @@ static const struct {
     {DRUPE_E_DEVICE_LOST, "DeviceLostError", NULL,
      "Correct the work that failed, and run it again: here where the message says that the device works on, "
      "else on another device or in a new process.",
-     "Work faulted on the device, or it stopped answering; unless the message says that it works on, its "
-     "memory is gone."},
+     "Work faulted on the device, or it stopped answering; unless the message says\n"
+     "that it works on, its memory is gone."},
     {DRUPE_E_DEPENDENCY, "DependencyError", NULL, "Look at the first cause, which the message names.",
      "The work did not run, because something it waited for failed."},
     {DRUPE_E_PLACEMENT, "ExecutionPlacementError", &PyExc_ValueError,
@@ -49,8 +49,8 @@ static const struct {
     {DRUPE_E_INTERNAL, "InternalError", NULL, "Report it with this message.",
      "A defect of the engine or of a driver."},
     {DRUPE_E_TASK, "HostTaskError", NULL, "Look at the exception that it raised, the cause of this one.",
-     "A host task failed, or a future that work waited for; `__cause__` is what it raised, where that is "
-     "known."},
+     "A host task failed, or a future that work waited for; `__cause__` is what it\n"
+     "raised, where that is known."},
 };
 
 #define TABLE_SIZE (sizeof table / sizeof *table)
@@ -81,14 +81,14 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
 {
     PyObject *attributes = attributes_new();
     if (attributes == NULL) return -1;
-    int base =
-        error_add(module, &state->device_error, "DeviceError",
-                  "Something went wrong on a device. Attributes, None where not known: status, "
-                  "native_code, native_name, backend, device, hint; operation (\"kernel\", \"copy\", "
-                  "\"allocation\", \"build\", ...), queue (the `number` of a Queue, which may be gone), "
-                  "cell, line, file, source (where it was asked for); of submitted work also label, kernel, "
-                  "arguments, submission, and cause (the error of the work that kept it from running).",
-                  NULL, attributes);
+    int base = error_add(module, &state->device_error, "DeviceError",
+                         "Something went wrong on a device. Attributes, None where not known: status,\n"
+                         "native_code, native_name, backend, device, hint; operation (\"kernel\", \"copy\",\n"
+                         "\"allocation\", \"build\", ...), queue (the `number` of a Queue, which may be\n"
+                         "gone), cell, line, file, source (where it was asked for); of submitted work\n"
+                         "also label, kernel, arguments, submission, and cause (the error of the work\n"
+                         "that kept it from running).",
+                         NULL, attributes);
     Py_DECREF(attributes);
     if (base < 0) return -1;
     for (size_t i = 0; i < TABLE_SIZE; i++) {

@@ -323,8 +323,9 @@ static PyMethodDef event_methods[] = {
      PyDoc_STR("get_wait_list($self)\n--\n\nThe unfinished events that it waits for by name.")},
     {"add_done_callback", (PyCFunction)(void (*)(void))event_add_done_callback, METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("add_done_callback($self, function, *, context=None)\n--\n\n"
-               "Call function(event) when the work is done or has failed: on the main thread, between two of "
-               "its steps or while its event loop is idle, or on a thread that waits for a device.")},
+               "Call function(event) when the work is done or has failed: on the main thread,\n"
+               "between two of its steps or while its event loop is idle, or on a thread that\n"
+               "waits for a device.")},
     {"addressof_ref", event_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's event (drupe_event), as an int.")},
     {"_notify", event_notify, METH_O, NULL},
@@ -357,9 +358,9 @@ static PyGetSetDef event_getset[] = {
 static PyType_Slot event_slots[] = {
     {Py_tp_doc,
      (void *)PyDoc_STR("Event(event=None)\n--\n\n"
-                       "The completion of one piece of work on a queue; Event() is complete. `await event` "
-                       "waits without blocking the event loop and raises what made the work fail; when the "
-                       "await is cancelled, the work goes on.")},
+                       "The completion of one piece of work on a queue; Event() is complete. `await\n"
+                       "event` waits without blocking the event loop and raises what made the work\n"
+                       "fail; when the await is cancelled, the work goes on.")},
     {Py_tp_new, DRUPE_PY_FUNCTION(event_new)},
     {Py_am_await, DRUPE_PY_FUNCTION(event_await)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(event_dealloc)},

@@ -61,10 +61,7 @@ static void add_late(drupe_py_paper *to, const drupe_failure *failure, drupe_py_
 
 const char *drupe_py_failure_hint(const drupe_failure *failure)
 {
-    /* A host task has its exception, and of a fault on the host device only the work is lost. */
-    drupe_status status = failure->error.status;
-    bool kept = status == DRUPE_E_DEVICE_LOST && strncmp(failure->device, "host:", 5) == 0;
-    return failure->kind == DRUPE_WORK_HOST || kept ? "" : drupe_py_error_hint(status);
+    return failure->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(failure->error.status);
 }
 
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,

@@ -96,11 +96,11 @@ static PyObject *module_failures(PyObject *module, PyObject *args, PyObject *kwa
 
 PyMethodDef drupe_py_failure_functions[] = {
     {"_failures", (PyCFunction)(void (*)(void))module_failures, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR(
-         "_failures(after=0)\n--\n\n"
-         "The latest failures of submitted work, oldest first, as dictionaries: those with an `id` above "
-         "`after`, reported or not. `unix` is ms since 1970, `at` ns of CLOCK_MONOTONIC, `error` the name "
-         "of the exception's class, `name` that of the status, `dependents` how many submissions did not "
-         "run because of it. What is not known is None.")},
+     PyDoc_STR("_failures(after=0)\n--\n\n"
+               "The latest failures of submitted work, oldest first, as dictionaries: those\n"
+               "with an `id` above `after`, reported or not. `unix` is ms since 1970, `at` ns\n"
+               "of CLOCK_MONOTONIC, `error` the name of the exception's class, `name` that of\n"
+               "the status, `dependents` how many submissions did not run because of it. What\n"
+               "is not known is None.")},
     {NULL, NULL, 0, NULL},
 };

@@ -46,17 +46,15 @@ static PyObject *fault_made(PyObject *module, PyObject *ignored)
 
 PyMethodDef drupe_py_fault_functions[] = {
     {"contain_faults", contain_faults, METH_NOARGS,
-     PyDoc_STR(
-         "contain_faults()\n--\n\n"
-         "Let this process survive device work that faults (touches memory that it may not) on a processor "
-         "of "
-         "this machine: the work fails with DeviceLostError instead.\n\n"
-         "The Drupe kernel does so by itself. A plain program ends at a fault, as it would without Drupe, "
-         "until "
-         "it calls this once; handlers for SIGSEGV, SIGBUS, SIGFPE and SIGILL are then installed, in front "
-         "of "
-         "those that are there, which get every fault that is not a device's. Call faulthandler.enable() "
-         "before.")},
+     PyDoc_STR("contain_faults()\n--\n\n"
+               "Let this process survive device work that faults (touches memory that it may\n"
+               "not) on a processor of this machine: the work fails with DeviceLostError\n"
+               "instead.\n"
+               "\n"
+               "The Drupe kernel does so by itself. A plain program ends at a fault, as it\n"
+               "would without Drupe, until it calls this once; handlers for SIGSEGV, SIGBUS,\n"
+               "SIGFPE and SIGILL are then installed, in front of those that are there, which\n"
+               "get every fault that is not a device's. Call faulthandler.enable() before.")},
     {"_fault_plan", fault_plan, METH_VARARGS,
      PyDoc_STR("_fault_plan(plan=None)\n--\n\nWhat shall fail, in the language of DRUPE_FAULT; for tests.")},
     {"_fault_calls", fault_calls, METH_VARARGS,

@@ -230,9 +230,8 @@ static PyGetSetDef kernel_getset[] = {
     {"__name__", kernel_name, NULL, "The function's name.", NULL},
     {"num_args", kernel_num_args, NULL, "Number of arguments; None if the backend does not tell.", NULL},
     {"arguments", kernel_arguments, NULL,
-     "(name, type, kind) of each argument, kind being \"pointer\", \"value\" or \"local\"; None if the "
-     "backend does "
-     "not tell.",
+     "(name, type, kind) of each argument, kind being \"pointer\", \"value\" or \"local\";\n"
+     "None if the backend does not tell.",
      NULL},
     {"work_group_size", kernel_number, NULL, "Most work-items of a work-group.",
      (void *)(intptr_t)DRUPE_KERNEL_WORK_GROUP_SIZE},
@@ -257,13 +256,11 @@ static PyGetSetDef kernel_getset[] = {
 
 static PyType_Slot kernel_slots[] = {
     {Py_tp_doc,
-     (void *)PyDoc_STR(
-         "A kernel of a program. kernel(*args, global_size=, local_size=None, queue=None, wait_for=(), "
-         "event=True) "
-         "queues it and gives its Event (None with event=False, which is cheaper). Sizes are in work-items, "
-         "dimension 0 varying fastest. Numbers are converted to the declared types; pointers take USM memory "
-         "and "
-         "arrays, whose queue is used unless one is given.")},
+     (void *)PyDoc_STR("A kernel of a program. kernel(*args, global_size=, local_size=None, queue=None,\n"
+                       "wait_for=(), event=True) queues it and gives its Event (None with event=False,\n"
+                       "which is cheaper). Sizes are in work-items, dimension 0 varying fastest.\n"
+                       "Numbers are converted to the declared types; pointers take USM memory and\n"
+                       "arrays, whose queue is used unless one is given.")},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(kernel_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(kernel_repr)},

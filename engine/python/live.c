@@ -370,18 +370,18 @@ void drupe_py_live_join(const struct drupe_link *link)
 
 PyMethodDef drupe_py_live_functions[] = {
     {"_live_open", (PyCFunction)(void (*)(void))module_live_open, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR(
-         "_live_open(kind, hz=2.0, first_cell=0, last_cell=0, columns=80)\n--\n\n"
-         "Show a view in the output of this cell and keep it up to date, without Python. Its number, or 0 "
-         "where there is no cell.")},
+     PyDoc_STR("_live_open(kind, hz=2.0, first_cell=0, last_cell=0, columns=80)\n--\n\n"
+               "Show a view in the output of this cell and keep it up to date, without Python.\n"
+               "Its number, or 0 where there is no cell.")},
     {"_live_show", module_live_show, METH_VARARGS,
      PyDoc_STR("_live_show(number=0)\n--\n\nBring a display, or all, up to date now. The numbers of those "
                "that are open.")},
     {"_live_close", module_live_close, METH_VARARGS,
      PyDoc_STR("_live_close(number=0)\n--\n\nLeave a display, or all, as it is now.")},
     {"_quiet", module_quiet, METH_O,
-     PyDoc_STR("_quiet(on)\n--\n\nWhether this thread's builds and launches show no lines of their own, "
-               "however long they take. What was before.")},
+     PyDoc_STR("_quiet(on)\n--\n\n"
+               "Whether this thread's builds and launches show no lines of their own, however\n"
+               "long they take. What was before.")},
     {"_cell", module_cell, METH_NOARGS,
      PyDoc_STR("_cell()\n--\n\nThe number of the cell that the caller works for, 0: none.")},
     {NULL, NULL, 0, NULL},

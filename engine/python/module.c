@@ -136,7 +136,8 @@ static PyStructSequence_Field times_fields[] = {
 
 static PyStructSequence_Desc times_desc = {
     "drupe.EventTimes",
-    "The four times of an event in nanoseconds. Only differences between times of one device mean something.",
+    "The four times of an event in nanoseconds. Only differences between times of\n"
+    "one device mean something.",
     times_fields, 5};
 
 static int look_init(drupe_py_state *state)

@@ -200,7 +200,7 @@ static int number_bool(PyObject *self)
 
 static PyType_Slot array_slots[] = {
     {Py_tp_doc,
-     (void *)PyDoc_STR("An array on a device. Made by drupe.array.asarray(), zeros() and their like; "
+     (void *)PyDoc_STR("An array on a device. Made by drupe.array.asarray(), zeros() and their like;\n"
                        "its work is queued, and only reading its elements waits.")},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(drupe_py_array_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},

@@ -392,18 +392,17 @@ static PyGetSetDef program_getset[] = {
 };
 
 static PyType_Slot program_slots[] = {
-    {Py_tp_doc,
-     (void *)PyDoc_STR(
-         "Program(source, device=None, *, queue=None, context=None, options=\"\", language=\"opencl\", "
-         "specializations=None, cache=True)\n"
-         "--\n\n"
-         "Build kernels for a device, or take them from the disk cache. A kernel named add is program.add or "
-         "program[\"add\"]. Raises BuildError, whose `log` holds the compiler's messages.\n\n"
-         "`language` is \"opencl\", \"spirv\", \"binary\" (what `binary` gave), or \"c\" for the host "
-         "device: functions "
-         "`kernel void add(float *x, int n)`, which run once per work-item and have get_global_id(d), "
-         "get_global_size(d) and get_global_offset(d). The machine's C compiler is used (DRUPE_CC names "
-         "one).")},
+    {Py_tp_doc, (void *)PyDoc_STR(
+                    "Program(source, device=None, *, queue=None, context=None, options=\"\", "
+                    "language=\"opencl\", specializations=None, cache=True)\n--\n\n"
+                    "Build kernels for a device, or take them from the disk cache. A kernel named\n"
+                    "add is program.add or program[\"add\"]. Raises BuildError, whose `log` holds the\n"
+                    "compiler's messages.\n"
+                    "\n"
+                    "`language` is \"opencl\", \"spirv\", \"binary\" (what `binary` gave), or \"c\" for the\n"
+                    "host device: functions `kernel void add(float *x, int n)`, which run once per\n"
+                    "work-item and have get_global_id(d), get_global_size(d) and\n"
+                    "get_global_offset(d). The machine's C compiler is used (DRUPE_CC names one).")},
     {Py_tp_new, DRUPE_PY_FUNCTION(program_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(program_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(program_traverse)},

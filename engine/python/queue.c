@@ -356,25 +356,23 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("_idle(seconds)\n--\n\nWhether its work is over, found out in at most so long.")},
     {"wait", FAST(queue_wait),
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
-               "Wait for everything submitted so far. Raises the first error that was not reported yet, and "
-               "WaitTimeoutError after `timeout` seconds.")},
+               "Wait for everything submitted so far. Raises the first error that was not\n"
+               "reported yet, and WaitTimeoutError after `timeout` seconds.")},
     {"cancel", queue_cancel, METH_NOARGS,
-     PyDoc_STR(
-         "cancel($self)\n--\n\n"
-         "Give up what has not started, and tell how many submissions that were. Their events fail with "
-         "CancelledError; nothing else does. What runs goes on, and so does what a driver was given that "
-         "cannot give it back: see `pending`.")},
+     PyDoc_STR("cancel($self)\n--\n\n"
+               "Give up what has not started, and tell how many submissions that were. Their\n"
+               "events fail with CancelledError; nothing else does. What runs goes on, and so\n"
+               "does what a driver was given that cannot give it back: see `pending`.")},
     {"submit", FAST(drupe_py_queue_submit),
-     PyDoc_STR(
-         "submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
-         "Queue a kernel with a sequence of arguments and give its Event (None with event=False, which is "
-         "cheaper). Sizes are in work-items, dimension 0 varying fastest.")},
+     PyDoc_STR("submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
+               "Queue a kernel with a sequence of arguments and give its Event (None with\n"
+               "event=False, which is cheaper). Sizes are in work-items, dimension 0 varying\n"
+               "fastest.")},
     {"copy", FAST(drupe_py_queue_copy),
-     PyDoc_STR(
-         "copy($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
-         "Queue a copy between memory objects, contiguous arrays and host buffers, and give its Event. A "
-         "host buffer is kept alive and must not be changed until the copy is done. With a `dtype`, the size "
-         "is a number of its elements.")},
+     PyDoc_STR("copy($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+               "Queue a copy between memory objects, contiguous arrays and host buffers, and\n"
+               "give its Event. A host buffer is kept alive and must not be changed until the\n"
+               "copy is done. With a `dtype`, the size is a number of its elements.")},
     {"copy_async", FAST(drupe_py_queue_copy),
      PyDoc_STR("copy_async($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
                "The same as copy().")},
@@ -396,8 +394,8 @@ static PyMethodDef queue_methods[] = {
                "A hint that `count` bytes (0: all) will be used on the device soon; gives its Event.")},
     {"mem_advise", FAST(drupe_py_queue_mem_advise),
      PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
-               "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be used; 0 takes "
-               "earlier advice back. Gives its Event.")},
+               "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be\n"
+               "used; 0 takes earlier advice back. Gives its Event.")},
     {"submit_async", FAST(drupe_py_queue_submit),
      PyDoc_STR("submit_async($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n"
                "--\n\nThe same as submit(), which does not wait either.")},
@@ -407,12 +405,12 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
                "Keep an object alive until the events are over; gives an Event for that.")},
     {"host_task", FAST(queue_host_task),
-     PyDoc_STR(
-         "host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"
-         "Call a function when its turn on the queue comes, and give its Event, which fails with what the "
-         "function raises. A Python function runs on the main thread, or on one that waits for a device. A "
-         "function in C (a ctypes function, or a PyCapsule of an int (*)(void *)) runs on a thread of the "
-         "engine, gets the address of `user`, and fails unless it returns 0.")},
+     PyDoc_STR("host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"
+               "Call a function when its turn on the queue comes, and give its Event, which\n"
+               "fails with what the function raises. A Python function runs on the main thread,\n"
+               "or on one that waits for a device. A function in C (a ctypes function, or a\n"
+               "PyCapsule of an int (*)(void *)) runs on a thread of the engine, gets the\n"
+               "address of `user`, and fails unless it returns 0.")},
     {"get_sycl_device", queue_get_device, METH_NOARGS,
      PyDoc_STR("get_sycl_device($self)\n--\n\nThe same as `device`.")},
     {"get_sycl_context", queue_get_context, METH_NOARGS,
@@ -422,10 +420,9 @@ static PyMethodDef queue_methods[] = {
     {"addressof_ref", queue_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's queue (drupe_queue), as an int.")},
     {"fill", FAST(drupe_py_queue_fill),
-     PyDoc_STR(
-         "fill($self, mem, value, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
-         "Queue filling memory with a value of `dtype` (bytes if it is not given: then value is 0 to 255, "
-         "or 1, 2, 4, 8 or 16 bytes to repeat), and give its Event.")},
+     PyDoc_STR("fill($self, mem, value, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+               "Queue filling memory with a value of `dtype` (bytes if it is not given: then\n"
+               "value is 0 to 255, or 1, 2, 4, 8 or 16 bytes to repeat), and give its Event.")},
     {"barrier", FAST(drupe_py_queue_barrier),
      PyDoc_STR("barrier($self, wait_for=())\n--\n\n"
                "An Event for everything submitted so far and for `wait_for`; what follows waits for both.")},
@@ -439,9 +436,9 @@ static PyGetSetDef queue_getset[] = {
     {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
     {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
     {"on_error", queue_on_error, queue_on_error_set,
-     "None, or a function that gets the queue's errors as exceptions, where they would be raised otherwise: "
-     "in "
-     "queue.wait() and at the end of a cell. It runs on the interpreter's thread.",
+     "None, or a function that gets the queue's errors as exceptions, where they\n"
+     "would be raised otherwise: in queue.wait() and at the end of a cell. It runs on\n"
+     "the interpreter's thread.",
      NULL},
     {"number", queue_number, NULL, "What errors and traces call this queue.", NULL},
     {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
@@ -455,12 +452,11 @@ static PyGetSetDef queue_getset[] = {
 
 static PyType_Slot queue_slots[] = {
     {Py_tp_doc,
-     (void *)PyDoc_STR(
-         "Queue(device=None, context=None, *, profiling=False, property=None, in_order=True, priority=None)\n"
-         "--\n\n"
-         "A new queue. In order, work starts when what was submitted before it is done; with in_order=False "
-         "only `wait_for` and barriers order it. `device.queue` and `drupe.queue(device)` give the default "
-         "queue of a device, which arrays use.")},
+     (void *)PyDoc_STR("Queue(device=None, context=None, *, profiling=False, property=None, in_order=True, "
+                       "priority=None)\n--\n\n"
+                       "A new queue. In order, work starts when what was submitted before it is done;\n"
+                       "with in_order=False only `wait_for` and barriers order it. `device.queue` and\n"
+                       "`drupe.queue(device)` give the default queue of a device, which arrays use.")},
     {Py_tp_new, DRUPE_PY_FUNCTION(queue_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(queue_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},

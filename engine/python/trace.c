@@ -107,13 +107,14 @@ PyMethodDef drupe_py_trace_functions[] = {
     {"_trace_one", module_trace_one, METH_O,
      PyDoc_STR("_trace_one(id)\n--\n\nOne record of trace(), or None when it is not there any more.")},
     {"trace", (PyCFunction)(void (*)(void))module_trace, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR(
-         "trace(after=0, limit=8192)\n--\n\n"
-         "The latest submissions of all queues, oldest first, as dictionaries: those with an `id` above "
-         "`after`, and the last `limit` of them. Times are in ns of CLOCK_MONOTONIC: `submitted`, and "
-         "`seen`, when the engine found the work to be over (None: not yet), which is later than its "
-         "end; `started` and `ended` are the device's own and known on profiling queues only. `status` "
-         "is \"pending\", \"complete\", \"passed\" (over; it had no event that could tell a failure), "
-         "\"failed\", \"skipped\" or \"cancelled\". `cell`, `file` and `line` say who submitted it.")},
+     PyDoc_STR("trace(after=0, limit=8192)\n--\n\n"
+               "The latest submissions of all queues, oldest first, as dictionaries: those with\n"
+               "an `id` above `after`, and the last `limit` of them. Times are in ns of\n"
+               "CLOCK_MONOTONIC: `submitted`, and `seen`, when the engine found the work to be\n"
+               "over (None: not yet), which is later than its end; `started` and `ended` are\n"
+               "the device's own and known on profiling queues only. `status` is \"pending\",\n"
+               "\"complete\", \"passed\" (over; it had no event that could tell a failure),\n"
+               "\"failed\", \"skipped\" or \"cancelled\". `cell`, `file` and `line` say who submitted\n"
+               "it.")},
     {NULL, NULL, 0, NULL},
 };

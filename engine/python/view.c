@@ -193,10 +193,10 @@ static PyObject *module_view_colour(PyObject *module, PyObject *arg)
 
 PyMethodDef drupe_py_view_functions[] = {
     {"_view", (PyCFunction)(void (*)(void))module_view, METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR(
-         "_view(first_cell=0, last_cell=0, since_ns=0, spans=0, after=0)\n--\n\n"
-         "What the devices did, see drupe/view.h: of these cells (0: all), since this time, with at most "
-         "so many spans, changed after that serial. UnsupportedError without a recorder.")},
+     PyDoc_STR("_view(first_cell=0, last_cell=0, since_ns=0, spans=0, after=0)\n--\n\n"
+               "What the devices did, see drupe/view.h: of these cells (0: all), since this\n"
+               "time, with at most so many spans, changed after that serial. UnsupportedError\n"
+               "without a recorder.")},
     {"_view_start", module_view_start, METH_NOARGS,
      PyDoc_STR("_view_start()\n--\n\nStart to record what the devices do; in the kernel that is on.")},
     {"_view_stop", module_view_stop, METH_NOARGS,

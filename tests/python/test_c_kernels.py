@@ -279,12 +279,11 @@ def test_a_fault_is_contained(fresh):
         try:
             p.bad(x, global_size=1).wait()
         except drupe.DeviceError as error:
-            print(type(error).__name__, "'bad'" in str(error), "0x10" in str(error), "What to do" in str(error))
+            print(type(error).__name__, "'bad'" in str(error), "0x10" in str(error))
         p.good(x, global_size=4, queue=drupe.Queue("host")).wait()
         print(x.asnumpy().tolist())
     """)
-    assert result.stdout.splitlines() == ["DeviceLostError True True False", "[7, 7, 7, 7]"], (
-        result.stdout + result.stderr)
+    assert result.stdout.splitlines() == ["DeviceLostError True True", "[7, 7, 7, 7]"], result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang-14", "clang"])

@@ -32,7 +32,10 @@ def test_arrays_do_not_import_numpy(fresh):
 
 @pytest.mark.parametrize("name", drupe.__all__)
 def test_public_names(name):
-    assert getattr(drupe, name).__doc__
+    thing = getattr(drupe, name)
+    assert thing.__doc__
+    for one in (thing, *vars(thing).values()) if isinstance(thing, type) else (thing,):
+        assert max(map(len, (one.__doc__ or "").splitlines()), default=0) <= 120, one  # front-ends break words else
 
 
 @pytest.mark.parametrize("module", ["drupe.array", "drupe.memory", "drupe.program", "drupe.utils"])
