@@ -71,6 +71,12 @@ def kernel(shared):
 
 
 @pytest.fixture
+def gate(tmp_path):
+    """For cells that are to wait."""
+    return support.Gate(tmp_path / "gate")
+
+
+@pytest.fixture
 def raw(kernel):
     client = support.Raw(kernel.manager)
     yield client

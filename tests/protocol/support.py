@@ -195,7 +195,20 @@ class Kernel:
                         what="execute_input")
 
     def interrupt(self):
-        self.manager.interrupt_kernel()
+        """By message. When this returns, the kernel has passed it on."""
+        message = self.client.session.msg("interrupt_request", {})
+        self.client.control_channel.send(message)
+        while self.client.get_control_msg(timeout=TIMEOUT)["parent_header"]["msg_id"] != message["header"]["msg_id"]:
+            pass
+
+    def arrived(self):
+        """Wait until the kernel has read what was sent on the shell channel."""
+        self.ask("kernel_info_request", {})
+
+    def told(self, msg_id, text):
+        """Wait until the cell has printed this."""
+        self.wait_iopub(lambda m: m["msg_type"] == "stream" and text in m["content"]["text"]
+                        and m["parent_header"].get("msg_id") == msg_id, what=text)
 
     def sigint(self):
         os.kill(self.pid, signal.SIGINT)
@@ -257,6 +270,15 @@ class Raw:
                 if states[-1] == "idle":
                     return states
         return states
+
+
+class Gate:
+    """A file that cells wait for: `wait` and `awaited` are code for this, without a line end."""
+
+    def __init__(self, path):
+        self.open = path.touch
+        self.wait = "import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)" % str(path)
+        self.awaited = ("import asyncio, os\nwhile not os.path.exists(%r): await asyncio.sleep(0.01)" % str(path))
 
 
 class Stuck:

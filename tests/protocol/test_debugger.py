@@ -316,11 +316,12 @@ def test_interrupt_while_a_thread_is_stopped(front, kernel):
     assert kernel.run("t.join(20); t.is_alive()").result == "False"
 
 
-def test_a_thread_stopped_between_cells(front, kernel):
-    code = ("import threading, time\ndef late():\n    time.sleep(0.2)\n    value = 1\n    return value\n"
-            "t = threading.Thread(target=late)\nt.start()")
+def test_a_thread_stopped_between_cells(front, kernel, tmp_path):
+    code = ("import os, threading, time\ndef late():\n    while not os.path.exists(%r): time.sleep(0.01)\n"
+            "    value = 1\n    return value\nt = threading.Thread(target=late)\nt.start()" % str(tmp_path / "go"))
     path = front.breakpoints(code, 5)
     assert kernel.run(code).status == "ok"
+    (tmp_path / "go").touch()
     thread, frame = front.stopped()
     assert frame["line"] == 5
     msg_id = kernel.send("'next cell'")

@@ -93,9 +93,13 @@ def test_burst(kernel, store_history):
     kernel.log.clear()
 
 
-def abort_statuses(kernel, code, **options):
-    ids = [kernel.send(code, **options)] + [kernel.send("ran = %d" % i) for i in range(3)]
+def abort_statuses(kernel, code, gate=None, **options):
+    ids = [kernel.send(gate.wait + "\n" + code if gate else code, **options)]
+    ids += [kernel.send("ran = %d" % i) for i in range(3)]
     completion = kernel.client.complete("prin", 4)
+    if gate:
+        kernel.arrived()
+        gate.open()
     statuses = [kernel.reply(msg_id)["content"]["status"] for msg_id in ids]
     assert kernel.reply(completion)["content"]["status"] == "ok"
     for msg_id in ids:
@@ -103,9 +107,9 @@ def abort_statuses(kernel, code, **options):
     return statuses, ids
 
 
-def test_an_error_aborts_the_queued_cells(kernel):
+def test_an_error_aborts_the_queued_cells(kernel, gate):
     kernel.run("ran = None")
-    statuses, ids = abort_statuses(kernel, "import time; time.sleep(0.3); 1/0")
+    statuses, ids = abort_statuses(kernel, "1/0", gate)
     assert statuses == ["error", "aborted", "aborted", "aborted"]
     for msg_id in ids[1:]:
         assert [m["msg_type"] for m in kernel.of_parent(msg_id)] == ["status", "status"]
@@ -127,9 +131,11 @@ def test_stop_on_error_false_and_success_abort_nothing(kernel):
     assert abort_statuses(kernel, "import time; time.sleep(0.2); 1/0", silent=True)[0] == ["error"] + ["ok"] * 3
 
 
-def test_aborted_replies_carry_the_counter(kernel):
-    failing = kernel.send("import time; time.sleep(0.3); 1/0")
+def test_aborted_replies_carry_the_counter(kernel, gate):
+    failing = kernel.send(gate.wait + "\n1/0")
     queued = kernel.send("1")
+    kernel.arrived()
+    gate.open()
     count = kernel.reply(failing)["content"]["execution_count"]
     reply = kernel.reply(queued)["content"]
     assert reply == {"status": "aborted", "execution_count": count + 1}
@@ -145,12 +151,13 @@ def test_top_level_await(kernel):
     assert kernel.run(code).result == "[0, 1, 2]"
 
 
-def test_cells_wait_for_a_cell_that_awaits_and_others_overtake(kernel):
-    first = kernel.send("import asyncio; await asyncio.sleep(0.5); order = ['first']")
+def test_cells_wait_for_a_cell_that_awaits_and_others_overtake(kernel, gate):
+    first = kernel.send(gate.awaited + "\norder = ['first']")
     second = kernel.send("order.append('second'); order")
     completion = kernel.client.complete("prin", 4)
     assert kernel.reply(completion)["content"]["status"] == "ok"
     assert first not in kernel.__dict__["_replies"], "the completion waited for the cell"
+    gate.open()
     kernel.finish(first)
     assert kernel.finish(second).result == "['first', 'second']"
 

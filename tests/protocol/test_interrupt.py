@@ -10,17 +10,23 @@ import support
 
 WAYS = ["message", "signal"]
 
+# The loop says so: by then the cell awaits.
+AWAITING = "import asyncio\nasyncio.get_running_loop().call_soon(print, 'begun')\n"
+
 
 def strike(kernel, how):
     kernel.interrupt() if how == "message" else kernel.sigint()
 
 
-def interrupted(kernel, code, how="message", wait=0.3, **options):
-    msg_id = kernel.send(code, **options)
+def interrupted(kernel, code, how="message", wait=0.3, begun=None):
+    """`begun`: what the cell prints right before it comes to what is to be broken."""
+    msg_id = kernel.send(code)
     kernel.started(msg_id)
+    if begun:
+        kernel.told(msg_id, begun)
     time.sleep(wait)
     strike(kernel, how)
-    return kernel.finish(msg_id, 10)
+    return kernel.finish(msg_id)
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -77,32 +83,30 @@ def test_an_interrupt_right_after_busy_is_not_lost(kernel):
         msg_id = kernel.send("import time; time.sleep(20)")
         kernel.started(msg_id)
         kernel.interrupt()
-        assert kernel.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+        assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
 
 
 def test_a_cell_may_catch_it_and_is_interrupted_again(kernel):
-    msg_id = kernel.send("import time\ntry:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught')\n"
-                         "time.sleep(60)")
-    kernel.started(msg_id)
-    time.sleep(0.2)
+    msg_id = kernel.send("import time\ntry:\n    print('begun', flush=True)\n    time.sleep(60)\n"
+                         "except KeyboardInterrupt:\n    print('caught')\ntime.sleep(60)")
+    kernel.told(msg_id, "begun")
     kernel.interrupt()
-    kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "caught" in m["content"]["text"])
-    time.sleep(0.2)
+    kernel.told(msg_id, "caught")
     kernel.interrupt()
     assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
 
 
 def test_an_awaiting_cell_may_catch_it(kernel):
-    run = interrupted(kernel, "import asyncio\ntry:\n    await asyncio.sleep(60)\nexcept asyncio.CancelledError:\n"
-                              "    print('caught')\nawait asyncio.sleep(0.01)\n'went on'")
-    assert run.text() == "caught\n" and run.result == "'went on'"
+    run = interrupted(kernel, AWAITING + "try:\n    await asyncio.sleep(60)\nexcept asyncio.CancelledError:\n"
+                              "    print('caught')\nawait asyncio.sleep(0.01)\n'went on'", begun="begun")
+    assert run.text() == "begun\ncaught\n" and run.result == "'went on'"
 
 
 def test_what_a_cell_awaits_is_cleaned_up(kernel):
-    run = interrupted(kernel, "import asyncio\nasync def inner():\n    try:\n        await asyncio.sleep(60)\n"
-                              "    finally:\n        print('cleaned up')\n"
-                              "await asyncio.wait_for(inner(), 60)")
-    assert run.reply["ename"] == "KeyboardInterrupt" and run.text() == "cleaned up\n"
+    run = interrupted(kernel, "import asyncio\nasync def inner():\n    try:\n        print('begun')\n"
+                              "        await asyncio.sleep(60)\n    finally:\n        print('cleaned up')\n"
+                              "await asyncio.wait_for(inner(), 60)", begun="begun")
+    assert run.reply["ename"] == "KeyboardInterrupt" and run.text() == "begun\ncleaned up\n"
 
 
 def test_a_cancelled_cell_is_not_an_interrupted_one(kernel):
@@ -117,7 +121,6 @@ def test_when_idle_it_is_harmless(kernel, how):
     kernel.run("kept = 1")
     for _ in range(20):
         strike(kernel, how)
-    time.sleep(0.2)
     assert kernel.run("kept").result == "1"
 
 
@@ -125,7 +128,7 @@ def test_it_aborts_the_queued_cells(kernel):
     first = kernel.send("import time; time.sleep(60)")
     queued = kernel.send("1")
     kernel.started(first)
-    time.sleep(0.2)
+    kernel.arrived()
     kernel.interrupt()
     assert kernel.finish(first).reply["ename"] == "KeyboardInterrupt"
     assert kernel.finish(queued).status == "aborted"
@@ -147,8 +150,9 @@ def test_a_stolen_handler_is_taken_back(kernel, theft):
 
 
 def test_a_background_task_that_never_yields_can_be_broken(kernel):
-    kernel.run("import asyncio\nasync def stuck():\n    while True: pass\ntask = asyncio.create_task(stuck())")
-    time.sleep(0.3)
+    run = kernel.run("import asyncio\nasync def stuck():\n    print('begun', flush=True)\n    while True: pass\n"
+                     "task = asyncio.create_task(stuck())")
+    kernel.told(run.id, "begun")
     kernel.interrupt()
     assert kernel.run("task.done()").result == "True"
 
@@ -161,8 +165,8 @@ def test_children_in_other_sessions_are_left_alone(kernel):
 
 
 def test_a_numpy_call_is_broken_when_it_returns(kernel):
-    run = interrupted(kernel, "import numpy\na = numpy.random.default_rng(1).random((300, 300))\n"
-                              "while True: a @ a", wait=1)
+    run = interrupted(kernel, "import numpy\na = numpy.random.default_rng(1).random((300, 300))\nprint('begun')\n"
+                              "while True: a @ a", begun="begun")
     assert run.reply["ename"] == "KeyboardInterrupt"
     assert kernel.run("a.shape").result == "(300, 300)"
 
@@ -170,7 +174,7 @@ def test_a_numpy_call_is_broken_when_it_returns(kernel):
 def test_waiting_for_a_program_in_a_group_of_its_own(kernel):
     """It asked to be left alone; the wait for it is broken all the same."""
     run = interrupted(kernel, "import subprocess\nchild = subprocess.Popen(['sleep', '60'], process_group=0)\n"
-                              "child.wait()")
+                              "print('begun')\nchild.wait()", begun="begun")
     assert run.reply["ename"] == "KeyboardInterrupt"
     assert kernel.run("child.poll() is None").result == "True"
     kernel.run("child.kill(); child.wait()")
@@ -191,7 +195,7 @@ def test_twice_at_once_breaks_one_cell(kernel):
         time.sleep(0.05)
         strike(kernel, how)
         strike(kernel, how)
-        assert kernel.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+        assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
         time.sleep(0.05)
         run = kernel.run("1+1")
         late += run.reply.get("ename") == "KeyboardInterrupt"
@@ -234,7 +238,7 @@ def test_a_storm_while_starting_and_while_ending(spec_folder):
         assert kernel.manager.is_alive()
         assert kernel.ask("kernel_info_request", {})["status"] == "ok"
         kernel.client.shutdown()
-        assert kernel.manager.provisioner.process.wait(timeout=20) == 0
+        assert kernel.manager.provisioner.process.wait(support.TIMEOUT) == 0
     finally:
         done.set()
         thread.join()
@@ -253,7 +257,7 @@ def test_an_import_that_is_broken_leaves_imports_to_others(fresh, tmp_path):
         fresh.started(msg_id)
         time.sleep(0.003 * round_)
         fresh.sigint()
-        assert fresh.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+        assert fresh.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
     run = fresh.run("t = threading.Thread(target=__import__, args=('small150',)); t.start(); t.join(10); t.is_alive()")
     assert run.result == "False"
 
@@ -282,7 +286,8 @@ def test_an_interrupted_cell_keeps_nothing_alive(kernel):
     """Its error, and with it the variables of what it ran, goes when Python lets go of the last error."""
     run = interrupted(kernel, "import gc, time, weakref\nclass Big: pass\ndef hold():\n    global seen\n"
                               "    big = Big()\n"
-                              "    seen = weakref.ref(big)\n    time.sleep(60)\nhold()")
+                              "    seen = weakref.ref(big)\n    print('begun')\n    time.sleep(60)\nhold()",
+                      begun="begun")
     assert run.reply["ename"] == "KeyboardInterrupt"
     kernel.run("1/0")
     assert kernel.run("gc.collect(); seen() is None").result == "True"

@@ -15,7 +15,7 @@ def drupe(*arguments, **environment):
                           env={**os.environ, **environment})
 
 
-def wait_gone(pid, timeout=10):
+def wait_gone(pid, timeout=support.TIMEOUT):
     def gone():
         try:
             return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -28,7 +28,7 @@ def wait_gone(pid, timeout=10):
 def test_shutdown_runs_the_exit_hooks_and_ends_with_0(fresh, tmp_path):
     fresh.run("import atexit, pathlib\natexit.register(pathlib.Path(%r).write_text, 'ran')" % str(tmp_path / "hook"))
     fresh.client.shutdown()
-    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
     assert (tmp_path / "hook").read_text() == "ran"
 
 
@@ -36,31 +36,31 @@ def test_shutdown_breaks_a_running_cell(fresh):
     msg_id = fresh.send("import time; time.sleep(600)")
     fresh.started(msg_id)
     fresh.client.shutdown()
-    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
 
 
 def test_shutdown_breaks_an_awaiting_cell_and_its_tasks(fresh, tmp_path):
-    msg_id = fresh.send("import asyncio, pathlib\nasync def t():\n    try:\n        await asyncio.sleep(600)\n"
+    msg_id = fresh.send("import asyncio, pathlib\nasync def t():\n    try:\n        print('begun')\n"
+                        "        await asyncio.sleep(600)\n"
                         "    finally:\n        pathlib.Path(%r).write_text('cleaned')\n"
                         "task = asyncio.create_task(t())\nawait asyncio.sleep(600)" % str(tmp_path / "f"))
-    fresh.started(msg_id)
-    time.sleep(0.2)
+    fresh.told(msg_id, "begun")
     fresh.client.shutdown()
-    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
     assert (tmp_path / "f").read_text() == "cleaned"
 
 
 def test_threads_do_not_hold_up_the_end(fresh):
     fresh.run("import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()")
     fresh.client.shutdown()
-    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
 
 
 def test_shutdown_on_the_shell_channel(fresh):
     message = fresh.client.session.msg("shutdown_request", {"restart": False})
     fresh.client.shell_channel.send(message)
     assert fresh.reply(message["header"]["msg_id"])["content"]["status"] == "ok"
-    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
 
 
 def test_restart(fresh):
@@ -98,7 +98,7 @@ def test_shutdown_ends_what_the_kernel_started(fresh, tmp_path):
                     "(plain.pid, own.pid, int(open(%r).read()))" % (tmp_path / "pid", str(tmp_path / "pid")))
     plain, own, daemon = (int(part) for part in run.result.strip("()").split(","))
     fresh.client.shutdown()
-    assert fresh.manager.provisioner.process.wait(timeout=10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
     wait_gone(plain)
     wait_gone(own)
     assert psutil.Process(daemon).status() != psutil.STATUS_ZOMBIE
@@ -108,6 +108,7 @@ def test_shutdown_ends_what_the_kernel_started(fresh, tmp_path):
 def test_a_parent_that_is_dead_before_the_start(tmp_path):
     """A process that JPY_PARENT_PID names and nobody finds may live in another namespace: the kernel serves, and ends
     with the process that started it."""
+    from jupyter_client import BlockingKernelClient
     from jupyter_client.connect import write_connection_file
     path, _ = write_connection_file(str(tmp_path / "c.json"))
     dead = subprocess.Popen(["true"])
@@ -120,7 +121,11 @@ def test_a_parent_that_is_dead_before_the_start(tmp_path):
         stdout=subprocess.PIPE, text=True,
         env={**os.environ, "JPY_PARENT_PID": str(dead.pid), "IPYTHONDIR": str(tmp_path)})
     pid = int(starter.stdout.readline())
-    time.sleep(2)
+    client = BlockingKernelClient(connection_file=path)
+    client.load_connection_file()
+    client.start_channels()
+    client.wait_for_ready(timeout=support.TIMEOUT)  # it has seen who its parent is
+    client.stop_channels()
     assert psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     starter.kill()
     starter.wait()
@@ -135,7 +140,7 @@ def test_nothing_is_printed_on_the_terminal(tmp_path):
     time.sleep(2)
     assert process.poll() is None
     process.terminate()
-    assert process.communicate(timeout=10)[0] == b""
+    assert process.communicate(timeout=support.TIMEOUT)[0] == b""
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", '{"transport": "pigeon"}'])

@@ -64,10 +64,11 @@ def test_a_subscriber_that_does_not_read_costs_the_others_nothing(kernel):
         lazy.close()
 
 
-def test_a_print_is_visible_before_its_cell_ends(kernel):
-    msg_id = kernel.send("import time; print('early'); time.sleep(1)")
+def test_a_print_is_visible_before_its_cell_ends(kernel, gate):
+    msg_id = kernel.send("print('early')\n" + gate.wait)
     kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and m["content"]["text"] == "early\n")
     assert "idle" not in [m["content"].get("execution_state") for m in kernel.of_parent(msg_id)]
+    gate.open()
     kernel.finish(msg_id)
 
 
@@ -176,10 +177,16 @@ def test_threads_and_executors_show_no_frame_of_the_kernel(kernel):
     run = kernel.run("import _thread, concurrent.futures, time, threading\ndef fail():\n"
                      "    raise ValueError('in a thread')\n"
                      "t = threading.Thread(target=fail); t.start(); t.join()\n"
-                     "_thread.start_new_thread(fail, ()); time.sleep(0.3)\n"
+                     "_thread.start_new_thread(fail, ())\n"
                      "with concurrent.futures.ThreadPoolExecutor(1) as pool: pool.submit(fail).result()")
-    shown = run.text("stderr") + "".join(run.reply["traceback"])
-    assert shown.count("in a thread") >= 3 and "drupe/kernel" not in shown
+
+    def shown():
+        kernel.poll()
+        return "".join(m["content"]["text"] for m in kernel.of_parent(run.id) if m["msg_type"] == "stream")
+
+    support.wait_until(lambda: shown().count("in a thread") >= 2, what="what the threads had to say")
+    text = shown() + "".join(run.reply["traceback"])
+    assert text.count("in a thread") >= 3 and "drupe/kernel" not in text
 
 
 def test_a_forked_child_prints_and_the_kernel_goes_on(kernel):

@@ -99,7 +99,7 @@ def test_descriptor_games(fresh):
     run = fresh.run("import subprocess\nprint(subprocess.run(['echo', 'x'], capture_output=True).stdout)\n1/0")
     assert run.status == "error" and run.text() == "b'x\\n'\n"
     fresh.client.shutdown()
-    assert fresh.manager.provisioner.process.wait(10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
 
 
 def test_order_of_c_and_children_on_both_descriptors(kernel):
@@ -138,7 +138,7 @@ def test_output_at_the_end_of_the_kernel_is_not_lost(fresh):
     text = "".join(m["content"]["text"] for m in fresh.of_parent(msg_id) if m["msg_type"] == "stream"
                    and m["content"]["name"] == "stdout")
     assert text.startswith("".join("%d\n" % i for i in range(30000)))
-    assert fresh.manager.provisioner.process.wait(10) == 0
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
 
 
 def test_sys_exit_in_a_thread_ends_the_thread(kernel):
@@ -153,13 +153,14 @@ def test_sys_exit_in_a_cell_is_an_error_and_nothing_ends(kernel):
     assert kernel.run("1+1").result == "2"
 
 
-def test_progress_bars_and_prompts_are_seen_at_once(kernel):
+def test_progress_bars_and_prompts_are_seen_at_once(kernel, gate):
     """Text without a line end leaves while its cell runs on."""
     msg_id = kernel.send("import time\nfor i in range(3):\n    print('\\r%d %%' % i, end='')\n    time.sleep(0.3)\n"
-                         "time.sleep(1)")
+                         + gate.wait)
     for i in range(3):
         kernel.wait_iopub(lambda m, i=i: m["msg_type"] == "stream" and "\r%d %%" % i in m["content"]["text"])
     assert not any(m["content"].get("execution_state") == "idle" for m in kernel.of_parent(msg_id))
+    gate.open()
     kernel.finish(msg_id)
 
 

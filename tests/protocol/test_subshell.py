@@ -378,7 +378,7 @@ def test_shutdown_with_subshells_that_run(own, code):
     main = own.send("import time; time.sleep(600)")
     own.started(main)
     own.client.shutdown()
-    assert own.manager.provisioner.process.wait(timeout=10) == 0
+    assert own.manager.provisioner.process.wait(support.TIMEOUT) == 0
     assert idle
 
 

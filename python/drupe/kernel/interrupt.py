@@ -16,7 +16,7 @@ from drupe import _jkernel
 
 _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
 _AGAIN = 2  # of sigint_seen()
-_TRIES = 100
+_PATIENCE = 2.0  # seconds for what must end; starting a program may take so long on a busy machine
 _PAUSE = 0.0005  # seconds
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
@@ -98,7 +98,7 @@ class Interrupts:
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
         self.pending = False  # arrived while no code of the cell was running
-        self._tries = 0  # for an interrupt that found at work what must end
+        self._until = 0  # when an interrupt that found at work what must end breaks it after all
         self._late = False  # such an interrupt waits for it
         self._aim = None  # whose cell it is for: the Parent, which lets go of its cell
         self.others = set()  # ThreadInterrupts of the shells beside the main one
@@ -136,13 +136,13 @@ class Interrupts:
         self._late = False
         came = _jkernel.sigint_seen() != _AGAIN
         if came:
-            self._tries, self._aim = 0, _jkernel.cell.get(None)
+            self._aim = _jkernel.cell.get(None)
             for other in tuple(self.others):
                 other.strike()
+            self._until = time.monotonic() + _PATIENCE
         elif _jkernel.cell.get(None) is not self._aim:
             return  # that cell has ended meanwhile
-        if self._tries < _TRIES and _must_end(frame) and _jkernel.sigint_again():
-            self._tries += 1
+        if _must_end(frame) and time.monotonic() < self._until and _jkernel.sigint_again():
             self._late = True
         elif self._breaks(frame):
             raise KeyboardInterrupt
@@ -210,7 +210,8 @@ class ThreadInterrupts(Interrupts):
     def strike(self):
         """Called by the main thread. What is seen of the other one is old when it is acted upon, as the two take turns;
         so C compares once more, and holds the interpreter from there on."""
-        for _ in range(_TRIES):
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
             frame = sys._current_frames().get(self._thread)
             if frame is None:
                 return
