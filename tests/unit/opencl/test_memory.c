@@ -163,7 +163,7 @@ static void too_much_memory(void **state)
         assert_error(B->mem_alloc(b.context, b.device, DRUPE_MEM_DEVICE, size, 64, &pointer),
                      DRUPE_E_NO_MEMORY, "at most");
         assert_error(B->mem_alloc(b.context, b.device, DRUPE_MEM_DEVICE, SIZE_MAX - 8, 4096, &pointer),
-                     DRUPE_E_NO_MEMORY, "bytes of device memory");
+                     DRUPE_E_NO_MEMORY, "bytes) of device memory");
         fixture_close(&b);
     }
 }
