@@ -1,5 +1,8 @@
 /* One saved set for the whole process: with a set per thread, of two overlapping builds the second would save
- * and later put back the handlers that the first build's driver had just installed. */
+ * and later put back the handlers that the first build's driver had just installed.
+ *
+ * SIGINT is held back meanwhile: LLVM's handler removes the files of the build that it comes into, which then
+ * fails for no reason that anybody could see. */
 #include "base/base.h"
 #include <signal.h>
 
@@ -9,9 +12,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction saved[DRUPE_COUNT_OF(kept_signals)];
 static bool valid[DRUPE_COUNT_OF(kept_signals)];
 static unsigned depth;
+static _Thread_local unsigned own_depth;
+static _Thread_local sigset_t own_mask; /* of the thread before its outermost save */
+
+static void hold_interrupts(void)
+{
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    if (own_depth++ == 0) pthread_sigmask(SIG_BLOCK, &interrupts, &own_mask);
+}
+
+static void let_interrupts_come(void)
+{
+    if (own_depth == 0) return;
+    if (--own_depth == 0) pthread_sigmask(SIG_SETMASK, &own_mask, NULL);
+}
 
 void drupe_signals_save(void)
 {
+    hold_interrupts();
     pthread_mutex_lock(&lock);
     if (depth++ == 0) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(kept_signals); i++) {
@@ -31,4 +51,5 @@ void drupe_signals_restore(void)
         }
     }
     pthread_mutex_unlock(&lock);
+    let_interrupts_come();
 }

@@ -220,14 +220,18 @@ static void libraries(void **state)
 
 /* --- Signals -------------------------------------------------------------------------------------------- */
 
+static volatile sig_atomic_t ours_came, drivers_came;
+
 static void ours(int number)
 {
     (void)number;
+    ours_came++;
 }
 
 static void drivers(int number)
 {
     (void)number;
+    drivers_came++;
 }
 
 static void (*handler_of(int number))(int)
@@ -249,7 +253,11 @@ static void signals(void **state)
     drupe_signals_restore();
     for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) assert_ptr_equal(handler_of(all[i]), ours);
     signal(SIGINT, drivers);
+    raise(SIGINT);
+    assert_int_equal(ours_came + drivers_came, 0);
     drupe_signals_restore();
+    assert_int_equal(ours_came, 1);
+    assert_int_equal(drivers_came, 0);
     for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) assert_ptr_equal(handler_of(all[i]), ours);
     /* One restore too many changes nothing. */
     signal(SIGINT, drivers);
