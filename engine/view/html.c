@@ -64,15 +64,16 @@ static void table_share(const drupe_frame_row *row, uint64_t total, drupe_text *
 
 static void table_label(const drupe_frame_row *row, drupe_text *html)
 {
-    drupe_text_printf(html, "<div style=\"width:184px;margin-right:6px;overflow:hidden;"
-                            "white-space:nowrap;text-overflow:ellipsis\" title=\"");
+    drupe_text_printf(html, "<div style=\"display:flex;width:184px;margin-right:6px;white-space:nowrap\">"
+                            "<div style=\"overflow:hidden;text-overflow:ellipsis\" title=\"");
     drupe_label_html(html, row->label, 56);
     drupe_text_printf(html, "\">");
     drupe_label_html(html, row->label, 56);
     drupe_html_close(html);
     if (row->failed > 0)
-        drupe_text_printf(html, "<div style=\"color:#%06x;white-space:nowrap\">%s failed</div>",
+        drupe_text_printf(html, "<div style=\"color:#%06x;margin-left:6px\">%s failed</div>",
                           (unsigned)DRUPE_HTML_RED, drupe_unit_count(row->failed).text);
+    drupe_html_close(html);
 }
 
 static void table_row(const drupe_frame_row *row, uint64_t total, drupe_text *html)

@@ -212,7 +212,8 @@ def brief(x, unused=None):
         values = None
     if values is not None:
         return values
-    return "array(shape=%s, dtype=%s, device='%s')" % (x.shape, x.dtype, x.device.filter_string)
+    return "array(%sshape=%s, dtype=%s, device='%s')" % ("" if x.size else "[], ", x.shape, x.dtype,
+                                                         x.device.filter_string)
 
 
 # --- Programs --------------------------------------------------------------------------------------------------------

@@ -412,4 +412,28 @@ scenario("many queues leave room for the cell that is looked at", async () => {
   check(window.length >= 20000, 'an axis that can be read');
 });
 
+// As much of a page as cards need.
+class Node {
+  style = {};
+  dataset = {};
+  attributes = {};
+  children = [];
+  textContent = '';
+  classList = { toggle() {} };
+  append(...children) { this.children.push(...children); }
+  setAttribute(name, value) { this.attributes[name] = value; }
+}
+
+scenario("a card shows the name of its device once that is known", async () => {
+  globalThis.document = { createElement: () => new Node() };
+  const { Cards } = await import('../../python/labextension/static/cards.js');
+  const cards = new Cards();
+  cards.update([device({ name: 'opencl:gpu:0' })]);
+  const card = cards.cards.get('opencl:gpu:0');
+  equal(card.name.textContent, '', 'the name before');
+  cards.update([device()]);
+  equal([card.name.textContent, card.node.attributes['aria-label']], ['A processor', 'Device opencl:gpu:0, A processor'],
+    'the name then');
+});
+
 await main(async () => ({ close: async () => {} }));

@@ -73,6 +73,7 @@ def test_nothing_is_waited_for(device, gate):
     event = queue.barrier(wait_for=[gate])
     y = x + 1
     assert "not over" in y._repr_mimebundle_()["text/plain"] and "not over" in queue._repr_mimebundle_()["text/plain"]
+    assert _shown.brief(da.zeros((3, 0), device=device)).startswith("array([], shape=(3, 0), dtype=float64")
     assert _shown.brief(y) == f"array(shape=(7,), dtype=int64, device='{queue.device.filter_string}')"
     for one in (*objects, event):
         facts(one._repr_mimebundle_())

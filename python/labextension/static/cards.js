@@ -29,8 +29,7 @@ function row(label, ...nodes) {
 
 class Card {
   constructor(device) {
-    this.name = element('span', 'drupe-card-name', device.name === device.filter ? '' : device.name);
-    this.name.title = device.name;
+    this.name = element('span', 'drupe-card-name');
     this.filter = element('span', 'drupe-chip', device.filter);
     this.busyText = element('span', 'drupe-figure');
     this.busy = meter(`Use of ${device.filter}`);
@@ -45,13 +44,15 @@ class Card {
       element('div', 'drupe-card-head', undefined, this.filter, this.name, this.state),
       row('busy', this.busy.node, this.busyText), row('memory', this.memory.node, this.memoryText),
       this.bounds, this.kinds);
-    this.node.setAttribute('aria-label', `Device ${device.filter}, ${device.name}`);
     this.node.dataset.device = device.filter;
   }
 
   update(device) {
     const used = sum(device.used);
     const limit = device.limit || device.total || 1;
+    setText(this.name, device.name === device.filter ? '' : device.name); // it may become known later
+    this.name.title = device.name;
+    this.node.setAttribute('aria-label', `Device ${device.filter}, ${device.name}`);
     setText(this.busyText, percent(device.busy));
     setMeter(this.busy, device.busy, `${Math.round(device.busy * 100)} percent`);
     setText(this.memoryText, bytes(used));
