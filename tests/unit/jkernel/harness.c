@@ -369,6 +369,14 @@ long threads_count(void)
 {
     return entries_count("/proc/self/task");
 }
+
+void threads_settle(long most)
+{
+    double end = seconds_now() + WAIT / 1000;
+    while (threads_count() > most && seconds_now() < end) usleep(1000);
+    assert_true(threads_count() <= most);
+}
+
 long descriptors_count(void)
 {
     return entries_count("/proc/self/fd");

@@ -97,6 +97,8 @@ int tear_down(void **state);
 void expect_reply(const char *type, const char *id, const char *status);
 
 long threads_count(void);
+/* Wait until there are no more than so many: one that was joined may be listed for a moment more. */
+void threads_settle(long most);
 long descriptors_count(void);
 double seconds_now(void);
 

@@ -252,7 +252,7 @@ static void test_nothing_is_left(void **state)
         client_close(&the_client);
         kernel_stop(&the_kernel);
     }
-    assert_uint_in_range(threads_count(), 1, threads); /* fewer: what ended before was not gone yet */
+    threads_settle(threads);
     assert_uint_in_range(descriptors_count(), 1, descriptors);
     set_up(NULL);
 }
