@@ -5,6 +5,7 @@ import queue
 import signal
 import time
 
+import pytest
 import zmq
 from jupyter_client import KernelManager
 from jupyter_client.kernelspec import KernelSpecManager
@@ -270,6 +271,12 @@ class Raw:
                 if states[-1] == "idle":
                     return states
         return states
+
+
+def need_parts(kernel):
+    """Skip where `host` has nothing to make parts of."""
+    if kernel.run("import drupe; drupe.Device('host').max_compute_units > 1").result != "True":
+        pytest.skip("one processor only")
 
 
 class Gate:

@@ -24,9 +24,12 @@ ticks = []
 async def tick():
     while True:
         ticks.append(1)
+        if len(ticks) == 4:
+            gate._finish()
         await asyncio.sleep(0.01)
 task = asyncio.ensure_future(tick())
-event = _engine._task(queue, 0.3)
+gate = _engine._event_open("gate")
+event = _engine._task(queue, 0, None, [gate])
 await event
 task.cancel()
 print(event.status, len(ticks) > 3)
@@ -51,13 +54,21 @@ def test_await_in_subshells_at_a_time(kernel):
     delete(kernel, shell)
 
 
-def test_callback_while_idle_belongs_to_its_cell(kernel):
+def test_callback_while_idle_belongs_to_its_cell(kernel, gate):
+    kernel.run("""
+hold = _engine._event_open("hold")
+def release():
+    %s
+    hold._finish()
+threading.Thread(target=release).start()
+""" % gate.wait.replace("\n", "\n    "))
     sent = kernel.send("""
-event = _engine._task(queue, 0.4)
+event = _engine._task(queue, 0, None, [hold])
 event.add_done_callback(lambda event: print("told", event.status, flush=True))
 """)
     result = kernel.finish(sent)
     assert result.status == "ok" and "told" not in result.text()
+    gate.open()
     message = kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "told" in m["content"]["text"])
     assert message["content"]["text"] == "told complete\n"
     assert message["parent_header"]["msg_id"] == sent
@@ -83,9 +94,10 @@ except drupe.DeviceError as error:
 
 
 def test_interrupted_await_leaves_the_work(kernel):
-    sent = kernel.send("event = _engine._task(queue, 1.0)\nprint('begun', flush=True)\nawait event")
+    sent = kernel.send("gate = _engine._event_open('gate')\nevent = _engine._task(queue, 0, None, [gate])\n"
+                       "print('begun', flush=True)\nawait event")
     kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "begun" in m["content"]["text"])
     kernel.interrupt()
     result = kernel.finish(sent)
     assert result.status == "error" and result.reply["ename"] in ("KeyboardInterrupt", "CancelledError")
-    assert kernel.run("await event; print(event.status)").text() == "complete\n"
+    assert kernel.run("gate._finish(); await event; print(event.status)").text() == "complete\n"

@@ -88,6 +88,7 @@ HERE = "\nimport drupe.array\nstr(drupe.array.ones(2).device.filter_string)"
 
 
 def test_the_device_of_a_cell(kernel):
+    support.need_parts(kernel)
     assert kernel.run("%%device host" + HERE).result == "'host:cpu:0'"
     before = kernel.run(HERE).result
     kernel.run("part = 0; where = 'host'")
@@ -128,6 +129,7 @@ def test_every_magic_gives_its_result_as_json_and_as_an_object(kernel, line, bod
 # --- %devices ---------------------------------------------------------------------------------------------------
 
 def test_devices(kernel):
+    support.need_parts(kernel)
     text = shown(kernel.run("%devices -v"))
     assert "host:cpu:0*" in text["text/plain"] and "Drupe host" in text["text/plain"] and "0 B of" in text["text/html"]
     assert "matches 'custom'" in shown(kernel.run("%devices custom"))["text/plain"]

@@ -424,8 +424,7 @@ def test_a_device_error_belongs_to_the_shell_that_caused_it(kernel, shell):
 
 def test_the_device_of_a_block(kernel, shell):
     """`with drupe.device(...)` holds for the shell whose cell entered it, over its further cells too."""
-    if kernel.run("import drupe; drupe.Device('host').max_compute_units > 1", timeout=60).result != "True":
-        pytest.skip("one processor only")
+    support.need_parts(kernel)
     default = kernel.run("drupe.Device().filter_string").result
     enter = "block%d = drupe.device('host:0.%d'); block%d.__enter__(); None"
     assert kernel.run(enter % (0, 0, 0)).status == "ok"
