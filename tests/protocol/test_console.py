@@ -206,8 +206,8 @@ def test_late_output_of_a_thread_on_enter(console, tmp_path):
     """Whatever comes after the cell is shown when the user presses Enter next."""
     go = tmp_path / "go"
     console.run("import os, threading, time; go = %r" % str(go))
-    console.run("wait = lambda: os.path.exists(go) or time.sleep(0.01) or wait()")
-    console.run("threading.Thread(target=lambda: wait() and print('late ' + 'words')).start()")
+    console.run("wait = lambda: [time.sleep(0.01) for _ in iter(lambda: os.path.exists(go), True)]")
+    console.run("threading.Thread(target=lambda: (wait(), print('late ' + 'words'))).start()")
     go.touch()
     deadline = time.monotonic() + TIMEOUT
     shown = ""
