@@ -233,10 +233,11 @@ def test_a_crash_in_the_report(fresh, faults):
 
 
 def test_a_claimed_fault(fresh, faults):
-    result = fresh.run(faults + LINK + "register('set_fault_claim', C.claim_worker)\nC.fault_worker()\ntime.sleep(0.3)")
+    result = fresh.run(faults + LINK + "register('set_fault_claim', C.claim_worker)\nC.fault_worker()\n"
+                       "worker = ctypes.c_int.in_dll(C, 'worker_id')\nwhile not worker.value: time.sleep(0.01)")
     assert result.status == "ok"
-    result = fresh.run("print(open('/proc/self/task/%d/status' % ctypes.c_int.in_dll(C, 'worker_id').value).read())")
-    assert "State:\tS" in result.text(), "the thread is parked"
+    parked = "'State:\\tS' in open('/proc/self/task/%d/status' % worker.value).read()"
+    support.wait_until(lambda: fresh.run(parked).result == "True", what="the thread to be parked")
     crash = Crash(fresh, "C.fault_null()")  # on the main thread: not claimed
     assert crash.signal == signal.SIGSEGV and crash.report
 
