@@ -351,6 +351,8 @@ void drupe_pool_discard(drupe_memory *memory);
 /* Give free pieces back to the driver; the bytes given back. */
 size_t drupe_pool_trim_one(drupe_pool *pool);
 
+/* DRUPE_OK, or what is wrong in a variable about memory: a limit that is not understood is not none. */
+drupe_status drupe_limit_check(void) DRUPE_MUST_CHECK;
 /* Count `size` bytes as reserved, or leave DRUPE_E_NO_MEMORY for a request of `asked` bytes. */
 drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked) DRUPE_MUST_CHECK;
 void drupe_limit_return(drupe_pool *pool, size_t size);

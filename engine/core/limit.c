@@ -39,24 +39,59 @@ static bool parse_amount(const char *text, size_t length, uint64_t total, uint64
     return true;
 }
 
-/* What a variable says for a device: the last of its comma-separated parts that holds for it, "4G" for all
- * devices, "opencl:gpu=4G" for those whose filter begins so. What cannot be read is passed over. */
+struct part {
+    const char *name, *amount; /* neither ends with a NUL */
+    size_t name_size, amount_size;
+};
+
+/* Walk through the comma-separated parts of a variable, "4G" or "opencl:gpu=4G". */
+static bool part_next(const char **text, struct part *part)
+{
+    *text += strspn(*text, ", ");
+    if (!**text) return false;
+    size_t length = strcspn(*text, ",");
+    const char *equals = memchr(*text, '=', length);
+    part->name = *text;
+    part->name_size = equals ? (size_t)(equals - *text) : 0;
+    part->amount = equals ? equals + 1 : *text;
+    *text += length;
+    part->amount_size = (size_t)(*text - part->amount);
+    return true;
+}
+
+/* What a variable says for a device: the last of its parts that holds for it, "4G" for all devices,
+ * "opencl:gpu=4G" for those whose filter begins so. */
 static uint64_t amount_of(const char *variable, const drupe_device *root, uint64_t total, uint64_t fallback)
 {
     const char *text = getenv(variable);
-    uint64_t bytes = fallback;
-    while (text && *text) {
-        size_t length = strcspn(text, ",");
-        const char *equals = memchr(text, '=', length);
-        size_t name = equals ? (size_t)(equals - text) : 0;
-        const char *amount = equals ? equals + 1 : text;
-        if (strncmp(root->filter, text, name) == 0) {
-            uint64_t found;
-            if (parse_amount(amount, (size_t)(text + length - amount), total, &found)) bytes = found;
-        }
-        text += length + (text[length] == ',');
+    uint64_t bytes = fallback, found;
+    struct part part;
+    while (text && part_next(&text, &part)) {
+        if (strncmp(root->filter, part.name, part.name_size) != 0) continue;
+        if (parse_amount(part.amount, part.amount_size, total, &found)) bytes = found;
     }
     return bytes;
+}
+
+static drupe_status check_amounts(const char *variable)
+{
+    const char *whole = getenv(variable), *text = whole;
+    uint64_t found;
+    struct part part;
+    while (text && part_next(&text, &part)) {
+        if (parse_amount(part.amount, part.amount_size, 0, &found)) continue;
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "%s=%s cannot be understood: '%.*s' is no amount of memory. Write \"4G\", "
+                               "\"512M\" or \"50%%\", or parts such as \"host=2G,opencl:gpu=50%%\".",
+                               variable, whole, (int)part.amount_size, part.amount);
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_limit_check(void)
+{
+    DRUPE_TRY(check_amounts("DRUPE_MEMORY_LIMIT"));
+    return check_amounts("DRUPE_MEMORY_KEEP");
 }
 
 uint64_t drupe_limit_keep(drupe_device *root)

@@ -87,9 +87,18 @@ def test_limit_from_the_environment(fresh):
     result = fresh(text, DRUPE_MEMORY_LIMIT="opencl=1G,host=2M", DRUPE_MEMORY_WIPE="alloc,free",
                    DRUPE_MEMORY_KEEP="0")
     assert result.stdout.split() == ["2097152", "['alloc',", "'free']", "refused", "1048576", "0"], result.stderr
-    total = int(fresh(text, DRUPE_MEMORY_LIMIT="nonsense").stdout.split()[0])
-    half = int(fresh(text, DRUPE_MEMORY_LIMIT="50%").stdout.split()[0])
+    total = int(fresh(text).stdout.split()[0])
+    half = int(fresh(text, DRUPE_MEMORY_LIMIT="opencl=1G, host=50%").stdout.split()[0])
     assert abs(half / total - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("name, value, wrong", [("DRUPE_MEMORY_LIMIT", "nonsense", "nonsense"), (
+    "DRUPE_MEMORY_LIMIT", "host=2G,opencl=4 GB", "4 GB"), ("DRUPE_MEMORY_KEEP", "-1", "-1")])
+def test_amounts_that_cannot_be_read_are_told(fresh, name, value, wrong):
+    """They are there to protect others on the machine: to run without is no answer."""
+    for text in ("drupe.devices()", "drupe.array.ones(3)"):
+        result = fresh("import drupe, drupe.array; " + text, **{name: value})
+        assert f"InvalidArgumentError: {name}={value} cannot be understood: '{wrong}' is no amount" in result.stderr
 
 
 @pytest.mark.parametrize("when", ["alloc", "free"])

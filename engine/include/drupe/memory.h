@@ -79,7 +79,8 @@ DRUPE_API void drupe_pool_reset_peak(drupe_device *device);
 
 /* Reserve no more than so many bytes of the device; 0: what the environment says, else all of it. What is in
  * use above a new limit stays in use. DRUPE_MEMORY_LIMIT sets the first limit: "4G", "50%" (of the device's
- * memory), or "host=2G,opencl:gpu=50%" by the beginning of the filter. */
+ * memory), or "host=2G,opencl:gpu=50%" by the beginning of the filter; devices are listed and selected with
+ * DRUPE_E_INVALID while it cannot be understood. */
 DRUPE_API void drupe_pool_set_limit(drupe_device *device, uint64_t bytes);
 
 /* When memory is overwritten with zeros, for machines that are shared. DRUPE_MEMORY_WIPE=alloc,free sets it
