@@ -1,13 +1,16 @@
 /* The control thread and what ends the process. Nothing here waits for the language. */
 #include "jkernel/server/crash.h"
+#include "jkernel/server/usage.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #define SHUTDOWN_PATIENCE (2 * JK_SECOND)
 #define ORPHAN_PATIENCE   (3 * JK_SECOND / 2) /* with the second of a poll still close to two */
-#define PARENT_LOOK       1000                /* ms */
+#define STARVED_MOST      (8 * JK_SECOND)
+#define PARENT_LOOK       1000 /* ms */
 
 /* --- Replies that the executor made for control requests --------------------------------------------------
  */
@@ -84,13 +87,35 @@ int jk_watchdog_open(jk_watchdog *watchdog)
     return jk_condition_open(&watchdog->ended);
 }
 
+/* How long the main thread has waited for a processor, in ns. */
+static int64_t starved_time(void)
+{
+    char text[96];
+    long long computed, waited;
+    if (jk_proc_read("self/schedstat", text, sizeof text) <= 0) return 0;
+    return sscanf(text, "%lld %lld", &computed, &waited) == 2 ? waited : 0;
+}
+
+/* On a busy machine the exit hooks take their time: what the main thread waits for a processor is added to
+ * the deadline. Returns whether there was any. The lock is held. */
+static bool watchdog_extend(jk_watchdog *watchdog)
+{
+    int64_t starved = starved_time() - watchdog->starved;
+    if (starved > STARVED_MOST) starved = STARVED_MOST;
+    if (starved - watchdog->given < 10 * JK_MILLISECOND) return false;
+    watchdog->deadline += starved - watchdog->given;
+    watchdog->given = starved;
+    return true;
+}
+
 static void *watchdog_run(void *argument)
 {
     jk_watchdog *watchdog = argument;
     bool in_time = true;
     pthread_mutex_lock(&watchdog->lock);
     while (!watchdog->cancelled && in_time) {
-        in_time = jk_condition_wait(&watchdog->ended, &watchdog->lock, watchdog->deadline);
+        in_time = jk_condition_wait(&watchdog->ended, &watchdog->lock, watchdog->deadline) ||
+                  watchdog_extend(watchdog);
     }
     bool cancelled = watchdog->cancelled;
     int exit_code = watchdog->exit_code;
@@ -106,6 +131,7 @@ static void watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_cod
     pthread_mutex_lock(&watchdog->lock);
     if (!watchdog->started && !watchdog->cancelled) {
         watchdog->deadline = jk_clock() + patience;
+        watchdog->starved = starved_time();
         watchdog->exit_code = exit_code;
         watchdog->started = jk_thread_start(&watchdog->thread, watchdog_run, watchdog) == 0;
     }

@@ -366,6 +366,7 @@ typedef struct jk_watchdog {
     pthread_t thread;
     bool started, cancelled;
     int64_t deadline;
+    int64_t starved, given; /* ns the main thread had waited for a processor; by how much `deadline` grew */
     int exit_code;
 } jk_watchdog;
 

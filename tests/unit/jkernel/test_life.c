@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -260,6 +261,22 @@ static void test_nothing_is_left(void **state)
 /* --- Whole processes ---------------------------------------------------------------------------------------
  */
 
+static const char *starved_path; /* a schedstat that stands for the process's; NULL: its own */
+
+static void starved_write(long long ns)
+{
+    FILE *file = fopen(starved_path, "w");
+    if (!file || fprintf(file, "1 %lld 1\n", ns) < 0 || fclose(file) != 0) _exit(92);
+}
+
+/* The watchdog has looked; from now on the main thread has waited for a processor for a second. */
+static void starve(void *self, bool restart)
+{
+    (void)self;
+    (void)restart;
+    starved_write(1000000000);
+}
+
 /* Run a kernel in a process of its own whose cell is stuck; its connection file is complete when this
  * returns. */
 static pid_t stuck_kernel(const char *path, long parent)
@@ -273,6 +290,7 @@ static pid_t stuck_kernel(const char *path, long parent)
         snprintf(text, sizeof text, "%ld", parent);
         if (parent) setenv("JPY_PARENT_PID", text, 1);
         fake_executor_init(&fake);
+        if (starved_path) fake.executor.shutdown = starve;
         fake.server = jk_server_open(path, &fake.executor, problem, sizeof problem);
         if (!fake.server || write(ready[1], "x", 1) != 1) _exit(90);
         fake_executor_run(&fake);
@@ -311,6 +329,26 @@ static void test_watchdog(void **state)
     unlink(path);
 }
 
+static void test_watchdog_of_a_starved_process(void **state)
+{
+    char folder[] = "/tmp/drupe-proc-XXXXXX", self[64], path[80];
+    assert_non_null(mkdtemp(folder));
+    snprintf(self, sizeof self, "%s/self", folder);
+    snprintf(path, sizeof path, "%s/schedstat", self);
+    assert_int_equal(mkdir(self, 0700), 0);
+    starved_path = path;
+    starved_write(0);
+    setenv("DRUPE_TEST_PROC", folder, 1);
+    double start = seconds_now();
+    test_watchdog(state);
+    assert_true(seconds_now() - start >= 2.9); /* two seconds of its own and that one */
+    unsetenv("DRUPE_TEST_PROC");
+    starved_path = NULL;
+    unlink(path);
+    rmdir(self);
+    rmdir(folder);
+}
+
 static void test_parent_ends(void **state)
 {
     (void)state;
@@ -338,6 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_watchdog_of_a_starved_process),
         cmocka_unit_test(test_parent_ends),
         CASE(test_input),
         CASE(test_stale_answers),
