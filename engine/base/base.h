@@ -179,8 +179,9 @@ void drupe_dl_close(void *handle); /* NULL-safe */
 
 /* Some drivers install handlers when they are loaded and again with every build. Calls that may do so stand
  * between a save and a restore: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGPIPE get back the handlers
- * they had when the outermost save was made, and a SIGINT for this thread waits for them. Pairs may nest and
- * overlap between threads; each is one thread's. Thread-safe. */
+ * they had when the outermost save was made, and a SIGINT for this thread waits for them. So do SIGSEGV,
+ * SIGBUS and the other signals of crashes where a driver gave them the handler that it gave SIGABRT. Pairs
+ * may nest and overlap between threads; each is one thread's. Thread-safe. */
 void drupe_signals_save(void);
 void drupe_signals_restore(void);
 

@@ -2,15 +2,23 @@
  * and later put back the handlers that the first build's driver had just installed.
  *
  * SIGINT is held back meanwhile: LLVM's handler removes the files of the build that it comes into, which then
- * fails for no reason that anybody could see. */
+ * fails for no reason that anybody could see.
+ *
+ * LLVM's handler of crashes puts the one before it back and sends the signal again, from a new LLVM on so
+ * that the instruction that faulted is lost to whom it comes. A handler of SIGSEGV alone may serve page
+ * faults of a device, and stays. */
 #include "base/base.h"
 #include <signal.h>
 
 static const int kept_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE};
+static const int crash_signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL,  SIGFPE,
+                                    SIGTRAP, SIGQUIT, SIGSYS, SIGXCPU, SIGXFSZ};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction saved[DRUPE_COUNT_OF(kept_signals)];
 static bool valid[DRUPE_COUNT_OF(kept_signals)];
+static struct sigaction crashes[DRUPE_COUNT_OF(crash_signals)];
+static bool crashes_valid;
 static unsigned depth;
 static _Thread_local unsigned own_depth;
 static _Thread_local sigset_t own_mask; /* of the thread before its outermost save */
@@ -29,6 +37,27 @@ static void let_interrupts_come(void)
     if (--own_depth == 0) pthread_sigmask(SIG_SETMASK, &own_mask, NULL);
 }
 
+static void crashes_save(void)
+{
+    crashes_valid = true;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(crash_signals); i++)
+        crashes_valid &= sigaction(crash_signals[i], NULL, &crashes[i]) == 0;
+}
+
+/* Only crashes are the affair of a handler that SIGABRT has, too. */
+static void crashes_restore(void)
+{
+    struct sigaction abort, now;
+    if (!crashes_valid || sigaction(SIGABRT, NULL, &abort) != 0 || abort.sa_handler == SIG_DFL ||
+        abort.sa_handler == SIG_IGN || abort.sa_handler == crashes[0].sa_handler) {
+        return;
+    }
+    for (size_t i = 0; i < DRUPE_COUNT_OF(crash_signals); i++) {
+        if (sigaction(crash_signals[i], NULL, &now) == 0 && now.sa_handler == abort.sa_handler)
+            sigaction(crash_signals[i], &crashes[i], NULL);
+    }
+}
+
 void drupe_signals_save(void)
 {
     hold_interrupts();
@@ -37,6 +66,7 @@ void drupe_signals_save(void)
         for (size_t i = 0; i < DRUPE_COUNT_OF(kept_signals); i++) {
             valid[i] = sigaction(kept_signals[i], NULL, &saved[i]) == 0;
         }
+        crashes_save();
     }
     pthread_mutex_unlock(&lock);
 }
@@ -49,6 +79,7 @@ void drupe_signals_restore(void)
         for (size_t i = 0; i < DRUPE_COUNT_OF(kept_signals); i++) {
             if (valid[i]) sigaction(kept_signals[i], &saved[i], NULL);
         }
+        crashes_restore();
     }
     pthread_mutex_unlock(&lock);
     let_interrupts_come();

@@ -94,10 +94,19 @@ static drupe_status add_platform(drupe_cl_library *library, cl_platform_id platf
     return DRUPE_OK;
 }
 
+/* With more than one driver the loader may open all devices now, to sort the platforms by their number. */
+static cl_int count_platforms(drupe_cl_library *library, cl_uint *count)
+{
+    drupe_threads *before = drupe_core_adoption_begin();
+    cl_int code = library->api.GetPlatformIDs(0, NULL, count);
+    drupe_core_adoption_end(before, library);
+    return code;
+}
+
 static drupe_status list_roots(drupe_cl_library *library)
 {
     cl_uint count = 0, listed = 0;
-    cl_int code = library->api.GetPlatformIDs(0, NULL, &count);
+    cl_int code = count_platforms(library, &count);
     if (code != CL_SUCCESS || count == 0) {
         return drupe_cl_fail_as(DRUPE_E_UNAVAILABLE, code,
                                 "OpenCL's loader is installed, but no driver is registered with it: %s.",

@@ -266,6 +266,25 @@ static void signals(void **state)
     for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], SIG_DFL);
 }
 
+static void handlers_of_crashes(void **state)
+{
+    (void)state;
+    static const int all[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+    void (*before[DRUPE_COUNT_OF(all)])(int);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) before[i] = signal(all[i], ours);
+    drupe_signals_save();
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], drivers);
+    drupe_signals_restore();
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) assert_ptr_equal(handler_of(all[i]), ours);
+    /* One for page faults stays. */
+    drupe_signals_save();
+    signal(SIGSEGV, drivers);
+    drupe_signals_restore();
+    assert_ptr_equal(handler_of(SIGSEGV), drivers);
+    assert_ptr_equal(handler_of(SIGABRT), ours);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(all); i++) signal(all[i], before[i]);
+}
+
 /* --- Processes ------------------------------------------------------------------------------------------ */
 
 static void processes(void **state)
@@ -328,6 +347,7 @@ int main(void)
         cmocka_unit_test(libraries),
         cmocka_unit_test(threads_leave_signals_alone),
         cmocka_unit_test(signals),
+        cmocka_unit_test(handlers_of_crashes),
         cmocka_unit_test(processes),
         cmocka_unit_test(processes_end_with_their_children),
         cmocka_unit_test(copies_past_caches),
