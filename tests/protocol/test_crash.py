@@ -297,6 +297,7 @@ def test_start_and_end(spec_folder, tmp_path, how):
             client.load_connection_file()
             client.start_channels()
             client.wait_for_ready(timeout=support.TIMEOUT)
+            client.execute("", reply=True, timeout=support.TIMEOUT)  # the hook is there: a kernel is ready before that
             client.shutdown()
             client.stop_channels()
         assert process.wait(support.TIMEOUT) == -signal.SIGABRT

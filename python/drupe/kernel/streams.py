@@ -117,11 +117,28 @@ class OutStream(io.TextIOBase):
         pass
 
 
+class _Through(io.BufferedWriter):
+    """Keeps nothing back. From Python 3.14 on the write_through of a text file ends at its buffer."""
+
+    def write(self, data):
+        count = super().write(data)
+        self.flush()
+        return count
+
+
+def _original(file):
+    """The same file in order with what its descriptor gets otherwise."""
+    if file is None:
+        return None
+    file.flush()
+    raw = io.FileIO(file.fileno(), "w", closefd=False)
+    raw.name = file.name
+    return io.TextIOWrapper(_Through(raw), file.encoding, file.errors, newline="\n", write_through=True)
+
+
 def install(server):
     """Put both streams in place of the interpreter's; the originals stay reachable as sys.__stdout__."""
-    for file in (sys.__stdout__, sys.__stderr__):
-        if file is not None:
-            file.reconfigure(write_through=True)  # in order with what the descriptors get otherwise
+    sys.__stdout__, sys.__stderr__ = _original(sys.__stdout__), _original(sys.__stderr__)
     _jkernel.line_buffer_stdio()
     sys.stdout = OutStream("<stdout>", 1, server)
     sys.stderr = OutStream("<stderr>", 2, server)
