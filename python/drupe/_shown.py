@@ -194,9 +194,11 @@ def _values(x):
 
 
 def _array(x):
-    waits = _pending_on(x.device)
-    values = None if waits else _values(x)
-    state = "work on its device is not over" if waits else "print(x) shows them" if values is None and x.size else None
+    waiting = waits(x)
+    values = None if waiting else _values(x)
+    state = None
+    if values is None and (waiting or x.size):
+        state = "work on its device is not over; print(x) waits" if waiting else "print(x) shows them"
     return Card("Array", " × ".join(map(str, x.shape)) if x.shape else "scalar", chip(x.device.filter_string), rows=[
         ("dtype", str(x.dtype)),
         ("bytes", "%s of %s memory" % (size(x.nbytes), x.usm_type)),
@@ -204,14 +206,22 @@ def _array(x):
         ("values", code(values) if values is not None else state)], picture=box(x.shape))
 
 
+def waits(x):
+    """Whether the values of an array would have to be waited for."""
+    return bool(_pending_on(x.device))
+
+
 def brief(x, unused=None):
     """An array inside of a list, in one line unless its values are at hand."""
     try:
-        values = None if _pending_on(x.device) else _values(x)
+        values = None if waits(x) else _values(x)
     except Exception:
         values = None
-    if values is not None:
-        return values
+    return outline(x) if values is None else values
+
+
+def outline(x):
+    """An array without its values."""
     return "array(%sshape=%s, dtype=%s, device='%s')" % ("" if x.size else "[], ", x.shape, x.dtype,
                                                          x.device.filter_string)
 

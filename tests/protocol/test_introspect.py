@@ -69,6 +69,24 @@ def test_history_of_an_earlier_session(spec_folder):
         second.close()
 
 
+def test_inspect_waits_for_no_device(fresh):
+    """Front-ends ask while somebody types; the gate opens only afterwards: whatever waited would wait for ever."""
+    assert fresh.run("""
+import drupe, drupe.array as da
+from drupe import _engine
+queue, gate = drupe.Queue('host'), _engine._event_open('gate')
+x = da.arange(7, device=queue)
+behind = queue.barrier(wait_for=[gate])
+y = x + 1
+both = {'x': x, 'y': y}
+""").status == "ok"
+    for name in ("y", "both"):
+        reply = fresh.ask("inspect_request", {"code": name, "cursor_pos": 1})
+        assert "array(shape=(7,), dtype=int64" in reply["data"]["text/plain"]
+    assert fresh.run("gate._finish()\nqueue.wait()").status == "ok"
+    assert "[1, 2, 3" in fresh.ask("inspect_request", {"code": "y", "cursor_pos": 1})["data"]["text/plain"]
+
+
 def test_inspect_has_html_at_both_levels(kernel):
     kernel.run("def documented(a, b=1):\n    'words & <tags>'\n    return a < b")
     for level, wanted, missing in ((0, "Docstring", "Source"), (1, "Source", "Docstring")):

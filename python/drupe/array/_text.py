@@ -2,10 +2,34 @@
 
 Only what is shown is copied from the device: of a large array, its edges.
 """
+import contextlib
+import contextvars
 from itertools import product
 
 EDGE = 3
 LIMIT = 1000
+
+_quick = contextvars.ContextVar("drupe_quick_texts", default=False)
+
+
+@contextlib.contextmanager
+def waiting_for_nothing():
+    """In this block arrays whose values would be waited for are texts without values: who points at a name did not ask
+    for work to be over."""
+    token = _quick.set(True)
+    try:
+        yield
+    finally:
+        _quick.reset(token)
+
+
+def _outline(x):
+    """The text without values, where it is due."""
+    if not _quick.get():
+        return None
+    from drupe import _shown
+
+    return _shown.outline(x) if _shown.waits(x) else None
 
 
 def _edges(x):
@@ -46,6 +70,9 @@ def _values(x, prefix):
 
 
 def array_repr(x):
+    outline = _outline(x)
+    if outline:
+        return outline
     values = _values(x, "array(") if x.size or x.ndim <= 1 else "[]"
     shape = "" if x.size or x.ndim <= 1 else f", shape={x.shape}"
     tail = f"{shape}, dtype={x.dtype}, device='{x.device.filter_string}')"
@@ -54,4 +81,4 @@ def array_repr(x):
 
 
 def array_str(x):
-    return _values(x, "")
+    return _outline(x) or _values(x, "")

@@ -1,5 +1,7 @@
 """complete, inspect, is_complete, history: replies from IPython's own machinery."""
+import contextlib
 import re
+import sys
 
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
@@ -64,7 +66,8 @@ def inspect(shell, content):
     reply = {"status": "ok", "found": False, "data": {}, "metadata": {}}
     name = token_at_cursor(code, position)
     try:
-        data = shell.object_inspect_mime(name, detail_level=detail, omit_sections=omitted)
+        with _quick_texts():
+            data = shell.object_inspect_mime(name, detail_level=detail, omit_sections=omitted)
     except KeyError:
         return reply
     if name.lstrip("%") in magics.NAMES and not detail and shell._object_find(name).ismagic:
@@ -73,6 +76,15 @@ def inspect(shell, content):
         data["text/html"] = _fitting(data["text/html"])
     reply.update(found=True, data=data)
     return reply
+
+
+def _quick_texts():
+    """Front-ends ask about what the cursor is on: that must not wait for a device."""
+    if "drupe._engine" not in sys.modules:
+        return contextlib.nullcontext()
+    from drupe.array import _text
+
+    return _text.waiting_for_nothing()
 
 
 def _fitting(html):
