@@ -225,7 +225,18 @@ static PyMemberDef kernel_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+/* What inspect asks for, and with it help and completion in front-ends. */
+static PyObject *kernel_signature(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *module = PyImport_ImportModule("drupe._shown");
+    PyObject *signature = module == NULL ? NULL : PyObject_CallMethod(module, "call_signature", "O", self);
+    Py_XDECREF(module);
+    return signature;
+}
+
 static PyGetSetDef kernel_getset[] = {
+    {"__signature__", kernel_signature, NULL, NULL, NULL},
     {"name", kernel_name, NULL, "The function's name.", NULL},
     {"__name__", kernel_name, NULL, "The function's name.", NULL},
     {"num_args", kernel_num_args, NULL, "Number of arguments; None if the backend does not tell.", NULL},

@@ -229,6 +229,24 @@ def outline(x):
 # --- Programs --------------------------------------------------------------------------------------------------------
 
 
+def call_signature(kernel):
+    """How a kernel is called, as an inspect.Signature."""
+    import inspect
+    import keyword
+
+    one, named_only = inspect.Parameter, inspect.Parameter.KEYWORD_ONLY
+    if kernel.arguments is None:
+        given = [one("arguments", one.VAR_POSITIONAL)]
+    else:
+        names = [name or "" for name, _type, _kind in kernel.arguments]
+        fit = [name if name.isidentifier() and not keyword.iskeyword(name) else f"argument{i}"
+               for i, name in enumerate(names)]
+        given = [one(name, one.POSITIONAL_ONLY) for name in fit]
+    optional = {"local_size": None, "queue": None, "wait_for": (), "event": True}
+    return inspect.Signature([*given, one("global_size", named_only),
+                              *(one(name, named_only, default=value) for name, value in optional.items())])
+
+
 def _signature(kernel):
     arguments = kernel.arguments
     if arguments is None:

@@ -1,11 +1,14 @@
 """Programs and kernels: building, typed arguments, launches and their errors."""
 import ctypes
+import inspect
+import types
 
 import numpy as np
 import pytest
 
 import drupe
 import drupe.array as da
+from drupe import _shown
 from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 SOURCE = """\
@@ -205,6 +208,15 @@ def test_wrong_ranges(program):
         program.empty(global_size=(2**31, 2**31), local_size=(1, 1))
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'; there are: global_size, local_size"):
         program.empty(size=1)
+
+
+def test_how_a_kernel_is_called(program):
+    ours = "global_size, local_size=None, queue=None, wait_for=(), event=True)"
+    names = "out, a, b, v, /, *" if program.reals.arguments is not None else "*arguments"
+    assert str(inspect.signature(program.reals)) == f"({names}, {ours}"
+    odd = types.SimpleNamespace(arguments=(("in", "int*", "pointer"), (None, "int", "value")))  # for Python
+    assert str(_shown.call_signature(odd)) == f"(argument0, argument1, /, *, {ours}"
+    assert str(_shown.call_signature(types.SimpleNamespace(arguments=None))) == f"(*arguments, {ours}"
 
 
 def test_calls_unlike_the_one_before(program):
