@@ -337,6 +337,29 @@ def test_an_interrupt_during_devtime(kernel):
     assert kernel.run("import gc; gc.isenabled()").result == "True"
 
 
+STRIKE = """
+import drupe, os, signal, sys, threading, time
+from drupe import _engine
+behind = drupe.queue('host').barrier(wait_for=[_engine._event_open('gate')])
+def strike():
+    frame = None
+    while frame is None:
+        time.sleep(0.01)
+        frame = sys._current_frames()[threading.main_thread().ident]
+        while frame is not None and frame.f_code.co_name != '_answer':
+            frame = frame.f_back
+    os.kill(os.getpid(), signal.SIGINT)
+thread = threading.Thread(target=strike)
+"""
+
+
+def test_an_interrupt_in_a_magic_shows_no_frames_of_ours(fresh):
+    assert fresh.run(STRIKE).status == "ok"
+    reply = fresh.run("thread.start()\n%queue finish").reply
+    assert reply["ename"] == "KeyboardInterrupt" and "_answer" not in "\n".join(reply["traceback"])
+    assert "base.py" not in "\n".join(reply["traceback"]), reply
+
+
 # --- %queue, %deverrors, %config -----------------------------------------------------------------------------------
 
 GATE = """

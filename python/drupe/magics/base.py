@@ -192,7 +192,8 @@ class Magic:
             return self._run(line, cell)
         except BaseException as error:
             traceback = _foreign(error.__traceback__)
-            if traceback is None and type(error).__module__ == "drupe":  # a device's error: our frames say nothing
+            ours = type(error).__module__ == "drupe" or isinstance(error, KeyboardInterrupt)
+            if traceback is None and ours:  # our frames say nothing
                 lines = ["\x1b[31m%s\x1b[39m: %s" % (type(error).__name__, error)]
                 error._render_traceback_ = getattr(error, "_render_traceback_", lambda: lines)
             raise error.with_traceback(traceback)
@@ -345,9 +346,10 @@ def _wrapped(paragraph, columns):
 
 
 def _foreign(traceback):
-    """A traceback from the first frame on that is not of these magics; all of it when there is none."""
+    """A traceback from the first frame on that is not of these magics, nor of who interrupts them; or None."""
     first = traceback
-    while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith("drupe.magics."):
+    while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith(
+            ("drupe.magics.", "drupe.kernel.interrupt")):
         first = first.tb_next
     return first
 
