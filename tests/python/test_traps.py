@@ -70,3 +70,25 @@ def test_hundreds_of_interrupts(device, fresh):
     text = f"import sys; sys.path.insert(0, {str(INTERRUPTS.parent)!r}); import device\n"
     done = fresh(text + f"print(device.interrupt({device.filter_string!r}, 300, 7))")
     assert done.returncode == 0 and done.stdout == "[]\n", done.stdout + done.stderr[-3000:]
+
+
+def test_a_fault_with_more_than_one_driver(opencl, fresh, tmp_path):
+    """Loaders sort drivers by their devices, which starts PoCL's workers while platforms are only counted."""
+    found = glob.glob("/etc/OpenCL/vendors/*pocl*.icd")
+    if not found:
+        pytest.skip("needs PoCL (Debian: apt-get install pocl-opencl-icd)")
+    for name in ("one.icd", "two.icd"):
+        (tmp_path / name).write_text(pathlib.Path(found[0]).read_text())
+    done = fresh("""
+        import drupe
+        import drupe.array as da
+        drupe.contain_faults()
+        program = drupe.Program("kernel void wild(global int *out, ulong at) { *(global volatile int *)at = out[0]; }",
+                                device="opencl:cpu")
+        out = da.zeros(16, dtype="int32", device=program.device)
+        try:
+            program.wild(out, 0x1234000, global_size=1).wait()
+        except drupe.DeviceLostError as error:
+            print("'wild' on opencl:cpu:0 failed" in str(error), "SIGSEGV at address 0x1234000" in str(error))
+        """, OCL_ICD_VENDORS=str(tmp_path))
+    assert done.stdout == "True True\n", done
