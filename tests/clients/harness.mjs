@@ -22,7 +22,7 @@ export function equal(actual, expected, what) {
 }
 
 // Poll until `condition()` holds; returns its value. `what`: a text, or a function that makes it when it is too late.
-export async function until(condition, what, seconds = 60) {
+export async function until(condition, what, seconds = 120) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const value = await condition();
@@ -32,7 +32,7 @@ export async function until(condition, what, seconds = 60) {
   }
 }
 
-export async function within(promise, what, seconds = 60) {
+export async function within(promise, what, seconds = 120) {
   let timer;
   const late = new Promise((_, fail) => {
     timer = setTimeout(() => fail(new Error(`waited ${seconds} s in vain for ${what}`)), seconds * 1000);

@@ -92,7 +92,7 @@ async function reload(house, app) {
   let before;
   await until(async () => { // the last frame of the dashboard comes a moment after the cell's end
     before = await lines();
-    await house.page.waitForTimeout(1500);
+    await house.page.waitForTimeout(4000);
     return before.join() === (await lines()).join();
   }, 'the record');
   check(before.every(line => / busy · [\d,]+ kernels?/.test(line)), before.join('\n'));

@@ -63,8 +63,12 @@ scenario("nothing is asked when nobody looks", async house => {
     document.dispatchEvent(new Event('visibilitychange'));
   }, hidden);
   const quiet = async what => {
-    await house.page.waitForTimeout(1000); // a round that has begun ends
-    const count = await asked(house);
+    let count;
+    await until(async () => { // a round that has begun ends
+      const before = await asked(house);
+      await house.page.waitForTimeout(2000);
+      return (count = await asked(house)) === before;
+    }, `an end of the questions: ${what}`);
     await house.page.waitForTimeout(5000); // an absence can only be waited for
     equal(await asked(house), count, what);
   };

@@ -24,7 +24,7 @@ def scenarios(script):
     return re.findall(r'^scenario\("([^"]+)"', (HERE / script).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def run_scenario(script, scenario, timeout=240, **environment):
+def run_scenario(script, scenario, timeout=600, **environment):
     """Run one scenario of a script in node; it must succeed."""
     process = subprocess.Popen(["node", str(HERE / script), scenario], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, env={**os.environ, "NODE_PATH": NODE, **environment}, preexec_fn=end_with_us)
@@ -114,7 +114,7 @@ class Server:
             text = answer.read()
         return json.loads(text) if text else None
 
-    def node(self, script, scenario, timeout=240, **environment):
+    def node(self, script, scenario, timeout=600, **environment):
         """Run one scenario of a script with this server."""
         run_scenario(script, scenario, timeout, DRUPE_URL=self.url, DRUPE_TOKEN=self.token,
                      DRUPE_NOTEBOOKS=str(self.notebooks), DRUPE_PICTURES=str(pictures()), **environment)

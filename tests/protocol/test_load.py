@@ -14,16 +14,19 @@ def stream_messages(messages):
     return [message["content"] for message in messages if message["msg_type"] == "stream"]
 
 
-def test_many_queued_requests_are_aborted_quickly_and_control_answers_meanwhile(kernel, raw):
+def test_many_queued_requests_are_aborted_quickly_and_control_answers_meanwhile(kernel, raw, gate):
     """5,000 cells behind one that fails; ./dev soak load sends a million."""
     count = 5000
-    first = raw.send("shell", "execute_request", {"code": "import time; time.sleep(3); 1/0"})
+    first = raw.send("shell", "execute_request", {"code": gate.wait + "\n1/0"})
     for _ in range(count):
         raw.send("shell", "execute_request", {"code": "pass"})
     asked = time.monotonic()
     raw.send("control", "kernel_info_request")
     assert raw.receive("control")["content"]["status"] == "ok"
     assert time.monotonic() - asked < support.TIMEOUT
+    raw.send("shell", "kernel_info_request")
+    assert raw.receive("shell")["msg_type"] == "kernel_info_reply"  # the kernel has them all
+    gate.open()
     statuses = collections.Counter()
     for _ in range(count + 1):
         message = raw.receive("shell")

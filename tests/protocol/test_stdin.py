@@ -46,7 +46,7 @@ def test_an_interrupt_breaks_the_wait_and_its_late_answer_is_discarded(kernel):
     kernel.asked(msg_id)
     time.sleep(0.2)
     kernel.interrupt()
-    assert kernel.finish(msg_id, 10).reply["ename"] == "KeyboardInterrupt"
+    assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
     kernel.client.input("stale")
     time.sleep(0.2)
     msg_id = kernel.send("input('two')", allow_stdin=True)
@@ -57,10 +57,11 @@ def test_an_interrupt_breaks_the_wait_and_its_late_answer_is_discarded(kernel):
 
 def test_threads_run_while_input_waits(kernel):
     msg_id = kernel.send("import threading, time\nticks = []\ndone = threading.Event()\n"
-                         "def tick():\n    while not done.wait(0.01): ticks.append(1)\n"
+                         "def tick():\n    while not done.wait(0.01):\n        ticks.append(1)\n"
+                         "        if len(ticks) == 21: print('ticked', flush=True)\n"
                          "threading.Thread(target=tick).start()\ninput()\ndone.set()\nlen(ticks)", allow_stdin=True)
     kernel.asked(msg_id)
-    time.sleep(1)
+    kernel.told(msg_id, "ticked")
     kernel.client.input("")
     assert int(kernel.finish(msg_id).result) > 20
 
