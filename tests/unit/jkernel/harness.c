@@ -372,7 +372,7 @@ long threads_count(void)
 
 void threads_settle(long most)
 {
-    double end = seconds_now() + WAIT / 1000;
+    double end = seconds_now() + WAIT / 1000.0;
     while (threads_count() > most && seconds_now() < end) usleep(1000);
     assert_true(threads_count() <= most);
 }
