@@ -85,8 +85,21 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     args[nin + 1] = (drupe_arg){DRUPE_ARG_VALUE, size, p};
     drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
     const size_t count = list_accesses(target, out, in, nin, accesses, elements);
-    const drupe_submission s = {
-        .queue = out->queue, .ordered = true, .accesses = accesses, .naccesses = count};
+    struct drupe_memory *memories[DRUPE_KERNEL_INPUTS + 2] = {out->memory};
+    drupe_submission s = {.queue = out->queue,
+                          .ordered = true,
+                          .accesses = accesses,
+                          .naccesses = count,
+                          .memories = memories,
+                          .declared = true,
+                          .writes = 1,
+                          .replaces = drupe_array_covers(out)};
+    for (size_t i = 0; i < nin; i++) {
+        memories[i + 1] = in[i].array ? in[i].array->memory : out->memory;
+        if (!in[i].array) continue;
+        s.reads |= UINT64_C(2) << i;
+        if (in[i].array->memory == out->memory) s.reads |= 1;
+    }
     return drupe_target_submit(target, key, &s, &range, args, nin + 2, elements);
 }
 
@@ -206,7 +219,7 @@ static drupe_status apply_through_copy(drupe_target *target, int op, const op_ty
                                        const drupe_array *out, const drupe_operand *in, size_t nin)
 {
     drupe_array result = {0};
-    DRUPE_TRY(drupe_array_empty(out->queue, DRUPE_MEM_DEVICE, out->dtype, out->ndim, out->shape, &result));
+    DRUPE_TRY(drupe_array_result(out->queue, DRUPE_MEM_DEVICE, out->dtype, out->ndim, out->shape, &result));
     drupe_status status = drupe_map_launch(target, op, types->compute, &result, in, nin);
     if (status == DRUPE_OK) status = drupe_array_assign(out, &(drupe_operand){.array = &result});
     drupe_array_clear(&result);
@@ -239,7 +252,7 @@ drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin,
         if (conflicts(out, in, nin)) return apply_through_copy(target, (int)op, &types, out, in, nin);
         return drupe_map_launch(target, (int)op, types.compute, out, in, nin);
     }
-    DRUPE_TRY(drupe_array_empty(queue, strongest_kind(in, nin), types.result, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result(queue, strongest_kind(in, nin), types.result, ndim, shape, out));
     if (out->size == 0) return DRUPE_OK;
     drupe_status status = drupe_map_launch(target, (int)op, types.compute, out, in, nin);
     if (status != DRUPE_OK) drupe_array_clear(out);

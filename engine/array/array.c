@@ -36,15 +36,19 @@ static drupe_status check_dtype(drupe_queue *queue, drupe_dtype dtype)
     return DRUPE_OK;
 }
 
-drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
-                               const size_t *shape, drupe_array *array)
+static drupe_status make(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                         const size_t *shape, bool result, drupe_array *array)
 {
-    size_t count = 0;
+    size_t count = 0, bytes;
     memset(array, 0, sizeof(*array));
     DRUPE_TRY(check_dtype(queue, dtype));
     DRUPE_TRY(shape_size(ndim, shape, drupe_dtype_size(dtype), &count));
-    DRUPE_TRY(
-        drupe_memory_alloc(queue, kind, count ? count * drupe_dtype_size(dtype) : 1, 0, &array->memory));
+    bytes = count ? count * drupe_dtype_size(dtype) : 1;
+    /* What writes an empty array submits nothing. */
+    if (result && count)
+        DRUPE_TRY(drupe_memory_alloc_result(queue, kind, bytes, &array->memory));
+    else
+        DRUPE_TRY(drupe_memory_alloc(queue, kind, bytes, 0, &array->memory));
     array->queue = drupe_queue_retain(queue);
     array->dtype = dtype;
     array->ndim = ndim;
@@ -52,6 +56,18 @@ drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dt
     for (int d = 0; d < ndim; d++) array->shape[d] = shape[d];
     drupe_layout_c_order(ndim, shape, array->strides);
     return DRUPE_OK;
+}
+
+drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                               const size_t *shape, drupe_array *array)
+{
+    return make(queue, kind, dtype, ndim, shape, false, array);
+}
+
+drupe_status drupe_array_result(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                                const size_t *shape, drupe_array *array)
+{
+    return make(queue, kind, dtype, ndim, shape, true, array);
 }
 
 /* Every element must lie inside of `elements` elements, whatever the strides are. */
@@ -120,6 +136,12 @@ bool drupe_array_contiguous(const drupe_array *array)
         expected *= (ptrdiff_t)array->shape[d];
     }
     return true;
+}
+
+bool drupe_array_covers(const drupe_array *array)
+{
+    return drupe_array_contiguous(array) &&
+           array->size * drupe_dtype_size(array->dtype) == drupe_memory_size(array->memory);
 }
 
 void *drupe_array_pointer(const drupe_array *array)

@@ -28,7 +28,7 @@ static drupe_status assign_here(drupe_target *target, const drupe_array *dst, co
     if (same_type && drupe_layout_same_view(dst, src)) return DRUPE_OK;
     if (drupe_layout_overlap(dst, src)) {
         drupe_array copy = {0};
-        DRUPE_TRY(drupe_array_empty(src->queue, DRUPE_MEM_DEVICE, src->dtype, src->ndim, src->shape, &copy));
+        DRUPE_TRY(drupe_array_result(src->queue, DRUPE_MEM_DEVICE, src->dtype, src->ndim, src->shape, &copy));
         drupe_status status =
             drupe_map_launch(target, OP_COPY, src->dtype, &copy, &(drupe_operand){.array = src}, 1);
         if (status == DRUPE_OK) status = assign_here(target, dst, &copy);
@@ -78,7 +78,7 @@ static drupe_status assign_across(drupe_target *target, const drupe_array *dst, 
     if (dtype == dst->dtype && drupe_layout_same_shape(dst, &packed) && drupe_array_contiguous(dst)) {
         status = copy_across(dst, &packed);
     } else {
-        status = drupe_array_empty(dst->queue, DRUPE_MEM_DEVICE, dtype, packed.ndim, packed.shape, &landed);
+        status = drupe_array_result(dst->queue, DRUPE_MEM_DEVICE, dtype, packed.ndim, packed.shape, &landed);
         if (status == DRUPE_OK) status = copy_across(&landed, &packed);
         if (status == DRUPE_OK) status = assign_here(target, dst, &landed);
     }
@@ -142,9 +142,14 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
     drupe_target_range(target, dst->size, target->gpu_form ? 1 : 16384, &range);
     const drupe_access access = drupe_layout_access(dst, true);
     const size_t element = drupe_dtype_size(dst->dtype);
+    struct drupe_memory *const memories[] = {dst->memory, NULL};
     const drupe_submission s = {.queue = dst->queue,
                                 .ordered = true,
                                 .label = "sequence",
+                                .memories = memories,
+                                .declared = true,
+                                .writes = 1,
+                                .replaces = drupe_array_covers(dst),
                                 .accesses = &access,
                                 .naccesses = target->checked ? 1 : 0};
     return drupe_target_submit(target, &key, &s, &range, args, 2, &element);

@@ -59,11 +59,6 @@ static drupe_status blas_operand(drupe_array *a, drupe_matrix *matrix)
     return DRUPE_OK;
 }
 
-static void memory_drop(void *memory)
-{
-    drupe_memory_release(memory);
-}
-
 /* What a product touches, for checked mode. */
 static size_t list_accesses(const product *p, const drupe_array *out, drupe_access *accesses)
 {
@@ -87,15 +82,19 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
     }
     job->out = drupe_array_pointer(out);
     const drupe_keep keeps[] = {{job, free},
-                                {drupe_memory_retain(p->a.memory), memory_drop},
-                                {drupe_memory_retain(p->b.memory), memory_drop},
-                                {drupe_memory_retain(out->memory), memory_drop}};
+                                drupe_memory_keep(p->a.memory, out->queue),
+                                drupe_memory_keep(p->b.memory, out->queue),
+                                drupe_memory_keep(out->memory, out->queue)};
     drupe_access accesses[3];
     const drupe_submission s = {.queue = out->queue,
                                 .ordered = true,
                                 .keeps = keeps,
                                 .nkeeps = DRUPE_COUNT_OF(keeps),
                                 .label = "matmul",
+                                .declared = true,
+                                .reads = 2 | 4,
+                                .writes = 8,
+                                .replaces = drupe_array_covers(out) ? 8 : 0,
                                 .naccesses = list_accesses(p, out, accesses),
                                 .accesses = accesses};
     return drupe_submit_host(&s, blas_run, job, NULL);
@@ -125,10 +124,16 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
         drupe_target_range(p->target, p->m * ((p->n + 63) / 64), 16384 / (p->k < 16384 ? p->k : 16384),
                            &range);
     drupe_access accesses[3];
+    struct drupe_memory *const memories[] = {out->memory, p->a.memory, p->b.memory, NULL};
     const drupe_submission s = {.queue = out->queue,
                                 .ordered = true,
                                 .naccesses = list_accesses(p, out, accesses),
-                                .accesses = accesses};
+                                .accesses = accesses,
+                                .memories = memories,
+                                .declared = true,
+                                .reads = 2 | 4,
+                                .writes = 1,
+                                .replaces = drupe_array_covers(out)};
     const size_t element = drupe_dtype_size(p->dtype), elements[] = {element, element, element};
     return drupe_target_submit(p->target, &key, &s, &range, args, 4, elements);
 }
@@ -196,7 +201,7 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     if (a->ndim == 2) shape[ndim++] = p.m;
     if (b->ndim == 2) shape[ndim++] = p.n;
     const drupe_mem_kind kind_a = drupe_memory_kind(a->memory), kind_b = drupe_memory_kind(b->memory);
-    DRUPE_TRY(drupe_array_empty(a->queue, kind_a < kind_b ? kind_a : kind_b, p.dtype, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, p.dtype, ndim, shape, out));
     drupe_status status = DRUPE_OK;
     if (out->size && p.k == 0) {
         status = drupe_array_assign(out, &(drupe_operand){.scalar = {.kind = DRUPE_SCALAR_KIND_INT}});

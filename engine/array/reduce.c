@@ -111,14 +111,18 @@ static drupe_i64 choose_splits(const drupe_target *t, const reduce_step *step)
 typedef struct step_end {
     drupe_access access;
     void *pointer;
+    drupe_memory *memory; /* borrowed */
     drupe_dtype dtype;
+    bool covers; /* it is all of that memory */
 } step_end;
 
 static step_end end_of(const reduction *r, const drupe_array *array, bool writes, ptrdiff_t offset)
 {
     char *pointer = drupe_array_pointer(array);
     step_end end = {.pointer = pointer + offset * (ptrdiff_t)drupe_dtype_size(array->dtype),
-                    .dtype = array->dtype};
+                    .memory = array->memory,
+                    .dtype = array->dtype,
+                    .covers = drupe_array_covers(array)};
     if (r->target->checked) end.access = drupe_layout_access(array, writes);
     return end;
 }
@@ -147,8 +151,16 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
                               {DRUPE_ARG_VALUE, sizeof(p), &p}};
     const drupe_access accesses[] = {out.access, in.access};
     const size_t elements[] = {drupe_dtype_size(out.dtype), drupe_dtype_size(in.dtype)};
-    const drupe_submission s = {
-        .queue = queue, .ordered = true, .accesses = accesses, .naccesses = out.access.bytes ? 2 : 0};
+    struct drupe_memory *const memories[] = {out.memory, in.memory, NULL};
+    const drupe_submission s = {.queue = queue,
+                                .ordered = true,
+                                .accesses = accesses,
+                                .naccesses = out.access.bytes ? 2 : 0,
+                                .memories = memories,
+                                .declared = true,
+                                .reads = 2,
+                                .writes = 1,
+                                .replaces = out.covers};
     return drupe_target_submit(t, &key, &s, &range, args, 3, elements);
 }
 
@@ -187,7 +199,7 @@ static drupe_status reduce_axis(const reduction *r, const split_axes *s, const d
     if (p->splits == 1) return step_submit(r, &step, in->queue, end_of(r, out, true, 0), from);
     drupe_array partial = {0};
     const size_t count = (size_t)(p->outputs * p->splits);
-    DRUPE_TRY(drupe_array_empty(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial));
+    DRUPE_TRY(drupe_array_result(in->queue, DRUPE_MEM_DEVICE, r->compute, 1, &count, &partial));
     drupe_status status = step_submit(r, &step, in->queue, end_of(r, &partial, true, 0), from);
     if (status == DRUPE_OK) status = step_combine(r, &step, &partial, out);
     drupe_array_clear(&partial);
@@ -227,7 +239,7 @@ static drupe_status reduce_into(const reduction *r, const drupe_array *in, uint3
     int ndim;
     size_t shape[DRUPE_MAX_DIMS];
     result_shape(in, s.nearest, true, &ndim, shape);
-    DRUPE_TRY(drupe_array_empty(in->queue, DRUPE_MEM_DEVICE, r->compute, ndim, shape, &partial));
+    DRUPE_TRY(drupe_array_result(in->queue, DRUPE_MEM_DEVICE, r->compute, ndim, shape, &partial));
     drupe_status status = reduce_into(r, in, s.nearest, &partial);
     if (status == DRUPE_OK) status = reduce_into(r, &partial, axes, out);
     drupe_array_clear(&partial);
@@ -254,7 +266,7 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
         return drupe_error_set(DRUPE_E_INVALID, "%s is not computed in %s", drupe_op_name(op),
                                drupe_dtype_name(r.compute));
     result_shape(in, axes, keepdims, &ndim, shape);
-    DRUPE_TRY(drupe_array_empty(in->queue, drupe_memory_kind(in->memory), dtype, ndim, shape, out));
+    DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, ndim, shape, out));
     drupe_status status = DRUPE_OK;
     if (out->size) status = in->size ? reduce_into(&r, in, axes, out) : fill_identity(&r, out);
     if (status != DRUPE_OK) drupe_array_clear(out);

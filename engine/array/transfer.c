@@ -8,7 +8,7 @@ drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype
         drupe_layout_c_order(out->ndim, out->shape, out->strides);
         return DRUPE_OK;
     }
-    DRUPE_TRY(drupe_array_empty(src->queue, DRUPE_MEM_DEVICE, dtype, src->ndim, src->shape, out));
+    DRUPE_TRY(drupe_array_result(src->queue, DRUPE_MEM_DEVICE, dtype, src->ndim, src->shape, out));
     drupe_status status = drupe_array_assign(out, &(drupe_operand){.array = src});
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
@@ -26,7 +26,7 @@ drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, con
     const bool direct = drupe_array_contiguous(dst);
     drupe_status status = DRUPE_OK;
     if (bytes && !direct)
-        status = drupe_array_empty(dst->queue, DRUPE_MEM_DEVICE, dst->dtype, dst->ndim, dst->shape, &staging);
+        status = drupe_array_result(dst->queue, DRUPE_MEM_DEVICE, dst->dtype, dst->ndim, dst->shape, &staging);
     if (bytes == 0 || status != DRUPE_OK) {
         keep_drop(keep);
         return status;

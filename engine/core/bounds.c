@@ -114,6 +114,9 @@ static drupe_status run(const drupe_submission *s, drupe_kernel *kernel, const d
     accesses[s->naccesses] = (drupe_access){pointer, sizeof(drupe_bounds), true};
     own.accesses = accesses;
     own.naccesses = s->naccesses + 1;
+    own.memories = NULL; /* it has none for the added argument */
+    own.reads |= UINT64_C(1) << nargs;
+    own.writes |= UINT64_C(1) << nargs;
     drupe_status status = drupe_submit_kernel(&own, kernel, range, all, nargs + 1, NULL);
     free(all);
     return status;

@@ -80,7 +80,7 @@ static void add(struct line *line, const char *format, ...)
 static const drupe_memory *find_memory(uint64_t address, const drupe_keep *refs, size_t nrefs)
 {
     for (size_t i = 0; i < nrefs; i++) {
-        if (refs[i].release != drupe_memory_unref) continue;
+        if (refs[i].release != drupe_uses_drop) continue;
         const drupe_memory *memory = refs[i].object;
         uint64_t start = (uintptr_t)drupe_memory_pointer(memory);
         if (address >= start && address - start < memory->size) return memory;
@@ -97,7 +97,7 @@ static void add_pointer(struct line *line, uint64_t address, const drupe_keep *r
         add(line, "NULL");
     } else if (memory) {
         uint64_t offset = address - (uintptr_t)drupe_memory_pointer(memory);
-        add(line, "%s memory of %zu bytes", kinds[memory->kind], memory->size);
+        add(line, "%s memory of %zu bytes", kinds[memory->pool->kind], (size_t)memory->size);
         if (offset) add(line, " + %" PRIu64, offset);
     } else {
         add(line, "0x%" PRIx64 ", which is not USM", address);

@@ -34,6 +34,7 @@
 typedef struct drupe_slot drupe_slot;
 typedef struct drupe_flight drupe_flight;
 typedef struct drupe_cause drupe_cause;
+typedef struct drupe_mark drupe_mark;
 
 /* Something for a worker to do; part of what it is about. */
 typedef struct drupe_job {
@@ -153,6 +154,7 @@ typedef struct drupe_info_entry {
 /* Bytes of a root device, over all its contexts. */
 typedef struct drupe_use {
     _Atomic(uint64_t) used, reserved, peak, count;
+    _Atomic(uint64_t) flying; /* of pieces whose handle is gone, and which work in flight uses */
 } drupe_use;
 
 /* Why a device is lost; see drupe_core_device_lost(). */
@@ -294,92 +296,7 @@ long drupe_context_member(const drupe_context *context, const drupe_device *devi
 /* Call fn for every context; fn must not open or release one. */
 void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user);
 
-/* --- memory.c, pool.c, limit.c, figures.c, registry.c --------------------------------------------------- */
-
-/* A piece of memory from the driver, and the object that it is lent out as. While it waits in a pool it has
- * no references and stays in the registry: lending it changes neither. */
-struct drupe_memory {
-    drupe_object object;
-    void *base;
-    size_t room;  /* bytes from the driver */
-    size_t index; /* its size class */
-    drupe_pool *pool;
-    drupe_memory *next;         /* in the pool's free list */
-    bool imported;              /* another process's: not pooled, not counted */
-    size_t zone, behind, fence; /* in checked mode: see drupe_zone_plan() */
-    drupe_memory *zone_next;
-    /* While it is lent: */
-    drupe_queue *queue;     /* inner reference */
-    drupe_context *context; /* retained */
-    size_t size;            /* as asked for */
-    drupe_mem_kind kind;
-    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
-};
-
-/* A zeroed piece of this pool, without references; freed with free(). NULL without memory. */
-drupe_memory *drupe_memory_new(drupe_pool *pool);
-
-#define DRUPE_POOL_CLASSES 96
-#define DRUPE_POOL_LARGE   DRUPE_POOL_CLASSES       /* the list of those too large for a class */
-#define DRUPE_POOL_NEVER   (DRUPE_POOL_CLASSES + 1) /* goes back to the driver */
-
-struct drupe_pool {
-    pthread_mutex_t lock;
-    drupe_context *context; /* borrowed: the pool is part of it */
-    drupe_device *device;   /* borrowed: a member of the context */
-    drupe_device *root;     /* of the device */
-    drupe_mem_kind kind;
-    _Atomic(bool) asked; /* the next three are known */
-    bool served;         /* the device has this kind */
-    uint64_t most, keep; /* bytes: one allocation at most; in the free lists at most */
-    size_t idle;         /* bytes in the free lists */
-    drupe_memory *free[DRUPE_POOL_LARGE + 1];
-};
-
-void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *device, drupe_mem_kind kind);
-void drupe_pool_close(drupe_pool *pool);
-/* The pool of this kind for a queue's device. */
-drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
-/* How the device serves a kind of memory. */
-drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind);
-/* A piece of at least `bytes`, aligned to `align`, without references; limits are checked here. */
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align,
-                             drupe_memory **memory) DRUPE_MUST_CHECK;
-void drupe_pool_give(drupe_memory *memory);
-/* Give memory that has no references and is in no list back to the driver. */
-void drupe_pool_discard(drupe_memory *memory);
-/* Give free pieces back to the driver; the bytes given back. */
-size_t drupe_pool_trim_one(drupe_pool *pool);
-
-/* DRUPE_OK, or what is wrong in a variable about memory: a limit that is not understood is not none. */
-drupe_status drupe_limit_check(void) DRUPE_MUST_CHECK;
-/* Count `size` bytes as reserved, or leave DRUPE_E_NO_MEMORY for a request of `asked` bytes. */
-drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked) DRUPE_MUST_CHECK;
-void drupe_limit_return(drupe_pool *pool, size_t size);
-/* Make room on a device, each step more costly than the one before. False: there is no such step. */
-bool drupe_limit_make_room(drupe_device *root, unsigned step);
-/* Add to the thread's error what is in use and who holds it. */
-drupe_status drupe_limit_explain(drupe_device *root) DRUPE_MUST_CHECK;
-uint64_t drupe_limit_get(drupe_device *root);
-/* Most bytes to keep for reuse in one pool of the device. */
-uint64_t drupe_limit_keep(drupe_device *root);
-#define DRUPE_WIPE_ASKED 0x80000000u
-uint32_t drupe_limit_wipe(drupe_device *root);
-
-drupe_status drupe_registry_add(drupe_memory *memory) DRUPE_MUST_CHECK;
-void drupe_registry_remove(drupe_memory *memory);
-void drupe_registry_clear(void);
-/* All memory that is lent, each retained, in a malloc'ed list that is *taken* by the caller; without memory
- * for the list there is none. Returns how many. */
-size_t drupe_registry_lent(drupe_memory ***list);
-/* The memory that [pointer, pointer + bytes) begins in, retained, or NULL when it is not the engine's.
- * DRUPE_E_OUT_OF_RANGE when the range runs past an allocation's end or into one. bytes 0: the address alone.
- */
-drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what,
-                                 drupe_memory **memory) DRUPE_MUST_CHECK;
-
-/* Whether any driver may read and write it as if it were plain host memory. */
-bool drupe_memory_plain(const drupe_memory *memory);
+#include "core/memory.h"
 
 /* --- event.c -------------------------------------------------------------------------------------------- */
 
@@ -468,6 +385,10 @@ struct drupe_flight {
         drupe_flight *older_spares; /* of the first of a list of free ones: another such list */
     };
     drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
+    /* Which of `refs` it writes, as far as they are memory (those from 64 on all), until they were marked. */
+    _Atomic(uint64_t) written;
+    uint64_t replaced; /* those of them of which no byte stays */
+    drupe_cause *doom; /* borrowed while it is being placed: why what it reads was not written, or NULL */
     drupe_event *waits_inline[DRUPE_FLIGHT_WAITS];
     drupe_brief brief;
     drupe_keep refs_inline[DRUPE_FLIGHT_REFS];
@@ -519,6 +440,7 @@ struct drupe_queue {
     bool is_default;              /* a device points to it; library lock */
     _Atomic(drupe_cause *) cause; /* the latest failure, retained; set under the failure lock */
     uint64_t cause_from;          /* what was submitted after this stands behind it; failure lock */
+    _Atomic(bool) marks_due;      /* what stands behind it has not been marked yet: see mark.c */
     drupe_queue *prev, *next;     /* all queues, queue.c's lock */
     drupe_queue *hold_next;       /* queues with held work, hold lock */
     bool on_hold;
@@ -537,6 +459,10 @@ typedef struct drupe_ticket {
     drupe_keep *refs; /* the array is borrowed, the objects are taken */
     size_t nrefs;
     size_t bytes;                 /* what they keep alive */
+    uint64_t written, replaced;   /* as in drupe_flight */
+    uint64_t read;                /* those of them whose contents count, as far as they were looked at */
+    unsigned marks_seen;          /* drupe_marks_version before that */
+    drupe_cause *doom;            /* borrowed, as in drupe_flight */
     const drupe_access *accesses; /* borrowed */
     size_t naccesses;
 } drupe_ticket;

@@ -188,6 +188,7 @@ static void write_down(drupe_event *event, drupe_phase from, const drupe_error *
         event->failure = &event->cause->what;
     }
     if (event->queue) {
+        if (flight) drupe_mark_flight(flight, event->cause);
         drupe_queue_blame(event->queue, event->cause, drupe_event_place(event));
         drupe_trace_end(event->number, ending_of(&event->failure->error));
     }
@@ -201,9 +202,10 @@ void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *e
     if (leave_phase(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
 }
 
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe_flight *flight)
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_flight *flight)
 {
     set_dependent(event, drupe_cause_retain(cause), flight);
+    drupe_mark_flight(flight, cause);
     drupe_trace_end(event->number, DRUPE_TRACE_SKIPPED);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
 }
@@ -212,6 +214,7 @@ void drupe_event_give_up(drupe_event *event, drupe_cause *cause)
 {
     if (!leave_phase(event, DRUPE_PHASE_HELD, DRUPE_PHASE_SETTLING)) return;
     set_dependent(event, drupe_cause_retain(cause), event->flight);
+    drupe_mark_flight(event->flight, cause);
     drupe_trace_end(event->number, DRUPE_TRACE_CANCELLED);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
     tell_others(DRUPE_PHASE_HELD);
@@ -418,6 +421,7 @@ drupe_status drupe_event_wait(drupe_event *event, uint64_t timeout_ns)
     if (drupe_check_on()) drupe_check_event(event);
     if (drupe_event_phase(event) == DRUPE_PHASE_COMPLETE)
         return drupe_check_on() ? drupe_zone_check() : DRUPE_OK;
+    drupe_marks_settle();
     drupe_cause_report(event->cause);
     drupe_failure_tell(event->failure, cause_of(event));
     return drupe_error_restore(&event->failure->error);

@@ -173,6 +173,7 @@ drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from)
     DRUPE_TRY(drupe_cause_cancelling(queue, from, &cause));
     /* Before its report: an older failure that is unreported keeps its place. */
     drupe_queue_blame(queue, cause, from);
+    drupe_marks_settle_locked(queue);
     drupe_cause_report(cause);
     drupe_cause_release(cause);
     return DRUPE_OK;
@@ -229,6 +230,7 @@ static bool is_over(const drupe_cause *cause, const drupe_queue *queue)
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
 {
     drupe_cause *old = NULL;
+    bool taken = false;
     pthread_mutex_lock(&lock);
     drupe_cause *seen = atomic_load(&queue->cause);
     bool none = !seen || (seen != cause && is_over(seen, queue));
@@ -236,10 +238,12 @@ void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
     if (none || (from < queue->cause_from && !drupe_queue_unordered(queue))) {
         old = seen;
         queue->cause_from = from;
+        taken = true;
         atomic_store(&queue->cause, drupe_cause_retain(cause));
     }
     pthread_mutex_unlock(&lock);
     drupe_cause_release(old);
+    if (taken) drupe_marks_ask(queue);
 }
 
 bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue)
@@ -299,6 +303,7 @@ drupe_status drupe_queue_report(drupe_queue *queue)
     drupe_cause *cause = drupe_queue_trouble(queue);
     if (!cause) cause = another_of(queue);
     if (!cause) return DRUPE_OK;
+    drupe_marks_settle();
     drupe_failure own = cause->what;
     bool stands_behind = cause->queue != queue;
     if (stands_behind) drupe_cause_dependent(cause, NULL, queue, &own);
@@ -335,6 +340,7 @@ bool drupe_failure_take_for(bool (*accept)(const drupe_failure *failure, void *u
     for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
         drupe_queue_settle(queue, true);
     }
+    drupe_marks_settle();
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
     drupe_cause *taken = detach_accepted(accept, user);

@@ -12,6 +12,7 @@
 static void read_use(drupe_use *use, drupe_pool_use *result)
 {
     result->used = atomic_load(&use->used);
+    result->flying = atomic_load(&use->flying);
     result->reserved = atomic_load(&use->reserved);
     result->peak = atomic_load(&use->peak);
     result->count = atomic_load(&use->count);
@@ -26,6 +27,7 @@ void drupe_pool_stats_of(drupe_device *device, drupe_pool_stats *stats)
         stats->count += stats->kinds[kind].count;
     }
     stats->used = atomic_load(&root->use.used);
+    stats->flying = atomic_load(&root->use.flying);
     stats->reserved = atomic_load(&root->use.reserved);
     stats->peak = atomic_load(&root->use.peak);
     stats->limit = drupe_limit_get(root);
@@ -59,6 +61,7 @@ static void use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_
     snprintf(use->name, sizeof use->name, "%s", name && name->text ? name->text : device->filter);
     use->backend = slot->backend->name;
     use->used = atomic_load(&device->use.used);
+    use->flying = atomic_load(&device->use.flying);
     use->reserved = atomic_load(&device->use.reserved);
     use->total = total ? total->number[0] : 0;
 }

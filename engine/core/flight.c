@@ -93,6 +93,9 @@ drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
     fresh->brief.kind = DRUPE_WORK_BARRIER;
     fresh->held = fresh->fallible = fresh->early = fresh->done = fresh->passed = fresh->event_passed = false;
     fresh->nrefs = fresh->nwaits = 0;
+    atomic_store_explicit(&fresh->written, 0, memory_order_relaxed);
+    fresh->replaced = 0;
+    fresh->doom = NULL;
     fresh->work_copy = NULL;
     fresh->marker = NULL;
     *flight = fresh;
@@ -131,6 +134,9 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
     }
     if (ticket->nrefs) memcpy(flight->refs, ticket->refs, ticket->nrefs * sizeof *flight->refs);
     flight->nrefs = (uint32_t)ticket->nrefs;
+    atomic_store_explicit(&flight->written, ticket->written, memory_order_relaxed);
+    flight->replaced = ticket->replaced;
+    flight->doom = ticket->doom;
     flight->label = ticket->label;
     flight->site = ticket->site;
     if (!ticket->label_static) {
@@ -311,6 +317,7 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty)
     queue->ticks = 0;
     drupe_flight *cut = finished_until(queue, most, hasty), *list = queue->head;
     if (!cut) return NULL;
+    drupe_marks_settle_locked(queue);
     if (!queue->ticks) queue->ticks = drupe_ticks();
     uint64_t now = queue->ticks;
     for (drupe_flight *flight = list;; flight = flight->next) {

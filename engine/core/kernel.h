@@ -31,6 +31,7 @@ struct drupe_kernel {
     drupe_arg_info *args;            /* nargs of them, or NULL where the backend cannot tell */
     drupe_form *forms;               /* the same in short, for every launch */
     bool worded;                     /* drupe_kernel_words() */
+    uint64_t writes;                 /* which arguments are pointers that something may be written through */
     uint32_t trace_name;             /* drupe_trace_name() */
     char *name;
 };

@@ -283,6 +283,14 @@ drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
     return drupe_queue_doom(queue, number);
 }
 
+drupe_cause *drupe_flight_doomed(drupe_queue *queue, drupe_flight *flight)
+{
+    if (!flight->doom) return NULL;
+    drupe_cause *cause = drupe_cause_of_wait(flight->doom, flight, queue, flight->number);
+    drupe_queue_blame(queue, cause, flight->number);
+    return cause;
+}
+
 /* The failure that this submission stands behind or waits for, retained, or NULL. */
 static drupe_cause *doom(drupe_queue *queue, drupe_flight *flight)
 {
@@ -294,7 +302,8 @@ static drupe_cause *doom(drupe_queue *queue, drupe_flight *flight)
             return cause;
         }
     }
-    return drupe_queue_standing(queue, flight->number);
+    drupe_cause *cause = drupe_queue_standing(queue, flight->number);
+    return cause ? cause : drupe_flight_doomed(queue, flight);
 }
 
 static bool leaves_host_early(const drupe_queue *queue, const drupe_work *work)
@@ -324,7 +333,10 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
     drupe_cause *cause = doom(queue, flight);
     if (cause) {
         drupe_trace_end(flight->number, DRUPE_TRACE_SKIPPED);
-        if (flight->event) drupe_event_fail_behind(flight->event, cause, flight);
+        if (flight->event)
+            drupe_event_fail_behind(flight->event, cause, flight);
+        else
+            drupe_mark_flight(flight, cause);
         drupe_cause_release(cause);
         return DRUPE_OK;
     }
@@ -349,6 +361,27 @@ static drupe_status place(drupe_queue *queue, drupe_flight *flight, const drupe_
     return DRUPE_OK;
 }
 
+/* Launch, hold or fail it, with the marks of what it touches. */
+static drupe_status place_marked(const drupe_ticket *ticket, drupe_flight *flight, const drupe_work *work,
+                                 bool *over)
+{
+    drupe_queue *queue = ticket->queue;
+    drupe_cause *late = NULL;
+    /* Marked since the caller looked. */
+    if (ticket->read && atomic_load(&drupe_marks_version) != ticket->marks_seen)
+        DRUPE_TRY(drupe_marks_read(flight->refs, flight->nrefs, ticket->read, &late));
+    if (late) flight->doom = late;
+    drupe_mark *lifted = flight->replaced ? drupe_marks_lift(flight) : NULL;
+    drupe_status status =
+        drupe_queue_unordered(queue)
+            ? drupe_unordered_place(queue, flight, work, drupe_ticket_fences(ticket, work), over)
+            : place(queue, flight, work, over);
+    flight->doom = NULL;
+    drupe_cause_release(late);
+    if (lifted) drupe_marks_lifted(lifted, status == DRUPE_OK);
+    return status;
+}
+
 static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *work, drupe_flight *flight,
                                   drupe_event **event, bool *over)
 {
@@ -363,10 +396,7 @@ static drupe_status submit_locked(const drupe_ticket *ticket, const drupe_work *
     drupe_trace_begin(queue, flight, work, ticket->bytes);
     if (unordered || event || drupe_queue_wants_event(queue, ticket->bytes) || fetches(queue, work))
         DRUPE_TRY(drupe_flight_attach(queue, flight));
-    if (unordered)
-        DRUPE_TRY(drupe_unordered_place(queue, flight, work, fences, over));
-    else
-        DRUPE_TRY(place(queue, flight, work, over));
+    DRUPE_TRY(place_marked(ticket, flight, work, over));
     if (*over && !flight->done && drupe_check_on()) drupe_check_skipped(flight->number);
     if (!flight->event && !*over) queue->unmarked_bytes += ticket->bytes;
     if (!event) return DRUPE_OK;
@@ -408,8 +438,7 @@ void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight)
     drupe_trace_skip(flight->number); /* if it got no record yet */
     drupe_trace_end(flight->number, DRUPE_TRACE_FAILED);
     drupe_failure_describe(&failure, drupe_error_last(), queue, flight);
-    failure.refused = true;
-    drupe_failure_tell(&failure, NULL);
+    drupe_failure_tell_refused(&failure);
 }
 
 drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work, drupe_event **event)

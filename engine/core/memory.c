@@ -39,22 +39,35 @@ static uint32_t cell_number(void)
     return number;
 }
 
+/* A piece that goes from one handle to the next, because work still uses it, has kept its queue. */
+static void take_queue(drupe_memory *memory, drupe_queue *queue)
+{
+    drupe_queue *before = memory->queue;
+    if (before == queue) return;
+    drupe_queue_inner_retain(queue);
+    memory->queue = queue;
+    if (before) {
+        drupe_queue_inner_release(before);
+        return;
+    }
+    memory->context = drupe_context_retain(queue->context);
+    atomic_fetch_add_explicit(&queue->slot->live, 1, memory_order_relaxed);
+}
+
 /* Hand out a piece that has no references; the last step, after which lookups find it. */
 static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, size_t bytes)
 {
-    drupe_queue_inner_retain(queue);
-    memory->queue = queue;
-    memory->context = drupe_context_retain(queue->context);
+    take_queue(memory, queue);
     memory->kind = kind;
-    memory->size = bytes;
+    atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
     memory->site = drupe_core_site();
     memory->cell = cell_number();
-    atomic_fetch_add_explicit(&queue->slot->live, 1, memory_order_relaxed);
+    atomic_store_explicit(&memory->born, drupe_flight_latest(), memory_order_relaxed);
     atomic_store_explicit(&memory->object.references, 1, memory_order_release);
 }
 
-drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align,
-                                drupe_memory **memory)
+static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align, uint32_t order,
+                          drupe_memory **memory)
 {
     *memory = NULL;
     DRUPE_TRY(drupe_core_check());
@@ -62,15 +75,28 @@ drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t 
     DRUPE_TRY(drupe_loss_check(queue->device));
     drupe_pool *pool = drupe_pool_of(queue, kind);
     drupe_memory *fresh;
-    DRUPE_TRY(drupe_pool_take(pool, bytes, align, &fresh));
-    drupe_status status = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC ? wipe(fresh) : DRUPE_OK;
+    bool wiped = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC;
+    DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
+    drupe_status status = wiped ? wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
-        drupe_pool_give(fresh);
+        if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
         return status;
     }
     lend(fresh, queue, kind, bytes);
     *memory = fresh;
     return DRUPE_OK;
+}
+
+drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align,
+                                drupe_memory **memory)
+{
+    return alloc(queue, kind, bytes, align, 0, memory);
+}
+
+drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
+                                       drupe_memory **memory)
+{
+    return alloc(queue, kind, bytes, 0, queue->number, memory);
 }
 
 drupe_memory *drupe_memory_retain(drupe_memory *memory)
@@ -83,6 +109,7 @@ static void detach(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
+    drupe_mark_drop(memory);
     pool->context->slot->backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
     free(memory);
 }
@@ -90,9 +117,18 @@ static void detach(drupe_memory *memory)
 void drupe_memory_release(drupe_memory *memory)
 {
     if (!memory || !drupe_object_release(memory)) return;
+    drupe_mark_drop(memory);
+    atomic_store_explicit(&memory->order, 0, memory_order_relaxed);
+    if (drupe_pool_orphan(memory)) drupe_memory_retire(memory);
+}
+
+void drupe_memory_retire(drupe_memory *memory)
+{
     drupe_queue *queue = memory->queue;
     drupe_context *context = memory->context;
     drupe_slot *slot = queue->slot;
+    memory->queue = NULL;
+    memory->context = NULL;
     if (drupe_check_on()) drupe_check_forget(memory->base, memory->room);
     if (memory->imported) {
         detach(memory);

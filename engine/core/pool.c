@@ -64,6 +64,7 @@ void drupe_pool_discard(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
+    drupe_mark_drop(memory);
     if (!drupe_device_silent(pool->device) && drupe_fence_lower(memory))
         pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind,
                                                (char *)memory->base - memory->zone);
@@ -142,26 +143,164 @@ static drupe_status check_pool(drupe_pool *pool, size_t bytes)
                            drupe_unit_bytes(pool->most).text, (unsigned long long)pool->most);
 }
 
-/* The smallest that is large enough and not much too large. */
+/* Large enough and not much too large. */
+static bool suits(const drupe_memory *memory, size_t bytes)
+{
+    return memory->room >= bytes && memory->room - bytes <= memory->room / 8;
+}
+
+/* The smallest that suits. */
 static drupe_memory **find_large(drupe_pool *pool, size_t bytes)
 {
     drupe_memory **best = NULL;
     for (drupe_memory **link = &pool->free[DRUPE_POOL_LARGE]; *link; link = &(*link)->next) {
-        size_t room = (*link)->room;
-        if (room < bytes || room - bytes > room / 8) continue;
-        if (!best || room < (*best)->room) best = link;
+        if (!suits(*link, bytes)) continue;
+        if (!best || (*link)->room < (*best)->room) best = link;
     }
     return best;
 }
 
-static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index)
+/* --- Counting ------------------------------------------------------------------------------------------- */
+
+/* Of all devices together; its peak is that of drupe_memory_high(). */
+static drupe_use everything;
+
+static void raise_peak(drupe_use *use, uint64_t used)
+{
+    uint64_t peak = atomic_load_explicit(&use->peak, memory_order_relaxed);
+    while (used > peak && !atomic_compare_exchange_weak(&use->peak, &peak, used)) {}
+}
+
+static void count_peak(drupe_use *use, size_t size)
+{
+    raise_peak(use, atomic_fetch_add_explicit(&use->used, size, memory_order_relaxed) + size);
+}
+
+uint64_t drupe_memory_high(bool restart, uint64_t *used)
+{
+    *used = atomic_load(&everything.used);
+    uint64_t high = restart ? atomic_exchange(&everything.peak, *used) : atomic_load(&everything.peak);
+    /* It may have grown since. */
+    raise_peak(&everything, atomic_load(&everything.used));
+    return high > *used ? high : *used;
+}
+
+/* --- What work still uses ------------------------------------------------------------------------------- */
+
+static void count_flying(const drupe_memory *memory, bool more)
+{
+    drupe_device *root = memory->pool->root;
+    uint64_t bytes = more ? memory->room : 0 - (uint64_t)memory->room;
+    atomic_fetch_add_explicit(&root->use.flying, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&root->kinds[memory->pool->kind].flying, bytes, memory_order_relaxed);
+}
+
+static void unlink_ordered(drupe_memory *memory)
+{
+    if (memory->prev)
+        memory->prev->next = memory->next;
+    else
+        memory->pool->ordered[memory->index] = memory->next;
+    if (memory->next) memory->next->prev = memory->prev;
+    memory->next = memory->prev = NULL;
+}
+
+static void link_ordered(drupe_memory *memory)
+{
+    drupe_memory **list = &memory->pool->ordered[memory->index];
+    memory->prev = NULL;
+    memory->next = *list;
+    if (*list) (*list)->prev = memory;
+    *list = memory;
+}
+
+/* Whether work of one queue, whose order is known, may go on with it: not where it has to be wiped first, or
+ * others have it. */
+static bool stays_in_order(const drupe_memory *memory, uint64_t uses)
+{
+    if (memory->zone || memory->imported || memory->index > DRUPE_POOL_LARGE) return false;
+    if (uses >> DRUPE_USES_SHIFT == DRUPE_USES_SEVERAL) return false;
+    return !(drupe_limit_wipe(memory->pool->root) & ~DRUPE_WIPE_ASKED);
+}
+
+bool drupe_pool_orphan(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_use *all = &pool->root->use, *kind = &pool->root->kinds[pool->kind];
+    if (!memory->imported) {
+        atomic_fetch_sub_explicit(&everything.used, memory->room, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&all->used, memory->room, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&kind->used, memory->room, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&kind->count, 1, memory_order_relaxed);
+    }
+    /* Without uses there is nobody to be told apart from. */
+    if (!(atomic_load_explicit(&memory->uses, memory_order_acquire) & DRUPE_USES_COUNT)) return true;
+    pthread_mutex_lock(&pool->lock);
+    uint64_t uses = atomic_fetch_or_explicit(&memory->uses, DRUPE_USES_ORPHAN, memory_order_acq_rel);
+    bool last = !(uses & DRUPE_USES_COUNT);
+    if (last) {
+        atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
+    } else if (stays_in_order(memory, uses)) {
+        memory->place = DRUPE_PIECE_ORDERED;
+        link_ordered(memory);
+    } else {
+        memory->place = DRUPE_PIECE_IN_FLIGHT;
+    }
+    if (!last && !memory->imported) count_flying(memory, true);
+    pthread_mutex_unlock(&pool->lock);
+    return last;
+}
+
+bool drupe_pool_unuse(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    pthread_mutex_lock(&pool->lock);
+    uint64_t uses = atomic_fetch_sub_explicit(&memory->uses, 1, memory_order_acq_rel) - 1;
+    bool last = uses & DRUPE_USES_ORPHAN && !(uses & DRUPE_USES_COUNT);
+    if (last) {
+        if (memory->place == DRUPE_PIECE_ORDERED) unlink_ordered(memory);
+        if (!memory->imported) count_flying(memory, false);
+        atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return last;
+}
+
+/* Lists are short: what is in them is what one queue has in flight, or a few. */
+#define LOOK_MOST 64
+
+static drupe_memory *take_ordered(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+{
+    size_t looked = 0;
+    drupe_memory *memory = pool->ordered[index];
+    for (; memory && looked < LOOK_MOST; memory = memory->next, looked++) {
+        uint64_t uses = atomic_load_explicit(&memory->uses, memory_order_relaxed);
+        bool fits = index != DRUPE_POOL_LARGE || suits(memory, bytes);
+        if (fits && uses >> DRUPE_USES_SHIFT == order) break;
+    }
+    if (!memory || looked == LOOK_MOST) return NULL;
+    unlink_ordered(memory);
+    count_flying(memory, false);
+    atomic_fetch_and_explicit(&memory->uses, ~DRUPE_USES_ORPHAN, memory_order_acq_rel);
+    atomic_store_explicit(&memory->order, order, memory_order_relaxed);
+    return memory;
+}
+
+static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
 {
     pthread_mutex_lock(&pool->lock);
-    drupe_memory **link = index == DRUPE_POOL_LARGE ? find_large(pool, bytes) : &pool->free[index];
-    drupe_memory *memory = link ? *link : NULL;
+    drupe_memory *memory = order ? take_ordered(pool, bytes, index, order) : NULL;
+    if (!memory) {
+        drupe_memory **link = index == DRUPE_POOL_LARGE ? find_large(pool, bytes) : &pool->free[index];
+        memory = link ? *link : NULL;
+        if (memory) {
+            *link = memory->next;
+            pool->idle -= memory->room;
+        }
+    }
     if (memory) {
-        *link = memory->next;
-        pool->idle -= memory->room;
+        memory->next = NULL;
+        memory->place = DRUPE_PIECE_LENT;
     }
     pthread_mutex_unlock(&pool->lock);
     return memory;
@@ -214,36 +353,14 @@ static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t align, siz
     return DRUPE_OK;
 }
 
-/* Of all devices together; its peak is that of drupe_memory_high(). */
-static drupe_use everything;
-
-static void raise_peak(drupe_use *use, uint64_t used)
-{
-    uint64_t peak = atomic_load_explicit(&use->peak, memory_order_relaxed);
-    while (used > peak && !atomic_compare_exchange_weak(&use->peak, &peak, used)) {}
-}
-
-static void count_peak(drupe_use *use, size_t size)
-{
-    raise_peak(use, atomic_fetch_add_explicit(&use->used, size, memory_order_relaxed) + size);
-}
-
-uint64_t drupe_memory_high(bool restart, uint64_t *used)
-{
-    *used = atomic_load(&everything.used);
-    uint64_t high = restart ? atomic_exchange(&everything.peak, *used) : atomic_load(&everything.peak);
-    /* It may have grown since. */
-    raise_peak(&everything, atomic_load(&everything.used));
-    return high > *used ? high : *used;
-}
-
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe_memory **memory)
+drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+                             drupe_memory **memory)
 {
     DRUPE_TRY(check_pool(pool, bytes));
     if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
     size_t index = class_of(bytes);
     for (unsigned step = 0;; step++) {
-        *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index);
+        *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index, order);
         if (*memory) break;
         drupe_status status = take_fresh(pool, bytes, align, index, memory);
         if (status == DRUPE_OK) break;
@@ -263,11 +380,6 @@ drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, drupe
 void drupe_pool_give(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
-    drupe_use *kind = &pool->root->kinds[pool->kind];
-    atomic_fetch_sub_explicit(&everything.used, memory->room, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&pool->root->use.used, memory->room, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&kind->used, memory->room, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&kind->count, 1, memory_order_relaxed);
     if (memory->zone) {
         drupe_zone_give(memory);
         return;
@@ -275,6 +387,7 @@ void drupe_pool_give(drupe_memory *memory)
     pthread_mutex_lock(&pool->lock);
     bool kept = memory->index <= DRUPE_POOL_LARGE && pool->idle + memory->room <= pool->keep;
     if (kept) {
+        memory->place = DRUPE_PIECE_IDLE;
         memory->next = pool->free[memory->index];
         pool->free[memory->index] = memory;
         pool->idle += memory->room;

@@ -129,6 +129,9 @@ static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
         kernel->local_size = 0;
     kernel_learn_args(kernel);
     kernel_learn_forms(kernel);
+    kernel->writes = UINT64_MAX;
+    for (uint32_t i = 0; kernel->args && i < kernel->nargs && i < 64; i++)
+        if (kernel->args[i].reads_only) kernel->writes &= ~(UINT64_C(1) << i);
     return DRUPE_OK;
 }
 

@@ -48,6 +48,15 @@ void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause)
     told.set = true;
 }
 
+void drupe_failure_tell_refused(drupe_failure *own)
+{
+    drupe_failure before, cause;
+    /* It would have read what work that failed was to write. */
+    bool known = drupe_failure_last(&before, &cause) && cause.error.status != DRUPE_OK;
+    own->refused = true;
+    drupe_failure_tell(own, known ? &cause : NULL);
+}
+
 void drupe_failure_refused(const drupe_submission *s, const char *label, const drupe_work *work,
                            const drupe_refs *refs)
 {
@@ -62,8 +71,7 @@ void drupe_failure_refused(const drupe_submission *s, const char *label, const d
     drupe_brief_take(&flight.brief, work);
     drupe_failure failure;
     drupe_failure_describe(&failure, error, s->queue, &flight);
-    failure.refused = true;
-    drupe_failure_tell(&failure, NULL);
+    drupe_failure_tell_refused(&failure);
 }
 
 bool drupe_failure_last(drupe_failure *own, drupe_failure *cause)

@@ -42,7 +42,12 @@ static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_wo
     if (stage->last) {
         ticket.waits = &stage->last;
         ticket.nwaits = 1;
+        ticket.doom = NULL;
     }
+    /* What becomes of the memory shows in the step that has it all. */
+    ticket.written = refs ? refs->written : 0;
+    ticket.replaced = refs ? refs->replaced : 0;
+    ticket.read = refs ? refs->read : 0;
     ticket.refs = refs ? refs->list : NULL;
     ticket.nrefs = refs ? refs->count : 0;
     ticket.bytes = refs ? refs->bytes : 0;
@@ -60,7 +65,8 @@ static drupe_status copy_step(struct stage *stage, drupe_queue *queue, void *dst
 {
     drupe_refs refs;
     drupe_refs_init(&refs);
-    DRUPE_TRY(drupe_refs_add(&refs, drupe_memory_retain(used), drupe_memory_unref));
+    const drupe_keep keep = drupe_memory_keep(used, queue);
+    DRUPE_TRY(drupe_refs_add(&refs, keep.object, keep.release));
     drupe_work work = {.kind = DRUPE_WORK_COPY, .dst = dst, .src = src, .bytes = bytes};
     uintptr_t offset = (uintptr_t)dst - (uintptr_t)drupe_memory_pointer(used);
     work.from_host = offset < drupe_memory_size(used);
@@ -84,6 +90,9 @@ static drupe_status last_step(struct stage *stage, const drupe_work *work)
     refs.bytes = stage->ticket->bytes;
     drupe_status status = give_queue(&stage->read, &refs);
     if (status == DRUPE_OK) status = give_queue(&stage->write, &refs);
+    refs.written = stage->ticket->written << refs.count;
+    refs.replaced = stage->ticket->replaced << refs.count;
+    refs.read = stage->ticket->read << refs.count;
     for (size_t i = 0; status == DRUPE_OK && i < stage->ticket->nrefs; i++) {
         status = drupe_refs_add(&refs, stage->ticket->refs[i].object, stage->ticket->refs[i].release);
         stage->ticket->refs[i].release = NULL;

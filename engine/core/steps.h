@@ -65,7 +65,7 @@ void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t tick
  * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
 /* Fail a fresh event that never had a flight. */
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, const drupe_flight *flight);
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_flight *flight);
 /* Fail an event that is still held for `cause`, without a look at its waits. */
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
 /* Have the waiter woken when it is over; harmless when called again. */
@@ -160,6 +160,9 @@ drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight,
 bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work);
 /* Until nobody is writing down how the event ended. */
 drupe_phase drupe_event_settled(const drupe_event *event);
+/* Why a flight that is being placed reads what was not written, retained, or NULL; the queue is in trouble
+ * then. */
+drupe_cause *drupe_flight_doomed(drupe_queue *queue, drupe_flight *flight);
 /* drupe_queue_doom() after a look at the queue's guard. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 /* An event of its own for the flight, unless it has one. */
@@ -287,6 +290,8 @@ drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
 void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number);
 /* The thread's last error is `own`; `cause` (NULL: itself) is what stopped it. */
 void drupe_failure_tell(const drupe_failure *own, const drupe_failure *cause);
+/* The same of a submission that was refused; a cause that goes with the error stays. */
+void drupe_failure_tell_refused(drupe_failure *own);
 
 /* --- unordered.c: out-of-order queues ------------------------------------------------------------------- */
 
@@ -310,13 +315,28 @@ drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_
 /* The waiter's step: launch what can be. True when something moved. */
 bool drupe_unordered_serve(drupe_queue *queue);
 
+/* --- use.c ---------------------------------------------------------------------------------------------- */
+
+/* Whether a submission has to wait for other work before it may touch the piece: where the queue's order does
+ * not see to it. `ordered`: it is a barrier to an out-of-order queue. */
+static inline bool drupe_memory_elsewhere(const drupe_memory *memory, const drupe_queue *queue, bool ordered)
+{
+    uint32_t order = atomic_load_explicit(&((drupe_memory *)memory)->order, memory_order_relaxed);
+    return order && (order != queue->number || (drupe_queue_unordered(queue) && !ordered));
+}
+
 /* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
 
 /* The references that a submission gathers while it is checked. */
 typedef struct drupe_refs {
     drupe_keep *list; /* `fixed`, or malloc'ed */
     size_t count, capacity;
-    size_t bytes;   /* of memory among them */
+    size_t bytes;     /* of memory among them */
+    uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
+    unsigned marks_seen;
+    drupe_cause *doom; /* retained */
+    drupe_event **before; /* malloc'ed, each retained: what has to be over before the memory may be touched */
+    size_t nbefore;
     bool passed_on; /* with a ticket: whoever has them tells of failures */
     drupe_keep fixed[16];
 } drupe_refs;
@@ -324,13 +344,23 @@ typedef struct drupe_refs {
 void drupe_refs_init(drupe_refs *refs);
 /* `object` is taken, also on failure. */
 drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *)) DRUPE_MUST_CHECK;
+/* How a submission touches one of its pieces of memory. */
+typedef struct drupe_touch {
+    bool reads, writes, replaces;
+} drupe_touch;
+/* Memory for the submission `s`: a use of it, and what that has to wait for. Refused when it
+ * reads what holds no result. The caller keeps its reference. */
+drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
+                                   drupe_touch touch) DRUPE_MUST_CHECK;
+/* The submission waits for `event`, taken also on failure. */
+drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event) DRUPE_MUST_CHECK;
+/* keeps[i] of the submission, taken also on failure; memory among them has its use already. */
+drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, size_t i) DRUPE_MUST_CHECK;
 /* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
 void drupe_refs_drop(drupe_refs *refs);
 /* The thread's last error refused this submission: its record for drupe_failure_last(). */
 void drupe_failure_refused(const drupe_submission *s, const char *label, const drupe_work *work,
                            const drupe_refs *refs);
-/* drupe_memory_release() as the release function of a drupe_keep, by which memory is known among them. */
-void drupe_memory_unref(void *memory);
 
 /* usual.c: submit a launch with which nothing is wrong, and which has no `keeps`. False, and nothing has
  * happened, when that takes more than a glance. */

@@ -3,58 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- References ----------------------------------------------------------------------------------------- */
-
-void drupe_memory_unref(void *memory)
-{
-    drupe_memory_release(memory);
-}
-
 static void release_kernel(void *object)
 {
     drupe_kernel_release(object);
-}
-
-void drupe_refs_init(drupe_refs *refs)
-{
-    refs->list = refs->fixed;
-    refs->count = 0;
-    refs->capacity = DRUPE_COUNT_OF(refs->fixed);
-    refs->bytes = 0;
-    refs->passed_on = false;
-}
-
-drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *))
-{
-    if (refs->count == refs->capacity) {
-        size_t capacity = refs->capacity * 2;
-        drupe_keep *list = malloc(capacity * sizeof *list);
-        if (!list) {
-            if (release) release(object);
-            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission of %zu objects.",
-                                   capacity);
-        }
-        memcpy(list, refs->list, refs->count * sizeof *list);
-        if (refs->list != refs->fixed) free(refs->list);
-        refs->list = list;
-        refs->capacity = capacity;
-    }
-    refs->list[refs->count++] = (drupe_keep){.object = object, .release = release};
-    return DRUPE_OK;
-}
-
-void drupe_refs_drop(drupe_refs *refs)
-{
-    drupe_keeps_drop(refs->list, refs->count);
-    if (refs->list != refs->fixed) free(refs->list);
-    drupe_refs_init(refs);
-}
-
-static drupe_status add_memory(drupe_refs *refs, drupe_memory *memory)
-{
-    if (!memory) return DRUPE_OK;
-    refs->bytes += memory->size;
-    return drupe_refs_add(refs, memory, drupe_memory_unref);
 }
 
 /* --- Beginning and end of every submission ---------------------------------------------------------------
@@ -65,7 +16,7 @@ static drupe_status begin(const drupe_submission *s, drupe_refs *refs)
 {
     drupe_status status = DRUPE_OK;
     for (size_t i = 0; s && i < s->nkeeps; i++) {
-        drupe_status added = drupe_refs_add(refs, s->keeps[i].object, s->keeps[i].release);
+        drupe_status added = drupe_refs_add_keep(refs, s, i);
         if (added != DRUPE_OK) status = added;
     }
     if (status != DRUPE_OK) return status;
@@ -73,6 +24,14 @@ static drupe_status begin(const drupe_submission *s, drupe_refs *refs)
     if (!s || !s->queue) return drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
     if (s->nwaits && !s->waits) return drupe_error_set(DRUPE_E_INVALID, "The list of events is missing.");
     return DRUPE_OK;
+}
+
+/* Whether the caller has it keep something of its own alive, and not only the engine's memory. */
+static inline bool keeps_host_memory(const drupe_submission *s)
+{
+    for (size_t i = 0; i < s->nkeeps; i++)
+        if (s->keeps[i].release != drupe_uses_drop) return true;
+    return false;
 }
 
 /* Without references. `name` outlives the work. */
@@ -86,19 +45,37 @@ static inline drupe_ticket bare_ticket(const drupe_submission *s, const char *na
         .label_static = !s->label,
         .accesses = s->accesses,
         .naccesses = s->naccesses,
-        .kept = s->nkeeps > 0,
+        .kept = keeps_host_memory(s),
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
     };
+}
+
+/* What the memory waits for joins what the caller named. */
+static drupe_status join_waits(const drupe_submission *s, drupe_refs *refs)
+{
+    drupe_status status = DRUPE_OK;
+    for (size_t i = 0; refs->nbefore && status == DRUPE_OK && i < s->nwaits; i++)
+        if (s->waits[i]) status = drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i]));
+    return status;
 }
 
 /* Passes the references on. */
 static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, const char *name)
 {
     drupe_ticket ticket = bare_ticket(s, name);
+    if (refs->nbefore) {
+        ticket.waits = refs->before;
+        ticket.nwaits = refs->nbefore;
+    }
     ticket.refs = refs->list;
     ticket.nrefs = refs->count;
     ticket.bytes = refs->bytes;
+    ticket.written = refs->written;
+    ticket.replaced = refs->replaced;
+    ticket.read = refs->read;
+    ticket.marks_seen = refs->marks_seen;
+    ticket.doom = refs->doom;
     refs->count = 0;
     refs->passed_on = true;
     return ticket;
@@ -107,6 +84,7 @@ static drupe_ticket make_ticket(const drupe_submission *s, drupe_refs *refs, con
 static drupe_status finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                            const char *name, drupe_event **event)
 {
+    DRUPE_TRY(join_waits(s, refs));
     drupe_ticket ticket = make_ticket(s, refs, name);
     return drupe_queue_submit(&ticket, work, event);
 }
@@ -203,9 +181,22 @@ static drupe_status check_declared(const drupe_kernel *kernel, size_t index, con
                            index, kernel->name, info->type_name, info->name, size, arg->size);
 }
 
-static drupe_status check_pointer(const drupe_queue *queue, const drupe_kernel *kernel, size_t index,
+static bool has_bit(uint64_t bits, size_t index)
+{
+    return index >= 64 || bits >> index & 1;
+}
+
+static drupe_touch touch_of(const drupe_submission *s, const drupe_kernel *kernel, size_t index)
+{
+    if (!s->declared) return (drupe_touch){.reads = true, .writes = has_bit(kernel->writes, index)};
+    return (drupe_touch){has_bit(s->reads, index), has_bit(s->writes, index),
+                         index < 64 && has_bit(s->replaces, index)};
+}
+
+static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel *kernel, size_t index,
                                   const drupe_arg *arg, drupe_refs *refs)
 {
+    const drupe_queue *queue = s->queue;
     void *pointer;
     memcpy(&pointer, arg->value, sizeof pointer);
     if (!pointer) return DRUPE_OK;
@@ -227,10 +218,12 @@ static drupe_status check_pointer(const drupe_queue *queue, const drupe_kernel *
         drupe_memory_release(memory);
         return DRUPE_E_INVALID;
     }
-    return add_memory(refs, memory);
+    drupe_status status = drupe_refs_add_memory(refs, memory, s, touch_of(s, kernel, index));
+    drupe_memory_release(memory); /* the caller has it */
+    return status;
 }
 
-static drupe_status check_arg(const drupe_queue *queue, const drupe_kernel *kernel, size_t index,
+static drupe_status check_arg(const drupe_submission *s, const drupe_kernel *kernel, size_t index,
                               const drupe_arg *arg, drupe_refs *refs)
 {
     if ((unsigned)arg->kind > DRUPE_ARG_LOCAL) {
@@ -244,7 +237,7 @@ static drupe_status check_arg(const drupe_queue *queue, const drupe_kernel *kern
         return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no size.", index, kernel->name);
     }
     DRUPE_TRY(check_declared(kernel, index, arg));
-    return arg->kind == DRUPE_ARG_POINTER ? check_pointer(queue, kernel, index, arg, refs) : DRUPE_OK;
+    return arg->kind == DRUPE_ARG_POINTER ? check_pointer(s, kernel, index, arg, refs) : DRUPE_OK;
 }
 
 static void add_size(uint64_t *sum, uint64_t size)
@@ -252,12 +245,13 @@ static void add_size(uint64_t *sum, uint64_t size)
     *sum = *sum > UINT64_MAX - size ? UINT64_MAX : *sum + size;
 }
 
-static drupe_status check_args(const drupe_queue *queue, const drupe_kernel *kernel, const drupe_arg *args,
+static drupe_status check_args(const drupe_submission *s, const drupe_kernel *kernel, const drupe_arg *args,
                                size_t nargs, drupe_refs *refs)
 {
+    const drupe_queue *queue = s->queue;
     uint64_t local = kernel->local_size, values = 0;
     for (size_t i = 0; i < nargs; i++) {
-        DRUPE_TRY(check_arg(queue, kernel, i, &args[i], refs));
+        DRUPE_TRY(check_arg(s, kernel, i, &args[i], refs));
         if (args[i].kind == DRUPE_ARG_LOCAL)
             add_size(&local, args[i].size);
         else
@@ -289,21 +283,6 @@ static bool range_empty(const drupe_range *range)
     return false;
 }
 
-static drupe_status finish_gated(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
-                                 drupe_event *gate, drupe_event **event)
-{
-    drupe_event **waits = calloc(s->nwaits + 1, sizeof(drupe_event *));
-    if (!waits) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for what a kernel waits for.");
-    if (s->nwaits) memcpy(waits, s->waits, s->nwaits * sizeof *waits);
-    waits[s->nwaits] = gate;
-    drupe_submission gated = *s;
-    gated.waits = waits;
-    gated.nwaits++;
-    drupe_status status = finish(&gated, refs, work, work->kernel->name, event);
-    free(waits);
-    return status;
-}
-
 /* Work of a kernel that prints has an event in any case. */
 static drupe_status finish_kernel(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                   drupe_event **event)
@@ -312,9 +291,9 @@ static drupe_status finish_kernel(const drupe_submission *s, drupe_refs *refs, c
     drupe_kernel_enter(work->kernel, s->queue);
     if (!work->kernel->prints) return finish(s, refs, work, name, event);
     drupe_event *own = NULL, **told = event ? event : &own, *gate = drupe_prints_gate(s->queue);
-    drupe_status status = gate ? finish_gated(s, refs, work, gate, told) : finish(s, refs, work, name, told);
+    drupe_status status = gate ? drupe_refs_add_wait(refs, gate) : DRUPE_OK;
+    if (status == DRUPE_OK) status = finish(s, refs, work, name, told);
     if (status == DRUPE_OK) drupe_prints_begin(*told);
-    drupe_event_release(gate);
     drupe_event_release(own);
     return status;
 }
@@ -330,7 +309,7 @@ static drupe_status check_launch(const drupe_submission *s, drupe_kernel *kernel
     DRUPE_TRY(drupe_refs_add(refs, drupe_kernel_retain(kernel), release_kernel));
     DRUPE_TRY(check_kernel(s->queue, kernel, nargs));
     DRUPE_TRY(check_range(s->queue, kernel, range));
-    return check_args(s->queue, kernel, args, nargs, refs);
+    return check_args(s, kernel, args, nargs, refs);
 }
 
 drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
@@ -352,16 +331,19 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
 
 /* --- Copy and fill -------------------------------------------------------------------------------------- */
 
-static drupe_status find_place(const drupe_queue *queue, const void *pointer, size_t bytes, const char *what,
-                               drupe_refs *refs, drupe_place *place)
+static drupe_status find_place(const drupe_submission *s, const void *pointer, size_t bytes, const char *what,
+                               drupe_touch touch, drupe_refs *refs, drupe_place *place)
 {
     *place = (drupe_place){.pointer = (void *)(uintptr_t)pointer};
     if (bytes == 0) return DRUPE_OK;
     if (!pointer) return drupe_error_set(DRUPE_E_INVALID, "%s: the address is NULL.", what);
     DRUPE_TRY(drupe_registry_find(pointer, bytes, what, &place->memory));
     if (!place->memory) return DRUPE_OK;
-    place->foreign = place->memory->context != queue->context && !drupe_memory_plain(place->memory);
-    return add_memory(refs, place->memory);
+    place->foreign = place->memory->context != s->queue->context && !drupe_memory_plain(place->memory);
+    touch.replaces = touch.writes && bytes == place->memory->size;
+    drupe_status status = drupe_refs_add_memory(refs, place->memory, s, touch);
+    drupe_memory_release(place->memory); /* the caller has it */
+    return status;
 }
 
 static bool overlap(const void *a, const void *b, size_t bytes)
@@ -374,8 +356,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
                                 drupe_event **event)
 {
     drupe_place to, from;
-    DRUPE_TRY(find_place(s->queue, work->dst, work->bytes, "copy target", refs, &to));
-    DRUPE_TRY(find_place(s->queue, work->src, work->bytes, "copy source", refs, &from));
+    DRUPE_TRY(find_place(s, work->dst, work->bytes, "copy target", (drupe_touch){.writes = true}, refs, &to));
+    DRUPE_TRY(find_place(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
     if (work->bytes && overlap(work->dst, work->src, work->bytes)) {
         return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
                                work->bytes);
@@ -388,6 +370,7 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
         DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
         return finish(s, refs, work, "copy", event);
     }
+    DRUPE_TRY(join_waits(s, refs));
     drupe_ticket ticket = make_ticket(s, refs, "copy");
     return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);
 }
@@ -422,7 +405,7 @@ static drupe_status check_fill(const drupe_submission *s, void *dst, const void 
             DRUPE_E_INVALID, "A fill's address must be a multiple of its pattern's size %zu.", pattern_size);
     }
     drupe_place place;
-    DRUPE_TRY(find_place(s->queue, dst, bytes, "fill", refs, &place));
+    DRUPE_TRY(find_place(s, dst, bytes, "fill", (drupe_touch){.writes = true}, refs, &place));
     if (place.memory && place.memory->context == s->queue->context) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
 }
@@ -454,7 +437,7 @@ static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, con
     drupe_refs_init(&refs);
     drupe_place place = {.memory = NULL};
     drupe_status status = begin(s, &refs);
-    if (status == DRUPE_OK) status = find_place(s->queue, work->dst, work->bytes, name, &refs, &place);
+    if (status == DRUPE_OK) status = find_place(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &place);
     if (status == DRUPE_OK && work->bytes && (!place.memory || place.memory->context != s->queue->context)) {
         status =
             drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);

@@ -48,7 +48,7 @@ static drupe_cause *doom(drupe_queue *queue, drupe_flight *flight, bool barrier)
     }
     drupe_cause *cause = breached(queue, flight->number);
     if (!cause && barrier) cause = drupe_queue_doom(queue, flight->number);
-    return cause;
+    return cause ? cause : drupe_flight_doomed(queue, flight);
 }
 
 static void wait_for_list(drupe_flight *flight, const drupe_flight *list, uint64_t after)

@@ -11,8 +11,10 @@ typedef struct usual {
     const drupe_submission *s;
     drupe_work work; /* only what a kernel's has is set: to clear it takes as long as to check it */
     size_t bytes;    /* of the memory among `refs` */
+    uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
+    unsigned marks_seen;
     size_t nrefs;
-    bool borrowed; /* the caller's references keep what `refs` has; else they are retained */
+    bool borrowed; /* the caller's references keep what `refs` has; else it is kept here */
     drupe_keep refs[DRUPE_BRIEF_ARGS + 1];
     uint64_t words[DRUPE_BRIEF_ARGS];
 } usual;
@@ -72,22 +74,29 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
 
 /* --- Arguments ------------------------------------------------------------------------------------------ */
 
-/* The memory of an argument, retained unless it is `borrowed`, or NULL. */
+/* Whether the submission may use it without waiting and without asking what it holds. */
+static inline bool at_hand(const drupe_memory *memory, const drupe_submission *s)
+{
+    return memory->context == s->queue->context && !drupe_mark_possible(memory) &&
+           !drupe_memory_elsewhere(memory, s->queue, s->ordered);
+}
+
+/* The memory of an argument, with a use of it unless it is `borrowed`, or NULL. */
 static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address,
                                       bool borrowed)
 {
     drupe_memory *memory = s->memories ? s->memories[index] : NULL;
     if (memory) {
-        if (address - (uintptr_t)memory->base >= memory->size || memory->context != s->queue->context)
-            return NULL;
-        if (!borrowed) drupe_object_retain(memory);
+        if (address - (uintptr_t)memory->base >= memory->size || !at_hand(memory, s)) return NULL;
+        if (!borrowed) drupe_uses_add(memory, s->queue);
         return memory;
     }
     if (borrowed) return NULL;
     if (drupe_registry_find((void *)(uintptr_t)address, 0, "", &memory) != DRUPE_OK || !memory) return NULL;
-    if (memory->context == s->queue->context) return memory;
-    drupe_memory_release(memory);
-    return NULL;
+    bool good = at_hand(memory, s);
+    if (good) drupe_uses_add(memory, s->queue);
+    drupe_memory_release(memory); /* the caller has it */
+    return good ? memory : NULL;
 }
 
 static inline bool add_pointer(usual *one, size_t index, uint64_t address)
@@ -95,7 +104,12 @@ static inline bool add_pointer(usual *one, size_t index, uint64_t address)
     if (!address) return true;
     drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
     if (!memory) return false;
-    one->refs[one->nrefs++] = (drupe_keep){memory, drupe_memory_unref};
+    uint64_t bit = UINT64_C(1) << index;
+    if (one->s->declared ? one->s->writes & bit : one->work.kernel->writes & bit)
+        one->written |= UINT64_C(1) << one->nrefs;
+    if (!one->s->declared || one->s->reads & bit) one->read |= UINT64_C(1) << one->nrefs;
+    if (one->s->declared && one->s->replaces & ~one->s->reads & bit) one->replaced |= UINT64_C(1) << one->nrefs;
+    one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
     one->bytes += memory->size;
     return true;
 }
@@ -145,8 +159,8 @@ static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args
 static void retain(usual *one)
 {
     for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
-        if (one->refs[i].release == drupe_memory_unref)
-            drupe_object_retain(one->refs[i].object);
+        if (one->refs[i].release == drupe_uses_drop)
+            drupe_uses_add(one->refs[i].object, one->s->queue);
         else
             drupe_kernel_retain(one->refs[i].object);
     }
@@ -174,8 +188,9 @@ static inline drupe_flight *same_before(usual *one)
 /* --- The launch ----------------------------------------------------------------------------------------- */
 
 /* Nothing on the queue asks for more than launching. Its lock is held. */
-static inline bool is_plain(const drupe_queue *queue)
+static inline bool is_plain(const drupe_queue *queue, unsigned marks_seen)
 {
+    if (atomic_load_explicit(&drupe_marks_version, memory_order_relaxed) != marks_seen) return false;
     return !queue->held && !queue->guard && !drupe_device_loss(queue->device) &&
            !atomic_load_explicit(&((drupe_queue *)queue)->cause, memory_order_acquire);
 }
@@ -187,6 +202,8 @@ static inline void load(const usual *one, drupe_flight *flight, void *cell)
     flight->label = one->work.kernel->name;
     flight->site = one->s->site ? one->s->site : drupe_core_site();
     flight->nrefs = one->nrefs;
+    atomic_store_explicit(&flight->written, one->written, memory_order_relaxed);
+    flight->replaced = one->replaced;
     for (size_t i = 0; i < one->nrefs; i++) flight->refs[i] = one->refs[i];
     drupe_brief_take(&flight->brief, &one->work);
 }
@@ -230,7 +247,7 @@ static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
     bool over = false;
     pthread_mutex_lock(&queue->lock);
     finished = drupe_queue_reap_some(queue, one->bytes);
-    if (is_plain(queue) && one->nrefs <= DRUPE_FLIGHT_REFS && drupe_flight_new(queue, &flight) == DRUPE_OK) {
+    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_FLIGHT_REFS && drupe_flight_new(queue, &flight) == DRUPE_OK) {
         drupe_flight *before = same_before(one);
         load(one, flight, cell);
         *status = launch(one, flight, event);
@@ -270,6 +287,10 @@ static drupe_status submit_any(usual *one, drupe_event **event)
         .refs = one->refs,
         .nrefs = one->nrefs,
         .bytes = one->bytes,
+        .written = one->written,
+        .replaced = one->replaced,
+        .read = one->read,
+        .marks_seen = one->marks_seen,
         .accesses = s->accesses,
         .naccesses = s->naccesses,
         .ordered = s->ordered,
@@ -304,6 +325,8 @@ static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *ke
     one->work.nargs = nargs;
     one->work.words = NULL;
     one->bytes = one->nrefs = 0;
+    one->written = one->replaced = one->read = 0;
+    one->marks_seen = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
     one->borrowed = false;
 }
 

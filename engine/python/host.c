@@ -11,13 +11,13 @@
 
 /* --- Copies to the device ------------------------------------------------------------------------------ */
 
-/* An empty Array of a type. */
+/* An Array of a type, all of whose elements are submitted to be written at once. */
 static PyObject *array_new(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype,
                            int ndim, const size_t *shape)
 {
     drupe_array array;
     memset(&array, 0, sizeof array);
-    if (drupe_array_empty(queue, kind, dtype, ndim, shape, &array) != DRUPE_OK)
+    if (drupe_array_result(queue, kind, dtype, ndim, shape, &array) != DRUPE_OK)
         return drupe_py_raise_on(state, queue);
     return drupe_py_array_wrap(state, &array);
 }

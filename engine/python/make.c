@@ -35,12 +35,16 @@ static bool place_arg(drupe_py_state *state, PyObject *const *given, const drupe
     return place->queue != NULL;
 }
 
+/* `written`: all elements are submitted to be written at once. */
 static bool empty_make(drupe_py_state *state, const make_place *place, int ndim, const size_t *shape,
-                       drupe_array *array)
+                       bool written, drupe_array *array)
 {
     memset(array, 0, sizeof *array);
     drupe_dtype dtype = place->dtype == DRUPE_DTYPE_NONE ? drupe_py_dtype_float(place->queue) : place->dtype;
-    if (drupe_array_empty(place->queue, place->kind, dtype, ndim, shape, array) == DRUPE_OK) return true;
+    drupe_status status = written
+                              ? drupe_array_result(place->queue, place->kind, dtype, ndim, shape, array)
+                              : drupe_array_empty(place->queue, place->kind, dtype, ndim, shape, array);
+    if (status == DRUPE_OK) return true;
     drupe_py_raise_on(state, place->queue);
     return false;
 }
@@ -106,7 +110,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
         place.dtype = fill.kind == DRUPE_SCALAR_KIND_BOOL ? DRUPE_BOOL : DRUPE_INT64;
     drupe_array array;
     PyObject *result =
-        empty_make(state, &place, ndim, shape, &array) ? filled_wrap(state, &array, value) : NULL;
+        empty_make(state, &place, ndim, shape, value != NULL, &array) ? filled_wrap(state, &array, value) : NULL;
     place_clear(&place);
     return result;
 }
@@ -190,7 +194,7 @@ static PyObject *sequence_make(drupe_py_state *state, make_place *place, size_t 
 {
     drupe_array array;
     PyObject *result = NULL;
-    if (empty_make(state, place, 1, &count, &array)) {
+    if (empty_make(state, place, 1, &count, true, &array)) {
         drupe_status status = DRUPE_OK;
         if (count > 0) {
             /* The first of its kind may build a program. */

@@ -29,7 +29,7 @@ static PyObject *pool_stats(PyObject *module, PyObject *object)
     drupe_pool_stats stats;
     drupe_pool_stats_of(device, &stats);
     drupe_device_release(device);
-    drupe_pool_use all = {stats.used, stats.reserved, stats.peak, stats.count};
+    drupe_pool_use all = {stats.used, stats.flying, stats.reserved, stats.peak, stats.count};
     PyObject *result = use_dict(&all), *kinds = PyDict_New();
     bool good = result != NULL && kinds != NULL;
     for (int i = 0; good && i < KINDS; i++) {

@@ -170,8 +170,10 @@ void write_memory(drupe_queue *queue, drupe_memory *memory, const void *bytes, s
     OK(drupe_queue_wait(queue, DRUPE_FOREVER));
 }
 
+/* What is there, whatever it stands for: what becomes of results is the concern of contents.c alone. */
 void read_memory(drupe_queue *queue, drupe_memory *memory, void *bytes, size_t size)
 {
+    drupe_memory_accept(memory);
     drupe_submission s = {.queue = queue};
     OK(drupe_submit_copy(&s, bytes, drupe_memory_pointer(memory), size, NULL));
     OK(drupe_queue_wait(queue, DRUPE_FOREVER));
@@ -220,6 +222,8 @@ drupe_status submit_mad(struct bench *bench, drupe_queue *queue, drupe_memory *o
 {
     void *to = drupe_memory_pointer(out), *from = drupe_memory_pointer(in);
     uint64_t count = n;
+    drupe_memory_accept(out);
+    drupe_memory_accept(in);
     drupe_arg args[] = {
         {DRUPE_ARG_POINTER, 0, &to},         {DRUPE_ARG_POINTER, 0, &from},
         {DRUPE_ARG_VALUE, 8, &count},        {DRUPE_ARG_VALUE, sizeof mul, &mul},

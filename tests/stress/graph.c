@@ -168,28 +168,74 @@ static drupe_status submit_kernel(const drupe_submission *s, const struct bench 
         {DRUPE_ARG_VALUE, 8, &step->mul}, {DRUPE_ARG_VALUE, 8, &step->add},
     };
     drupe_range range = {.dims = 1, .global = {1 + count % 9}};
+    drupe_submission with = *s;
+    with.declared = true;
+    with.writes = 1;
+    with.reads = step->in.place == step->out.place ? 3 : 2;
     if (step->add % 2 || !drupe_kernel_words(bench->mad))
-        return drupe_submit_kernel(s, bench->mad, &range, args, COUNT(args), &step->event);
+        return drupe_submit_kernel(&with, bench->mad, &range, args, COUNT(args), &step->event);
     drupe_memory *const memories[] = {memory_of(&step->out), memory_of(&step->in), NULL, NULL, NULL};
     const uint64_t words[] = {(uintptr_t)to, (uintptr_t)from, count, step->mul, step->add};
-    drupe_submission with = *s;
     with.memories = memories;
     return drupe_submit_words(&with, bench->mad, &range, words, &step->event);
 }
 
-/* Through memory that nobody but the two copies holds. */
-static drupe_status submit_scratch(const drupe_submission *s, struct step *step)
+static drupe_status submit_function(const drupe_submission *s, struct step *step)
 {
+    drupe_memory *const used[] = {memory_of(&step->out), memory_of(&step->in)};
+    drupe_keep keeps[2];
+    drupe_submission with = *s;
+    with.keeps = keeps;
+    with.declared = true;
+    for (size_t i = 0; i < 2; i++) {
+        if (!used[i]) continue;
+        *(i ? &with.reads : &with.writes) |= UINT64_C(1) << with.nkeeps;
+        keeps[with.nkeeps++] = drupe_memory_keep(used[i], s->queue);
+    }
+    return drupe_submit_host(&with, host_function, step, &step->event);
+}
+
+/* From `*memory`, behind `*last`, to new memory that takes its place; so does the event. */
+static drupe_status pass_on(drupe_queue *queue, size_t bytes, drupe_memory **memory, drupe_event **last)
+{
+    drupe_memory *next;
+    drupe_event *event;
+    DRUPE_TRY(drupe_memory_alloc_result(queue, DRUPE_MEM_DEVICE, bytes, &next));
+    const drupe_submission s = {.queue = queue, .waits = last, .nwaits = 1, .ordered = true};
+    drupe_status status =
+        drupe_submit_copy(&s, drupe_memory_pointer(next), drupe_memory_pointer(*memory), bytes, &event);
+    drupe_memory_release(status == DRUPE_OK ? *memory : next);
+    if (status != DRUPE_OK) return status;
+    drupe_event_release(*last);
+    *memory = next;
+    *last = event;
+    return DRUPE_OK;
+}
+
+/* Through memory that nobody but the copies holds, which may take a detour over another queue of the device. */
+static drupe_status submit_scratch(struct script *script, const drupe_submission *s, struct step *step)
+{
+    const struct world *world = script->world;
+    const struct lane *lane = &world->lanes[step->lane], *other = &world->lanes[step->add % world->nlanes];
     size_t bytes = step->out.count * 8;
     drupe_memory *memory;
-    drupe_event *first;
-    DRUPE_TRY(drupe_memory_alloc(s->queue, DRUPE_MEM_DEVICE, bytes, 0, &memory));
-    void *scratch = drupe_memory_pointer(memory);
-    drupe_status status = drupe_submit_copy(s, scratch, at(&step->in), bytes, &first);
+    drupe_event *last;
+    drupe_submission first = *s;
+    /* In checked mode nothing is handed on, and order that the script does not know of would hide races. */
+    first.ordered = !world->checked;
+    DRUPE_TRY(first.ordered ? drupe_memory_alloc_result(s->queue, DRUPE_MEM_DEVICE, bytes, &memory)
+                            : drupe_memory_alloc(s->queue, DRUPE_MEM_DEVICE, bytes, 0, &memory));
+    drupe_status status =
+        drupe_submit_copy(&first, drupe_memory_pointer(memory), at(&step->in), bytes, &last);
+    /* Where nothing fails: what fails on the other queue would be no reason of this step's. */
+    bool detour = !world->failures && !world->checked && world->alone && other->line == lane->line;
     if (status == DRUPE_OK) {
-        drupe_submission second = {.queue = s->queue, .waits = &first, .nwaits = 1};
-        status = drupe_submit_copy(&second, at(&step->out), scratch, bytes, &step->event);
-        drupe_event_release(first);
+        if (detour) status = pass_on(other->queue, bytes, &memory, &last);
+        drupe_submission second = {.queue = s->queue, .waits = &last, .nwaits = 1};
+        if (status == DRUPE_OK)
+            status = drupe_submit_copy(&second, at(&step->out), drupe_memory_pointer(memory), bytes,
+                                       &step->event);
+        drupe_event_release(last);
     }
     drupe_memory_release(memory);
     return status;
@@ -206,9 +252,9 @@ static drupe_status submit(struct script *script, struct step *step, const drupe
         size_t size = step->mul < 2 ? 1 : step->mul < 4 ? 8 : 16;
         return drupe_submit_fill(s, at(&step->out), pattern, size, bytes, &step->event);
     }
-    case SCRATCH: return submit_scratch(s, step);
+    case SCRATCH: return submit_scratch(script, s, step);
     case BARRIER: return drupe_submit_barrier(s, &step->event);
-    default: return drupe_submit_host(s, host_function, step, &step->event);
+    default: return submit_function(s, step);
     }
 }
 
@@ -247,7 +293,48 @@ static void forget_wait(struct script *script, size_t number)
     bool staged = step->kind == SCRATCH || step->kind == COPY;
     if (!script->world->checked || staged || step->needed < 0 || dice(script, 2)) return;
     drupe_status status = submit_with(script, number, step->needed);
+    if (script->world->failures && status == DRUPE_E_DEPENDENCY) return; /* for another reason */
     check(script, status == DRUPE_E_CHECK, "it was not refused without a wait that it needs", number);
+}
+
+/* Whether a step before `number` that was to write the place is known to have failed, or may still fail. */
+static bool may_be_marked(const struct script *script, const struct place *place, size_t number)
+{
+    for (size_t i = 0; i < number; i++) {
+        const struct step *step = &script->steps[i];
+        if (step->out.place == place && drupe_event_state_of(step->event) == DRUPE_EVENT_FAILED) return true;
+    }
+    return false;
+}
+
+static void accept_place(struct place *place)
+{
+    if (!place || !place->memory) return;
+    drupe_memory_accept(place->memory);
+    place->accepted = true;
+}
+
+/* A step that reads what holds no result is refused; then the script takes the contents as they are. */
+static drupe_status submit_or_accept(struct script *script, size_t number)
+{
+    struct step *step = &script->steps[number];
+    if (script->world->failures && dice(script, 2)) {
+        accept_place(step->in.place);
+        accept_place(step->out.place);
+    }
+    drupe_status status = submit_with(script, number, -1);
+    if (!script->world->failures || (status != DRUPE_E_DEPENDENCY && status != DRUPE_E_CANCELLED))
+        return status;
+    check(script,
+          may_be_marked(script, step->in.place, number) || may_be_marked(script, step->out.place, number),
+          "it was refused, though nothing failed that was to write what it reads", number);
+    /* More of what was to write it may be found to have failed meanwhile. */
+    for (size_t i = 0; i <= number && (status == DRUPE_E_DEPENDENCY || status == DRUPE_E_CANCELLED); i++) {
+        accept_place(step->in.place);
+        accept_place(step->out.place);
+        status = submit_with(script, number, -1);
+    }
+    return status;
 }
 
 static void do_step(struct script *script)
@@ -256,7 +343,7 @@ static void do_step(struct script *script)
     choose(script, &script->steps[number]);
     know(script, &script->steps[number], number);
     forget_wait(script, number);
-    drupe_status status = submit_with(script, number, -1);
+    drupe_status status = submit_or_accept(script, number);
     check(script, status == DRUPE_OK, "the submission was refused", number);
     if (status == DRUPE_OK) script->nsteps++;
 }
@@ -362,27 +449,46 @@ static void replay(const struct step *step)
 }
 
 /* A failed step has a reason: it was meant to fail, or names one that failed, or stands behind one on its
- * queue. A step that names a failed one has failed. */
+ * queue, or reads what one was to write. A step that names a failed one has failed. */
 static void check_outcome(struct script *script, size_t number)
 {
     const struct step *step = &script->steps[number];
-    bool behind = false, named = false;
+    bool behind = false, named = false, stale = false;
     for (size_t i = 0; i < number; i++) {
         const struct step *other = &script->steps[i];
         if (!other->failed) continue;
         named = named || has(step->waits, i);
         behind = behind || other->lane == step->lane;
+        stale = stale || (other->out.place &&
+                          (other->out.place == step->in.place || other->out.place == step->out.place));
     }
     if (step->failed)
-        check(script, step->kind == FAILURE || named || behind, "it failed without a reason", number);
+        check(script, step->kind == FAILURE || named || behind || stale, "it failed without a reason", number);
     else
         check(script, step->kind != FAILURE && !named, "it ran although it had to fail", number);
+}
+
+/* Whether all that was to write the place has come about: the last to replace all of it, and what came then. */
+static void check_mark(struct script *script, const struct place *place, size_t number)
+{
+    bool failed = false, any = false;
+    for (size_t i = 0; i < script->nsteps; i++) {
+        const struct step *step = &script->steps[i];
+        if (step->out.place != place) continue;
+        bool whole = step->out.count == ELEMENTS && step->kind != MAD && step->kind != HOST;
+        any = any || step->failed;
+        failed = step->failed || (failed && !whole);
+    }
+    bool marked = drupe_memory_contents(place->memory) != DRUPE_OK;
+    check(script, !marked || any, "it holds no result, though nothing failed", number);
+    check(script, marked == failed || place->accepted, "what failed to write it left no mark", number);
 }
 
 static void check_place(struct script *script, size_t number)
 {
     struct place *place = &script->places[number];
     uint64_t found[ELEMENTS];
+    if (place->bench) check_mark(script, place, number);
     if (place->bench)
         read_memory(place->bench->queue, place->memory, found, sizeof found);
     else

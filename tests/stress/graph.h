@@ -11,7 +11,10 @@
  * needs: that, and nothing else, must be refused as a race.
  *
  * With failures some host functions fail. What waits for a failed step or stands behind it must fail too,
- * nothing else may, and what failed must have left no trace. */
+ * nothing else may, and what failed must have left no trace. Memory that it was to write is marked, and no other:
+ * a step that reads it is refused until the script takes it as it is.
+ *
+ * Scratch memory is that of results, so pieces are handed on while work still uses them. */
 #ifndef STRESS_GRAPH_H
 #define STRESS_GRAPH_H
 
@@ -52,6 +55,7 @@ struct place {
     uint64_t *elements; /* where the host may touch them, or NULL */
     uint64_t *address;
     uint64_t oracle[ELEMENTS];
+    bool accepted; /* its contents were taken as they are, though work may still fail that was to write them */
 };
 
 struct part {

@@ -63,6 +63,10 @@ typedef struct drupe_operand {
 /* A new C-contiguous array with undefined content. `array` must be empty. */
 DRUPE_API drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
                                          const size_t *shape, drupe_array *array) DRUPE_MUST_CHECK;
+/* The same for the result of work: the caller's next call that has to do with it submits, on `queue`, what
+ * writes all of it; see drupe_memory_alloc_result(). */
+DRUPE_API drupe_status drupe_array_result(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype,
+                                          int ndim, const size_t *shape, drupe_array *array) DRUPE_MUST_CHECK;
 /* A view of existing memory; strides NULL = C order. Every element is checked to lie inside. */
 DRUPE_API drupe_status drupe_array_over(drupe_memory *memory, drupe_queue *queue, drupe_dtype dtype, int ndim,
                                         const size_t *shape, const ptrdiff_t *strides, size_t offset,

@@ -15,10 +15,13 @@
  * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost. What is
  * submitted then and waits for the failed work is a failure of its own, and still names the first cause.
  *
- * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is retained until
- * it has finished. The references are dropped only inside drupe_submit_*(), drupe_queue_collect(),
+ * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is kept until it has
+ * finished; of memory the bytes, not the handle: that is the caller's, who has it during the call. References are dropped only inside drupe_submit_*(), drupe_queue_collect(),
  * drupe_queue_release() and, when memory is short, drupe_memory_alloc(), on the calling thread: never on a
  * driver's or the engine's own thread. The engine's threads never call back into the caller.
+ *
+ * Contents. Memory that work was to write, and which did not run or failed, holds no result; see
+ * drupe_memory_contents() of drupe/memory.h. A submission that would read it is refused with the first cause.
  *
  * Threads: all functions may be called from any thread; calls on one queue are serialised inside. */
 #ifndef DRUPE_QUEUE_H
@@ -197,6 +200,12 @@ typedef struct drupe_submission {
     /* Borrowed: for each argument of a kernel the memory that its pointer lies in, where the caller has that
      * at hand; NULL entries are looked for by address, as all are without the list. */
     struct drupe_memory *const *memories;
+    /* What becomes of the memory of a kernel's argument i, or of a host function's keeps[i] (one made by
+     * drupe_memory_keep()): bit i of `reads` and `writes`, and of `replaces` where work that does not read it
+     * writes all of the allocation. `declared` false: a kernel reads what its pointers point to and writes it
+     * unless the compiler calls it const; a host function reads and writes all that it keeps. */
+    bool declared;
+    uint64_t reads, writes, replaces;
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend

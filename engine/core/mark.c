@@ -1,0 +1,261 @@
+/* Marks: which handles do not hold what the program expects, and why.
+ *
+ * Work that did not run, or failed, is no error of the memory's bytes: it is one of whoever reads them as a
+ * result. So the mark belongs to the handle, and a piece that is handed on starts without one. A mark names the
+ * handle by its birth, since the flight that sets it may outlive that: a mark of an earlier handle counts for
+ * nothing.
+ *
+ * A failure dooms everything behind it on an in-order queue, also what has no event and what a driver has
+ * begun to fail; all that is marked at one time, before anybody hears of the failure, by a walk over the
+ * queue's flights. The walk needs the queue's lock, and failures are noticed with and without it: so the queue
+ * owes its marks until somebody comes who can take it, and whoever tells of failures or looks at marks has them
+ * all paid first. */
+#include "core/core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct drupe_mark {
+    drupe_cause *cause; /* retained */
+    uint64_t born;      /* of the handle that it belongs to */
+    bool ran;           /* the work had begun, so the contents are nobody's */
+    bool new_bytes;     /* it was to replace all of them */
+    drupe_memory *memory; /* while it is lifted, as is the next */
+    drupe_mark *next;
+    char label[64];     /* of the work */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+_Atomic(unsigned) drupe_marks_owed, drupe_marks_version;
+
+/* --- Setting -------------------------------------------------------------------------------------------- */
+
+static void mark_free(drupe_mark *mark)
+{
+    if (!mark) return;
+    drupe_cause_release(mark->cause);
+    free(mark);
+}
+
+static bool is_ours(const drupe_mark *mark, const drupe_memory *memory)
+{
+    return mark && mark->born == memory->born;
+}
+
+/* An earlier mark stays: the first cause is what a program wants to hear of. Takes `fresh`. */
+static void put(drupe_memory *memory, drupe_mark *fresh)
+{
+    pthread_mutex_lock(&lock);
+    drupe_mark *old = atomic_load(&memory->mark);
+    bool keep = is_ours(old, memory) || !is_ours(fresh, memory);
+    if (!keep) {
+        atomic_store_explicit(&memory->mark, fresh, memory_order_release);
+        atomic_fetch_add(&drupe_marks_version, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    mark_free(keep ? fresh : old);
+}
+
+static bool has_bit(uint64_t bits, size_t index)
+{
+    return index >= 64 || bits >> index & 1;
+}
+
+/* Without memory for a mark there is none. */
+static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cause *cause, bool replaced)
+{
+    uint64_t born = memory->born;
+    if (flight->number <= born) return; /* its handle is gone */
+    drupe_mark *mark = calloc(1, sizeof *mark);
+    if (!mark) return;
+    mark->cause = drupe_cause_retain(cause);
+    mark->born = born;
+    mark->ran = cause->what.submission == flight->number && !cause->cancels && !cause->before;
+    mark->new_bytes = replaced;
+    snprintf(mark->label, sizeof mark->label, "%s", flight->label);
+    put(memory, mark);
+}
+
+void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause)
+{
+    uint64_t written = atomic_exchange(&flight->written, 0);
+    for (size_t i = 0; written && i < flight->nrefs; i++) {
+        if (flight->refs[i].release != drupe_uses_drop || !has_bit(written, i)) continue;
+        bool replaced = i < 64 && has_bit(flight->replaced, i);
+        mark_one(flight->refs[i].object, flight, cause, replaced);
+    }
+}
+
+static drupe_mark *take(drupe_memory *memory)
+{
+    if (!atomic_load_explicit(&memory->mark, memory_order_relaxed)) return NULL;
+    pthread_mutex_lock(&lock);
+    drupe_mark *mark = atomic_exchange(&memory->mark, NULL);
+    pthread_mutex_unlock(&lock);
+    return mark;
+}
+
+void drupe_mark_drop(drupe_memory *memory)
+{
+    mark_free(take(memory));
+}
+
+drupe_mark *drupe_marks_lift(const drupe_flight *flight)
+{
+    drupe_mark *list = NULL;
+    for (size_t i = 0; i < flight->nrefs && i < 64; i++) {
+        if (flight->refs[i].release != drupe_uses_drop || !has_bit(flight->replaced, i)) continue;
+        drupe_mark *mark = take(flight->refs[i].object);
+        if (!mark) continue;
+        mark->memory = flight->refs[i].object;
+        mark->next = list;
+        list = mark;
+    }
+    return list;
+}
+
+void drupe_marks_lifted(drupe_mark *list, bool replaced)
+{
+    while (list) {
+        drupe_mark *mark = list;
+        list = mark->next;
+        if (replaced)
+            mark_free(mark);
+        else
+            put(mark->memory, mark);
+    }
+}
+
+/* --- Paying what is owed -------------------------------------------------------------------------------- */
+
+void drupe_marks_ask(drupe_queue *queue)
+{
+    if (!atomic_exchange(&queue->marks_due, true)) atomic_fetch_add(&drupe_marks_owed, 1);
+}
+
+static bool is_complete(const drupe_queue *queue, const drupe_flight *flight)
+{
+    if (flight->number <= queue->proven) return true;
+    return flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE;
+}
+
+void drupe_marks_settle_locked(drupe_queue *queue)
+{
+    if (!atomic_exchange(&queue->marks_due, false)) return;
+    /* On an out-of-order queue every submission has an event, which marks for itself. */
+    bool walks = !drupe_queue_unordered(queue);
+    for (drupe_flight *flight = walks ? queue->head : NULL; flight; flight = flight->next) {
+        if (!atomic_load(&flight->written) || is_complete(queue, flight)) continue;
+        drupe_cause *cause = drupe_queue_doom(queue, drupe_flight_place(flight));
+        if (!cause) continue;
+        drupe_mark_flight(flight, cause);
+        drupe_cause_release(cause);
+    }
+    atomic_fetch_sub(&drupe_marks_owed, 1);
+}
+
+void drupe_marks_settle(void)
+{
+    if (!atomic_load_explicit(&drupe_marks_owed, memory_order_acquire)) return;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        if (!atomic_load(&queue->marks_due)) continue;
+        pthread_mutex_lock(&queue->lock);
+        drupe_marks_settle_locked(queue);
+        pthread_mutex_unlock(&queue->lock);
+    }
+}
+
+/* --- Looking -------------------------------------------------------------------------------------------- */
+
+/* A copy of the mark with a reference to its cause, or false. */
+static bool read_mark(drupe_memory *memory, drupe_mark *copy)
+{
+    pthread_mutex_lock(&lock);
+    const drupe_mark *mark = atomic_load(&memory->mark);
+    bool found = is_ours(mark, memory);
+    if (found) {
+        *copy = *mark;
+        drupe_cause_retain(copy->cause);
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static const char *contents(const drupe_mark *mark)
+{
+    if (mark->ran) return "What it holds is undefined.";
+    return mark->new_bytes ? "It holds no result." : "It holds its earlier value.";
+}
+
+/* Takes the mark's cause. */
+static drupe_status explain(const drupe_memory *memory, drupe_mark mark)
+{
+    const drupe_cause *first = drupe_cause_first(mark.cause);
+    const drupe_failure *what = &first->what;
+    drupe_status status = first->cancels ? DRUPE_E_CANCELLED : DRUPE_E_DEPENDENCY;
+    char why[900];
+    if (first->cancels)
+        snprintf(why, sizeof why, "was cancelled before it started");
+    else if (mark.ran)
+        snprintf(why, sizeof why, "failed: %.700s", what->error.text);
+    else
+        snprintf(why, sizeof why, "did not run, because '%s' on %s (submission %llu) failed before it: %.600s",
+                 what->label, what->device, (unsigned long long)what->submission, what->error.text);
+    status = drupe_error_set(status,
+                             "This memory was to be written by '%s', which %s %s Compute it again, or take it "
+                             "as it is with accept_contents().",
+                             mark.label, why, contents(&mark));
+    const drupe_queue *queue = memory->queue;
+    drupe_failure own;
+    drupe_failure_describe(&own, drupe_error_last(), queue, NULL);
+    drupe_failure_tell(&own, first->cancels ? NULL : what);
+    drupe_cause_release(mark.cause);
+    return status;
+}
+
+static drupe_status check(drupe_memory *memory)
+{
+    drupe_mark mark;
+    return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
+}
+
+static drupe_status read_one(drupe_memory *memory, drupe_cause **doom)
+{
+    drupe_mark mark;
+    if (!read_mark(memory, &mark)) return DRUPE_OK;
+    if (atomic_load(&mark.cause->reported)) return explain(memory, mark);
+    if (*doom)
+        drupe_cause_release(mark.cause);
+    else
+        *doom = mark.cause;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom)
+{
+    if (!drupe_mark_possible(memory)) return DRUPE_OK;
+    drupe_marks_settle();
+    return read_one(memory, doom);
+}
+
+drupe_status drupe_memory_contents(drupe_memory *memory)
+{
+    if (!drupe_mark_possible(memory)) return DRUPE_OK;
+    drupe_marks_settle();
+    return check(memory);
+}
+
+drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read, drupe_cause **doom)
+{
+    for (size_t i = 0; i < nrefs; i++) {
+        if (refs[i].release == drupe_uses_drop && has_bit(read, i))
+            DRUPE_TRY(read_one(refs[i].object, doom));
+    }
+    return DRUPE_OK;
+}
+
+void drupe_memory_accept(drupe_memory *memory)
+{
+    drupe_marks_settle();
+    drupe_mark_drop(memory);
+}
