@@ -185,4 +185,15 @@ void drupe_dl_close(void *handle); /* NULL-safe */
 void drupe_signals_save(void);
 void drupe_signals_restore(void);
 
+/* --- limits.c: how much of the machine this process may use ---------------------------------------------- */
+
+/* CPUs by affinity and quota, at least 1. */
+unsigned drupe_machine_cpus(void);
+/* Physical memory or the control group's limit, whichever is less. */
+uint64_t drupe_machine_memory(void);
+/* What could be allocated now without pushing the machine, or the control group, out of memory. */
+uint64_t drupe_machine_memory_free(void);
+/* The first line of a file, without its newline; false if it cannot be read. */
+bool drupe_read_line(const char *path, char *line, size_t size);
+
 #endif

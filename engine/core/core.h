@@ -132,6 +132,8 @@ bool drupe_core_failed(const drupe_failure *failure);
 /* Whether the observer wants to know whose work prints; and what it is told. */
 bool drupe_core_prints(void);
 void drupe_core_printing(void *cell);
+/* Wait for work of the queue on the program's behalf: see pause() of drupe_observer. */
+drupe_status drupe_core_pause(drupe_queue *queue, uint64_t timeout_ns) DRUPE_MUST_CHECK;
 /* The observer is told of a build; NULL-safe. */
 void *drupe_core_building(const drupe_source *source, const drupe_device *device);
 void drupe_core_built(void *shown, bool good);
@@ -187,6 +189,7 @@ struct drupe_device {
     /* Of a root. */
     drupe_use use, kinds[3];    /* `use` over all kinds, its count not kept */
     _Atomic(uint64_t) limit;    /* most bytes that may be reserved; 0: not looked up yet */
+    _Atomic(uint64_t) free_then, free_asked; /* bytes that were free, and when */
     _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
 };

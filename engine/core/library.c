@@ -278,6 +278,14 @@ void *drupe_core_building(const drupe_source *source, const drupe_device *device
     return told ? seen->building(source, device->filter) : NULL;
 }
 
+drupe_status drupe_core_pause(drupe_queue *queue, uint64_t timeout_ns)
+{
+    const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
+    if (seen && seen->pause) return seen->pause(queue, timeout_ns);
+    (void)drupe_queue_idle(queue, timeout_ns);
+    return DRUPE_OK;
+}
+
 void drupe_core_built(void *shown, bool good)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);

@@ -171,28 +171,20 @@ void drupe_limit_return(drupe_pool *pool, size_t size)
 
 /* --- Making room ---------------------------------------------------------------------------------------- */
 
-static void finish_queues(drupe_device *root, uint64_t deadline)
+static void collect_queues(const drupe_device *root)
 {
     for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
-        if (queue->device->root != root) continue;
-        if (deadline)
-            drupe_queue_finish(queue, deadline);
-        else
-            drupe_queue_collect(queue);
+        if (queue->device->root == root) drupe_queue_collect(queue);
     }
 }
 
-bool drupe_limit_make_room(drupe_device *root, unsigned step)
+drupe_status drupe_limit_make_room(drupe_device *root, unsigned step, bool *more)
 {
-    switch (step) {
-    case 0: finish_queues(root, 0); return true;
-    case 1: drupe_pool_trim(root); return true;
-    case 2:
-        finish_queues(root, drupe_deadline(PATIENCE_NS));
-        drupe_pool_trim(root);
-        return true;
-    default: return false;
-    }
+    *more = step < 3;
+    if (step == 0) collect_queues(root);
+    if (step == 2) DRUPE_TRY(drupe_pace_room(root, drupe_deadline(PATIENCE_NS)));
+    if (step == 1 || step == 2) drupe_pool_trim(root);
+    return DRUPE_OK;
 }
 
 /* --- Explaining ----------------------------------------------------------------------------------------- */

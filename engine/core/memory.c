@@ -207,6 +207,10 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }
+    if (drupe_memory_in_use(memory)) {
+        return drupe_error_set(DRUPE_E_BUSY, "Work in flight uses this memory, whose pages change places when "
+                                             "it is shared. Wait for all queues that use it first.");
+    }
     DRUPE_TRY(
         backend->mem_export(pool->context, pool->device, memory->kind, memory->base, memory->room, handle));
     /* Others may have it open for ever: it is never handed out again. */

@@ -109,11 +109,19 @@ drupe_status drupe_limit_check(void) DRUPE_MUST_CHECK;
 /* Count `size` bytes as reserved, or leave DRUPE_E_NO_MEMORY for a request of `asked` bytes. */
 drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked) DRUPE_MUST_CHECK;
 void drupe_limit_return(drupe_pool *pool, size_t size);
-/* Make room on a device, each step more costly than the one before. False: there is no such step. */
-bool drupe_limit_make_room(drupe_device *root, unsigned step);
+/* Make room on a device, each step more costly than the one before. `*more` false: there is no such step.
+ * DRUPE_E_CANCELLED when the program was interrupted. */
+drupe_status drupe_limit_make_room(drupe_device *root, unsigned step, bool *more) DRUPE_MUST_CHECK;
 /* Add to the thread's error what is in use and who holds it. */
 drupe_status drupe_limit_explain(drupe_device *root) DRUPE_MUST_CHECK;
 uint64_t drupe_limit_get(drupe_device *root);
+/* Bytes of it that could be had now, as far as is known: of the limit and of the device. */
+uint64_t drupe_limit_free(drupe_device *root);
+/* Before `bytes` more are asked of the driver: wait while too much is in flight. DRUPE_E_CANCELLED when the
+ * program was interrupted. No lock is held. */
+drupe_status drupe_pace(drupe_device *root, uint64_t bytes) DRUPE_MUST_CHECK;
+/* Wait for what is in flight, as long as something comes back. */
+drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline) DRUPE_MUST_CHECK;
 /* Most bytes to keep for reuse in one pool of the device. */
 uint64_t drupe_limit_keep(drupe_device *root);
 #define DRUPE_WIPE_ASKED 0x80000000u

@@ -359,14 +359,22 @@ drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint3
     DRUPE_TRY(check_pool(pool, bytes));
     if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
     size_t index = class_of(bytes);
-    for (unsigned step = 0;; step++) {
+    bool paced = false, more = true;
+    for (unsigned step = 0;;) {
         *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index, order);
         if (*memory) break;
+        if (!paced) {
+            /* Something may come back meanwhile. */
+            DRUPE_TRY(drupe_pace(pool->root, bytes));
+            paced = true;
+            continue;
+        }
         drupe_status status = take_fresh(pool, bytes, align, index, memory);
         if (status == DRUPE_OK) break;
         if (status != DRUPE_E_NO_MEMORY) return status;
         drupe_error kept = *drupe_error_last();
-        if (drupe_limit_make_room(pool->root, step)) continue;
+        DRUPE_TRY(drupe_limit_make_room(pool->root, step++, &more));
+        if (more) continue;
         drupe_error_restore(&kept);
         return drupe_limit_explain(pool->root);
     }

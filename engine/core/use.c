@@ -40,6 +40,11 @@ drupe_keep drupe_memory_keep(drupe_memory *memory, const drupe_queue *queue)
     return (drupe_keep){memory, drupe_uses_drop};
 }
 
+bool drupe_memory_in_use(const drupe_memory *memory)
+{
+    return count_of(atomic_load_explicit(&((drupe_memory *)memory)->uses, memory_order_acquire)) > 0;
+}
+
 /* --- What comes before ---------------------------------------------------------------------------------- */
 
 /* The last flight of an in-order queue that was submitted up to `number`, or NULL: all of them are over. */

@@ -1,6 +1,7 @@
 /* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c. */
 #include "array_type.h"
 #include "error.h"
+#include "pace.h"
 #include "wait.h"
 
 drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
@@ -319,6 +320,14 @@ static PyObject *array_pretty(PyObject *self, PyObject *args)
 #define REDUCTION_DOC(name, sentence)                                                                        \
     PyDoc_STR(#name "($self, axis=None, *, dtype=None, keepdims=False)\n--\n\n" sentence)
 
+static PyObject *array_accept(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_memory *memory = drupe_py_array_of(self)->memory;
+    if (memory == NULL) Py_RETURN_NONE;
+    return drupe_py_contents_accept(drupe_py_state_of(self), memory) ? Py_NewRef(Py_None) : NULL;
+}
+
 PyMethodDef drupe_py_array_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
     {"_repr_pretty_", array_pretty, METH_VARARGS, NULL},
@@ -339,6 +348,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"item", array_item, METH_NOARGS,
      PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
     {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
+    {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
     {"__format__", array_format, METH_O, NULL},
     {"__copy__", array_copy, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},

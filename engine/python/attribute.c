@@ -1,6 +1,8 @@
 /* The attributes of Array. None of them waits. */
 #include "array_type.h"
 #include "error.h"
+#include "pace.h"
+#include "wait.h"
 
 static const drupe_array *array_of(PyObject *self)
 {
@@ -98,6 +100,8 @@ static PyObject *get_usm_data(PyObject *self, void *closure)
 static PyObject *get_pointer(PyObject *self, void *closure)
 {
     (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state) || !drupe_py_address_leaves(state, array_of(self)->memory)) return NULL;
     return PyLong_FromVoidPtr(drupe_array_pointer(array_of(self)));
 }
 
@@ -110,6 +114,8 @@ static PyObject *get_contiguous(PyObject *self, void *closure)
 static PyObject *get_interface(PyObject *self, void *closure)
 {
     (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state) || !drupe_py_address_leaves(state, array_of(self)->memory)) return NULL;
     PyObject *dtype = get_dtype(self, NULL);
     PyObject *typestr = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "str");
     Py_XDECREF(dtype);

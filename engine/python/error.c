@@ -171,6 +171,8 @@ static const char *operation_of(drupe_status status)
 
 static PyObject *raise_last(drupe_py_state *state, drupe_device *device, uint32_t queue)
 {
+    /* An interrupt ended the call while it waited for memory. */
+    if (PyErr_Occurred()) return NULL;
     /* A copy: making the exception runs code that may fail in the engine and replace the error. */
     drupe_failure own, cause;
     if (drupe_failure_last(&own, &cause))

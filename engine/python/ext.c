@@ -2,6 +2,7 @@
 #include "drupe/ext.h"
 #include "array.h"
 #include "error.h"
+#include "pace.h"
 #include "submit.h"
 #include <stdlib.h>
 
@@ -46,6 +47,7 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
     if (!drupe_py_enter(state)) return -1;
     if (drupe_py_is_memory(state, object)) {
         drupe_memory *memory = ((drupe_py_memory *)object)->memory;
+        if (!drupe_py_address_leaves(state, memory)) return -1;
         size_t size = ((drupe_py_memory *)object)->nbytes;
         *array = (drupe_ext_array){.data = drupe_py_memory_pointer(object),
                                    .queue = drupe_memory_queue(memory),
@@ -65,6 +67,7 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
         return -1;
     }
     const drupe_array *given = drupe_py_array_of(object);
+    if (given->memory != NULL && !drupe_py_address_leaves(state, given->memory)) return -1;
     *array = (drupe_ext_array){.data = drupe_array_pointer(given),
                                .queue = given->queue,
                                .kind = (int)drupe_py_array_kind(given),

@@ -12,6 +12,7 @@
 #include "live.h"
 #include "notice.h"
 #include "objects.h"
+#include "pace.h"
 #include "site.h"
 #include "wait.h"
 #include <fcntl.h>
@@ -235,9 +236,11 @@ static void warm_start(void)
 
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
-    (void)state;
-    static drupe_observer observer = {
-        .log = log_line, .site = drupe_py_site_ask, .site_text = drupe_py_site_text};
+    static drupe_observer observer = {.log = log_line,
+                                      .site = drupe_py_site_ask,
+                                      .site_text = drupe_py_site_text,
+                                      .pause = drupe_py_pause};
+    drupe_py_pace_open(state);
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();

@@ -2,6 +2,7 @@
  * memory offer the buffer protocol. */
 #include "check.h"
 #include "error.h"
+#include "pace.h"
 #include "submit.h"
 #include "wait.h"
 #include <stdlib.h>
@@ -419,6 +420,13 @@ static PyObject *memory_get_usm_type_enum(PyObject *self, PyObject *const *args,
     return PyLong_FromLong(kind == KIND_UNKNOWN ? 0 : kind + 1);
 }
 
+static PyObject *memory_accept(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_contents_accept(state, memory_of(self)) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *memory_sizeof(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -435,6 +443,7 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     if (!drupe_py_enter(state)) return -1;
     /* The reader expects to see what was submitted before. */
     if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return -1;
+    if (!drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory)) return -1;
     if (drupe_py_check_host(state, memory, (flags & PyBUF_WRITABLE) != 0) < 0) return -1;
     return PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
                              (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
@@ -473,6 +482,8 @@ static PyObject *memory_usm_type(PyObject *self, void *closure)
 static PyObject *memory_pointer(PyObject *self, void *closure)
 {
     (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state) || !drupe_py_address_leaves(state, memory_of(self))) return NULL;
     return PyLong_FromVoidPtr(drupe_py_memory_pointer(self));
 }
 
@@ -542,6 +553,7 @@ static PyMethodDef memory_methods[] = {
      METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("get_usm_type_enum($self, context=None)\n--\n\n"
                "The same as a number: 1 device, 2 shared, 3 host, 0 unknown.")},
+    {"accept_contents", memory_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
     {"__reduce__", memory_reduce, METH_NOARGS, PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
     {"__sizeof__", memory_sizeof, METH_NOARGS,
      PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},

@@ -1,6 +1,7 @@
 /* Pools, holders of memory, and memory of other processes, for drupe.memory. */
 #include "error.h"
 #include "objects.h"
+#include "pace.h"
 #include "site.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static drupe_device *device_of(PyObject *module, PyObject *object)
 
 static PyObject *use_dict(const drupe_pool_use *use)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "used", (unsigned long long)use->used, "reserved",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K}", "used", (unsigned long long)use->used, "in_flight",
+                         (unsigned long long)use->flying, "reserved",
                          (unsigned long long)use->reserved, "peak", (unsigned long long)use->peak, "count",
                          (unsigned long long)use->count);
 }
@@ -199,6 +201,8 @@ static PyObject *ipc_export(PyObject *module, PyObject *object)
                                           "processes: share the whole allocation");
         return NULL;
     }
+    /* Not that of one queue: any may use it. */
+    if (!drupe_py_memory_idle(memory->memory)) return NULL;
     unsigned char handle[DRUPE_IPC_BYTES];
     drupe_status status = drupe_memory_export(memory->memory, handle);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, drupe_memory_queue(memory->memory));

@@ -44,14 +44,6 @@ typedef struct drupe_host_machine {
 void drupe_host_machine_probe(drupe_host_machine *machine);
 /* What tells apart processors that run different code: 32 hexadecimal digits, static. Any thread. */
 const char *drupe_host_features(void);
-/* CPUs by affinity and quota, at least 1. */
-unsigned drupe_host_cpu_limit(void);
-/* Physical memory or the control group's limit, whichever is less. */
-uint64_t drupe_host_memory_limit(void);
-/* What could be allocated now without pushing the machine out of memory. */
-uint64_t drupe_host_memory_available(void);
-/* The first line of a file, without its newline; false if it cannot be read. */
-bool drupe_host_read_line(const char *path, char *line, size_t size);
 
 /* --- topology.c: what its CPUs share ---------------------------------------------------------------------
  */

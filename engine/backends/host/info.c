@@ -108,7 +108,7 @@ static uint64_t machine_number(const drupe_host_machine *machine, drupe_info key
     case DRUPE_INFO_MAX_CLOCK_FREQUENCY: return machine->clock_mhz;
     case DRUPE_INFO_GLOBAL_MEM_SIZE:
     case DRUPE_INFO_MAX_MEM_ALLOC_SIZE: return machine->memory;
-    case DRUPE_INFO_FREE_MEMORY: return drupe_host_memory_available();
+    case DRUPE_INFO_FREE_MEMORY: return drupe_machine_memory_free();
     case DRUPE_INFO_GLOBAL_MEM_CACHE_TYPE: return machine->cache ? DRUPE_CACHE_READ_WRITE : 0;
     case DRUPE_INFO_GLOBAL_MEM_CACHE_SIZE: return machine->cache;
     case DRUPE_INFO_GLOBAL_MEM_CACHE_LINE: return machine->line;

@@ -9,16 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool drupe_host_read_line(const char *path, char *line, size_t size)
-{
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    bool read = fgets(line, (int)size, file) != NULL;
-    fclose(file);
-    if (read) line[strcspn(line, "\n")] = '\0';
-    return read;
-}
-
 /* "key   : value" lines: copies the first value of `key`. */
 static bool take_value(const char *line, const char *key, char *value, size_t size)
 {
@@ -99,16 +89,16 @@ static void probe_caches(drupe_host_machine *machine)
         char path[96], line[64];
         int n = snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/", i);
         snprintf(path + n, sizeof path - (size_t)n, "level");
-        if (!drupe_host_read_line(path, line, sizeof line)) break;
+        if (!drupe_read_line(path, line, sizeof line)) break;
         unsigned long level = strtoul(line, NULL, 10);
         if (level < best) continue;
         snprintf(path + n, sizeof path - (size_t)n, "type");
-        if (drupe_host_read_line(path, line, sizeof line) && strcmp(line, "Instruction") == 0) continue;
+        if (drupe_read_line(path, line, sizeof line) && strcmp(line, "Instruction") == 0) continue;
         best = level;
         snprintf(path + n, sizeof path - (size_t)n, "size");
-        if (drupe_host_read_line(path, line, sizeof line)) machine->cache = parse_size(line);
+        if (drupe_read_line(path, line, sizeof line)) machine->cache = parse_size(line);
         snprintf(path + n, sizeof path - (size_t)n, "coherency_line_size");
-        if (drupe_host_read_line(path, line, sizeof line)) machine->line = parse_size(line);
+        if (drupe_read_line(path, line, sizeof line)) machine->line = parse_size(line);
     }
 }
 
@@ -120,7 +110,8 @@ static unsigned wanted_threads(void)
         unsigned long threads = strtoul(wanted, &end, 10);
         if (!*end && threads >= 1 && threads <= DRUPE_HOST_MAX_WORKERS) return (unsigned)threads;
     }
-    return drupe_host_cpu_limit();
+    unsigned cpus = drupe_machine_cpus();
+    return cpus < DRUPE_HOST_MAX_WORKERS ? cpus : DRUPE_HOST_MAX_WORKERS;
 }
 
 void drupe_host_machine_probe(drupe_host_machine *machine)
@@ -128,10 +119,10 @@ void drupe_host_machine_probe(drupe_host_machine *machine)
     char line[64];
     probe_processor(machine);
     probe_caches(machine);
-    if (drupe_host_read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", line, sizeof line)) {
+    if (drupe_read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", line, sizeof line)) {
         machine->clock_mhz = strtoull(line, NULL, 10) / 1000;
     }
     machine->corrects_errors = access("/sys/devices/system/edac/mc/mc0", F_OK) == 0;
     machine->threads = wanted_threads();
-    machine->memory = drupe_host_memory_limit();
+    machine->memory = drupe_machine_memory();
 }

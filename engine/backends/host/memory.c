@@ -56,7 +56,7 @@ drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, 
     (void)context, (void)device, (void)kind;
     *pointer = NULL;
     /* Linux promises memory it does not have and ends the process when it is touched: ask first. */
-    uint64_t available = size >= LARGE ? drupe_host_memory_available() : UINT64_MAX;
+    uint64_t available = size >= LARGE ? drupe_machine_memory_free() : UINT64_MAX;
     if (size > available) {
         return drupe_error_set(DRUPE_E_NO_MEMORY,
                                "%s (%zu bytes) of host memory were asked for, %s are available.",

@@ -64,7 +64,7 @@ static unsigned allowed_cpus(unsigned *cpus, unsigned capacity)
     char path[512], line[4096];
     if (getenv("DRUPE_TEST_SYS")) {
         snprintf(path, sizeof path, "%s/devices/system/cpu/online", sys_folder());
-        if (!drupe_host_read_line(path, line, sizeof line) || !each_cpu(line, append_cpu, &list)) return 0;
+        if (!drupe_read_line(path, line, sizeof line) || !each_cpu(line, append_cpu, &list)) return 0;
         return list.count;
     }
     cpu_set_t *set = CPU_ALLOC(ALL_CPUS);
@@ -98,7 +98,7 @@ static void probe_node(unsigned number, void *user)
     struct node node = {user, number};
     char path[512], line[4096];
     snprintf(path, sizeof path, "%s/devices/system/node/node%u/cpulist", sys_folder(), number);
-    if (drupe_host_read_line(path, line, sizeof line)) each_cpu(line, set_node, &node);
+    if (drupe_read_line(path, line, sizeof line)) each_cpu(line, set_node, &node);
 }
 
 static void probe_caches(place *where)
@@ -110,12 +110,12 @@ static void probe_caches(place *where)
         int n = snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%u/cache/index%d/", sys_folder(),
                          where->cpu, i);
         snprintf(path + n, sizeof path - (size_t)n, "level");
-        if (!drupe_host_read_line(path, line, sizeof line)) return;
+        if (!drupe_read_line(path, line, sizeof line)) return;
         unsigned long level = strtoul(line, NULL, 10);
         snprintf(path + n, sizeof path - (size_t)n, "type");
-        if (!drupe_host_read_line(path, line, sizeof line) || strcmp(line, "Instruction") == 0) continue;
+        if (!drupe_read_line(path, line, sizeof line) || strcmp(line, "Instruction") == 0) continue;
         snprintf(path + n, sizeof path - (size_t)n, "shared_cpu_list");
-        if (level < 1 || level > 4 || !drupe_host_read_line(path, line, sizeof line)) continue;
+        if (level < 1 || level > 4 || !drupe_read_line(path, line, sizeof line)) continue;
         where->id[domains[level]] = (uint32_t)strtoul(line, NULL, 10);
     }
 }
@@ -146,7 +146,7 @@ void drupe_host_topology_probe(drupe_host_topology *topology, unsigned threads)
         }
         char path[512], line[4096];
         snprintf(path, sizeof path, "%s/devices/system/node/online", sys_folder());
-        if (drupe_host_read_line(path, line, sizeof line)) each_cpu(line, probe_node, topology);
+        if (drupe_read_line(path, line, sizeof line)) each_cpu(line, probe_node, topology);
         qsort(topology->places, count, sizeof *topology->places, compare_places);
     }
     free(places);

@@ -336,6 +336,11 @@ static bool product_number(const drupe_cl_device *device, uint64_t *number)
 static bool free_memory(const drupe_cl_device *device, uint64_t *bytes)
 {
     size_t kib[2] = {0, 0}; /* in all, and the largest piece */
+    cl_device_type type = 0;
+    if (fetch(device, CL_DEVICE_TYPE, &type, sizeof type) && type & CL_DEVICE_TYPE_CPU) {
+        *bytes = drupe_machine_memory_free();
+        return true;
+    }
     if (!has_extension(device, AMD_QUERY) || !fetch(device, KEY_AMD_FREE_MEMORY, kib, sizeof kib))
         return false;
     *bytes = (uint64_t)kib[0] << 10;

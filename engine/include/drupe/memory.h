@@ -49,6 +49,8 @@ DRUPE_API const char *drupe_mem_kind_name(drupe_mem_kind kind); /* "device", "sh
 /* The allocation that `pointer` points into, retained, or NULL; a pointer one past the end is not inside. */
 DRUPE_API drupe_memory *drupe_memory_find(const void *pointer);
 
+/* Whether work in flight uses it, as far as is known: what is over counts until it was collected. */
+DRUPE_API bool drupe_memory_in_use(const drupe_memory *memory);
 /* A keep by which work on `queue` has the memory's bytes, though its handle may be released: for host functions
  * that use the address. To be given to that submission; see `declared` there. */
 DRUPE_API drupe_keep drupe_memory_keep(drupe_memory *memory, const drupe_queue *queue);
@@ -72,7 +74,7 @@ DRUPE_API uint32_t drupe_memory_site(const drupe_memory *memory);
 #define DRUPE_IPC_BYTES 128
 
 /* A name for the memory that another process of the same user may give to drupe_memory_import(), valid as
- * long as the memory lives; it goes into `handle`. Nothing may use the memory during the call.
+ * long as the memory lives; it goes into `handle`. DRUPE_E_BUSY while work of any queue uses it.
  * DRUPE_E_UNSUPPORTED where the backend has no such names. */
 DRUPE_API drupe_status drupe_memory_export(drupe_memory *memory,
                                            unsigned char handle[DRUPE_IPC_BYTES]) DRUPE_MUST_CHECK;

@@ -2,7 +2,7 @@
  *
  * A group's limit also binds the groups below it, so all ancestors are asked. Inside a container the path in
  * /proc/self/cgroup may name a folder that is not visible; the walk up then ends at the visible root. */
-#include "backends/host/host.h"
+#include "base/base.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,16 @@
 #include <unistd.h>
 
 #define GROUPS "/sys/fs/cgroup"
+
+bool drupe_read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    bool read = fgets(line, (int)size, file) != NULL;
+    fclose(file);
+    if (read) line[strcspn(line, "\n")] = '\0';
+    return read;
+}
 
 /* This process's group under one controller ("" is version 2), as an absolute folder. */
 static bool find_group(const char *controller, char *folder, size_t size)
@@ -51,7 +61,7 @@ static bool read_in(const char *folder, const char *name, char *line, size_t siz
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    return drupe_host_read_line(path, line, size);
+    return drupe_read_line(path, line, size);
 }
 
 /* --- Processors ----------------------------------------------------------------------------------------- */
@@ -96,12 +106,12 @@ static unsigned affinity_count(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-unsigned drupe_host_cpu_limit(void)
+unsigned drupe_machine_cpus(void)
 {
     unsigned cpus = affinity_count();
     each_ancestor("", read_cpu_max, &cpus);
     each_ancestor("cpu", read_cfs_quota, &cpus);
-    return cpus < DRUPE_HOST_MAX_WORKERS ? cpus : DRUPE_HOST_MAX_WORKERS;
+    return cpus;
 }
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
@@ -124,7 +134,7 @@ static void read_limit_in_bytes(const char *folder, void *user)
     less_memory(folder, "memory.limit_in_bytes", user);
 }
 
-uint64_t drupe_host_memory_limit(void)
+uint64_t drupe_machine_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     uint64_t memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 30;
@@ -173,7 +183,7 @@ static void read_room_v1(const char *folder, void *user)
     room_left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", user);
 }
 
-uint64_t drupe_host_memory_available(void)
+uint64_t drupe_machine_memory_free(void)
 {
     uint64_t room = UINT64_MAX;
     char line[128];

@@ -1,0 +1,122 @@
+/* How far a program may be ahead of its devices, in bytes.
+ *
+ * What is given back on an in-order queue is used again at once, so most programs hold a handful of pieces
+ * however far they are ahead. Others give back memory that several queues use, or that nobody may take in order;
+ * that comes back when its work is over, and meanwhile new memory would be asked of the driver without end. So
+ * who needs new memory while more than a share of what is free is in flight waits for some of it.
+ *
+ * The wait is the program's own, as it waits for results, since it may be interrupted and what it waits for may
+ * be work that the program does itself. Where a thread must not wait, or nothing moves for a while, the bound
+ * gives way: it saves memory, and is no reason to stand still. */
+#include "core/core.h"
+#include <unistd.h>
+
+#define SHARE      8 /* of what is free */
+#define AT_LEAST   (UINT64_C(64) << 20)
+#define SLICE_NS   UINT64_C(2000000)
+#define PATIENT_NS UINT64_C(1000000000) /* without anything coming back */
+#define FRESH_NS   UINT64_C(20000000)   /* an answer about free memory is good for so long */
+
+/* --- What is free --------------------------------------------------------------------------------------- */
+
+uint64_t drupe_limit_free(drupe_device *root)
+{
+    uint64_t limit = drupe_limit_get(root), reserved = atomic_load(&root->use.reserved);
+    uint64_t left = limit > reserved ? limit - reserved : 0;
+    uint64_t told = drupe_device_number(root, DRUPE_INFO_FREE_MEMORY, UINT64_MAX);
+    return told < left ? told : left;
+}
+
+/* The same, asked now and then: it is about shares, and asking reads files. */
+static uint64_t free_lately(drupe_device *root)
+{
+    uint64_t now = drupe_now_ns(), asked = atomic_load(&root->free_asked);
+    if (asked && now - asked < FRESH_NS) return atomic_load(&root->free_then);
+    uint64_t bytes = drupe_limit_free(root);
+    atomic_store(&root->free_then, bytes);
+    atomic_store(&root->free_asked, now);
+    return bytes;
+}
+
+/* Free lists are as good as free: they are emptied where they are in the way. */
+static bool is_ahead(drupe_device *root, uint64_t bytes)
+{
+    uint64_t flying = atomic_load_explicit(&root->use.flying, memory_order_relaxed);
+    if (flying == 0 || flying + bytes <= AT_LEAST) return false;
+    uint64_t used = atomic_load(&root->use.used), reserved = atomic_load(&root->use.reserved);
+    uint64_t idle = reserved > used + flying ? reserved - used - flying : 0;
+    uint64_t most = (free_lately(root) + idle + flying) / SHARE;
+    return flying + bytes > (most > AT_LEAST ? most : AT_LEAST);
+}
+
+/* --- Waiting -------------------------------------------------------------------------------------------- */
+
+/* Whether what is oldest on the queue is the program's to end. */
+static bool is_callers(const drupe_queue *queue)
+{
+    const drupe_flight *flight = queue->head ? queue->head : queue->held;
+    if (!flight || !flight->event) return false;
+    if (flight->event->turn) return true;
+    for (size_t i = 0; i < flight->nwaits; i++)
+        if (!flight->waits[i]->queue && !drupe_phase_over(drupe_event_phase(flight->waits[i]))) return true;
+    return false;
+}
+
+/* A queue of the device that is at work by itself, with an inner reference; NULL: none is. Drops what is over
+ * on all of them. */
+static drupe_queue *find_busy(drupe_device *root)
+{
+    drupe_queue *busy = NULL;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        if (queue->device->root != root) continue;
+        drupe_queue_collect(queue);
+        if (busy) continue;
+        pthread_mutex_lock(&queue->lock);
+        bool works = (queue->head || queue->held) && !is_callers(queue);
+        pthread_mutex_unlock(&queue->lock);
+        if (!works) continue;
+        drupe_queue_inner_retain(queue);
+        busy = queue;
+    }
+    return busy;
+}
+
+/* DRUPE_OK, DRUPE_E_BUSY when this thread must not wait, or DRUPE_E_CANCELLED when it was interrupted. */
+static drupe_status pause_for(drupe_queue *queue)
+{
+    if (drupe_thread_ours((int)gettid())) return DRUPE_E_BUSY;
+    drupe_status status = drupe_core_pause(queue, SLICE_NS);
+    if (status != DRUPE_E_CANCELLED) return status;
+    return drupe_error_set(status, "The program was interrupted while it waited for memory of %s.",
+                           queue->device->filter);
+}
+
+/* Until something has come back; then `*moved`. */
+static drupe_status await_some(drupe_device *root, bool *moved)
+{
+    uint64_t before = atomic_load(&root->use.flying), deadline = drupe_deadline(PATIENT_NS);
+    drupe_status status = DRUPE_OK;
+    *moved = false;
+    while (status == DRUPE_OK && !*moved && drupe_now_ns() < deadline) {
+        drupe_queue *busy = find_busy(root);
+        *moved = atomic_load(&root->use.flying) < before;
+        if (!busy) break;
+        if (!*moved) status = pause_for(busy);
+        drupe_queue_inner_release(busy);
+    }
+    return status == DRUPE_E_BUSY ? DRUPE_OK : status;
+}
+
+drupe_status drupe_pace(drupe_device *root, uint64_t bytes)
+{
+    bool moved = true;
+    while (moved && is_ahead(root, bytes)) DRUPE_TRY(await_some(root, &moved));
+    return DRUPE_OK;
+}
+
+drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline)
+{
+    bool moved = true;
+    while (moved && drupe_now_ns() < deadline) DRUPE_TRY(await_some(root, &moved));
+    return DRUPE_OK;
+}

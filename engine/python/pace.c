@@ -1,0 +1,100 @@
+/* Waits that are not for results: for memory, and for work that uses it, before its address is handed out.
+ *
+ * What a call does that has to wait for memory: as a wait for results does, it gives up the GIL, notices Ctrl-C
+ * and lets Python do the work that the device may be waiting for. */
+#include "pace.h"
+#include "error.h"
+#include "notice.h"
+#include "wait.h"
+
+static PyObject *look; /* borrowed from the module's state, which lives until the interpreter ends */
+
+void drupe_py_pace_open(drupe_py_state *state)
+{
+    look = state->look;
+}
+
+/* With the GIL. Whether an exception is set now. */
+static bool interrupted(void)
+{
+    if (PyErr_CheckSignals() < 0) return true;
+    PyObject *none = PyObject_CallNoArgs(look);
+    Py_XDECREF(none);
+    return none == NULL || drupe_py_notices_run() < 0;
+}
+
+drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
+{
+    /* A thread that Python does not know serves those who wait. */
+    if (look == NULL || PyGILState_GetThisThreadState() == NULL) return DRUPE_E_BUSY;
+    bool held = PyGILState_Check() != 0;
+    if (held && PyErr_Occurred()) return DRUPE_E_BUSY;
+    PyThreadState *thread = held ? PyEval_SaveThread() : NULL;
+    (void)drupe_queue_idle(queue, timeout_ns);
+    PyGILState_STATE other = PyGILState_UNLOCKED;
+    if (held)
+        PyEval_RestoreThread(thread);
+    else
+        other = PyGILState_Ensure();
+    bool stop = interrupted();
+    if (!held) PyGILState_Release(other);
+    return stop ? DRUPE_E_CANCELLED : DRUPE_OK;
+}
+
+/* --- Addresses that leave ------------------------------------------------------------------------------- */
+
+#define SLICE_NS    UINT64_C(5000000)
+#define QUEUES_MOST 256
+
+bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
+{
+    drupe_event *event = NULL;
+    if (drupe_memory_before_use(memory, &event) != DRUPE_OK) {
+        drupe_py_raise_on(state, drupe_memory_queue(memory));
+        return false;
+    }
+    bool good = true;
+    while (event != NULL && good && drupe_event_state_of(event) < DRUPE_EVENT_COMPLETE)
+        good = drupe_py_pause(drupe_event_queue(event), SLICE_NS) != DRUPE_E_CANCELLED;
+    drupe_event_release(event);
+    return good;
+}
+
+bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory)
+{
+    if (drupe_memory_contents(memory) == DRUPE_OK) return true;
+    drupe_py_raise_on(state, drupe_memory_queue(memory));
+    return false;
+}
+
+bool drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
+{
+    if (!drupe_py_enter(state)) return false;
+    if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return false;
+    drupe_memory_accept(memory);
+    return true;
+}
+
+/* One look at all queues; false: some are at work, or an exception is set. */
+static bool all_idle(bool *stop)
+{
+    drupe_queue *queues[QUEUES_MOST];
+    bool idle = true;
+    size_t count = drupe_queue_list(queues, QUEUES_MOST);
+    for (size_t i = 0; i < count; i++) {
+        drupe_queue_collect(queues[i]);
+        if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
+            idle = false;
+            *stop = drupe_py_pause(queues[i], SLICE_NS) == DRUPE_E_CANCELLED;
+        }
+        drupe_queue_release(queues[i]);
+    }
+    return idle && !*stop;
+}
+
+bool drupe_py_memory_idle(drupe_memory *memory)
+{
+    bool stop = false;
+    while (!stop && drupe_memory_in_use(memory) && !all_idle(&stop)) {}
+    return !stop;
+}
