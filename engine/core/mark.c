@@ -133,9 +133,9 @@ void drupe_marks_ask(drupe_queue *queue)
     if (!atomic_exchange(&queue->marks_due, true)) atomic_fetch_add(&drupe_marks_owed, 1);
 }
 
-static bool is_complete(const drupe_queue *queue, const drupe_flight *flight)
+/* That it is over does not tell that it ran. */
+static bool is_complete(const drupe_flight *flight)
 {
-    if (flight->number <= queue->proven) return true;
     return flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE;
 }
 
@@ -145,7 +145,7 @@ void drupe_marks_settle_locked(drupe_queue *queue)
     /* On an out-of-order queue every submission has an event, which marks for itself. */
     bool walks = !drupe_queue_unordered(queue);
     for (drupe_flight *flight = walks ? queue->head : NULL; flight; flight = flight->next) {
-        if (!atomic_load(&flight->written) || is_complete(queue, flight)) continue;
+        if (!atomic_load(&flight->written) || is_complete(flight)) continue;
         drupe_cause *cause = drupe_queue_doom(queue, drupe_flight_place(flight));
         if (!cause) continue;
         drupe_mark_flight(flight, cause);
@@ -202,9 +202,9 @@ static drupe_status explain(const drupe_memory *memory, drupe_mark mark)
         snprintf(why, sizeof why, "did not run, because '%s' on %s (submission %llu) failed before it: %.600s",
                  what->label, what->device, (unsigned long long)what->submission, what->error.text);
     status = drupe_error_set(status,
-                             "This memory was to be written by '%s', which %s %s Compute it again, or take it "
+                             "This memory was to be written by '%s', which %s%s %s Compute it again, or take it "
                              "as it is with accept_contents().",
-                             mark.label, why, contents(&mark));
+                             mark.label, why, why[0] && why[strlen(why) - 1] == '.' ? "" : ".", contents(&mark));
     const drupe_queue *queue = memory->queue;
     drupe_failure own;
     drupe_failure_describe(&own, drupe_error_last(), queue, NULL);
