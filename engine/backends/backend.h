@@ -20,7 +20,8 @@
 #include "drupe/queue.h"
 #include <stdatomic.h>
 
-#define DRUPE_BACKEND_ABI 1u
+#define DRUPE_BACKEND_ABI       1u
+#define DRUPE_HOST_THREADS_MOST 1024u /* what DRUPE_HOST_THREADS may ask for */
 
 typedef struct drupe_backend drupe_backend;
 

@@ -48,13 +48,8 @@ static int folder = -1;
 static uint64_t limit_of_environment(void)
 {
     const char *text = getenv("DRUPE_CACHE_SIZE");
-    char *end = NULL;
-    if (!text || !*text) return LIMIT_BYTES;
-    unsigned long long number = strtoull(text, &end, 10);
-    unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : 0;
-    if (*end == 'G' || *end == 'g') shift = 30;
-    if (end == text || *text == '-' || end[shift ? 1 : 0] || number > UINT64_MAX >> shift) return LIMIT_BYTES;
-    return (uint64_t)number << shift;
+    uint64_t bytes;
+    return text && drupe_settings_bytes(text, &bytes) ? bytes : LIMIT_BYTES;
 }
 
 static bool folder_name(char *path, size_t size)

@@ -351,6 +351,15 @@ void drupe_pool_discard(drupe_memory *memory);
 /* Give free pieces back to the driver; the bytes given back. */
 size_t drupe_pool_trim_one(drupe_pool *pool);
 
+/* settings.c: DRUPE_OK, or what is wrong in a variable of the environment. All but the selector and amounts
+ * of memory are looked at once, until drupe_settings_forget(). */
+drupe_status drupe_settings_check(void) DRUPE_MUST_CHECK;
+void drupe_settings_forget(void);
+/* "256M": false when it is no number of bytes. */
+bool drupe_settings_bytes(const char *text, uint64_t *bytes);
+/* "alloc,free": DRUPE_WIPE_ bits; false when it is no list of these words. */
+bool drupe_settings_wipe(const char *value, uint32_t *when);
+
 /* DRUPE_OK, or what is wrong in a variable about memory: a limit that is not understood is not none. */
 drupe_status drupe_limit_check(void) DRUPE_MUST_CHECK;
 /* Count `size` bytes as reserved, or leave DRUPE_E_NO_MEMORY for a request of `asked` bytes. */

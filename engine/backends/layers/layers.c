@@ -3,6 +3,7 @@
  * A table is made once for each backend and list of layers, and lives as long as the process: a backend may
  * be closed and loaded again any number of times, with other layers each time. */
 #include "backends/layers/layers.h"
+#include "backends/layers/fault.h"
 #include "base/base.h"
 #include "drupe/layers.h"
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static drupe_status apply(const drupe_backend *base, size_t slot, const drupe_ba
     if (!decided) {
         nchosen = 0;
         if (names) DRUPE_TRY(parse(names, chosen, &nchosen));
+        DRUPE_TRY(drupe_fault_check());
     }
     for (size_t i = nchosen; i-- > 0;) {
         *backend = wrap(*backend, chosen[i], slot);
