@@ -115,7 +115,7 @@ static drupe_status scalar_integer(const drupe_scalar *scalar, drupe_dtype dtype
 {
     *integer = scalar->i;
     if (scalar->kind == DRUPE_SCALAR_KIND_FLOAT) {
-        if (!(scalar->f > -9223372036854775809.0 && scalar->f < 9223372036854775808.0))
+        if (!(scalar->f >= -9223372036854775808.0 && scalar->f < 9223372036854775808.0))
             return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "%g does not fit into %s", scalar->f,
                                    drupe_dtype_name(dtype));
         *integer = (int64_t)scalar->f;

@@ -127,6 +127,7 @@ drupe_status drupe_settings_check(void)
         return drupe_error_set(DRUPE_E_INVALID, "%s=%.80s cannot be understood. Write %s, or unset it.",
                                settings[i].name, value, settings[i].allowed);
     }
+    DRUPE_TRY(drupe_layers_check());
     atomic_store_explicit(&understood, true, memory_order_relaxed);
     return DRUPE_OK;
 }

@@ -211,7 +211,7 @@ static bool nest_store(nest *self, const drupe_scalar *scalar)
     bool is_float = scalar->kind == DRUPE_SCALAR_KIND_FLOAT;
     double number = is_float ? scalar->f : (double)scalar->i;
     if (is_float && (self->dtype == DRUPE_INT32 || self->dtype == DRUPE_INT64) &&
-        !(number > -9223372036854775809.0 && number < 9223372036854775808.0)) {
+        !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
         PyErr_Format(PyExc_ValueError, "a number is not finite or too large for %s",
                      drupe_dtype_name(self->dtype));
         return false;

@@ -96,10 +96,8 @@ def test_the_other_variable(fresh):
 
 
 def test_no_device_at_all_tells_why(fresh):
-    for name, value, why in (("DRUPE_DEVICES", "host:7", "DRUPE_DEVICES=host:7 limits"),
-                             ("DRUPE_LAYERS", "frog", "There is no layer 'frog'")):
-        result = fresh("import drupe; drupe.Device()", **{name: value})
-        assert "DeviceNotFoundError: There is no device. " + why in result.stderr
+    result = fresh("import drupe; drupe.Device()", DRUPE_DEVICES="host:7")
+    assert "DeviceNotFoundError: There is no device. DRUPE_DEVICES=host:7 limits" in result.stderr
 
 
 def test_no_driver_is_opened_that_is_not_wanted(fresh):
@@ -159,5 +157,5 @@ def test_the_doctor_tells_them(fresh):
     text = "from drupe import doctor; doctor.main([])"
     result = fresh(text, DRUPE_HOST_THREADS="many", DRUPE_SUBSHELLS="yes", DRUPE_LOG="/no/such/folder/log")
     for part in ("DRUPE_HOST_THREADS=many cannot", "from 1 to 1024", "DRUPE_SUBSHELLS=yes cannot", "write 0 or 1",
-                 "DRUPE_LOG=/no/such/folder/log names no file"):
+                 "DRUPE_LOG=/no/such/folder/log cannot be written"):
         assert part in result.stdout, result.stdout + result.stderr

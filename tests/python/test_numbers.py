@@ -265,6 +265,25 @@ def test_reductions_at_the_limits(device, dtype, name):
             identical(got, expected, signs=False)
 
 
+def test_numbers_that_just_fit(device):
+    least = -2.0**63
+    assert da.full(2, least, dtype="int64", device=device).tolist() == [-2**63] * 2
+    assert da.asarray([least, 1], dtype="int64", device=device).tolist() == [-2**63, 1]
+    for wrong in (2.0**63, float(np.nextafter(least, -np.inf)), np.nan, np.inf):
+        with pytest.raises(ValueError):
+            da.full(2, wrong, dtype="int64", device=device)
+        with pytest.raises(ValueError):
+            da.asarray([wrong], dtype="int64", device=device)
+
+
+@pytest.mark.parametrize("ends", [(-1, 1, 4), (-7, 2, 5), (0, 10, 11), (5, -5, 4), (-0.5, 0.5, 3), (3, 3, 2)])
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_linspace_of_integers_rounds_down(device, ends, dtype, endpoint):
+    identical(da.linspace(*ends, dtype=dtype, endpoint=endpoint, device=device),
+              np.linspace(*ends, dtype=dtype, endpoint=endpoint))
+
+
 # --- sizes ----------------------------------------------------------------------------------------------------
 
 LARGE = [0, 1, 2, 3, 7, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**33, 2**60, 2**61 - 1, 2**61, 2**61 + 1,

@@ -112,6 +112,18 @@ static const drupe_backend *wrap(const drupe_backend *below, const drupe_layer *
     return &one->table;
 }
 
+drupe_status drupe_layers_check(void)
+{
+    const char *names = getenv("DRUPE_LAYERS");
+    const drupe_layer *layers[DEEPEST];
+    size_t count;
+    pthread_mutex_lock(&lock);
+    const bool asked = !decided;
+    pthread_mutex_unlock(&lock);
+    if (names && asked) DRUPE_TRY(parse(names, layers, &count));
+    return drupe_fault_check();
+}
+
 static drupe_status apply(const drupe_backend *base, size_t slot, const drupe_backend **backend)
 {
     const char *names = getenv("DRUPE_LAYERS");
@@ -119,7 +131,6 @@ static drupe_status apply(const drupe_backend *base, size_t slot, const drupe_ba
     if (!decided) {
         nchosen = 0;
         if (names) DRUPE_TRY(parse(names, chosen, &nchosen));
-        DRUPE_TRY(drupe_fault_check());
     }
     for (size_t i = nchosen; i-- > 0;) {
         *backend = wrap(*backend, chosen[i], slot);

@@ -22,7 +22,7 @@ def problems():
         try:
             os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
         except OSError as error:
-            lines.append("DRUPE_LOG=%s names no file that can be written (%s): there is no log" % (path, error.strerror))
+            lines.append("DRUPE_LOG=%s cannot be written (%s): there is no log" % (path, error.strerror))
     return lines
 
 
