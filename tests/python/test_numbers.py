@@ -302,6 +302,20 @@ def test_a_view_of_more_than_all_memory(device):
     assert large.size == 2**59 and large.nbytes == 2**62 and large[-1].item() == 1.0
 
 
+def test_an_extreme_over_broadcast_axes(device):
+    """Where only one of several axes repeats, the others count."""
+    a = np.array([[3, -5, 2], [1, 9, -7]])
+    x = da.asarray(a, device=device)
+    wide, expected = da.broadcast_to(x[:, None], (2, 1000, 3)), np.broadcast_to(a[:, None], (2, 1000, 3))
+    for name in ("max", "min", "any", "all", "sum"):
+        for axis in (None, 0, 1, 2, (0, 1), (1, 2), (0, 2)):
+            for keepdims in (False, True):
+                identical(getattr(da, name)(wide, axis=axis, keepdims=keepdims),
+                          np.asarray(getattr(np, name)(expected, axis=axis, keepdims=keepdims)))
+    with pytest.raises(ValueError, match="no power of -7"):
+        2 ** da.broadcast_to(x[:, None], (2, 2**40, 3))
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int32", "float64"])
 def test_what_huge_views_refuse(device, dtype):
     x = da.broadcast_to(da.ones(1, dtype=dtype, device=device), (2**29, 2**30))
@@ -314,6 +328,8 @@ def test_what_huge_views_refuse(device, dtype):
         with pytest.raises(REFUSED):
             wrong()
     assert repr(x).startswith("array([[")
+    for name in ("max", "min", "any", "all"):
+        assert getattr(x, name)().item() == 1 and getattr(x[:3], name)(axis=1).tolist() == [1, 1, 1]
     assert x[5, 7].item() == 1 and x[::2**28, ::2**29].tolist() == [[1, 1], [1, 1]]
     assert x.reshape((2**30, 2**29)).shape == (2**30, 2**29)
 
