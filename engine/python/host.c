@@ -267,6 +267,8 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
         PyObject *item = PySequence_GetItem(object, i);
         good = item != NULL && nest_walk(self, item, depth + 1);
         Py_XDECREF(item);
+        /* range(2**40) is a sequence too, of no Python code that would look. */
+        if (good && i % 1024 == 1023) good = PyErr_CheckSignals() == 0;
     }
     return good;
 }

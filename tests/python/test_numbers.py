@@ -367,6 +367,19 @@ def test_random_sizes(device, shape, dtype, other):
         assert int(x.sum()) == size
 
 
+def test_a_sequence_without_end_is_interrupted(fresh):
+    result = fresh("""
+        import signal, drupe.array as da
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            da.asarray(range(2**40), device="host")
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    assert result.stdout == "interrupted\n", result.stderr
+
+
 @pytest.mark.parametrize("wrong", [2**62, 2**63 - 1, 2**63, 2**64, -1])
 def test_sizes_of_memory(device, wrong):
     for make in (lambda: dm.MemoryUSMDevice(wrong, device=device), lambda: da.empty(wrong, device=device),
