@@ -3,7 +3,19 @@
 #include "array/room.h"
 #include <string.h>
 
-/* The number of elements, or DRUPE_E_INVALID, also when `size` bytes each would exceed the address space. */
+static drupe_status shape_too_large(int ndim, const size_t *shape, size_t size)
+{
+    char text[192];
+    drupe_shape_text(ndim, shape, text, sizeof(text));
+    return drupe_error_set(
+        DRUPE_E_NO_MEMORY,
+        "an array of shape %s with %zu bytes an element has more than 2**62 bytes, which is "
+        "the most that an array or a view can have",
+        text, size);
+}
+
+/* The number of elements of `size` bytes each. Of every array and view all bytes are at most DRUPE_SIZE_MOST,
+ * so that products of its sizes need no more care; axes of length 0 do not count, as in NumPy. */
 static drupe_status shape_size(int ndim, const size_t *shape, size_t size, size_t *count)
 {
     size_t bytes = size;
@@ -12,15 +24,13 @@ static drupe_status shape_size(int ndim, const size_t *shape, size_t size, size_
     if (ndim < 0 || ndim > DRUPE_MAX_DIMS)
         return drupe_error_set(DRUPE_E_INVALID, "an array has at most %d dimensions, not %d", DRUPE_MAX_DIMS,
                                ndim);
-    *count = 1;
     for (int d = 0; d < ndim; d++) {
-        *count *= shape[d];
         if (shape[d] == 0)
             empty = true;
-        else if (__builtin_mul_overflow(bytes, shape[d], &bytes) || bytes > PTRDIFF_MAX)
-            return drupe_error_set(DRUPE_E_NO_MEMORY, "an array of this shape exceeds the address space");
+        else if (!drupe_size_times(bytes, shape[d], &bytes))
+            return shape_too_large(ndim, shape, size);
     }
-    if (empty) *count = 0;
+    *count = empty ? 0 : bytes / size;
     return DRUPE_OK;
 }
 
@@ -272,7 +282,7 @@ drupe_status drupe_array_broadcast(drupe_array *array, int ndim, const size_t *s
 {
     size_t count = 0;
     drupe_array view = *array;
-    DRUPE_TRY(shape_size(ndim, shape, 1, &count));
+    DRUPE_TRY(shape_size(ndim, shape, drupe_dtype_size(array->dtype), &count));
     bool fits = ndim >= array->ndim;
     for (int d = 0; fits && d < ndim; d++) {
         const int own = d - (ndim - array->ndim);

@@ -52,6 +52,17 @@ static drupe_status check_scalars(const op_row *row, const drupe_operand *in, si
     return DRUPE_OK;
 }
 
+/* Integers to a negative power are no integers. What arrays hold, only the caller can find out in time. */
+static drupe_status check_power(const drupe_operand *exponent, drupe_dtype common)
+{
+    if (drupe_dtype_row(common)->kind != KIND_INT || exponent->array || exponent->scalar.i >= 0)
+        return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID,
+                           "integers have no power of %" PRId64 " among integers: convert them with "
+                           "astype(float64) first, or write a float as the exponent",
+                           exponent->scalar.i);
+}
+
 drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp64, op_types *types)
 {
     const op_row *row = drupe_op_row(op);
@@ -62,6 +73,7 @@ drupe_status drupe_op_types(int op, const drupe_operand *in, size_t nin, bool fp
         return drupe_error_set(DRUPE_E_INVALID, "%s does not take %s: convert with astype first", row->name,
                                drupe_dtype_name(common));
     DRUPE_TRY(check_scalars(row, in, nin, &common));
+    if (op == DRUPE_OP_POW) DRUPE_TRY(check_power(&in[1], common));
     const int kind = drupe_dtype_row(common)->kind;
     *types = (op_types){common, common};
     switch (row->result) {
@@ -103,7 +115,7 @@ static drupe_status scalar_integer(const drupe_scalar *scalar, drupe_dtype dtype
 {
     *integer = scalar->i;
     if (scalar->kind == DRUPE_SCALAR_KIND_FLOAT) {
-        if (!(scalar->f > -9223372036854775809.0 && scalar->f < 9223372036854775808.0))
+        if (!(scalar->f >= -9223372036854775808.0 && scalar->f < 9223372036854775808.0))
             return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "%g does not fit into %s", scalar->f,
                                    drupe_dtype_name(dtype));
         *integer = (int64_t)scalar->f;

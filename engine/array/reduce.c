@@ -246,6 +246,21 @@ static drupe_status reduce_into(const reduction *r, const drupe_array *in, uint3
     return status;
 }
 
+/* Of equal elements one is enough for these operations, and along a broadcast axis all are equal: such a view
+ * may be larger than anybody could wait for. */
+static drupe_array without_repeats(drupe_op op, const drupe_array *in, uint32_t axes)
+{
+    drupe_array once = *in;
+    const bool one_is_enough =
+        op == DRUPE_OP_MAX || op == DRUPE_OP_MIN || op == DRUPE_OP_ANY || op == DRUPE_OP_ALL;
+    for (int d = 0; one_is_enough && in->size && d < in->ndim; d++) {
+        if (!(axes >> d & 1) || in->strides[d] != 0) continue;
+        once.size /= in->shape[d];
+        once.shape[d] = 1;
+    }
+    return once;
+}
+
 drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axes, bool keepdims,
                                 drupe_dtype dtype, drupe_array *out)
 {
@@ -268,7 +283,8 @@ drupe_status drupe_array_reduce(drupe_op op, const drupe_array *in, uint32_t axe
     result_shape(in, axes, keepdims, &ndim, shape);
     DRUPE_TRY(drupe_array_result(in->queue, drupe_memory_kind(in->memory), dtype, ndim, shape, out));
     drupe_status status = DRUPE_OK;
-    if (out->size) status = in->size ? reduce_into(&r, in, axes, out) : fill_identity(&r, out);
+    const drupe_array once = without_repeats(op, in, axes);
+    if (out->size) status = in->size ? reduce_into(&r, &once, axes, out) : fill_identity(&r, out);
     if (status != DRUPE_OK) drupe_array_clear(out);
     return status;
 }

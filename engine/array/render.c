@@ -12,16 +12,26 @@ static void append_lines(drupe_text *text, const char *const *lines)
     for (; *lines; lines++) drupe_text_printf(text, "%s", *lines);
 }
 
+/* A byte of a bool that is not 0 is true, whoever wrote it: what comes from one or goes to one is compared.
+ */
+static void define_input(drupe_text *text, const dtype_row *compute, int index, drupe_dtype dtype)
+{
+    const dtype_row *stored = drupe_dtype_row(dtype);
+    const bool truth = compute->kind == KIND_BOOL || stored->kind == KIND_BOOL;
+    drupe_text_printf(text, "#define TI%d %s\n", index, stored->cl);
+    drupe_text_printf(text, "#define LOAD%d(x) ((TC)%s(x))\n", index, truth ? "CAST_BOOL" : "");
+    drupe_text_printf(text, "#define TRUTH%d(x) %s\n", index,
+                      stored->kind == KIND_BOOL ? "min(x, (uchar)1)" : "(x)");
+}
+
 static void define_types(drupe_text *text, const kernel_key *key)
 {
     const dtype_row *compute = drupe_dtype_row((drupe_dtype)key->compute);
-    const bool from_bool = compute->kind == KIND_BOOL;
     drupe_text_printf(text, "#define TC %s\n#define TS _%s\n", compute->cl, compute->suffix);
     drupe_text_printf(text, "#define TO %s\n", drupe_dtype_row((drupe_dtype)key->out)->cl);
     for (int i = 0; i < DRUPE_KERNEL_INPUTS; i++)
-        if (key->in[i] != DRUPE_DTYPE_NONE)
-            drupe_text_printf(text, "#define TI%d %s\n", i, drupe_dtype_row((drupe_dtype)key->in[i])->cl);
-    drupe_text_printf(text, "#define LOAD(x) ((TC)%s(x))\n", from_bool ? "CAST_BOOL" : "");
+        if (key->in[i] != DRUPE_DTYPE_NONE) define_input(text, compute, i, (drupe_dtype)key->in[i]);
+    drupe_text_printf(text, "#define LOAD(x) ((TC)%s(x))\n", compute->kind == KIND_BOOL ? "CAST_BOOL" : "");
     drupe_text_printf(text, "#define STORE(x) ((TO)%s(x))\n", key->out == DRUPE_BOOL ? "CAST_BOOL" : "");
     drupe_text_printf(text, "#define LOWEST %s\n#define HIGHEST %s\n", compute->lowest, compute->highest);
     drupe_text_printf(text, "#if HAS_FP64\n#define TW %s\n#else\n#define TW TC\n#endif\n",

@@ -20,7 +20,8 @@
 #include "drupe/queue.h"
 #include <stdatomic.h>
 
-#define DRUPE_BACKEND_ABI 1u
+#define DRUPE_BACKEND_ABI       1u
+#define DRUPE_HOST_THREADS_MOST 1024u /* what DRUPE_HOST_THREADS may ask for */
 
 typedef struct drupe_backend drupe_backend;
 
@@ -202,6 +203,8 @@ extern const drupe_backend *const drupe_backends[];
  * were chosen in front of it. Implemented by backends/layers. */
 drupe_status drupe_layers_apply(const drupe_backend *base, size_t slot,
                                 const drupe_backend **backend) DRUPE_MUST_CHECK;
+/* DRUPE_OK, or what is wrong in DRUPE_LAYERS and DRUPE_FAULT. Implemented by backends/layers. */
+drupe_status drupe_layers_check(void) DRUPE_MUST_CHECK;
 /* Names that a filter may use though this library has no such backend; ends with NULL. */
 extern const char *const drupe_backends_absent[];
 

@@ -52,6 +52,18 @@ uint64_t drupe_unit_round(uint64_t ns);
 
 /* --- Sizes ---------------------------------------------------------------------------------------------- */
 
+/* The most bytes that anything has: sums of two sizes fit into a size_t and differences into a ptrdiff_t. */
+#define DRUPE_SIZE_MOST ((size_t)1 << 62)
+
+/* *product = a * b; false, with *product unchanged, when it exceeds DRUPE_SIZE_MOST. */
+static inline bool drupe_size_times(size_t a, size_t b, size_t *product)
+{
+    size_t result;
+    if (__builtin_mul_overflow(a, b, &result) || result > DRUPE_SIZE_MOST) return false;
+    *product = result;
+    return true;
+}
+
 /* The next multiple of 16: what stands behind so many bytes is aligned for any type. */
 static inline size_t drupe_round16(size_t size)
 {

@@ -6,7 +6,6 @@
  * A job holds a reference to its program; drupe_cache_stop() gives all of them up. */
 #include "core/cache.h"
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 #define JOBS_MOST   64u
 #define COMPILE_NS  UINT64_C(4000000000) /* a binary that is expected to take longer is not asked for */
 #define SECOND_NS   INT64_C(1000000000)
-#define STALE_NS    (3600 * SECOND_NS)
 
 typedef struct job {
     struct job *next;
@@ -42,7 +40,7 @@ static size_t njobs;
 static uint64_t kernel_ns =
     100000000; /* of a processor: what a driver that compiles took per kernel the last time */
 static drupe_cache_info known = {.on = false};
-static bool asked;
+static bool asked, marked;
 static int folder = -1;
 
 /* --- The folder ----------------------------------------------------------------------------------------- */
@@ -50,13 +48,8 @@ static int folder = -1;
 static uint64_t limit_of_environment(void)
 {
     const char *text = getenv("DRUPE_CACHE_SIZE");
-    char *end = NULL;
-    if (!text || !*text) return LIMIT_BYTES;
-    unsigned long long number = strtoull(text, &end, 10);
-    unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : 0;
-    if (*end == 'G' || *end == 'g') shift = 30;
-    if (end == text || *text == '-' || end[shift ? 1 : 0] || number > UINT64_MAX >> shift) return LIMIT_BYTES;
-    return (uint64_t)number << shift;
+    uint64_t bytes;
+    return text && drupe_settings_bytes(text, &bytes) ? bytes : LIMIT_BYTES;
 }
 
 static bool folder_name(char *path, size_t size)
@@ -98,6 +91,7 @@ static void settle_locked(void)
         note_reason(drupe_error_last()->text);
     else
         known.on = true;
+    marked = known.on && drupe_cache_mark(folder);
     drupe_error_restore(&kept);
 }
 
@@ -112,28 +106,10 @@ static int folder_get(void)
     return fd;
 }
 
-static void file_name(char name[48], const drupe_span *parts, size_t nparts, const char *ending)
-{
-    drupe_hash hash = {0, 0};
-    for (size_t i = 0; i < nparts; i++) drupe_hash_add(&hash, parts[i].bytes, parts[i].size);
-    snprintf(name, 48, "%016" PRIx64 "%016" PRIx64 "%s", hash.a, hash.b, ending);
-}
-
 static void entry_name(char name[48], const drupe_text *where, const drupe_text *key)
 {
     drupe_span parts[] = {{where->data, where->length}, {key->data, key->length}};
-    file_name(name, parts, 2, ".bin");
-}
-
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t length = strlen(name), tail = strlen(ending);
-    return length > tail && strcmp(name + length - tail, ending) == 0;
-}
-
-static bool is_ours(const char *name)
-{
-    return ends_with(name, ".bin") || ends_with(name, ".note") || strncmp(name, ".new-", 5) == 0;
+    drupe_cache_name(name, parts, 2, DRUPE_CACHE_ENTRY);
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
@@ -187,25 +163,12 @@ void drupe_cache_reject(const drupe_text *where, const drupe_text *key)
 
 /* --- Writing -------------------------------------------------------------------------------------------- */
 
-/* Remove what was used longest ago until an eighth of the limit is free, and what killed processes left. */
-static void make_room(int fd, uint64_t limit)
+static bool is_marked(void)
 {
-    drupe_file_entry *entries;
-    size_t nentries;
-    uint64_t all = 0;
-    if (drupe_folder_list(fd, &entries, &nentries) != DRUPE_OK) return;
-    int64_t stale = (int64_t)time(NULL) * SECOND_NS - STALE_NS;
-    for (size_t i = 0; i < nentries; i++) {
-        bool left = strncmp(entries[i].name, ".new-", 5) == 0;
-        if (left && entries[i].used < stale) (void)unlinkat(fd, entries[i].name, 0);
-        if (!left) all += entries[i].bytes;
-    }
-    uint64_t most = all > limit ? limit - limit / 8 : limit;
-    for (size_t i = 0; i < nentries && all > most; i++) {
-        if (!ends_with(entries[i].name, ".bin") && !ends_with(entries[i].name, ".note")) continue;
-        if (unlinkat(fd, entries[i].name, 0) == 0) all -= entries[i].bytes;
-    }
-    drupe_folder_list_free(entries, nentries);
+    pthread_mutex_lock(&lock);
+    bool is = marked;
+    pthread_mutex_unlock(&lock);
+    return is;
 }
 
 static drupe_status write_record(int fd, const char *name, const drupe_record *record, uint64_t limit)
@@ -215,13 +178,19 @@ static drupe_status write_record(int fd, const char *name, const drupe_record *r
     DRUPE_TRY(drupe_record_pack(record, &bytes, &size));
     drupe_span part = {bytes, size};
     drupe_status status;
-    if (size > limit || size > ENTRY_BYTES) {
+    const bool tidy = is_marked();
+    if (!tidy && size <= limit && drupe_cache_make_room(fd, limit, false) > limit - size) {
+        status =
+            drupe_error_set(DRUPE_E_UNAVAILABLE,
+                            "The folder is full, and nothing is deleted in it: it has files of others with "
+                            "names of the cache.");
+    } else if (size > limit || size > ENTRY_BYTES) {
         status = drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size);
     } else {
         status = drupe_file_replace(fd, name, &part, 1);
     }
     free(bytes);
-    if (status == DRUPE_OK) make_room(fd, limit);
+    if (status == DRUPE_OK && tidy) (void)drupe_cache_make_room(fd, limit, true);
     return status;
 }
 
@@ -430,8 +399,8 @@ void drupe_cache_info_get(drupe_cache_info *info)
     size_t nentries;
     if (fd >= 0 && drupe_folder_list(fd, &entries, &nentries) == DRUPE_OK) {
         for (size_t i = 0; i < nentries; i++) {
-            info->entries += ends_with(entries[i].name, ".bin");
-            info->bytes += entries[i].bytes;
+            info->entries += drupe_cache_is_entry(entries[i].name);
+            if (drupe_cache_is_ours(entries[i].name)) info->bytes += entries[i].bytes;
         }
         drupe_folder_list_free(entries, nentries);
     }
@@ -496,7 +465,7 @@ drupe_status drupe_cache_each(bool (*visit)(const drupe_cache_entry *entry, void
     drupe_status status = drupe_folder_list(fd, &entries, &nentries);
     bool more = true;
     for (size_t i = nentries; i-- > 0 && more;)
-        if (ends_with(entries[i].name, ".bin")) more = visit_file(fd, &entries[i], visit, user);
+        if (drupe_cache_is_entry(entries[i].name)) more = visit_file(fd, &entries[i], visit, user);
     drupe_folder_list_free(entries, nentries);
     close(fd);
     return status;
@@ -510,9 +479,17 @@ drupe_status drupe_cache_clear(uint64_t *bytes)
     uint64_t freed = 0;
     if (bytes) *bytes = 0;
     DRUPE_TRY(folder_for_user(&fd));
+    if (!is_marked()) {
+        close(fd);
+        return drupe_error_set(
+            DRUPE_E_UNAVAILABLE,
+            "Nothing was deleted: the folder of the cache has files of others with names of the "
+            "cache. Delete them by hand.");
+    }
     drupe_status status = drupe_folder_list(fd, &entries, &nentries);
     for (size_t i = 0; i < nentries; i++)
-        if (is_ours(entries[i].name) && unlinkat(fd, entries[i].name, 0) == 0) freed += entries[i].bytes;
+        if (drupe_cache_is_ours(entries[i].name) && unlinkat(fd, entries[i].name, 0) == 0)
+            freed += entries[i].bytes;
     drupe_folder_list_free(entries, nentries);
     close(fd);
     if (bytes) *bytes = freed;
@@ -531,7 +508,7 @@ drupe_status drupe_cache_note_read(const char *name, void **bytes, size_t *size)
     *bytes = NULL;
     *size = 0;
     if (folder_for_user(&fd) != DRUPE_OK) return drupe_error_set(DRUPE_E_NOT_FOUND, "The cache is off.");
-    file_name(file, &(drupe_span){name, strlen(name)}, 1, ".note");
+    drupe_cache_name(file, &(drupe_span){name, strlen(name)}, 1, DRUPE_CACHE_NOTE);
     drupe_status status = drupe_file_read(fd, file, ENTRY_BYTES, true, &data, &all);
     close(fd);
     if (status == DRUPE_OK && drupe_record_open(data, all, DRUPE_RECORD_NOTE, &record) &&
@@ -554,7 +531,7 @@ drupe_status drupe_cache_note_write(const char *name, const void *bytes, size_t 
     pthread_mutex_lock(&lock);
     uint64_t limit = known.limit;
     pthread_mutex_unlock(&lock);
-    file_name(file, &(drupe_span){name, strlen(name)}, 1, ".note");
+    drupe_cache_name(file, &(drupe_span){name, strlen(name)}, 1, DRUPE_CACHE_NOTE);
     drupe_record record = {.kind = DRUPE_RECORD_NOTE};
     record.parts[DRUPE_PART_KEY] = (drupe_span){name, strlen(name)};
     record.parts[DRUPE_PART_BODY] = (drupe_span){bytes, size};

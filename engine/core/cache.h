@@ -18,6 +18,7 @@ drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, si
 
 /* --- record.c ------------------------------------------------------------------------------------------- */
 
+#define DRUPE_RECORD_MAGIC "DRUPEREC" /* its first bytes */
 enum { DRUPE_RECORD_PROGRAM = 1, DRUPE_RECORD_NOTE = 2 };
 /* The parts of a record. KEY: all that decides a build, as text; WHERE: its beginning, which names device and
  * driver, alone; LOG: the compiler's messages; ARGS: see args.c; BODY: the binary. */
@@ -59,6 +60,22 @@ void drupe_key_where(drupe_text *text, drupe_device *device);
 void drupe_key_source(drupe_text *text, drupe_device *device, const drupe_source *source);
 /* Whether the source alone decides what is built: it includes nothing and does not ask for the time. */
 bool drupe_key_complete(const drupe_source *source);
+
+/* --- cache_folder.c ------------------------------------------------------------------------------------- */
+
+#define DRUPE_CACHE_ENTRY ".bin"
+#define DRUPE_CACHE_NOTE  ".note"
+
+/* The name of an entry or a note: a hash of the parts, and one of these endings. */
+void drupe_cache_name(char name[48], const drupe_span *parts, size_t nparts, const char *ending);
+/* Whether a name is of exactly the form of an entry, or of any file that the cache makes but its mark. */
+bool drupe_cache_is_entry(const char *name);
+bool drupe_cache_is_ours(const char *name);
+/* Whether files in the folder may be deleted: it has our mark, or has got it now. */
+bool drupe_cache_mark(int folder);
+/* In a marked folder, remove what was used longest ago until an eighth of the limit is free, and what killed
+ * processes left. The bytes of the cache that are there then; files of others do not count. */
+uint64_t drupe_cache_make_room(int folder, uint64_t limit, bool marked);
 
 /* --- cache.c -------------------------------------------------------------------------------------------- */
 

@@ -200,7 +200,8 @@ static drupe_status touch_argument(record *one, const drupe_work *work, size_t i
     DRUPE_TRY(drupe_registry_find(pointer, 0, one->place.label, &memory));
     if (!memory) return DRUPE_OK;
     size_t rest = memory->size - (size_t)(pointer - (char *)memory->base), most = rest;
-    for (uint32_t d = 0; d < work->range->dims; d++) items *= work->range->global[d];
+    for (uint32_t d = 0; d < work->range->dims; d++)
+        if (!drupe_size_times(items, work->range->global[d], &items)) items = DRUPE_SIZE_MOST;
     if (size && items < rest / size) most = items * size;
     drupe_memory_release(memory);
     touch(one, pointer, most, !(info && info->reads_only));

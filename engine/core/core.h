@@ -301,6 +301,17 @@ void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *us
 
 #include "core/memory.h"
 
+/* --- settings.c ------------------------------------------------------------------------------------------ */
+
+/* DRUPE_OK, or what is wrong in a variable of the environment. All but the selector and amounts
+ * of memory are looked at once, until drupe_settings_forget(). */
+drupe_status drupe_settings_check(void) DRUPE_MUST_CHECK;
+void drupe_settings_forget(void);
+/* "256M": false when it is no number of bytes. */
+bool drupe_settings_bytes(const char *text, uint64_t *bytes);
+/* "alloc,free": DRUPE_WIPE_ bits; false when it is no list of these words. */
+bool drupe_settings_wipe(const char *value, uint32_t *when);
+
 /* --- event.c -------------------------------------------------------------------------------------------- */
 
 typedef enum drupe_phase {

@@ -201,8 +201,7 @@ drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_
 {
     *count = 0;
     DRUPE_TRY(drupe_core_check());
-    DRUPE_TRY(drupe_selector_check());
-    DRUPE_TRY(drupe_limit_check());
+    DRUPE_TRY(drupe_settings_check());
     struct gathering into = {.devices = devices, .capacity = devices ? capacity : 0};
     drupe_filter any = {.backend = -1, .type = -1, .number = -1};
     drupe_status status = DRUPE_OK;
@@ -323,8 +322,7 @@ drupe_status drupe_device_select(const char *filter, drupe_device **device)
 {
     *device = NULL;
     DRUPE_TRY(drupe_core_check());
-    DRUPE_TRY(drupe_selector_check());
-    DRUPE_TRY(drupe_limit_check());
+    DRUPE_TRY(drupe_settings_check());
     drupe_filter one;
     if (filter && !*filter) filter = NULL;
     const char *wanted = filter ? filter : "gpu,cpu,accelerator,custom";

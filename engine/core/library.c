@@ -381,6 +381,7 @@ size_t drupe_library_close(uint64_t timeout_ns)
     uint64_t deadline = drupe_deadline(timeout_ns);
     finish_queues(deadline);
     drupe_cache_stop();
+    drupe_settings_forget();
     for (size_t i = 0; i < nslots; i++) {
         for (uint32_t d = 0; atomic_load(&slots[i].loaded) && d < slots[i].ndevices; d++) {
             for (drupe_device *device = slots[i].devices[d]; device; device = device->parent)

@@ -42,6 +42,7 @@ static bool parse_amount(const char *text, size_t length, uint64_t total, uint64
 struct part {
     const char *name, *amount; /* neither ends with a NUL */
     size_t name_size, amount_size;
+    bool named;
 };
 
 /* Walk through the comma-separated parts of a variable, "4G" or "opencl:gpu=4G". */
@@ -53,21 +54,48 @@ static bool part_next(const char **text, struct part *part)
     const char *equals = memchr(*text, '=', length);
     part->name = *text;
     part->name_size = equals ? (size_t)(equals - *text) : 0;
+    part->named = equals != NULL;
     part->amount = equals ? equals + 1 : *text;
     *text += length;
     part->amount_size = (size_t)(*text - part->amount);
     return true;
 }
 
+/* The devices that a part names: a filter of a backend, a type or both, with a number behind both; false when
+ * it is none. */
+static bool part_filter(const struct part *part, drupe_filter *filter)
+{
+    char name[64];
+    const char *at = name;
+    *filter = (drupe_filter){.backend = -1, .type = -1, .number = -1};
+    if (!part->named) return true;
+    if (part->name_size == 0 || part->name_size >= sizeof name) return false;
+    memcpy(name, part->name, part->name_size);
+    name[part->name_size] = '\0';
+    if (drupe_filter_next(&at, filter) != DRUPE_OK || *at || filter->path_size) return false;
+    return filter->number < 0 || (filter->backend >= 0 && filter->type >= 0);
+}
+
+static bool part_holds(const struct part *part, const drupe_device *root)
+{
+    drupe_filter filter;
+    const char *number = strrchr(root->filter, ':');
+    drupe_error kept = *drupe_error_last();
+    const bool good = part_filter(part, &filter);
+    drupe_error_restore(&kept);
+    if (!good || !drupe_filter_match(&filter, root)) return false;
+    return filter.number < 0 || (number && strtol(number + 1, NULL, 10) == filter.number);
+}
+
 /* What a variable says for a device: the last of its parts that holds for it, "4G" for all devices,
- * "opencl:gpu=4G" for those whose filter begins so. */
+ * "opencl:gpu=4G" for those that the filter names. */
 static uint64_t amount_of(const char *variable, const drupe_device *root, uint64_t total, uint64_t fallback)
 {
     const char *text = getenv(variable);
     uint64_t bytes = fallback, found;
     struct part part;
     while (text && part_next(&text, &part)) {
-        if (strncmp(root->filter, part.name, part.name_size) != 0) continue;
+        if (!part_holds(&part, root)) continue;
         if (parse_amount(part.amount, part.amount_size, total, &found)) bytes = found;
     }
     return bytes;
@@ -78,7 +106,14 @@ static drupe_status check_amounts(const char *variable)
     const char *whole = getenv(variable), *text = whole;
     uint64_t found;
     struct part part;
+    drupe_filter filter;
     while (text && part_next(&text, &part)) {
+        if (!part_filter(&part, &filter))
+            return drupe_error_set(
+                DRUPE_E_INVALID,
+                "%s=%.80s cannot be understood: '%.*s' names no devices. Write a backend, a type "
+                "or both, as in \"host=2G\", \"gpu=4G\" or \"opencl:gpu:0=50%%\".",
+                variable, whole, part.name_size < 60 ? (int)part.name_size : 60, part.name);
         if (parse_amount(part.amount, part.amount_size, 0, &found)) continue;
         return drupe_error_set(DRUPE_E_INVALID,
                                "%s=%s cannot be understood: '%.*s' is no amount of memory. Write \"4G\", "
@@ -106,9 +141,9 @@ uint32_t drupe_limit_wipe(drupe_device *root)
     uint32_t wipe = atomic_load_explicit(&root->wipe, memory_order_relaxed);
     if (wipe & DRUPE_WIPE_ASKED) return wipe;
     const char *text = getenv("DRUPE_MEMORY_WIPE");
-    uint32_t asked = DRUPE_WIPE_ASKED;
-    if (text && strstr(text, "alloc")) asked |= DRUPE_WIPE_ALLOC;
-    if (text && strstr(text, "free")) asked |= DRUPE_WIPE_FREE;
+    uint32_t asked = 0;
+    if (text && !drupe_settings_wipe(text, &asked)) asked = 0; /* told where devices are chosen */
+    asked |= DRUPE_WIPE_ASKED;
     return atomic_compare_exchange_strong(&root->wipe, &wipe, asked) ? asked : wipe;
 }
 

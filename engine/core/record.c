@@ -8,8 +8,6 @@
 #define ORDER  0x01020304u
 #define FORMAT 2u
 
-static const char magic[8] = {'D', 'R', 'U', 'P', 'E', 'R', 'E', 'C'};
-
 /* No padding: its bytes are hashed and stored as they are. */
 typedef struct header {
     char magic[8];
@@ -22,7 +20,7 @@ typedef struct header {
 static void header_fill(header *head, const drupe_record *record)
 {
     *head = (header){.order = ORDER, .format = FORMAT, .kind = record->kind};
-    memcpy(head->magic, magic, sizeof magic);
+    memcpy(head->magic, DRUPE_RECORD_MAGIC, sizeof head->magic);
     for (size_t i = 0; i < DRUPE_RECORD_PARTS; i++) head->sizes[i] = record->parts[i].size;
 }
 

@@ -4,7 +4,10 @@
  *   NAME             the kernel's name
  *   TC, TS           the compute type, and its suffix in numeric.h (_f32)
  *   TO, TI0, TI1     stored types of output and inputs (OpenCL C; the host's kernels see TC only)
- *   LOAD, STORE      casts from a stored type to TC and from TC's result to TO
+ *   LOAD             what a stored TC counts as: any byte but 0 is true
+ *   LOAD0, LOAD1     casts from TI0 and TI1 to TC; TRUTH0 and TRUTH1 are the part of them that vectors of TI0
+ *                    and TI1 need before they are converted (OpenCL C)
+ *   STORE            cast from TC's result to TO
  *   OP(a), OP(a, b)  the operation
  * and, for OpenCL C, the form: FORM_GPU is 0 for CPU devices, 1 for the others.
  *

@@ -157,10 +157,8 @@ def host_casts(table):
     out = [NOTICE]
     for a in table.dtypes:
         for b in table.dtypes:
-            if b["kind"] == "bool" and a["kind"] != "bool":
-                out.append(f'CAST_TO_BOOL({a["short"]}, {b["short"]}, {a["c"]})')
-            else:
-                out.append(f'CAST({a["short"]}, {b["short"]}, {a["c"]}, {b["c"]})')
+            macro = "CAST_TRUTH" if "bool" in (a["kind"], b["kind"]) else "CAST"
+            out.append(f'{macro}({a["short"]}, {b["short"]}, {a["c"]}, {b["c"]})')
     count = len(table.dtypes)
     out.append(f"static const cast_fn CASTS[{count}][{count}] = {{")
     out += ["    {" + ", ".join(f'cast_{a["short"]}_{b["short"]}' for b in table.dtypes) + "}," for a in table.dtypes]
@@ -174,8 +172,9 @@ def host_kernels(table):
     names = []
 
     def emit(shape, name, compute, defines, entries):
+        load = "((TC)((x) != 0))" if compute["kind"] == "bool" else "(x)"
         defines = {"NAME": name, "TC": compute["c"], "TS": "_" + compute["short"],
-                   "TC_ID": compute["index"], **defines}
+                   "TC_ID": compute["index"], "LOAD(x)": load, **defines}
         out.extend(f"#define {key} {value}" for key, value in defines.items())
         out.append(f'#include "kernels/{shape}"')
         out.extend(f"#undef {key.split('(')[0]}" for key in defines)

@@ -45,11 +45,12 @@ typedef void (*cast_fn)(i64 n, void *to, const void *from);
         INDEPENDENT                                                                                          \
         for (i64 i = 0; i < n; i++) out[i] = (to_type)in[i];                                                 \
     }
-#define CAST_TO_BOOL(from, to, from_type)                                                                    \
+/* From or to bool: every byte that is not 0 is true, also one that a kernel of the user's wrote. */
+#define CAST_TRUTH(from, to, from_type, to_type)                                                             \
     static void cast_##from##_##to(i64 n, void *to_, const void *from_)                                      \
     {                                                                                                        \
         const from_type *in = from_;                                                                         \
-        uint8_t *out = to_;                                                                                  \
+        to_type *out = to_;                                                                                  \
         INDEPENDENT                                                                                          \
         for (i64 i = 0; i < n; i++) out[i] = in[i] != 0;                                                     \
     }

@@ -23,9 +23,9 @@ static void CAT(NAME, _loop)(i64 n, void *out_, const void *const *in_)
 #endif
     INDEPENDENT
     for (i64 i = 0; i < n; i++) {
-        const TC a = in0[i];
+        const TC a = LOAD(in0[i]);
 #if ARITY == 2
-        const TC b = in1[i];
+        const TC b = LOAD(in1[i]);
 #endif
         out[i] = (TR)(APPLY(a, b));
     }
@@ -47,14 +47,14 @@ static void NAME(size_t begin, size_t end, size_t size, const void *const *args)
 #if STRIDED
 #define ELEMENT(o, a, b)                                                                                     \
     {                                                                                                        \
-        const TC x = p.head.constants & 1 ? c0 : LOAD(GET(1, in0, a));                                               \
+        const TC x = p.head.constants & 1 ? c0 : LOAD0(GET(1, in0, a));                                              \
         LOAD_SECOND(b)                                                                                       \
         PUT(0, out, o, STORE(APPLY(x, y)))                                                                   \
     }
 #if ARITY == 1
 #define LOAD_SECOND(b)
 #else
-#define LOAD_SECOND(b) const TC y = p.head.constants & 2 ? c1 : LOAD(GET(2, in1, b));
+#define LOAD_SECOND(b) const TC y = p.head.constants & 2 ? c1 : LOAD1(GET(2, in1, b));
 #endif
 
 KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
@@ -102,10 +102,10 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 #define QUAD0(q) ((CAT(TI0, 4))(0))
 #define PICK0(k) c0
 #else
-#define GET0(i)  LOAD(GET(1, in0, i))
-#define WIDE0(i) CAT(convert_, CAT(TC, 16))(GET_WIDE(1, in0, i, 16, TI0))
+#define GET0(i)  LOAD0(GET(1, in0, i))
+#define WIDE0(i) CAT(convert_, CAT(TC, 16))(TRUTH0(GET_WIDE(1, in0, i, 16, TI0)))
 #define QUAD0(q) GET_WIDE(1, in0, 4 * (q), 4, TI0)
-#define PICK0(k) LOAD(a[k])
+#define PICK0(k) LOAD0(a[k])
 #endif
 #if CONSTANTS & 2
 #define GET1(i)  c1
@@ -113,10 +113,10 @@ KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_params p BOUNDS)
 #define QUAD1(q) ((CAT(TI1, 4))(0))
 #define PICK1(k) c1
 #else
-#define GET1(i)  LOAD(GET(2, in1, i))
-#define WIDE1(i) CAT(convert_, CAT(TC, 16))(GET_WIDE(2, in1, i, 16, TI1))
+#define GET1(i)  LOAD1(GET(2, in1, i))
+#define WIDE1(i) CAT(convert_, CAT(TC, 16))(TRUTH1(GET_WIDE(2, in1, i, 16, TI1)))
 #define QUAD1(q) GET_WIDE(2, in1, 4 * (q), 4, TI1)
-#define PICK1(k) LOAD(b[k])
+#define PICK1(k) LOAD1(b[k])
 #endif
 
 KERNEL NAME(GLOBAL TO *out, INPUTS, const drupe_map_head p BOUNDS)

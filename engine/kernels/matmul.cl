@@ -9,12 +9,12 @@ static void CAT(NAME, _task)(TC *out, const TC *a, const TC *b, const drupe_matm
 {
     TC r[WIDTH] = {0};
     for (i64 l = 0; l < p->k; l++) {
-        const TC x = a[l * p->a_column];
+        const TC x = LOAD(a[l * p->a_column]);
         const TC *row = b + l * p->b_row;
         if (width == WIDTH) {
-            for (i64 j = 0; j < WIDTH; j++) r[j] = (TC)(MULTIPLY(r[j], x, row[j]));
+            for (i64 j = 0; j < WIDTH; j++) r[j] = (TC)(MULTIPLY(r[j], x, LOAD(row[j])));
         } else {
-            for (i64 j = 0; j < width; j++) r[j] = (TC)(MULTIPLY(r[j], x, row[j]));
+            for (i64 j = 0; j < width; j++) r[j] = (TC)(MULTIPLY(r[j], x, LOAD(row[j])));
         }
     }
     for (i64 j = 0; j < width; j++) out[j] = r[j];
@@ -49,8 +49,8 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
         const i64 row = t / across * TILE + y, column = t % across * TILE + x;
         TC r = 0;
         for (i64 l = 0; l < p.k; l += TILE) {
-            left[y][x] = row < p.m && l + x < p.k ? GET(1, a, row * p.a_row + (l + x) * p.a_column) : (TC)0;
-            right[y][x] = l + y < p.k && column < p.n ? GET(2, b, (l + y) * p.b_row + column) : (TC)0;
+            left[y][x] = row < p.m && l + x < p.k ? LOAD(GET(1, a, row * p.a_row + (l + x) * p.a_column)) : (TC)0;
+            right[y][x] = l + y < p.k && column < p.n ? LOAD(GET(2, b, (l + y) * p.b_row + column)) : (TC)0;
             barrier(CLK_LOCAL_MEM_FENCE);
             UNROLL
             for (int i = 0; i < TILE; i++) r = (TC)(MULTIPLY(r, left[y][i], right[i][x]));
@@ -71,10 +71,10 @@ KERNEL NAME(GLOBAL TC *out, GLOBAL const TC *a, GLOBAL const TC *b, const drupe_
         TC r[WIDTH];
         for (int i = 0; i < WIDTH; i++) r[i] = 0;
         for (i64 l = 0; l < p.k; l++) {
-            const TC x = GET(1, a, row * p.a_row + l * p.a_column);
+            const TC x = LOAD(GET(1, a, row * p.a_row + l * p.a_column));
             const i64 y = l * p.b_row + j;
             INDEPENDENT
-            for (i64 i = 0; i < width; i++) r[i] = (TC)(MULTIPLY(r[i], x, GET(2, b, y + i)));
+            for (i64 i = 0; i < width; i++) r[i] = (TC)(MULTIPLY(r[i], x, LOAD(GET(2, b, y + i))));
         }
         for (i64 i = 0; i < width; i++) PUT(0, out, row * p.n + j + i, r[i])
     }

@@ -16,13 +16,13 @@ static TC CAT(NAME, _block)(i64 n, const TC *in)
     i64 i = 0;
     if (n < 16) { /* short rows are common, and starting and folding the lanes would outweigh them */
         TC result = IDENTITY;
-        for (; i < n; i++) result = (TC)(OP(result, in[i]));
+        for (; i < n; i++) result = (TC)(OP(result, LOAD(in[i])));
         return result;
     }
     for (i64 l = 0; l < LANES; l++) lanes[l] = IDENTITY;
     for (; i + LANES <= n; i += LANES)
-        for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(OP(lanes[l], in[i + l]));
-    for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(OP(lanes[l], in[i + l]));
+        for (i64 l = 0; l < LANES; l++) lanes[l] = (TC)(OP(lanes[l], LOAD(in[i + l])));
+    for (i64 l = 0; i + l < n; l++) lanes[l] = (TC)(OP(lanes[l], LOAD(in[i + l])));
     for (i64 fold = LANES / 2; fold; fold /= 2)
         for (i64 l = 0; l < fold; l++) lanes[l] = (TC)(OP(lanes[l], lanes[l + fold]));
     return lanes[0];
@@ -37,7 +37,7 @@ static void CAT(NAME, _column)(i64 n, const void *in_, void *carry)
     const TC *in = in_;
     TC *result = carry;
     INDEPENDENT
-    for (i64 i = 0; i < n; i++) result[i] = (TC)(OP(result[i], in[i]));
+    for (i64 i = 0; i < n; i++) result[i] = (TC)(OP(result[i], LOAD(in[i])));
 }
 static void CAT(NAME, _start)(i64 n, void *carry, int wide)
 {
@@ -93,7 +93,7 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
         const i64 base = reduce_base(&p, t % p.outputs, p.ndim);
         TC r = IDENTITY;
         for (i64 i = s * per; i < to; i++) {
-            const TC b = LOAD(GET(1, in, base + i * p.stride));
+            const TC b = LOAD0(GET(1, in, base + i * p.stride));
             r = (TC)(OP(r, b));
         }
         PUT(0, out, t, STORE(r))
@@ -111,7 +111,7 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
         for (i64 i = s * per; i < to; i++) {
             INDEPENDENT
             for (i64 k = 0; k < width; k++) {
-                const TC b = LOAD(GET(1, in, base + i * p.stride + k * step));
+                const TC b = LOAD0(GET(1, in, base + i * p.stride + k * step));
                 r[k] = (TC)(OP(r[k], b));
             }
         }
@@ -123,9 +123,9 @@ KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BO
 
 #else
 #if STRIDED
-#define AT(i) LOAD(GET(1, in, base + (i)*p.stride))
+#define AT(i) LOAD0(GET(1, in, base + (i)*p.stride))
 #else
-#define AT(i) LOAD(GET(1, in, base + (i)))
+#define AT(i) LOAD0(GET(1, in, base + (i)))
 #endif
 #if FORM_GPU
 KERNEL NAME(GLOBAL TO *out, GLOBAL const TI0 *in, const drupe_reduce_params p BOUNDS)

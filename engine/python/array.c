@@ -231,7 +231,7 @@ static int reshape_arg(PyObject *shape_object, size_t size, size_t shape[DRUPE_M
     if (list == NULL) return -1;
     Py_ssize_t ndim = PyTuple_GET_SIZE(list), open = -1;
     size_t known = 1;
-    bool good = ndim <= DRUPE_MAX_DIMS;
+    bool good = ndim <= DRUPE_MAX_DIMS, huge = false;
     if (!good) PyErr_Format(PyExc_ValueError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
     for (Py_ssize_t i = 0; good && i < ndim; i++) {
         Py_ssize_t entry = PyNumber_AsSsize_t(PyTuple_GET_ITEM(list, i), PyExc_OverflowError);
@@ -243,11 +243,14 @@ static int reshape_arg(PyObject *shape_object, size_t size, size_t shape[DRUPE_M
         if (entry == -1)
             open = i;
         else
-            known *= (size_t)entry;
+            huge = huge || __builtin_mul_overflow(known, (size_t)entry, &known);
         shape[i] = (size_t)entry;
     }
     Py_DECREF(list);
-    if (good && open >= 0 && (known == 0 || size % known != 0)) {
+    if (good && huge && open >= 0) {
+        PyErr_Format(PyExc_ValueError, "cannot reshape %zu elements into rows of more than 2**64", size);
+        good = false;
+    } else if (good && open >= 0 && (known == 0 || size % known != 0)) {
         PyErr_Format(PyExc_ValueError, "cannot reshape %zu elements into rows of %zu", size, known);
         good = false;
     } else if (good && open >= 0) {
@@ -397,17 +400,28 @@ static drupe_status view_broadcast(drupe_array *view, PyObject *argument)
     return ndim < 0 ? DRUPE_E_INVALID : drupe_array_broadcast(view, ndim, shape);
 }
 
+static int bit_number(uint32_t bit)
+{
+    int number = 0;
+    while (number < DRUPE_MAX_DIMS && bit >> number != 1) number++;
+    return number;
+}
+
 static drupe_status view_permute(drupe_array *view, PyObject *argument)
 {
     int axes[DRUPE_MAX_DIMS];
-    size_t given[DRUPE_MAX_DIMS];
     if (argument == Py_None) return drupe_array_permute(view, NULL);
-    int count = drupe_py_sizes(argument, "axes", given, DRUPE_MAX_DIMS);
-    if (count >= 0 && count != view->ndim)
-        PyErr_Format(PyExc_ValueError, "axes has %d entries, and the array %d dimensions", count, view->ndim);
-    if (PyErr_Occurred()) return DRUPE_E_INVALID;
-    for (int i = 0; i < count; i++) axes[i] = given[i] < DRUPE_MAX_DIMS ? (int)given[i] : DRUPE_MAX_DIMS;
-    return drupe_array_permute(view, axes);
+    PyObject *list = PyIndex_Check(argument) ? PyTuple_Pack(1, argument) : PySequence_Tuple(argument);
+    if (list != NULL && PyTuple_GET_SIZE(list) != view->ndim)
+        PyErr_Format(PyExc_ValueError, "axes has %zd entries, and the array %d dimensions",
+                     PyTuple_GET_SIZE(list), view->ndim);
+    uint32_t seen = 0;
+    for (int i = 0; !PyErr_Occurred() && i < view->ndim; i++) {
+        uint32_t before = seen;
+        if (axis_add(PyTuple_GET_ITEM(list, i), view->ndim, &seen)) axes[i] = bit_number(before ^ seen);
+    }
+    Py_XDECREF(list);
+    return PyErr_Occurred() ? DRUPE_E_INVALID : drupe_array_permute(view, axes);
 }
 
 static PyObject *module_broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t nargs,

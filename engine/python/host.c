@@ -116,11 +116,28 @@ static PyObject *buffer_bytes(const Py_buffer *view)
     return bytes;
 }
 
+/* Normalise the bytes of bools, of which 0 alone is false: kernels and NumPy's views may have written others.
+ */
+static void truths(uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) bytes[i] = bytes[i] != 0;
+}
+
+/* Whether every byte of a bool is 0 or 1, as C and kernels that the user writes take it for granted. */
+static bool are_truths(const uint8_t *bytes, size_t count)
+{
+    uint8_t all = 0;
+    for (size_t i = 0; i < count; i++) all |= bytes[i];
+    return all <= 1;
+}
+
 /* Takes the view of `hold`, also on failure. */
 static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *hold)
 {
     bool contiguous = PyBuffer_IsContiguous(&hold->view, 'C') != 0;
-    if (contiguous && hold->view.len > (Py_ssize_t)STAGE_MAX)
+    bool bools = drupe_py_array_of(self)->dtype == DRUPE_BOOL;
+    if (contiguous && hold->view.len > (Py_ssize_t)STAGE_MAX &&
+        (!bools || are_truths(hold->view.buf, (size_t)hold->view.len)))
         return upload(state, self, hold->view.buf, hold) && settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&hold->view);
     if (bytes == NULL) {
@@ -129,6 +146,7 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *
     }
     PyBuffer_Release(&hold->view);
     hold->owner = bytes;
+    if (bools) truths((uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     return upload(state, self, PyBytes_AS_STRING(bytes), hold);
 }
 
@@ -193,7 +211,7 @@ static bool nest_store(nest *self, const drupe_scalar *scalar)
     bool is_float = scalar->kind == DRUPE_SCALAR_KIND_FLOAT;
     double number = is_float ? scalar->f : (double)scalar->i;
     if (is_float && (self->dtype == DRUPE_INT32 || self->dtype == DRUPE_INT64) &&
-        !(number > -9223372036854775809.0 && number < 9223372036854775808.0)) {
+        !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
         PyErr_Format(PyExc_ValueError, "a number is not finite or too large for %s",
                      drupe_dtype_name(self->dtype));
         return false;
@@ -249,15 +267,10 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
         PyObject *item = PySequence_GetItem(object, i);
         good = item != NULL && nest_walk(self, item, depth + 1);
         Py_XDECREF(item);
+        /* range(2**40) is a sequence too, of no Python code that would look. */
+        if (good && i % 1024 == 1023) good = PyErr_CheckSignals() == 0;
     }
     return good;
-}
-
-static size_t nest_size(const nest *self)
-{
-    size_t size = 1;
-    for (int i = 0; i < self->ndim; i++) size *= self->shape[i];
-    return size;
 }
 
 static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queue *queue, drupe_mem_kind kind,
@@ -269,9 +282,9 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
         all.dtype = all.kind == DRUPE_SCALAR_KIND_BOOL  ? DRUPE_BOOL
                     : all.kind == DRUPE_SCALAR_KIND_INT ? DRUPE_INT64
                                                         : drupe_py_dtype_float(queue);
-    size_t size = nest_size(&all);
     PyObject *self = array_new(state, queue, kind, all.dtype, all.ndim, all.shape);
-    if (self == NULL || size == 0) return self;
+    size_t size = self == NULL ? 0 : drupe_py_array_of(self)->size;
+    if (size == 0) return self;
     drupe_py_hold *hold = drupe_py_hold_new();
     if (hold != NULL)
         hold->owner = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
@@ -317,7 +330,7 @@ static PyObject *element(drupe_dtype dtype, const uint8_t *bytes)
     float single;
     double number;
     switch (dtype) {
-    case DRUPE_BOOL: return PyBool_FromLong(bytes[0]);
+    case DRUPE_BOOL: return PyBool_FromLong(bytes[0] != 0);
     case DRUPE_INT32: memcpy(&narrow, bytes, sizeof narrow); return PyLong_FromLong(narrow);
     case DRUPE_INT64: memcpy(&whole, bytes, sizeof whole); return PyLong_FromLongLong(whole);
     case DRUPE_FLOAT32: memcpy(&single, bytes, sizeof single); return PyFloat_FromDouble((double)single);
@@ -365,6 +378,9 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
     size_t nbytes = array->size * drupe_dtype_size(array->dtype);
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
     PyObject *result = NULL;
+    if (bytes == NULL && PyErr_ExceptionMatches(PyExc_MemoryError))
+        PyErr_Format(PyExc_MemoryError, "no host memory for the %zu bytes of %zu elements", nbytes,
+                     array->size);
     if (bytes != NULL && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
         const uint8_t *next = (const uint8_t *)PyBytes_AS_STRING(bytes);
         result = nested_list(array, 0, &next);
@@ -387,6 +403,7 @@ PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array)
     bool good = PyObject_GetBuffer(result, &view, PyBUF_WRITABLE | PyBUF_STRIDES) == 0;
     if (good) {
         good = drupe_py_array_fetch(state, array, view.buf, result);
+        if (good && array->dtype == DRUPE_BOOL) truths(view.buf, array->size);
         PyBuffer_Release(&view);
     }
     if (!good) Py_CLEAR(result);

@@ -241,6 +241,16 @@ static PyObject *make_arange(PyObject *module, PyObject *const *args, Py_ssize_t
     return sequence_make(state, &place, count, start, step);
 }
 
+/* Rounded down, as NumPy does for integers: a cast alone would cut. Takes `floats`. */
+static PyObject *whole(drupe_py_state *state, PyObject *floats)
+{
+    const drupe_operand operands[] = {{.array = drupe_py_array_of(floats)},
+                                      {.array = NULL, .scalar = {DRUPE_SCALAR_KIND_INT, 1, 1}}};
+    PyObject *result = drupe_py_apply(state, DRUPE_OP_FLOOR_DIVIDE, operands, 2, floats);
+    Py_DECREF(floats);
+    return result;
+}
+
 /* The last element is `stop` itself, which start + i*step may miss by rounding. */
 static bool linspace_end(drupe_py_state *state, PyObject *result, size_t count, const drupe_scalar *stop)
 {
@@ -290,6 +300,8 @@ static PyObject *make_linspace(PyObject *module, PyObject *const *args, Py_ssize
         Py_CLEAR(result);
     if (result == NULL || wanted == DRUPE_DTYPE_NONE || drupe_py_array_of(result)->dtype == wanted)
         return result;
+    if ((wanted == DRUPE_INT32 || wanted == DRUPE_INT64) && (result = whole(state, result)) == NULL)
+        return NULL;
     const drupe_array *array = drupe_py_array_of(result);
     PyObject *cast = drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), wanted);
     Py_DECREF(result);

@@ -135,10 +135,46 @@ static PyObject *apply_fail(drupe_py_state *state, const drupe_operand *operands
     return drupe_py_raise_on(state, queue);
 }
 
+/* Whether integers are raised to powers that an array holds: negative ones have no result. */
+static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
+{
+    if (op != DRUPE_OP_POW || operands[1].array == NULL || operands[1].array->size == 0) return false;
+    const drupe_operand *base = &operands[0];
+    const bool whole = base->array != NULL ? base->array->dtype < DRUPE_FLOAT32
+                                           : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
+    return whole && (operands[1].array->dtype == DRUPE_INT32 || operands[1].array->dtype == DRUPE_INT64);
+}
+
+/* Waits for the least exponent: an error that came later would be one of another line. */
+static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
+{
+    drupe_array lowest;
+    memset(&lowest, 0, sizeof lowest);
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (UINT32_C(1) << exponents->ndim) - 1,
+                                             false, DRUPE_DTYPE_NONE, &lowest);
+    drupe_py_site_return(thread);
+    if (status != DRUPE_OK) {
+        drupe_py_raise_on(state, exponents->queue);
+        return false;
+    }
+    PyObject *item = drupe_py_array_item(state, &lowest);
+    long long value = item == NULL ? -1 : PyLong_AsLongLong(item);
+    Py_XDECREF(item);
+    drupe_array_clear(&lowest);
+    if (item != NULL && value < 0)
+        drupe_py_raise_text(state, DRUPE_E_INVALID,
+                            "integers have no power of %lld among integers: convert them with "
+                            "astype(float64) first",
+                            value);
+    return item != NULL && value >= 0;
+}
+
 PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                          PyObject *out)
 {
     drupe_array result;
+    if (has_integer_powers(op, operands) && !powers_check(state, operands[1].array)) return NULL;
     if (out != NULL) {
         if (run(state, op, operands, count, drupe_py_array_of(out)) != DRUPE_OK)
             return apply_fail(state, operands, count);

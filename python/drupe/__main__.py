@@ -57,6 +57,8 @@ def start(path):
         return fail("the kernel's extension cannot be loaded: %s" % error)
     from drupe.kernel import features
 
+    for line in features.problems():
+        fail(line)  # it starts all the same: a notebook that cannot be opened would hide the reason
     try:
         server = _jkernel.Server(path, features=features.supported())
     except RuntimeError as error:

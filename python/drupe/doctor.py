@@ -133,6 +133,14 @@ def check_limits(report):
         report.note(f"{name}={os.environ[name].strip()} limits the devices", f"unset {name} to see all of them")
 
 
+def check_kernel(report):
+    """The variables that only the kernel reads; those of the engine are told where it lists devices."""
+    from drupe.kernel import features
+
+    for line in features.problems():
+        report.bad(line, f"unset {line.partition('=')[0]}, or correct it")
+
+
 def check_nodes(report, maker):
     nodes = [node for pattern in NODES[maker] for node in found(pattern)]
     if not nodes and found("/dev/dxg"):
@@ -304,6 +312,7 @@ def examine(ask_engine=True):
     report = Report()
     report.note(f"system: {distribution()[1]}" + (", in a container" if in_container() else ""))
     check_limits(report)
+    check_kernel(report)
     cards = check_hardware(report)
     if check_loader(report):
         check_match(report, cards, check_drivers(report))

@@ -3,7 +3,9 @@ import ctypes
 import gc
 import os
 import pathlib
+import platform
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -214,6 +216,25 @@ def kept(fresh, tmp_path, entries, **environment):
         print(x.asnumpy().tolist(), info["entries"], info["hits"])
     """, DRUPE_CACHE="1", DRUPE_CACHE_DIR=str(tmp_path / "cache"), **environment)
     return [int(word) for word in result.stdout.split("]")[1].split()]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the assembler may write it otherwise")
+def test_a_file_in_the_assembler_is_looked_at_each_time(fresh, tmp_path):
+    blob = tmp_path / "blob"
+    for number in (5, 6):
+        blob.write_bytes(number.to_bytes(4, sys.byteorder))
+        result = fresh(f"""
+            import drupe, drupe.array as da
+            from drupe import _engine
+            text = r'''__asm__(".section .rodata\\n.globl blob\\nblob: .incbin \\"{blob}\\"\\n.previous");
+                extern const int blob;
+                kernel void f(int *x) {{ x[get_global_id(0)] = blob; }}'''
+            x = da.zeros(1, dtype="int32", device="host")
+            drupe.Program(text, "host", language="c").f(x, global_size=1)
+            _engine._cache_flush(60)
+            print(x.item())
+        """, DRUPE_CACHE="1", DRUPE_CACHE_DIR=str(tmp_path / "cache"))
+        assert result.stdout == f"{number}\n", result.stderr
 
 
 def test_another_compiler_builds_anew(fresh, tmp_path):

@@ -96,13 +96,66 @@ def test_the_other_variable(fresh):
 
 
 def test_no_device_at_all_tells_why(fresh):
-    for name, value, why in (("DRUPE_DEVICES", "host:7", "DRUPE_DEVICES=host:7 limits"),
-                             ("DRUPE_LAYERS", "frog", "There is no layer 'frog'")):
-        result = fresh("import drupe; drupe.Device()", **{name: value})
-        assert "DeviceNotFoundError: There is no device. " + why in result.stderr
+    result = fresh("import drupe; drupe.Device()", DRUPE_DEVICES="host:7")
+    assert "DeviceNotFoundError: There is no device. DRUPE_DEVICES=host:7 limits" in result.stderr
 
 
 def test_no_driver_is_opened_that_is_not_wanted(fresh):
     result = fresh("import drupe; drupe.devices(); print('libOpenCL' in open('/proc/self/maps').read())",
                    DRUPE_DEVICES="host:*")
     assert result.stdout.strip() == "False"
+
+
+# --- values that cannot be understood -------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name, value, allowed", [
+    ("DRUPE_MEMORY_LIMIT", "hots=1M", "'hots' names no devices"), ("DRUPE_MEMORY_LIMIT", "=4G", "names no devices"),
+    ("DRUPE_MEMORY_LIMIT", "op=1M", "'op' names no devices"), ("DRUPE_MEMORY_KEEP", "host:cpu:0.1=1M", "names no dev"),
+    ("DRUPE_MEMORY_KEEP", "lots", "no amount of memory"), ("DRUPE_MEMORY_LIMIT", "0=1M", "names no devices"),
+    ("DRUPE_MEMORY_WIPE", "1", "alloc,free"), ("DRUPE_MEMORY_WIPE", "alloc,fre", "alloc,free"),
+    ("DRUPE_HOST_THREADS", "abc", "from 1 to 1024"), ("DRUPE_HOST_THREADS", "0", "from 1 to 1024"),
+    ("DRUPE_HOST_THREADS", "2.5", "from 1 to 1024"), ("DRUPE_HOST_VARIANT", "sse9", "baseline"),
+    ("DRUPE_HOST_SHUFFLE", "x", "a number"), ("DRUPE_BLAS", "mkl", "none"), ("DRUPE_PINNED", "no", '"0" or "1"'),
+    ("DRUPE_PROFILE", "off", '"0" or "1"'), ("DRUPE_WARM", "false", '"0" or "1"'), ("DRUPE_CACHE", "none", "off"),
+    ("DRUPE_CACHE_SIZE", "lots", "256M"), ("DRUPE_CACHE_SIZE", "-5", "256M"), ("DRUPE_FORM", "tpu", "cpu"),
+    ("DRUPE_LAYERS", "chek", "no layer 'chek'"), ("DRUPE_FAULT", "nothing", "no rule of a fault plan")])
+def test_what_cannot_be_understood_is_told(fresh, name, value, allowed):
+    """A setting that is ignored looks like one that is obeyed."""
+    for text in ("drupe.devices()", "drupe.Device('host')", "drupe.array.ones(3, device='host')"):
+        result = fresh("import drupe, drupe.array\ntry:\n    " + text + """
+except drupe.InvalidArgumentError as error:
+    print(error)""", **{name: value})
+        assert name in result.stdout and allowed in result.stdout, result.stdout + result.stderr
+        assert result.stderr == ""
+
+
+@pytest.mark.parametrize("name, value", [
+    ("DRUPE_MEMORY_LIMIT", "host=1G,gpu=50%, opencl:cpu:0=2G"), ("DRUPE_MEMORY_LIMIT", "cuda=1G"),
+    ("DRUPE_MEMORY_WIPE", "0"), ("DRUPE_MEMORY_WIPE", " free , alloc "), ("DRUPE_MEMORY_WIPE", ""),
+    ("DRUPE_HOST_THREADS", "1"), ("DRUPE_HOST_THREADS", ""), ("DRUPE_CACHE", "OFF"), ("DRUPE_CACHE_SIZE", "1g"),
+    ("DRUPE_PROFILE", "0"), ("DRUPE_BLAS", "none"), ("DRUPE_LAYERS", ""), ("DRUPE_FAULT", "")])
+def test_what_can_be_understood_is_taken(fresh, name, value):
+    result = fresh("import drupe.array as da; print(da.ones(3, device='host').tolist())", **{name: value})
+    assert result.stdout == "[1.0, 1.0, 1.0]\n" and result.stderr == ""
+
+
+@pytest.mark.parametrize("limit, refused", [
+    ("cpu=1M", True), ("host=1M", True), ("host:cpu:0=1M", True), ("host:cpu:1=1M", False), ("gpu=1M", False),
+    ("1M,host=1G", False), ("host=1G,1M", True)])
+def test_a_limit_holds_for_the_devices_that_it_names(fresh, limit, refused):
+    result = fresh("""
+        import drupe, drupe.array as da
+        try:
+            da.zeros(1 << 20, device="host")
+        except drupe.DeviceMemoryError:
+            print("refused")
+    """, DRUPE_MEMORY_LIMIT=limit)
+    assert result.stdout == "refused\n" * refused and result.stderr == ""
+
+
+def test_the_doctor_tells_them(fresh):
+    text = "from drupe import doctor; doctor.main([])"
+    result = fresh(text, DRUPE_HOST_THREADS="many", DRUPE_SUBSHELLS="yes", DRUPE_LOG="/no/such/folder/log")
+    for part in ("DRUPE_HOST_THREADS=many cannot", "from 1 to 1024", "DRUPE_SUBSHELLS=yes cannot", "write 0 or 1",
+                 "DRUPE_LOG=/no/such/folder/log cannot be written"):
+        assert part in result.stdout, result.stdout + result.stderr

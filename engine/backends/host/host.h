@@ -22,7 +22,7 @@
 #include "backends/backend.h"
 #include "base/base.h"
 
-#define DRUPE_HOST_MAX_WORKERS 1024u
+#define DRUPE_HOST_MAX_WORKERS DRUPE_HOST_THREADS_MOST
 
 typedef struct drupe_host_pool drupe_host_pool;
 typedef struct drupe_host_task drupe_host_task;

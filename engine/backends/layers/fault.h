@@ -19,6 +19,8 @@ typedef enum drupe_fault_entry {
 
 /* Read DRUPE_FAULT, the first time. */
 void drupe_fault_start(void);
+/* DRUPE_OK, or what is wrong in DRUPE_FAULT. */
+drupe_status drupe_fault_check(void);
 /* Count a call. DRUPE_OK, or the planned failure, set as the thread's error. */
 drupe_status drupe_fault_gate(drupe_fault_entry entry, const char *backend) DRUPE_MUST_CHECK;
 /* The fate of the event of a submission that begins: DRUPE_OK, or what it shall end with. */

@@ -147,6 +147,15 @@ drupe_status drupe_fault_plan(const char *text)
     return DRUPE_OK;
 }
 
+drupe_status drupe_fault_check(void)
+{
+    const char *text = getenv("DRUPE_FAULT");
+    plan fresh;
+    if (!text || read_plan(text, &fresh) == DRUPE_OK) return DRUPE_OK;
+    const drupe_error wrong = *drupe_error_last();
+    return drupe_error_set(DRUPE_E_INVALID, "DRUPE_FAULT=%.80s cannot be understood: %s", text, wrong.text);
+}
+
 void drupe_fault_start(void)
 {
     const char *text = getenv("DRUPE_FAULT");

@@ -3,6 +3,7 @@
  * A table is made once for each backend and list of layers, and lives as long as the process: a backend may
  * be closed and loaded again any number of times, with other layers each time. */
 #include "backends/layers/layers.h"
+#include "backends/layers/fault.h"
 #include "base/base.h"
 #include "drupe/layers.h"
 #include <stdlib.h>
@@ -109,6 +110,18 @@ static const drupe_backend *wrap(const drupe_backend *below, const drupe_layer *
     one->next = made;
     made = one;
     return &one->table;
+}
+
+drupe_status drupe_layers_check(void)
+{
+    const char *names = getenv("DRUPE_LAYERS");
+    const drupe_layer *layers[DEEPEST];
+    size_t count;
+    pthread_mutex_lock(&lock);
+    const bool asked = !decided;
+    pthread_mutex_unlock(&lock);
+    if (names && asked) DRUPE_TRY(parse(names, layers, &count));
+    return drupe_fault_check();
 }
 
 static drupe_status apply(const drupe_backend *base, size_t slot, const drupe_backend **backend)

@@ -125,7 +125,9 @@ DRUPE_API drupe_dtype drupe_op_result(drupe_op op, const drupe_operand *in, size
  * queue (else DRUPE_E_PLACEMENT, whose text advises to_device). `out` empty: allocated with the strongest
  * kind of the inputs (device over shared over host). `out` given: its shape must be the broadcast shape and
  * the result type must cast to its type by kind (the in-place rule); it may be one of the inputs. An output
- * that overlaps an input otherwise is handled through a copy. */
+ * that overlaps an input otherwise is handled through a copy. DRUPE_E_INVALID for integers to a negative
+ * scalar power; exponents in an array are not looked at, and negative ones give what 1 / x**n truncates to.
+ */
 DRUPE_API drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin,
                                          drupe_array *out) DRUPE_MUST_CHECK;
 

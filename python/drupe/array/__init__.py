@@ -4,6 +4,8 @@ Work is queued where its operands are and nothing waits, except reading elements
 The functions of the operations table (add, exp, sum ...) are made by the engine from that table.
 """
 import math as _math
+import numbers as _numbers
+import operator as _operator
 
 from drupe import _engine
 from drupe._engine import (Array, DType, arange, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like,
@@ -46,39 +48,67 @@ def matrix_transpose(x, /):
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+def _axes(axis, ndim, size):
+    """The numbers of `axis`, one or several, from 0 to below `size`; `ndim` is told in errors."""
+    axes = set()
+    for given in axis if isinstance(axis, (tuple, list)) else (axis,):
+        place = _operator.index(given)
+        place += size if place < 0 else 0
+        if not 0 <= place < size:
+            raise IndexError(f"axis {given} is out of bounds for an array with {ndim} dimensions")
+        if place in axes:
+            raise ValueError(f"axis {given} is given twice")
+        axes.add(place)
+    return axes
+
+
 def expand_dims(x, /, *, axis=0):
-    """A view with a new axis of size 1 in front of `axis`."""
-    position = axis + x.ndim + 1 if axis < 0 else axis
-    if not 0 <= position <= x.ndim:
-        raise IndexError(f"axis {axis} is out of bounds for an array with {x.ndim} dimensions")
-    return x[(slice(None),) * position + (None,)]
+    """A view with new axes of size 1, which are `axis` (one, or a tuple) of the result."""
+    size = x.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
+    axes = _axes(axis, x.ndim, size)
+    return x[tuple([None if a in axes else slice(None) for a in range(size)])]
 
 
 def squeeze(x, /, axis):
     """A view without the given axes, which have size 1."""
-    axes = {a + x.ndim if a < 0 else a for a in (axis if isinstance(axis, tuple) else (axis,))}
+    axes = _axes(axis, x.ndim, x.ndim)
     for a in axes:
-        if not 0 <= a < x.ndim:
-            raise IndexError(f"axis {a} is out of bounds for an array with {x.ndim} dimensions")
         if x.shape[a] != 1:
             raise ValueError(f"axis {a} has size {x.shape[a]} and cannot be left out")
     return x[tuple([0 if a in axes else slice(None) for a in range(x.ndim)])]
 
 
+def _scalar_kind(item):
+    """The place of a Python or NumPy number among the kinds of data types, 0 for what is none."""
+    if type(item).__name__ in ("bool", "bool_"):  # of Python, and of NumPy under both of its names
+        return 1
+    return 2 if isinstance(item, _numbers.Integral) else 3 if isinstance(item, _numbers.Real) else 0
+
+
 def result_type(*arrays_and_dtypes):
-    """The common data type of arrays and data types."""
-    common = None
+    """The common data type of arrays, data types and numbers. A number changes the type of the others only when its
+    kind (bool, int, float) is above theirs, to int64 or float64, as operators do."""
+    common, scalar, double = None, 0, True
     for item in arrays_and_dtypes:
+        if kind := _scalar_kind(item):
+            scalar = kind if kind > scalar else scalar
+            continue
         dtype = item.dtype if isinstance(item, Array) else DType(item)
+        double = double and not (isinstance(item, Array) and not item.device.has_aspect_fp64)
         common = dtype if common is None else _engine._promote(common, dtype)
     if common is None:
         raise TypeError("result_type needs an array or a data type at least")
+    if scalar > "bif".index(common.kind) + 1:
+        common = DType("int64" if scalar == 2 else "float64" if double else "float32")
     return common
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """Arithmetic mean over the axes, in floating point."""
-    total = _engine.operations["sum"](x, axis=axis, keepdims=keepdims)
+    """Arithmetic mean over the axes, in floating point: integers are added as floats, whose sum does not wrap."""
+    dtype = None
+    if isinstance(x, Array) and x.dtype.kind != "f":
+        dtype = "float64" if x.device.has_aspect_fp64 else "float32"
+    total = _engine.operations["sum"](x, axis=axis, keepdims=keepdims, dtype=dtype)
     return total / (x.size // total.size if total.size else 0) if x.size else total * nan
 
 

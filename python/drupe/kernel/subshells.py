@@ -12,7 +12,7 @@ import time
 
 from drupe import _jkernel
 
-from . import interrupt
+from . import features, interrupt
 from .interrupt import shielded
 from .line import Line
 
@@ -131,4 +131,5 @@ def describe():
         del lines[2]
     if not _parts:
         lines.append("subshells are off; DRUPE_SUBSHELLS=1 in the kernel's environment switches them on")
+        lines += [line for line in features.problems() if line.startswith("DRUPE_SUBSHELLS")]
     return "\n".join(lines)

@@ -1,5 +1,6 @@
 /* The disk cache of programs: what is found, and what is not. */
 #include "cache_fixture.h"
+#include "core/cache.h"
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,6 +119,64 @@ static void programs_that_include_are_never_kept(void **state)
     assert_false(built_from_cache(&source));
     assert_false(built_from_cache(&source));
     assert_int_equal(info().entries, 0);
+}
+
+static void what_may_bring_in_a_file(void **state)
+{
+    (void)state;
+    static const char *const both[] = {"#import \"a.h\"",
+                                       "# embed <a.bin>",
+                                       "#if __has_embed(<a>)",
+                                       "asm(\".incbin \\\"a\\\"\");",
+                                       "__asm__ (X);",
+                                       "#in\\ \t\nclude \"a.h\"",
+                                       "as\\\nm(\"x\");",
+                                       "char *t = __FILE__;",
+                                       "__TIMESTAMP__",
+                                       "char *t = __BASE_FILE__;",
+                                       "/* */ %: import <a>",
+                                       "_Pragma(\"GCC pch_preprocess\")",
+                                       "x\r#pragma y\n",
+                                       "#pragma GCC dependency \"a\"",
+                                       "#if __has_include(<a.h>)",
+                                       "?\?=include <a.h>"};
+    static const char *const c_only[] = {"#inc\\\nlude \"a.h\"\n",
+                                         "#include <../a.h>\n",
+                                         "#include </tmp/a.h>\n",
+                                         "#include HEADER\n",
+                                         "#include/**/\"a.h\"\n",
+                                         "#define J(a, b) a##b\n",
+                                         "a%:%:b",
+                                         "#include <a\n>",
+                                         "#include <a.h>\n#include \"b\"",
+                                         "#\\u0069nclude <a>",
+                                         "#include_next <a.h>"};
+    static const char *const kept[] = {"#include <math.h>\n#  include\t<stdlib.h>\n", "plain",
+                                       "/* important, "
+                                       "embedded, asmodeus */",
+                                       "a \\\n b", "line\r\nline\r\n"};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(both); i++) {
+        drupe_source source = text_source(both[i]);
+        if (drupe_key_complete(&source)) fail_msg("kept: %s", both[i]);
+        source.language = DRUPE_LANG_C;
+        if (drupe_key_complete(&source)) fail_msg("kept as C: %s", both[i]);
+    }
+    for (size_t i = 0; i < DRUPE_COUNT_OF(c_only); i++) {
+        drupe_source source = text_source(c_only[i]);
+        source.language = DRUPE_LANG_C;
+        if (drupe_key_complete(&source)) fail_msg("kept: %s", c_only[i]);
+    }
+    for (size_t i = 0; i < DRUPE_COUNT_OF(kept); i++) {
+        drupe_source source = text_source(kept[i]);
+        source.language = DRUPE_LANG_C;
+        if (!drupe_key_complete(&source)) fail_msg("not kept: %s", kept[i]);
+        source.options = "-DX=asm";
+        assert_false(drupe_key_complete(&source));
+        source.options = "-O2 -DN=5";
+        assert_true(drupe_key_complete(&source));
+    }
+    drupe_source pasting = text_source("#define J(a, b) a##b\n");
+    assert_true(drupe_key_complete(&pasting));
 }
 
 static void flags_choose(void **state)
@@ -293,6 +352,7 @@ int main(void)
         CASE(compilers_of_the_machine_are_in_the_key),
         CASE(constants_are_in_the_key),
         CASE(programs_that_include_are_never_kept),
+        CASE(what_may_bring_in_a_file),
         CASE(flags_choose),
         CASE(failures_are_not_kept),
         CASE(a_driver_that_refuses_builds_again),

@@ -268,6 +268,80 @@ static void sizes_are_read(void **state)
     }
 }
 
+static void file_of_others(char *path, size_t size, const char *name)
+{
+    snprintf(path, size, "%s/%s", cache_folder, name);
+    write_file(path, "precious", 8);
+}
+
+static void make_room_for_others(void)
+{
+    char text[64];
+    for (int i = 0; i < 30; i++) {
+        snprintf(text, sizeof text, "another program with the number %d", i);
+        assert_false(cached(text));
+    }
+}
+
+static void files_of_others_stay(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"firmware.bin",
+                                        "todo.note",
+                                        ".new-plan",
+                                        ".new-1-2-3",
+                                        "0123456789abcdef0123456789abcdeF.bin",
+                                        "0123456789abcdef0123456789abcdef.bin.bin",
+                                        "0123456789abcdef0123456789abcde.note",
+                                        ".new-1-",
+                                        ".new--7"};
+    char paths[DRUPE_COUNT_OF(names)][256], large[256], bytes[8192] = {0};
+    for (size_t i = 0; i < DRUPE_COUNT_OF(names); i++) file_of_others(paths[i], sizeof paths[i], names[i]);
+    snprintf(large, sizeof large, "%s/disk.bin", cache_folder);
+    write_file(large, bytes, sizeof bytes);
+    setenv("DRUPE_CACHE_SIZE", "4K", 1);
+    start_again();
+    make_room_for_others();
+    assert_true(info().entries >= 3 &&
+                info().bytes <= 4096); /* a large file of others takes no room of ours */
+    OK(drupe_cache_clear(NULL));
+    assert_int_equal(info().entries, 0);
+    for (size_t i = 0; i < DRUPE_COUNT_OF(names); i++) {
+        assert_int_equal(access(paths[i], F_OK), 0);
+        assert_int_equal(unlink(paths[i]), 0);
+    }
+    assert_int_equal(unlink(large), 0);
+}
+
+/* Files with exactly our form of names in a folder that is not marked: it serves, and nothing is deleted. */
+static void an_unmarked_folder(void **state)
+{
+    (void)state;
+    char path[256], tag[256];
+    snprintf(tag, sizeof tag, "%s/CACHEDIR.TAG", cache_folder);
+    assert_int_equal(access(tag, F_OK), 0);
+    assert_int_equal(unlink(tag), 0);
+    file_of_others(path, sizeof path, "0123456789abcdef0123456789abcdef.bin");
+    setenv("DRUPE_CACHE_SIZE", "4K", 1);
+    start_again();
+    make_room_for_others();
+    assert_int_equal(access(path, F_OK), 0);
+    assert_true(access(tag, F_OK) != 0);
+    assert_true(info().bytes <= 4096);
+    assert_non_null(strstr(info().reason, "others"));
+    assert_true(cached("another program with the number 0"));
+    assert_int_equal(drupe_cache_clear(NULL), DRUPE_E_UNAVAILABLE);
+    assert_int_equal(unlink(path), 0);
+    write_file(tag, "mine", 4);
+    start_again();
+    assert_true(cached("another program with the number 0"));
+    assert_int_equal(drupe_cache_clear(NULL), DRUPE_E_UNAVAILABLE);
+    assert_int_equal(unlink(tag), 0);
+    start_again();
+    OK(drupe_cache_clear(NULL)); /* entries alone are no reason against the mark */
+    assert_int_equal(access(tag, F_OK), 0);
+}
+
 static bool count_entry(const drupe_cache_entry *entry, void *user)
 {
     assert_true(entry->valid);
@@ -366,6 +440,8 @@ int main(void)
         CASE(threads_at_once),
         CASE(the_oldest_give_way),
         CASE(sizes_are_read),
+        CASE(files_of_others_stay),
+        CASE(an_unmarked_folder),
         CASE(entries_are_listed_and_cleared),
         CASE(notes_are_kept),
         CASE(drivers_that_compile_wait_for_rest),

@@ -327,21 +327,27 @@ static void information(void **state)
     drupe_device_release(device);
 }
 
-/* A wrong number of threads is ignored, not obeyed. */
+/* A wrong number of threads is told, not ignored. */
 static void thread_count(void **state)
 {
-    static const char *const values[] = {"0", "-3", "many", "2x", "99999", ""};
+    static const char *const values[] = {"0", "-3", "many", "2x", "99999", " 2", "1025"};
     drupe_device *device;
     ok(drupe_device_select("host", &device));
     uint64_t usual = drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 0);
     drupe_device_release(device);
+    size_t count;
     for (size_t i = 0; i < DRUPE_COUNT_OF(values); i++) {
         assert_int_equal(teardown(state), 0);
         setenv("DRUPE_HOST_THREADS", values[i], 1);
-        ok(drupe_device_select("host", &device));
-        assert_int_equal(drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 0), usual);
-        drupe_device_release(device);
+        assert_int_equal(drupe_device_select("host", &device), DRUPE_E_INVALID);
+        assert_non_null(strstr(drupe_error_last()->text, "DRUPE_HOST_THREADS="));
+        assert_non_null(strstr(drupe_error_last()->text, "from 1 to 1024"));
+        assert_int_equal(drupe_device_list(NULL, NULL, 0, &count), DRUPE_E_INVALID);
     }
+    setenv("DRUPE_HOST_THREADS", "", 1);
+    ok(drupe_device_select("host", &device));
+    assert_int_equal(drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 0), usual);
+    drupe_device_release(device);
 }
 
 static void unusable_launches(void **state)

@@ -102,7 +102,7 @@ static void unknown_names_are_refused(void **state)
     setenv("DRUPE_LAYERS", "nonsense", 1);
     OK(drupe_layers_choose(NULL));
     drupe_device *device;
-    assert_int_equal(drupe_device_select("host", &device), DRUPE_E_NOT_FOUND);
+    assert_int_equal(drupe_device_select("host", &device), DRUPE_E_INVALID);
     assert_non_null(strstr(drupe_error_last()->text, "'nonsense'"));
     unsetenv("DRUPE_LAYERS");
 }
