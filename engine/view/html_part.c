@@ -49,7 +49,7 @@ unsigned drupe_html_hundredths(double percent)
 void drupe_html_ground(drupe_text *html, uint32_t colour, drupe_html_look look)
 {
     unsigned rgb = (unsigned)colour;
-    drupe_text_printf(html, "background-color:#%06x%s", rgb, look == DRUPE_HTML_SOLID ? "" : "30");
+    drupe_text_printf(html, "background-color:#%06x%s", rgb, look == DRUPE_HTML_SOLID ? "" : "48");
     if (look != DRUPE_HTML_HATCHED) return;
     drupe_text_printf(html,
                       ";background-image:linear-gradient(135deg,#%06x 2px,#0000 2px 8px,#%06x 8px 10px,"

@@ -147,6 +147,7 @@ scenario("what was not measured is not busy", async () => {
   check(Math.abs(busy - 0.1) < 1e-9 && Math.abs(maybe - 0.3) < 1e-9, `busy ${busy}, maybe ${maybe}`);
   const rows = rowsByLabel(trace);
   equal(rows.map(row => [row.label, row.busy, row.untimed]), [['unmeasured', 0, 1], ['work', 10 * MS, 0], ['work', 10 * MS, 0]], 'the table');
+  equal([trace.hatched, new Trace(view({ spans: [{ start: 0, end: 1 }] })).hatched], [true, false], 'the legend');
   check(summary(trace).startsWith('10.0 ms to 40.0 ms busy'), summary(trace));
   equal([words.mostPercent({ busy: 0.1, maybe: 0.3 }), words.mostPercent({ busy: 0.1 })], ['≤40 %', words.percent(0.1)],
     'shares');

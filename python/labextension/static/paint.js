@@ -183,7 +183,7 @@ function paintInterval(context, colour, span, left, wide, y, height) {
   context.beginPath();
   context.rect(left, y, wide, height);
   context.clip();
-  context.globalAlpha = 0.18;
+  context.globalAlpha = 0.28;
   context.fillStyle = colour;
   context.fillRect(left, y, wide, height);
   context.globalAlpha = 1;

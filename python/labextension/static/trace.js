@@ -135,6 +135,11 @@ export class Trace {
     return this.lanes.every(lane => lane.spans.length === 0);
   }
 
+  // Whether work is among it whose times are not known.
+  get hatched() {
+    return this.lanes.some(lane => lane.spans.some(span => !span.exact));
+  }
+
   endOf(span) {
     if (span.state === RUNNING) return span.start + span.busy;
     return span.end || Math.max(this.now, span.start);
