@@ -1,5 +1,5 @@
-// A chip for each of the last cells, in its hue: those that worked, and those that the memory's amounts are drawn in. And
-// what hatching means, where there is some.
+// A chip for each of the last cells, in its hue: those that worked, and those that the memory's amounts are drawn in.
+// And what hatching means, where there is some.
 import { element } from './surface.js';
 import { plural } from './words.js';
 
