@@ -45,6 +45,7 @@ typedef struct drupe_submit {
         *waits; /* borrowed; events of this context, opened by this backend, maybe done by now */
     size_t nwaits;
     drupe_event *event; /* to be opened by this call; NULL if nobody will look */
+    uint64_t number;    /* for drupe_core_began(); 0: nobody wants to know */
     /* Of a kernel whose arguments are pointers and values as declared, of at most eight bytes each: these
      * bytes, those that are not there being 0; else NULL. */
     const uint64_t *words;
@@ -75,6 +76,7 @@ struct drupe_backend {
     /* event_state() may wait for threads of the device that the system has taken the processor from: it is
      * better asked of work that has been over for a while. */
     bool state_waits;
+    bool tells_runs; /* calls drupe_core_began() and drupe_core_ran() for all work that is not done at once */
     /* A kernel that fails on a GPU takes its context along: nothing behind it on its queue completes. */
     bool gpu_faults_last;
 
@@ -116,6 +118,12 @@ struct drupe_backend {
     drupe_status (*queue_flush)(drupe_queue *queue);
     /* (opt) The driver's own handle; what is queued from then on may be others' work. */
     drupe_status (*queue_native)(drupe_queue *queue, void **handle);
+    /* (opt) Whether the events of this queue have times though it was not opened with PROFILING, because they
+     * cost next to nothing. */
+    drupe_status (*queue_times)(drupe_queue *queue, bool *kept);
+    /* (opt) From now on as if it had been opened with PROFILING: what is submitted next stands behind what it
+     * has and gets times. Under the queue's lock, which others who use its events do not take. */
+    drupe_status (*queue_time)(drupe_queue *queue);
     /* All work submitted so far; DRUPE_E_TIMEOUT. A failure of work without an event is returned here once.
      */
     drupe_status (*queue_wait)(drupe_queue *queue, uint64_t timeout_ns);
@@ -213,6 +221,12 @@ extern const char *const drupe_backends_absent[];
 /* Tell the waiter that `event` may have finished. Any thread of a driver; takes no lock that core holds while
  * it calls a backend. */
 void drupe_core_notify(drupe_event *event);
+
+/* The calling thread begins with, or is done with, the work of submission `number` (drupe_submit; 0: nothing
+ * happens): each reads the clock. Of several threads that share work the first to begin counts, and the first
+ * end. The end is told before the event's. Any thread, no locks. */
+void drupe_core_began(uint64_t number);
+void drupe_core_ran(uint64_t number);
 
 /* During a submission: the event of the one before it on an in-order queue, if it has one and core keeps it,
  * else NULL. Borrowed; nobody closes it before the submission returns. */

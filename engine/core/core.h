@@ -416,11 +416,11 @@ struct drupe_queue {
     _Alignas(64) drupe_object object; /* references: the caller's handles */
     _Atomic(uint32_t) inner; /* events, memory, the waiter, and one for all handles: keeps the struct */
     drupe_slot *slot;
-    drupe_context *context; /* retained */
-    drupe_device *device;   /* retained */
-    uint32_t flags;
-    uint32_t number;       /* process-wide, from 1 */
-    uint32_t trace_device; /* drupe_trace_device() of its device */
+    drupe_context *context;  /* retained */
+    drupe_device *device;    /* retained */
+    _Atomic(uint32_t) flags; /* drupe_queue_flags; TIMED and PROFILING may be added later */
+    uint32_t number;         /* process-wide, from 1 */
+    uint32_t trace_device;   /* drupe_trace_device() of its device */
     bool opened;
     pthread_mutex_t lock;
     drupe_flight *head, *tail; /* in the order of submission */
@@ -439,6 +439,7 @@ struct drupe_queue {
     size_t unmarked;       /* submissions without an event since the last one with one */
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
+    uint64_t timed_from;   /* of PROFILING that came later: events of those before have no times */
     drupe_event *guard; /* the last fallible submission that is not known to be over; its flight keeps it */
     drupe_event *fetch; /* of an in-order queue: the last copy to plain host memory; its flight keeps it */
     drupe_event

@@ -121,7 +121,7 @@ void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t tick
 {
     uint64_t number = event->number;
     const drupe_queue *queue = event->queue;
-    bool timed = queue && queue->flags & DRUPE_QUEUE_PROFILING && from == DRUPE_PHASE_NATIVE;
+    bool timed = queue && drupe_queue_timed(queue) && from == DRUPE_PHASE_NATIVE;
     bool ours =
         from == DRUPE_PHASE_NATIVE ? leave_native(event) : leave_phase(event, from, DRUPE_PHASE_COMPLETE);
     if (!ours) return;
@@ -441,6 +441,22 @@ bool drupe_event_failure(drupe_event *event, drupe_failure *own, drupe_failure *
     return drupe_failure_last(own, cause);
 }
 
+/* Of what core has run itself: the trace has them, as long as its ring has the record. */
+static drupe_status own_times(const drupe_event *event, drupe_times *times)
+{
+    drupe_trace_record record;
+    if (!drupe_trace_one(event->number, &record) || !record.ended_ns || record.own_clock) {
+        return drupe_error_set(
+            DRUPE_E_UNSUPPORTED,
+            "The times of this host task are not remembered any more: ask for them sooner.");
+    }
+    *times = (drupe_times){.queued = record.submitted_ns,
+                           .submitted = record.submitted_ns,
+                           .started = record.started_ns,
+                           .ended = record.ended_ns};
+    return DRUPE_OK;
+}
+
 drupe_status drupe_event_times(drupe_event *event, drupe_times *times)
 {
     DRUPE_TRY(drupe_core_check());
@@ -453,11 +469,13 @@ drupe_status drupe_event_times(drupe_event *event, drupe_times *times)
         return drupe_error_set(DRUPE_E_BUSY,
                                "The work is not finished; wait for it before asking for its times.");
     }
-    if (phase == DRUPE_PHASE_FAILED || !event->opened) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, phase == DRUPE_PHASE_FAILED
-                                                        ? "Work that failed has no times."
-                                                        : "Host tasks have no times on this device.");
+    if (phase == DRUPE_PHASE_FAILED)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Work that failed has no times.");
+    if (event->number < event->queue->timed_from) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "This work was submitted before its queue got profiling.");
     }
+    if (!event->opened) return own_times(event, times);
     return event->object.backend->event_times(event, times);
 }
 
@@ -499,6 +517,7 @@ drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)
     if (phase == DRUPE_PHASE_HELD && event->turn && !error) {
         return drupe_error_set(DRUPE_E_INVALID, "The turn of this work has not come yet.");
     }
+    if (event->turn) drupe_core_ran(event->number);
     /* Its turn may come just now. */
     for (; phase == DRUPE_PHASE_HELD || phase == DRUPE_PHASE_RUNNING; phase = drupe_event_phase(event)) {
         if (error)

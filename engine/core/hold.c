@@ -109,9 +109,11 @@ static void run_job(drupe_job *job)
 {
     drupe_flight *flight = (drupe_flight *)(void *)((char *)job - offsetof(drupe_flight, job));
     drupe_event *event = flight->event;
+    drupe_core_began(flight->number);
     atomic_store(job->busy, 1);
     drupe_status status = flight->work.fn(flight->work.user);
     atomic_store(job->busy, 0);
+    drupe_core_ran(flight->number);
     if (status == DRUPE_OK) {
         drupe_event_complete(event, DRUPE_PHASE_RUNNING);
         return;
@@ -125,6 +127,7 @@ static void run_job(drupe_job *job)
 static void fail_job(drupe_job *job)
 {
     drupe_flight *flight = (drupe_flight *)(void *)((char *)job - offsetof(drupe_flight, job));
+    drupe_core_ran(flight->number);
     drupe_event_fail(flight->event, DRUPE_PHASE_RUNNING, drupe_error_last());
 }
 

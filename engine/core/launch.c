@@ -112,7 +112,7 @@ drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight)
 /* It is over and nobody else has seen it. */
 static void end_at_once(drupe_flight *flight)
 {
-    drupe_trace_end(flight->number, DRUPE_TRACE_COMPLETE);
+    drupe_trace_end_at_once(flight->number);
     if (flight->event)
         atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
 }
@@ -148,7 +148,7 @@ static void mind_guard(drupe_queue *queue, drupe_flight *flight)
 static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
                                 drupe_event **waits)
 {
-    drupe_submit submit = {.queue = queue, .waits = waits, .words = work->words};
+    drupe_submit submit = {.queue = queue, .waits = waits, .words = work->words, .number = flight->number};
     submit.nwaits = native_waits(queue, flight, waits);
     flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
     if (flight->fallible) DRUPE_TRY(drupe_flight_attach(queue, flight));
@@ -253,7 +253,7 @@ static void prepare_waits(const drupe_ticket *ticket, uint64_t *ticks)
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes)
 {
     /* Times are an event's. */
-    return queue->flags & DRUPE_QUEUE_PROFILING || queue->unmarked >= UNMARKED_MOST ||
+    return drupe_queue_timed(queue) || queue->unmarked >= UNMARKED_MOST ||
            queue->unmarked_bytes + bytes >= UNMARKED_BYTES;
 }
 

@@ -105,13 +105,16 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     fresh->trace_device = drupe_trace_device(device->filter);
     pthread_mutex_init(&fresh->lock, NULL);
     fresh->opened = true;
-    fresh->leaps = drupe_queue_leaps(fresh);
     drupe_status status = slot->backend->queue_open(fresh, flags);
     if (status != DRUPE_OK) {
         drupe_error kept = *drupe_error_last();
         drupe_queue_inner_release(fresh);
         return drupe_error_restore(&kept);
     }
+    bool timed = false;
+    if (slot->backend->queue_times && slot->backend->queue_times(fresh, &timed) == DRUPE_OK && timed)
+        fresh->flags |= DRUPE_QUEUE_TIMED;
+    fresh->leaps = drupe_queue_leaps(fresh);
     pthread_mutex_lock(&all_lock);
     fresh->next = all;
     if (all) all->prev = fresh;
@@ -164,7 +167,7 @@ drupe_context *drupe_queue_context(const drupe_queue *queue)
 
 uint32_t drupe_queue_flags_of(const drupe_queue *queue)
 {
-    return queue->flags;
+    return queue->flags & ~DRUPE_QUEUE_TIMED;
 }
 
 uint32_t drupe_queue_number(const drupe_queue *queue)
@@ -198,10 +201,30 @@ size_t drupe_queue_list(drupe_queue **queues, size_t capacity)
     return count;
 }
 
+/* What others have the native queue of stays as it is, and so does what a driver cannot change. */
+static void profile_one(drupe_queue *queue)
+{
+    const drupe_backend *backend = queue->slot->backend;
+    pthread_mutex_lock(&queue->lock);
+    bool possible = !queue->shared && backend->queue_time && !drupe_device_loss(queue->device);
+    if (possible && !(queue->flags & DRUPE_QUEUE_PROFILING) && backend->queue_time(queue) == DRUPE_OK) {
+        queue->timed_from = drupe_flight_latest() + 1;
+        queue->flags |= DRUPE_QUEUE_PROFILING;
+        queue->leaps = drupe_queue_leaps(queue);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
 bool drupe_queue_profile(bool all_queues)
 {
     pthread_once(&profile_once, profile_ask);
-    return atomic_exchange(&profile_all, all_queues);
+    bool before = atomic_exchange(&profile_all, all_queues);
+    if (!all_queues || drupe_core_check() != DRUPE_OK) return before;
+    drupe_error kept = *drupe_error_last();
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue))
+        profile_one(queue);
+    drupe_error_restore(&kept);
+    return before;
 }
 
 drupe_event *drupe_queue_newest(const drupe_queue *queue)

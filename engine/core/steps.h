@@ -268,6 +268,8 @@ void drupe_trace_skip(uint64_t number);
 void drupe_trace_end(uint64_t number, drupe_trace_status status);
 /* The same for several that were found at once, at drupe_ticks(). */
 void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks);
+/* Its work was done while it was submitted, and well. */
+void drupe_trace_end_at_once(uint64_t number);
 /* Its end will be written soon. */
 void drupe_trace_prefetch(uint64_t number);
 /* The device's times of finished work. */
@@ -298,6 +300,14 @@ void drupe_failure_tell_refused(drupe_failure *own);
 static inline bool drupe_queue_unordered(const drupe_queue *queue)
 {
     return (queue->flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
+}
+/* Beside drupe_queue_flags: events have times for the trace, because they cost next to nothing; callers see
+ * none. */
+#define DRUPE_QUEUE_TIMED (1u << 30)
+/* Whether its work gets events, to be asked for times. */
+static inline bool drupe_queue_timed(const drupe_queue *queue)
+{
+    return (queue->flags & (DRUPE_QUEUE_PROFILING | DRUPE_QUEUE_TIMED)) != 0;
 }
 /* The following five need the queue's lock. */
 /* How many waits a submission gets beyond those that it names. */

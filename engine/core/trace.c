@@ -9,7 +9,12 @@
  * host functions and barriers), and the device's times. Without these neither writer nor reader touches them.
  *
  * The end is written by whoever finds it, long after and on any thread, in one word that holds the number
- * until then: of two that find it the first wins, and nobody ends the record of a later lap. */
+ * until then: of two that find it the first wins, and nobody ends the record of a later lap.
+ *
+ * When work ran is written by who runs it, on a thread of the engine, as ticks into a third place: neither
+ * the submitter nor who finds the end touches that line. It works in the same way: a number that says whose
+ * the words are, and an end that holds the number until it is known. What was done while it was submitted is
+ * not written there: it lies between its two other times. */
 #include "core/core.h"
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +31,12 @@ enum {
     WORDS,
     /* Second words: */
     ENDED = 0, /* with TIMED */
-    LABEL      /* without a name */
+    LABEL,     /* without a name */
+    /* When it ran: */
+    RUNNER = 0, /* the number, plus CLAIMED while its words are written */
+    BEGAN,
+    OVER, /* the number until then */
+    RAN_WORDS = 4
 };
 
 #define LABEL_WORDS (WORDS - LABEL)
@@ -39,15 +49,20 @@ _Static_assert(sizeof(((drupe_trace_record *)0)->label) == LABEL_WORDS * sizeof(
 #define NAME_BITS    0x7fffu
 #define TIMED        (UINT64_C(1) << 31) /* the device's times are there */
 #define STATUS_SHIFT 56
-#define AHEAD        2 /* submissions */
+#define AT_ONCE      0x80u /* beside the status: it ran between SUBMITTED and END */
+#define AHEAD        2     /* submissions */
 #define READ_AHEAD   8
 #define BELOW        ((UINT64_C(1) << STATUS_SHIFT) - 1)
-#define KIND_BITS    0x7fu
-#define KIND_NONE    0x7fu
-#define UNORDERED    0x80u /* beside the kind */
+#define KIND_BITS    0x3fu
+#define KIND_NONE    0x3fu
+#define TOLD         0x40u /* beside the kind: who runs it tells when */
+#define UNORDERED    0x80u
+#define CLAIMED      (UINT64_C(1) << 63)
+#define RAN          (UINT64_C(1) << 63) /* OVER are ticks */
 
 static _Alignas(64) _Atomic(uint64_t) ring[DRUPE_TRACE_RECORDS][WORDS];
 static _Alignas(64) _Atomic(uint64_t) second[DRUPE_TRACE_RECORDS][WORDS];
+static _Alignas(64) _Atomic(uint64_t) runs[DRUPE_TRACE_RECORDS][RAN_WORDS];
 
 /* Filter strings, and names of kernels and such, by small numbers; 0 has none. Entries are written before
  * they are counted, and stay. */
@@ -184,7 +199,8 @@ void drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, con
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, queue->ticks ? queue->ticks : drupe_ticks());
     put(slot, PLACE, (uint64_t)flight->cell_number << 32 | flight->site);
-    put(slot, WHERE, where_of(queue, name, work->kind));
+    bool told = queue->slot->backend->tells_runs || drupe_work_emulated(queue, work);
+    put(slot, WHERE, where_of(queue, name, work->kind) | (told ? TOLD : 0));
     put(slot, BYTES, moves ? work->bytes : used);
     put(slot, ITEMS, items_of(work));
     if (!name) put_label(number, flight->label);
@@ -213,11 +229,43 @@ void drupe_trace_end(uint64_t number, drupe_trace_status status)
     drupe_trace_end_at(number, status, drupe_ticks());
 }
 
-void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks)
+static void put_end(uint64_t number, uint64_t status, uint64_t ticks)
 {
-    uint64_t pending = number & BELOW, over = (uint64_t)status << STATUS_SHIFT | (ticks & BELOW);
+    uint64_t pending = number & BELOW, over = status << STATUS_SHIFT | (ticks & BELOW);
     atomic_compare_exchange_strong_explicit(&slot_of(number)[END], &pending, over, memory_order_release,
                                             memory_order_relaxed);
+}
+
+void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks)
+{
+    put_end(number, (uint64_t)status, ticks);
+}
+
+void drupe_trace_end_at_once(uint64_t number)
+{
+    put_end(number, (uint64_t)DRUPE_TRACE_COMPLETE | AT_ONCE, drupe_ticks());
+}
+
+void drupe_core_began(uint64_t number)
+{
+    _Atomic(uint64_t) *run = runs[number % DRUPE_TRACE_RECORDS];
+    uint64_t seen = atomic_load_explicit(&run[RUNNER], memory_order_relaxed);
+    /* A later one is there, or another thread has begun with this one. */
+    if (!number || (seen & ~CLAIMED) >= number || seen & CLAIMED) return;
+    if (!atomic_compare_exchange_strong_explicit(&run[RUNNER], &seen, number | CLAIMED, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return;
+    put(run, BEGAN, drupe_ticks());
+    put(run, OVER, number);
+    put(run, RUNNER, number);
+}
+
+void drupe_core_ran(uint64_t number)
+{
+    uint64_t open = number;
+    if (!number) return;
+    atomic_compare_exchange_strong_explicit(&runs[number % DRUPE_TRACE_RECORDS][OVER], &open,
+                                            drupe_ticks() | RAN, memory_order_release, memory_order_relaxed);
 }
 
 void drupe_trace_prefetch(uint64_t number)
@@ -262,6 +310,33 @@ static void read_label(uint64_t number, uint64_t where, char *label)
     label[LABEL_WORDS * sizeof(uint64_t) - 1] = '\0';
 }
 
+/* False: nobody has told that it began. `*over` 0: it goes on. */
+static bool read_run(uint64_t number, const drupe_ticks_scale *scale, uint64_t *began, uint64_t *over)
+{
+    _Atomic(uint64_t) *run = runs[number % DRUPE_TRACE_RECORDS];
+    if (get(run, RUNNER) != number) return false;
+    uint64_t from = get(run, BEGAN), to = get(run, OVER);
+    *began = drupe_ticks_ns_by(scale, from);
+    *over = to & RAN ? drupe_ticks_ns_by(scale, to & ~RAN) : 0;
+    return get(run, RUNNER) == number;
+}
+
+/* When it ran: as who ran it has told, or the device. */
+static void read_times(uint64_t number, uint64_t where, bool at_once, const drupe_ticks_scale *scale,
+                       drupe_trace_record *record)
+{
+    uint64_t began = 0, over = 0;
+    record->told = where & TOLD || at_once;
+    /* A profiling queue shows what its events say. */
+    record->own_clock = (where & TIMED) != 0;
+    if (!at_once && !record->own_clock) (void)read_run(number, scale, &began, &over);
+    record->started_ns = at_once ? record->submitted_ns : began;
+    record->ended_ns = at_once ? record->seen_ns : over;
+    if (!record->own_clock) return;
+    record->started_ns = get(slot_of(number), STARTED);
+    record->ended_ns = get(more_of(number), ENDED);
+}
+
 /* Every member is set by itself: to clear a record first takes as long as to read it. */
 static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trace_record *record)
 {
@@ -276,15 +351,14 @@ static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trac
     record->seen_ns = end >> STATUS_SHIFT ? drupe_ticks_ns_by(scale, whole_end(end & BELOW, begin)) : 0;
     /* Counters of two processors may differ by a hair. */
     if (record->seen_ns && record->seen_ns < record->submitted_ns) record->seen_ns = record->submitted_ns;
-    record->started_ns = where & TIMED ? get(slot, STARTED) : 0;
-    record->ended_ns = where & TIMED ? get(more_of(number), ENDED) : 0;
+    read_times(number, where, end >> STATUS_SHIFT & AT_ONCE, scale, record);
     record->bytes = get(slot, BYTES);
     record->items = get(slot, ITEMS);
     record->queue = (uint32_t)(where >> 32);
     record->cell = (uint32_t)(place >> 32);
     record->site = (uint32_t)place;
     record->kind = (uint8_t)where & KIND_BITS;
-    record->status = (uint8_t)(end >> STATUS_SHIFT);
+    record->status = (uint8_t)(end >> STATUS_SHIFT & (AT_ONCE - 1));
     record->ordered = !(where & UNORDERED);
     memcpy(record->device, devices[device < atomic_load(&ndevices) ? device : 0], sizeof record->device);
     read_label(number, where, record->label);
@@ -295,6 +369,12 @@ bool drupe_trace_one(uint64_t number, drupe_trace_record *record)
 {
     drupe_ticks_scale scale = drupe_ticks_scale_now();
     return read_one(number, &scale, record);
+}
+
+bool drupe_trace_ran(uint64_t id, uint64_t *began_ns, uint64_t *over_ns)
+{
+    drupe_ticks_scale scale = drupe_ticks_scale_now();
+    return read_run(id, &scale, began_ns, over_ns);
 }
 
 bool drupe_trace_over(uint64_t id, bool *gone)
@@ -321,6 +401,7 @@ size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capa
     drupe_ticks_scale scale = drupe_ticks_scale_now();
     for (; number <= last && count < capacity; number++) {
         __builtin_prefetch((const void *)slot_of(number + READ_AHEAD));
+        __builtin_prefetch((const void *)runs[(number + READ_AHEAD) % DRUPE_TRACE_RECORDS]);
         count += read_one(number, &scale, &records[count]);
     }
     return count;

@@ -217,7 +217,8 @@ static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_
     const drupe_submit submit = {.queue = queue,
                                  .event = flight->event,
                                  .done = queue->flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done,
-                                 .words = one->work.words};
+                                 .words = one->work.words,
+                                 .number = flight->number};
     if (submit.event) submit.event->opened = true;
     bool locked = drupe_kernel_lock(kernel, queue);
     drupe_status status = queue->slot->backend->submit_kernel(&submit, kernel, one->work.range,

@@ -166,6 +166,8 @@ bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
     if (!entry) return false;
     *event = entry->event;
     *user = entry->user;
+    /* The caller does the work from here on. */
+    if (entry->turn) drupe_core_began(entry->event->number);
     if (drupe_check_on() && drupe_phase_over(drupe_event_phase(*event))) drupe_check_event(*event);
     free(entry);
     return true;

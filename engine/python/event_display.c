@@ -53,7 +53,9 @@ static void write_times(const drupe_trace_record *record, char *words, size_t si
     if (record->seen_ns == 0 && !exact) return;
     drupe_py_paper_add(&to, exact ? "ran " : "over ");
     add_time(&to, exact ? record->ended_ns - record->started_ns : record->seen_ns - record->submitted_ns);
-    drupe_py_paper_add(&to, exact ? ", by the device's clock" : " after its submission, at the latest");
+    drupe_py_paper_add(&to, !exact              ? " after its submission, at the latest"
+                            : record->own_clock ? ", by the device's clock"
+                                                : "");
 }
 
 /* The first line of what the log of failures has about a submission. */

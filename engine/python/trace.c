@@ -53,6 +53,7 @@ static PyObject *record_dict(const drupe_trace_record *one)
         put(record, "seen", number_or_none(one->seen_ns)) &&
         put(record, "started", number_or_none(one->started_ns)) &&
         put(record, "ended", number_or_none(one->ended_ns)) &&
+        put(record, "own_clock", Py_NewRef(one->own_clock ? Py_True : Py_False)) &&
         put(record, "status", text(drupe_trace_status_name((drupe_trace_status)one->status))))
         return record;
     Py_DECREF(record);
@@ -111,8 +112,10 @@ PyMethodDef drupe_py_trace_functions[] = {
                "The latest submissions of all queues, oldest first, as dictionaries: those with\n"
                "an `id` above `after`, and the last `limit` of them. Times are in ns of\n"
                "CLOCK_MONOTONIC: `submitted`, and `seen`, when the engine found the work to be\n"
-               "over (None: not yet), which is later than its end; `started` and `ended` are\n"
-               "the device's own and known on profiling queues only. `status` is \"pending\",\n"
+               "over (None: not yet), which is later than its end. `started` and `ended` are\n"
+               "when it ran, where that is known: of work of the host device, of host functions,\n"
+               "and on queues with times; these are of the device's clock if `own_clock` says\n"
+               "so. `status` is \"pending\",\n"
                "\"complete\", \"passed\" (over; it had no event that could tell a failure),\n"
                "\"failed\", \"skipped\" or \"cancelled\". `cell`, `file` and `line` say who submitted\n"
                "it.")},

@@ -1,4 +1,5 @@
-/* Sums of cells, which are exact, whatever became of the spans. */
+/* Sums of cells, whatever became of the spans. Times that are not known are summed up apart: as the time in
+ * which they lie. */
 #include "view/room.h"
 #include <string.h>
 
@@ -67,15 +68,17 @@ static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
     }
 }
 
-static void add_time(drupe_history *history, drupe_ledger *ledger, const drupe_line *line,
-                     const drupe_stretch *when)
+static void add_time(drupe_history *history, drupe_ledger *ledger, const drupe_line *line, int kind,
+                     const drupe_stretch *when, bool exact)
 {
     drupe_view_cell *cell = &ledger->cell;
+    drupe_history_unit *unit = &history->units[line->device];
     drupe_stretch settled;
     if (!cell->first_ns || when->from < cell->first_ns) cell->first_ns = when->from;
     if (when->to > cell->last_ns) cell->last_ns = when->to;
-    (void)drupe_union_add(&ledger->busy, when->from, when->to, &settled);
-    drupe_load_add(&history->units[line->device].load, when->from, when->to);
+    if (!drupe_class_occupies(unit->filter, kind)) return;
+    (void)drupe_union_add(exact ? &ledger->busy : &ledger->maybe, when->from, when->to, &settled);
+    drupe_load_add(exact ? &unit->load : &unit->maybe, when->from, when->to);
 }
 
 void drupe_account_ended(drupe_history *history, const drupe_note *note)
@@ -89,19 +92,21 @@ void drupe_account_ended(drupe_history *history, const drupe_note *note)
     cell->waiting -= cell->waiting < span->count ? cell->waiting : span->count;
     if (note->mute) return;
     cell->class_ns[note->kind] += span->busy_ns;
+    if (!span->exact) cell->untimed[note->kind] += span->count;
     const drupe_stretch when = {span->start_ns, span->end_ns};
-    add_time(history, ledger, &history->lines[note->queue], &when);
+    add_time(history, ledger, &history->lines[note->queue], note->kind, &when, span->exact);
 }
 
 void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
-                          const drupe_line *line, const drupe_stretch *when)
+                          const drupe_line *line, const drupe_stretch *when, bool exact)
 {
     drupe_ledger *ledger = drupe_account_of(history, record->cell);
     if (!ledger) return;
     ledger->cell.count[kind]++;
     ledger->cell.bytes[kind] += record->bytes;
-    ledger->cell.class_ns[kind] += when->to - when->from;
-    add_time(history, ledger, line, when);
+    ledger->cell.class_ns[kind] += exact ? when->to - when->from : 0;
+    ledger->cell.untimed[kind] += exact ? 0 : 1;
+    add_time(history, ledger, line, kind, when, exact);
 }
 
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count)

@@ -24,9 +24,14 @@ static size_t bin_at(const drupe_bins *bins, uint64_t ns)
 
 static void bin_add(drupe_bin *bin, const drupe_view_span *span, uint32_t index, double share)
 {
-    bin->busy += share;
+    bool known = drupe_frame_span_ran(span);
+    *(known ? &bin->busy : &bin->maybe) += share;
     bin->count++;
     if (span->status == DRUPE_TRACE_FAILED) bin->failed = true;
+    /* What is known comes before what is not. */
+    if (bin->known && !known) return;
+    if (known && !bin->known) bin->span = DRUPE_BIN_EMPTY;
+    bin->known = known;
     /* Even the shortest is somebody's: a column with work never stays without an owner. */
     if (bin->span == DRUPE_BIN_EMPTY || share > bin->longest) {
         bin->span = index;
@@ -37,11 +42,12 @@ static void bin_add(drupe_bin *bin, const drupe_view_span *span, uint32_t index,
 static void bins_add(drupe_bins *bins, const drupe_view *view, uint32_t index)
 {
     const drupe_view_span *span = &view->spans[index];
-    uint64_t start = span->start_ns, end = span->end_ns != 0 ? span->end_ns : view->now_ns;
-    if (end < start) end = start;
+    uint64_t start = span->start_ns, end = drupe_frame_span_end(view, span);
     if (end < bins->from_ns || start > bins->to_ns) return;
     double length = (double)(end - start);
-    double density = span->count > 1 && (double)span->busy_ns < length ? (double)span->busy_ns / length : 1.0;
+    double density = drupe_frame_span_ran(span) && span->count > 1 && (double)span->busy_ns < length
+                         ? (double)span->busy_ns / length
+                         : 1.0;
     size_t first = bin_at(bins, start), last = bin_at(bins, end);
     for (size_t column = first; column <= last; column++) {
         double share = bin_share(start, end, bin_edge(bins, column), bin_edge(bins, column + 1));
@@ -61,8 +67,10 @@ drupe_status drupe_bins_make(const drupe_view *view, uint64_t from_ns, uint64_t 
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
     for (size_t i = 0; i < count; i++) bins->bins[i].span = DRUPE_BIN_EMPTY;
     for (size_t i = 0; i < view->nspans; i++) bins_add(bins, view, (uint32_t)i);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (bins->bins[i].busy > 1.0) bins->bins[i].busy = 1.0;
+        if (bins->bins[i].maybe > 1.0) bins->bins[i].maybe = 1.0;
+    }
     return DRUPE_OK;
 }
 

@@ -3,7 +3,11 @@
  * behind the point, so nothing is lost.
  *
  * Viewers take spans of a thread that overlap for calls inside of each other, so those of a lane, which may
- * run at the same time on a queue without order, are spread over as many threads as it takes. */
+ * run at the same time on a queue without order, are spread over as many threads as it takes.
+ *
+ * A slice whose args say "exact": false is an interval: the work ran some time in it. Its name says so, since
+ * viewers draw all slices alike. */
+#include "view/frame.h"
 #include "view/room.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,29 +76,30 @@ static void put_processes(drupe_text *text, const drupe_view *view)
     for (size_t i = 0; i < view->nlanes; i++) put_thread(text, view, i, 0);
 }
 
-static uint64_t end_of(const drupe_view *view, const drupe_view_span *span)
-{
-    uint64_t end = span->end_ns ? span->end_ns : view->now_ns;
-    return end > span->start_ns ? end : span->start_ns;
-}
-
 static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_span *span, size_t track)
 {
     static const char *const categories[DRUPE_VIEW_CLASS_COUNT] = {"kernel", "copy", "host"};
     const drupe_view_lane *lane = &view->lanes[span->lane];
-    char place[PLACE_SIZE] = "";
+    static const char *const before[DRUPE_VIEW_STATE_COUNT] = {" (some time in here)", "", " (waiting)",
+                                                               " (submitted)"};
+    static const char *const states[DRUPE_VIEW_STATE_COUNT] = {"", "running", "waiting", "submitted"};
+    bool ran = drupe_frame_span_ran(span);
+    char place[PLACE_SIZE] = "", name[96];
     if (span->site) drupe_trace_place(span->site, span->cell, place, sizeof place);
     begin(text, "X", process_of(view, lane->device), thread_of(view, span->lane, track));
     drupe_text_printf(text, ",\"cat\":\"%s\",\"name\":", categories[lane->kind]);
-    drupe_json_string(text, span->label);
+    snprintf(name, sizeof name, "%s%s", span->label, ran ? "" : before[span->state]);
+    drupe_json_string(text, name);
     put_time(text, "ts", span->start_ns);
-    put_time(text, "dur", end_of(view, span) - span->start_ns);
+    put_time(text, "dur", drupe_frame_span_end(view, span) - span->start_ns);
     drupe_text_printf(
         text,
         ",\"args\":{\"id\":%" PRIu64 ",\"cell\":%" PRIu32 ",\"submissions\":%" PRIu64 ",\"bytes\":%" PRIu64
         ",\"items\":%" PRIu64 ",\"status\":\"%s\",\"exact\":%s,\"place\":",
         span->id, span->cell, span->count, span->bytes, span->items,
-        drupe_trace_status_name((drupe_trace_status)span->status), span->exact ? "true" : "false");
+        span->state != DRUPE_VIEW_OVER ? states[span->state]
+                                       : drupe_trace_status_name((drupe_trace_status)span->status),
+        ran ? "true" : "false");
     drupe_json_string(text, place);
     drupe_text_append(text, "}}", 2);
 }
@@ -111,7 +116,7 @@ static void put_spans(drupe_text *text, const drupe_view *view)
         if (i == 0 || span->lane != span[-1].lane) tracks = 0;
         while (track < tracks && ends[track] > span->start_ns) track++;
         if (track == tracks && tracks++ > 0) put_thread(text, view, span->lane, track);
-        ends[track] = end_of(view, span);
+        ends[track] = drupe_frame_span_end(view, span);
         put_span(text, view, span, track);
     }
     free(ends);

@@ -65,10 +65,19 @@ static void footer_busy(const drupe_frame *frame, const drupe_view_cell *cell, u
         drupe_label_device(text, frame->view, device);
     else
         drupe_text_printf(text, frame->view->nspans == 0 ? "device" : "devices");
-    drupe_text_printf(text, " %s busy", drupe_unit_time(cell->busy_ns).text);
+    uint64_t most = cell->busy_ns + cell->maybe_ns;
+    drupe_text_printf(text, " ");
+    if (cell->maybe_ns > 0 && cell->busy_ns > 0)
+        drupe_text_printf(text, "%s to %s busy", drupe_unit_time(cell->busy_ns).text,
+                          drupe_unit_time(most).text);
+    else
+        drupe_text_printf(text, "%s%s busy", cell->maybe_ns > 0 ? "at most " : "",
+                          drupe_unit_time(most).text);
     /* Work that goes on after the code has a time of its own. */
-    if (cell->busy_ns <= wall)
-        drupe_text_printf(text, " (%s)", drupe_unit_share((double)cell->busy_ns, (double)wall).text);
+    if (most > wall) return;
+    drupe_text_printf(text, " (");
+    drupe_frame_share_text((double)cell->busy_ns, (double)cell->maybe_ns, (double)wall, text);
+    drupe_text_printf(text, ")");
 }
 
 static void footer_counts(const drupe_view_cell *cell, drupe_text *text)
@@ -80,11 +89,10 @@ static void footer_counts(const drupe_view_cell *cell, drupe_text *text)
     if (count[DRUPE_VIEW_COPIES] > 0) {
         uint64_t bytes = cell->bytes[DRUPE_VIEW_COPIES], ns = cell->class_ns[DRUPE_VIEW_COPIES];
         drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(bytes).text);
-        if (bytes >= DRUPE_FRAME_RATED && ns > 0)
+        if (bytes >= DRUPE_FRAME_RATED && ns > 0 && cell->untimed[DRUPE_VIEW_COPIES] == 0)
             drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
     }
-    if (cell->waiting > 0)
-        drupe_text_printf(text, " \u00b7 %s still running", drupe_unit_count(cell->waiting).text);
+    drupe_frame_open_text(cell->open, " \u00b7 ", text);
     if (cell->failed > 0) drupe_text_printf(text, " \u00b7 %s failed", drupe_unit_count(cell->failed).text);
 }
 

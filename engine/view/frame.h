@@ -33,17 +33,20 @@ typedef struct drupe_frame_row {
     const char *label; /* borrowed from the view */
     drupe_view_class kind;
     uint32_t first_cell, last_cell;
-    uint64_t count, busy_ns, bytes, failed, waiting;
+    uint64_t count, busy_ns, bytes, failed;
+    uint64_t untimed, maybe_ns; /* submissions that are over and have no times; the sum of their intervals */
+    uint64_t open[DRUPE_VIEW_STATE_COUNT]; /* that are not over */
 } drupe_frame_row;
 
 typedef struct drupe_frame_busy {
     const char *device; /* filter; borrowed */
-    uint64_t busy_ns;   /* with at least one span */
+    uint64_t busy_ns;   /* with at least one span, as far as that is known */
+    uint64_t maybe_ns;  /* with spans of which nobody knows when in it they ran */
 } drupe_frame_busy;
 
 /* The spans of one lane. */
 typedef struct drupe_frame_lane {
-    uint64_t spans, count, busy_ns;
+    uint64_t spans, count, busy_ns, maybe_ns;
 } drupe_frame_lane;
 
 #define DRUPE_FRAME_DEVICES 16u
@@ -55,9 +58,11 @@ typedef struct drupe_frame_sums {
     uint64_t
         wall_ns; /* what shares are of: the cell's code and its work where one cell is shown, else the axis */
     uint64_t count[DRUPE_VIEW_CLASS_COUNT], bytes[DRUPE_VIEW_CLASS_COUNT], ns[DRUPE_VIEW_CLASS_COUNT];
+    uint64_t untimed[DRUPE_VIEW_CLASS_COUNT]; /* of the count: without times */
+    uint64_t open[DRUPE_VIEW_STATE_COUNT];    /* not over, by how far it is */
     uint64_t waiting, failed, skipped, cancelled, missed;
     uint64_t merged, merged_into; /* submissions that share a span, and those spans */
-    uint64_t inexact;             /* spans whose times the device did not tell */
+    uint64_t inexact;             /* spans that are intervals */
     drupe_frame_busy busy[DRUPE_FRAME_DEVICES];
     size_t nbusy;
     drupe_frame_lane *lanes; /* as many as the view has */
@@ -72,8 +77,30 @@ typedef struct drupe_frame_sums {
 drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind, bool live,
                                    drupe_frame_sums *sums) DRUPE_MUST_CHECK;
 void drupe_frame_sums_clear(drupe_frame_sums *sums);
-/* The device time of a device, 0 for one that did nothing. */
-uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device);
+/* The time of a device that did nothing is 0. */
+drupe_frame_busy drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device);
+/* "61 %", "at most 61 %" or "12 % to 61 %": what is busy, and what may be. Of intervals `busy` knows nothing.
+ */
+void drupe_frame_share_text(double busy, double maybe, double whole, drupe_text *text);
+/* The same of 1 in six columns: "61 %" or "\u226461 %". */
+drupe_unit drupe_frame_most_share(double busy, double maybe);
+/* "1.82 s", or "\u2264 1.82 s" where a part of it is only an interval. */
+drupe_unit drupe_frame_time(uint64_t busy_ns, uint64_t maybe_ns);
+/* "1 running, 3 waiting, 2 submitted": what is not over; nothing when all is. */
+void drupe_frame_open_text(const uint64_t open[DRUPE_VIEW_STATE_COUNT], const char *before, drupe_text *text);
+/* Until when a span is drawn. */
+static inline uint64_t drupe_frame_span_end(const drupe_view *view, const drupe_view_span *span)
+{
+    uint64_t end = span->end_ns != 0                   ? span->end_ns
+                   : span->state == DRUPE_VIEW_RUNNING ? span->start_ns + span->busy_ns
+                                                       : view->now_ns;
+    return end < span->start_ns ? span->start_ns : end;
+}
+/* It is known that it ran between its times, or runs; else it lies there, or waits. */
+static inline bool drupe_frame_span_ran(const drupe_view_span *span)
+{
+    return span->exact && span->state <= DRUPE_VIEW_RUNNING;
+}
 
 /* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB moved at 21.3 GB/s": the number that matters. */
 void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text);
@@ -92,7 +119,7 @@ typedef struct drupe_table_column {
 } drupe_table_column;
 
 extern const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS];
-/* The device time that shares are of. */
+/* The device time that shares are of; 0: not all of it is known. */
 uint64_t drupe_table_total(const drupe_frame_sums *sums);
 void drupe_table_cells(const drupe_frame_row *row, uint64_t total, drupe_unit cells[DRUPE_TABLE_COLUMNS]);
 /* How many rows are shown. */
@@ -115,8 +142,9 @@ static inline void drupe_frame_part_end(drupe_text *whole, drupe_text *part)
     drupe_text_clear(part);
 }
 
-/* How busy a device of the view is: in the last second while it is live, else in the time that is shown. */
-double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *device);
+/* How busy a device of the view is, and may be beside that: in the last second while it is live, else in the
+ * time that is shown. */
+double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *device, double *maybe);
 
 /* Append the frame; the text is never empty afterwards. */
 void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);

@@ -12,8 +12,9 @@ static void line_busy(const drupe_view *view, const drupe_frame_sums *sums, drup
     for (size_t i = 0; i < shown; i++) {
         drupe_text_printf(text, "%s", i > 0 ? ", " : "");
         drupe_label_device(text, view, sums->busy[i].device);
-        drupe_text_printf(text, " busy %s",
-                          drupe_unit_share((double)sums->busy[i].busy_ns, (double)sums->wall_ns).text);
+        drupe_text_printf(text, " busy ");
+        drupe_frame_share_text((double)sums->busy[i].busy_ns, (double)sums->busy[i].maybe_ns,
+                               (double)sums->wall_ns, text);
     }
     if (sums->nbusy > shown) drupe_text_printf(text, " and %zu more", sums->nbusy - shown);
     drupe_text_printf(text, " of %s", drupe_unit_time(sums->wall_ns).text);
@@ -37,11 +38,11 @@ void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, 
     if (count[DRUPE_VIEW_COPIES] > 0) {
         uint64_t bytes = sums->bytes[DRUPE_VIEW_COPIES], ns = sums->ns[DRUPE_VIEW_COPIES];
         drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(bytes).text);
-        if (bytes >= DRUPE_FRAME_RATED && ns > 0)
+        if (bytes >= DRUPE_FRAME_RATED && ns > 0 && sums->untimed[DRUPE_VIEW_COPIES] == 0)
             drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
     }
     line_count(text, count[DRUPE_VIEW_HOST], "host function", "host functions");
-    line_count(text, sums->waiting, "not over", "not over");
+    drupe_frame_open_text(sums->open, " \u00b7 ", text);
     line_count(text, sums->failed, "failed", "failed");
 }
 
@@ -64,21 +65,21 @@ void drupe_frame_failures(const drupe_frame *frame, drupe_text *text)
     if (shown > 0) drupe_text_printf(text, "%%deverrors tells why\n");
 }
 
-/* Queues whose device did not tell its times: which, so that nobody takes profiling to be off everywhere. */
+/* What hatched bars are, on which queues: which, so that nobody takes profiling to be off everywhere. */
 static void note_inexact(const drupe_view *view, drupe_text *text)
 {
     uint32_t last = 0;
     size_t named = 0;
-    drupe_text_printf(text, "Ends as seen by the engine on ");
+    drupe_text_printf(text, "Hatched (\u2591): it ran some time between, the driver does not tell when, on ");
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *span = &view->spans[i];
         uint32_t queue = view->lanes[span->lane].queue;
-        if (span->exact || span->end_ns == 0 || queue == last) continue;
+        if (span->exact || queue == last) continue;
         last = queue;
         if (named++ < QUEUES_NAMED) drupe_text_printf(text, "%s %u", named > 1 ? "," : "queue", queue);
     }
     if (named > QUEUES_NAMED) drupe_text_printf(text, " and more");
-    drupe_text_printf(text, "; queues made after %%config Drupe.profile = True tell the device's own\n");
+    drupe_text_printf(text, "; %%config Drupe.profile = True has it tell\n");
 }
 
 void drupe_frame_notes(const drupe_frame *frame, drupe_text *text)
@@ -124,13 +125,14 @@ static void line_now(const drupe_frame *frame, drupe_text *text)
     for (size_t i = 0; i < view->ndevices && i < DEVICES_NAMED; i++) {
         if (i > 0) drupe_text_printf(text, ", ");
         drupe_label_device(text, view, view->devices[i].use.filter);
-        drupe_text_printf(text, " busy %s", drupe_unit_share(view->devices[i].busy, 1.0).text);
+        drupe_text_printf(text, " busy ");
+        drupe_frame_share_text(view->devices[i].busy, view->devices[i].maybe, 1.0, text);
     }
     drupe_text_printf(text, " now");
     line_count(text, sums->count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
     if (sums->count[DRUPE_VIEW_COPIES] > 0)
         drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(sums->bytes[DRUPE_VIEW_COPIES]).text);
-    line_count(text, sums->waiting, "not over", "not over");
+    drupe_frame_open_text(sums->open, " \u00b7 ", text);
     line_count(text, sums->failed, "failed", "failed");
 }
 

@@ -1,10 +1,10 @@
 /* From records of the ring to notes, and from notes to spans once their work is over.
  *
- * When something ended is known exactly on profiling queues; else it is known when it was found to be over,
- * and on an in-order queue that it was over before what stands behind it. Submissions without an event are
- * found to be over many at a time; then each gets an equal share of the time since the one before them
- * ended, though it cannot begin before it was submitted. That is a guess, and spans say so (`exact`).
- * Barriers are no work and take no time. */
+ * When something ran is known of what the engine runs itself and on profiling queues. Of other work only a
+ * time is known in which it lies: it did not begin before it was submitted, nor, on an in-order queue, before
+ * the end of what stands before it where that is known; it was over when it was found to be, and before what
+ * stands behind it on an in-order queue began. That is an interval, no guess is made within it, and spans say
+ * so (`exact`). Barriers are no work and take no time. */
 #include "view/room.h"
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kin
     span->start_ns = note->submitted_ns = record->submitted_ns;
     span->end_ns = span->busy_ns = note->longest_ns = note->changed = 0;
     span->id = note->last = record->id;
-    span->count = note->group = 1;
+    span->count = 1;
     span->bytes = record->bytes;
     span->items = record->items;
     span->lane = queue * DRUPE_VIEW_CLASS_COUNT + (uint32_t)(kind < 0 ? 0 : kind);
@@ -94,11 +94,13 @@ void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kin
     span->site = record->site;
     span->status = DRUPE_TRACE_PENDING;
     span->exact = false;
+    span->state = DRUPE_VIEW_OVER;
     memcpy(span->label, record->label, sizeof span->label);
     span->label[sizeof span->label - 1] = '\0';
     note->queue = queue;
     note->kind = (int8_t)kind;
     note->over = note->gone = note->proven = note->mute = false;
+    note->told = record->told;
 }
 
 /* The queue's. Queues whose work is over are in the way only until that is worked out, which is done early
@@ -111,8 +113,8 @@ static drupe_line *line_of(drupe_history *history, const drupe_trace_record *rec
     return drupe_line_of(history, record);
 }
 
-/* Of work that was found to be over at one time, all that is known of each is its share of that time. Where
- * spans are merged anyway, a few share a note. */
+/* Of work that was found to be over at one time, all that is known is that it lies before that. Where spans
+ * are merged anyway, a few share a note. */
 static bool fold(drupe_history *history, const drupe_line *line, const drupe_trace_record *record, int kind)
 {
     drupe_note *last = history->nnotes > 0 ? &history->notes[history->nnotes - 1] : NULL;
@@ -169,13 +171,12 @@ static void prove(drupe_history *history)
 {
     for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++) {
         drupe_line *line = &history->lines[i];
-        line->proof_ns = line->group_ns = line->group = 0;
+        line->proof_ns = 0;
         line->blocked = false;
     }
     for (size_t i = history->nnotes; i-- > 0;) {
         drupe_note *note = &history->notes[i];
         drupe_line *line = &history->lines[note->queue];
-        note->group = note->span.count;
         if (!line->ordered) continue;
         if (!note->over && line->proof_ns && (note->proven || note->gone)) end_unseen(note, line->proof_ns);
         note->proven = line->proof_ns != 0;
@@ -183,20 +184,9 @@ static void prove(drupe_history *history)
         bool exact = note->span.exact;
         if (!exact && line->proof_ns && note->span.end_ns > line->proof_ns)
             note->span.end_ns = line->proof_ns;
-        bool same = line->group_ns == note->span.end_ns, shares = !exact && !note->mute && note->kind >= 0;
-        line->group = exact ? 0 : (same ? line->group : 0) + (shares ? note->span.count : 0);
-        line->group_ns = note->span.end_ns;
-        if (line->group) note->group = line->group;
         if (drupe_went_well(note->span.status))
             line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
     }
-}
-
-/* Of the time that a group has, what is this note's. */
-static uint64_t share_of(const drupe_note *note, uint64_t length)
-{
-    uint64_t count = note->span.count, group = note->group;
-    return length / group * count + length % group * count / group;
 }
 
 /* Work out the time of a note that is over, and pass it on. */
@@ -204,15 +194,16 @@ static void finish(drupe_history *history, drupe_note *note)
 {
     drupe_line *line = &history->lines[note->queue];
     drupe_view_span *span = &note->span;
-    if (!span->exact && !note->mute) {
-        span->start_ns = drupe_history_begin(history, note);
-        if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
-        span->end_ns = span->start_ns + share_of(note, span->end_ns - span->start_ns);
+    if (!span->exact) span->start_ns = drupe_history_begin(history, note);
+    if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
+    if (note->mute || note->kind < 0) {
+        span->start_ns = span->end_ns;
+        span->exact = true; /* it took no time */
     }
-    if (note->mute || note->kind < 0) span->start_ns = span->end_ns;
-    if (!note->mute && note->kind >= 0 && span->end_ns > line->over_ns) line->over_ns = span->end_ns;
-    span->busy_ns = span->end_ns - span->start_ns;
-    note->longest_ns = span->busy_ns / span->count;
+    if (span->exact && !note->mute && note->kind >= 0 && span->end_ns > line->over_ns)
+        line->over_ns = span->end_ns;
+    span->busy_ns = span->exact ? span->end_ns - span->start_ns : 0;
+    note->longest_ns = (span->end_ns - span->start_ns) / span->count;
     line->notes--;
     if (note->kind >= 0)
         line->waiting[note->kind] -=

@@ -56,7 +56,7 @@ static void table_head(drupe_text *html)
 static void table_share(const drupe_frame_row *row, uint64_t total, drupe_text *html)
 {
     double share = total > 0 ? 100.0 * (double)row->busy_ns / (double)total : 0.0;
-    drupe_html_bar bar = {0.0, share > 100.0 ? 100.0 : share, 100.0, DRUPE_HTML_USE, NULL};
+    drupe_html_bar bar = {.width = share > 100.0 ? 100.0 : share, .height = 100.0, .colour = DRUPE_HTML_USE};
     drupe_html_track(html, 8);
     if (share > 0.0) drupe_html_bar_add(html, &bar);
     drupe_html_close(html);

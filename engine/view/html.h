@@ -21,11 +21,15 @@ void drupe_html_text(drupe_text *html, const char *style, const char *text);
 /* Right-aligned: digits keep their place. */
 void drupe_html_number(drupe_text *html, const char *style, const char *text, size_t width);
 
+/* What a bar says: work ran then; or it ran some time then; or it waits. */
+typedef enum drupe_html_look { DRUPE_HTML_SOLID, DRUPE_HTML_HATCHED, DRUPE_HTML_PALE } drupe_html_look;
+
 /* A part of a track, in percent from the left; heights from the ground up. */
 typedef struct drupe_html_bar {
     double left, width, height;
     uint32_t colour;
     const char *title; /* escaped already, or NULL */
+    drupe_html_look look;
 } drupe_html_bar;
 
 /* For "%u.%02u%%": CSS has a point, also where the program's locale writes a comma. */
@@ -34,6 +38,8 @@ unsigned drupe_html_hundredths(double percent);
 /* The ground of bars, `height` pixels high; close it with drupe_html_close(). */
 void drupe_html_track(drupe_text *html, unsigned height);
 void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar);
+/* The declarations of a ground. */
+void drupe_html_ground(drupe_text *html, uint32_t colour, drupe_html_look look);
 /* A coloured square and what it means. */
 void drupe_html_key(drupe_text *html, uint32_t colour, const char *text);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define COLUMNS_MOST  320u
-#define COLUMNS_LEAST 10u
+#define COLUMNS_LEAST 5u
 #define RUNS_MOST     200u
 #define SIZE_MOST     32000u /* bytes of bars */
 #define LANES_MOST    16u
@@ -18,13 +18,7 @@
 static double bin_height(const drupe_bin *bin)
 {
     int level = (int)(bin->busy * 8.0) + 1;
-    return bin->failed || level > 7 ? 100.0 : 12.5 * level;
-}
-
-static uint64_t span_end(const drupe_view *view, const drupe_view_span *span)
-{
-    uint64_t end = span->end_ns != 0 ? span->end_ns : view->now_ns;
-    return end < span->start_ns ? span->start_ns : end;
+    return bin->failed || !bin->known || level > 7 ? 100.0 : 12.5 * level;
 }
 
 static double percent(const drupe_bins *bins, uint64_t ns)
@@ -34,22 +28,43 @@ static double percent(const drupe_bins *bins, uint64_t ns)
     return at > 100.0 ? 100.0 : at;
 }
 
+/* How long it took, or between which times it did. */
+static void title_time(const drupe_frame *frame, const drupe_view_span *span, drupe_text *title)
+{
+    const uint64_t zero = frame->sums.from_ns;
+    uint64_t start = span->start_ns > zero ? span->start_ns - zero : 0;
+    uint64_t end = drupe_frame_span_end(frame->view, span);
+    uint64_t length = span->count == 1 ? end - span->start_ns : span->busy_ns;
+    drupe_unit from = drupe_unit_time(start), to = drupe_unit_time(end > zero ? end - zero : 0);
+    switch ((drupe_view_state)span->state) {
+    case DRUPE_VIEW_WAITING: drupe_text_printf(title, " \u00b7 waiting since %s", from.text); break;
+    case DRUPE_VIEW_SUBMITTED:
+        drupe_text_printf(title, " \u00b7 submitted at %s; whether it has begun is not known", from.text);
+        break;
+    case DRUPE_VIEW_RUNNING:
+        drupe_text_printf(title, " \u00b7 %s so far at %s", drupe_unit_time(length).text, from.text);
+        break;
+    default:
+        if (span->exact)
+            drupe_text_printf(title, " \u00b7 %s at %s", drupe_unit_time(length).text, from.text);
+        else
+            drupe_text_printf(title, " \u00b7 ran some time between %s and %s", from.text, to.text);
+    }
+}
+
 static void title_make(const drupe_frame *frame, const drupe_view_span *span, uint64_t others,
                        drupe_text *title)
 {
     const drupe_view *view = frame->view;
-    uint64_t length =
-        span->end_ns == 0 || span->count == 1 ? span_end(view, span) - span->start_ns : span->busy_ns;
-    uint64_t after = span->start_ns > frame->sums.from_ns ? span->start_ns - frame->sums.from_ns : 0;
     drupe_label_html(title, span->label, 32);
     if (span->count > 1) drupe_text_printf(title, " and %s more", drupe_unit_count(span->count - 1).text);
     if (span->cell != 0) drupe_text_printf(title, " \u00b7 cell [%u]", span->cell);
-    drupe_text_printf(title, " \u00b7 %s%s", drupe_unit_time(length).text,
-                      span->end_ns == 0 ? " so far" : "");
-    drupe_text_printf(title, " at %s", drupe_unit_time(after).text);
-    if (span->bytes > 0 && view->lanes[span->lane].kind == DRUPE_VIEW_COPIES)
-        drupe_text_printf(title, " \u00b7 %s, %s", drupe_unit_bytes(span->bytes).text,
-                          drupe_unit_rate(span->bytes, length).text);
+    title_time(frame, span, title);
+    if (span->bytes > 0 && view->lanes[span->lane].kind == DRUPE_VIEW_COPIES) {
+        drupe_text_printf(title, " \u00b7 %s", drupe_unit_bytes(span->bytes).text);
+        if (drupe_frame_span_ran(span))
+            drupe_text_printf(title, ", %s", drupe_unit_rate(span->bytes, span->busy_ns).text);
+    }
     if (span->status >= DRUPE_TRACE_FAILED)
         drupe_text_printf(title, " \u00b7 %s", drupe_trace_status_name((drupe_trace_status)span->status));
     if (others > 0) drupe_text_printf(title, " \u00b7 +%s beside it", drupe_unit_count(others).text);
@@ -63,7 +78,8 @@ static size_t run_end(const drupe_view *view, const drupe_bin *bins, size_t colu
     bool alone = start->count == 1;
     for (; end < columns && bins[end].span != DRUPE_BIN_EMPTY; end++) {
         const drupe_bin *bin = &bins[end];
-        if (bin->failed != start->failed) break;
+        if (bin->failed != start->failed || bin->known != start->known) break;
+        if (!bin->known && view->spans[bin->span].state != view->spans[start->span].state) break;
         if (bin->span == start->span && bin->count == 1 && alone) continue;
         if (alone && bin->span != start->span) break;
         if (view->spans[bin->span].cell != view->spans[start->span].cell) break;
@@ -95,14 +111,17 @@ static void run_append(const drupe_frame *frame, const drupe_bins *bins, const d
     }
     const drupe_view_span *span = &frame->view->spans[lane[best].span];
     double scale = 100.0 / (double)bins->columns;
-    drupe_html_bar bar = {scale * (double)first, scale * (double)(end - first), bin_height(&lane[best]), 0,
-                          NULL};
+    drupe_html_bar bar = {.left = scale * (double)first,
+                          .width = scale * (double)(end - first),
+                          .height = bin_height(&lane[best])};
     if (count == 1 && span->count == 1) {
         bar.left = percent(bins, span->start_ns);
-        bar.width = percent(bins, span_end(frame->view, span)) - bar.left;
+        bar.width = percent(bins, drupe_frame_span_end(frame->view, span)) - bar.left;
         bar.height = 100.0;
     }
     bar.colour = lane[first].failed ? DRUPE_HTML_RED : drupe_view_colour(span->cell);
+    if (!lane[first].failed && !lane[first].known)
+        bar.look = span->state == DRUPE_VIEW_WAITING ? DRUPE_HTML_PALE : DRUPE_HTML_HATCHED;
     title_make(frame, span, count - 1, &title);
     bar.title = drupe_text_get(&title);
     drupe_html_bar_add(html, &bar);
@@ -130,7 +149,7 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     drupe_html_number(html, "width:56px;text-align:right;white-space:nowrap",
                       drupe_unit_count(sum->count).text, 6);
     drupe_html_number(html, "width:76px;text-align:right;white-space:nowrap",
-                      drupe_unit_time(sum->busy_ns).text, 8);
+                      drupe_frame_time(sum->busy_ns, sum->maybe_ns).text, 8);
     drupe_html_close(html);
     drupe_frame_part_end(html, &name);
 }

@@ -29,8 +29,12 @@ static void use_track(const drupe_view_device *device, drupe_text *html)
         double width = 100.0 * (double)device->used[kind] / whole;
         if (device->used[kind] == 0) continue;
         if (left + width > 100.0) width = 100.0 - left;
-        drupe_html_bar bar = {left, width, 100.0, drupe_memory_near(device) ? DRUPE_HTML_RED : shades[kind],
-                              drupe_memory_kinds[kind]};
+        drupe_html_bar bar = {left,
+                              width,
+                              100.0,
+                              drupe_memory_near(device) ? DRUPE_HTML_RED : shades[kind],
+                              drupe_memory_kinds[kind],
+                              DRUPE_HTML_SOLID};
         drupe_html_bar_add(html, &bar);
         left += width;
     }
@@ -81,9 +85,12 @@ static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t
         if (bins[first].used > 0) {
             drupe_text_printf(&title, "%s", drupe_unit_bytes(bins[first].used).text);
             if (bins[first].cell != 0) drupe_text_printf(&title, " \u00b7 cell [%u]", bins[first].cell);
-            drupe_html_bar bar = {scale * (double)first, scale * (double)(end - first),
+            drupe_html_bar bar = {scale * (double)first,
+                                  scale * (double)(end - first),
                                   100.0 * (double)bins[first].used / (double)most,
-                                  drupe_view_colour(bins[first].cell), drupe_text_get(&title)};
+                                  drupe_view_colour(bins[first].cell),
+                                  drupe_text_get(&title),
+                                  DRUPE_HTML_SOLID};
             drupe_html_bar_add(html, &bar);
         }
         drupe_frame_part_end(html, &title);
@@ -144,12 +151,19 @@ void drupe_frame_html_history(const drupe_frame *frame, drupe_text *html)
 static void busy_track(const drupe_frame *frame, const drupe_view_device *device, drupe_text *html)
 {
     drupe_text text = {0};
-    double share = drupe_frame_share(frame, device);
-    drupe_html_bar bar = {0.0, 100.0 * share, 100.0, DRUPE_HTML_USE, NULL};
+    double maybe = 0.0, share = drupe_frame_share(frame, device, &maybe);
+    drupe_html_bar bar = {.width = 100.0 * share, .height = 100.0, .colour = DRUPE_HTML_USE};
+    drupe_html_bar most = {.left = 100.0 * share,
+                           .width = 100.0 * maybe,
+                           .height = 100.0,
+                           .colour = DRUPE_HTML_USE,
+                           .title = "work that may have run in this time: its times are not known",
+                           .look = DRUPE_HTML_HATCHED};
     drupe_html_track(html, 12);
     if (share > 0.0) drupe_html_bar_add(html, &bar);
+    if (maybe > 0.0) drupe_html_bar_add(html, &most);
     drupe_html_close(html);
-    drupe_label_right(&text, drupe_unit_share(share, 1.0).text, 6, DRUPE_HTML_SPACE);
+    drupe_label_right(&text, drupe_frame_most_share(share, maybe).text, 6, DRUPE_HTML_SPACE);
     drupe_text_printf(&text, " busy");
     drupe_html_text(html, "width:84px;text-align:right;white-space:nowrap;margin-right:16px",
                     drupe_text_get(&text));

@@ -44,14 +44,28 @@ unsigned drupe_html_hundredths(double percent)
     return percent > 0.0 ? (unsigned)(percent * 100.0 + 0.5) : 0;
 }
 
+/* Slanted stripes of 2 px, 8 px apart. Sanitizers know no gradient that repeats itself, and one length for a
+ * size: so the gradient is as long as the highest bar needs, and a tile is as wide as a stripe is apart. */
+void drupe_html_ground(drupe_text *html, uint32_t colour, drupe_html_look look)
+{
+    unsigned rgb = (unsigned)colour;
+    drupe_text_printf(html, "background-color:#%06x%s", rgb, look == DRUPE_HTML_SOLID ? "" : "48");
+    if (look != DRUPE_HTML_HATCHED) return;
+    drupe_text_printf(html,
+                      ";background-image:linear-gradient(135deg,#%06x 2px,#0000 2px 8px,#%06x 8px 10px,"
+                      "#0000 10px 16px,#%06x 16px 18px,#0000 18px);background-size:11.31px",
+                      rgb, rgb, rgb);
+}
+
 void drupe_html_bar_add(drupe_text *html, const drupe_html_bar *bar)
 {
     unsigned left = drupe_html_hundredths(bar->left), width = drupe_html_hundredths(bar->width);
     drupe_text_printf(html,
                       "<div style=\"position:absolute;left:%u.%02u%%;width:%u.%02u%%;min-width:2px;bottom:0;"
-                      "height:%.0f%%;background-color:#%06x\"",
-                      DRUPE_HTML_PERCENT(left), DRUPE_HTML_PERCENT(width), bar->height,
-                      (unsigned)bar->colour);
+                      "height:%.0f%%;",
+                      DRUPE_HTML_PERCENT(left), DRUPE_HTML_PERCENT(width), bar->height);
+    drupe_html_ground(html, bar->colour, bar->look);
+    drupe_text_append(html, "\"", 1);
     if (bar->title != NULL) drupe_text_printf(html, " title=\"%s\"", bar->title);
     drupe_text_append(html, "></div>", 7);
 }

@@ -3,16 +3,19 @@
  * {"version": 1, "serial": of the view, to be sent back as `after`; "whole": see drupe_view,
  *  "now", "from", "to": ns of CLOCK_MONOTONIC; "unix": ms since 1970 at `now`; "latest": id,
  *  "devices": [{"filter", "name", "backend", "used": [device, shared, host], "reserved", "total", "limit",
- *               "peak", "allocations", "busy": 0 to 1, "waiting", "lost",
+ *               "peak", "allocations", "busy", "maybe": 0 to 1, "waiting", "lost",
  *               "samples": [[ns, used device, used shared, used host, reserved, cell], ...]}, ...],
- *  "lanes": [{"device": filter, "queue": number, "kind": "kernels" | "copies" | "host", "waiting"}, ...],
+ *  "lanes": [{"device": filter, "queue": number, "kind": "kernels" | "copies" | "host", "waiting",
+ *             "open": [0, running, waiting, submitted]}, ...],
  *  "labels": [text, ...], "places": ["cell [7], line 3", ...],
  *  "spans": [[lane, start, end (0: not over), busy, count, bytes, items, cell, label, status, exact, id,
- *             place (-1: none)], ...],    lane, label, place: indices; status: drupe_trace_status
- *  "cells": [{"number", "running", "began", "ended", "first", "last", "busy",
- *             "count": [kernels, copies, host], "bytes": [3], "classNs": [3], "waiting", "failed", "skipped",
- *             "cancelled", "missed", "memory": [before, after, peak], "colour": "#rrggbb"}, ...],
- *  "colours": the twelve of cells 1 to 12, which come again from 13 on}
+ *             place (-1: none), state], ...],
+ *                                         lane, label, place: indices; status: drupe_trace_status; state:
+ *                                         drupe_view_state; exact 0: it lies between start and end
+ *  "cells": [{"number", "running", "began", "ended", "first", "last", "busy", "maybe",
+ *             "count": [kernels, copies, host], "bytes": [3], "classNs": [3], "untimed": [3], "waiting",
+ *             "open": [4], "failed", "skipped", "cancelled", "missed", "memory": [before, after, peak],
+ * "colour": "#rrggbb"}, ...], "colours": the twelve of cells 1 to 12, which come again from 13 on}
  *
  * Indices of lanes, labels and places hold in this view only; a lane is known by its queue and kind. */
 #include "view/room.h"
@@ -163,6 +166,7 @@ static void put_devices(drupe_text *text, const drupe_view *view)
     for (size_t i = 0; i < view->ndevices; i++) {
         const drupe_view_device *device = &view->devices[i];
         unsigned thousandths = (unsigned)(device->busy * 1000 + 0.5);
+        unsigned maybe = (unsigned)(device->maybe * 1000 + 0.5);
         put(text, i ? ",{\"filter\":" : "{\"filter\":");
         drupe_json_string(text, device->use.filter);
         put(text, ",\"name\":");
@@ -176,6 +180,7 @@ static void put_devices(drupe_text *text, const drupe_view *view)
         put_member(text, ",\"peak\":", device->peak);
         put_member(text, ",\"allocations\":", device->allocations);
         drupe_text_printf(text, ",\"busy\":%u.%03u", thousandths / 1000, thousandths % 1000);
+        drupe_text_printf(text, ",\"maybe\":%u.%03u", maybe / 1000, maybe % 1000);
         put_member(text, ",\"waiting\":", device->waiting);
         put(text, device->lost ? ",\"lost\":true" : ",\"lost\":false");
         put_samples(text, device);
@@ -194,7 +199,9 @@ static void put_lanes(drupe_text *text, const drupe_view *view)
         drupe_json_string(text, lane->device);
         put_member(text, ",\"queue\":", lane->queue);
         drupe_text_printf(text, ",\"kind\":\"%s\"", kinds[lane->kind]);
+        const uint64_t open[] = {lane->open[0], lane->open[1], lane->open[2], lane->open[3]};
         put_member(text, ",\"waiting\":", lane->waiting);
+        put_list(text, ",\"open\":", open, DRUPE_VIEW_STATE_COUNT);
         put(text, "}");
     }
     put(text, "]");
@@ -218,7 +225,7 @@ static void put_spans(drupe_text *text, const drupe_view *view)
         }
         put(&spans, place < 0 ? "-1" : "");
         if (place >= 0) drupe_json_number(&spans, (uint64_t)place);
-        put(&spans, "]");
+        drupe_text_printf(&spans, ",%u]", s->state);
     }
     text->failed = text->failed || labels.list.failed || places.list.failed || spans.failed;
     put(text, ",\"labels\":[");
@@ -246,10 +253,13 @@ static void put_cells(drupe_text *text, const drupe_view *view)
         put_member(text, ",\"first\":", cell->first_ns);
         put_member(text, ",\"last\":", cell->last_ns);
         put_member(text, ",\"busy\":", cell->busy_ns);
+        put_member(text, ",\"maybe\":", cell->maybe_ns);
         put_list(text, ",\"count\":", cell->count, DRUPE_VIEW_CLASS_COUNT);
         put_list(text, ",\"bytes\":", cell->bytes, DRUPE_VIEW_CLASS_COUNT);
         put_list(text, ",\"classNs\":", cell->class_ns, DRUPE_VIEW_CLASS_COUNT);
+        put_list(text, ",\"untimed\":", cell->untimed, DRUPE_VIEW_CLASS_COUNT);
         put_member(text, ",\"waiting\":", cell->waiting);
+        put_list(text, ",\"open\":", cell->open, DRUPE_VIEW_STATE_COUNT);
         put_member(text, ",\"failed\":", cell->failed);
         put_member(text, ",\"skipped\":", cell->skipped);
         put_member(text, ",\"cancelled\":", cell->cancelled);

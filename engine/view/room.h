@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "drupe/view.h"
+#include <string.h>
 
 #define DRUPE_QUEUES_MOST  64u
 #define DRUPE_LANES_MOST   (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
@@ -77,7 +78,8 @@ typedef struct drupe_clock {
     uint64_t at_ns;
 } drupe_clock;
 
-/* When the work of a record with times began and ended; false when it has none. */
+/* When the work of a record with times began and ended, within the time from its submission until it was seen
+ * to be over; false when it has none. */
 bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint64_t *start, uint64_t *end);
 
 /* --- The history ---------------------------------------------------------------------------------------- */
@@ -90,11 +92,11 @@ typedef struct drupe_note {
     uint64_t changed;    /* history.serial then */
     uint64_t last;       /* id of the last */
     uint32_t queue;      /* index */
-    uint64_t group;      /* while ends are worked out: how many of its queue share this one's end from here */
     int8_t kind;         /* drupe_view_class, -1: no work, such as a barrier */
     bool over, gone;     /* its record is gone from the ring */
     bool proven;         /* something behind it was over when that was last looked at */
     bool mute;           /* it did not run */
+    bool told;           /* when it begins is known at once */
 } drupe_note;
 
 /* A queue. Its lanes are the three numbers from three times its index on. */
@@ -106,17 +108,17 @@ typedef struct drupe_line {
     uint32_t waiting[DRUPE_VIEW_CLASS_COUNT];
     uint32_t last[DRUPE_VIEW_CLASS_COUNT]; /* of the lane's spans in the store, plus one; 0: none */
     uint32_t notes;                        /* that are not over, barriers too */
-    uint64_t over_ns;                      /* the latest end */
+    uint64_t over_ns;                      /* the latest end that is known */
     uint64_t seen;                         /* id of the latest submission */
     /* While ends are worked out: */
-    uint64_t proof_ns, group_ns, group;
+    uint64_t proof_ns;
     bool blocked;
 } drupe_line;
 
 typedef struct drupe_history_unit {
     char filter[32];
-    char root[32]; /* the same without the steps into a part */
-    drupe_load load;
+    char root[32];          /* the same without the steps into a part */
+    drupe_load load, maybe; /* `maybe`: times in which work lies whose own are not known */
     drupe_clock clock;
 } drupe_history_unit;
 
@@ -128,7 +130,7 @@ typedef struct drupe_purse {
 
 typedef struct drupe_ledger {
     drupe_view_cell cell;
-    drupe_union busy;
+    drupe_union busy, maybe;
 } drupe_ledger;
 
 typedef struct drupe_history {
@@ -180,7 +182,7 @@ size_t drupe_history_doubts(const drupe_history *history, drupe_doubt *doubts);
 /* What the queues said; `latest`: drupe_trace_latest() before they were asked. */
 void drupe_history_resolve(drupe_history *history, const drupe_doubt *doubts, size_t count, uint64_t latest,
                            uint64_t now);
-/* When the work of a note that is not over seems to have begun. */
+/* The earliest that the work of a note can have begun. */
 uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *note);
 /* lines.c: the queue's, made if need be. NULL: there are too many that have unfinished work. */
 drupe_line *drupe_line_of(drupe_history *history, const drupe_trace_record *record);
@@ -202,6 +204,13 @@ static inline int drupe_class_of(uint8_t kind)
     }
 }
 
+/* Whether work of this class keeps the device itself from other work: functions of the host run on the host's
+ * processors. */
+static inline bool drupe_class_occupies(const char *filter, int kind)
+{
+    return kind != DRUPE_VIEW_HOST || strstr(filter, ":cpu:") != NULL;
+}
+
 /* As far as is known. */
 static inline bool drupe_went_well(uint8_t status)
 {
@@ -220,7 +229,7 @@ bool drupe_direct_take(drupe_history *history, const drupe_trace_record *record,
 void drupe_spans_put(drupe_history *history, const drupe_note *note);
 /* The same of one record, if it is to be merged with the last of its lane. */
 bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
-                        const drupe_stretch *when);
+                        const drupe_stretch *when, bool exact);
 /* Append to `list`, merging with its latest of the same lane, `*last` (index plus one), when both lie within
  * `grain` ns. True when merged. */
 bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain);
@@ -240,7 +249,7 @@ void drupe_account_submitted(drupe_history *history, uint32_t cell, int kind, ui
 void drupe_account_ended(drupe_history *history, const drupe_note *note);
 /* Both at once, for work that went well. */
 void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
-                          const drupe_line *line, const drupe_stretch *when);
+                          const drupe_line *line, const drupe_stretch *when, bool exact);
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count);
 void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
 void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);

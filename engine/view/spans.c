@@ -28,7 +28,7 @@ static int badness(uint8_t status)
 typedef struct piece {
     uint64_t start_ns, end_ns, busy_ns, count, bytes, items, id, last, longest_ns, changed;
     uint32_t cell, site;
-    uint8_t status;
+    uint8_t status, state;
     bool exact;
     const char *label;
 } piece;
@@ -49,14 +49,16 @@ static inline piece piece_of(const drupe_note *note)
                    .cell = span->cell,
                    .site = span->site,
                    .status = span->status,
+                   .state = span->state,
                    .exact = span->exact,
                    .label = span->label};
 }
 
-/* What failed stays a span of its own as long as there is room. */
+/* What failed stays a span of its own as long as there is room. What is known exactly is never mixed with
+ * what is not. */
 static inline bool alike(const drupe_view_span *a, const piece *b)
 {
-    return a->cell == b->cell &&
+    return a->cell == b->cell && a->exact == b->exact && a->state == b->state &&
            (a->status == b->status || (drupe_went_well(a->status) && drupe_went_well(b->status)));
 }
 
@@ -70,7 +72,6 @@ static inline void merge(drupe_note *into, const piece *b)
     a->count += b->count;
     a->bytes += b->bytes;
     a->items += b->items;
-    a->exact = a->exact && b->exact;
     if (badness(b->status) > badness(a->status)) a->status = b->status;
     if (b->longest_ns > into->longest_ns) {
         into->longest_ns = b->longest_ns;
@@ -100,13 +101,13 @@ bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain)
 }
 
 bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
-                        const drupe_stretch *when)
+                        const drupe_stretch *when, bool exact)
 {
     uint32_t last = *last_of(history, lane);
     if (!last || !history->grain || record->cell > history->last_cell) return false;
     const piece b = {.start_ns = when->from,
                      .end_ns = when->to,
-                     .busy_ns = when->to - when->from,
+                     .busy_ns = exact ? when->to - when->from : 0,
                      .count = 1,
                      .bytes = record->bytes,
                      .items = record->items,
@@ -117,6 +118,8 @@ bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace
                      .cell = record->cell,
                      .site = record->site,
                      .status = record->status,
+                     .state = DRUPE_VIEW_OVER,
+                     .exact = exact,
                      .label = record->label};
     return merge_within(&history->spans[last - 1], &b, history->grain);
 }

@@ -1,5 +1,7 @@
 /* Sums over the spans of a view: the axis, device time per device, and one row per label. */
 #include "frame.h"
+#include "room.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,18 +10,12 @@
 /* --- The axis --------------------------------------------------------------------------------------------
  */
 
-static uint64_t span_end(const drupe_view *view, const drupe_view_span *span)
-{
-    uint64_t end = span->end_ns != 0 ? span->end_ns : view->now_ns;
-    return end < span->start_ns ? span->start_ns : end;
-}
-
 static void axis_of_spans(const drupe_view *view, uint64_t *from, uint64_t *to)
 {
     *from = UINT64_MAX;
     *to = 0;
     for (size_t i = 0; i < view->nspans; i++) {
-        uint64_t end = span_end(view, &view->spans[i]);
+        uint64_t end = drupe_frame_span_end(view, &view->spans[i]);
         if (view->spans[i].start_ns < *from) *from = view->spans[i].start_ns;
         if (end > *to) *to = end;
     }
@@ -70,17 +66,20 @@ static int edge_compare(const void *a, const void *b)
     return left->ns < right->ns ? -1 : left->ns > right->ns;
 }
 
-static size_t edges_of(const drupe_view *view, const char *device, edge *edges)
+/* Of spans that ran at known times, or of the others. */
+static size_t edges_of(const drupe_view *view, const char *device, bool known, edge *edges)
 {
     size_t count = 0;
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *span = &view->spans[i];
         const drupe_view_lane *lane = &view->lanes[span->lane];
-        uint64_t end = span_end(view, span);
-        if (lane->kind == DRUPE_VIEW_HOST || strcmp(lane->device, device) != 0 || end == span->start_ns)
-            continue;
+        uint64_t end = drupe_frame_span_end(view, span);
+        bool waits = span->state == DRUPE_VIEW_WAITING || drupe_frame_span_ran(span) != known;
+        if (waits || strcmp(lane->device, device) != 0 || end == span->start_ns) continue;
+        if (!drupe_class_occupies(device, (int)lane->kind)) continue;
         double length = (double)(end - span->start_ns);
-        double share = span->count > 1 && (double)span->busy_ns < length ? (double)span->busy_ns / length : 1;
+        double share =
+            known && span->count > 1 && (double)span->busy_ns < length ? (double)span->busy_ns / length : 1;
         edges[count++] = (edge){span->start_ns, share};
         edges[count++] = (edge){end, -share};
     }
@@ -113,30 +112,76 @@ static drupe_status sums_busy(const drupe_view *view, drupe_frame_kind kind, dru
     for (size_t i = 0; i < view->nlanes && sums->nbusy < DRUPE_FRAME_DEVICES; i++) {
         const char *device = view->lanes[i].device;
         if (sums->nbusy > 0 && strcmp(sums->busy[sums->nbusy - 1].device, device) == 0) continue;
-        size_t count = drawn(kind) ? edges_of(view, device, edges) : 0;
-        sums->busy[sums->nbusy++] = (drupe_frame_busy){device, edges_busy(edges, count)};
+        drupe_frame_busy *busy = &sums->busy[sums->nbusy++];
+        *busy = (drupe_frame_busy){.device = device};
+        if (!drawn(kind)) continue;
+        busy->busy_ns = edges_busy(edges, edges_of(view, device, true, edges));
+        busy->maybe_ns = edges_busy(edges, edges_of(view, device, false, edges));
     }
     free(edges);
     /* What the recorder counted is exact, and merged spans are not. */
-    if (view->ncells == 1 && sums->nbusy == 1 && view->cells->count[DRUPE_VIEW_HOST] == 0 &&
-        view->cells->waiting == 0)
+    if (view->ncells == 1 && sums->nbusy == 1 && view->cells->waiting == 0) {
         sums->busy[0].busy_ns = view->cells->busy_ns;
+        sums->busy[0].maybe_ns = view->cells->maybe_ns;
+    }
     return DRUPE_OK;
 }
 
-uint64_t drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device)
+drupe_frame_busy drupe_frame_busy_of(const drupe_frame_sums *sums, const char *device)
 {
     for (size_t i = 0; i < sums->nbusy; i++)
-        if (strcmp(sums->busy[i].device, device) == 0) return sums->busy[i].busy_ns;
-    return 0;
+        if (strcmp(sums->busy[i].device, device) == 0) return sums->busy[i];
+    return (drupe_frame_busy){.device = device};
 }
 
-double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *device)
+double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *device, double *maybe)
 {
+    *maybe = device->maybe;
     if (frame->style->live) return device->busy;
-    double share =
-        (double)drupe_frame_busy_of(&frame->sums, device->use.filter) / (double)frame->sums.wall_ns;
-    return share > 1.0 ? 1.0 : share;
+    drupe_frame_busy busy = drupe_frame_busy_of(&frame->sums, device->use.filter);
+    double wall = (double)frame->sums.wall_ns, share = (double)busy.busy_ns / wall;
+    if (share > 1.0) share = 1.0;
+    *maybe = (double)busy.maybe_ns / wall;
+    if (*maybe > 1.0 - share) *maybe = 1.0 - share;
+    return share;
+}
+
+void drupe_frame_share_text(double busy, double maybe, double whole, drupe_text *text)
+{
+    double most = busy + maybe > whole ? whole : busy + maybe;
+    if (maybe <= 0.0)
+        drupe_text_printf(text, "%s", drupe_unit_share(busy, whole).text);
+    else if (busy <= 0.0)
+        drupe_text_printf(text, "at most %s", drupe_unit_share(most, whole).text);
+    else
+        drupe_text_printf(text, "%s to %s", drupe_unit_share(busy, whole).text,
+                          drupe_unit_share(most, whole).text);
+}
+
+drupe_unit drupe_frame_most_share(double busy, double maybe)
+{
+    drupe_unit share = drupe_unit_share(busy + maybe > 1.0 ? 1.0 : busy + maybe, 1.0), most;
+    if (maybe <= 0.0) return share;
+    snprintf(most.text, sizeof most.text, "\u2264%.16s", share.text);
+    return most;
+}
+
+drupe_unit drupe_frame_time(uint64_t busy_ns, uint64_t maybe_ns)
+{
+    drupe_unit time = drupe_unit_time(busy_ns + maybe_ns), most;
+    if (maybe_ns == 0) return time;
+    snprintf(most.text, sizeof most.text, "\u2264 %.16s", time.text);
+    return most;
+}
+
+void drupe_frame_open_text(const uint64_t open[DRUPE_VIEW_STATE_COUNT], const char *before, drupe_text *text)
+{
+    static const char *const names[DRUPE_VIEW_STATE_COUNT] = {"", "running", "waiting", "submitted"};
+    for (int state = DRUPE_VIEW_RUNNING; state < DRUPE_VIEW_STATE_COUNT; state++) {
+        if (open[state] == 0) continue;
+        drupe_text_printf(text, "%s%s %s", before, drupe_unit_count(open[state]).text, names[state]);
+        before = ", ";
+    }
 }
 
 /* --- Rows ------------------------------------------------------------------------------------------------
@@ -148,11 +193,14 @@ static void row_add(drupe_frame_row *row, const drupe_view_span *span)
     if (row->count == 0 || span->cell < row->first_cell) row->first_cell = span->cell;
     if (span->cell > row->last_cell) row->last_cell = span->cell;
     row->count += span->count;
-    /* Of what is not over nobody knows how much of its time it has only waited. */
     if (ran) row->busy_ns += span->busy_ns;
+    if (ran && !span->exact && span->state == DRUPE_VIEW_OVER) {
+        row->untimed += span->count;
+        row->maybe_ns += span->end_ns - span->start_ns;
+    }
     row->bytes += span->bytes;
     if (span->status == DRUPE_TRACE_FAILED) row->failed++;
-    if (span->end_ns == 0) row->waiting++;
+    if (span->state != DRUPE_VIEW_OVER) row->open[span->state] += span->count;
 }
 
 static drupe_frame_row *row_find(drupe_map *map, drupe_frame_sums *sums, const drupe_view_span *span,
@@ -174,7 +222,8 @@ static drupe_frame_row *row_find(drupe_map *map, drupe_frame_sums *sums, const d
 static int row_compare(const void *a, const void *b)
 {
     const drupe_frame_row *left = a, *right = b;
-    if (left->busy_ns != right->busy_ns) return left->busy_ns < right->busy_ns ? 1 : -1;
+    uint64_t most = left->busy_ns + left->maybe_ns, other = right->busy_ns + right->maybe_ns;
+    if (most != other) return most < other ? 1 : -1;
     if (left->kind != right->kind) return left->kind < right->kind ? -1 : 1;
     return strcmp(left->label, right->label);
 }
@@ -210,7 +259,9 @@ static void counts_of_cells(const drupe_view *view, drupe_frame_sums *sums)
             sums->count[kind] += cell->count[kind];
             sums->bytes[kind] += cell->bytes[kind];
             sums->ns[kind] += cell->class_ns[kind];
+            sums->untimed[kind] += cell->untimed[kind];
         }
+        for (int state = 0; state < DRUPE_VIEW_STATE_COUNT; state++) sums->open[state] += cell->open[state];
         sums->waiting += cell->waiting;
         sums->failed += cell->failed;
         sums->skipped += cell->skipped;
@@ -225,12 +276,14 @@ static void counts_of_spans(const drupe_view *view, drupe_frame_sums *sums)
         const drupe_view_span *span = &view->spans[i];
         if (span->count > 1) sums->merged += span->count;
         if (span->count > 1) sums->merged_into++;
-        if (!span->exact && span->end_ns != 0) sums->inexact++;
+        if (!span->exact) sums->inexact++;
         if (view->ncells > 0) continue;
         drupe_view_class kind = view->lanes[span->lane].kind;
         sums->count[kind] += span->count;
         sums->bytes[kind] += span->bytes;
         sums->ns[kind] += span->busy_ns;
+        sums->untimed[kind] += !span->exact && span->state == DRUPE_VIEW_OVER ? span->count : 0;
+        sums->open[span->state] += span->count;
         sums->waiting += span->end_ns == 0;
         sums->failed += span->status == DRUPE_TRACE_FAILED;
         sums->skipped += span->status == DRUPE_TRACE_SKIPPED;
@@ -243,12 +296,23 @@ static drupe_status sums_lanes(const drupe_view *view, drupe_frame_sums *sums)
     sums->lanes = calloc(view->nlanes + 1, sizeof *sums->lanes);
     if (sums->lanes == NULL)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
+    uint64_t *covered = calloc(view->nlanes + 1, sizeof *covered); /* by intervals, up to this time */
+    if (covered == NULL)
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
     for (size_t i = 0; i < view->nspans; i++) {
-        drupe_frame_lane *lane = &sums->lanes[view->spans[i].lane];
+        const drupe_view_span *span = &view->spans[i];
+        drupe_frame_lane *lane = &sums->lanes[span->lane];
         lane->spans++;
-        lane->count += view->spans[i].count;
-        lane->busy_ns += view->spans[i].busy_ns;
+        lane->count += span->count;
+        lane->busy_ns += span->busy_ns;
+        if (span->exact) continue;
+        /* They stand by their start. */
+        uint64_t end = drupe_frame_span_end(view, span), *to = &covered[span->lane];
+        uint64_t from = span->start_ns > *to ? span->start_ns : *to;
+        if (end > from) lane->maybe_ns += end - from;
+        if (end > *to) *to = end;
     }
+    free(covered);
     return DRUPE_OK;
 }
 

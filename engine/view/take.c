@@ -1,8 +1,9 @@
 /* A view: a copy of what is wanted of the history, in one piece of memory.
  *
- * Work that goes on is shown as spans without an end: one for what seems to run now on each lane, and one for
- * each cell that has more waiting behind it. */
+ * Work that is not over is shown as spans without an end: one for each that runs, and one for all of a cell
+ * and lane that wait, or of which nobody knows whether they do. */
 #include "view/room.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,8 +19,8 @@ typedef struct making {
     size_t nlanes;
     drupe_note *spans; /* the history's lanes; in the view's order once sorted */
     size_t nspans;
-    size_t *running; /* indices of those that seem to run now */
-    size_t nrunning;
+    size_t *open; /* indices of those that are not over */
+    size_t nopen;
     drupe_view_cell *cells;
     size_t ncells;
     drupe_view_device devices[DRUPE_DEVICES_MOST];
@@ -83,30 +84,40 @@ static bool span_wanted(const drupe_view_wish *wish, const drupe_note *note, uin
            (!after || !span->end_ns || note->changed > after);
 }
 
-/* A note that is not over joins the last span without an end of its lane and cell, unless that runs. */
-static void add_open(const drupe_history *history, making *m, const drupe_note *note, uint32_t *lasts,
-                     bool *begun)
+/* How far a note is whose work is not known to be over; its span is that of the view. */
+static void look_open(const drupe_history *history, const making *m, const drupe_note *note,
+                      drupe_view_span *span)
+{
+    uint64_t began = 0, over = 0;
+    bool runs = span->count == 1 && drupe_trace_ran(span->id, &began, &over);
+    span->start_ns = runs && began > note->submitted_ns ? began : drupe_history_begin(history, note);
+    if (span->start_ns > m->now) span->start_ns = m->now;
+    span->end_ns = 0;
+    span->exact = runs || note->told;
+    span->state = runs ? DRUPE_VIEW_RUNNING : note->told ? DRUPE_VIEW_WAITING : DRUPE_VIEW_SUBMITTED;
+    /* What ended just now is over, though nobody has looked how. */
+    if (runs) span->busy_ns = (over && over < m->now ? over : m->now) - span->start_ns;
+    if (runs && over && over < span->start_ns) span->busy_ns = 0;
+}
+
+/* What does not run joins the last span of its lane and cell that does not either. */
+static void add_open(const drupe_history *history, making *m, const drupe_note *note, uint32_t *lasts)
 {
     uint32_t lane = note->span.lane;
-    bool ordered = drupe_line_of_lane(history, lane)->ordered, runs = !ordered || !begun[note->queue];
-    begun[note->queue] = true;
     drupe_note open = *note;
-    open.span.start_ns = runs ? drupe_history_begin(history, note) : note->submitted_ns;
-    if (open.span.start_ns > m->now) open.span.start_ns = m->now;
-    if (runs) open.span.busy_ns = m->now - open.span.start_ns;
-    open.span.end_ns = 0;
+    look_open(history, m, note, &open.span);
+    bool runs = open.span.state == DRUPE_VIEW_RUNNING;
     if (!runs && lasts[lane] && drupe_spans_merge(&m->spans[lasts[lane] - 1], &open, UINT64_MAX)) return;
     m->spans[m->nspans++] = open;
-    lasts[lane] = runs ? 0 : (uint32_t)m->nspans;
+    if (!runs) lasts[lane] = (uint32_t)m->nspans;
 }
 
 static void gather_open(const drupe_history *history, const drupe_view_wish *wish, making *m)
 {
     uint32_t lasts[DRUPE_LANES_MOST] = {0};
-    bool begun[DRUPE_QUEUES_MOST] = {false};
     for (size_t i = 0; i < history->nnotes; i++) {
         const drupe_note *note = &history->notes[i];
-        if (note->kind >= 0 && cell_wanted(wish, note->span.cell)) add_open(history, m, note, lasts, begun);
+        if (note->kind >= 0 && cell_wanted(wish, note->span.cell)) add_open(history, m, note, lasts);
     }
 }
 
@@ -175,16 +186,20 @@ static void copy_spans(const drupe_history *history, const drupe_view_wish *wish
 
 static bool runs(const drupe_view_span *span)
 {
-    return !span->end_ns && span->busy_ns;
+    return span->state == DRUPE_VIEW_RUNNING;
 }
 
-static drupe_status find_running(making *m)
+static drupe_status find_open(making *m)
 {
-    for (size_t i = 0; i < m->nspans; i++) m->nrunning += runs(&m->spans[i].span);
-    m->running = calloc(m->nrunning + 1, sizeof *m->running);
-    if (!m->running) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of what runs.");
+    for (size_t i = 0; i < m->nspans; i++) m->nopen += m->spans[i].span.state != DRUPE_VIEW_OVER;
+    m->open = calloc(m->nopen + 1, sizeof *m->open);
+    if (!m->open) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of what goes on.");
     for (size_t i = 0, at = 0; i < m->nspans; i++)
-        if (runs(&m->spans[i].span)) m->running[at++] = i;
+        if (m->spans[i].span.state != DRUPE_VIEW_OVER) m->open[at++] = i;
+    for (size_t i = 0; i < m->nopen; i++) {
+        const drupe_view_span *span = &m->spans[m->open[i]].span;
+        m->lanes[m->lane_of[span->lane] - 1].open[span->state] += (uint32_t)span->count;
+    }
     return DRUPE_OK;
 }
 
@@ -207,22 +222,31 @@ static drupe_status gather_spans(const drupe_history *history, const drupe_view_
         m->nspans = left + open;
     }
     DRUPE_TRY(sort_spans(m));
-    return find_running(m);
+    return find_open(m);
 }
 
 /* --- Cells and devices ---------------------------------------------------------------------------------- */
 
-/* What runs counts up to now, in a copy. */
-static void add_running(const making *m, uint32_t number, drupe_view_cell *cell, drupe_union *busy)
+static bool occupies(const drupe_history *history, const drupe_note *note)
+{
+    return drupe_class_occupies(history->units[history->lines[note->queue].device].filter, note->kind);
+}
+
+/* What is not over counts in its state, and what runs up to now, in a copy. */
+static void add_open_work(const drupe_history *history, const making *m, uint32_t number,
+                          drupe_view_cell *cell, drupe_union *busy)
 {
     drupe_stretch settled;
-    for (size_t i = 0; i < m->nrunning; i++) {
-        const drupe_note *note = &m->spans[m->running[i]];
+    for (size_t i = 0; i < m->nopen; i++) {
+        const drupe_note *note = &m->spans[m->open[i]];
         if (note->span.cell != number) continue;
+        cell->open[note->span.state] += note->span.count;
+        if (!runs(&note->span)) continue;
+        uint64_t end = note->span.start_ns + note->span.busy_ns;
         cell->class_ns[note->kind] += note->span.busy_ns;
         if (!cell->first_ns || note->span.start_ns < cell->first_ns) cell->first_ns = note->span.start_ns;
-        cell->last_ns = m->now;
-        (void)drupe_union_add(busy, note->span.start_ns, m->now, &settled);
+        if (end > cell->last_ns) cell->last_ns = end;
+        if (occupies(history, note)) (void)drupe_union_add(busy, note->span.start_ns, end, &settled);
     }
 }
 
@@ -236,8 +260,9 @@ static drupe_status gather_cells(const drupe_history *history, const drupe_view_
         drupe_view_cell *cell = &m->cells[m->ncells++];
         drupe_union busy = ledger->busy;
         *cell = ledger->cell;
-        add_running(m, cell->number, cell, &busy);
+        add_open_work(history, m, cell->number, cell, &busy);
         cell->busy_ns = drupe_union_sum(&busy);
+        cell->maybe_ns = drupe_union_sum(&ledger->maybe);
     }
     return DRUPE_OK;
 }
@@ -255,22 +280,38 @@ static drupe_view_device *device_of(making *m, const char *root)
     return fresh;
 }
 
+/* The share of the last second in which work lies of which nobody knows when it ran, or whether it runs. */
+static double maybe_share(const drupe_history *history, const making *m, uint32_t unit)
+{
+    drupe_load load = history->units[unit].maybe;
+    for (size_t s = 0; s < m->nopen; s++) {
+        const drupe_note *note = &m->spans[m->open[s]];
+        if (history->lines[note->queue].device != unit || note->span.state != DRUPE_VIEW_SUBMITTED) continue;
+        if (occupies(history, note)) drupe_load_add(&load, note->span.start_ns, m->now);
+    }
+    return drupe_load_share(&load, m->now);
+}
+
 /* Work of a device's parts is the device's, which is as busy as the busiest of them. */
 static void add_load(const drupe_history *history, const making *m, drupe_view_device *device)
 {
     for (uint32_t i = 0; i < history->nunits; i++) {
         if (strcmp(history->units[i].root, device->use.filter) != 0) continue;
         drupe_load load = history->units[i].load;
-        for (size_t s = 0; s < m->nrunning; s++) {
-            const drupe_note *note = &m->spans[m->running[s]];
-            if (history->lines[note->queue].device == i) drupe_load_add(&load, note->span.start_ns, m->now);
+        for (size_t s = 0; s < m->nopen; s++) {
+            const drupe_note *note = &m->spans[m->open[s]];
+            uint64_t start = note->span.start_ns;
+            if (history->lines[note->queue].device == i && runs(&note->span) && occupies(history, note))
+                drupe_load_add(&load, start, start + note->span.busy_ns);
         }
         double share = drupe_load_share(&load, m->now);
         if (share > device->busy) device->busy = share;
+        device->maybe = fmax(device->maybe, maybe_share(history, m, i));
         for (size_t l = 0; l < m->nlanes; l++)
             if (strcmp(m->lanes[l].device, history->units[i].filter) == 0)
                 device->waiting += m->lanes[l].waiting;
     }
+    if (device->maybe > 1.0 - device->busy) device->maybe = 1.0 - device->busy;
 }
 
 static int by_filter(const void *left, const void *right)
@@ -411,7 +452,7 @@ drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish
     }
     free(m->lanes);
     free(m->spans);
-    free(m->running);
+    free(m->open);
     free(m->cells);
     free(m);
     return status;

@@ -1,4 +1,5 @@
-/* A timeline in block elements: the height is the share of the column's time with work. */
+/* A timeline in block elements: the height is the share of the column's time with work. Shades stand where
+ * work may have run, dots where it waits. */
 #include "bins.h"
 #include <string.h>
 
@@ -26,7 +27,7 @@ static size_t title_width(const drupe_view *view, drupe_text *text)
     return most < TITLE_MOST ? most : TITLE_MOST;
 }
 
-static void chart_append(const drupe_bin *bins, size_t columns, drupe_text *text)
+static void chart_append(const drupe_view *view, const drupe_bin *bins, size_t columns, drupe_text *text)
 {
     static const char blocks[8][4] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                       "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -36,6 +37,10 @@ static void chart_append(const drupe_bin *bins, size_t columns, drupe_text *text
             drupe_text_append(text, " ", 1);
         else if (bins[i].failed)
             drupe_text_append(text, "!", 1);
+        else if (!bins[i].known && view->spans[bins[i].span].state == DRUPE_VIEW_WAITING)
+            drupe_text_append(text, "\u00b7", 2);
+        else if (!bins[i].known)
+            drupe_text_append(text, "\u2591", 3);
         else
             drupe_text_append(text, blocks[level > 7 ? 7 : level], 3);
     }
@@ -44,7 +49,7 @@ static void chart_append(const drupe_bin *bins, size_t columns, drupe_text *text
 static void sum_append(const drupe_frame_lane *lane, drupe_text *text)
 {
     drupe_label_right(text, drupe_unit_count(lane->count).text, 8, " ");
-    drupe_label_right(text, drupe_unit_time(lane->busy_ns).text, SUM_WIDTH - 9, " ");
+    drupe_label_right(text, drupe_frame_time(lane->busy_ns, lane->maybe_ns).text, SUM_WIDTH - 9, " ");
 }
 
 /* The cell whose work comes first in each column, named where it changes and there is room. */
@@ -105,7 +110,7 @@ void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text)
         title_make(view, lane, &name);
         drupe_label_text(text, drupe_text_get(&name), title, true);
         drupe_text_append(text, "\u2595", 3);
-        chart_append(bins.bins + lane * chart, chart, text);
+        chart_append(view, bins.bins + lane * chart, chart, text);
         drupe_text_append(text, "\u258f", 3);
         sum_append(&frame->sums.lanes[lane], text);
         drupe_text_append(text, "\n", 1);

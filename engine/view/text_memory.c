@@ -107,9 +107,9 @@ void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text)
             drupe_text_printf(text, " lost: its driver gave it up\n");
             continue;
         }
-        double share = drupe_frame_share(frame, device);
+        double maybe = 0.0, share = drupe_frame_share(frame, device, &maybe);
         if (wide) bar_append(share, columns, text);
-        drupe_label_right(text, drupe_unit_share(share, 1.0).text, 6, " ");
+        drupe_label_right(text, drupe_frame_most_share(share, maybe).text, 6, " ");
         drupe_text_append(text, " busy ", 6);
         if (wide) bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
         use_append(device, text);

@@ -104,7 +104,8 @@ def _pool(pool):
 
 
 def _times(event, record):
-    """A bar of what is known: of profiling queues the device's own times, else when it was found to be over."""
+    """A bar of what is known: of profiling queues the device's own times; else how long it ran, or when it was found to
+    be over."""
     queue = event.queue
     if queue is not None and queue.has_enable_profiling and event.status == "complete":
         try:
@@ -118,6 +119,8 @@ def _times(event, record):
                           in zip(names, marks, marks[1:], ("#9c9c9c", "#c9a227", FILL))])
     if record is None:
         return None
+    if record["ended"]:
+        return "ran %s" % _seconds(record["ended"] - record["started"])
     if record["seen"] is not None:
         return "over %s after its submission, at the latest" % _seconds(record["seen"] - record["submitted"])
     return "submitted %s ago" % _seconds(time.monotonic_ns() - record["submitted"])

@@ -19,6 +19,8 @@ void __real_drupe_trace_end(uint64_t number, drupe_trace_status status);
 void __wrap_drupe_trace_end(uint64_t number, drupe_trace_status status);
 void __real_drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t now);
 void __wrap_drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t now);
+void __real_drupe_trace_end_at_once(uint64_t number);
+void __wrap_drupe_trace_end_at_once(uint64_t number);
 
 void __wrap_drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
                               size_t used)
@@ -29,6 +31,11 @@ void __wrap_drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flig
 void __wrap_drupe_trace_end(uint64_t number, drupe_trace_status status)
 {
     if (tracing) __real_drupe_trace_end(number, status);
+}
+
+void __wrap_drupe_trace_end_at_once(uint64_t number)
+{
+    if (tracing) __real_drupe_trace_end_at_once(number);
 }
 
 void __wrap_drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t now)

@@ -55,7 +55,7 @@ async function watch(house, app, name) {
   if (app === 'lab/tree') await house.command('application:toggle-left-area');
   await panel(house).locator('.drupe-card', { hasText: 'host:cpu:0' }).waitFor();
   await house.run(2);
-  await until(async () => (await panel(house).innerText()).includes('waiting'), 'the panel to see the work');
+  await until(async () => (await panel(house).innerText()).includes('not over'), 'the panel to see the work');
 
   const seen = new Set();
   await until(async () => {

@@ -119,15 +119,40 @@ scenario("a span in words", async () => {
   const trace = new Trace(view({ cells: [{ number: 7, count: [2, 1, 0], bytes: [0, 2 ** 20, 0], busy: 3 * MS, failed: 1 }], spans: [
     { start: 1, end: 3, label: 'vadd', cell: 7, place: 'cell [7], line 3', items: 1024, exact: true },
     { lane: 1, start: 3, end: 4, label: 'copy', cell: 7, bytes: 2 ** 20, status: 3 },
-    { start: 5, end: 0, label: 'slow', cell: 0, status: 0 }, { start: 6, end: 16, busy: 5, count: 10, label: 'many' }] }));
+    { start: 5, end: 0, busy: 995, label: 'slow', cell: 0, status: 0, state: 1 },
+    { start: 6, end: 16, busy: 5, count: 10, label: 'many' },
+    { start: 17, end: 19, busy: 0, label: 'unmeasured', exact: false },
+    { start: 20, end: 0, label: 'next', status: 0, state: 2 },
+    { start: 21, end: 0, label: 'far', status: 0, state: 3, exact: false }] }));
   const [kernels, copies] = trace.lanes;
   const tell = (lane, i) => { const { title, lines } = describe(lane.spans[i], lane, trace); return [title, ...lines]; };
-  equal(tell(kernels, 0), ['vadd', 'cell [7], line 3', '2.00 ms', '1,024 work-items', "complete, by the device's clock",
-    'opencl:gpu:0, queue 1'], 'a kernel');
-  equal(tell(copies, 0).slice(0, 5), ['copy', 'cell [7]', '1.00 ms', '1.00 MiB, 1.05 GB/s', 'failed, as the host saw it'], 'a copy');
+  equal(tell(kernels, 0), ['vadd', 'cell [7], line 3', '2.00 ms', '1,024 work-items', 'complete', 'opencl:gpu:0, queue 1'], 'a kernel');
+  equal(tell(copies, 0).slice(0, 5), ['copy', 'cell [7]', '1.00 ms', '1.00 MiB, 1.05 GB/s', 'failed'], 'a copy');
   equal(tell(kernels, 1).slice(0, 4), ['slow', 'no cell', '995 ms so far', 'running'], 'one that goes on');
   equal(tell(kernels, 2).slice(0, 3), ['many × 10', 'cell [1]', '5.00 ms of 10.0 ms, 500 µs each'], 'several');
+  equal(tell(kernels, 3).slice(0, 4), ['unmeasured', 'cell [1]', 'some time within these 2.00 ms', 'complete'], 'an interval');
+  check(tell(kernels, 3)[4].includes('%config Drupe.profile = True'), 'it says how times are had');
+  equal(tell(kernels, 4).slice(2, 4), ['waiting for 980 ms', 'waiting'], 'one that waits');
+  equal(tell(kernels, 5).slice(2, 5), ['submitted for 979 ms', 'submitted', 'whether it has begun is not known'], 'who knows');
   equal(summary(trace), '3.00 ms busy · 1 failed · 2 kernels · 1.00 MiB copied · 1.00 KiB in use', 'the first line');
+});
+
+scenario("what was not measured is not busy", async () => {
+  const cells = [{ number: 1, busy: 10 * MS, maybe: 30 * MS, count: [2, 0, 0], untimed: [1, 0, 0] }];
+  const lanes = ['kernels', 'host'].map(kind => ({ device: 'opencl:gpu:0', queue: 1, kind, waiting: 0 }));
+  const spans = [{ start: 0, end: 10 }, { start: 50, end: 80, exact: false, busy: 0, label: 'unmeasured' },
+    { lane: 1, start: 90, end: 100 }, { start: 90, end: 0, busy: 0, status: 0, state: 2 }];
+  const trace = new Trace(view({ cells, lanes, spans, now: 100 * MS }));
+  const { busy, maybe } = trace.shareOf('opencl:gpu:0');
+  check(Math.abs(busy - 0.1) < 1e-9 && Math.abs(maybe - 0.3) < 1e-9, `busy ${busy}, maybe ${maybe}`);
+  const rows = rowsByLabel(trace);
+  equal(rows.map(row => [row.label, row.busy, row.untimed]), [['unmeasured', 0, 1], ['work', 10 * MS, 0], ['work', 10 * MS, 0]], 'the table');
+  equal([trace.hatched, new Trace(view({ spans: [{ start: 0, end: 1 }] })).hatched], [true, false], 'the legend');
+  check(summary(trace).startsWith('10.0 ms to 40.0 ms busy'), summary(trace));
+  equal([words.mostPercent({ busy: 0.1, maybe: 0.3 }), words.mostPercent({ busy: 0.1 })], ['≤40 %', words.percent(0.1)],
+    'shares');
+  const old = new Trace(view({ spans: [{ start: 1, end: 0, status: 0, exact: false, busy: 0 }] })); // of a kernel without states
+  equal(old.lanes[0].spans[0].state, 3, 'nobody knows');
 });
 
 // A clock of the test's own, and what was asked by it.
@@ -377,8 +402,8 @@ scenario("a record tells how busy a device was", async () => {
     { device: 'b', queue: 3, kind: 'kernels', waiting: 0 }];
   const trace = new Trace(view({ lanes, cells: [{ number: 1 }], spans: [{ start: 0, end: 20 }, { lane: 1, start: 10, end: 30 },
     { start: 50, end: 70, count: 4, busy: 10 }, { lane: 2, start: 60, end: 100 }, { lane: 2, start: 0, end: 50, status: 5 }] }));
-  equal(['a', 'b', 'c'].map(device => trace.shareOf(device)), [0.4, 0.4, 0], 'shares');
-  equal(new Trace().shareOf('a'), 0, 'of nothing');
+  equal(['a', 'b', 'c'].map(device => trace.shareOf(device).busy), [0.4, 0.4, 0], 'shares');
+  equal(new Trace().shareOf('a').busy, 0, 'of nothing');
 });
 
 scenario("the legend has the cells of memory that is seen", async () => {

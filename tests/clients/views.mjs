@@ -6,9 +6,10 @@ export const MS = 1e6;
 export function view({ spans = [], lanes, devices, cells = [], ...rest } = {}) {
   const labels = [...new Set(spans.map(span => span.label ?? 'work'))];
   const places = [...new Set(spans.map(span => span.place).filter(Boolean))];
-  const rows = spans.map((span, i) => [span.lane ?? 0, span.start * MS, span.end * MS, (span.busy ?? span.end - span.start) * MS,
+  const rows = spans.map((span, i) => [span.lane ?? 0, span.start * MS, span.end * MS, (span.busy ?? Math.max(0, span.end - span.start)) * MS,
     span.count ?? 1, span.bytes ?? 0, span.items ?? 0, span.cell ?? 1, labels.indexOf(span.label ?? 'work'),
-    span.status ?? 1, span.exact ? 1 : 0, span.id ?? i + 1, span.place ? places.indexOf(span.place) : -1]);
+    span.status ?? 1, span.exact ?? true ? 1 : 0, span.id ?? i + 1, span.place ? places.indexOf(span.place) : -1,
+    ...(span.state === undefined ? [] : [span.state])]);
   return {
     version: 1, serial: 1, whole: false, now: 1000 * MS, unix: 1.7e12, from: 0, to: 1000 * MS, latest: 1, labels, places, spans: rows,
     lanes: lanes ?? [{ device: 'opencl:gpu:0', queue: 1, kind: 'kernels', waiting: 0 },

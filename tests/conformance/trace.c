@@ -7,6 +7,8 @@
 
 #define N 16
 
+#define HAIR 20000u /* ns: ticks are reckoned into time anew by each look */
+
 static drupe_trace_record last_labelled(const char *label)
 {
     static drupe_trace_record records[DRUPE_TRACE_RECORDS];
@@ -18,6 +20,18 @@ static drupe_trace_record last_labelled(const char *label)
     }
     assert_true(found.id > 0);
     return found;
+}
+
+/* Times are known or not, and never half. What threads of the engine ran lies where the engine saw it. */
+static void check_run(const struct suite *suite, const drupe_trace_record *record)
+{
+    bool host = strcmp(suite->bench.device->slot->base->name, "host") == 0;
+    assert_int_equal(record->started_ns != 0, record->ended_ns != 0);
+    assert_true(record->started_ns <= record->ended_ns);
+    if (!host) return;
+    assert_true(record->ended_ns != 0 && !record->own_clock && record->told);
+    assert_true(record->started_ns + HAIR >= record->submitted_ns);
+    assert_true(record->ended_ns <= record->seen_ns + HAIR);
 }
 
 static void tells(struct suite *suite)
@@ -39,13 +53,16 @@ static void tells(struct suite *suite)
     record = last_labelled("traced fill");
     assert_int_equal(record.status, DRUPE_TRACE_COMPLETE);
     assert_true(record.seen_ns >= record.submitted_ns);
-    assert_int_equal(record.started_ns, 0);
+    check_run(suite, &record);
     drupe_event_release(event);
     OK(submit_mad(b, b->queue, memory, memory, N, 1, 1, NULL, 0, NULL));
     assert_true(last_labelled("test_mad").items > 0);
     OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
     drupe_queue_collect(b->queue);
-    assert_int_equal(last_labelled("test_mad").status, DRUPE_TRACE_PASSED);
+    record = last_labelled("test_mad");
+    /* With an event of its own where times cost nothing. */
+    assert_true(record.status == DRUPE_TRACE_PASSED || record.status == DRUPE_TRACE_COMPLETE);
+    check_run(suite, &record);
     drupe_memory_release(memory);
 }
 
@@ -89,8 +106,7 @@ static void kernel_names(struct suite *suite)
         OK(submit_mad(b, b->queue, memory, memory, N, 1, 1, NULL, 0, NULL));
         drupe_trace_record record = last_labelled("test_mad");
         assert_int_equal(record.id, drupe_trace_latest());
-        assert_int_equal(record.started_ns, 0);
-        assert_int_equal(record.ended_ns, 0);
+        assert_true(record.ended_ns == 0 || record.started_ns <= record.ended_ns);
     }
     OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));
     for (int i = 0; i < 2000; i++) {

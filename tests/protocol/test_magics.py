@@ -281,9 +281,9 @@ def test_devtime(kernel):
     kernel.run(HOST)
     run = kernel.run("%devtime -n 20 -r 3 -o t x + 1", timeout=60)
     text = shown(run)["text/plain"]
-    assert text.startswith("device ") and "3 runs of 20 loops" in text and "by the host's clock" in text, text
+    assert text.startswith("device ") and "3 runs of 20 loops" in text and "by the device's clock" in text, text
     assert kernel.run("t.exact, len(t.runs), t.submissions, t.runs[0].wall >= t.runs[0].host").result \
-        == "(False, 3, 1.0, True)"
+        == "(True, 3, 1.0, True)"
     kernel.run("q = drupe.Queue('host', profiling=True); m = drupe.memory.MemoryUSMDevice(1 << 20, queue=q)")
     data = json.loads(kernel.run("%devtime -n 5 -r 2 --json q.fill(m, 0)", timeout=60).text())
     assert data["exact"] and 0 < data["device"] <= data["wall"] and 0 <= data["overlap"] <= 1
@@ -414,6 +414,10 @@ def test_settings(fresh):
     assert "Drupe.footer" in fresh.run("%config Drupe").text()
     fresh.run("import drupe\n%config Drupe.profile = True")
     assert fresh.run("drupe.Queue('host').has_enable_profiling").result == "True"
+    fresh.run("%config Drupe.profile = False\nq = drupe.Queue('host')")
+    assert fresh.run("q.has_enable_profiling").result == "False"
+    assert not fresh.run("%config Drupe.profile = True").text(), "nothing is left as it is"
+    assert fresh.run("q.has_enable_profiling, q.host_task(lambda: None).times.ended > 0").result == "(True, True)"
     fresh.run("%config Drupe.profile = False\n%config Drupe.checked = True")
     assert fresh.run("drupe.Queue('host').has_enable_profiling").result == "False"
     assert fresh.run("%config Drupe.checked = False").status == "ok"
@@ -432,6 +436,32 @@ def test_settings_of_the_profile(spec_folder, tmp_path):
         assert kernel.run("import drupe; drupe.Queue('host').has_enable_profiling").result == "True"
     finally:
         kernel.close()
+
+
+def test_events_of_cells_that_are_not_there(fresh):
+    assert "no cell has used a device yet" in refused(fresh.run("%events --cell 99"))
+    for _ in range(2):
+        fresh.run("import drupe; q = drupe.Queue('host'); q.host_task(print); q.wait()")
+    fresh.run("1 + 1")
+    fresh.run("q.host_task(print); q.wait()")
+    refusal = refused(fresh.run("%events --cell 99"))
+    assert "no cell of 99 is remembered" in refusal and "cells that used a device: 2-3, 5" in refusal
+    assert "1 host function" in shown(fresh.run("%events --cell 5"))["text/plain"]
+    assert fresh.run("%events --cell 1:9").status == "ok"
+
+
+def test_events_tell_states_and_shares(fresh):
+    """A function that runs, one that waits behind it; then both are over, and the table has the share that it took."""
+    fresh.run("import ctypes, drupe; C = ctypes.CDLL(None); gate = (ctypes.c_char * 64)(); C.sem_init(gate, 0, 0)\n"
+              "wait = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(('sem_wait', C)); q = drupe.Queue('host')\n"
+              "from drupe.magics import views")
+    fresh.run("a, b = (q.host_task(wait, user=ctypes.addressof(gate)) for _ in range(2))")
+    fresh.run("while 'running' not in views.View('events', 2, 2).text(): pass")
+    text = shown(fresh.run("%events --cell 2"))["text/plain"]
+    assert "1 running" in text and "1 waiting" in text, text
+    fresh.run("[C.sem_post(gate) for _ in range(2)]; q.wait()")
+    table = shown(fresh.run("%events --cell 2 --table"))["text/plain"]
+    assert "busy 0 %" not in table.splitlines()[0] and "running" not in table, table
 
 
 # --- Elsewhere ------------------------------------------------------------------------------------------------------

@@ -38,8 +38,9 @@ drupe_host_worker *drupe_host_worker_self(void)
 
 static void stamp_start(drupe_host_task *task)
 {
+    drupe_core_began(task->submission);
     if (!task->event) return;
-    if (task->queue->profiling) {
+    if (drupe_host_profiling(task->queue)) {
         uint64_t before = 0;
         atomic_compare_exchange_strong(&task->event->started, &before, drupe_now_ns());
     }

@@ -28,6 +28,13 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
     return DRUPE_OK;
 }
 
+drupe_status drupe_host_queue_time(drupe_queue *queue)
+{
+    drupe_host_queue *native = drupe_native(queue);
+    atomic_store(&native->profiling, true);
+    return DRUPE_OK;
+}
+
 void drupe_host_queue_close(drupe_queue *queue)
 {
     drupe_host_queue *native = drupe_native(queue);

@@ -196,7 +196,8 @@ typedef struct drupe_host_queue {
     char alone[56]; /* Hardly ever written: */
     drupe_host_pool *pool;
     drupe_host_device *device;
-    bool profiling, unordered;
+    _Atomic(bool) profiling;
+    bool unordered;
     bool urgent;             /* its tasks go to the front of the list */
     bool inlines;            /* small work may run on the submitting thread */
     bool started[2];         /* there is a worker for its tasks, for its functions */
@@ -221,6 +222,11 @@ typedef struct drupe_host_queue {
     bool closed;                           /* one of them is a barrier */
     drupe_host_task *parked, *parked_last; /* a barrier that waits for them, and what stands behind it */
 } drupe_host_queue;
+
+static inline bool drupe_host_profiling(const drupe_host_queue *queue)
+{
+    return atomic_load_explicit(&((drupe_host_queue *)queue)->profiling, memory_order_relaxed);
+}
 
 /* Tasks that are not over. */
 static inline uint64_t drupe_host_queue_backlog(drupe_host_queue *queue)
@@ -308,6 +314,7 @@ struct drupe_host_task {
     bool barrier;          /* on an unordered queue */
     bool more_links, more_args;        /* malloc'ed */
     uint64_t number;                   /* of those issued on its queue, from 1 */
+    uint64_t submission;               /* drupe_submit's number */
     _Atomic(drupe_host_task *) behind; /* on its queue */
     drupe_host_task *later;       /* issued after it on its queue, or the next spare one; the submitter's */
     size_t items;                 /* 0: nothing is to be run */
@@ -371,6 +378,7 @@ void drupe_host_mem_detach(drupe_context *context, drupe_device *device, void *p
 /* event.c */
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_host_queue_close(drupe_queue *queue);
+drupe_status drupe_host_queue_time(drupe_queue *queue);
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns);
 void drupe_host_queue_cancel(drupe_queue *queue);
 void drupe_host_event_close(drupe_event *event);

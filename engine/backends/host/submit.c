@@ -29,7 +29,7 @@ static bool can_inline(const drupe_submit *s)
 static void begin_inline(const drupe_submit *s)
 {
     const drupe_host_queue *queue = drupe_native(s->queue);
-    if (!s->event || !queue->profiling) return;
+    if (!s->event || !drupe_host_profiling(queue)) return;
     drupe_host_event *event = drupe_native(s->event);
     event->queued = event->submitted = drupe_now_ns();
     atomic_init(&event->started, event->queued);
@@ -41,7 +41,7 @@ static void end_inline(const drupe_submit *s)
     if (s->done) *s->done = true;
     if (!s->event) return;
     drupe_host_event *event = drupe_native(s->event);
-    if (queue->profiling) event->ended = drupe_now_ns();
+    if (drupe_host_profiling(queue)) event->ended = drupe_now_ns();
     drupe_host_event_close_complete(event);
 }
 

@@ -94,6 +94,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     fresh->body = NULL;
     fresh->first = queue->device->first;
     fresh->count = queue->device->count;
+    fresh->submission = s->number;
     fresh->round = atomic_load_explicit(&queue->round, memory_order_relaxed);
     fresh->kind = DRUPE_HOST_MOVE;
     atomic_init(&fresh->failed, false);
@@ -189,7 +190,7 @@ static void set_free(drupe_host_task *task, over_list *over)
 {
     drupe_host_event *event = task->event;
     if (event) {
-        if (task->queue->profiling) event->submitted = drupe_now_ns();
+        if (drupe_host_profiling(task->queue)) event->submitted = drupe_now_ns();
         atomic_store_explicit(&event->stage, DRUPE_EVENT_SUBMITTED, memory_order_relaxed);
     }
     if (is_doomed(task)) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
@@ -367,7 +368,7 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
     }
     if (task->event) {
         task->event->self = s->event;
-        if (queue->profiling) task->event->queued = drupe_now_ns();
+        if (drupe_host_profiling(queue)) task->event->queued = drupe_now_ns();
     }
     hold_back(queue);
     queue_task(s, task);
@@ -421,7 +422,7 @@ static void settle_event(drupe_host_task *task, over_list *over)
     drupe_host_pool *pool = task->queue->pool;
     drupe_event *self = event->self;
     bool failed = atomic_load_explicit(&task->failed, memory_order_relaxed);
-    if (task->queue->profiling) stamp_end(event);
+    if (drupe_host_profiling(task->queue)) stamp_end(event);
     if (failed) fail_event(task);
     uintptr_t mark = failed ? DRUPE_HOST_OVER | DRUPE_HOST_FAILED : DRUPE_HOST_OVER;
     uintptr_t end = atomic_exchange_explicit(&event->end, mark, memory_order_acq_rel);
@@ -451,6 +452,8 @@ static void finish_one(drupe_host_task *task, over_list *over)
     drupe_host_queue *queue = task->queue;
     drupe_host_pool *pool = queue->pool;
     bool ordered = !queue->unordered;
+    /* One that never began has no end either. */
+    drupe_core_ran(task->submission);
     if (ordered && atomic_load_explicit(&task->faulted, memory_order_relaxed)) doom(queue, task);
     /* Whoever sees a later event complete relies on this one being so: it comes first. */
     if (task->event) settle_event(task, over);

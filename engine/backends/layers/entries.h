@@ -36,6 +36,8 @@
     X(VOID, queue_close, (drupe_queue * queue), (queue), queue)                                              \
     X(STATUS, queue_flush, (drupe_queue * queue), (queue), queue)                                            \
     X(STATUS, queue_native, (drupe_queue * queue, void **handle), (queue, handle), queue)                    \
+    X(STATUS, queue_times, (drupe_queue * queue, bool *kept), (queue, kept), queue)                          \
+    X(STATUS, queue_time, (drupe_queue * queue), (queue), queue)                                             \
     X(STATUS, queue_wait, (drupe_queue * queue, uint64_t timeout_ns), (queue, timeout_ns), queue)            \
     X(VOID, queue_cancel, (drupe_queue * queue), (queue), queue)                                             \
     X(VOID, event_close, (drupe_event * event), (event), event)                                              \

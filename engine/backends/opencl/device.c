@@ -129,6 +129,15 @@ static void probe_partition(drupe_cl_device *device)
     }
 }
 
+/* Measured: see docs/internals/decisions.md. It notes times for whoever waits for an event anyway. */
+static bool is_pocl(const drupe_cl_device *device)
+{
+    char name[64] = "";
+    const drupe_cl_api *api = &device->library->api;
+    cl_int code = api->GetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof name, name, NULL);
+    return code == CL_SUCCESS && strncmp(name, "Portable Computing Language", sizeof name) == 0;
+}
+
 static void probe_code(drupe_cl_device *device, const char *extensions)
 {
     drupe_cl_caps *caps = &device->caps;
@@ -146,6 +155,7 @@ static void probe_code(drupe_cl_device *device, const char *extensions)
     caps->atomic64 = drupe_cl_has_word(extensions, "cl_khr_int64_base_atomics") &&
                      drupe_cl_has_word(extensions, "cl_khr_int64_extended_atomics");
     caps->profiling = (properties & CL_QUEUE_PROFILING_ENABLE) && resolution > 0;
+    caps->times_free = caps->profiling && is_pocl(device);
     caps->unordered = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
     caps->priorities = drupe_cl_has_word(extensions, "cl_khr_priority_hints");
     if (caps->version >= 21 && device->library->api.CreateProgramWithIL) {

@@ -52,13 +52,14 @@ drupe_status drupe_cl_event_times(drupe_event *event, drupe_times *times)
     static const cl_profiling_info keys[4] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
                                               CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
     cl_ulong values[4] = {0};
-    if (!queue->profiling) {
+    if (!queue->timed) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "%s",
                                queue->device->caps.profiling
                                    ? "This queue keeps no times: open it with profiling."
                                    : "This OpenCL device keeps no times of its work.");
     }
-    for (int i = 0; i < 4; i++) {
+    /* Where nobody asked for times, nobody but the trace wants to know, and that only when it ran. */
+    for (int i = queue->profiling ? 0 : 2; i < 4; i++) {
         cl_int code = native->mark.api->GetEventProfilingInfo(native->mark.id, keys[i], sizeof values[i],
                                                               &values[i], NULL);
         if (code != CL_SUCCESS) {

@@ -69,6 +69,7 @@ typedef struct drupe_cl_caps {
     unsigned tiers;      /* drupe_cl_tier bits */
     bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
+    bool times_free;            /* times of events cost next to nothing */
     bool unordered, priorities; /* kinds of queues */
     unsigned bitcode;           /* the LLVM version whose bitcode it takes as a binary, or 0 */
     uint64_t partition_kinds, partition_domains; /* DRUPE_FLAG()s of drupe_partition_kind, drupe_domain */
@@ -123,8 +124,11 @@ typedef struct drupe_cl_queue {
     const drupe_cl_api *api;
     const drupe_cl_device *device; /* borrowed: the engine's queue holds them */
     const drupe_cl_context *context;
-    cl_command_queue id;
-    bool profiling, unordered;
+    _Atomic(cl_command_queue) id; /* the lock of the engine's queue guards it; others flush */
+    cl_command_queue before;      /* what `id` was before drupe_cl_queue_time(), or NULL */
+    _Atomic(bool) timed;          /* the driver keeps times, */
+    _Atomic(bool) profiling;      /* because somebody asked for them */
+    bool unordered;
     bool dirty;                /* work was enqueued after `marker` */
     drupe_cl_mark marker;      /* the last command that has an event, or one made to be waited for */
     _Atomic(uintptr_t) lender; /* the event that stands for `marker`, see queue.c */
@@ -265,6 +269,8 @@ void drupe_cl_mark_clear(drupe_cl_mark *mark);
 
 drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_cl_queue_close(drupe_queue *queue);
+drupe_status drupe_cl_queue_times(drupe_queue *queue, bool *kept);
+drupe_status drupe_cl_queue_time(drupe_queue *queue);
 drupe_status drupe_cl_queue_flush(drupe_queue *queue);
 drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle);
 drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns);

@@ -12,6 +12,8 @@
  * lowest bit locks both. While there is a lender, `marker` is empty. */
 #include "opencl.h"
 #include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 static cl_queue_properties priority(uint32_t flags)
 {
@@ -23,7 +25,7 @@ static cl_command_queue create_native(const drupe_cl_queue *queue, uint32_t flag
     const drupe_cl_device *device = queue->device;
     const drupe_cl_api *api = queue->api;
     cl_command_queue_properties bits = 0;
-    if (queue->profiling) bits |= CL_QUEUE_PROFILING_ENABLE;
+    if (queue->timed) bits |= CL_QUEUE_PROFILING_ENABLE;
     if (queue->unordered) bits |= CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
     if (device->caps.version < 20 || !api->CreateCommandQueueWithProperties) {
         return api->CreateCommandQueue(queue->context->id, device->id, bits, code);
@@ -46,6 +48,9 @@ drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags)
     native->marker.api = native->api;
     native->marker.queue = native;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) && native->device->caps.profiling;
+    const char *wanted = getenv("DRUPE_PROFILE");
+    bool refused = wanted && strcmp(wanted, "0") == 0;
+    native->timed = native->profiling || (native->device->caps.times_free && !refused);
     native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) && native->device->caps.unordered;
     cl_int code = CL_SUCCESS;
     drupe_signals_save();
@@ -69,6 +74,51 @@ void drupe_cl_queue_close(drupe_queue *queue)
     drupe_cl_mark_clear(&native->marker);
     native->api->ReleaseCommandQueue(native->id);
     native->id = NULL;
+    if (native->before) native->api->ReleaseCommandQueue(native->before);
+    native->before = NULL;
+}
+
+drupe_status drupe_cl_queue_times(drupe_queue *queue, bool *kept)
+{
+    const drupe_cl_queue *native = drupe_native(queue);
+    *kept = native->timed;
+    return DRUPE_OK;
+}
+
+/* Have the new one go on where the old one stands, so that what waits for it waits for both. */
+static cl_int chain(const drupe_cl_queue *queue, cl_command_queue fresh)
+{
+    cl_event end = NULL;
+    cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, 0, NULL, &end);
+    if (code == CL_SUCCESS) code = queue->api->Flush(queue->id);
+    if (code == CL_SUCCESS) code = queue->api->EnqueueMarkerWithWaitList(fresh, 1, &end, NULL);
+    if (end) queue->api->ReleaseEvent(end);
+    return code;
+}
+
+/* A queue of the driver cannot change, so a second one takes its place. The first one stays open: those who
+ * wait for its events may flush it. */
+drupe_status drupe_cl_queue_time(drupe_queue *queue)
+{
+    drupe_cl_queue *native = drupe_native(queue);
+    if (!native->device->caps.profiling)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "This OpenCL device keeps no times of its work.");
+    native->profiling = true;
+    if (native->timed) return DRUPE_OK;
+    native->timed = true;
+    cl_int code = CL_SUCCESS;
+    cl_command_queue fresh = create_native(native, drupe_queue_flags_of(queue), &code);
+    if (code == CL_SUCCESS) code = chain(native, fresh);
+    if (code != CL_SUCCESS) {
+        native->timed = native->profiling = false;
+        if (fresh) native->api->ReleaseCommandQueue(fresh);
+        return drupe_cl_fail(code, "Opening a queue with times");
+    }
+    drupe_cl_queue_own(native);
+    drupe_cl_queue_note(queue, NULL, NULL);
+    native->before = native->id;
+    native->id = fresh;
+    return DRUPE_OK;
 }
 
 drupe_status drupe_cl_queue_native(drupe_queue *queue, void **handle)

@@ -5,9 +5,10 @@
  * overwritten while it is read is left out.
  *
  * What a record does not say. The engine learns that work is over when it looks, so `seen_ns` is the latest
- * that the work can have ended, not when it ended; the device's own times are known on profiling queues.
- * Work that was submitted without an event has no end of its own: it is PASSED when something behind it on
- * its queue, or the queue itself, was found to be over. */
+ * that the work can have ended, not when it ended. When it ran is known of what threads of the engine run
+ * (the `host` device, host functions and copies in pieces on every device) and, by the device's clock, on
+ * profiling queues. Work that was submitted without an event has no end of its own: it is PASSED when
+ * something behind it on its queue, or the queue itself, was found to be over. */
 #ifndef DRUPE_TRACE_H
 #define DRUPE_TRACE_H
 
@@ -30,7 +31,7 @@ typedef struct drupe_trace_record {
     uint64_t id;                   /* number of the submission, from 1; increasing, and some are missing */
     uint64_t submitted_ns;         /* CLOCK_MONOTONIC */
     uint64_t seen_ns;              /* CLOCK_MONOTONIC: when it was found to be over; 0: not yet */
-    uint64_t started_ns, ended_ns; /* of the device's clock; 0: not known */
+    uint64_t started_ns, ended_ns; /* of the work itself; 0: not known. CLOCK_MONOTONIC unless `own_clock` */
     uint64_t bytes;                /* COPY, FILL: how many; else the size of the memory that it uses */
     uint64_t items;                /* KERNEL: work-items */
     uint32_t queue;                /* drupe_queue_number() */
@@ -39,6 +40,8 @@ typedef struct drupe_trace_record {
     uint8_t kind;                  /* drupe_work_kind */
     uint8_t status;                /* drupe_trace_status */
     bool ordered;                  /* its queue is in-order */
+    bool own_clock;                /* these times are of the device's clock */
+    bool told;                     /* when it begins is known at once: until then it waits */
     char device[32];               /* filter string */
     char label[56];                /* cut to fit */
 } drupe_trace_record;
@@ -54,6 +57,9 @@ DRUPE_API void drupe_trace_look(void);
 /* Whether the work is known to be over: its record says how, if there is one: some numbers are not those of
  * work. False also when the record is gone, or not written yet; `*gone` says so. Cheap. */
 DRUPE_API bool drupe_trace_over(uint64_t id, bool *gone);
+/* When a thread of the engine began with work, and when it was done (0: it goes on); CLOCK_MONOTONIC. False:
+ * nobody has told of it. Cheap. */
+DRUPE_API bool drupe_trace_ran(uint64_t id, uint64_t *began_ns, uint64_t *over_ns);
 /* The number of the first submission of a queue that is not known to be over; UINT64_MAX: there is none, or
  * no such queue. Takes locks. */
 DRUPE_API uint64_t drupe_trace_oldest(uint32_t queue);

@@ -9,9 +9,12 @@
  * A *view* is a copy of a part of that: it never changes and belongs to the caller. Making one takes no
  * Python, asks no driver and blocks nobody who submits, so pictures move while the interpreter is stuck.
  *
- * Times are CLOCK_MONOTONIC nanoseconds. Where the device's clock is known (profiling queues, host) a span is
- * what the device did, and `exact` is set; elsewhere it begins when the work was submitted or, on an in-order
- * queue, when what was before it was over, and ends when it was found to be over.
+ * Times are CLOCK_MONOTONIC nanoseconds. Where it is known when work ran (the `host` device, what threads of
+ * the engine run, profiling queues), a span says that and `exact` is set. Elsewhere it is an *interval*: the
+ * work did not begin before its start (the submission, or what is known to stand before it on an in-order
+ * queue), and was over by its end, when it was found to be. How long it ran in between nobody knows: an
+ * interval is never busy time. Sums count it beside that: what was busy for `busy` was so for `busy` plus
+ * `maybe` at most.
  *
  * Threads: every function may be called from any thread. */
 #ifndef DRUPE_VIEW_H
@@ -32,17 +35,27 @@ typedef enum drupe_view_class {
     DRUPE_VIEW_CLASS_COUNT
 } drupe_view_class;
 
+/* How far work is. */
+typedef enum drupe_view_state {
+    DRUPE_VIEW_OVER,
+    DRUPE_VIEW_RUNNING,   /* it has begun */
+    DRUPE_VIEW_WAITING,   /* it has not begun */
+    DRUPE_VIEW_SUBMITTED, /* nobody tells whether it has begun */
+    DRUPE_VIEW_STATE_COUNT
+} drupe_view_state;
+
 /* One row of a timeline. */
 typedef struct drupe_view_lane {
     char device[32]; /* filter string */
     uint32_t queue;  /* drupe_queue_number() */
     drupe_view_class kind;
-    uint32_t waiting; /* submissions that are not over */
+    uint32_t waiting;                      /* submissions that are not over, */
+    uint32_t open[DRUPE_VIEW_STATE_COUNT]; /* by their state */
 } drupe_view_lane;
 
 typedef struct drupe_view_span {
     uint64_t start_ns, end_ns; /* end_ns 0: not over */
-    uint64_t busy_ns;          /* of the time between, with work; end - start for a single submission */
+    uint64_t busy_ns;          /* of the time between, with work; of what is not exact: 0 */
     uint64_t id;               /* drupe_trace_record.id of the first */
     uint64_t count;            /* submissions */
     uint64_t bytes, items;     /* sums */
@@ -50,8 +63,9 @@ typedef struct drupe_view_span {
     uint32_t cell;             /* number, 0: none */
     uint32_t site;             /* of the first */
     uint8_t status;            /* drupe_trace_status: the worst of them; UNKNOWN is worse than PASSED */
-    bool exact;
-    char label[56]; /* of the longest */
+    uint8_t state;             /* drupe_view_state */
+    bool exact;                /* it ran then; else it ran some time between */
+    char label[56];            /* of the longest */
 } drupe_view_span;
 
 /* Exact sums of a cell. */
@@ -61,11 +75,14 @@ typedef struct drupe_view_cell {
     uint64_t began_ns, ended_ns; /* of its code; 0: not known, not ended */
     uint64_t first_ns, last_ns;  /* of its device work */
     uint64_t busy_ns;            /* with at least one of its submissions on some device */
+    uint64_t maybe_ns;           /* with such of which nobody knows when in this time they ran */
     uint64_t count[DRUPE_VIEW_CLASS_COUNT];
     uint64_t bytes[DRUPE_VIEW_CLASS_COUNT];    /* of copies and fills: moved; of kernels: see trace.h */
     uint64_t class_ns[DRUPE_VIEW_CLASS_COUNT]; /* sums of the spans' busy_ns */
+    uint64_t untimed[DRUPE_VIEW_CLASS_COUNT];  /* submissions that are over and have no times */
     uint64_t waiting, failed, skipped, cancelled;
-    uint64_t missed; /* submissions of which only the number is known; not in `count` */
+    uint64_t open[DRUPE_VIEW_STATE_COUNT]; /* of those that are waiting: not over */
+    uint64_t missed;                       /* submissions of which only the number is known; not in `count` */
     uint64_t memory_before, memory_after,
         memory_peak; /* bytes in use on all devices; after: when its code ended */
 } drupe_view_cell;
@@ -82,6 +99,7 @@ typedef struct drupe_view_device {
     uint64_t used[3];                  /* by drupe_mem_kind */
     uint64_t peak, limit, allocations; /* see drupe_pool_stats */
     double busy;                       /* 0 to 1: share of the last second with work */
+    double maybe;                      /* 0 to 1 - busy: with work that may have run then */
     uint32_t waiting;                  /* submissions that are not over */
     bool lost;                         /* DRUPE_E_DEVICE_LOST */
     const drupe_view_sample *samples;  /* oldest first, in the view's time range */

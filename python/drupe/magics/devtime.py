@@ -39,8 +39,9 @@ class DevTime(Magic):
     """Time device work: device time apart from host time, after a warm-up.
 
     The statement is submitted many times, then all queues are waited for; it need not wait itself. The cell form times
-    the cell, and the code in its first line is the setup, which every run executes once. On queues with profiling=True
-    (or after %config Drupe.profile = True) the device's own clock is read; elsewhere the host's."""
+    the cell, and the code in its first line is the setup, which every run executes once. Where the times of
+    work are known (the host device, PoCL, queues with profiling=True, or after %config Drupe.profile = True) the
+    device's time is what it worked; elsewhere the host's clock is read until all is done."""
 
     name = "devtime"
     options = (
@@ -202,18 +203,18 @@ class _Clock:
         total = len(records)
         if len(seen) > _RECORDS // 2 and seen[0]["id"] > self._last + 1:  # the ring has come round
             total = round(total * (seen[-1]["id"] - self._last) / (seen[-1]["id"] - seen[0]["id"] + 1))
-        if not records or any(not one["started"] for one in records):
+        if not records or any(not one["ended"] for one in records):
             return Run(host, wall, 0.0 if not records else None, total)
-        busy = _union((one["device"], one["started"], one["ended"]) for one in records)
+        busy = _union((one["device"], one["own_clock"], one["started"], one["ended"]) for one in records)
         return Run(host, wall, busy * 1e-9 * total / len(records), total)
 
 
 def _union(spans):
-    """Time with work, summed over devices."""
+    """Time with work, summed over devices, and over the clocks of one."""
     busy, where, until = 0, None, 0
-    for device, start, end in sorted(spans):
-        if device != where:
-            where, until = device, 0
+    for device, clock, start, end in sorted(spans):
+        if (device, clock) != where:
+            where, until = (device, clock), 0
         busy += max(0, end - max(start, until))
         until = max(until, end)
     return busy

@@ -13,8 +13,8 @@ class Events(Magic):
     """What the devices did: a timeline of each queue, and where the time went.
 
     Kernels and copies have lanes of their own; the colour is the cell's. As a cell magic it shows the work of its cell,
-    for whose end it waits, ten seconds at most. Times are the device's own on queues with profiling; elsewhere work
-    ends when the engine has seen it.
+    for whose end it waits, ten seconds at most. A full bar is work that ran then. A hatched one stands for work that
+    ran some time between its two ends, when exactly the driver does not tell: set %config Drupe.profile = True.
 
     Cells are numbers, 7, or ranges, 2:5 (both included), 3: and -3: (the last three)."""
 
@@ -68,13 +68,24 @@ class Events(Magic):
         if options.cell and options.last:
             raise UsageError("--cell and --last exclude each other")
         if options.cell:
-            return views.cell_range(options.cell, current)
+            return self._known(options.cell, *views.cell_range(options.cell, current))
         if not options.last:
             return 0, 0
         before = [number for number in views.worked(views.take()) if number < current]
         if not before:
             raise UsageError("no cell has used a device yet")
         return before[-1], before[-1]
+
+    def _known(self, text, first, last):
+        """What is asked for by number has to be there: a picture of nothing would look like a cell that did nothing."""
+        view = views.take()
+        worked = views.worked(view)
+        there = {cell["number"] for cell in view.data()["cells"]} - {0}
+        if any(first <= number <= last for number in there | set(worked)):
+            return first, last
+        numbers = [number for number in worked if number]
+        raise UsageError("no cell of %s is remembered; %s" % (text, "cells that used a device: %s" % _ranges(numbers)
+                                                              if numbers else "no cell has used a device yet"))
 
     def _open(self, options, current):
         from drupe.magics import live
@@ -96,6 +107,17 @@ class Events(Magic):
             except OSError as error:
                 raise UsageError("%s cannot be written: %s" % (options.export, error.strerror)) from None
         return view
+
+
+def _ranges(numbers):
+    """ "2, 5-7" of increasing numbers."""
+    parts = []
+    for number in numbers:
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(first) if first == last else "%d-%d" % (first, last) for first, last in parts)
 
 
 def _kind(options):

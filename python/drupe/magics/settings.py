@@ -15,8 +15,8 @@ class Drupe(Configurable):
                ).tag(config=True)
     columns = Int(WIDTH, min=60, max=240, help="How wide texts are, in characters: what consoles show, which do not "
                                                "tell how wide they are.").tag(config=True)
-    profile = Bool(False, help="Queues that are made from now on carry the device's own times. The default queue of a "
-                               "device is made when it is first used: set this before.").tag(config=True)
+    profile = Bool(False, help="Queues have their devices tell exact times, from the next submission on; also those "
+                               "that exist already.").tag(config=True)
     checked = Bool(False, help="Checked mode: find races, writes out of bounds and freed memory; slower. "
                                "As `with drupe.checked():`.").tag(config=True)
 
@@ -45,8 +45,9 @@ class Drupe(Configurable):
         _engine._profile_queues(change["new"])
         without = [one for one in _engine._queues() if not one.has_enable_profiling] if change["new"] else []
         if without:
-            print("Made before and left as they are, without times of the device: %s. What uses these has to be made "
-                  "anew on drupe.Queue(device); or set this before a device is used."
+            print("Left as they are, without times of the device: %s. Others have their native handle, or the driver "
+                  "keeps no times. What uses these has to be made anew on drupe.Queue(device); or set this before a "
+                  "device is used."
                   % ", ".join("queue %d on %s" % (one.number, one.device.filter_string) for one in without))
 
     @observe("checked")

@@ -2,7 +2,7 @@
 import { sum } from './chart.js';
 import { element, setText } from './surface.js';
 import { MEMORY_KINDS } from './trace.js';
-import { bytes, count, percent, plural } from './words.js';
+import { bytes, count, mostPercent, plural } from './words.js';
 
 const NEAR_LIMIT = 0.9;
 
@@ -33,6 +33,9 @@ class Card {
     this.filter = element('span', 'drupe-chip', device.filter);
     this.busyText = element('span', 'drupe-figure');
     this.busy = meter(`Use of ${device.filter}`);
+    this.maybe = element('div', 'drupe-meter-maybe');
+    this.maybe.title = 'work that may have run in this time: its times are not known';
+    this.busy.node.append(this.maybe);
     this.memoryText = element('span', 'drupe-figure');
     this.memory = meter(`Memory of ${device.filter}`);
     this.peak = element('div', 'drupe-meter-peak');
@@ -53,8 +56,11 @@ class Card {
     setText(this.name, device.name === device.filter ? '' : device.name); // it may become known later
     this.name.title = device.name;
     this.node.setAttribute('aria-label', `Device ${device.filter}, ${device.name}`);
-    setText(this.busyText, percent(device.busy));
-    setMeter(this.busy, device.busy, `${Math.round(device.busy * 100)} percent`);
+    setText(this.busyText, mostPercent(device));
+    const most = Math.min(1, device.busy + (device.maybe ?? 0));
+    setMeter(this.busy, device.busy, `${most > device.busy ? 'at most ' : ''}${Math.round(most * 100)} percent`);
+    this.maybe.style.left = `${device.busy * 100}%`;
+    this.maybe.style.width = `${(most - device.busy) * 100}%`;
     setText(this.memoryText, bytes(used));
     setMeter(this.memory, used / limit, `${bytes(used)} of ${bytes(limit)}`);
     this.peak.style.left = `${Math.min(100, device.peak / limit * 100)}%`;
@@ -63,7 +69,7 @@ class Card {
     const kinds = MEMORY_KINDS.map((kind, i) => device.used[i] > 0 ? `${kind} ${bytes(device.used[i])}` : '');
     setText(this.kinds, kinds.filter(Boolean).join(' · '));
     setText(this.bounds, `peak ${bytes(device.peak)} · limit ${bytes(limit)}`);
-    setText(this.state, device.lost ? 'lost' : device.waiting > 0 ? `${count(device.waiting)} waiting` : '');
+    setText(this.state, device.lost ? 'lost' : device.waiting > 0 ? `${count(device.waiting)} not over` : '');
     this.state.classList.toggle('drupe-lost', Boolean(device.lost));
     this.node.title = `${plural(device.allocations, 'allocation')}, ${bytes(device.reserved)} held from the driver`;
   }

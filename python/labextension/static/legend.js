@@ -1,8 +1,10 @@
 // A chip for each of the last cells, in its hue: those that worked, and those that the memory's amounts are drawn in.
+// And what hatching means, where there is some.
 import { element } from './surface.js';
 import { plural } from './words.js';
 
 const MOST = 24;
+const HATCHED = 'hatched: some time between, the driver does not tell when';
 
 export class Legend {
   // `onCell` is told of the cell whose chip is pressed; `memory`: memory is drawn beside it.
@@ -15,7 +17,8 @@ export class Legend {
 
   update() {
     const all = this.trace.cellsShown(this.memory ? this.window.whole : null);
-    const wanted = all.join();
+    const hatched = this.trace.hatched;
+    const wanted = `${all.join()} ${hatched}`;
     if (this.shown !== wanted) {
       this.shown = wanted;
       const cells = all.slice(-MOST);
@@ -23,6 +26,7 @@ export class Legend {
       const focused = this.node.contains(document.activeElement) ? document.activeElement.dataset.cell : undefined;
       this.node.replaceChildren(...cells.map(cell => this._chip(cell)));
       if (left) this.node.prepend(element('span', 'drupe-label', `${plural(left, 'earlier cell')}, then`));
+      if (hatched) this.node.append(element('span', 'drupe-label', HATCHED));
       this.node.querySelector(`[data-cell="${focused}"]`)?.focus(); // a new chip takes nobody's place
     }
     for (const chip of this.node.querySelectorAll('.drupe-cell')) {

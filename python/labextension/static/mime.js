@@ -51,7 +51,7 @@ export async function plugins(shared) {
       this._head(nothing ? NOTHING[kind] ?? NOTHING.events : summary(trace), view.unix, live);
       // A record says how busy the devices were, not that they are idle now, or were busy when it was drawn.
       this.cards.update(live ? trace.devices
-        : trace.devices.map(device => ({ ...device, busy: trace.shareOf(device.filter) })));
+        : trace.devices.map(device => ({ ...device, ...trace.shareOf(device.filter) })));
       this.timeline.node.hidden = trace.empty;
       this.timeline.update();
       this.memory.update();

@@ -1,5 +1,5 @@
 // How a timeline is drawn.
-import { FAILED, SKIPPED } from './trace.js';
+import { FAILED, RUNNING, SKIPPED, WAITING, openText, ran } from './trace.js';
 import { fitText, inkOn } from './surface.js';
 import { plural, ticks } from './words.js';
 
@@ -89,9 +89,9 @@ function paintAxis(context, width, theme, timeline) {
 }
 
 function paintHeader(context, width, theme, row, trace) {
-  const waiting = trace.lanes.filter(lane => lane.device === row.queue?.device && lane.queue === row.queue?.queue)
-    .reduce((sum, lane) => sum + lane.waiting, 0);
-  const text = waiting > 0 ? `${row.text}  ·  ${waiting} waiting` : row.text;
+  const lanes = trace.lanes.filter(lane => lane.device === row.queue?.device && lane.queue === row.queue?.queue);
+  const open = openText([0, 1, 2, 3].map(state => lanes.reduce((sum, lane) => sum + lane.open[state], 0)));
+  const text = open ? `${row.text}  ·  ${open}` : row.text;
   context.fillStyle = theme.ground;
   context.fillRect(0, row.y, width, row.height);
   context.fillStyle = row.queue ? theme.text : theme.faint;
@@ -148,12 +148,16 @@ function paintSpan(context, theme, span, lane, timeline, { left, right, y, heigh
   const colour = timeline.trace.colour(span.cell);
   const wide = Math.max(1, right - left - (right - left > 3 ? 0.5 : 0)); // neighbours stay apart
   const idle = span.status >= SKIPPED;
-  if (idle || lane.kind === 'host') {
+  if (idle || (lane.kind === 'host' && ran(span))) {
     context.strokeStyle = colour;
     context.lineWidth = 1;
     context.setLineDash(idle ? [3, 2] : []);
     context.strokeRect(left + 0.5, y + 1.5, Math.max(1, wide - 1), height - 3);
     context.setLineDash([]);
+    return;
+  }
+  if (!ran(span)) {
+    paintInterval(context, colour, span, left, wide, y, height);
     return;
   }
   context.fillStyle = colour;
@@ -166,11 +170,29 @@ function paintSpan(context, theme, span, lane, timeline, { left, right, y, heigh
   }
   const high = Math.max(3, height * share);
   context.fillRect(left, y + height - high, wide, high);
-  if (!span.end) paintStripes(context, theme.ground, left, wide, y, height);
+  if (span.state === RUNNING) paintStripes(context, theme.ground, left, wide, y, height);
   if (wide > 30 && height >= 16 && share > 0.5) {
     context.fillStyle = inkOn(colour);
     context.fillText(fitText(context, span.label, wide - 8), left + 4, y + height / 2 + 1);
   }
+}
+
+// Hatched: it ran some time in here, nobody knows when. Pale: it waits.
+function paintInterval(context, colour, span, left, wide, y, height) {
+  context.save();
+  context.beginPath();
+  context.rect(left, y, wide, height);
+  context.clip();
+  context.globalAlpha = 0.28;
+  context.fillStyle = colour;
+  context.fillRect(left, y, wide, height);
+  context.globalAlpha = 1;
+  const step = 6;
+  const first = Math.floor((left - height) / step) * step; // stripes of neighbours continue each other
+  if (span.state !== WAITING) {
+    for (let x = first; x < left + wide; x += step) line(context, colour, x, y + height, x + height, y);
+  }
+  context.restore();
 }
 
 // What still runs has a striped end.
@@ -219,7 +241,9 @@ function paintOverview(context, width, theme, timeline) {
       if (right < last + 1 && span.status !== FAILED) continue;
       last = right;
       context.fillStyle = span.status === FAILED ? theme.error : timeline.trace.colour(span.cell);
+      context.globalAlpha = ran(span) || span.status === FAILED ? 1 : 0.35;
       context.fillRect(left, top, right - left, high);
+      context.globalAlpha = 1;
     }
   }
   const [left, right] = [Math.max(GUTTER, x(from)), Math.min(GUTTER + timeline.plot, x(to))];

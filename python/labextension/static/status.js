@@ -1,7 +1,9 @@
 // The item of the status bar: how busy the busiest device is, and the memory in use on all.
 import { sum } from './chart.js';
 import { element, setText } from './surface.js';
-import { bytes, percent } from './words.js';
+import { bytes, mostPercent } from './words.js';
+
+const most = device => device.busy + (device.maybe ?? 0);
 
 export class StatusItem {
   constructor(model, onOpen) {
@@ -24,15 +26,16 @@ export class StatusItem {
 
   update() {
     const { devices } = this.model.trace;
-    const busiest = devices.reduce((a, b) => (!a || b.busy > a.busy ? b : a), null);
+    const busiest = devices.reduce((a, b) => (!a || most(b) > most(a) ? b : a), null);
     const used = sum(devices.map(device => sum(device.used)));
     const near = devices.some(device => device.limit > 0 && sum(device.used) >= 0.9 * device.limit);
-    this.fill.style.height = `${Math.round((busiest?.busy ?? 0) * 100)}%`;
+    this.fill.style.height = `${Math.round((busiest?.busy ?? 0) * 100)}%`; // what is known
     this.node.classList.toggle('drupe-near', near || devices.some(device => device.lost));
-    setText(this.busy, busiest ? percent(busiest.busy) : '');
+    setText(this.busy, busiest ? mostPercent(busiest) : '');
     setText(this.memory, busiest ? bytes(used) : 'no device used');
-    const lines = devices.map(device => [`${device.filter}: ${Math.round(device.busy * 100)} % busy`,
-      `${bytes(sum(device.used))} in use`, device.waiting ? `${device.waiting} waiting` : '', device.lost ? 'lost' : '']
+    const lines = devices.map(device => [`${device.filter}: ${mostPercent(device).trimStart()} busy`,
+      `${bytes(sum(device.used))} in use`, device.waiting ? `${device.waiting} not over` : '',
+      device.lost ? 'lost' : '']
       .filter(Boolean).join(', '));
     const title = ['Devices of this kernel (click for the panel)', ...lines].join('\n');
     if (this.node.title !== title) {

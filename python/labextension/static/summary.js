@@ -2,11 +2,16 @@
 import { sum } from './chart.js';
 import { bytes, count, duration, plural } from './words.js';
 
+function busyText({ busy, maybe }) {
+  if (!maybe) return `${duration(busy)} busy`;
+  return busy ? `${duration(busy)} to ${duration(busy + maybe)} busy` : `at most ${duration(maybe)} busy`;
+}
+
 export function summary(trace, { memory = true } = {}) {
   const total = trace.sums();
   const parts = [];
   const whole = trace.range();
-  if (whole) parts.push(`${duration(total.busy)} busy`);
+  if (whole) parts.push(busyText(total));
   if (total.failed > 0) parts.push(`${count(total.failed)} failed`);
   if (total.kernels > 0) parts.push(plural(total.kernels, 'kernel'));
   if (total.moved > 0) parts.push(`${bytes(total.moved)} copied`);

@@ -1,42 +1,56 @@
 // What bears the same name, added up: the table below a timeline.
-import { FAILED } from './trace.js';
+import { FAILED, OVER, ran } from './trace.js';
 import { element } from './surface.js';
 import { bytes, count, duration, plural, rate } from './words.js';
 
 const MOST = 5;
 const HEADS = ['label', '', 'cells', 'count', 'device time', 'share', 'bytes', 'rate'];
 
-// Rows { label, kind, first, last, count, busy, bytes, failed } of a trace, the longest first; as engine/view/sums.c
-// has them.
+// Rows { label, kind, first, last, count, busy, maybe, untimed, bytes, failed } of a trace, the longest first; as
+// engine/view/sums.c has them.
 export function rowsByLabel(trace) {
   const rows = new Map();
   for (const lane of trace.lanes) {
     for (const span of lane.spans) {
       const key = `${lane.kind} ${span.label}`;
       const row = rows.get(key) ?? { label: span.label, kind: lane.kind, first: Infinity, last: 0, count: 0, busy: 0,
-        bytes: 0, failed: 0 };
+        maybe: 0, untimed: 0, bytes: 0, failed: 0 };
       rows.set(key, row);
       if (span.cell) row.first = Math.min(row.first, span.cell);
       row.last = Math.max(row.last, span.cell);
       row.count += span.count;
-      row.busy += span.end && span.count > 1 ? span.busy : trace.endOf(span) - span.start;
+      if (ran(span)) row.busy += span.busy;
+      else if (span.state === OVER) {
+        row.untimed += span.count;
+        row.maybe += span.end - span.start;
+      }
       row.bytes += span.bytes;
       row.failed += span.status === FAILED ? 1 : 0;
     }
   }
-  return [...rows.values()].sort((a, b) => b.busy - a.busy || b.count - a.count);
+  return [...rows.values()].sort((a, b) => b.busy + b.maybe - a.busy - a.maybe || b.count - a.count);
 }
 
 function cellsOf({ first, last }) {
   return last === 0 ? '-' : first === last ? `[${last}]` : `[${first}-${last}]`;
 }
 
+// What shares are of; 0 where not all of it is known: shares of a part would look like shares of all.
+function wholeOf(rows) {
+  return rows.some(row => row.untimed > 0) ? 0 : rows.reduce((sum, row) => sum + row.busy, 0);
+}
+
+function timeOf(row) {
+  if (row.untimed === 0) return duration(row.busy);
+  return row.busy > 0 ? `≥ ${duration(row.busy)}` : 'unknown';
+}
+
 function figures(row, total) {
   const moved = row.kind === 'copies';
   const share = total > 0 ? row.busy / total * 100 : 0;
   const percent = share > 0 && share < 0.1 ? '<0.1' : share < 9.95 ? share.toFixed(1) : share.toFixed(0);
-  return [cellsOf(row), count(row.count), duration(row.busy), `${percent} %`, moved ? bytes(row.bytes) : '-',
-    moved && row.busy > 0 ? rate(row.bytes, row.busy) : '-'];
+  return [cellsOf(row), count(row.count), timeOf(row), total > 0 ? `${percent} %` : '-', moved ? bytes(row.bytes) : '-',
+    moved && row.busy > 0 && row.untimed === 0 ? rate(row.bytes, row.busy) : '-'];
 }
 
 export class Table {
@@ -52,7 +66,7 @@ export class Table {
 
   update() {
     const rows = rowsByLabel(this.trace);
-    const total = rows.reduce((sum, row) => sum + row.busy, 0);
+    const total = wholeOf(rows);
     this.node.hidden = rows.length === 0;
     this.body.replaceChildren(...rows.slice(0, MOST).map(row => this._row(row, total)));
     this.more.textContent = rows.length > MOST ? `and ${plural(rows.length - MOST, 'more label')}` : '';

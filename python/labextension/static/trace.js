@@ -6,10 +6,28 @@ const MOST_SPANS = 24000; // the kernel remembers 16384
 const MOST_SAMPLES = 4096;
 const KINDS = ['kernels', 'copies', 'host'];
 
-export const STATUS = ['running', 'complete', 'complete', 'failed', 'skipped', 'cancelled', 'over, nobody saw how'];
+export const STATUS = ['not over', 'complete', 'complete', 'failed', 'skipped', 'cancelled', 'over, nobody saw how'];
+// How far work is. What the page was told by a kernel without states is over, or submitted.
+export const OVER = 0;
+export const RUNNING = 1;
+export const WAITING = 2;
+export const SUBMITTED = 3;
+export const STATE = ['over', 'running', 'waiting', 'submitted'];
 export const MEMORY_KINDS = ['device', 'shared', 'host'];
 export const FAILED = 3;
 export const SKIPPED = 4; // from here on it did not run
+
+// It ran then; else it ran some time between, or has not begun.
+export const ran = span => span.exact && span.state <= RUNNING;
+
+// "1 running, 3 waiting", of numbers by state.
+export function openText(open = []) {
+  return [RUNNING, WAITING, SUBMITTED].filter(state => open[state] > 0).map(state => `${open[state]} ${STATE[state]}`)
+    .join(', ');
+}
+
+// Functions of the host keep a CPU busy, and no GPU; as engine/view/room.h has it.
+const occupies = lane => lane.kind !== 'host' || lane.device.includes(':cpu:');
 
 const laneKey = lane => `${lane.device} ${lane.queue} ${lane.kind}`;
 
@@ -69,6 +87,7 @@ export class Trace {
       const lane = known.get(laneKey(given)) ?? { ...given, spans: [], byId: new Map() };
       known.set(laneKey(given), lane);
       lane.waiting = given.waiting;
+      lane.open = given.open ?? [0, 0, 0, given.waiting];
       return lane;
     });
     const order = new Map(this.devices.map((device, i) => [device.filter, i]));
@@ -85,11 +104,12 @@ export class Trace {
       for (const [id, span] of lane.byId) if (!span.end) lane.byId.delete(id); // those that go on still are in the view
     }
     for (const given of view.spans ?? []) {
-      const [lane, start, end, busy, count, bytes, items, cell, label, status, exact, id, place] = given;
+      const [lane, start, end, busy, count, bytes, items, cell, label, status, exact, id, place,
+        state = end ? OVER : SUBMITTED] = given;
       const owner = lanes[lane];
       if (!owner) continue;
       const span = { start, end, busy, count, bytes, items, cell, label: view.labels[label] ?? '', status,
-        exact: Boolean(exact), id, place: place >= 0 ? view.places[place] ?? '' : '' };
+        exact: Boolean(exact), state, id, place: place >= 0 ? view.places[place] ?? '' : '' };
       owner.byId.set(id, span);
     }
     for (const lane of this.lanes) {
@@ -115,7 +135,13 @@ export class Trace {
     return this.lanes.every(lane => lane.spans.length === 0);
   }
 
+  // Whether work is among it whose times are not known.
+  get hatched() {
+    return this.lanes.some(lane => lane.spans.some(span => !span.exact));
+  }
+
   endOf(span) {
+    if (span.state === RUNNING) return span.start + span.busy;
     return span.end || Math.max(this.now, span.start);
   }
 
@@ -172,32 +198,40 @@ export class Trace {
 
   // Sums over all cells, or over one.
   sums(cell = undefined) {
-    const total = { kernels: 0, copies: 0, host: 0, moved: 0, failed: 0, waiting: 0, missed: 0, busy: 0 };
+    const total = { kernels: 0, copies: 0, host: 0, moved: 0, failed: 0, waiting: 0, missed: 0, busy: 0, maybe: 0 };
     for (const one of this.cells) {
       if (cell !== undefined && one.number !== cell) continue;
       KINDS.forEach((kind, i) => { total[kind] += one.count[i]; });
       total.moved += one.bytes[1];
-      for (const name of ['failed', 'waiting', 'missed', 'busy']) total[name] += one[name];
+      for (const name of ['failed', 'waiting', 'missed', 'busy', 'maybe']) total[name] += one[name] ?? 0;
     }
     return total;
   }
 
-  // The share of all its time that a device, named by its filter, had work; times that overlap count once.
+  // The share of all its time that a device, named by its filter, had work, and the share in which it may have had some
+  // beside that: { busy, maybe }. Times that overlap count once.
   shareOf(filter) {
     const range = this.range();
-    if (!range || range.to <= range.from) return 0;
-    const spans = this.lanes.filter(lane => lane.device === filter).flatMap(lane => lane.spans)
-      .filter(span => span.status < SKIPPED).sort((a, b) => a.start - b.start);
-    let busy = 0;
+    if (!range || range.to <= range.from) return { busy: 0, maybe: 0 };
+    const spans = this.lanes.filter(lane => lane.device === filter && occupies(lane)).flatMap(lane => lane.spans)
+      .filter(span => span.status < SKIPPED && span.state !== WAITING).sort((a, b) => a.start - b.start);
+    const whole = range.to - range.from;
+    const busy = this._covered(spans.filter(ran)) / whole;
+    return { busy, maybe: Math.min(1 - busy, this._covered(spans.filter(span => !ran(span))) / whole) };
+  }
+
+  _covered(spans) {
+    let covered = 0;
     let until = -Infinity;
     for (const span of spans) {
       const end = this.endOf(span);
       const length = end - span.start;
-      const share = span.count > 1 && length > 0 ? Math.min(1, span.busy / length) : 1; // with pauses between
-      busy += Math.max(0, end - Math.max(until, span.start)) * share;
+      const pauses = ran(span) && span.count > 1 && length > 0;
+      const share = pauses ? Math.min(1, span.busy / length) : 1;
+      covered += Math.max(0, end - Math.max(until, span.start)) * share;
       until = Math.max(until, end);
     }
-    return busy / (range.to - range.from);
+    return covered;
   }
 
   // Of work, also that which did not run because of something that is no work, such as a future.

@@ -34,6 +34,11 @@ export function percent(share) {
   return `${FIGURE_SPACE.repeat(3 - text.length)}${text} %`;
 }
 
+// The same of what is busy and what may be: "61 %", or "≤61 %".
+export function mostPercent({ busy, maybe = 0 }) {
+  return maybe > 0 ? `≤${percent(busy + maybe).trimStart()}` : percent(busy);
+}
+
 export const count = n => Math.round(n).toLocaleString('en');
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;

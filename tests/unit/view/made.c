@@ -173,6 +173,7 @@ static void random_devices(made_view *made, uint32_t *seed)
         device->limit = next(seed) % 2 ? any(seed) : 0;
         device->peak = any(seed);
         device->busy = (double)(next(seed) % 101) / 100.0;
+        device->maybe = (1.0 - device->busy) * (double)(next(seed) % 3) / 2.0;
         device->lost = next(seed) % 8 == 0;
         for (int kind = 0; kind < 3; kind++) device->used[kind] = any(seed) / 4;
         device->samples = made->samples[i];
@@ -195,12 +196,16 @@ static void random_cells(made_view *made, uint32_t *seed)
         cell->running = next(seed) % 2;
         cell->began_ns = next(seed) % 3 ? BEGIN_NS + any(seed) % (2000 * MS) : 0;
         cell->ended_ns = next(seed) % 3 ? cell->began_ns + any(seed) % (2000 * MS) : 0;
-        cell->busy_ns = any(seed);
+        cell->busy_ns = any(seed) / 2;
+        cell->maybe_ns = next(seed) % 2 ? any(seed) / 2 : 0;
         for (int kind = 0; kind < 3; kind++) {
             cell->count[kind] = any(seed) / 8;
             cell->bytes[kind] = any(seed) / 8;
             cell->class_ns[kind] = any(seed) / 8;
+            cell->untimed[kind] = next(seed) % 3;
         }
+        for (int one = DRUPE_VIEW_RUNNING; one < DRUPE_VIEW_STATE_COUNT; one++)
+            cell->open[one] = next(seed) % 3;
         cell->waiting = next(seed) % 3;
         cell->failed = next(seed) % 3;
         cell->missed = next(seed) % 2 ? any(seed) / 8 : 0;
@@ -225,9 +230,11 @@ made_view *made_random(uint32_t seed, size_t lanes, size_t count)
             span->end_ns = next(&seed) % 9 ? span->start_ns + any(&seed) % (100 * MS) : 0;
             span->count = next(&seed) % 3 ? 1 : any(&seed) % 1000 + 1;
             span->busy_ns = span->end_ns == 0 ? 0 : (span->end_ns - span->start_ns) / (1 + next(&seed) % 3);
+            span->state = span->end_ns == 0 ? (uint8_t)(1 + next(&seed) % 3) : DRUPE_VIEW_OVER;
             span->bytes = any(&seed) / (count + 1);
             span->status = (uint8_t)(next(&seed) % DRUPE_TRACE_STATUS_COUNT);
             span->exact = next(&seed) % 2;
+            if (!span->exact) span->busy_ns = 0;
         }
     random_devices(made, &seed);
     random_cells(made, &seed);

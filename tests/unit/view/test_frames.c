@@ -295,8 +295,8 @@ static void notes_say_what_is_not_exact(void **state)
     made->cells[1].skipped = 2;
     char *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false),
          *html = html_of(made, DRUPE_FRAME_EVENTS, false);
-    static const char *const notes[] = {"12 000 submissions are drawn as 1 bar,", "Ends as seen",
-                                        "1.23 M submissions came too fast",
+    static const char *const notes[] = {"12 000 submissions are drawn as 1 bar,",
+                                        "Hatched (\u2591): it ran some", "1.23 M submissions came too fast",
                                         "2 did not run: 2 after a failure"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(notes); i++) {
         if (strstr(text, notes[i]) == NULL) fail_msg("\"%s\" is missing in\n%s", notes[i], text);
@@ -305,6 +305,98 @@ static void notes_say_what_is_not_exact(void **state)
     keep("x-notes", "html", html);
     free(text);
     free(html);
+    made_free(made);
+}
+
+/* What is only known as an interval looks different from work that was measured, says so, and is never busy.
+ */
+static void intervals_are_hatched(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    char *html = html_of(made, DRUPE_FRAME_EVENTS, false),
+         *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false);
+    assert_null(strstr(html, "linear-gradient"));
+    assert_null(strstr(html, "Hatched"));
+    assert_null(strstr(text, "\u2591"));
+    free(html);
+    free(text);
+    made->view.ncells = 0;
+    for (size_t i = 0; i < made->view.nspans; i++) {
+        made->spans[i].exact = false;
+        made->spans[i].busy_ns = 0;
+    }
+    html = html_of(made, DRUPE_FRAME_EVENTS, false);
+    text = text_of(made, DRUPE_FRAME_EVENTS, 0, false);
+    assert_non_null(strstr(html, "linear-gradient"));
+    assert_non_null(strstr(html, "ran some time between"));
+    assert_non_null(strstr(text, "GPU busy at most 57 % of"));
+    assert_non_null(strstr(text, "\u2591\u2591"));
+    assert_null(strstr(text, "\u2588"));
+    assert_non_null(strstr(text, "\u2264 ")); /* the sum of a lane */
+    assert_non_null(strstr(text, "unknown")); /* of a label */
+    assert_null(strstr(text, "GB/s"));
+    keep("y-intervals", "html", html);
+    keep("y-intervals", "txt", text);
+    free(html);
+    free(text);
+    made->spans[1].exact = true; /* and one that was measured */
+    made->spans[1].busy_ns = made->spans[1].end_ns - made->spans[1].start_ns;
+    text = text_of(made, DRUPE_FRAME_EVENTS, 0, false);
+    assert_non_null(strstr(text, "GPU busy 2.4 % to 57 % of"));
+    assert_non_null(strstr(text, "\u2265 41.0 ms"));
+    free(text);
+    made_free(made);
+}
+
+/* Waiting, running and submitted. */
+static void states_are_told_apart(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    static const struct {
+        drupe_view_state state;
+        const char *line, *title;
+    } cases[] = {{DRUPE_VIEW_RUNNING, "\u00b7 1 running", "so far at"},
+                 {DRUPE_VIEW_WAITING, "\u00b7 1 waiting", "waiting since"},
+                 {DRUPE_VIEW_SUBMITTED, "\u00b7 1 submitted", "whether it has begun is not known"}};
+    made->view.ncells = 0;
+    drupe_view_span *span = &made->spans[33];
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        span->end_ns = 0;
+        span->state = (uint8_t)cases[i].state;
+        span->exact = cases[i].state != DRUPE_VIEW_SUBMITTED;
+        span->busy_ns = cases[i].state == DRUPE_VIEW_RUNNING ? made->view.now_ns - span->start_ns : 0;
+        char *html = html_of(made, DRUPE_FRAME_EVENTS, false),
+             *text = text_of(made, DRUPE_FRAME_EVENTS, 120, false);
+        for (size_t k = 0; k < DRUPE_COUNT_OF(cases); k++) {
+            assert_int_equal(strstr(text, cases[k].line) != NULL, i == k);
+            if ((strstr(html, cases[k].title) != NULL) != (i == k)) fail_msg("%zu %zu: %s", i, k, html);
+        }
+        keep(i == 0 ? "z-running" : i == 1 ? "z-waiting" : "z-submitted", "html", html);
+        keep(i == 0 ? "z-running" : i == 1 ? "z-waiting" : "z-submitted", "txt", text);
+        free(html);
+        free(text);
+    }
+    made_free(made);
+}
+
+/* A queue whose work ran as functions of the host on a CPU: the table and the shares have the same sums. */
+static void functions_of_a_cpu_are_its_work(void **state)
+{
+    (void)state;
+    made_view *made = made_plain();
+    made->view.ncells = 0;
+    made->lanes[0].kind = DRUPE_VIEW_HOST;
+    char *text = text_of(made, DRUPE_FRAME_TABLE, 0, false);
+    assert_non_null(strstr(text, "GPU busy 5.6 % of")); /* the copies */
+    free(text);
+    for (size_t i = 0; i < 2; i++)
+        snprintf(made->lanes[i].device, sizeof made->lanes[i].device, "host:cpu:0");
+    snprintf(made->devices[0].use.filter, sizeof made->devices[0].use.filter, "host:cpu:0");
+    text = text_of(made, DRUPE_FRAME_TABLE, 0, false);
+    assert_non_null(strstr(text, "CPU busy 57 % of"));
+    free(text);
     made_free(made);
 }
 
@@ -422,6 +514,9 @@ int main(void)
         cmocka_unit_test(bars_are_where_the_work_was),
         cmocka_unit_test(failures_are_red),
         cmocka_unit_test(notes_say_what_is_not_exact),
+        cmocka_unit_test(intervals_are_hatched),
+        cmocka_unit_test(states_are_told_apart),
+        cmocka_unit_test(functions_of_a_cpu_are_its_work),
         cmocka_unit_test(colours_can_be_seen),
         cmocka_unit_test(units_have_three_digits),
         cmocka_unit_test(labels_fit),
