@@ -124,7 +124,7 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *
         return upload(state, self, hold->view.buf, hold) && settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&hold->view);
     if (bytes == NULL) {
-        drupe_py_hold_release(hold);
+        drupe_py_hold_free(hold);
         return false;
     }
     PyBuffer_Release(&hold->view);
@@ -144,7 +144,7 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, drupe_queu
         self = array_new(state, queue, kind, format_dtype(&hold->view), hold->view.ndim, shape);
     }
     if (self == NULL || hold->view.len == 0) {
-        drupe_py_hold_release(hold);
+        drupe_py_hold_free(hold);
     } else if (!buffer_upload(state, self, hold)) {
         Py_CLEAR(self);
     }
@@ -283,7 +283,7 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
     if (good)
         good = upload(state, self, PyBytes_AS_STRING(hold->owner), hold);
     else if (hold != NULL)
-        drupe_py_hold_release(hold);
+        drupe_py_hold_free(hold);
     if (!good) Py_CLEAR(self);
     return self;
 }

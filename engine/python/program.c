@@ -153,7 +153,7 @@ static PyObject *program_make(drupe_py_state *state, drupe_queue *queue, const d
         if (options == NULL) PyErr_Clear();
         program_of(self)->options = options;
     }
-    drupe_queue_release(queue);
+    drupe_py_queue_release(queue);
     return self;
 }
 
@@ -190,11 +190,6 @@ static void program_release(void *program)
     drupe_program_release(program);
 }
 
-static void queue_release(void *queue)
-{
-    drupe_queue_release(queue);
-}
-
 static int program_clear(PyObject *self)
 {
     Py_CLEAR(program_of(self)->kernels);
@@ -215,8 +210,7 @@ static void program_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     (void)program_clear(self);
     drupe_py_release_on(NULL, program_release, program_of(self)->program);
-    if (!drupe_py_forked())
-        drupe_py_release_on(program_of(self)->queue, queue_release, program_of(self)->queue);
+    drupe_py_queue_release(program_of(self)->queue);
     drupe_py_free(self, DRUPE_PY_TYPE_Program);
 }
 
@@ -226,7 +220,7 @@ static PyObject *kernel_get(PyObject *self, PyObject *name)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_program *program = program_of(self);
-    PyObject *kernel = PyDict_GetItemWithError(program->kernels, name);
+    PyObject *kernel = PyDict_GetItemWithError(program->kernels, name); /* borrowed for this line alone */
     if (kernel != NULL) return Py_NewRef(kernel);
     const char *text = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8(name);
     if (text == NULL || !drupe_py_enter(state)) return NULL;
