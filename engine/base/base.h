@@ -7,6 +7,7 @@
 
 #include "drupe/status.h"
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -184,5 +185,16 @@ void drupe_dl_close(void *handle); /* NULL-safe */
  * may nest and overlap between threads; each is one thread's. Thread-safe. */
 void drupe_signals_save(void);
 void drupe_signals_restore(void);
+
+/* For a thread that waits while another one makes such calls. Between the two a SIGINT for this thread waits;
+ * drupe_interrupts_look() lets one that has come reach the handler that was there before any such call, not
+ * the driver's, which would take the files of its build away. What was held back before stays so. */
+typedef struct drupe_interrupts {
+    sigset_t mask;
+    struct sigaction action;
+} drupe_interrupts;
+void drupe_interrupts_hold(drupe_interrupts *held);
+void drupe_interrupts_look(const drupe_interrupts *held);
+void drupe_interrupts_let_go(const drupe_interrupts *held); /* looks, too */
 
 #endif

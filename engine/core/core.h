@@ -133,6 +133,8 @@ bool drupe_core_prints(void);
 void drupe_core_printing(void *cell);
 /* The observer is told of a build; NULL-safe. */
 void *drupe_core_building(const drupe_source *source, const drupe_device *device);
+/* Whether this thread is that of a build (background.c), which was told of before it began. */
+bool drupe_build_here(void);
 void drupe_core_built(void *shown, bool good);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */

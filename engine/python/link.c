@@ -163,6 +163,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_notices_close();
     if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
     thread = PyEval_SaveThread();
+    drupe_builds_end(CLOSE_NS);
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
     drupe_py_hold_collect();

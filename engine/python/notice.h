@@ -8,8 +8,8 @@
 typedef enum drupe_py_when { DRUPE_PY_WHEN_OVER, DRUPE_PY_WHEN_TURN } drupe_py_when;
 
 /* Call function(event) once `event`, a drupe.Event, is over or has its turn, where drupe_py_notices_run() is
- * called. The function is quick and waits for nothing, not even a lock that a program may hold. What it raises
- * is shown as unraisable. */
+ * called. The function is quick and waits for nothing, not even a lock that a program may hold. What it
+ * raises is shown as unraisable. */
 bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function);
 /* Call what is due. */
 void drupe_py_notices_run(void);
