@@ -199,12 +199,6 @@ static PyObject *event_notify(PyObject *self, PyObject *function)
     Py_RETURN_NONE;
 }
 
-static PyObject *event_on_turn(PyObject *self, PyObject *function)
-{
-    if (!drupe_py_notice_add(drupe_py_state_of(self), self, DRUPE_PY_WHEN_TURN, function)) return NULL;
-    Py_RETURN_NONE;
-}
-
 static PyObject *event_finish(PyObject *self, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of(self);
@@ -329,7 +323,6 @@ static PyMethodDef event_methods[] = {
     {"addressof_ref", event_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's event (drupe_event), as an int.")},
     {"_notify", event_notify, METH_O, NULL},
-    {"_on_turn", event_on_turn, METH_O, NULL},
     {"_finish", event_finish, METH_VARARGS, NULL},
     {"_submission", event_submission, METH_NOARGS, NULL},
     {"_ipython_display_", event_display, METH_NOARGS, NULL},

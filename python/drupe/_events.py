@@ -31,6 +31,7 @@ class _Line:
     def __init__(self, name):
         self.name = name
         self.thread = None
+        self._served = False
         self._due = SimpleQueue()
         self.put = self._due.put  # never waits
 
@@ -38,13 +39,19 @@ class _Line:
         with _starting:
             if self.thread is not None:
                 return
-            self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+            self.thread = threading.Thread(target=self._begin, name=self.name, daemon=True)
             try:
                 self.thread.start()
-            except BaseException:  # no memory, the end of the program, or an interrupt
-                if not self.thread.is_alive():
-                    self.thread = None
+            except BaseException:  # no memory, the end of the program, or an interrupt when it has started already
+                self.thread = None
                 raise
+
+    def _begin(self):
+        with _starting:
+            if self._served:
+                return
+            self._served = True
+        self._run()
 
     def _run(self):
         _engine._serve(self.call_due)
@@ -238,13 +245,7 @@ def host_task(queue, function, args=(), wait_for=(), *, user=None):
     work = contextvars.copy_context(), function, tuple(args)
     _tasks.start()
     _notices.start()
-    event = _engine._turn(queue, wait_for, name)
-    try:
-        event._on_turn(_Task(*work))
-    except BaseException:  # no memory, or an interrupt: the queue must not wait for a turn that nobody takes
-        event._finish("it was interrupted while it was submitted", True)
-        raise
-    return event
+    return _engine._turn(queue, wait_for, name, _Task(*work))  # in one: no interrupt leaves a turn that nobody takes
 
 
 class _Task:

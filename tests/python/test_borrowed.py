@@ -3,6 +3,10 @@
 What was freed is overwritten (MALLOC_PERTURB_), so that using it ends the process; the build with AddressSanitizer says
 more. `_stress` has a function called at every point where the engine drops Python objects.
 """
+import os
+import subprocess
+import sys
+
 import pytest
 
 POISON = {"MALLOC_PERTURB_": "165", "PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
@@ -12,6 +16,19 @@ POISON = {"MALLOC_PERTURB_": "165", "PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": 
 def poisoned(fresh):
     def run(text, *before, **environment):
         result = fresh("import faulthandler\nfaulthandler.enable()\n" + text, **{**POISON, **environment})
+        assert result.returncode == 0, f"ended with {result.returncode}\n{result.stdout}\n{result.stderr}"
+        return result.stdout
+
+    return run
+
+
+@pytest.fixture
+def poisoned_script(tmp_path):
+    def run(text, *arguments):
+        script = tmp_path / "script.py"
+        script.write_text(text)
+        result = subprocess.run([sys.executable, script, *map(str, arguments)], capture_output=True, text=True,
+                                env={**os.environ, **POISON}, timeout=110, check=False)
         assert result.returncode == 0, f"ended with {result.returncode}\n{result.stdout}\n{result.stderr}"
         return result.stdout
 
@@ -170,3 +187,153 @@ WALK = """if True:
     other = None
     print("good")
 """
+
+
+SCHEDULE = """
+import concurrent.futures, faulthandler, gc, os, random, signal, sys, threading
+faulthandler.enable()
+faulthandler.dump_traceback_later(100, exit=True)
+import drupe, drupe.array as da
+from drupe import _engine
+from drupe.memory import MemoryUSMDevice, MemoryUSMShared
+
+SEED, STEPS, THREADS, WHERE = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+C = "kernel void twice(float *x, int n) { int i = get_global_id(0); if (i < n) x[i] = x[i] * 2 + 1; }"
+CL = C.replace("float *", "global float *")
+program = drupe.Program(C, WHERE, language="c") if WHERE == "host" else drupe.Program(CL, WHERE)
+other = drupe.Queue(WHERE)  # for whatever is dropped while a host task runs: none of its own
+tasks = drupe.Queue(WHERE)
+shared = [drupe.Queue(WHERE), drupe.Queue(WHERE, in_order=False), drupe.Device(WHERE).queue]
+drawer, wrong = {}, []  # what threads leave for each other, and take away while others use it
+ending = False
+
+class Kept(bytearray):
+    def __del__(self):
+        if not ending:
+            other.barrier().wait()
+            drawer.pop(len(drawer) % 7, None)
+
+class Cycle:  # found by the collector alone
+    def __init__(self, *things):
+        self.things, self.me = things, self
+
+    def __del__(self):
+        if not ending:
+            tasks.host_task(len, (self.things,))
+
+def step(chance):
+    queue = chance.choice(shared) if chance.random() < 0.5 else drupe.Queue(WHERE, in_order=chance.random() < 0.7)
+    what, key = chance.randrange(18), chance.randrange(7)
+    if what < 3:
+        queue = drupe.Queue(WHERE)  # nobody cancels there
+    if what == 0:
+        n = chance.choice([3, 100, 5000])
+        if float((da.arange(n, dtype="float64", queue=queue) * 2 + 1).sum()) != n * n:
+            wrong.append("sum")
+    elif what == 1:
+        x = da.ones(256, dtype="float32", queue=queue)
+        event = drawer[key] = program.twice(x, 256, global_size=256)
+        if chance.random() < 0.5:
+            event.wait()
+            if x.tolist()[:2] != [3, 3]:
+                wrong.append("twice")
+    elif what == 2:
+        memory = MemoryUSMShared(chance.choice([64, 4096, 100_000]), queue=queue)
+        memory.copy_from_host(bytes(64))
+        memoryview(memory)[:4] = b"abcd"
+        if memory.tobytes()[:4] != b"abcd":
+            wrong.append("memory")
+        drawer[key] = memory
+    elif what == 3:
+        size = chance.choice([10, 70_000, 300_000])
+        drawer[key] = queue.copy(MemoryUSMDevice(size, queue=queue), Kept(size))
+    elif what == 4:
+        queue.cancel()
+    elif what == 5:
+        queue.barrier().add_done_callback(lambda event: drawer.pop(key, None))
+    elif what == 6:
+        drawer[key] = queue.host_task(lambda: (drawer.pop(key, None), other.barrier().wait()))
+    elif what == 7:
+        thing = drawer.pop(key, None)
+        if isinstance(thing, drupe.Event):
+            try:
+                thing.wait(chance.choice([0, 0.001, 0.01]))
+            except drupe.WaitTimeoutError:
+                pass
+    elif what == 8:
+        gate = _engine._event_open("gate")
+        drawer[key] = queue.barrier(wait_for=[gate, other.barrier()])
+        gate._finish()
+    elif what == 9:
+        Cycle(queue, Kept(100), MemoryUSMDevice(100, queue=queue), drawer.get(key))
+    elif what == 10:
+        gc.collect(chance.randrange(3))
+    elif what == 11:
+        drawer[key] = _engine._task(queue, chance.choice([0, 0, 0.001]), chance.choice([None, None, "broken"]))
+    elif what == 12:
+        queue.wait()
+    elif what == 13:
+        _engine._queues() if hasattr(_engine, "_queues") else None
+        drupe.trace(limit=10), repr(queue), queue.pending, queue._blockers()
+    elif what == 14:
+        x = da.asarray(list(range(1000)), queue=queue)
+        drawer[key] = x[::2] + 1
+    elif what == 15:
+        part = drupe.Device("host").create_sub_devices(1)[0]
+        drawer[key] = (da.ones(100, device=part) + 1).sum()
+    elif what == 16:
+        future = executor.submit(len, ())
+        drawer[key] = queue.barrier(wait_for=drupe.Event.from_future(future))
+    elif what == 17:
+        drawer.clear()
+
+def work(number):
+    chance = random.Random(SEED * 1000 + number)
+    for _ in range(STEPS):
+        try:
+            step(chance)
+        except drupe.DeviceError:
+            pass
+        except Exception as error:
+            wrong.append(repr(error))
+
+def stand_still():
+    try:
+        drupe.Queue(WHERE).barrier(wait_for=_engine._event_open("never")).wait()
+    except drupe.DeviceError:
+        pass
+
+def interrupt(number, frame):
+    if frame.f_code is stand_still.__code__:  # not in what is dropped meanwhile, which would swallow it
+        raise KeyboardInterrupt
+
+executor = concurrent.futures.ThreadPoolExecutor(2)
+executor.submit(len, ()).result()
+if len(sys.argv) > 5:
+    calls = random.Random(SEED)
+    _engine._stress(lambda: gc.collect(0) if calls.random() < 0.1 else None)
+signal.signal(signal.SIGALRM, interrupt)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+for thread in threads:
+    thread.start()
+interrupted = 0
+signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+while any(thread.is_alive() for thread in threads):
+    try:
+        stand_still()
+    except KeyboardInterrupt:
+        interrupted += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+_engine._stress(None)
+ending = True
+drawer.clear()
+executor.shutdown()
+print("wrong:", wrong[:5], "interrupted:", interrupted > 0)
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_threads_at_random(poisoned_script, seed, device):
+    """They submit, wait, cancel and drop each other's things, while collections run and waits are interrupted."""
+    where = "host" if device.backend == "host" else device.filter_string
+    assert poisoned_script(SCHEDULE, seed, 60, 4, where, "stress") == "wrong: [] interrupted: True\n"
