@@ -7,6 +7,7 @@
 
 #include "drupe/status.h"
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -207,5 +208,16 @@ uint64_t drupe_machine_memory(void);
 uint64_t drupe_machine_memory_free(void);
 /* The first line of a file, without its newline; false if it cannot be read. */
 bool drupe_read_line(const char *path, char *line, size_t size);
+
+/* For a thread that waits while another one makes such calls. Between the two a SIGINT for this thread waits;
+ * drupe_interrupts_look() lets one that has come reach the handler that was there before any such call, not
+ * the driver's, which would take the files of its build away. What was held back before stays so. */
+typedef struct drupe_interrupts {
+    sigset_t mask;
+    struct sigaction action;
+} drupe_interrupts;
+void drupe_interrupts_hold(drupe_interrupts *held);
+void drupe_interrupts_look(const drupe_interrupts *held);
+void drupe_interrupts_let_go(const drupe_interrupts *held); /* looks, too */
 
 #endif

@@ -67,6 +67,10 @@ char *drupe_process_find(const char *name);
 drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64_t timeout_ns,
                                drupe_text *output) DRUPE_MUST_CHECK;
 
+/* From now on a process that the calling thread runs is ended, as after its time, once `*stop` (borrowed;
+ * NULL: no more) is true: then that is DRUPE_E_CANCELLED. */
+void drupe_process_stop_when(const _Atomic(bool) *stop);
+
 /* --- quiet.c -------------------------------------------------------------------------------------------- */
 
 /* Between the two, lines on descriptor 2 that say no more than "2 errors generated." are dropped: compilers

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,18 @@ static int spawn(const char *const *argv, const streams *s, pid_t *child)
     return error;
 }
 
+static _Thread_local const _Atomic(bool) *stop_flag;
+
+void drupe_process_stop_when(const _Atomic(bool) *stop)
+{
+    stop_flag = stop;
+}
+
+static bool stopped(void)
+{
+    return stop_flag && atomic_load(stop_flag);
+}
+
 /* True when it ended by itself; a process that ignores its children (ECHILD) cannot know how. */
 static bool await(pid_t child, uint64_t timeout_ns, int *result)
 {
@@ -106,7 +119,7 @@ static bool await(pid_t child, uint64_t timeout_ns, int *result)
             *result = 0;
             return true;
         }
-        if (drupe_now_ns() >= deadline) break;
+        if (stopped() || drupe_now_ns() >= deadline) break;
         nanosleep(&pause, NULL);
     }
     kill(-child, SIGKILL); /* its group: whom it has started would go on without it */
@@ -128,6 +141,8 @@ static drupe_status run(const char *const *argv, const streams *s, uint64_t time
         return drupe_text_check(output);
     }
     stream_read(s->fd[2], MESSAGES_LIMIT, output);
+    if (!ended && stopped())
+        return drupe_error_set(DRUPE_E_CANCELLED, "%s was stopped: nobody waits for it.", argv[0]);
     return drupe_error_set(ended ? DRUPE_E_INVALID : DRUPE_E_TIMEOUT, "%s %s%s%.800s", argv[0],
                            ended ? WIFSIGNALED(result) ? "crashed" : "failed"
                                  : "did not end in time and was stopped",

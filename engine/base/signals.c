@@ -84,3 +84,41 @@ void drupe_signals_restore(void)
     pthread_mutex_unlock(&lock);
     let_interrupts_come();
 }
+
+/* --- Interrupts of who waits ---------------------------------------------------------------------------- */
+
+static sigset_t interrupt_set(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
+void drupe_interrupts_hold(drupe_interrupts *held)
+{
+    const sigset_t interrupts = interrupt_set();
+    pthread_sigmask(SIG_BLOCK, &interrupts, &held->mask);
+    pthread_mutex_lock(&lock);
+    sigaction(SIGINT, NULL, &held->action);
+    if (depth > 0 && valid[0]) held->action = saved[0]; /* kept_signals begins with it */
+    pthread_mutex_unlock(&lock);
+}
+
+void drupe_interrupts_look(const drupe_interrupts *held)
+{
+    const sigset_t interrupts = interrupt_set();
+    struct sigaction now;
+    sigset_t pending;
+    if (sigismember(&held->mask, SIGINT) || sigpending(&pending) || !sigismember(&pending, SIGINT)) return;
+    sigaction(SIGINT, &held->action, &now);
+    pthread_sigmask(SIG_UNBLOCK, &interrupts, NULL); /* here it comes */
+    pthread_sigmask(SIG_BLOCK, &interrupts, NULL);
+    sigaction(SIGINT, &now, NULL);
+}
+
+void drupe_interrupts_let_go(const drupe_interrupts *held)
+{
+    drupe_interrupts_look(held);
+    pthread_sigmask(SIG_SETMASK, &held->mask, NULL);
+}

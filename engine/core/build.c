@@ -165,7 +165,7 @@ static drupe_status build_native(drupe_program *program, const drupe_source *sou
     const drupe_backend *backend = program->object.backend;
     program->opened = true;
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
-    void *shown = compiles ? drupe_core_building(source, program->device) : NULL;
+    void *shown = compiles && !drupe_build_here() ? drupe_core_building(source, program->device) : NULL;
     drupe_status status = backend->program_open(program, source, log);
     drupe_core_built(shown, status == DRUPE_OK);
     DRUPE_TRY(status);

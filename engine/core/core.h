@@ -136,6 +136,8 @@ void drupe_core_printing(void *cell);
 drupe_status drupe_core_pause(drupe_queue *queue, uint64_t timeout_ns) DRUPE_MUST_CHECK;
 /* The observer is told of a build; NULL-safe. */
 void *drupe_core_building(const drupe_source *source, const drupe_device *device);
+/* Whether this thread is that of a build (background.c), which was told of before it began. */
+bool drupe_build_here(void);
 void drupe_core_built(void *shown, bool good);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */

@@ -297,6 +297,7 @@ void drupe_queue_collect(drupe_queue *queue)
 {
     if (!queue || drupe_core_check() != DRUPE_OK) return;
     drupe_event *mark = NULL;
+    drupe_queue_inner_retain(queue); /* its last handle may go with what is dropped here */
     pthread_mutex_lock(&queue->lock);
     /* Silent work at the end would stay unproven until the next wait. Without a mark it does. */
     if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
@@ -305,6 +306,7 @@ void drupe_queue_collect(drupe_queue *queue)
     pthread_mutex_unlock(&queue->lock);
     drupe_event_release(mark);
     drupe_flight_drop(queue, finished);
+    drupe_queue_inner_release(queue);
 }
 
 /* --- Waiting -------------------------------------------------------------------------------------------- */

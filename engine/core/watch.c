@@ -46,6 +46,13 @@ static void append(watched_list *list, watched *entry)
     list->last = entry;
 }
 
+static void prepend(watched_list *list, watched *entry)
+{
+    entry->next = list->first;
+    list->first = entry;
+    if (!list->last) list->last = entry;
+}
+
 static watched *remove_first(watched_list *list)
 {
     watched *entry = list->first;
@@ -193,18 +200,21 @@ static bool is_due(const watched *entry, bool *poll)
     return drupe_phase_over(phase);
 }
 
-/* Sort what is pending; `over` gets what is not any more. */
+/* Sort what is pending; `over` gets what is not any more. The last ones are looked at first: an event may end
+ * meanwhile, and who watched it first is told first. */
 static size_t look(drupe_watch *watch, watched_list *over, bool *poll)
 {
     size_t count = 0;
-    watched_list waiting = {NULL, NULL};
+    watched_list waiting = {NULL, NULL}, backwards = {NULL, NULL};
     pthread_mutex_lock(&watch->lock);
     watched_list pending = watch->pending;
     watch->pending = waiting;
     pthread_mutex_unlock(&watch->lock);
-    for (watched *entry = remove_first(&pending); entry; entry = remove_first(&pending)) {
+    for (watched *entry = remove_first(&pending); entry; entry = remove_first(&pending))
+        prepend(&backwards, entry);
+    for (watched *entry = remove_first(&backwards); entry; entry = remove_first(&backwards)) {
         bool done = is_due(entry, poll);
-        append(done ? over : &waiting, entry);
+        prepend(done ? over : &waiting, entry);
         count += done;
     }
     pthread_mutex_lock(&watch->lock);

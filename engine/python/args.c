@@ -88,7 +88,7 @@ bool drupe_py_args_new(const drupe_py_state *state, const drupe_py_signature *si
     if (!positional_set(signature, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args), out)) return false;
     PyObject *keyword, *value;
     Py_ssize_t position = 0;
-    while (kwargs != NULL && PyDict_Next(kwargs, &position, &keyword, &value))
+    while (kwargs != NULL && PyDict_Next(kwargs, &position, &keyword, &value)) /* borrowed, as `args` is */
         if (!keyword_set(state, signature, keyword, value, out)) return false;
     return required_check(state, signature, out);
 }

@@ -170,7 +170,7 @@ static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize
         queue == array->queue
             ? Py_NewRef(self)
             : drupe_py_array_convert(state, array, queue, drupe_py_array_kind(array), array->dtype);
-    drupe_queue_release(queue);
+    drupe_py_queue_release(queue);
     return result;
 }
 

@@ -41,6 +41,7 @@ static void device_release(void *device)
 static void device_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
+    drupe_py_queue_release(((drupe_py_device *)self)->queue);
     drupe_py_release_on(NULL, device_release, device_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Device);
 }

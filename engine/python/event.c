@@ -187,24 +187,15 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *const *args, 
     }
     PyObject *context = copied ? PyContext_CopyCurrent() : Py_NewRef(given[1]);
     if (context == NULL) return NULL;
-    bool good = drupe_py_notice_add(state, self, DRUPE_PY_WHEN_OVER, given[0], context);
+    PyObject *const both[] = {given[0], context};
+    PyObject *result = drupe_py_events_call("add_done_callback", self, both, 2, NULL);
     Py_DECREF(context);
-    if (!good) return NULL;
-    PyObject *module = PyImport_ImportModule("drupe._events");
-    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, "attach", NULL);
-    Py_XDECREF(module);
     return result;
 }
 
 static PyObject *event_notify(PyObject *self, PyObject *function)
 {
-    if (!drupe_py_notice_add(drupe_py_state_of(self), self, DRUPE_PY_WHEN_OVER, function, NULL)) return NULL;
-    Py_RETURN_NONE;
-}
-
-static PyObject *event_on_turn(PyObject *self, PyObject *function)
-{
-    if (!drupe_py_notice_add(drupe_py_state_of(self), self, DRUPE_PY_WHEN_TURN, function, NULL)) return NULL;
+    if (!drupe_py_notice_add(drupe_py_state_of(self), self, DRUPE_PY_WHEN_OVER, function)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -323,13 +314,15 @@ static PyMethodDef event_methods[] = {
      PyDoc_STR("get_wait_list($self)\n--\n\nThe unfinished events that it waits for by name.")},
     {"add_done_callback", (PyCFunction)(void (*)(void))event_add_done_callback, METH_FASTCALL | METH_KEYWORDS,
      PyDoc_STR("add_done_callback($self, function, *, context=None)\n--\n\n"
-               "Call function(event) when the work is done or has failed: on the main thread,\n"
-               "between two of its steps or while its event loop is idle, or on a thread that\n"
-               "waits for a device.")},
+               "Call function(event) when the work is done or has failed: on a thread of its own,\n"
+               "`drupe-callbacks`, which holds no lock of the program and calls one function\n"
+               "after the other, in the order in which their events were seen to be over and, for\n"
+               "one event, in which they were added. Output goes to the cell that added it, what\n"
+               "it raises is shown there. For code that must run in an event loop, await the\n"
+               "event instead.")},
     {"addressof_ref", event_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's event (drupe_event), as an int.")},
     {"_notify", event_notify, METH_O, NULL},
-    {"_on_turn", event_on_turn, METH_O, NULL},
     {"_finish", event_finish, METH_VARARGS, NULL},
     {"_submission", event_submission, METH_NOARGS, NULL},
     {"_ipython_display_", event_display, METH_NOARGS, NULL},

@@ -69,7 +69,7 @@ static excerpt *excerpt_make(uint32_t site)
     Py_ssize_t count = lines == NULL ? 0 : PyList_GET_SIZE(lines);
     int first = place.line > AROUND ? place.line - AROUND : 1;
     for (int i = first; i <= place.line + AROUND && i <= count; i++)
-        add_line(&to, PyList_GET_ITEM(lines, i - 1));
+        add_line(&to, PyList_GET_ITEM(lines, i - 1)); /* borrowed: no Python code runs */
     Py_XDECREF(lines);
     if (place.line < 1 || place.line > count) return NULL;
     excerpt *made = malloc(sizeof *made + to.used + 1);

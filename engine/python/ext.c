@@ -134,6 +134,28 @@ static PyObject *ext_array_new(drupe_queue *queue, int kind, char type, int item
 
 /* --- Queues -------------------------------------------------------------------------------------------- */
 
+/* The default queue of a drupe.Device (borrowed), which keeps it: that of a part of a device goes with its
+ * last reference. The result is borrowed. */
+static drupe_queue *queue_kept(PyObject *object)
+{
+    drupe_py_device *device = (drupe_py_device *)object;
+    if (device->queue == NULL) device->queue = drupe_py_queue_arg(the_state, NULL, object, NULL);
+    return device->queue;
+}
+
+/* That of the device chosen by `with`, which keeps the object, or of one of the library's, which keeps the
+ * queue. */
+static drupe_queue *queue_named(PyObject *filter)
+{
+    PyObject *chosen = NULL;
+    if (!drupe_py_given(filter) && PyContextVar_Get(the_state->chosen, NULL, &chosen) < 0) return NULL;
+    bool device = chosen != NULL && drupe_py_is(the_state, chosen, DRUPE_PY_TYPE_Device);
+    drupe_queue *queue = device ? queue_kept(chosen) : drupe_py_queue_arg(the_state, NULL, filter, NULL);
+    if (!device) drupe_py_queue_release(queue);
+    Py_XDECREF(chosen);
+    return queue;
+}
+
 static drupe_queue *ext_queue_of(PyObject *object)
 {
     drupe_py_state *state = the_state;
@@ -142,9 +164,7 @@ static drupe_queue *ext_queue_of(PyObject *object)
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue)) return ((drupe_py_queue *)object)->queue;
     if (drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array))
         return ext_array_of(object, &array) < 0 ? NULL : array.queue;
-    drupe_queue *queue = drupe_py_queue_arg(state, NULL, object, NULL);
-    drupe_queue_release(queue); /* the device keeps its default queue */
-    return queue;
+    return drupe_py_is(state, object, DRUPE_PY_TYPE_Device) ? queue_kept(object) : queue_named(object);
 }
 
 static PyObject *ext_queue_object(drupe_queue *queue)

@@ -255,7 +255,9 @@ PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue)
 {
     if (state->handlers == NULL || PyDict_GET_SIZE(state->handlers) == 0) return NULL;
     PyObject *key = PyLong_FromUnsignedLong(queue);
-    PyObject *handler = key == NULL ? NULL : PyDict_GetItemWithError(state->handlers, key);
+    PyObject *handler =
+        key == NULL ? NULL : PyDict_GetItemWithError(state->handlers, key); /* borrowed for this line alone */
+    Py_XINCREF(handler);
     Py_XDECREF(key);
     if (handler == NULL) PyErr_Clear();
     return handler;
@@ -263,7 +265,11 @@ PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue)
 
 int drupe_py_handler_set(drupe_py_state *state, uint32_t queue, PyObject *handler)
 {
-    if (handler == Py_None && drupe_py_handler(state, queue) == NULL) return 0;
+    if (handler == Py_None) {
+        PyObject *before = drupe_py_handler(state, queue);
+        if (before == NULL) return 0;
+        Py_DECREF(before);
+    }
     if (state->handlers == NULL) state->handlers = PyDict_New();
     PyObject *key = state->handlers == NULL ? NULL : PyLong_FromUnsignedLong(queue);
     int result = -1;
@@ -294,7 +300,6 @@ bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception,
 {
     PyObject *handler = drupe_py_handler(state, queue);
     if (handler == NULL) return false;
-    Py_INCREF(handler);
     PyObject *result = exception == NULL ? NULL : PyObject_CallOneArg(handler, exception);
     Py_DECREF(handler);
     if (result == NULL && exception != NULL) context_put(exception);

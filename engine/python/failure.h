@@ -42,7 +42,7 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
  * left out), queue (0: left out), and cell, line, file and source of the calling line. Needs the GIL. */
 void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t queue);
 
-/* The handler that a queue's user has set (borrowed), or NULL without an exception. */
+/* The handler that a queue's user has set, retained, or NULL without an exception. */
 PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue);
 /* Set or, with None, remove it. 0, or -1 with an exception. */
 int drupe_py_handler_set(drupe_py_state *state, uint32_t queue, PyObject *handler);

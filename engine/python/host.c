@@ -7,7 +7,8 @@
 #include "error.h"
 #include "wait.h"
 
-#define STAGE_MAX (64u * 1024u)
+#define STAGE_MAX  (64u * 1024u)
+#define LOOK_EVERY 16384u /* elements; some milliseconds */
 
 /* --- Copies to the device ------------------------------------------------------------------------------ */
 
@@ -141,7 +142,7 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *
         return upload(state, self, hold->view.buf, hold) && settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&hold->view);
     if (bytes == NULL) {
-        drupe_py_hold_release(hold);
+        drupe_py_hold_free(hold);
         return false;
     }
     PyBuffer_Release(&hold->view);
@@ -162,7 +163,7 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, drupe_queu
         self = array_new(state, queue, kind, format_dtype(&hold->view), hold->view.ndim, shape);
     }
     if (self == NULL || hold->view.len == 0) {
-        drupe_py_hold_release(hold);
+        drupe_py_hold_free(hold);
     } else if (!buffer_upload(state, self, hold)) {
         Py_CLEAR(self);
     }
@@ -178,7 +179,14 @@ typedef struct nest {
     int kind; /* the highest kind of scalar seen; -1: none */
     drupe_dtype dtype;
     uint8_t *next; /* where the next element goes */
+    size_t seen;
 } nest;
+
+/* Now and then among many elements: signals are looked for, and other threads get the GIL. */
+static bool go_on(const drupe_py_state *state, size_t *seen)
+{
+    return ++*seen % LOOK_EVERY != 0 || !drupe_py_interrupted(state);
+}
 
 static bool is_nested(PyObject *object)
 {
@@ -244,7 +252,7 @@ static bool nest_scalar(nest *self, PyObject *object)
     if (found == 0)
         PyErr_Format(PyExc_TypeError, "an array is made of numbers in sequences of equal length, not of %s",
                      Py_TYPE(object)->tp_name);
-    if (found <= 0) return false;
+    if (found <= 0 || !go_on(self->state, &self->seen)) return false;
     if (self->next != NULL) return nest_store(self, &scalar);
     if ((int)scalar.kind > self->kind) self->kind = (int)scalar.kind;
     return true;
@@ -296,7 +304,7 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
     if (good)
         good = upload(state, self, PyBytes_AS_STRING(hold->owner), hold);
     else if (hold != NULL)
-        drupe_py_hold_release(hold);
+        drupe_py_hold_free(hold);
     if (!good) Py_CLEAR(self);
     return self;
 }
@@ -354,22 +362,32 @@ PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array)
     return result;
 }
 
-/* Lists of the axes from `axis` on; `bytes` moves over the elements. */
-static PyObject *nested_list(const drupe_array *array, int axis, const uint8_t **bytes)
+typedef struct listing {
+    const drupe_py_state *state;
+    const drupe_array *array;
+    const uint8_t *next; /* the next element */
+    size_t seen;
+} listing;
+
+/* Lists of the axes from `axis` on. Out of the collector's sight until they are full: Python code may run. */
+static PyObject *nested_list(listing *self, int axis)
 {
+    const drupe_array *array = self->array;
     if (axis == array->ndim) {
-        PyObject *item = element(array->dtype, *bytes);
-        *bytes += drupe_dtype_size(array->dtype);
+        PyObject *item = go_on(self->state, &self->seen) ? element(array->dtype, self->next) : NULL;
+        self->next += drupe_dtype_size(array->dtype);
         return item;
     }
     PyObject *list = PyList_New((Py_ssize_t)array->shape[axis]);
+    if (list != NULL) PyObject_GC_UnTrack(list);
     for (size_t i = 0; list != NULL && i < array->shape[axis]; i++) {
-        PyObject *item = nested_list(array, axis + 1, bytes);
+        PyObject *item = nested_list(self, axis + 1);
         if (item == NULL)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, item);
     }
+    if (list != NULL) PyObject_GC_Track(list);
     return list;
 }
 
@@ -382,8 +400,8 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
         PyErr_Format(PyExc_MemoryError, "no host memory for the %zu bytes of %zu elements", nbytes,
                      array->size);
     if (bytes != NULL && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
-        const uint8_t *next = (const uint8_t *)PyBytes_AS_STRING(bytes);
-        result = nested_list(array, 0, &next);
+        listing all = {.state = state, .array = array, .next = (const uint8_t *)PyBytes_AS_STRING(bytes)};
+        result = nested_list(&all, 0);
     }
     Py_XDECREF(bytes);
     return result;

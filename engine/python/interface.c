@@ -11,11 +11,12 @@ typedef struct layout {
     Py_ssize_t shape[MOST_DIMS], strides[MOST_DIMS];
 } layout;
 
-/* A borrowed entry, NULL where it is absent or None. */
+/* An entry, NULL where it is absent or None. Retained: reading one may run Python code, which may change the
+ * dict. */
 static PyObject *entry(PyObject *interface, const char *name)
 {
-    PyObject *value = PyDict_GetItemString(interface, name);
-    return value == Py_None ? NULL : value;
+    PyObject *value = PyDict_GetItemString(interface, name); /* borrowed for this line alone */
+    return value == Py_None ? NULL : Py_XNewRef(value);
 }
 
 static bool wrong(const char *what)
@@ -25,7 +26,8 @@ static bool wrong(const char *what)
     return false;
 }
 
-/* A tuple of `count` numbers, or of any number when *count is negative. */
+/* A tuple of `count` numbers, or of any number when *count is negative. `object` (NULL: absent) is kept by
+ * the caller. */
 static bool numbers(PyObject *object, const char *what, Py_ssize_t *values, int *count)
 {
     if (object == NULL || !PyTuple_Check(object) || PyTuple_GET_SIZE(object) > MOST_DIMS) return wrong(what);
@@ -52,17 +54,41 @@ static bool element_size(PyObject *object, Py_ssize_t *size)
     return true;
 }
 
-static bool layout_read(PyObject *interface, layout *self)
+/* In elements. */
+static bool offset_read(PyObject *interface, layout *self)
 {
+    PyObject *offset = entry(interface, "offset");
+    self->offset = offset == NULL ? 0 : PyNumber_AsSsize_t(offset, PyExc_OverflowError);
+    Py_XDECREF(offset);
+    return !PyErr_Occurred() || wrong("offset");
+}
+
+static bool element_read(PyObject *interface, layout *self)
+{
+    PyObject *typestr = entry(interface, "typestr");
+    bool good = element_size(typestr, &self->itemsize);
+    Py_XDECREF(typestr);
+    return good;
+}
+
+static bool shape_read(PyObject *interface, layout *self)
+{
+    PyObject *shape = entry(interface, "shape");
     self->ndim = -1;
-    self->offset = 0;
-    if (!element_size(entry(interface, "typestr"), &self->itemsize) ||
-        !numbers(entry(interface, "shape"), "shape", self->shape, &self->ndim))
-        return false;
-    PyObject *offset = entry(interface, "offset"), *strides = entry(interface, "strides");
-    if (offset != NULL) self->offset = PyNumber_AsSsize_t(offset, PyExc_OverflowError);
-    if (PyErr_Occurred()) return wrong("offset");
-    if (strides != NULL) return numbers(strides, "strides", self->strides, &self->ndim);
+    bool good = numbers(shape, "shape", self->shape, &self->ndim);
+    Py_XDECREF(shape);
+    return good;
+}
+
+/* Those given, or those of C order. */
+static bool strides_read(PyObject *interface, layout *self)
+{
+    PyObject *strides = entry(interface, "strides");
+    if (strides != NULL) {
+        bool good = numbers(strides, "strides", self->strides, &self->ndim);
+        Py_DECREF(strides);
+        return good;
+    }
     Py_ssize_t step = 1;
     for (int i = self->ndim; i-- > 0;) {
         self->strides[i] = step;
@@ -70,6 +96,12 @@ static bool layout_read(PyObject *interface, layout *self)
         step *= self->shape[i] > 0 ? self->shape[i] : 1;
     }
     return true;
+}
+
+static bool layout_read(PyObject *interface, layout *self)
+{
+    return element_read(interface, self) && shape_read(interface, self) && offset_read(interface, self) &&
+           strides_read(interface, self);
 }
 
 /* From the first byte that an element occupies to the last, in bytes from `data`. */
@@ -133,6 +165,7 @@ int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_sp
     if (good && (data == NULL || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)) good = wrong("data");
     char *pointer = good ? PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0)) : NULL;
     if (good && PyErr_Occurred()) good = false;
+    Py_XDECREF(data);
     good = good && layout_read(interface, &found) && layout_span(&found, &first, &nbytes) &&
            span_find((char *)((uintptr_t)pointer + (uintptr_t)first), nbytes, span);
     Py_DECREF(interface);

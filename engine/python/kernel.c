@@ -73,17 +73,11 @@ static void kernel_release(void *kernel)
     drupe_kernel_release(kernel);
 }
 
-static void queue_release(void *queue)
-{
-    drupe_queue_release(queue);
-}
-
 static void kernel_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     drupe_py_release_on(NULL, kernel_release, kernel_of(self)->kernel);
-    if (!drupe_py_forked())
-        drupe_py_release_on(kernel_of(self)->queue, queue_release, kernel_of(self)->queue);
+    drupe_py_queue_release(kernel_of(self)->queue);
     PyMem_Free(kernel_of(self)->params);
     PyMem_Free(kernel_of(self)->forms);
     Py_XDECREF(kernel_of(self)->last.keywords);

@@ -134,6 +134,18 @@ static void failures_print(drupe_py_state *state, PyObject *module)
     }
 }
 
+/* Callbacks that are due run, and host tasks that have not begun are given up. */
+static void events_end(void)
+{
+    PyObject *name = PyUnicode_FromString("drupe._events");
+    PyObject *module = name == NULL ? NULL : PyImport_GetModule(name);
+    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, "end", NULL);
+    if (PyErr_Occurred()) PyErr_WriteUnraisable(module);
+    Py_XDECREF(result);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+}
+
 static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
 {
     (void)ignored;
@@ -148,9 +160,11 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
+    events_end();
     drupe_py_notices_close();
     if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
     thread = PyEval_SaveThread();
+    drupe_builds_end(CLOSE_NS);
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
     drupe_py_hold_collect();
@@ -244,7 +258,8 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();
-    if (PyDict_GetItemString(modules, "drupe._jkernel") == NULL) return 0;
+    PyObject *kernel = PyDict_GetItemString(modules, "drupe._jkernel"); /* borrowed, and not used */
+    if (kernel == NULL) return 0;
     const drupe_link *link = PyCapsule_Import(DRUPE_LINK_CAPSULE, 0);
     if (link == NULL) {
         /* The kernel's extension is loaded, and no kernel runs in this process. */

@@ -3,6 +3,7 @@
 #include "array.h"
 #include "error.h"
 #include "site.h"
+#include "wait.h"
 #include <math.h>
 
 /* --- Where and what ------------------------------------------------------------------------------------ */
@@ -15,7 +16,7 @@ typedef struct make_place {
 
 static void place_clear(make_place *place)
 {
-    drupe_queue_release(place->queue);
+    drupe_py_queue_release(place->queue);
     place->queue = NULL;
 }
 

@@ -210,7 +210,7 @@ static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe
     if (copy < 0) return NULL;
     wanted.copy = copy > 0;
     PyObject *self = memory_make(state, given[0], &wanted);
-    drupe_queue_release(wanted.queue);
+    drupe_py_queue_release(wanted.queue);
     return self;
 }
 

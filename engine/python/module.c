@@ -186,6 +186,8 @@ static int functions_init(PyObject *module)
                                    drupe_py_fault_functions,
                                    drupe_py_array_functions,
                                    drupe_py_view_functions,
+                                   drupe_py_wait_functions,
+                                   drupe_py_program_functions,
                                    NULL};
     for (size_t i = 0; tables[i] != NULL; i++)
         if (PyModule_AddFunctions(module, tables[i]) < 0) return -1;

@@ -1,59 +1,37 @@
-/* Python functions that are called when events are over.
+/* Telling Python that events are over.
  *
- * One watch serves the process. When something can be taken from it a thread of the engine asks for a pending
- * call, which CPython makes on the main thread between bytecodes; event loops that read the descriptor take
- * care of the time when no bytecode runs (drupe/_events.py), and waits in this extension of threads that
- * wait. Whoever comes first takes all. */
+ * One watch serves the process; a thread of Python (drupe/_events.py) sleeps on its descriptor and takes what
+ * is due. What it calls is quick and takes no lock of the program: it tells an event loop, or puts the
+ * program's function into the line of the thread that is to call it. */
 #include "notice.h"
 #include "error.h"
 #include "objects.h"
 #include "wait.h"
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 typedef struct notice {
-    PyObject *event, *function, *context; /* context may be NULL */
+    PyObject *event, *function;
     drupe_py_when when;
 } notice;
 
 static drupe_watch *watch; /* opened and closed under the GIL */
-static atomic_bool asked;  /* a pending call is on its way */
-
-static int run_pending(void *unused)
-{
-    (void)unused;
-    atomic_store(&asked, false);
-    /* The parent's calls are not the child's. */
-    return drupe_py_forked() ? 0 : drupe_py_notices_run();
-}
-
-/* Without the GIL. When CPython's list of pending calls is full, loops and waits are left. */
-static void wake(void *unused)
-{
-    (void)unused;
-    if (atomic_exchange(&asked, true)) return;
-    if (Py_AddPendingCall(run_pending, NULL) < 0) atomic_store(&asked, false);
-}
 
 static bool open_watch(drupe_py_state *state)
 {
     if (watch != NULL) return true;
-    if (drupe_watch_open(wake, NULL, &watch) == DRUPE_OK) return true;
+    if (drupe_watch_open(NULL, NULL, &watch) == DRUPE_OK) return true;
     drupe_py_raise(state, NULL);
     return false;
 }
 
 static void notice_free(notice *one)
 {
-    Py_XDECREF(one->context);
     Py_DECREF(one->function);
     Py_DECREF(one->event);
     free(one);
 }
 
-bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function,
-                         PyObject *context)
+bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function)
 {
     if (!open_watch(state)) return false;
     notice *one = calloc(1, sizeof *one);
@@ -61,7 +39,7 @@ bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when w
         PyErr_NoMemory();
         return false;
     }
-    *one = (notice){Py_NewRef(event), Py_NewRef(function), Py_XNewRef(context), when};
+    *one = (notice){Py_NewRef(event), Py_NewRef(function), when};
     drupe_event *engine_event = ((drupe_py_event *)event)->event;
     drupe_status status = when == DRUPE_PY_WHEN_TURN ? drupe_watch_turn(watch, engine_event, one)
                                                      : drupe_watch_add(watch, engine_event, one);
@@ -73,46 +51,24 @@ bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when w
     return false;
 }
 
-/* What ends a program passes through, everything else is shown. */
-static int settle_error(PyObject *function)
+/* What is raised is shown. */
+static void notice_call(notice *one)
 {
-    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) || PyErr_ExceptionMatches(PyExc_SystemExit))
-        return -1;
-    PyErr_WriteUnraisable(function);
-    return 0;
-}
-
-static int notice_call(notice *one)
-{
-    int status = 0;
-    bool entered = one->context != NULL && PyContext_Enter(one->context) == 0;
-    if (one->context != NULL && !entered) status = settle_error(one->function);
     PyObject *result = PyObject_CallOneArg(one->function, one->event);
-    if (result == NULL) status = settle_error(one->function);
+    if (result == NULL) PyErr_WriteUnraisable(one->function);
     Py_XDECREF(result);
-    drupe_py_saved saved = drupe_py_error_save();
-    if (entered && PyContext_Exit(one->context) < 0) PyErr_WriteUnraisable(one->function);
     notice_free(one);
-    drupe_py_error_restore(saved);
-    return status;
 }
 
-int drupe_py_notices_run(void)
+void drupe_py_notices_run(void)
 {
     drupe_event *event;
     void *user;
-    int status = 0;
     /* A function that is called may close the watch: it ends the program. */
-    while (status == 0 && watch != NULL && drupe_watch_take(watch, &event, &user)) {
+    while (watch != NULL && drupe_watch_take(watch, &event, &user)) {
         drupe_event_release(event);
-        status = notice_call(user);
+        notice_call(user);
     }
-    return status;
-}
-
-bool drupe_py_notices_any(void)
-{
-    return watch != NULL && drupe_watch_count(watch) > 0;
 }
 
 int drupe_py_notices_fd(drupe_py_state *state)
@@ -128,7 +84,7 @@ static void give_up(void *user)
     /* The wait reports the failure: nobody is left to hear of it. */
     if (one->when == DRUPE_PY_WHEN_TURN && drupe_event_finish(event, &error) == DRUPE_OK &&
         drupe_event_wait(event, 0) != DRUPE_OK)
-        drupe_queue_collect(drupe_event_queue(event));
+        drupe_py_collect(drupe_event_queue(event));
     notice_free(one);
 }
 
@@ -165,8 +121,25 @@ static PyObject *notices_run(PyObject *module, PyObject *ignored)
 {
     (void)module;
     (void)ignored;
-    if (drupe_py_forked() || drupe_py_notices_run() == 0) Py_RETURN_NONE;
-    return NULL;
+    if (!drupe_py_forked()) drupe_py_notices_run();
+    Py_RETURN_NONE;
+}
+
+/* function(event) in `context`. What it raises is shown there, where its output goes, too. */
+static PyObject *call_back(PyObject *module, PyObject *args)
+{
+    PyObject *function, *event, *context;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO!:_call_back", &function, &event, &PyContext_Type, &context)) return NULL;
+    if (PyContext_Enter(context) < 0) {
+        PyErr_WriteUnraisable(function);
+        Py_RETURN_NONE;
+    }
+    PyObject *result = PyObject_CallOneArg(function, event);
+    if (result == NULL) PyErr_WriteUnraisable(function);
+    Py_XDECREF(result);
+    if (PyContext_Exit(context) < 0) PyErr_WriteUnraisable(function);
+    Py_RETURN_NONE;
 }
 
 static PyObject *notices_fd(PyObject *module, PyObject *ignored)
@@ -181,6 +154,9 @@ static PyObject *notices_fd(PyObject *module, PyObject *ignored)
 PyMethodDef drupe_py_notice_functions[] = {
     {"_notices_run", notices_run, METH_NOARGS,
      PyDoc_STR("_notices_run()\n--\n\nCall the functions whose events are over.")},
+    {"_call_back", call_back, METH_VARARGS,
+     PyDoc_STR("_call_back(function, event, context)\n--\n\nCall function(event) in a context; what it "
+               "raises is shown.")},
     {"_notices_fd", notices_fd, METH_NOARGS,
      PyDoc_STR("_notices_fd()\n--\n\nThe descriptor that is readable while some are due.")},
     {NULL, NULL, 0, NULL},

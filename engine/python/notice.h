@@ -1,4 +1,4 @@
-/* Python functions that are called when events are over, on threads of Python. */
+/* Python functions that are told when events are over. */
 #ifndef DRUPE_PYTHON_NOTICE_H
 #define DRUPE_PYTHON_NOTICE_H
 
@@ -7,15 +7,12 @@
 /* When `function`, called with the event, has its turn. */
 typedef enum drupe_py_when { DRUPE_PY_WHEN_OVER, DRUPE_PY_WHEN_TURN } drupe_py_when;
 
-/* Call function(event) in `context` (NULL: as it happens) once `event`, a drupe.Event, is over or has its
- * turn: on the main thread while it runs Python, on any thread that waits for a device, or where
- * drupe_py_notices_run() is called. What it raises is shown as unraisable. */
-bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function,
-                         PyObject *context);
-/* Call what is due. 0, or -1 with KeyboardInterrupt or SystemExit set. */
-int drupe_py_notices_run(void);
-/* Whether any is waited for. */
-bool drupe_py_notices_any(void);
+/* Call function(event) once `event`, a drupe.Event, is over or has its turn, where drupe_py_notices_run() is
+ * called. The function is quick and waits for nothing, not even a lock that a program may hold. What it
+ * raises is shown as unraisable. */
+bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function);
+/* Call what is due. */
+void drupe_py_notices_run(void);
 /* The descriptor that is readable while something is due, or -1 with an exception. */
 int drupe_py_notices_fd(drupe_py_state *state);
 /* Give up what has not been called; work whose turn has not come is cancelled. */

@@ -6,6 +6,7 @@
 
 typedef struct drupe_py_device {
     PyObject_HEAD drupe_device *device; /* retained */
+    drupe_queue *queue;                 /* retained, once an extension module has asked for it, or NULL */
 } drupe_py_device;
 
 typedef struct drupe_py_context {

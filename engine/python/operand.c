@@ -11,13 +11,14 @@
 static bool numpy_scalar(drupe_py_state *state, PyObject *object)
 {
     if (state->numpy_generic == NULL) {
-        PyObject *numpy = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy");
-        if (numpy == NULL) return false;
-        state->numpy_generic = PyObject_GetAttrString(numpy, "generic");
-        if (state->numpy_generic == NULL) {
-            PyErr_Clear();
-            return false;
-        }
+        PyObject *name = PyUnicode_FromString("numpy");
+        PyObject *numpy = name == NULL ? NULL : PyImport_GetModule(name);
+        PyObject *generic = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "generic");
+        Py_XDECREF(numpy);
+        Py_XDECREF(name);
+        PyErr_Clear();
+        if (generic == NULL) return false;
+        Py_XSETREF(state->numpy_generic, generic); /* Python code ran, and may have come here */
     }
     return PyObject_IsInstance(object, state->numpy_generic) == 1;
 }

@@ -3,6 +3,7 @@
 #include "objects.h"
 #include "pace.h"
 #include "site.h"
+#include "wait.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -226,7 +227,7 @@ static PyObject *ipc_import(PyObject *module, PyObject *args)
     drupe_memory *memory = NULL;
     drupe_status status = drupe_memory_import(queue, handle, (size_t)nbytes, &memory);
     if (status != DRUPE_OK) drupe_py_raise_on(state, queue);
-    drupe_queue_release(queue);
+    drupe_py_queue_release(queue);
     return status == DRUPE_OK ? drupe_py_memory_wrap(state, memory) : NULL;
 }
 

@@ -1,9 +1,13 @@
-/* drupe.Program: built at once, without the GIL; kernels are opened on first use and kept. */
+/* drupe.Program: built at once, on a thread that Ctrl-C does not reach; kernels are opened on first use and
+ * kept. */
 #include "program.h"
 #include "error.h"
 #include "failure.h"
 #include "wait.h"
 #include <stdlib.h>
+
+#define SLICE_FIRST_NS UINT64_C(1000000)
+#define SLICE_NS       UINT64_C(20000000) /* between looks for signals */
 
 static drupe_py_program *program_of(PyObject *self)
 {
@@ -87,18 +91,25 @@ static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_
 static drupe_program *build(drupe_py_state *state, drupe_context *context, drupe_device *device,
                             const drupe_source *source, char **log)
 {
+    drupe_build *begun = NULL;
     drupe_program *program = NULL;
-    drupe_status status;
-    PyThreadState *thread = PyEval_SaveThread();
-    status = drupe_program_open(context, device, source, log, &program);
-    PyEval_RestoreThread(thread);
-    if (status == DRUPE_OK && PyErr_CheckSignals() < 0) {
-        drupe_program_release(program);
+    uint64_t slice = SLICE_FIRST_NS;
+    bool over = false;
+    if (drupe_build_begin(context, device, source, &begun) != DRUPE_OK) {
+        build_fail(state, device, source, NULL);
         return NULL;
     }
-    if (status == DRUPE_OK) return program;
-    build_fail(state, device, source, *log);
-    return NULL;
+    while (!over) {
+        PyThreadState *thread = PyEval_SaveThread();
+        over = drupe_build_wait(begun, slice);
+        PyEval_RestoreThread(thread);
+        slice = SLICE_NS;
+        if (!drupe_py_interrupted(state)) continue;
+        drupe_build_leave(begun);
+        return NULL;
+    }
+    if (drupe_build_take(begun, log, &program) != DRUPE_OK) build_fail(state, device, source, *log);
+    return program;
 }
 
 static PyObject *program_wrap(drupe_py_state *state, drupe_program *program, drupe_queue *queue,
@@ -153,7 +164,7 @@ static PyObject *program_make(drupe_py_state *state, drupe_queue *queue, const d
         if (options == NULL) PyErr_Clear();
         program_of(self)->options = options;
     }
-    drupe_queue_release(queue);
+    drupe_py_queue_release(queue);
     return self;
 }
 
@@ -190,11 +201,6 @@ static void program_release(void *program)
     drupe_program_release(program);
 }
 
-static void queue_release(void *queue)
-{
-    drupe_queue_release(queue);
-}
-
 static int program_clear(PyObject *self)
 {
     Py_CLEAR(program_of(self)->kernels);
@@ -215,8 +221,7 @@ static void program_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     (void)program_clear(self);
     drupe_py_release_on(NULL, program_release, program_of(self)->program);
-    if (!drupe_py_forked())
-        drupe_py_release_on(program_of(self)->queue, queue_release, program_of(self)->queue);
+    drupe_py_queue_release(program_of(self)->queue);
     drupe_py_free(self, DRUPE_PY_TYPE_Program);
 }
 
@@ -226,7 +231,7 @@ static PyObject *kernel_get(PyObject *self, PyObject *name)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_program *program = program_of(self);
-    PyObject *kernel = PyDict_GetItemWithError(program->kernels, name);
+    PyObject *kernel = PyDict_GetItemWithError(program->kernels, name); /* borrowed for this line alone */
     if (kernel != NULL) return Py_NewRef(kernel);
     const char *text = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8(name);
     if (text == NULL || !drupe_py_enter(state)) return NULL;
@@ -367,6 +372,19 @@ static PyObject *program_repr(PyObject *self)
                                 drupe_device_filter(drupe_program_device(program_of(self)->program)),
                                 drupe_program_kernel_names(program_of(self)->program));
 }
+
+static PyObject *module_builds(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    return PyLong_FromUnsignedLong(drupe_builds());
+}
+
+PyMethodDef drupe_py_program_functions[] = {
+    {"_builds", module_builds, METH_NOARGS,
+     PyDoc_STR("_builds()\n--\n\nHow many programs are being built, waited for or not.")},
+    {NULL, NULL, 0, NULL},
+};
 
 static PyMethodDef program_methods[] = {
     DRUPE_PY_MIMEBUNDLE,

@@ -14,7 +14,7 @@ PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Queue);
     if (self == NULL)
-        drupe_queue_release(queue);
+        drupe_py_queue_release(queue);
     else
         ((drupe_py_queue *)self)->queue = queue;
     return self;
@@ -133,11 +133,6 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return self;
 }
 
-static void queue_release(void *queue)
-{
-    drupe_queue_release(queue);
-}
-
 /* The handler goes with the last one who could change it. */
 static void handler_forget(PyObject *self)
 {
@@ -153,7 +148,7 @@ static void queue_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     handler_forget(self);
-    if (!drupe_py_forked()) drupe_py_release_on(queue_of(self), queue_release, queue_of(self));
+    drupe_py_queue_release(queue_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Queue);
 }
 
@@ -216,7 +211,7 @@ static PyObject *queue_on_error(PyObject *self, void *closure)
 {
     (void)closure;
     PyObject *handler = drupe_py_handler(drupe_py_state_of(self), drupe_queue_number(queue_of(self)));
-    return Py_NewRef(handler == NULL ? Py_None : handler);
+    return handler == NULL ? Py_NewRef(Py_None) : handler;
 }
 
 static int queue_on_error_set(PyObject *self, PyObject *handler, void *closure)
@@ -291,7 +286,7 @@ static PyObject *queue_pending(PyObject *self, void *closure)
 {
     (void)closure;
     if (!drupe_py_enter(drupe_py_state_of(self))) return NULL;
-    drupe_queue_collect(queue_of(self));
+    drupe_py_collect(queue_of(self));
     return PyLong_FromSize_t(drupe_queue_pending(queue_of(self)));
 }
 
@@ -314,7 +309,7 @@ static PyObject *queue_idle(PyObject *self, PyObject *seconds)
     PyThreadState *thread = PyEval_SaveThread();
     bool idle = drupe_queue_idle(queue_of(self), most > 0 && most < 1 ? (uint64_t)(most * 1e9) : 0);
     PyEval_RestoreThread(thread);
-    drupe_queue_collect(queue_of(self));
+    drupe_py_collect(queue_of(self));
     return PyBool_FromLong(idle);
 }
 
@@ -335,7 +330,7 @@ static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_event *events[64];
     if (!drupe_py_enter(state)) return NULL;
-    drupe_queue_collect(queue_of(self));
+    drupe_py_collect(queue_of(self));
     size_t count = drupe_queue_blockers(queue_of(self), events, sizeof events / sizeof *events);
     PyObject *list = PyList_New(0);
     for (size_t i = 0; i < count; i++) {

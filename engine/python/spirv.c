@@ -31,15 +31,15 @@ bool drupe_py_values_arg(PyObject *object, PyObject *module, drupe_py_values *va
     PyObject *pairs =
         python == NULL ? NULL : PyObject_CallMethod(python, "_spec_values", "OO", module, object);
     Py_XDECREF(python);
-    values->owner = pairs == NULL ? NULL : PySequence_Fast(pairs, "specializations must be a sequence");
+    values->owner = pairs == NULL ? NULL : PySequence_Tuple(pairs);
     Py_XDECREF(pairs);
     if (values->owner == NULL) return false;
-    values->count = (size_t)PySequence_Fast_GET_SIZE(values->owner);
+    values->count = (size_t)PyTuple_GET_SIZE(values->owner);
     values->list = PyMem_Calloc(values->count + 1, sizeof *values->list);
     bool good = values->list != NULL;
     if (!good) PyErr_NoMemory();
     for (size_t i = 0; i < values->count && good; i++)
-        good = value_read(PySequence_Fast_GET_ITEM(values->owner, (Py_ssize_t)i), &values->list[i]);
+        good = value_read(PyTuple_GET_ITEM(values->owner, (Py_ssize_t)i), &values->list[i]);
     if (!good) drupe_py_values_clear(values);
     return good;
 }

@@ -4,7 +4,17 @@
  * returns NULL, false or -1 has set a Python exception; PyObject results are new references; wrapping
  * functions *take* the engine reference they are given, also when they fail. The GIL is given up in waits, in
  * builds and in large host copies. A submission costs little more than giving it up and keeps it, but for the
- * first of its kind, for which a program may have to be built. */
+ * first of its kind, for which a program may have to be built.
+ *
+ * The rule of references: *what is used after Python code may have run is owned by the function that uses
+ * it.* It is owned if it is retained here, or belongs to an argument of the call that Python made, which its
+ * caller keeps. Python code may run wherever an object is dropped that is not known to be a str or an int, in
+ * `__index__`, `__eq__` and other methods of objects, in looking up attributes, in making an exception, in
+ * signal handlers, in waits, and on other threads wherever the GIL is given up. It may drop any queue, memory
+ * or event and change any dict or list. So an entry of those is retained before anything else is done
+ * (tools/lint.py looks for functions that borrow), and the engine, which is in the middle of its own affairs
+ * when it lets go of what work kept, never runs Python code itself: drupe_py_hold_drain() of wait.h does, and
+ * what calls that says so. Tests have all kinds of things dropped there: drupe._engine._stress(). */
 #ifndef DRUPE_PYTHON_STATE_H
 #define DRUPE_PYTHON_STATE_H
 
@@ -244,6 +254,8 @@ extern PyMethodDef drupe_py_notice_functions[];
 extern PyMethodDef drupe_py_site_functions[];
 extern PyMethodDef drupe_py_fault_functions[];
 extern PyMethodDef drupe_py_view_functions[];
+extern PyMethodDef drupe_py_wait_functions[];
+extern PyMethodDef drupe_py_program_functions[];
 
 /* Parts of module creation. 0, or -1 with an exception. */
 int drupe_py_errors_init(PyObject *module, drupe_py_state *state);

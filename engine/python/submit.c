@@ -14,7 +14,7 @@ static drupe_queue *queue_of(PyObject *self)
 
 void drupe_py_place_clear(drupe_py_place *place)
 {
-    if (place->hold != NULL) drupe_py_hold_release(place->hold);
+    if (place->hold != NULL) drupe_py_hold_free(place->hold);
     *place = (drupe_py_place){NULL, 0, NULL, NULL};
 }
 

@@ -4,6 +4,7 @@
  * given. It lets the tests of waiting, interrupting, keeping alive and reporting failures run on every
  * device, with times and errors of their choice. */
 #include "error.h"
+#include "notice.h"
 #include "submit.h"
 #include <stdlib.h>
 #include <time.h>
@@ -136,13 +137,20 @@ static PyObject *module_capsule_address(PyObject *module, PyObject *capsule)
 
 /* --- Functions in Python -------------------------------------------------------------------------------- */
 
+static void turn_give_up(drupe_event *event)
+{
+    drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "There was no memory to submit it."};
+    (void)!drupe_event_finish(event, &error);
+}
+
 static PyObject *module_turn(PyObject *module, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *queue, *waits_object;
+    PyObject *queue, *waits_object, *function;
     const char *name;
     drupe_py_waits waits;
-    if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "OOs:_turn", &queue, &waits_object, &name) ||
+    if (!drupe_py_enter(state) ||
+        !PyArg_ParseTuple(args, "OOsO:_turn", &queue, &waits_object, &name, &function) ||
         !queue_and_waits(state, queue, waits_object, &waits))
         return NULL;
     drupe_submission submission = {.queue = ((drupe_py_queue *)queue)->queue,
@@ -152,7 +160,13 @@ static PyObject *module_turn(PyObject *module, PyObject *args)
     drupe_event *event = NULL;
     drupe_status status = drupe_submit_turn(&submission, &event);
     drupe_py_waits_clear(&waits);
-    return submitted(state, submission.queue, status, event);
+    drupe_event_retain(event);
+    PyObject *result = submitted(state, submission.queue, status, event);
+    if (result != NULL && !drupe_py_notice_add(state, result, DRUPE_PY_WHEN_TURN, function)) Py_CLEAR(result);
+    /* Or the queue would wait for a turn that nobody takes. */
+    if (result == NULL && event != NULL) turn_give_up(event);
+    drupe_event_release(event);
+    return result;
 }
 
 static PyObject *module_event_open(PyObject *module, PyObject *args)
@@ -172,8 +186,9 @@ PyMethodDef drupe_py_task_functions[] = {
     {"_capsule_address", module_capsule_address, METH_O,
      PyDoc_STR("_capsule_address(capsule)\n--\n\nWhat a PyCapsule points to, as an int.")},
     {"_turn", module_turn, METH_VARARGS,
-     PyDoc_STR("_turn(queue, wait_for, name)\n--\n\n"
-               "An event whose turn on the queue comes, and which _finish() then ends.")},
+     PyDoc_STR(
+         "_turn(queue, wait_for, name, function)\n--\n\n"
+         "An event whose turn on the queue comes: then a quick function is told, and _finish() ends it.")},
     {"_event_open", module_event_open, METH_VARARGS,
      PyDoc_STR("_event_open(name)\n--\n\nAn event without a queue that _finish() ends.")},
     {"_task", module_task, METH_VARARGS,

@@ -2,22 +2,26 @@
  *
  * A wait first polls with the GIL held, which is cheaper than giving it up for work that is done already;
  * then it sleeps in slices, the first ones short, and looks for signals after each. Python objects that the
- * device reads or writes travel as `keeps`; the engine may drop those on a thread without the GIL (when the
- * last reference to a queue is dropped in a wait), and then they queue up in `deferred`. */
+ * device reads or writes travel as `keeps`. When the engine drops those they queue up in `deferred`: it may
+ * be without the GIL, and it is in the middle of its own affairs, where Python code, which may do anything,
+ * has no place. drupe_py_hold_drain() drops them for good.
+ *
+ * Nothing here waits for a queue only because its last handle goes: a queue with unfinished work is watched,
+ * which keeps it until somebody finds that the work is over. */
 #include "wait.h"
 #include "error.h"
 #include "failure.h"
-#include "notice.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define SLICE_FIRST_NS  UINT64_C(1000000)
-#define SLICE_NOTICE_NS UINT64_C(200000) /* while Python itself may have something to do */
-#define SLICE_NS        UINT64_C(20000000)
-#define WATCHED_MAX     16
+#define SLICE_FIRST_NS UINT64_C(1000000)
+#define SLICE_SERVE_NS UINT64_C(200000) /* on threads that call functions for others */
+#define SLICE_NS       UINT64_C(20000000)
+#define WATCHED_FEW    16u /* that nobody has to look at while they go */
 
 static _Atomic(drupe_py_hold *) deferred;
+static PyObject *stress; /* see drupe_py_stress() */
 static atomic_bool engine_used;
 static atomic_bool engine_forked;
 
@@ -57,11 +61,11 @@ bool drupe_py_enter(drupe_py_state *state)
             "touch drupe only after the fork.");
         return false;
     }
-    if (atomic_load_explicit(&deferred, memory_order_relaxed) != NULL) drupe_py_hold_drain();
+    drupe_py_hold_drain();
     return true;
 }
 
-static void hold_drop(drupe_py_hold *hold)
+void drupe_py_hold_free(drupe_py_hold *hold)
 {
     if (hold->view.obj != NULL) PyBuffer_Release(&hold->view);
     Py_XDECREF(hold->owner);
@@ -75,57 +79,122 @@ drupe_py_hold *drupe_py_hold_new(void)
     return hold;
 }
 
-void drupe_py_hold_release(void *object)
+static void hold_release(void *object)
 {
     drupe_py_hold *hold = object;
-    if (PyGILState_Check()) {
-        hold_drop(hold);
-        return;
-    }
     hold->next = atomic_load(&deferred);
     while (!atomic_compare_exchange_weak(&deferred, &hold->next, hold)) {}
 }
 
 drupe_keep drupe_py_hold_keep(drupe_py_hold *hold)
 {
-    return (drupe_keep){hold, drupe_py_hold_release};
+    return (drupe_keep){hold, hold_release};
+}
+
+/* Tests have whatever they like run wherever Python code may run. */
+static void stress_run(void)
+{
+    PyObject *function = Py_XNewRef(stress);
+    PyObject *result = function == NULL ? NULL : PyObject_CallNoArgs(function);
+    if (result == NULL && function != NULL) PyErr_WriteUnraisable(function);
+    Py_XDECREF(result);
+    Py_XDECREF(function);
 }
 
 void drupe_py_hold_drain(void)
 {
+    if (atomic_load_explicit(&deferred, memory_order_relaxed) == NULL && stress == NULL) return;
+    drupe_py_saved saved = drupe_py_error_save();
     drupe_py_hold *hold = atomic_exchange(&deferred, NULL);
     while (hold != NULL) {
         drupe_py_hold *next = hold->next;
-        hold_drop(hold);
+        drupe_py_hold_free(hold);
         hold = next;
     }
+    stress_run();
+    drupe_py_error_restore(saved);
 }
 
-/* Under the GIL; a full table only means that holds are dropped at the queue's next submission or wait. */
-static drupe_queue *watched[WATCHED_MAX];
+/* --- Watched queues ------------------------------------------------------------------------------------- */
+
+/* Each retained. Under the GIL. */
+static drupe_queue **watched;
+static size_t nwatched, room;
+
+static bool is_watched(const drupe_queue *queue)
+{
+    for (size_t i = nwatched; i-- > 0;)
+        if (watched[i] == queue) return true;
+    return false;
+}
+
+/* Takes the reference when it gives true. */
+static bool watch_add(drupe_queue *queue)
+{
+    if (nwatched == room) {
+        size_t more = room == 0 ? WATCHED_FEW : 2 * room;
+        drupe_queue **list = realloc(watched, more * sizeof *list);
+        if (list == NULL) return false;
+        watched = list;
+        room = more;
+    }
+    watched[nwatched++] = queue;
+    return true;
+}
 
 void drupe_py_hold_watch(drupe_queue *queue)
 {
-    size_t slot = WATCHED_MAX;
-    for (size_t i = 0; i < WATCHED_MAX; i++) {
-        if (watched[i] == queue) return;
-        if (watched[i] == NULL) slot = i;
+    if (is_watched(queue)) return;
+    /* Without it, holds are dropped at the queue's next submission or wait. */
+    if (!watch_add(drupe_queue_retain(queue))) drupe_queue_release(queue);
+}
+
+/* Let go of the watched queues whose work is over. Runs no Python code. */
+static void watched_look(void)
+{
+    for (size_t i = nwatched; i-- > 0;) {
+        drupe_queue *queue = watched[i];
+        drupe_queue_collect(queue);
+        if (drupe_queue_pending(queue) > 0) continue;
+        watched[i] = watched[--nwatched];
+        drupe_queue_release(queue);
     }
-    if (slot < WATCHED_MAX) watched[slot] = drupe_queue_retain(queue);
 }
 
 void drupe_py_hold_collect(void)
 {
-    for (size_t i = 0; i < WATCHED_MAX; i++) {
-        drupe_queue *queue = watched[i];
-        if (queue == NULL) continue;
-        drupe_queue_collect(queue);
-        /* Dropping a reference may run Python code that comes here again. */
-        if (watched[i] != queue || drupe_queue_pending(queue) > 0) continue;
-        watched[i] = NULL;
-        drupe_queue_release(queue);
-    }
+    watched_look();
     drupe_py_hold_drain();
+}
+
+void drupe_py_collect(drupe_queue *queue)
+{
+    if (queue != NULL) drupe_queue_collect(queue);
+    drupe_py_hold_collect();
+}
+
+void drupe_py_queue_release(drupe_queue *queue)
+{
+    if (queue == NULL || drupe_py_forked()) return;
+    if (drupe_queue_last(queue) && drupe_queue_pending(queue) > 0) {
+        if (nwatched >= WATCHED_FEW) watched_look();
+        /* Given up for good rather than waited for: other threads would stand still meanwhile. */
+        (void)watch_add(queue);
+        return;
+    }
+    drupe_queue_release(queue);
+}
+
+void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void *object)
+{
+    if (drupe_py_forked()) return;
+    if (queue == NULL || !drupe_queue_last(queue)) {
+        release(object);
+        return;
+    }
+    drupe_queue_retain(queue);
+    release(object);
+    drupe_py_queue_release(queue);
 }
 
 typedef drupe_status (*wait_fn)(void *object, uint64_t timeout_ns);
@@ -140,9 +209,8 @@ static drupe_status wait_queue(void *object, uint64_t timeout_ns)
     return drupe_queue_wait(object, timeout_ns);
 }
 
-/* Whether an exception is set now: by a signal's handler in the main thread, or by another thread for this
- * one (PyThreadState_SetAsyncExc()), which CPython raises only where bytecode runs. */
-static bool interrupted(const drupe_py_state *state)
+/* PyThreadState_SetAsyncExc() is heard only where bytecode runs. */
+bool drupe_py_interrupted(const drupe_py_state *state)
 {
     if (PyErr_CheckSignals() < 0) return true;
     PyObject *none = PyObject_CallNoArgs(state->look);
@@ -176,24 +244,42 @@ static void interrupt_explain(drupe_queue *queue)
     drupe_py_error_restore(saved);
 }
 
+/* A thread that calls functions for others goes on with them while one of these waits. */
+static _Thread_local PyObject *serves;
+
+static void serve(void)
+{
+    if (serves == NULL) return;
+    PyObject *result = PyObject_CallNoArgs(serves);
+    if (result == NULL) PyErr_WriteUnraisable(serves);
+    Py_XDECREF(result);
+}
+
+void drupe_py_serve(PyObject *function)
+{
+    Py_XSETREF(serves, Py_XNewRef(function));
+}
+
 /* DRUPE_OK, or a status with a Python exception set. */
 static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_fn wait, void *object,
                                 uint64_t timeout_ns)
 {
-    uint64_t slice = drupe_py_notices_any() ? SLICE_NOTICE_NS : SLICE_FIRST_NS;
+    uint64_t slice = SLICE_FIRST_NS;
     drupe_status status = wait(object, 0);
     while (status == DRUPE_E_TIMEOUT && timeout_ns > 0) {
+        if (serves != NULL) slice = SLICE_SERVE_NS;
         uint64_t now = slice < timeout_ns ? slice : timeout_ns;
         if (timeout_ns != DRUPE_FOREVER) timeout_ns -= now;
         PyThreadState *thread = PyEval_SaveThread();
         status = wait(object, now);
         PyEval_RestoreThread(thread);
-        /* Work that Python does itself may be what is waited for. */
-        slice = drupe_py_notices_any() ? SLICE_NOTICE_NS : SLICE_NS;
-        if (status == DRUPE_E_TIMEOUT && (interrupted(state) || drupe_py_notices_run() < 0)) {
+        slice = SLICE_NS;
+        if (status != DRUPE_E_TIMEOUT) break;
+        if (drupe_py_interrupted(state)) {
             interrupt_explain(queue);
-            return DRUPE_E_TIMEOUT;
+            return status;
         }
+        serve();
     }
     if (status == DRUPE_E_TIMEOUT)
         drupe_py_raise_text(state, status,
@@ -204,22 +290,13 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
     return status;
 }
 
-/* Dropping references can run any Python code, so an exception that is set is put aside. */
-static void collect(drupe_queue *queue)
-{
-    drupe_py_saved saved = drupe_py_error_save();
-    if (queue != NULL) drupe_queue_collect(queue);
-    drupe_py_hold_collect();
-    drupe_py_error_restore(saved);
-}
-
 bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
 {
     drupe_queue *queue = drupe_event_queue(event);
     /* Another thread may drop the last reference while the GIL is given up. */
     drupe_event_retain(event);
     drupe_status status = wait_sliced(state, queue, wait_event, event, timeout_ns);
-    collect(queue);
+    drupe_py_collect(queue);
     drupe_event_release(event);
     return status == DRUPE_OK;
 }
@@ -228,7 +305,9 @@ bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t tim
 static bool hand_over(drupe_py_state *state, drupe_queue *queue)
 {
     bool good = false;
-    if (drupe_py_handler(state, drupe_queue_number(queue)) == NULL) return false;
+    PyObject *handler = drupe_py_handler(state, drupe_queue_number(queue));
+    if (handler == NULL) return false;
+    Py_DECREF(handler);
     PyObject *exception = drupe_py_exception_take();
     return drupe_py_handle(state, drupe_queue_number(queue), exception, &good) && good;
 }
@@ -237,9 +316,9 @@ bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t tim
 {
     drupe_queue_retain(queue);
     drupe_status status = wait_sliced(state, queue, wait_queue, queue, timeout_ns);
-    collect(queue);
+    drupe_py_collect(queue);
     bool good = status == DRUPE_OK || (status != DRUPE_E_TIMEOUT && hand_over(state, queue));
-    drupe_queue_release(queue);
+    drupe_py_queue_release(queue);
     return good;
 }
 
@@ -268,31 +347,9 @@ bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyOb
     drupe_py_saved saved = drupe_py_error_save();
     if (status == DRUPE_E_TIMEOUT) hold_behind(queue, owner);
     drupe_py_error_restore(saved);
-    collect(queue);
+    drupe_py_collect(queue);
     drupe_event_release(event);
     return status == DRUPE_OK;
-}
-
-void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void *object)
-{
-    if (drupe_py_forked()) return;
-    if (queue == NULL || !drupe_queue_last(queue) || drupe_queue_pending(queue) == 0) {
-        release(object);
-        return;
-    }
-    /* The watched reference is dropped once the queue is idle; with a full table the release waits. */
-    drupe_py_hold_watch(queue);
-    PyThreadState *thread = PyEval_SaveThread();
-    while (drupe_queue_last(queue) && drupe_queue_wait(queue, SLICE_FIRST_NS) == DRUPE_E_TIMEOUT) {
-        /* For work that Python does itself. */
-        PyEval_RestoreThread(thread);
-        drupe_py_saved saved = drupe_py_error_save();
-        if (drupe_py_notices_run() < 0) PyErr_WriteUnraisable(NULL);
-        drupe_py_error_restore(saved);
-        thread = PyEval_SaveThread();
-    }
-    release(object);
-    PyEval_RestoreThread(thread);
 }
 
 static uint64_t *warm_slot(drupe_py_state *state, uint64_t key)
@@ -313,3 +370,31 @@ void drupe_py_cool(drupe_py_state *state, uint64_t key)
 {
     *warm_slot(state, key << 1 | 1) = 0;
 }
+
+/* --- Functions of the module ---------------------------------------------------------------------------- */
+
+static PyObject *module_stress(PyObject *module, PyObject *function)
+{
+    (void)module;
+    Py_XSETREF(stress, function == Py_None ? NULL : Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+static PyObject *module_serve(PyObject *module, PyObject *function)
+{
+    (void)module;
+    drupe_py_serve(function == Py_None ? NULL : function);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef drupe_py_wait_functions[] = {
+    {"_stress", module_stress, METH_O,
+     PyDoc_STR(
+         "_stress(function)\n--\n\n"
+         "For tests: call a function, None for none, wherever the engine drops Python objects or waits,\n"
+         "where Python code of the program may run.")},
+    {"_serve", module_serve, METH_O,
+     PyDoc_STR(
+         "_serve(function)\n--\n\nCall a function again and again while this thread waits for a device.")},
+    {NULL, NULL, 0, NULL},
+};

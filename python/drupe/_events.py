@@ -1,8 +1,9 @@
 """Events and Python: awaiting them, futures as events, and functions that run in a queue's order.
 
-The engine calls Python back on the main thread while that runs Python code. Event loops that wait for their
-descriptors watch the engine's as well, so that callbacks run while nothing else does. A thread of this module takes
-what nobody takes: the main thread may be waiting for the very thing that a callback does.
+Three threads of Python, each started when it is first needed. `drupe-notices` hears from the engine that events are
+over or have their turn; it only passes that on, to event loops and to the other two, and so never stands still.
+`drupe-callbacks` and `drupe-host-tasks` call the program's functions, one after the other. They are two, because queues
+wait for host tasks, and a callback may wait for a queue, or for a lock whose holder does.
 """
 import contextvars
 import functools
@@ -12,61 +13,101 @@ import sys
 import threading
 import time
 import traceback
-import weakref
+from _queue import Empty, SimpleQueue
 
 from drupe import _engine
 
-_GRACE = 0.05  # seconds in which the main thread or a loop may take what is due
 _OWN = os.path.join(os.path.dirname(__file__), "")
-_attached = weakref.WeakSet()  # loops that watch the engine's descriptor
-_rest = None  # the thread
+_GRACE = 1.0  # seconds at the end of the program for callbacks that are due
 _RAISED_MOST = 32
 _raised = {}  # submission: exception, the latest ones
-_raised_lock = threading.Lock()
+_raised_lock, _starting = threading.RLock(), threading.RLock()  # a collection, which may run any code, comes any time
 
 
-def _take_the_rest(descriptor):
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    while True:
-        # Before Python 3.13 the main thread does not hear of a pending call from another thread; coming back here takes
-        # the interpreter's lock, and whoever gives it up for that looks for pending calls.
-        poller.poll()
-        time.sleep(_GRACE)
-        if poller.poll(0):
+class _Line:
+    """Functions that a thread calls in the order in which they come. While one of them waits for a device the next
+    ones run: it may be they that it waits for."""
+
+    def __init__(self, name):
+        self.name = name
+        self.thread = None
+        self._served = False
+        self._due = SimpleQueue()
+        self.put = self._due.put  # never waits
+
+    def start(self):
+        with _starting:
+            if self.thread is not None:
+                return
+            self.thread = threading.Thread(target=self._begin, name=self.name, daemon=True)
             try:
-                _engine._notices_run()
-            except BaseException as error:  # KeyboardInterrupt, raised by a callback
-                sys.excepthook(type(error), error, error.__traceback__)
+                self.thread.start()
+            except BaseException:  # no memory, the end of the program, or an interrupt when it has started already
+                self.thread = None
+                raise
+
+    def _begin(self):
+        with _starting:
+            if self._served:
+                return
+            self._served = True
+        self._run()
+
+    def _run(self):
+        _engine._serve(self.call_due)
+        while True:
+            self._due.get()()
+
+    def call_due(self):
+        for function in self.take_all():
+            function()
+
+    def take_all(self):
+        while True:
+            try:
+                yield self._due.get_nowait()
+            except Empty:
+                return
 
 
-def attach():
-    """Have the calling thread's loop, and in a kernel that of its shell, call what is due."""
-    global _rest
-    if _rest is None:
-        _rest = threading.Thread(target=_take_the_rest, args=(_engine._notices_fd(),), name="drupe-notices",
-                                 daemon=True)
-        _rest.start()
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return
-    loop = asyncio._get_running_loop()
-    if loop is not None:
-        _attach(loop)
-    line = sys.modules.get("drupe.kernel.line")
-    line = line.Line.of_caller() if line is not None else None
-    if line is not None and line.loop is not loop and line.loop not in _attached:
-        _soon(line.loop, _attach, line.loop)
+class _Notices(_Line):
+    """The thread that hears from the engine."""
+
+    def _run(self):
+        poller = select.poll()
+        poller.register(_engine._notices_fd(), select.POLLIN)
+        _engine._serve(_engine._notices_run)  # what is collected on this thread may wait, too
+        while True:
+            poller.poll()
+            _engine._notices_run()
 
 
-def _attach(loop):
-    if loop in _attached:
-        return
-    try:
-        loop.add_reader(_engine._notices_fd(), _engine._notices_run)
-    except NotImplementedError:  # a loop without descriptors: pending calls and waits are left
-        return
-    _attached.add(loop)
+_notices = _Notices("drupe-notices")
+_callbacks = _Line("drupe-callbacks")
+_tasks = _Line("drupe-host-tasks")
+
+
+def add_done_callback(event, function, context):
+    """Have function(event) called in a context when the event is over."""
+    _callbacks.start()
+    _notices.start()
+    event._notify(functools.partial(_call_later, function, context))
+
+
+def _call_later(function, context, event):
+    _callbacks.put(functools.partial(_engine._call_back, function, event, context))
+
+
+def end():
+    """The program ends: callbacks that are due are called, if they take no longer than that."""
+    if _notices.thread is not None:
+        _engine._notices_run()
+    if _callbacks.thread is not None:
+        called = threading.Event()
+        _callbacks.put(called.set)
+        called.wait(_GRACE)
+    for work in _tasks.take_all():
+        work.give_up()
 
 
 def _soon(loop, function, *args):
@@ -83,8 +124,8 @@ async def wait(event):
     if not event.done:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
+        _notices.start()
         event._notify(functools.partial(_tell, loop, future))
-        attach()
         await future
     event.wait(0)
 
@@ -162,7 +203,10 @@ def raised_by(number):
 
 def _sentence(error):
     """"ValueError: text (file.py, line 3)", or "(cell [7], line 3)": the last place outside of this package."""
-    text = str(error)
+    try:
+        text = str(error)
+    except BaseException:  # whoever waits for the work must hear of it all the same
+        text = ""
     text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     places = [(trace.tb_frame.f_code.co_filename, trace.tb_lineno) for trace in _traces(error)]
     places = [place for place in places if not place[0].startswith(_OWN)]
@@ -198,28 +242,37 @@ def host_task(queue, function, args=(), wait_for=(), *, user=None):
         raise TypeError("user= is for host tasks in C; give Python functions their arguments with args=")
     if not hasattr(args, "__iter__"):
         raise TypeError(f"args must be a sequence of the function's arguments, not {type(args).__name__}: ({args!r},)")
-    work = functools.partial(_run, contextvars.copy_context(), function, tuple(args))
-    event = _engine._turn(queue, wait_for, name)
-    try:
-        event._on_turn(work)
-        attach()
-    except BaseException:  # no memory, or an interrupt: the queue must not wait for a turn that nobody takes
-        event._finish("it was interrupted while it was submitted", True)
-        raise
-    return event
+    work = contextvars.copy_context(), function, tuple(args)
+    _tasks.start()
+    _notices.start()
+    return _engine._turn(queue, wait_for, name, _Task(*work))  # in one: no interrupt leaves a turn that nobody takes
 
 
-def _run(context, function, args, event):
-    if event.done:  # it failed before its turn
-        return
-    try:
-        context.run(function, *args)
-    except BaseException as error:
-        _fail(event, error.with_traceback(error.__traceback__.tb_next), "it raised ")  # without this frame
-        if not isinstance(error, Exception):
-            raise
-    else:
-        event._finish()
+class _Task:
+    """A host task in Python: told that its turn has come, and called by the thread for that."""
+
+    def __init__(self, context, function, args):
+        self._work = (context, function, args)
+        self._event = None
+
+    def __call__(self, event=None):
+        if event is not None:
+            self._event = event
+            _tasks.put(self)
+            return
+        event, (context, function, args) = self._event, self._work
+        self._event = self._work = None  # what an exception's frames keep is not kept by this one, too
+        if event.done:  # it failed before its turn
+            return
+        try:
+            context.run(function, *args)
+        except BaseException as error:
+            _fail(event, error.with_traceback(error.__traceback__.tb_next), "it raised ")  # without this frame
+        else:
+            event._finish()
+
+    def give_up(self):
+        self._event._finish("Python ended before its turn came", True)
 
 
 def _native(function):

@@ -1,5 +1,6 @@
 /* How long things live. */
 #include "conformance.h"
+#include <sched.h>
 #include <time.h>
 
 #define N 4096
@@ -217,6 +218,31 @@ static void large_memory_is_returned(struct suite *suite)
     drupe_memory_release(small);
 }
 
+static void release_queue(void *queue)
+{
+    drupe_queue_release(queue);
+}
+
+/* What work kept may be all that kept its queue. */
+static void queue_goes_while_it_is_collected(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    drupe_queue *queue = NULL;
+    OK(drupe_queue_open(b->context, b->device, 0, &queue));
+    drupe_keep keep = {queue, release_queue};
+    drupe_submission s = {.queue = queue, .keeps = &keep, .nkeeps = 1};
+    struct gate gate;
+    gate_init(&gate);
+    drupe_event *event, *stopped = submit_gate(queue, &gate);
+    OK(drupe_submit_barrier(&s, &event));
+    gate_open(&gate);
+    while (drupe_event_state_of(event) != DRUPE_EVENT_COMPLETE) sched_yield();
+    drupe_event_release(stopped);
+    drupe_event_release(event);
+    drupe_queue_collect(queue);
+    gate_destroy(&gate);
+}
+
 const conformance_case cases_keep[] = {
     {"released_once", released_once},
     {"released_with_the_queue", released_with_the_queue},
@@ -224,5 +250,6 @@ const conformance_case cases_keep[] = {
     {"silent_work_is_collected", silent_work_is_collected},
     {"submitting_looks", submitting_looks},
     {"large_memory_is_returned", large_memory_is_returned},
+    {"queue_goes_while_it_is_collected", queue_goes_while_it_is_collected},
     {NULL, NULL},
 };

@@ -1,4 +1,7 @@
 """Every test that takes `device` runs on each device of this machine that arrays work on."""
+import gc
+import importlib
+import itertools
 import os
 import signal
 import subprocess
@@ -13,6 +16,10 @@ import drupe  # noqa: E402
 
 # Jobs in the background of a shell start with SIGINT ignored, and children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if os.environ.get("DRUPE_TEST_STRESS"):  # collections wherever the engine may run Python code; beside a sanitizer
+    _points = itertools.count()
+    importlib.import_module("drupe._engine")._stress(lambda: gc.collect(0) if next(_points) % 10 == 0 else None)
 
 FILTERS = ("host", "opencl:cpu", "opencl:gpu")
 

@@ -185,6 +185,83 @@ def test_callback_runs_while_the_main_thread_waits_for_it(queue):
     assert done.wait(LONG)
 
 
+def test_callback_takes_a_lock_that_the_main_thread_holds(fresh):
+    """One that came between two steps of the main thread would wait for ever for what is below it."""
+    result = fresh("""
+        import drupe, faulthandler, threading
+        faulthandler.dump_traceback_later(15, exit=True)
+        queue, lock, done = drupe.Queue("host"), threading.Lock(), threading.Event()
+        def count(event):
+            with lock:
+                print("told")
+            done.set()
+        with lock:
+            gate = drupe._engine._event_open("gate")
+            gate.add_done_callback(count)
+            gate._finish()
+            queue.host_task(print, ("a host task does not stand behind it",)).wait()
+        done.wait()
+    """, timeout=90)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "a host task does not stand behind it\ntold\n"
+
+
+def test_callbacks_come_in_order_on_one_thread(any_queue):
+    seen = []
+    gate = _engine._event_open("gate")
+    event = any_queue.barrier(wait_for=gate)
+    for number in range(50):
+        event.add_done_callback(lambda event, number=number: seen.append((number, threading.current_thread().name)))
+    gate._finish()
+    until(lambda: len(seen) == 50)
+    assert seen == [(number, "drupe-callbacks") for number in range(50)]
+
+
+def test_callback_that_waits_for_what_the_next_one_does(queue):
+    gate, last = _engine._event_open("gate"), _engine._event_open("last")
+    done = threading.Event()
+    behind = queue.barrier(wait_for=last)
+    gate.add_done_callback(lambda event: (behind.wait(LONG), queue.host_task(done.set).wait(LONG)))
+    gate.add_done_callback(lambda event: last._finish())
+    gate._finish()
+    assert done.wait(LONG) and behind.done
+
+
+def test_host_task_that_waits_for_another(queue):
+    seen = []
+    other = drupe.Queue(queue.device)
+    queue.host_task(lambda: seen.append(other.host_task(seen.append, (1,)).wait(LONG))).wait(LONG)
+    assert seen == [1, None]
+
+
+def test_await_while_a_callback_stands_still(queue):
+    go, entered = threading.Event(), threading.Event()
+    _engine._task(queue, 0).add_done_callback(lambda event: (entered.set(), go.wait(LONG)))
+    assert entered.wait(LONG)
+
+    async def main():
+        await _engine._task(queue, 0.001)
+        assert not go.is_set()
+        go.set()
+
+    asyncio.run(asyncio.wait_for(main(), LONG))
+
+
+def test_host_task_whose_exception_cannot_be_told(queue):
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError("not even this")
+
+    def broken():
+        raise Mute
+
+    with pytest.raises(drupe.HostTaskError, match="Mute"):
+        queue.host_task(broken).wait(LONG)
+    with pytest.raises(drupe.HostTaskError, match="SystemExit"):
+        queue.host_task(sys.exit).wait(LONG)
+    queue.host_task(lambda: None).wait(LONG)
+
+
 def test_callback_of_failed_work_and_failing_callback(queue, monkeypatch):
     told, seen = [], []
     monkeypatch.setattr(sys, "unraisablehook", lambda info: told.append(info.exc_value))
@@ -352,16 +429,12 @@ def test_host_task_that_cannot_be_made_leaves_nothing_behind(queue, monkeypatch)
         queue.host_task(print, 5)
     queue.wait(LONG)
 
-    def interrupted():
+    def interrupted(*work):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_events, "attach", interrupted)
-    before = concurrent.futures.Future()  # so that the task does not run at once
+    monkeypatch.setattr(_events, "_Task", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        queue.host_task(lambda: None, wait_for=drupe.Event.from_future(before))
-    before.set_result(None)
-    with pytest.raises(drupe.CancelledError, match="while it was submitted"):
-        queue.wait(LONG)
+        queue.host_task(lambda: None)
     queue.wait(LONG)
 
 
@@ -427,6 +500,39 @@ def test_end_with_callbacks_pending(fresh):
         print("end")
     """, timeout=60)
     assert result.returncode == 0 and result.stdout == "end\n", result.stderr
+
+
+def test_end_while_a_callback_stands_still(fresh):
+    result = fresh("""
+        import drupe, threading
+        from drupe import _engine
+        entered, queue = threading.Event(), drupe.Queue("host")
+        _engine._task(queue, 0).add_done_callback(lambda event: (entered.set(), threading.Event().wait()))
+        entered.wait()
+        queue.host_task(lambda: (print("host task"), entered.clear(), threading.Event().wait()))
+        queue.host_task(print, ("never",))
+        drupe.Queue("host").host_task(print, ("never",))
+        _engine._task(drupe.Queue("host"), 0).add_done_callback(print)
+        while entered.is_set():
+            pass
+        print("end")
+    """, timeout=60)
+    assert result.returncode == 0 and result.stdout == "host task\nend\n", result.stderr
+
+
+def test_callbacks_that_are_due_are_called_before_the_end(fresh):
+    result = fresh("""
+        import drupe
+        for number in range(20):
+            drupe.Event().add_done_callback(lambda event, number=number: print(number))
+        gate = drupe._engine._event_open("gate")
+        told = []
+        gate.add_done_callback(told.append)
+        gate._finish()
+        while not told:
+            pass
+    """, timeout=60)
+    assert result.returncode == 0 and result.stdout == "".join(f"{number}\n" for number in range(20)), result.stderr
 
 
 def test_interrupt_waits_for_python(fresh):

@@ -52,6 +52,25 @@ typedef struct drupe_source {
 DRUPE_API drupe_status drupe_program_open(drupe_context *context, drupe_device *device,
                                           const drupe_source *source, char **log,
                                           drupe_program **program) DRUPE_MUST_CHECK;
+/* The same on a thread of the engine. The thread that begins a build waits for it, and either takes what came
+ * of it or leaves: then a build in a driver goes on by itself, for the disk cache, and one by a process is
+ * stopped. In between a SIGINT for this thread reaches its handler while it waits. `source` is copied, the
+ * build is *taken* by the last two. */
+typedef struct drupe_build drupe_build;
+DRUPE_API drupe_status drupe_build_begin(drupe_context *context, drupe_device *device,
+                                         const drupe_source *source, drupe_build **build) DRUPE_MUST_CHECK;
+/* Whether it is over, found out in at most so long. */
+DRUPE_API bool drupe_build_wait(drupe_build *build, uint64_t timeout_ns);
+/* Wait to the end. Results and errors are drupe_program_open()'s. */
+DRUPE_API drupe_status drupe_build_take(drupe_build *build, char **log,
+                                        drupe_program **program) DRUPE_MUST_CHECK;
+DRUPE_API void drupe_build_leave(drupe_build *build);
+/* How many go on, waited for or not. */
+DRUPE_API uint32_t drupe_builds(void);
+/* The process is about to exit: stop what can be stopped, and wait so long for the rest. If one still goes on
+ * when exit() is called, the process ends there, without the ends of the drivers that it works in. */
+DRUPE_API void drupe_builds_end(uint64_t timeout_ns);
+
 DRUPE_API drupe_program *drupe_program_retain(drupe_program *program);        /* NULL-safe */
 DRUPE_API void drupe_program_release(drupe_program *program);                 /* NULL-safe */
 DRUPE_API drupe_context *drupe_program_context(const drupe_program *program); /* borrowed */

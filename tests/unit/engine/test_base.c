@@ -319,6 +319,46 @@ static void processes_end_with_their_children(void **state)
 }
 
 /* From and to every place in a line, of every length around one, and nothing beside it. */
+/* Who waits for a driver's build hears an interrupt itself; the driver does not. */
+static void interrupts_of_who_waits(void **state)
+{
+    (void)state;
+    drupe_interrupts held;
+    ours_came = drivers_came = 0;
+    void (*before)(int) = signal(SIGINT, ours);
+    drupe_interrupts_hold(&held);
+    signal(SIGINT, drivers);
+    pthread_kill(pthread_self(), SIGINT);
+    assert_int_equal(ours_came, 0);
+    drupe_interrupts_look(&held);
+    assert_int_equal(ours_came, 1);
+    assert_ptr_equal(handler_of(SIGINT), drivers);
+    drupe_interrupts_look(&held);
+    assert_int_equal(ours_came, 1);
+    pthread_kill(pthread_self(), SIGINT);
+    drupe_interrupts_let_go(&held);
+    assert_int_equal(ours_came, 2);
+    assert_int_equal(drivers_came, 0);
+    pthread_kill(pthread_self(), SIGINT); /* not held back any more */
+    assert_int_equal(drivers_came, 1);
+    signal(SIGINT, before);
+}
+
+/* A process that nobody waits for. */
+static void processes_are_stopped(void **state)
+{
+    (void)state;
+    static const _Atomic(bool) stop = true;
+    const char *const slow[] = {"/bin/sh", "-c", "sleep 1000", NULL};
+    drupe_text output = {0};
+    drupe_process_stop_when(&stop);
+    assert_int_equal(drupe_process_run(slow, (drupe_span){NULL, 0}, UINT64_MAX, &output), DRUPE_E_CANCELLED);
+    drupe_process_stop_when(NULL);
+    const char *const good[] = {"/bin/sh", "-c", "true", NULL};
+    assert_int_equal(drupe_process_run(good, (drupe_span){NULL, 0}, UINT64_MAX, &output), DRUPE_OK);
+    drupe_text_clear(&output);
+}
+
 static void copies_past_caches(void **state)
 {
     (void)state;
@@ -350,6 +390,8 @@ int main(void)
         cmocka_unit_test(handlers_of_crashes),
         cmocka_unit_test(processes),
         cmocka_unit_test(processes_end_with_their_children),
+        cmocka_unit_test(interrupts_of_who_waits),
+        cmocka_unit_test(processes_are_stopped),
         cmocka_unit_test(copies_past_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
