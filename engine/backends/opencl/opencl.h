@@ -261,6 +261,13 @@ drupe_status drupe_cl_mark_notify(drupe_cl_mark *mark, drupe_event *event);
 /* Release the event; the mark is empty then. No notification starts after it returns. */
 void drupe_cl_mark_clear(drupe_cl_mark *mark);
 
+/* --- retire.c ------------------------------------------------------------------------------------------- */
+
+/* Finish a queue and release it, later, on another thread. *Taken*. */
+void drupe_cl_retire(const drupe_cl_api *api, cl_command_queue id);
+/* Until all of them are released. */
+void drupe_cl_retire_wait(void);
+
 /* --- queue.c, event.c ----------------------------------------------------------------------------------- */
 
 drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags);
