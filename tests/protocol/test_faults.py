@@ -89,9 +89,9 @@ DEEP = '''
 deep = drupe.Program("""
     kernel void private_array(global int *out, int n)
     {
-        int room[8000000];
-        for (int i = 0; i < 8000000; i++) room[i] = out[(i + n) % 16];
-        for (int i = 0; i < n; i++) room[0] += room[i * 7919 % 8000000];
+        int room[40000000];
+        for (int i = 0; i < 40000000; i++) room[i] = out[(i + n) % 16];
+        for (int i = 0; i < n; i++) room[0] += room[i * 7919 % 40000000];
         out[get_global_id(0)] = room[0];
     }
     kernel void group(global int *out, int n)
@@ -124,7 +124,7 @@ def test_a_work_group_of_eight_mebibytes_has_its_stack(opencl):
     assert run.status == "ok" and run.result == str(sum((i + 5) % 2048 + 5 for i in range(10)))
 
 
-@pytest.mark.parametrize("launch", ["deep.private_array(out, 1, global_size=64)",
+@pytest.mark.parametrize("launch", ["deep.private_array(out, 1, global_size=1)",
                                     "recursion.endless(out, global_size=1)"])
 def test_a_full_stack_of_a_driver_costs_the_device(opencl, launch):
     if opencl.run(DEEP, timeout=60).status != "ok":
