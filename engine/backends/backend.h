@@ -62,6 +62,7 @@ typedef struct drupe_fault {
     uintptr_t address, instruction;
     const void *owner; /* as adopted, with its index */
     uint32_t index;
+    bool ended; /* the thread ends by itself, now: to be joined, which gives its stack back; else it is parked */
 } drupe_fault;
 
 struct drupe_backend {
@@ -102,7 +103,7 @@ struct drupe_backend {
     /* (opt) How many sub-devices a division by affinity domain gives; DRUPE_E_UNSUPPORTED if fewer than 2. */
     drupe_status (*device_parts)(drupe_device *device, drupe_domain domain, size_t *count);
 
-    /* (opt) A thread adopted by this backend has faulted and is parked. DRUPE_OK: it was of this device,
+    /* (opt) A thread adopted by this backend has faulted and is lost. DRUPE_OK: it was of this device,
      * whose work has failed by now, and the device works on; DRUPE_E_DEVICE_LOST: it was, and nothing can be
      * expected of the device any more; DRUPE_E_NOT_FOUND: not this device. On a thread of core. */
     drupe_status (*device_fault)(drupe_device *device, const drupe_fault *fault);
@@ -238,14 +239,35 @@ drupe_event *drupe_queue_newest(const drupe_queue *queue);
  * it the driver itself fails what is unfinished. */
 void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool silent);
 
-/* --- Faults ---
- *
- * The calling thread works for `owner`: while `*busy` is not 0 its faults are contained, and device_fault()
- * is called for each. `owner` is any address by which the backend knows the device, `index` the backend's
- * affair. */
-void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy);
+/* --- Faults --- */
+
+/* What becomes of a thread that faults in what it runs. */
+typedef enum drupe_way {
+    DRUPE_WAY_PARK,      /* nobody knows what it holds */
+    DRUPE_WAY_END,       /* it may hold locks, but nobody else uses its stack */
+    DRUPE_WAY_ON_INSIDE, /* at an instruction inside of `code` it holds nothing, elsewhere as END */
+    DRUPE_WAY_ON         /* it holds nothing */
+} drupe_way;
+
+/* The owner's, written by the thread itself, before its `busy`. */
+typedef struct drupe_recovery {
+    drupe_way way;
+    uintptr_t code;
+    size_t code_size;
+    /* A thread that goes on runs this, on the stack from `stack` downwards, with `fault` filled in. It never
+     * returns. The state of the floating-point unit is that of the fault. */
+    void (*resume)(void *recovery);
+    uintptr_t stack;
+    drupe_fault fault;
+} drupe_recovery;
+
+/* The calling thread works for `owner`: while `*busy` is not 0 its faults are contained. device_fault() is
+ * called for each after which it does not go on. `owner` is any address by which the backend knows the device,
+ * `index` the backend's affair, `recovery` (borrowed until it is disowned) how it goes on; NULL: it is parked. */
+void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy, drupe_recovery *recovery);
 void drupe_core_disown(void);
-/* The same for the threads that a driver starts between the two calls. */
+/* The same for the threads that a driver starts between the two calls. They get larger stacks than others, and
+ * one for signals. */
 typedef struct drupe_threads drupe_threads;
 drupe_threads *drupe_core_adoption_begin(void);
 void drupe_core_adoption_end(drupe_threads *before, const void *owner); /* `before` is taken */

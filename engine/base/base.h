@@ -142,6 +142,8 @@ drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *u
 bool drupe_thread_ours(int id);
 void drupe_threads_hold(void);
 void drupe_threads_go_on(void);
+/* The calling thread ends without returning from what it runs: its stack is not looked at from here on. */
+void drupe_thread_forget(void);
 /* Have the cache line at `address` come, for writing, while something else is done. NULL is allowed. */
 static inline void drupe_prefetch_write(const void *address)
 {

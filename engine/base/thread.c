@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000u
+#define GUARD    ((size_t)256 << 10) /* of a thread's stack */
 
 uint64_t drupe_now_ns(void)
 {
@@ -80,18 +81,33 @@ static void *thread_main(void *user)
     pthread_cond_broadcast(&entered);
     pthread_mutex_unlock(&members_lock);
     void *result = run(argument);
-    pthread_mutex_lock(&members_lock);
-    *self.link = self.next;
-    if (self.next) self.next->link = self.link;
-    pthread_mutex_unlock(&members_lock);
+    drupe_thread_forget();
     return result;
+}
+
+void drupe_thread_forget(void)
+{
+    int id = (int)syscall(SYS_gettid);
+    pthread_mutex_lock(&members_lock);
+    member *one = members;
+    while (one && one->id != id) one = one->next;
+    if (one) *one->link = one->next;
+    if (one && one->next) one->next->link = one->link;
+    pthread_mutex_unlock(&members_lock);
 }
 
 /* 0 once it is listed. */
 static int start(pthread_t *thread, beginning *begin)
 {
+    pthread_attr_t attributes;
     pthread_mutex_lock(&starting);
-    int error = pthread_create(thread, NULL, thread_main, begin);
+    int error = pthread_attr_init(&attributes);
+    if (!error) {
+        /* A wish: more than most frames have, or one that overflows the stack is in the next thread's. */
+        (void)pthread_attr_setguardsize(&attributes, GUARD);
+        error = pthread_create(thread, &attributes, thread_main, begin);
+        pthread_attr_destroy(&attributes);
+    }
     pthread_mutex_lock(&members_lock);
     while (!error && !begin->entered) pthread_cond_wait(&entered, &members_lock);
     pthread_mutex_unlock(&members_lock);

@@ -33,7 +33,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_cond_t changed; /* jobs, `working`, `stopping`, `flushing` */
 static pthread_t thread;
-static bool started, stopping, working;
+static bool started, stopping, working, ended;
+static const drupe_device *asked_device; /* of the program whose binary is being asked for */
 static unsigned flushing;
 static job *jobs, **jobs_end = &jobs;
 static size_t njobs;
@@ -291,13 +292,19 @@ static void *work(void *unused)
         job *one = take_first();
         bool skip = one->compiles && (stopping || (!flushing && kernel_ns * one->kernels > COMPILE_NS));
         working = true;
+        asked_device = one->program->device;
         pthread_mutex_unlock(&lock);
         if (!skip) run_job(one);
+        pthread_mutex_lock(&lock);
+        asked_device = NULL;
+        pthread_mutex_unlock(&lock);
         job_free(one);
         pthread_mutex_lock(&lock);
         working = false;
         pthread_cond_broadcast(&changed);
     }
+    ended = true;
+    pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return NULL;
 }
@@ -371,9 +378,15 @@ void drupe_cache_stop(void)
     bool join = started;
     stopping = true;
     if (join) pthread_cond_broadcast(&changed);
+    /* A driver whose device was lost meanwhile may never answer. */
+    while (join && !ended && !(asked_device && drupe_device_silent(asked_device)))
+        (void)drupe_cond_wait_until(&changed, &lock, drupe_deadline(LOOK_NS));
+    bool left = join && !ended;
     pthread_mutex_unlock(&lock);
-    if (join) pthread_join(thread, NULL);
+    if (left) pthread_detach(thread);
+    if (join && !left) pthread_join(thread, NULL);
     pthread_mutex_lock(&lock);
+    ended = false;
     started = stopping = asked = false;
     if (folder >= 0) close(folder);
     folder = -1;

@@ -105,6 +105,12 @@ static drupe_status slot_name_hidden(drupe_slot *slot)
     return DRUPE_OK;
 }
 
+/* What another attempt may not meet again: it is made at the next use. */
+static bool is_transient(drupe_status status)
+{
+    return status == DRUPE_E_NO_MEMORY || status == DRUPE_E_BUSY;
+}
+
 /* A device that cannot be opened is left out; the others serve. */
 static drupe_status slot_open_devices(drupe_slot *slot)
 {
@@ -118,8 +124,11 @@ static drupe_status slot_open_devices(drupe_slot *slot)
         drupe_device *device;
         DRUPE_TRY(drupe_device_new(slot, NULL, &device));
         device->opened = true;
-        if (slot->backend->device_open(slot->state, i, device) != DRUPE_OK) {
+        drupe_status status = slot->backend->device_open(slot->state, i, device);
+        if (status != DRUPE_OK) {
+            drupe_error kept = *drupe_error_last();
             drupe_device_release(device);
+            if (is_transient(status)) return drupe_error_restore(&kept);
             continue;
         }
         device->type = slot->backend->device_type(device);
@@ -172,12 +181,11 @@ drupe_status drupe_slot_load(drupe_slot *slot)
         status = drupe_error_restore(&slot->error);
     } else if (!atomic_load(&slot->loaded)) {
         status = slot_load_locked(slot);
-        slot->failed = status != DRUPE_OK;
+        slot->failed = status != DRUPE_OK && !is_transient(status);
         drupe_core_note("backend %s: %s", slot->backend->name,
-                        slot->failed ? drupe_error_last()->text : "opened");
-        if (slot->failed)
-            slot->error = *drupe_error_last();
-        else
+                        status != DRUPE_OK ? drupe_error_last()->text : "opened");
+        if (slot->failed) slot->error = *drupe_error_last();
+        if (status == DRUPE_OK)
             atomic_store_explicit(&slot->loaded, 1, memory_order_release);
     }
     pthread_mutex_unlock(&slot->lock);

@@ -81,27 +81,38 @@ const char *drupe_program_kernel_names(const drupe_program *program)
 
 /* --- Kernels -------------------------------------------------------------------------------------------- */
 
-/* Argument information is all or nothing: a partial table would check some arguments and not others. */
-static void kernel_learn_args(drupe_kernel *kernel)
+static drupe_status no_room(const drupe_kernel *kernel)
 {
-    const drupe_backend *backend = kernel->object.backend;
-    if (!backend->kernel_arg || kernel->nargs == 0) return;
-    kernel->args = calloc(kernel->nargs, sizeof *kernel->args);
-    for (uint32_t i = 0; kernel->args && i < kernel->nargs; i++) {
-        if (backend->kernel_arg(kernel, i, &kernel->args[i]) == DRUPE_OK) continue;
-        drupe_span packed = {kernel->program->args, kernel->program->args_size};
-        if (drupe_args_find(packed, kernel->name, kernel->nargs, kernel->args)) return;
-        free(kernel->args);
-        kernel->args = NULL;
-    }
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of the kernel '%s'.", kernel->name);
 }
 
-static void kernel_learn_forms(drupe_kernel *kernel)
+/* Argument information is all or nothing: a partial table would check some arguments and not others. What is
+ * missing for lack of memory would be missing for as long as the kernel lives. */
+static drupe_status kernel_learn_args(drupe_kernel *kernel)
+{
+    const drupe_backend *backend = kernel->object.backend;
+    if (!backend->kernel_arg || kernel->nargs == 0) return DRUPE_OK;
+    kernel->args = calloc(kernel->nargs, sizeof *kernel->args);
+    if (!kernel->args) return no_room(kernel);
+    for (uint32_t i = 0; i < kernel->nargs; i++) {
+        drupe_status status = backend->kernel_arg(kernel, i, &kernel->args[i]);
+        if (status == DRUPE_OK) continue;
+        drupe_span packed = {kernel->program->args, kernel->program->args_size};
+        if (drupe_args_find(packed, kernel->name, kernel->nargs, kernel->args)) return DRUPE_OK;
+        free(kernel->args);
+        kernel->args = NULL;
+        return status == DRUPE_E_NO_MEMORY ? status : DRUPE_OK;
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status kernel_learn_forms(drupe_kernel *kernel)
 {
     const drupe_arg_info *args = kernel->args;
-    if (!args) return;
+    if (!args) return DRUPE_OK;
     kernel->forms = calloc(kernel->nargs, sizeof *kernel->forms);
-    for (uint32_t i = 0; kernel->forms && i < kernel->nargs; i++) {
+    if (!kernel->forms) return no_room(kernel);
+    for (uint32_t i = 0; i < kernel->nargs; i++) {
         const drupe_arg_info *info = &args[i];
         size_t size = info->kind == DRUPE_ARG_VALUE ? drupe_args_element(info) : 0;
         kernel->forms[i] = (drupe_form){(uint32_t)info->kind, (uint32_t)size};
@@ -109,6 +120,7 @@ static void kernel_learn_forms(drupe_kernel *kernel)
         kernel->worded = word && (i == 0 || kernel->worded);
     }
     kernel->worded = kernel->worded && kernel->nargs <= DRUPE_BRIEF_ARGS;
+    return DRUPE_OK;
 }
 
 static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
@@ -127,8 +139,8 @@ static drupe_status kernel_fill(drupe_kernel *kernel, const char *name)
         kernel->group_size = 0;
     if (backend->kernel_number(kernel, DRUPE_KERNEL_LOCAL_MEM_SIZE, &kernel->local_size))
         kernel->local_size = 0;
-    kernel_learn_args(kernel);
-    kernel_learn_forms(kernel);
+    DRUPE_TRY(kernel_learn_args(kernel));
+    DRUPE_TRY(kernel_learn_forms(kernel));
     kernel->writes = UINT64_MAX;
     for (uint32_t i = 0; kernel->args && i < kernel->nargs && i < 64; i++)
         if (kernel->args[i].reads_only) kernel->writes &= ~(UINT64_C(1) << i);

@@ -40,7 +40,7 @@ static drupe_job *next_job(void)
 static void *worker_main(void *user)
 {
     struct worker *self = user;
-    drupe_core_adopt(workers, (uint32_t)(self - workers), &self->busy);
+    drupe_core_adopt(workers, (uint32_t)(self - workers), &self->busy, NULL);
     pthread_mutex_lock(&lock);
     for (drupe_job *job = next_job(); job; job = next_job()) {
         pthread_mutex_unlock(&lock);

@@ -264,15 +264,15 @@ static void on_second_fault(const siginfo_t *info)
     if (!passed_on) steps_run((step)(crash.step + 1));
 }
 
-static bool claimed(int number, siginfo_t *info, void *context, int self)
+static int claimed(int number, siginfo_t *info, void *context, int self)
 {
     jk_server *server = atomic_load(&crash.server);
     int (*claim)(int, void *, void *) = server ? crash.hooks->claim : NULL;
-    if (!claim || atomic_load(&crash.claiming) == self) return false;
+    if (!claim || atomic_load(&crash.claiming) == self) return JK_CLAIM_NONE;
     atomic_store(&crash.claiming, self);
     int taken = claim(number, info, context);
     atomic_store(&crash.claiming, 0);
-    return taken != 0;
+    return taken;
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -284,7 +284,9 @@ static void on_fault(int number, siginfo_t *info, void *context)
         return;
     }
     signals_open();
-    if (claimed(number, info, context, self)) park();
+    int taken = claimed(number, info, context, self);
+    if (taken == JK_CLAIM_RETURN) return;
+    if (taken != JK_CLAIM_NONE) park();
     if (!atomic_compare_exchange_strong(&crash.owner, &none, self)) {
         jk_server *server = atomic_load(&crash.server);
         if (server) locks_give_up(server);

@@ -34,6 +34,37 @@ static void lines_append(jk_buffer *content, const char *text)
     }
 }
 
+/* The last line of `text`, up to an empty one, that begins with `start`; its size, 0: there is none. */
+static size_t last_line(const char *text, const char *start, const char **line)
+{
+    size_t found = 0;
+    while (*text && *text != '\n') {
+        size_t size = strcspn(text, "\n");
+        if (size > strlen(start) && strncmp(text, start, strlen(start)) == 0) {
+            *line = text + strspn(text, " ");
+            found = size - (size_t)(*line - text);
+        }
+        text += size + (text[size] == '\n');
+    }
+    return found;
+}
+
+/* The innermost line of a cell, and what the devices did last. */
+static void where_write(const jk_record *record, jk_buffer *content)
+{
+    char line[400];
+    const char *cell = "", *work = "", *notes = strstr(record->detail, JK_CRASH_NOTES);
+    size_t cell_size = last_line(record->detail, "  Cell In[", &cell);
+    size_t work_size = notes ? last_line(notes + strlen(JK_CRASH_NOTES), " ", &work) : 0;
+    if (!cell_size && !work_size) return;
+    int size = snprintf(line, sizeof line, "Where: %.*s%s%.*s", (int)(cell_size < 150 ? cell_size : 150), cell,
+                        cell_size && work_size ? "; the last device operation: " : "",
+                        (int)(work_size < 200 ? work_size : 200), work);
+    jk_buffer_append(content, ",", 1);
+    jk_buffer_append_json(content, line, (size_t)size);
+}
+
+/* What happened, where, and what to do come first; the details are for those who want them. */
 static void report_write(const jk_record *record, bool running, jk_buffer *content)
 {
     char line[JK_CRASH_SUMMARY + 200];
@@ -42,10 +73,14 @@ static void report_write(const jk_record *record, bool running, jk_buffer *conte
     jk_buffer_append_text(content, ",\"traceback\":[");
     snprintf(line, sizeof line, "KernelCrash: %s", record->summary);
     jk_buffer_append_json(content, line, strlen(line));
-    lines_append(content, record->detail);
-    snprintf(line, sizeof line, "%sThe kernel's process ends with %s now; its variables are lost.",
+    where_write(record, content);
+    snprintf(line, sizeof line,
+             "%sThe kernel's process ends with %s now; its variables are lost. Next: run the device work again "
+             "inside `with drupe.checked():`, which tells what reads or writes out of bounds.",
              running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)));
     lines_append(content, line);
+    if (record->detail[0]) lines_append(content, "Details:");
+    lines_append(content, record->detail);
     jk_buffer_append(content, "]", 1);
     memset(content->data + content->size, ' ', PADDING);
     content->size += PADDING;

@@ -45,8 +45,9 @@ typedef struct drupe_link {
      * check may be registered; NULL removes it. */
     void (*set_cell_check)(int (*check)(void *user), void *user);
 
-    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return nonzero
-     * to take the fault over (the thread is then parked), 0 to leave it to the crash report. Must be
+    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return 1 to take
+     * the fault over and have the thread parked, 2 to have the handler return, to where `ucontext` says by
+     * then, 0 to leave it to the crash report. Must be
      * async-signal-safe, and may run on several threads at once. One claim may be registered; NULL removes
      * it. `signal` is SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT. The kernel's handlers are installed once,
      * before anything else: a driver that installs its own later is left in front of them and must pass on

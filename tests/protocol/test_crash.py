@@ -80,6 +80,11 @@ def test_null_pointer(fresh, faults):
     assert crash.report.startswith("SIGSEGV in the main thread: address 0x10 is not mapped")
     assert "Cell In[1], line 6, in <module>\n  Cell In[1], line 5, in f\n" in crash.lines
     assert "faults.so + 0x" in crash.lines and "in fault_null" in crash.lines
+    lead, details = crash.lines.split("\nDetails:\n")
+    what, where, then = lead.split("\n")  # what happened, where, and what to do; the rest follows
+    assert what.startswith("KernelCrash: SIGSEGV") and where == "Where: Cell In[1], line 5, in f"
+    assert "ends with SIGSEGV" in then and "with drupe.checked():" in then
+    assert "in fault_null" in details and "Cell In[1], line 6" in details
     assert "interactiveshell.py" not in crash.lines
     assert crash.text("stdout") == "before\n"
     types = [message["msg_type"] for message in crash.messages]
@@ -211,7 +216,7 @@ C.fault_null()"""
 
 def test_notes(fresh, faults):
     crash = Crash(fresh, faults + LINK + "register('set_crash_notes', C.notes_plain)\nC.fault_null()")
-    assert "Last device operations:\n  1. twice on host:cpu:0, 16 items\n" in crash.lines
+    assert "Last device operations:\n  1. twice on host:cpu:0, 16 items" in crash.lines
     assert restarted(fresh) == ("The previous kernel ended by SIGSEGV while cell [1] ran, as reported there.\n"
                                 "Last device operations:\n  1. twice on host:cpu:0, 16 items\n")
 

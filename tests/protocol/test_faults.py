@@ -84,6 +84,60 @@ def test_a_lost_device_is_listed_and_shown(opencl):
     opencl.manager.shutdown_kernel()
 
 
+# What a work-group needs on a thread's stack is told apart by the sum, so that no compiler leaves it out.
+DEEP = '''
+deep = drupe.Program("""
+    kernel void private_array(global int *out, int n)
+    {
+        int room[40000000];
+        for (int i = 0; i < 40000000; i++) room[i] = out[(i + n) % 16];
+        for (int i = 0; i < n; i++) room[0] += room[i * 7919 % 40000000];
+        out[get_global_id(0)] = room[0];
+    }
+    kernel void group(global int *out, int n)
+    {
+        int room[2048], item = get_local_id(0);
+        for (int i = 0; i < 2048; i++) room[i] = item + i;
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        int sum = 0;
+        for (int i = 0; i < n; i++) sum += room[(i + item) % 2048];
+        if (item == 5) out[0] = sum;
+    }
+""", device="opencl:cpu")
+recursion = drupe.Program("""
+    int deeper(int n, global int *out);
+    int deeper(int n, global int *out)
+    {
+        volatile int room[64];
+        room[n & 63] = n;
+        return n < 0 ? 0 : deeper(n + 1, out) + room[(n + 1) & 63];
+    }
+    kernel void endless(global int *out) { out[0] = deeper(1, out); }
+""", device="opencl:cpu")
+'''
+
+
+def test_a_work_group_of_eight_mebibytes_has_its_stack(opencl):
+    assert opencl.run(DEEP.split("recursion")[0], timeout=60).status == "ok"
+    run = opencl.run("deep.group(out, 10, global_size=1024, local_size=1024).wait(); int(da.asnumpy(out)[0])",
+                     timeout=60)
+    assert run.status == "ok" and run.result == str(sum((i + 5) % 2048 + 5 for i in range(10)))
+
+
+@pytest.mark.parametrize("launch", ["deep.private_array(out, 1, global_size=1)",
+                                    "recursion.endless(out, global_size=1)"])
+def test_a_full_stack_of_a_driver_costs_the_device(opencl, launch):
+    if opencl.run(DEEP, timeout=60).status != "ok":
+        pytest.skip("the driver builds no such program")
+    run = opencl.run(launch + ".wait()", timeout=120)
+    if run.status == "ok":
+        pytest.skip("the driver has room for it")
+    assert run.reply["ename"] == "DeviceLostError" and "SIGSEGV" in run.reply["evalue"], run.reply["evalue"]
+    after = opencl.run("print(variable, int(da.arange(5, device='host').sum()), np.asarray(da.asnumpy(out))[:3])")
+    assert after.status == "ok" and after.text() == "[0, 1, 2, 3, 4] 10 [0 1 2]\n"
+    opencl.manager.shutdown_kernel()  # in time, though a thread that writes the cache may be in the driver
+
+
 def test_division_by_zero_stays_the_drivers_business(opencl):
     """PoCL hides a division by zero in its kernels."""
     assert opencl.run("program['divide'](out, 0, global_size=16).wait(); 1 + 1", timeout=60).result == "2"

@@ -92,6 +92,7 @@ static drupe_status run_compiler(const char *compiler, char *options, const char
                                         THIS_PROCESSOR,
                                         "-fsigned-char", /* DRUPE_SCALAR_I8 on every processor */
                                         "-fno-math-errno",
+                                        "-fstack-clash-protection", /* a full stack is a fault */
                                         "-fvisibility=hidden"};
     const char *argv[MOST_OPTIONS + 24] = {compiler};
     size_t count = 1;
@@ -207,6 +208,7 @@ static drupe_status load(void *bytes, size_t size, drupe_host_code **code)
     fresh->size = size;
     drupe_status status = open_library(fresh);
     if (status == DRUPE_OK) status = list_kernels(fresh);
+    if (status == DRUPE_OK) drupe_host_code_judge(fresh);
     if (status == DRUPE_OK)
         *code = fresh;
     else

@@ -37,7 +37,11 @@ struct drupe_host_code {
     size_t count;
     void *bytes; /* the library's file */
     size_t size;
+    drupe_recovery recovery; /* how a thread gets out of it: way, code and code_size */
 };
+
+/* imports.c: fill in what its opened library says about that. */
+void drupe_host_code_judge(drupe_host_code *code);
 
 /* compiler.c: its path, malloc'ed, *taken* by the caller; NULL: there is none. */
 char *drupe_host_compiler_find(void);

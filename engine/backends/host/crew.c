@@ -96,6 +96,7 @@ static void work_on(drupe_host_worker *worker, drupe_host_task *task)
     stamp_start(task);
     if (worker->crew->pool->shuffle) shuffle_delay(worker->crew->pool);
     worker->task = task;
+    drupe_host_worker_prepare(worker, task);
     bool wide = task->wide;
     if (wide)
         run_shares(worker, task);
@@ -236,13 +237,10 @@ static void pass_on(drupe_host_crew *crew)
     if (!woken && crew->grows) drupe_host_crew_alarm(crew);
 }
 
-static void *worker_main(void *user)
+static void work(drupe_host_worker *worker, bool searching)
 {
-    drupe_host_worker *worker = self = user;
     drupe_host_crew *crew = worker->crew;
-    bool searching = true, stop = false;
-    drupe_core_adopt(crew, worker->index, &worker->busy);
-    while (!stop) {
+    for (bool stop = false; !stop;) {
         drupe_host_task *task = drupe_host_worker_find(worker);
         if (!task && !searching) {
             if (worker->spell) judge(worker, false);
@@ -258,6 +256,20 @@ static void *worker_main(void *user)
         }
         searching = false;
         work_on(worker, task);
+    }
+}
+
+static void *worker_main(void *user)
+{
+    drupe_host_worker *worker = self = user;
+    drupe_host_worker_receive(worker);
+    drupe_core_adopt(worker->crew, worker->index, &worker->busy, &worker->recovery);
+    /* A fault comes back here as often as one happens; nobody who works searches. */
+    if (setjmp(worker->landing)) {
+        drupe_host_worker_recover(worker);
+        work(worker, false);
+    } else {
+        work(worker, true);
     }
     drupe_core_disown();
     return NULL;
@@ -323,11 +335,14 @@ drupe_status drupe_host_crew_start(drupe_host_crew *crew, unsigned first, unsign
     return status;
 }
 
-void drupe_host_worker_replace(drupe_host_worker *worker)
+void drupe_host_worker_replace(drupe_host_worker *worker, bool ended)
 {
     drupe_host_crew *crew = worker->crew;
     pthread_mutex_lock(&crew->lock);
-    pthread_detach(worker->thread);
+    if (ended)
+        pthread_join(worker->thread, NULL);
+    else
+        pthread_detach(worker->thread);
     atomic_store(&worker->busy, 0);
     /* Without a thread it counts as one that can still be started. */
     if (start_thread(worker) != DRUPE_OK) atomic_fetch_add(&crew->sleeping, 1);

@@ -11,8 +11,8 @@
  * the lists of the others, for a while, then sleeps. Small work on an idle queue never becomes a task: it
  * runs on the submitting thread, because waking a worker costs more than the work.
  *
- * A worker that a task has brought down is given up and its thread replaced: while a body runs, that holds no
- * lock, and nothing but a share of the task belongs to it.
+ * A worker whose task faults leaves it and goes on, or is given up and its thread replaced: while a body runs,
+ * that holds no lock of ours, and nothing but a share of the task belongs to it.
  *
  * Threads: tasks change hands through atomics alone; locks are held for a few instructions and never two at a
  * time, but for crew->lock, under which lists may be looked through, and pool->lock, a leaf. */
@@ -21,6 +21,7 @@
 
 #include "backends/backend.h"
 #include "base/base.h"
+#include <setjmp.h>
 
 #define DRUPE_HOST_MAX_WORKERS DRUPE_HOST_THREADS_MOST
 
@@ -88,6 +89,8 @@ struct drupe_host_worker {
     drupe_host_task *next; /* its own thread's: to be run next */
     /* What it is at, for a fault that happens there; `busy` is not 0 while that is not our own code. */
     _Atomic(int) busy;
+    drupe_recovery recovery;
+    jmp_buf landing; /* where it goes on after a fault */
     drupe_host_task *task;
     _Atomic(size_t) begin, end;
     _Atomic(uint64_t) taken; /* tasks so far */
@@ -144,12 +147,18 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
 bool drupe_host_crew_backlog(drupe_host_crew *crew);
 /* The worker whose thread calls this, or NULL. Async-signal-safe. */
 drupe_host_worker *drupe_host_worker_self(void);
-/* Its thread is parked for ever: start another one in its place, or let the next task do it. */
-void drupe_host_worker_replace(drupe_host_worker *worker);
+/* Its thread is lost: start another one in its place, or let the next task do it. `ended`: it is joined. */
+void drupe_host_worker_replace(drupe_host_worker *worker, bool ended);
 /* The worker is done with its part of the task, which ends with its last worker. */
 void drupe_host_worker_leave(drupe_host_task *task);
 
-/* fault.c: the vtable's entry for a worker that was parked. */
+/* fault.c: called by a worker's thread as its first: what is on its stack above the caller survives faults. */
+void drupe_host_worker_receive(drupe_host_worker *worker);
+/* How it gets out of a task that faults. */
+void drupe_host_worker_prepare(drupe_host_worker *worker, const drupe_host_task *task);
+/* It got out, by itself: the task fails. */
+void drupe_host_worker_recover(drupe_host_worker *worker);
+/* The entry of the vtable for a worker that did not. */
 drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault);
 /* A malloc'ed copy, or NULL. */
 drupe_error *drupe_host_error_copy(const drupe_error *error);
@@ -309,6 +318,7 @@ struct drupe_host_task {
     uint8_t kind;              /* drupe_host_kind */
     _Atomic(bool) failed;
     _Atomic(bool) faulted; /* `error` is that of a fault */
+    _Atomic(bool) stuck;   /* a thread is parked inside of it for ever */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
     bool listed;           /* home->lock; wide ones only */
     bool barrier;          /* on an unordered queue */

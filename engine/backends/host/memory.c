@@ -1,4 +1,4 @@
-/* Memory of the host device: all three kinds are plain host memory.
+/* Memory of the host device: all three kinds are plain host memory, between pages that fault (base/guarded.h).
  *
  * A block is named for other processes by making it a file: its bytes go into a memory file, which is then
  * mapped over the block, at the same address. The name holds the process and the number of the descriptor;
@@ -7,6 +7,7 @@
  * is freed, memory of its own comes back. */
 #include "backends/host/host.h"
 #include "base/file.h"
+#include "base/guarded.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,6 +49,25 @@ static size_t whole_pages(size_t size)
     return (size + page - 1) & ~(page - 1);
 }
 
+/* --- Guards: without them memory is the C library's -------------------------------------------------------
+ */
+
+static void *take_pages(void *user, size_t size)
+{
+    (void)user;
+    void *memory =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void give_pages(void *user, void *memory, size_t size)
+{
+    (void)user;
+    munmap(memory, size);
+}
+
+static drupe_guarded guarded = {take_pages, give_pages, NULL, PTHREAD_MUTEX_INITIALIZER, {0}, {0}};
+
 /* --- Blocks --------------------------------------------------------------------------------------------- */
 
 drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
@@ -66,7 +86,8 @@ drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, 
     if (huge) align = HUGE_PAGE;
     if (align >= OWN_PAGES && size <= SIZE_MAX - drupe_page_size()) size = whole_pages(size);
     if (align >= OWN_PAGES && align < drupe_page_size()) align = drupe_page_size();
-    if (posix_memalign(pointer, align, size) != 0) {
+    *pointer = drupe_guarded_alloc(&guarded, size, align);
+    if (!*pointer && posix_memalign(pointer, align, size) != 0) {
         *pointer = NULL;
         return drupe_error_set(DRUPE_E_NO_MEMORY, "The system has no %zu bytes of memory.", size);
     }
@@ -97,7 +118,7 @@ void drupe_host_mem_free(drupe_context *context, drupe_device *device, drupe_mem
 {
     (void)context, (void)device, (void)kind;
     if (atomic_load_explicit(&count, memory_order_acquire) && !make_private(pointer)) return;
-    free(pointer);
+    if (pointer && !drupe_guarded_free(&guarded, pointer)) free(pointer);
 }
 
 drupe_status drupe_host_mem_wipe(drupe_context *context, drupe_device *device, drupe_mem_kind kind,

@@ -99,6 +99,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     fresh->kind = DRUPE_HOST_MOVE;
     atomic_init(&fresh->failed, false);
     atomic_init(&fresh->faulted, false);
+    atomic_init(&fresh->stuck, false);
     fresh->wide = fresh->listed = fresh->barrier = fresh->more_links = fresh->more_args = false;
     atomic_init(&fresh->behind, NULL);
     fresh->later = NULL;
@@ -111,9 +112,9 @@ static void free_parts(drupe_host_task *task)
 {
     if (atomic_load_explicit(&task->failed, memory_order_relaxed))
         free(atomic_load_explicit(&task->error, memory_order_relaxed));
-    /* A thread that faulted is parked inside of it for ever. */
+    /* A thread that is parked inside of it may be looked at by others. */
     if (task->kind == DRUPE_HOST_KERNEL && task->code &&
-        !atomic_load_explicit(&task->faulted, memory_order_relaxed))
+        !atomic_load_explicit(&task->stuck, memory_order_relaxed))
         drupe_host_code_release(task->code);
     if (task->more_links) free(task->links);
     if (task->more_args) free(task->args);

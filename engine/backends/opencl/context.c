@@ -57,6 +57,7 @@ drupe_status drupe_cl_context_open(drupe_context *context)
     drupe_signals_restore();
     free(ids);
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Opening a context over %zu device(s)", count);
+    if (count == 1) drupe_cl_mem_guard(native, first);
     return DRUPE_OK;
 }
 
@@ -64,6 +65,10 @@ void drupe_cl_context_close(drupe_context *context)
 {
     drupe_cl_context *native = drupe_native(context);
     if (native->helper) native->api->ReleaseCommandQueue(native->helper);
+    if (native->guarded.take) {
+        drupe_guarded_clear(&native->guarded);
+        pthread_mutex_destroy(&native->guarded.lock);
+    }
     if (native->id) native->api->ReleaseContext(native->id);
     if (native->lock_ready) pthread_mutex_destroy(&native->lock);
     drupe_map_clear(&native->shifted);

@@ -59,31 +59,47 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
 
 /* --- Arguments ------------------------------------------------------------------------------------------ */
 
-static bool arg_kind(const drupe_cl_kernel *kernel, cl_uint index, drupe_arg_kind *kind)
+/* Another time there may be an answer. */
+static bool is_transient(cl_int code)
+{
+    return code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES;
+}
+
+static drupe_status asking_failed(cl_int code)
+{
+    return drupe_cl_fail_as(DRUPE_E_NO_MEMORY, code,
+                            "The OpenCL driver has no memory to tell about a kernel's arguments (%d).",
+                            (int)code);
+}
+
+static cl_int arg_kind(const drupe_cl_kernel *kernel, cl_uint index, drupe_arg_kind *kind)
 {
     cl_kernel_arg_address_qualifier where = 0;
     cl_int code = kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
                                                 sizeof where, &where, NULL);
-    if (code != CL_SUCCESS) return false;
+    if (code != CL_SUCCESS) return code;
     *kind = where == CL_KERNEL_ARG_ADDRESS_PRIVATE ? DRUPE_ARG_VALUE
             : where == CL_KERNEL_ARG_ADDRESS_LOCAL ? DRUPE_ARG_LOCAL
                                                    : DRUPE_ARG_POINTER;
-    return true;
+    return CL_SUCCESS;
 }
 
-/* A text property cut to fit, or "". */
-static void arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg_info key, char *out,
+/* A text property cut to fit; "" with the driver's code where it tells none. */
+static cl_int arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg_info key, char *out,
                      size_t capacity)
 {
     size_t size = 0;
     char text[1024] = "";
     out[0] = '\0';
-    if (kernel->api->GetKernelArgInfo(kernel->id, index, key, 0, NULL, &size) != CL_SUCCESS) return;
-    if (size > sizeof text) return;
-    if (kernel->api->GetKernelArgInfo(kernel->id, index, key, sizeof text, text, NULL) != CL_SUCCESS) return;
+    cl_int code = kernel->api->GetKernelArgInfo(kernel->id, index, key, 0, NULL, &size);
+    if (code == CL_SUCCESS && size > sizeof text) return CL_SUCCESS;
+    if (code == CL_SUCCESS)
+        code = kernel->api->GetKernelArgInfo(kernel->id, index, key, sizeof text, text, NULL);
+    if (code != CL_SUCCESS) return code;
     size_t length = strnlen(text, capacity - 1);
     memcpy(out, text, length);
     out[length] = '\0';
+    return CL_SUCCESS;
 }
 
 static bool arg_constant(const drupe_cl_kernel *kernel, cl_uint index)
@@ -112,14 +128,17 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
                                "The OpenCL driver tells nothing about a kernel's arguments.");
     }
     info->kind = (drupe_arg_kind)native->params[index].kind;
-    arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
-    arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
+    cl_int code = arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
+    if (!is_transient(code))
+        code =
+            arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
+    if (is_transient(code)) return asking_failed(code);
     drupe_cl_parse_type(info->type_name, &info->scalar, &info->lanes);
     info->reads_only = info->kind == DRUPE_ARG_POINTER && arg_constant(native, (cl_uint)index);
     return DRUPE_OK;
 }
 
-static void resolve_param(const drupe_cl_kernel *kernel, cl_uint index, drupe_cl_param *param)
+static drupe_status resolve_param(const drupe_cl_kernel *kernel, cl_uint index, drupe_cl_param *param)
 {
     static const uint16_t sizes[] = {
         [DRUPE_SCALAR_UNKNOWN] = 0, [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2,
@@ -129,13 +148,16 @@ static void resolve_param(const drupe_cl_kernel *kernel, cl_uint index, drupe_cl
     char type[48];
     drupe_scalar_type scalar;
     uint32_t lanes;
-    if (!arg_kind(kernel, index, &kind)) return;
+    cl_int code = arg_kind(kernel, index, &kind);
+    if (code != CL_SUCCESS) return is_transient(code) ? asking_failed(code) : DRUPE_OK;
     param->known = true;
     param->kind = (uint8_t)kind;
-    if (kind != DRUPE_ARG_VALUE) return;
-    arg_text(kernel, index, CL_KERNEL_ARG_TYPE_NAME, type, sizeof type);
+    if (kind != DRUPE_ARG_VALUE) return DRUPE_OK;
+    code = arg_text(kernel, index, CL_KERNEL_ARG_TYPE_NAME, type, sizeof type);
+    if (is_transient(code)) return asking_failed(code);
     drupe_cl_parse_type(type, &scalar, &lanes);
     param->size = (uint16_t)(sizes[scalar] * (lanes == 3 ? 4 : lanes)); /* three lanes are stored as four */
+    return DRUPE_OK;
 }
 
 static drupe_status resolve_args(drupe_cl_kernel *kernel)
@@ -145,7 +167,7 @@ static drupe_status resolve_args(drupe_cl_kernel *kernel)
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Asking for a kernel's number of arguments");
     kernel->params = calloc(kernel->nargs ? kernel->nargs : 1, sizeof *kernel->params);
     if (!kernel->params) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's arguments.");
-    for (cl_uint i = 0; i < kernel->nargs; i++) resolve_param(kernel, i, &kernel->params[i]);
+    for (cl_uint i = 0; i < kernel->nargs; i++) DRUPE_TRY(resolve_param(kernel, i, &kernel->params[i]));
     return DRUPE_OK;
 }
 

@@ -5,10 +5,14 @@
  * drops the list. */
 #include "opencl.h"
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define DESCRIPTORS 24
 
 static const char install_advice[] = "install an OpenCL driver: for this processor \"apt-get install "
                                      "pocl-opencl-icd\" (Debian, Ubuntu), for a "
@@ -132,6 +136,21 @@ static drupe_status list_roots(drupe_cl_library *library)
     return status;
 }
 
+/* Loader and drivers remember for good what they could not open: they are not asked as long as descriptors
+ * are short. */
+static drupe_status need_descriptors(void)
+{
+    int files[DESCRIPTORS], count = 0;
+    while (count < DESCRIPTORS && (files[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) count++;
+    bool short_of = count < DESCRIPTORS && (errno == EMFILE || errno == ENFILE);
+    while (count) close(files[--count]);
+    if (!short_of) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY,
+                           "Opening OpenCL needs %d descriptors, and fewer are free: close files, or raise the "
+                           "limit (ulimit -n). OpenCL is tried again at its next use.",
+                           DESCRIPTORS);
+}
+
 drupe_status drupe_cl_load(void **state)
 {
     static const drupe_dl_symbol symbols[] = {
@@ -141,6 +160,8 @@ drupe_status drupe_cl_load(void **state)
     };
     const char *chosen = getenv(DRUPE_CL_LIBRARY_ENV);
     const char *const names[] = {chosen && *chosen ? chosen : "libOpenCL.so.1", NULL};
+    *state = NULL;
+    DRUPE_TRY(need_descriptors());
     drupe_cl_library *library = calloc(1, sizeof *library);
     if (!library) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the OpenCL library's table.");
     drupe_signals_save();
@@ -160,6 +181,7 @@ void drupe_cl_unload(void *state)
 {
     drupe_cl_library *library = state;
     if (!library) return;
+    drupe_cl_retire_wait();
     free(library->roots);
     free(library);
 }

@@ -11,6 +11,7 @@
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "backends/backend.h"
+#include "base/guarded.h"
 #include "base/file.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -95,6 +96,7 @@ typedef struct drupe_cl_context {
     drupe_cl_intel intel;
     bool lock_ready;
     pthread_mutex_t lock;
+    drupe_guarded guarded;   /* of CPU devices, from the driver; without `take`: there is none */
     drupe_map shifted;       /* pointer handed out -> start of the driver's block, where they differ */
     drupe_map pinned;        /* pointer handed out -> cl_mem that is mapped there */
     cl_command_queue helper; /* to wipe and to map, opened when first needed; under the lock */
@@ -264,6 +266,16 @@ drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns);
 drupe_status drupe_cl_mark_notify(drupe_cl_mark *mark, drupe_event *event);
 /* Release the event; the mark is empty then. No notification starts after it returns. */
 void drupe_cl_mark_clear(drupe_cl_mark *mark);
+
+/* usm.c: have memory lie between pages that fault, where the processor that computes is this machine's. */
+void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only);
+
+/* --- retire.c ------------------------------------------------------------------------------------------- */
+
+/* Finish a queue and release it, later, on another thread. *Taken*. */
+void drupe_cl_retire(const drupe_cl_api *api, cl_command_queue id);
+/* Until all of them are released. */
+void drupe_cl_retire_wait(void);
 
 /* --- queue.c, event.c ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* Queues.
  *
- * An out-of-order queue is the driver's where it has such queues, else an in-order one: core names all waits.
+ * An out-of-order queue is the driver's where it has such queues, else an in-order one: core names all waits. The
+ * driver's is finished before it is released (retire.c).
  *
  * clFinish cannot be given up, so a queue is waited for by its last command's event, or by a marker where
  * that has none. The marker is kept while the wait times out and nothing new comes, so that waiting in slices
@@ -72,7 +73,10 @@ void drupe_cl_queue_close(drupe_queue *queue)
     drupe_cl_queue *native = drupe_native(queue);
     if (!native->id) return;
     drupe_cl_mark_clear(&native->marker);
-    native->api->ReleaseCommandQueue(native->id);
+    if (native->unordered)
+        drupe_cl_retire(native->api, native->id);
+    else
+        native->api->ReleaseCommandQueue(native->id);
     native->id = NULL;
     if (native->before) native->api->ReleaseCommandQueue(native->before);
     native->before = NULL;

@@ -68,6 +68,33 @@ static void free_native(const drupe_cl_context *context, void *pointer)
     }
 }
 
+/* --- Guards ---------------------------------------------------------------------------------------------- */
+
+static void *take_svm(void *user, size_t size)
+{
+    const drupe_cl_context *context = user;
+    return context->api->SVMAlloc(context->id, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, size, 0);
+}
+
+static void give_svm(void *user, void *memory, size_t size)
+{
+    (void)size;
+    const drupe_cl_context *context = user;
+    context->api->SVMFree(context->id, memory);
+}
+
+/* Fine-grain memory of a CPU is the process's own: one kind, and pages that can be protected. */
+void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only)
+{
+    if (!only->caps.cpu || context->tier != DRUPE_CL_TIER_FINE) return;
+    if (pthread_mutex_init(&context->guarded.lock, NULL) != 0) return;
+    context->guarded.user = context;
+    context->guarded.give = give_svm;
+    context->guarded.take = take_svm;
+}
+
+/* --- Blocks ---------------------------------------------------------------------------------------------- */
+
 static drupe_status remember_shift(drupe_cl_context *context, void *pointer, void *start)
 {
     pthread_mutex_lock(&context->lock);
@@ -110,6 +137,8 @@ drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, dr
     *pointer = NULL;
     DRUPE_TRY(check_kind(native, member, kind));
     cl_int code = CL_SUCCESS;
+    if (native->guarded.take) *pointer = drupe_guarded_alloc(&native->guarded, size, align ? align : 1);
+    if (*pointer) return DRUPE_OK;
     if (align <= LARGEST_NATIVE_ALIGN) {
         *pointer = alloc_native(native, member, kind, size, (cl_uint)align, &code);
         bool refused = *pointer && align && ((uintptr_t)*pointer & (align - 1));
@@ -129,6 +158,7 @@ void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_k
     drupe_cl_context *native = drupe_native(context);
     if (!pointer) return;
     atomic_fetch_add(&freed, 1);
+    if (native->guarded.take && drupe_guarded_free(&native->guarded, pointer)) return;
     void *start = NULL;
     pthread_mutex_lock(&native->lock);
     if (native->shifted.count) start = drupe_map_remove(&native->shifted, &pointer, sizeof pointer);

@@ -5,6 +5,7 @@
 #include "drupe/check.h"
 #include "drupe/layers.h"
 #include "test_builtins.h"
+#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -38,9 +39,9 @@ struct bench {
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-    if (drupe_fault_claim(signal, info, context)) {
-        for (;;) pause();
-    }
+    int verdict = drupe_fault_claim(signal, info, context);
+    if (verdict == DRUPE_FAULT_RETURN) return;
+    while (verdict == DRUPE_FAULT_PARK) pause();
     _exit(128 + signal);
 }
 
@@ -139,6 +140,32 @@ static void a_kernel_without_an_event(void **state)
     expect_fault(drupe_queue_wait(bench->queue, LONG), "'test_spin'", "SIGSEGV");
     OK(drupe_queue_wait(bench->queue, LONG));
     host_works(bench, bench->queue);
+}
+
+static unsigned count_threads(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/* No thread and no place is lost with any of them. */
+static void as_often_as_you_like(void **state)
+{
+    struct bench *bench = begin(state);
+    host_works(bench, bench->queue);
+    submit_spin(bench, bench->queue, NULL, NULL);
+    expect_fault(drupe_queue_wait(bench->queue, LONG), "'test_spin'", "SIGSEGV");
+    unsigned before = count_threads();
+    for (int round = 0; round < 200; round++) {
+        submit_spin(bench, bench->queue, NULL, NULL);
+        expect_fault(drupe_queue_wait(bench->queue, LONG), "'test_spin'", "SIGSEGV");
+    }
+    host_works(bench, bench->queue);
+    assert_in_range(count_threads(), 1, before + 1); /* a worker that was not needed before may have begun */
 }
 
 #ifdef __has_attribute
@@ -450,6 +477,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_kernel, setup, teardown),
         cmocka_unit_test_setup_teardown(a_kernel_without_an_event, setup, teardown),
+        cmocka_unit_test_setup_teardown(as_often_as_you_like, setup, teardown),
         cmocka_unit_test_setup_teardown(a_host_function, setup, teardown),
         cmocka_unit_test_setup_teardown(only_its_own_queue_fails, setup, teardown),
         cmocka_unit_test_setup_teardown(nobody_waits, setup, teardown),

@@ -25,13 +25,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 _Atomic(unsigned) shim_fill_count EXPORT;
 size_t shim_fill_largest EXPORT;
 _Atomic(unsigned) shim_marker_count EXPORT;
+_Atomic(unsigned) shim_arg_shortage EXPORT; /* the call with this number about an argument has no memory; 0: none */
 _Atomic(unsigned) shim_ask_count EXPORT; /* for an event's status */
+
+_Atomic(unsigned) shim_early_releases EXPORT; /* of out-of-order queues, without clFinish() just before it */
+_Atomic(int) shim_release_thread EXPORT;      /* of the last release of such a queue */
 
 static _Atomic(bool) gone; /* a kernel faulted */
 
@@ -292,4 +298,36 @@ EXPORT cl_int clEnqueueSVMMemFill(cl_command_queue queue, void *pointer, const v
     shim_fill_count++;
     if (size > shim_fill_largest) shim_fill_largest = size;
     return SHIM_REAL(clEnqueueMarkerWithWaitList)(queue, count, waits, event);
+}
+
+/* --- Arguments ------------------------------------------------------------------------------------------ */
+
+EXPORT cl_int clGetKernelArgInfo(cl_kernel kernel, cl_uint index, cl_kernel_arg_info key, size_t size,
+                                 void *value, size_t *needed)
+{
+    if (shim_arg_shortage && --shim_arg_shortage == 0) return CL_OUT_OF_HOST_MEMORY;
+    return SHIM_REAL(clGetKernelArgInfo)(kernel, index, key, size, value, needed);
+}
+
+/* --- The end of queues ---------------------------------------------------------------------------------- */
+
+static _Thread_local cl_command_queue finished;
+
+EXPORT cl_int clFinish(cl_command_queue queue)
+{
+    cl_int code = SHIM_REAL(clFinish)(queue);
+    finished = queue;
+    return code;
+}
+
+EXPORT cl_int clReleaseCommandQueue(cl_command_queue queue)
+{
+    cl_command_queue_properties bits = 0;
+    SHIM_REAL(clGetCommandQueueInfo)(queue, CL_QUEUE_PROPERTIES, sizeof bits, &bits, NULL);
+    if (bits & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
+        shim_early_releases += finished != queue;
+        shim_release_thread = (int)syscall(SYS_gettid);
+    }
+    finished = NULL;
+    return SHIM_REAL(clReleaseCommandQueue)(queue);
 }

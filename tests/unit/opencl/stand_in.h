@@ -51,7 +51,8 @@ typedef struct fixture {
 } fixture;
 
 /* What the shim makes of the real driver; "" = the real driver itself. Several words may be combined:
- * coarse, nosvm, far, gpu, old, intel, noshared, align, fault, silent, strict, noplatform, nodevice, fills.
+ * coarse, nosvm, far, gpu, old, intel, noshared, align, fault, silent, strict, noplatform, nodevice, fills;
+ * plain: nothing.
  */
 void fixture_open(fixture *b, const char *shim);
 /* The same with a profiling queue. */

@@ -2,6 +2,7 @@
 #include "backends/opencl/opencl.h"
 #include "base/base.h"
 #include "stand_in.h"
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,6 +227,36 @@ static void argument_types(void **state)
     code_close(&c);
 }
 
+/* A driver that has no memory to tell about an argument says so: it is never taken for one that tells nothing. */
+static void short_of_memory_for_argument_types(void **state)
+{
+    (void)state;
+    code c;
+    code_open(&c, "plain");
+    void *shim = dlopen(OPENCL_SHIM, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(shim);
+    unsigned *shortage = dlsym(shim, "shim_arg_shortage"), failures = 0;
+    assert_non_null(shortage);
+    for (unsigned number = 1, met = number; met; number++) {
+        drupe_kernel *kernel = NULL;
+        drupe_arg_info info;
+        *shortage = number;
+        drupe_status status = try_kernel(c.program, "many", &kernel);
+        bool opened = status == DRUPE_OK;
+        for (size_t i = 0; status == DRUPE_OK && i < 6; i++) status = B->kernel_arg(kernel, i, &info);
+        met = *shortage == 0;
+        *shortage = 0;
+        if (status != DRUPE_OK) {
+            assert_error(status, DRUPE_E_NO_MEMORY, "no memory to tell about a kernel's arguments");
+            failures++;
+        }
+        if (opened) close_kernel(kernel);
+    }
+    assert_in_range(failures, 12, 1000); /* a kind and a type of each, at least */
+    dlclose(shim);
+    code_close(&c);
+}
+
 /* --- Launching ------------------------------------------------------------------------------------------ */
 
 /* c = a + b over `n` elements; with `offset` the kernel is given interior pointers. */
@@ -444,6 +475,7 @@ const struct CMUnitTest program_tests[] = {cmocka_unit_test(build_logs),
                                            cmocka_unit_test(binaries),
                                            cmocka_unit_test(names_and_numbers),
                                            cmocka_unit_test(argument_types),
+                                           cmocka_unit_test(short_of_memory_for_argument_types),
                                            cmocka_unit_test(additions),
                                            cmocka_unit_test(mixed_arguments),
                                            cmocka_unit_test(wrong_arguments),
