@@ -189,7 +189,7 @@ def turns(names, contestants, rounds, shrink):
 
 
 def milliseconds(seconds):
-    return "%.3g" % (seconds * 1e3)
+    return "%.0f" % (seconds * 1e3) if seconds >= 0.1 else "%.3g" % (seconds * 1e3)
 
 
 def loop_rows(found, shrink):
