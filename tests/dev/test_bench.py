@@ -2,6 +2,7 @@
 import importlib.util
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -39,6 +40,18 @@ def test_many():
 def test_engine():
     text = run("engine.py", "--rounds", "1", "--built", "none")
     assert "| allocation and free from Python, host |" in text and "| host / OpenCL, the same |" in text
+
+
+def test_loops():
+    text = run("loops.py", "--rounds", "1", "--shrink", "50")
+    rows = {tuple(re.split(" {2,}", line)[:2]): re.split(" {2,}", line)[2:] for line in text.splitlines()}
+    for program in ("for k in range(4): x = x*0.5+1", "for k in range(2): y = xp.sin(y)*xp.exp(-x)", "%%timeit 2*x+1"):
+        time, ratio, memory, arrays = rows[program, "numpy"]
+        assert float(time) > 0 and ratio == "1.00" and arrays == "+0.0"
+        assert 15 < float(memory) < 60  # two arrays of 8 MB at least, and no more than all of one line
+        time, ratio, memory, arrays = rows[program, "host"]
+        assert float(time) > 0 and float(ratio) > 0 and float(memory) > 7
+    assert float(rows["the same, until the device is done", "host"][0]) > 0
 
 
 def test_dashboard():

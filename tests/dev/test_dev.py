@@ -92,7 +92,10 @@ def test_the_summary_is_repeated(tmp_path):
 
 def test_help_lists_every_command():
     text = dev("help").stdout
-    for command in ("run", "test", "lab", "console", "lint", "bench", "setup", "clean", "help"):
+    lines = re.findall(r"^    ([a-z |-]+)\) ", (ROOT / "dev").read_text().split("main() {")[1], re.M)
+    words = {word for line in lines for word in line.split(" | ") if not word.startswith("-")}
+    assert {"run", "test", "lab", "console", "lint", "bench", "asan", "setup", "clean", "help"} <= words
+    for command in words:
         assert f"\n  {command}" in text
 
 
@@ -100,6 +103,44 @@ def test_help_lists_every_command():
 def test_an_unknown_word_is_refused(arguments):
     done = dev(*arguments)
     assert done.returncode == 2 and "nonsense" in done.stderr
+
+
+@pytest.mark.parametrize("word, tests, output", [
+    ("fuzz_signature", "C tests", "100% tests passed, 0 tests failed out of 1"),
+    ("help_lists_every", "Python tests", "1 passed")], ids=["C", "Python"])
+def test_a_word_finds_c_tests_and_python_tests(word, tests, output):
+    done = dev("test", word, "tests/dev")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"== {tests} with '{word}' in their names" in done.stdout and output in done.stdout
+    assert done.stdout.count("100% tests passed") == (tests == "C tests")
+
+
+def test_a_word_that_no_test_has_is_told():
+    done = dev("test", "no_such_bearing", "tests/dev")
+    assert done.returncode == 2 and "nothing matches 'no_such_bearing'" in done.stderr, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("tests/dev", "-k", "help_lists"), ("-k", "help_lists", "tests/dev")])
+def test_paths_and_options_go_to_pytest(arguments):
+    done = dev("test", *arguments, "--collect-only")
+    assert done.returncode == 0 and "C tests" not in done.stdout, done.stdout + done.stderr
+    assert "test_help_lists_every_command" in done.stdout
+
+
+def test_the_programs_of_c_tests_are_found(tmp_path):
+    """Two ways in which CMake quotes names; what runs something else has no program to build."""
+    (tmp_path / "unit").mkdir()
+    (tmp_path / "unit/CTestTestfile.cmake").write_text(
+        f'add_test([=[sums_plain]=] "{tmp_path}/unit/sums")\nadd_test(sums_again "{tmp_path}/unit/sums" "again")\n'
+        f'add_test([=[sums_checked]=] "/usr/bin/python3" "sums.py")\nadd_test([=[other]=] "{tmp_path}/unit/other")\n')
+    done = subprocess.run([sys.executable, ROOT / "tools/c_tests.py", tmp_path, "sums"], capture_output=True, text=True,
+                          timeout=60)
+    assert done.stdout == "unit/sums\n", done.stderr
+
+
+def test_sanitizers_without_a_script_tell_how():
+    done = dev("asan")
+    assert done.returncode == 0 and "usage: ./dev asan SCRIPT" in done.stdout
 
 
 def test_missing_packages_without_root_print_the_line_to_type(tmp_path):

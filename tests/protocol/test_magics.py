@@ -354,6 +354,7 @@ thread = threading.Thread(target=strike)
 
 
 def test_an_interrupt_in_a_magic_shows_no_frames_of_ours(fresh):
+    assert fresh.run("%queue -h").status == "ok"  # loaded: it is to be struck while it waits
     assert fresh.run(STRIKE).status == "ok"
     reply = fresh.run("thread.start()\n%queue finish").reply
     assert reply["ename"] == "KeyboardInterrupt" and "_answer" not in "\n".join(reply["traceback"])

@@ -41,6 +41,7 @@ def refusal(path, **environment):
 def connect(path):
     client = BlockingKernelClient(connection_file=str(path))
     client.load_connection_file()
+    client.hb_channel.time_to_dead = support.TIMEOUT  # else a busy machine's kernel is dead after a second
     client.start_channels()
     client.wait_for_ready(timeout=support.TIMEOUT)
     return client
