@@ -328,7 +328,7 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
     (void)ignored;
     drupe_memory *memory = drupe_py_array_of(self)->memory;
     if (memory == NULL) Py_RETURN_NONE;
-    return drupe_py_contents_accept(drupe_py_state_of(self), memory) ? Py_NewRef(Py_None) : NULL;
+    return drupe_py_contents_accept(drupe_py_state_of(self), memory);
 }
 
 PyMethodDef drupe_py_array_methods[] = {

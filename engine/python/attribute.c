@@ -100,8 +100,7 @@ static PyObject *get_usm_data(PyObject *self, void *closure)
 static PyObject *get_pointer(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_py_state *state = drupe_py_state_of(self);
-    if (!drupe_py_enter(state) || !drupe_py_address_leaves(state, array_of(self)->memory)) return NULL;
+    if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
     return PyLong_FromVoidPtr(drupe_array_pointer(array_of(self)));
 }
 
@@ -114,8 +113,7 @@ static PyObject *get_contiguous(PyObject *self, void *closure)
 static PyObject *get_interface(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_py_state *state = drupe_py_state_of(self);
-    if (!drupe_py_enter(state) || !drupe_py_address_leaves(state, array_of(self)->memory)) return NULL;
+    if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
     PyObject *dtype = get_dtype(self, NULL);
     PyObject *typestr = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "str");
     Py_XDECREF(dtype);

@@ -12,6 +12,11 @@ static drupe_memory *memory_of(PyObject *self)
     return ((drupe_py_memory *)self)->memory;
 }
 
+static drupe_queue *queue_of(PyObject *self)
+{
+    return drupe_memory_queue(memory_of(self));
+}
+
 static drupe_py_type type_of_kind(drupe_mem_kind kind)
 {
     switch (kind) {
@@ -46,8 +51,7 @@ static PyObject *span_wrap(drupe_py_state *state, const drupe_py_span *span, PyO
 
 PyObject *drupe_py_memory_wrap(drupe_py_state *state, drupe_memory *memory)
 {
-    drupe_py_span span = {memory, 0, drupe_memory_size(memory)};
-    return span_wrap(state, &span, NULL);
+    return span_wrap(state, &(drupe_py_span){memory, 0, drupe_memory_size(memory)}, NULL);
 }
 
 static drupe_py_place place_of(const drupe_py_span *span)
@@ -343,12 +347,12 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
-    drupe_queue *queue = drupe_memory_queue(memory_of(self));
+    drupe_queue *queue = queue_of(self);
     size_t nbytes = ((drupe_py_memory *)self)->nbytes;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
-    if (bytes == NULL) return NULL;
     drupe_event *event = NULL;
     drupe_submission submission = {.queue = queue};
+    if (bytes == NULL) return NULL;
     bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_py_memory_pointer(self),
                                   nbytes, &event) == DRUPE_OK;
     if (!good)
@@ -423,8 +427,7 @@ static PyObject *memory_get_usm_type_enum(PyObject *self, PyObject *const *args,
 static PyObject *memory_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    drupe_py_state *state = drupe_py_state_of(self);
-    return drupe_py_contents_accept(state, memory_of(self)) ? Py_NewRef(Py_None) : NULL;
+    return drupe_py_contents_accept(drupe_py_state_of(self), memory_of(self));
 }
 
 static PyObject *memory_sizeof(PyObject *self, PyObject *ignored)
@@ -440,11 +443,11 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_memory *memory = memory_of(self);
     view->obj = NULL;
-    if (!drupe_py_enter(state)) return -1;
     /* The reader expects to see what was submitted before. */
-    if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return -1;
-    if (!drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory)) return -1;
-    if (drupe_py_check_host(state, memory, (flags & PyBUF_WRITABLE) != 0) < 0) return -1;
+    if (!drupe_py_enter(state) || !drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER) ||
+        !drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory) ||
+        drupe_py_check_host(state, memory, (flags & PyBUF_WRITABLE) != 0) < 0)
+        return -1;
     return PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
                              (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
 }
@@ -482,30 +485,27 @@ static PyObject *memory_usm_type(PyObject *self, void *closure)
 static PyObject *memory_pointer(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_py_state *state = drupe_py_state_of(self);
-    if (!drupe_py_enter(state) || !drupe_py_address_leaves(state, memory_of(self))) return NULL;
-    return PyLong_FromVoidPtr(drupe_py_memory_pointer(self));
+    bool good = drupe_py_address_leaves(drupe_py_state_of(self), memory_of(self));
+    return good ? PyLong_FromVoidPtr(drupe_py_memory_pointer(self)) : NULL;
 }
 
 static PyObject *memory_queue(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_queue *queue = drupe_memory_queue(memory_of(self));
-    return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue));
+    return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue_of(self)));
 }
 
 static PyObject *memory_device(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_device *device = drupe_queue_device(drupe_memory_queue(memory_of(self)));
-    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
+    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(drupe_queue_device(queue_of(self))));
 }
 
 static PyObject *memory_context(PyObject *self, void *closure)
 {
     (void)closure;
-    drupe_context *context = drupe_queue_context(drupe_memory_queue(memory_of(self)));
-    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
+    return drupe_py_context_wrap(drupe_py_state_of(self),
+                                 drupe_context_retain(drupe_queue_context(queue_of(self))));
 }
 
 static PyObject *memory_reference(PyObject *self, void *closure)
@@ -525,10 +525,9 @@ static PyObject *memory_interface(PyObject *self, void *closure)
 
 static PyObject *memory_repr(PyObject *self)
 {
-    drupe_memory *memory = memory_of(self);
-    return PyUnicode_FromFormat(
-        "<%s of %zu bytes on %s at %p>", Py_TYPE(self)->tp_name, ((drupe_py_memory *)self)->nbytes,
-        drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))), drupe_py_memory_pointer(self));
+    const char *where = drupe_device_filter(drupe_queue_device(queue_of(self)));
+    return PyUnicode_FromFormat("<%s of %zu bytes on %s at %p>", Py_TYPE(self)->tp_name,
+                                ((drupe_py_memory *)self)->nbytes, where, drupe_py_memory_pointer(self));
 }
 
 static PyMethodDef memory_methods[] = {

@@ -7,26 +7,26 @@
 #include "notice.h"
 #include "wait.h"
 
-static PyObject *look; /* borrowed from the module's state, which lives until the interpreter ends */
+static drupe_py_state *the_state; /* the module's, which lives until the interpreter ends */
 
 void drupe_py_pace_open(drupe_py_state *state)
 {
-    look = state->look;
+    the_state = state;
 }
 
 /* With the GIL. Whether an exception is set now. */
 static bool interrupted(void)
 {
-    if (PyErr_CheckSignals() < 0) return true;
-    PyObject *none = PyObject_CallNoArgs(look);
-    Py_XDECREF(none);
-    return none == NULL || drupe_py_notices_run() < 0;
+    if (drupe_py_interrupted(the_state)) return true;
+    drupe_py_notices_run();
+    drupe_py_hold_drain();
+    return PyErr_Occurred() != NULL;
 }
 
 drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
 {
     /* A thread that Python does not know serves those who wait. */
-    if (look == NULL || PyGILState_GetThisThreadState() == NULL) return DRUPE_E_BUSY;
+    if (the_state == NULL || PyGILState_GetThisThreadState() == NULL) return DRUPE_E_BUSY;
     bool held = PyGILState_Check() != 0;
     if (held && PyErr_Occurred()) return DRUPE_E_BUSY;
     PyThreadState *thread = held ? PyEval_SaveThread() : NULL;
@@ -49,6 +49,7 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
 bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
 {
     drupe_event *event = NULL;
+    if (!drupe_py_enter(state)) return false;
     if (drupe_memory_before_use(memory, &event) != DRUPE_OK) {
         drupe_py_raise_on(state, drupe_memory_queue(memory));
         return false;
@@ -67,12 +68,12 @@ bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory)
     return false;
 }
 
-bool drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
+PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
 {
-    if (!drupe_py_enter(state)) return false;
-    if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return false;
+    if (!drupe_py_enter(state)) return NULL;
+    if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return NULL;
     drupe_memory_accept(memory);
-    return true;
+    Py_RETURN_NONE;
 }
 
 /* One look at all queues; false: some are at work, or an exception is set. */
@@ -81,13 +82,13 @@ static bool all_idle(bool *stop)
     drupe_queue *queues[QUEUES_MOST];
     bool idle = true;
     size_t count = drupe_queue_list(queues, QUEUES_MOST);
+    for (size_t i = 0; i < count; i++) drupe_py_collect(queues[i]);
     for (size_t i = 0; i < count; i++) {
-        drupe_queue_collect(queues[i]);
         if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
             idle = false;
             *stop = drupe_py_pause(queues[i], SLICE_NS) == DRUPE_E_CANCELLED;
         }
-        drupe_queue_release(queues[i]);
+        drupe_py_queue_release(queues[i]);
     }
     return idle && !*stop;
 }
