@@ -25,6 +25,9 @@ struct drupe_mark {
     char label[64];     /* of the work */
 };
 
+/* For all that is marked while no memory is left to write down why. */
+static drupe_mark unexplained = {.label = "work"};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 _Atomic(unsigned) drupe_marks_owed, drupe_marks_version;
 
@@ -32,14 +35,14 @@ _Atomic(unsigned) drupe_marks_owed, drupe_marks_version;
 
 static void mark_free(drupe_mark *mark)
 {
-    if (!mark) return;
+    if (!mark || mark == &unexplained) return;
     drupe_cause_release(mark->cause);
     free(mark);
 }
 
 static bool is_ours(const drupe_mark *mark, const drupe_memory *memory)
 {
-    return mark && mark->born == memory->born;
+    return mark && (mark == &unexplained || mark->born == memory->born);
 }
 
 /* An earlier mark stays: the first cause is what a program wants to hear of. Takes `fresh`. */
@@ -61,13 +64,15 @@ static bool has_bit(uint64_t bits, size_t index)
     return index >= 64 || bits >> index & 1;
 }
 
-/* Without memory for a mark there is none. */
 static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cause *cause, bool replaced)
 {
     uint64_t born = memory->born;
     if (flight->number <= born) return; /* its handle is gone */
     drupe_mark *mark = calloc(1, sizeof *mark);
-    if (!mark) return;
+    if (!mark) {
+        put(memory, &unexplained);
+        return;
+    }
     mark->cause = drupe_cause_retain(cause);
     mark->born = born;
     mark->ran = cause->what.submission == flight->number && !cause->cancels && !cause->before;
@@ -106,7 +111,7 @@ drupe_mark *drupe_marks_lift(const drupe_flight *flight)
     for (size_t i = 0; i < flight->nrefs && i < 64; i++) {
         if (flight->refs[i].release != drupe_uses_drop || !has_bit(flight->replaced, i)) continue;
         drupe_mark *mark = take(flight->refs[i].object);
-        if (!mark) continue;
+        if (!mark || mark == &unexplained) continue;
         mark->memory = flight->refs[i].object;
         mark->next = list;
         list = mark;
@@ -175,7 +180,7 @@ static bool read_mark(drupe_memory *memory, drupe_mark *copy)
     bool found = is_ours(mark, memory);
     if (found) {
         *copy = *mark;
-        drupe_cause_retain(copy->cause);
+        if (copy->cause) drupe_cause_retain(copy->cause);
     }
     pthread_mutex_unlock(&lock);
     return found;
@@ -190,6 +195,12 @@ static const char *contents(const drupe_mark *mark)
 /* Takes the mark's cause. */
 static drupe_status explain(const drupe_memory *memory, drupe_mark mark)
 {
+    if (!mark.cause) {
+        return drupe_error_set(DRUPE_E_DEPENDENCY,
+                               "The work that was to write this memory did not, and there was no host memory "
+                               "to keep the reason. Compute it again, or take it as it is with "
+                               "accept_contents().");
+    }
     const drupe_cause *first = drupe_cause_first(mark.cause);
     const drupe_failure *what = &first->what;
     drupe_status status = first->cancels ? DRUPE_E_CANCELLED : DRUPE_E_DEPENDENCY;
@@ -223,7 +234,7 @@ static drupe_status read_one(drupe_memory *memory, drupe_cause **doom)
 {
     drupe_mark mark;
     if (!read_mark(memory, &mark)) return DRUPE_OK;
-    if (atomic_load(&mark.cause->reported)) return explain(memory, mark);
+    if (!mark.cause || atomic_load(&mark.cause->reported)) return explain(memory, mark);
     if (*doom)
         drupe_cause_release(mark.cause);
     else

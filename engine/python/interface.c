@@ -11,6 +11,13 @@ typedef struct layout {
     Py_ssize_t shape[MOST_DIMS], strides[MOST_DIMS];
 } layout;
 
+bool drupe_py_is_memory(const drupe_py_state *state, PyObject *object)
+{
+    return drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMDevice) ||
+           drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMShared) ||
+           drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMHost);
+}
+
 /* An entry, NULL where it is absent or None. Retained: reading one may run Python code, which may change the
  * dict. */
 static PyObject *entry(PyObject *interface, const char *name)

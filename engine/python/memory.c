@@ -26,13 +26,6 @@ static drupe_py_type type_of_kind(drupe_mem_kind kind)
     }
 }
 
-bool drupe_py_is_memory(const drupe_py_state *state, PyObject *object)
-{
-    return drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMDevice) ||
-           drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMShared) ||
-           drupe_py_is(state, object, DRUPE_PY_TYPE_MemoryUSMHost);
-}
-
 /* Takes the span's memory; `reference` is borrowed and may be NULL. */
 static PyObject *span_wrap(drupe_py_state *state, const drupe_py_span *span, PyObject *reference)
 {

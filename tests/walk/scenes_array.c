@@ -35,6 +35,8 @@ static drupe_status compute(struct walker *w)
     int axes[2] = {1, 0};
     GO(drupe_array_permute(&w->arrays[1], axes));
     GO(drupe_array_matmul(&w->arrays[0], &w->arrays[1], &w->arrays[4]));
+    GO(drupe_array_result(w->queue, DRUPE_MEM_DEVICE, DRUPE_FLOAT32, 2, shape, &w->arrays[5]));
+    GO(drupe_array_assign(&w->arrays[5], &(drupe_operand){.scalar = one}));
     GO(drupe_queue_wait(w->queue, LONG));
     return DRUPE_OK;
 }

@@ -94,6 +94,41 @@ static drupe_status between_processes(struct walker *w)
     return DRUPE_OK;
 }
 
+static drupe_status nothing(void *user)
+{
+    (void)user;
+    return DRUPE_OK;
+}
+
+/* Memory that is given back while work uses it, is taken by the next result, and not written after all. */
+static drupe_status handed_on(struct walker *w)
+{
+    static const drupe_error planned = {.status = DRUPE_E_INVALID, .text = "The scene ends it so."};
+    GO(walk_open(w));
+    GO(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 4096, 0, &w->memory[0]));
+    GO(drupe_event_open(NULL, 0, &w->events[0]));
+    drupe_submission s = {.queue = w->queue, .waits = w->events, .nwaits = 1, .ordered = true};
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "x", 1, 4096, &w->events[1]));
+    drupe_memory_release(w->memory[0]);
+    w->memory[0] = NULL;
+    s.nwaits = 0;
+    GO(drupe_memory_alloc_result(w->queue, DRUPE_MEM_DEVICE, 4096, &w->memory[1]));
+    GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[1]), "y", 1, 4096, NULL));
+    GO(drupe_memory_before_use(w->memory[1], &w->events[2]));
+    GO(drupe_event_finish(w->events[0], &planned));
+    REFUSED(drupe_event_wait(w->events[1], LONG), DRUPE_E_DEPENDENCY);
+    REFUSED(drupe_memory_contents(w->memory[1]), DRUPE_E_DEPENDENCY);
+    drupe_memory_accept(w->memory[1]);
+    GO(drupe_memory_contents(w->memory[1]));
+    const drupe_keep keep = drupe_memory_keep(w->memory[1], w->queue);
+    s.keeps = &keep;
+    s.nkeeps = 1;
+    GO(drupe_submit_host(&s, nothing, NULL, &w->events[3]));
+    GO(drupe_event_wait(w->events[3], LONG));
+    drupe_queue_collect(w->queue);
+    return drupe_memory_in_use(w->memory[1]) ? DRUPE_E_INTERNAL : DRUPE_OK;
+}
+
 /* Two queues write the same bytes: found, or, with something failing, at least nothing worse. */
 static drupe_status checked(struct walker *w)
 {
@@ -142,6 +177,7 @@ const walk_scene walk_memory_scenes[] = {{"kinds", kinds, false},
                                          {"between contexts", between_contexts, false},
                                          {"between backends", between_backends, false},
                                          {"between processes", between_processes, false},
+                                         {"handed on", handed_on, false},
                                          {"checked", checked, false},
                                          {"large", large, false},
                                          {NULL, NULL, false}};

@@ -38,6 +38,8 @@ static drupe_status ask(struct walker *w)
     drupe_status status = drupe_kernel_arg(w->kernel, 0, &info);
     if (status != DRUPE_E_UNSUPPORTED) GO(status);
     REFUSED(drupe_kernel_open(w->program, "no_such_kernel", &none), DRUPE_E_NOT_FOUND);
+    drupe_builds_end(LONG);
+    right = right && drupe_builds() == 0;
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 

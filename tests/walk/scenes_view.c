@@ -13,7 +13,8 @@ static drupe_status follow(struct walker *w)
     drupe_submission s = {.queue = w->queue, .label = "followed"};
     GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[0]), "x", 1, 4096, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));
-    uint64_t latest = drupe_trace_latest();
+    uint64_t latest = drupe_trace_latest(), began = 0, over = 0;
+    if (drupe_trace_ran(latest, &began, &over) && over && over < began) return DRUPE_E_INTERNAL;
     drupe_trace_look();
     bool right = drupe_trace_oldest(drupe_queue_number(w->queue)) == UINT64_MAX;
     right = right && !drupe_trace_over(latest + 1, &gone) && gone;
