@@ -31,7 +31,8 @@ void drupe_cache_name(char name[48], const drupe_span *parts, size_t nparts, con
 
 static bool is_hash_with(const char *name, const char *ending)
 {
-    return strspn(name, "0123456789abcdef") == DIGITS && strcmp(name + DIGITS, ending) == 0;
+    const char *rest = name + strspn(name, "0123456789abcdef");
+    return strcmp(rest, ending) == 0 && rest - name == DIGITS;
 }
 
 bool drupe_cache_is_entry(const char *name)
