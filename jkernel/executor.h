@@ -85,8 +85,8 @@ enum { JK_CLAIM_NONE, JK_CLAIM_PARK, JK_CLAIM_RETURN };
 
 typedef struct jk_crash_hooks {
     /* First of all, for every fatal signal: JK_CLAIM_PARK takes the fault over, and the thread is parked for
-     * good; after JK_CLAIM_RETURN the handler returns, to where `ucontext` says by then. Several threads may be
-     * in it at once. `siginfo` and `ucontext` are the handler's. */
+     * good; after JK_CLAIM_RETURN the handler returns, to where `ucontext` says by then. Several threads may
+     * be in it at once. `siginfo` and `ucontext` are the handler's. */
     int (*claim)(int signal, void *siginfo, void *ucontext);
     /* Note the language's traceback of the calling thread. May end by raising `signal` again, as crash
      * handlers do that pass it on. */

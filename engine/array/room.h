@@ -118,7 +118,8 @@ drupe_status drupe_render_program(const drupe_target *target, const kernel_key *
 /* The kernel's name in that program, or of the precompiled kernel. */
 void drupe_render_name(const drupe_target *target, const kernel_key *key, char *name, size_t size);
 
-/* --- array.c ---------------------------------------------------------------------------------------------- */
+/* --- array.c ----------------------------------------------------------------------------------------------
+ */
 
 /* Whether nothing of its allocation stays when all of its elements are written. */
 bool drupe_array_covers(const drupe_array *array);

@@ -26,7 +26,8 @@ drupe_status drupe_array_from_host(const drupe_array *dst, const void *host, con
     const bool direct = drupe_array_contiguous(dst);
     drupe_status status = DRUPE_OK;
     if (bytes && !direct)
-        status = drupe_array_result(dst->queue, DRUPE_MEM_DEVICE, dst->dtype, dst->ndim, dst->shape, &staging);
+        status =
+            drupe_array_result(dst->queue, DRUPE_MEM_DEVICE, dst->dtype, dst->ndim, dst->shape, &staging);
     if (bytes == 0 || status != DRUPE_OK) {
         keep_drop(keep);
         return status;

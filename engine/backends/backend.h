@@ -62,7 +62,8 @@ typedef struct drupe_fault {
     uintptr_t address, instruction;
     const void *owner; /* as adopted, with its index */
     uint32_t index;
-    bool ended; /* the thread ends by itself, now: to be joined, which gives its stack back; else it is parked */
+    bool ended; /* the thread ends by itself, now: to be joined, which gives its stack back; else it is parked
+                 */
 } drupe_fault;
 
 struct drupe_backend {
@@ -262,12 +263,13 @@ typedef struct drupe_recovery {
 } drupe_recovery;
 
 /* The calling thread works for `owner`: while `*busy` is not 0 its faults are contained. device_fault() is
- * called for each after which it does not go on. `owner` is any address by which the backend knows the device,
- * `index` the backend's affair, `recovery` (borrowed until it is disowned) how it goes on; NULL: it is parked. */
+ * called for each after which it does not go on. `owner` is any address by which the backend knows the
+ * device, `index` the backend's affair, `recovery` (borrowed until it is disowned) how it goes on; NULL: it
+ * is parked. */
 void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy, drupe_recovery *recovery);
 void drupe_core_disown(void);
-/* The same for the threads that a driver starts between the two calls. They get larger stacks than others, and
- * one for signals. */
+/* The same for the threads that a driver starts between the two calls. They get larger stacks than others,
+ * and one for signals. */
 typedef struct drupe_threads drupe_threads;
 drupe_threads *drupe_core_adoption_begin(void);
 void drupe_core_adoption_end(drupe_threads *before, const void *owner); /* `before` is taken */

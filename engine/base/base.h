@@ -200,7 +200,8 @@ void drupe_dl_close(void *handle); /* NULL-safe */
 void drupe_signals_save(void);
 void drupe_signals_restore(void);
 
-/* --- limits.c: how much of the machine this process may use ---------------------------------------------- */
+/* --- limits.c: how much of the machine this process may use ----------------------------------------------
+ */
 
 /* CPUs by affinity and quota, at least 1. */
 unsigned drupe_machine_cpus(void);

@@ -30,7 +30,8 @@ static char *round_up(const char *address, size_t align)
     return (char *)(((uintptr_t)address + align - 1) & ~(uintptr_t)(align - 1));
 }
 
-/* --- Blocks; the lock is held ---------------------------------------------------------------------------- */
+/* --- Blocks; the lock is held ----------------------------------------------------------------------------
+ */
 
 static bool protect(const drupe_guarded_block *block, int access)
 {
@@ -72,7 +73,8 @@ static drupe_guarded_block *block_take(drupe_guarded *guarded, size_t size, size
     return NULL;
 }
 
-/* --- Small pieces ---------------------------------------------------------------------------------------- */
+/* --- Small pieces ----------------------------------------------------------------------------------------
+ */
 
 static unsigned class_of(size_t slot)
 {
@@ -127,7 +129,8 @@ static void small_give(drupe_guarded *guarded, drupe_guarded_block *block, const
     block_give(guarded, block);
 }
 
-/* --- From outside ---------------------------------------------------------------------------------------- */
+/* --- From outside ----------------------------------------------------------------------------------------
+ */
 
 void *drupe_guarded_alloc(drupe_guarded *guarded, size_t size, size_t align)
 {
@@ -166,8 +169,7 @@ void drupe_guarded_clear(drupe_guarded *guarded)
 {
     size_t cursor = 0;
     pthread_mutex_lock(&guarded->lock);
-    for (drupe_guarded_block *block;
-         (block = drupe_map_next(&guarded->blocks, &cursor, NULL, NULL)) != NULL;)
+    for (drupe_guarded_block *block; (block = drupe_map_next(&guarded->blocks, &cursor, NULL, NULL)) != NULL;)
         block_give(guarded, block);
     drupe_map_clear(&guarded->blocks);
     memset(guarded->open, 0, sizeof guarded->open);

@@ -2,8 +2,8 @@
  *
  * A kernel that runs past the end of its memory shall fault there, instead of damaging what the C library's
  * allocator keeps beside it: that ends a process much later, and without a way out. So memory of device work
- * lies apart. Pieces of DRUPE_GUARDED_SINGLE bytes and more have guards of their own; smaller ones lie together,
- * by size, where one that runs over its end meets other device memory first.
+ * lies apart. Pieces of DRUPE_GUARDED_SINGLE bytes and more have guards of their own; smaller ones lie
+ * together, by size, where one that runs over its end meets other device memory first.
  *
  * Any thread. Under AddressSanitizer, which finds more, there is no such memory. */
 #ifndef DRUPE_GUARDED_H
@@ -12,8 +12,8 @@
 #include "base/base.h"
 
 #define DRUPE_GUARDED_SINGLE ((size_t)64 << 10)
-/* Bytes that fault behind and before it; address space costs nothing. Larger than what C libraries ever keep for
- * later when it is freed, so that they ask the system for each such block. */
+/* Bytes that fault behind and before it; address space costs nothing. Larger than what C libraries ever keep
+ * for later when it is freed, so that they ask the system for each such block. */
 #define DRUPE_GUARD_BEHIND ((size_t)32 << 20)
 #define DRUPE_GUARD_BEFORE ((size_t)1 << 20)
 

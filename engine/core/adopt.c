@@ -101,7 +101,8 @@ static void confine_division(const struct sigaction *before)
 
 static int errand; /* the signal that is sent; 0: there is none; `lock` */
 
-/* What is set by sigaltstack() inside of a handler is undone when it returns; what its context says is done. */
+/* What is set by sigaltstack() inside of a handler is undone when it returns; what its context says is done.
+ */
 static void on_errand(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
@@ -115,8 +116,8 @@ static void on_errand(int signal, siginfo_t *info, void *context)
     errno = kept;
 }
 
-/* One of the system's spare signals that nobody handles; the handler stays, because a thread may hold the signal
- * back for as long as it likes. */
+/* One of the system's spare signals that nobody handles; the handler stays, because a thread may hold the
+ * signal back for as long as it likes. */
 static void errand_open(void)
 {
     struct sigaction ours, there;
@@ -136,8 +137,7 @@ static void errand_open(void)
 
 static void give_stack(drupe_adopted *one, int thread)
 {
-    void *stack =
-        mmap(NULL, DRUPE_SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *stack = mmap(NULL, DRUPE_SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     atomic_store(&one->stack, stack);
     if (syscall(SYS_tgkill, getpid(), thread, errand) == 0) return;

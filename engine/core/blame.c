@@ -73,4 +73,3 @@ void drupe_fault_spread(const drupe_fault *fault)
         }
     }
 }
-

@@ -3,13 +3,14 @@
  * The signal handler may do next to nothing. It looks the thread up in a table of atomics and writes a record
  * into its place there, so there is always one. What then becomes of the thread, its owner has told before:
  *
- * It goes on. The handler returns, but to other code on a stack that is empty again, where the owner finds the
- * record. That is for code which holds nothing: neither a lock nor memory that others wait for, nor a stack
- * that others look into.
+ * It goes on. The handler returns, but to other code on a stack that is empty again, where the owner finds
+ * the record. That is for code which holds nothing: neither a lock nor memory that others wait for, nor a
+ * stack that others look into.
  *
  * It ends, when it may hold something, but nobody else has its stack: by the system call alone, because what
- * the C library does at the end of a thread needs locks that it may hold. A thread of core, asleep until then,
- * asks the backends whose it was and spreads the news; the owner joins the thread, which gives its stack back.
+ * the C library does at the end of a thread needs locks that it may hold. A thread of core, asleep until
+ * then, asks the backends whose it was and spreads the news; the owner joins the thread, which gives its
+ * stack back.
  *
  * It is parked: it sleeps for the rest of the process, and the same thread of core spreads the news. So end
  * the threads of drivers, and those that ran code nobody knows.

@@ -189,8 +189,8 @@ struct drupe_device {
     int parts;          /* of a root: drupe_parts; library lock */
     drupe_queue *queue; /* the default one, retained by a listed device, else borrowed; library lock */
     /* Of a root. */
-    drupe_use use, kinds[3];    /* `use` over all kinds, its count not kept */
-    _Atomic(uint64_t) limit;    /* most bytes that may be reserved; 0: not looked up yet */
+    drupe_use use, kinds[3];                 /* `use` over all kinds, its count not kept */
+    _Atomic(uint64_t) limit;                 /* most bytes that may be reserved; 0: not looked up yet */
     _Atomic(uint64_t) free_then, free_asked; /* bytes that were free, and when */
     _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
@@ -303,7 +303,8 @@ void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *us
 
 #include "core/memory.h"
 
-/* --- settings.c ------------------------------------------------------------------------------------------ */
+/* --- settings.c ------------------------------------------------------------------------------------------
+ */
 
 /* DRUPE_OK, or what is wrong in a variable of the environment. All but the selector and amounts
  * of memory are looked at once, until drupe_settings_forget(). */

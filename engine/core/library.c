@@ -185,8 +185,7 @@ drupe_status drupe_slot_load(drupe_slot *slot)
         drupe_core_note("backend %s: %s", slot->backend->name,
                         status != DRUPE_OK ? drupe_error_last()->text : "opened");
         if (slot->failed) slot->error = *drupe_error_last();
-        if (status == DRUPE_OK)
-            atomic_store_explicit(&slot->loaded, 1, memory_order_release);
+        if (status == DRUPE_OK) atomic_store_explicit(&slot->loaded, 1, memory_order_release);
     }
     pthread_mutex_unlock(&slot->lock);
     return status;

@@ -1,28 +1,28 @@
 /* Marks: which handles do not hold what the program expects, and why.
  *
  * Work that did not run, or failed, is no error of the memory's bytes: it is one of whoever reads them as a
- * result. So the mark belongs to the handle, and a piece that is handed on starts without one. A mark names the
- * handle by its birth, since the flight that sets it may outlive that: a mark of an earlier handle counts for
- * nothing.
+ * result. So the mark belongs to the handle, and a piece that is handed on starts without one. A mark names
+ * the handle by its birth, since the flight that sets it may outlive that: a mark of an earlier handle counts
+ * for nothing.
  *
  * A failure dooms everything behind it on an in-order queue, also what has no event and what a driver has
  * begun to fail; all that is marked at one time, before anybody hears of the failure, by a walk over the
- * queue's flights. The walk needs the queue's lock, and failures are noticed with and without it: so the queue
- * owes its marks until somebody comes who can take it, and whoever tells of failures or looks at marks has them
- * all paid first. */
+ * queue's flights. The walk needs the queue's lock, and failures are noticed with and without it: so the
+ * queue owes its marks until somebody comes who can take it, and whoever tells of failures or looks at marks
+ * has them all paid first. */
 #include "core/core.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct drupe_mark {
-    drupe_cause *cause; /* retained */
-    uint64_t born;      /* of the handle that it belongs to */
-    bool ran;           /* the work had begun, so the contents are nobody's */
-    bool new_bytes;     /* it was to replace all of them */
+    drupe_cause *cause;   /* retained */
+    uint64_t born;        /* of the handle that it belongs to */
+    bool ran;             /* the work had begun, so the contents are nobody's */
+    bool new_bytes;       /* it was to replace all of them */
     drupe_memory *memory; /* while it is lifted, as is the next */
     drupe_mark *next;
-    char label[64];     /* of the work */
+    char label[64]; /* of the work */
 };
 
 /* For all that is marked while no memory is left to write down why. */
@@ -210,12 +210,14 @@ static drupe_status explain(const drupe_memory *memory, drupe_mark mark)
     else if (mark.ran)
         snprintf(why, sizeof why, "failed: %.700s", what->error.text);
     else
-        snprintf(why, sizeof why, "did not run, because '%s' on %s (submission %llu) failed before it: %.600s",
-                 what->label, what->device, (unsigned long long)what->submission, what->error.text);
-    status = drupe_error_set(status,
-                             "This memory was to be written by '%s', which %s%s %s Compute it again, or take it "
-                             "as it is with accept_contents().",
-                             mark.label, why, why[0] && why[strlen(why) - 1] == '.' ? "" : ".", contents(&mark));
+        snprintf(why, sizeof why,
+                 "did not run, because '%s' on %s (submission %llu) failed before it: %.600s", what->label,
+                 what->device, (unsigned long long)what->submission, what->error.text);
+    status =
+        drupe_error_set(status,
+                        "This memory was to be written by '%s', which %s%s %s Compute it again, or take it "
+                        "as it is with accept_contents().",
+                        mark.label, why, why[0] && why[strlen(why) - 1] == '.' ? "" : ".", contents(&mark));
     const drupe_queue *queue = memory->queue;
     drupe_failure own;
     drupe_failure_describe(&own, drupe_error_last(), queue, NULL);
@@ -259,8 +261,7 @@ drupe_status drupe_memory_contents(drupe_memory *memory)
 drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read, drupe_cause **doom)
 {
     for (size_t i = 0; i < nrefs; i++) {
-        if (refs[i].release == drupe_uses_drop && has_bit(read, i))
-            DRUPE_TRY(read_one(refs[i].object, doom));
+        if (refs[i].release == drupe_uses_drop && has_bit(read, i)) DRUPE_TRY(read_one(refs[i].object, doom));
     }
     return DRUPE_OK;
 }

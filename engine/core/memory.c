@@ -207,9 +207,12 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue))
+        drupe_queue_collect(queue); /* what is over uses it no more */
     if (drupe_memory_in_use(memory)) {
-        return drupe_error_set(DRUPE_E_BUSY, "Work in flight uses this memory, whose pages change places when "
-                                             "it is shared. Wait for all queues that use it first.");
+        return drupe_error_set(DRUPE_E_BUSY,
+                               "Work in flight uses this memory, whose pages change places when "
+                               "it is shared. Wait for all queues that use it first.");
     }
     DRUPE_TRY(
         backend->mem_export(pool->context, pool->device, memory->kind, memory->base, memory->room, handle));

@@ -9,23 +9,24 @@
 
 /* Where a piece is; its pool's lock. */
 typedef enum drupe_place_of_piece {
-    DRUPE_PIECE_LENT,    /* somebody has its handle */
-    DRUPE_PIECE_IDLE,    /* in a free list: nothing uses it */
-    DRUPE_PIECE_ORDERED, /* its handle is gone; work of one queue uses it, behind which it may be used again */
+    DRUPE_PIECE_LENT,     /* somebody has its handle */
+    DRUPE_PIECE_IDLE,     /* in a free list: nothing uses it */
+    DRUPE_PIECE_ORDERED,  /* its handle is gone; work of one queue uses it, behind which it may be used again
+                           */
     DRUPE_PIECE_IN_FLIGHT /* its handle is gone, and work uses it */
 } drupe_place_of_piece;
 
 /* Bits of drupe_memory's `uses`: how many submissions in flight use it, and of which queue they are. Once its
  * handle is gone they are counted down under the pool's lock only. */
-#define DRUPE_USES_COUNT    UINT64_C(0x7fffffff)
-#define DRUPE_USES_ORPHAN   UINT64_C(0x80000000)
-#define DRUPE_USES_SHIFT    32
-#define DRUPE_USES_SEVERAL  UINT32_MAX /* of several queues */
+#define DRUPE_USES_COUNT   UINT64_C(0x7fffffff)
+#define DRUPE_USES_ORPHAN  UINT64_C(0x80000000)
+#define DRUPE_USES_SHIFT   32
+#define DRUPE_USES_SEVERAL UINT32_MAX /* of several queues */
 
 /* A piece of memory from the driver, and the handle that it is lent out as. A program has the handle: its
  * references are object.references, and with the last of them the handle is gone, while work in flight keeps
- * the piece by `uses`. A piece has one handle at a time, so both are one object; while it has none, lookups do
- * not find it. While it waits in a pool it stays in the registry: lending it changes neither. */
+ * the piece by `uses`. A piece has one handle at a time, so both are one object; while it has none, lookups
+ * do not find it. While it waits in a pool it stays in the registry: lending it changes neither. */
 struct drupe_memory {
     drupe_object object;
     _Atomic(uint64_t) uses;
@@ -44,10 +45,10 @@ struct drupe_memory {
     /* While it is lent: */
     _Atomic(size_t) size; /* as asked for */
     drupe_mem_kind kind;
-    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
+    uint32_t site, cell;    /* the observer's numbers, 0 = unknown */
     _Atomic(uint64_t) born; /* the latest submission of the process before this handle */
-    /* The queue that still used the piece when it was lent, 0: none. Who uses it elsewhere waits for what that
-     * queue was given up to `born`. */
+    /* The queue that still used the piece when it was lent, 0: none. Who uses it elsewhere waits for what
+     * that queue was given up to `born`. */
     _Atomic(uint32_t) order;
     _Atomic(drupe_mark *) mark; /* why it does not hold what a program expects; see mark.c */
 };
@@ -58,7 +59,6 @@ void drupe_uses_add(drupe_memory *memory, const drupe_queue *queue);
 void drupe_uses_drop(void *memory);
 /* Nothing uses the piece and nobody has it: back to the pool, or the driver. */
 void drupe_memory_retire(drupe_memory *memory);
-
 
 /* A zeroed piece of this pool, without references; freed with free(). NULL without memory. */
 drupe_memory *drupe_memory_new(drupe_pool *pool);
@@ -144,11 +144,12 @@ bool drupe_memory_plain(const drupe_memory *memory);
 
 /* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
  *
- * Work that does not run, or fails, leaves what it would have written as it was, which is nobody's result. The
- * handles are marked with the cause, before anybody is told of it; reading or computing from them is refused
- * until something replaces all of their bytes. Without a queue's lock, unless told otherwise. */
+ * Work that does not run, or fails, leaves what it would have written as it was, which is nobody's result.
+ * The handles are marked with the cause, before anybody is told of it; reading or computing from them is
+ * refused until something replaces all of their bytes. Without a queue's lock, unless told otherwise. */
 
-/* Work behind `queue`'s cause is still to be marked, which drupe_marks_settle() does. Any lock may be held. */
+/* Work behind `queue`'s cause is still to be marked, which drupe_marks_settle() does. Any lock may be held.
+ */
 void drupe_marks_ask(drupe_queue *queue);
 /* Mark what all queues owe. Before anybody is told of a failure and before marks are looked at. */
 void drupe_marks_settle(void);
@@ -167,8 +168,8 @@ void drupe_mark_drop(drupe_memory *memory);
 /* Queues that owe marks, and how often a mark was set. */
 extern _Atomic(unsigned) drupe_marks_owed, drupe_marks_version;
 /* drupe_memory_contents() for a submission that would read it: as long as nobody was told of the failure, the
- * submission is made and fails with what it stands behind. Then the answer is DRUPE_OK, and `*doom`, unless it
- * is set already, the cause, retained. */
+ * submission is made and fails with what it stands behind. Then the answer is DRUPE_OK, and `*doom`, unless
+ * it is set already, the cause, retained. */
 drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom) DRUPE_MUST_CHECK;
 /* The same of those among `refs` that are `read`, for who holds the lock of the queue. */
 drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,

@@ -1,13 +1,13 @@
 /* How far a program may be ahead of its devices, in bytes.
  *
  * What is given back on an in-order queue is used again at once, so most programs hold a handful of pieces
- * however far they are ahead. Others give back memory that several queues use, or that nobody may take in order;
- * that comes back when its work is over, and meanwhile new memory would be asked of the driver without end. So
- * who needs new memory while more than a share of what is free is in flight waits for some of it.
+ * however far they are ahead. Others give back memory that several queues use, or that nobody may take in
+ * order; that comes back when its work is over, and meanwhile new memory would be asked of the driver without
+ * end. So who needs new memory while more than a share of what is free is in flight waits for some of it.
  *
- * The wait is the program's own, as it waits for results, since it may be interrupted and what it waits for may
- * be work that the program does itself. Where a thread must not wait, or nothing moves for a while, the bound
- * gives way: it saves memory, and is no reason to stand still. */
+ * The wait is the program's own, as it waits for results, since it may be interrupted and what it waits for
+ * may be work that the program does itself. Where a thread must not wait, or nothing moves for a while, the
+ * bound gives way: it saves memory, and is no reason to stand still. */
 #include "core/core.h"
 #include <unistd.h>
 

@@ -83,7 +83,8 @@ const char *drupe_program_kernel_names(const drupe_program *program)
 
 static drupe_status no_room(const drupe_kernel *kernel)
 {
-    return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of the kernel '%s'.", kernel->name);
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the arguments of the kernel '%s'.",
+                           kernel->name);
 }
 
 /* Argument information is all or nothing: a partial table would check some arguments and not others. What is

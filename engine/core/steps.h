@@ -341,10 +341,10 @@ static inline bool drupe_memory_elsewhere(const drupe_memory *memory, const drup
 typedef struct drupe_refs {
     drupe_keep *list; /* `fixed`, or malloc'ed */
     size_t count, capacity;
-    size_t bytes;     /* of memory among them */
+    size_t bytes;                     /* of memory among them */
     uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
     unsigned marks_seen;
-    drupe_cause *doom; /* retained */
+    drupe_cause *doom;    /* retained */
     drupe_event **before; /* malloc'ed, each retained: what has to be over before the memory may be touched */
     size_t nbefore;
     bool passed_on; /* with a ticket: whoever has them tells of failures */

@@ -357,7 +357,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
 {
     drupe_place to, from;
     DRUPE_TRY(find_place(s, work->dst, work->bytes, "copy target", (drupe_touch){.writes = true}, refs, &to));
-    DRUPE_TRY(find_place(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
+    DRUPE_TRY(
+        find_place(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
     if (work->bytes && overlap(work->dst, work->src, work->bytes)) {
         return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
                                work->bytes);
@@ -437,7 +438,8 @@ static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, con
     drupe_refs_init(&refs);
     drupe_place place = {.memory = NULL};
     drupe_status status = begin(s, &refs);
-    if (status == DRUPE_OK) status = find_place(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &place);
+    if (status == DRUPE_OK)
+        status = find_place(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &place);
     if (status == DRUPE_OK && work->bytes && (!place.memory || place.memory->context != s->queue->context)) {
         status =
             drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);

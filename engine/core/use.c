@@ -1,8 +1,8 @@
 /* What work in flight uses.
  *
  * On an in-order queue the order of submissions is the order of uses. So a piece whose handle is gone may be
- * written by the next work of the queue that still uses it, and nobody has to know when that use ends. Whatever
- * leaves this order has to wait for it: here is told for what. */
+ * written by the next work of the queue that still uses it, and nobody has to know when that use ends.
+ * Whatever leaves this order has to wait for it: here is told for what. */
 #include "core/core.h"
 
 static uint64_t count_of(uint64_t uses)

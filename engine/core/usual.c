@@ -108,7 +108,8 @@ static inline bool add_pointer(usual *one, size_t index, uint64_t address)
     if (one->s->declared ? one->s->writes & bit : one->work.kernel->writes & bit)
         one->written |= UINT64_C(1) << one->nrefs;
     if (!one->s->declared || one->s->reads & bit) one->read |= UINT64_C(1) << one->nrefs;
-    if (one->s->declared && one->s->replaces & ~one->s->reads & bit) one->replaced |= UINT64_C(1) << one->nrefs;
+    if (one->s->declared && one->s->replaces & ~one->s->reads & bit)
+        one->replaced |= UINT64_C(1) << one->nrefs;
     one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
     one->bytes += memory->size;
     return true;
@@ -248,7 +249,8 @@ static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
     bool over = false;
     pthread_mutex_lock(&queue->lock);
     finished = drupe_queue_reap_some(queue, one->bytes);
-    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_FLIGHT_REFS && drupe_flight_new(queue, &flight) == DRUPE_OK) {
+    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_FLIGHT_REFS &&
+        drupe_flight_new(queue, &flight) == DRUPE_OK) {
         drupe_flight *before = same_before(one);
         load(one, flight, cell);
         *status = launch(one, flight, event);

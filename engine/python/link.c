@@ -250,10 +250,8 @@ static void warm_start(void)
 
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
-    static drupe_observer observer = {.log = log_line,
-                                      .site = drupe_py_site_ask,
-                                      .site_text = drupe_py_site_text,
-                                      .pause = drupe_py_pause};
+    static drupe_observer observer = {
+        .log = log_line, .site = drupe_py_site_ask, .site_text = drupe_py_site_text, .pause = drupe_py_pause};
     drupe_py_pace_open(state);
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);

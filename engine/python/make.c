@@ -42,9 +42,8 @@ static bool empty_make(drupe_py_state *state, const make_place *place, int ndim,
 {
     memset(array, 0, sizeof *array);
     drupe_dtype dtype = place->dtype == DRUPE_DTYPE_NONE ? drupe_py_dtype_float(place->queue) : place->dtype;
-    drupe_status status = written
-                              ? drupe_array_result(place->queue, place->kind, dtype, ndim, shape, array)
-                              : drupe_array_empty(place->queue, place->kind, dtype, ndim, shape, array);
+    drupe_status status = written ? drupe_array_result(place->queue, place->kind, dtype, ndim, shape, array)
+                                  : drupe_array_empty(place->queue, place->kind, dtype, ndim, shape, array);
     if (status == DRUPE_OK) return true;
     drupe_py_raise_on(state, place->queue);
     return false;
@@ -110,8 +109,9 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     if (full && place.dtype == DRUPE_DTYPE_NONE && fill.kind != DRUPE_SCALAR_KIND_FLOAT)
         place.dtype = fill.kind == DRUPE_SCALAR_KIND_BOOL ? DRUPE_BOOL : DRUPE_INT64;
     drupe_array array;
-    PyObject *result =
-        empty_make(state, &place, ndim, shape, value != NULL, &array) ? filled_wrap(state, &array, value) : NULL;
+    PyObject *result = empty_make(state, &place, ndim, shape, value != NULL, &array)
+                           ? filled_wrap(state, &array, value)
+                           : NULL;
     place_clear(&place);
     return result;
 }

@@ -491,7 +491,8 @@ static PyObject *memory_queue(PyObject *self, void *closure)
 static PyObject *memory_device(PyObject *self, void *closure)
 {
     (void)closure;
-    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(drupe_queue_device(queue_of(self))));
+    return drupe_py_device_wrap(drupe_py_state_of(self),
+                                drupe_device_retain(drupe_queue_device(queue_of(self))));
 }
 
 static PyObject *memory_context(PyObject *self, void *closure)

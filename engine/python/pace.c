@@ -1,7 +1,7 @@
 /* Waits that are not for results: for memory, and for work that uses it, before its address is handed out.
  *
- * What a call does that has to wait for memory: as a wait for results does, it gives up the GIL, notices Ctrl-C
- * and lets Python do the work that the device may be waiting for. */
+ * What a call does that has to wait for memory: as a wait for results does, it gives up the GIL, notices
+ * Ctrl-C and lets Python do the work that the device may be waiting for. */
 #include "pace.h"
 #include "error.h"
 #include "notice.h"
@@ -76,13 +76,22 @@ PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
     Py_RETURN_NONE;
 }
 
+void drupe_py_collect_all(void)
+{
+    drupe_queue *queues[QUEUES_MOST];
+    size_t count = drupe_queue_list(queues, QUEUES_MOST);
+    for (size_t i = 0; i < count; i++) {
+        drupe_py_collect(queues[i]);
+        drupe_py_queue_release(queues[i]);
+    }
+}
+
 /* One look at all queues; false: some are at work, or an exception is set. */
 static bool all_idle(bool *stop)
 {
     drupe_queue *queues[QUEUES_MOST];
     bool idle = true;
     size_t count = drupe_queue_list(queues, QUEUES_MOST);
-    for (size_t i = 0; i < count; i++) drupe_py_collect(queues[i]);
     for (size_t i = 0; i < count; i++) {
         if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
             idle = false;
@@ -96,6 +105,8 @@ static bool all_idle(bool *stop)
 bool drupe_py_memory_idle(drupe_memory *memory)
 {
     bool stop = false;
-    while (!stop && drupe_memory_in_use(memory) && !all_idle(&stop)) {}
+    drupe_py_collect_all();
+    while (!stop && drupe_memory_in_use(memory) && !all_idle(&stop)) drupe_py_collect_all();
+    if (!stop) drupe_py_collect_all();
     return !stop;
 }

@@ -20,9 +20,8 @@ static drupe_device *device_of(PyObject *module, PyObject *object)
 static PyObject *use_dict(const drupe_pool_use *use)
 {
     return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K}", "used", (unsigned long long)use->used, "in_flight",
-                         (unsigned long long)use->flying, "reserved",
-                         (unsigned long long)use->reserved, "peak", (unsigned long long)use->peak, "count",
-                         (unsigned long long)use->count);
+                         (unsigned long long)use->flying, "reserved", (unsigned long long)use->reserved,
+                         "peak", (unsigned long long)use->peak, "count", (unsigned long long)use->count);
 }
 
 static PyObject *pool_stats(PyObject *module, PyObject *object)
@@ -30,6 +29,7 @@ static PyObject *pool_stats(PyObject *module, PyObject *object)
     drupe_device *device = device_of(module, object);
     if (device == NULL) return NULL;
     drupe_pool_stats stats;
+    drupe_py_collect_all(); /* what is over is in flight no more */
     drupe_pool_stats_of(device, &stats);
     drupe_device_release(device);
     drupe_pool_use all = {stats.used, stats.flying, stats.reserved, stats.peak, stats.count};

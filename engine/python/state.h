@@ -10,11 +10,12 @@
  * it.* It is owned if it is retained here, or belongs to an argument of the call that Python made, which its
  * caller keeps. Python code may run wherever an object is dropped that is not known to be a str or an int, in
  * `__index__`, `__eq__` and other methods of objects, in looking up attributes, in making an exception, in
- * signal handlers, in waits, in calls that need memory (which may wait for some), and on other threads wherever the GIL is given up. It may drop any queue, memory
- * or event and change any dict or list. So an entry of those is retained before anything else is done
- * (tools/lint.py looks for functions that borrow), and the engine, which is in the middle of its own affairs
- * when it lets go of what work kept, never runs Python code itself: drupe_py_hold_drain() of wait.h does, and
- * what calls that says so. Tests have all kinds of things dropped there: drupe._engine._stress(). */
+ * signal handlers, in waits, in calls that need memory (which may wait for some), and on other threads
+ * wherever the GIL is given up. It may drop any queue, memory or event and change any dict or list. So an
+ * entry of those is retained before anything else is done (tools/lint.py looks for functions that borrow),
+ * and the engine, which is in the middle of its own affairs when it lets go of what work kept, never runs
+ * Python code itself: drupe_py_hold_drain() of wait.h does, and what calls that says so. Tests have all kinds
+ * of things dropped there: drupe._engine._stress(). */
 #ifndef DRUPE_PYTHON_STATE_H
 #define DRUPE_PYTHON_STATE_H
 

@@ -2,11 +2,10 @@
  *
  * {"version": 1, "serial": of the view, to be sent back as `after`; "whole": see drupe_view,
  *  "now", "from", "to": ns of CLOCK_MONOTONIC; "unix": ms since 1970 at `now`; "latest": id,
- *  "devices": [{"filter", "name", "backend", "used": [device, shared, host], "reserved", "total", "limit",
- *               "peak", "allocations", "busy", "maybe": 0 to 1, "waiting", "lost",
- *               "samples": [[ns, used device, used shared, used host, reserved, cell], ...]}, ...],
- *  "lanes": [{"device": filter, "queue": number, "kind": "kernels" | "copies" | "host", "waiting",
- *             "open": [0, running, waiting, submitted]}, ...],
+ *  "devices": [{"filter", "name", "backend", "used": [device, shared, host], "in_flight", "reserved",
+ * "total", "limit", "peak", "allocations", "busy", "maybe": 0 to 1, "waiting", "lost", "samples": [[ns, used
+ * device, used shared, used host, reserved, cell], ...]}, ...], "lanes": [{"device": filter, "queue": number,
+ * "kind": "kernels" | "copies" | "host", "waiting", "open": [0, running, waiting, submitted]}, ...],
  *  "labels": [text, ...], "places": ["cell [7], line 3", ...],
  *  "spans": [[lane, start, end (0: not over), busy, count, bytes, items, cell, label, status, exact, id,
  *             place (-1: none), state], ...],
@@ -174,6 +173,7 @@ static void put_devices(drupe_text *text, const drupe_view *view)
         put(text, ",\"backend\":");
         drupe_json_string(text, device->use.backend);
         put_list(text, ",\"used\":", device->used, 3);
+        put_member(text, ",\"in_flight\":", device->use.flying);
         put_member(text, ",\"reserved\":", device->use.reserved);
         put_member(text, ",\"total\":", device->use.total);
         put_member(text, ",\"limit\":", device->limit);

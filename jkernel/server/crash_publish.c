@@ -57,8 +57,8 @@ static void where_write(const jk_record *record, jk_buffer *content)
     size_t cell_size = last_line(record->detail, "  Cell In[", &cell);
     size_t work_size = notes ? last_line(notes + strlen(JK_CRASH_NOTES), " ", &work) : 0;
     if (!cell_size && !work_size) return;
-    int size = snprintf(line, sizeof line, "Where: %.*s%s%.*s", (int)(cell_size < 150 ? cell_size : 150), cell,
-                        cell_size && work_size ? "; the last device operation: " : "",
+    int size = snprintf(line, sizeof line, "Where: %.*s%s%.*s", (int)(cell_size < 150 ? cell_size : 150),
+                        cell, cell_size && work_size ? "; the last device operation: " : "",
                         (int)(work_size < 200 ? work_size : 200), work);
     jk_buffer_append(content, ",", 1);
     jk_buffer_append_json(content, line, (size_t)size);
@@ -74,10 +74,11 @@ static void report_write(const jk_record *record, bool running, jk_buffer *conte
     snprintf(line, sizeof line, "KernelCrash: %s", record->summary);
     jk_buffer_append_json(content, line, strlen(line));
     where_write(record, content);
-    snprintf(line, sizeof line,
-             "%sThe kernel's process ends with %s now; its variables are lost. Next: run the device work again "
-             "inside `with drupe.checked():`, which tells what reads or writes out of bounds.",
-             running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)));
+    snprintf(
+        line, sizeof line,
+        "%sThe kernel's process ends with %s now; its variables are lost. Next: run the device work again "
+        "inside `with drupe.checked():`, which tells what reads or writes out of bounds.",
+        running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)));
     lines_append(content, line);
     if (record->detail[0]) lines_append(content, "Details:");
     lines_append(content, record->detail);

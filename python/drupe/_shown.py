@@ -95,6 +95,7 @@ def _pool(pool):
     return Card("Memory pool", "", chip(pool.device.filter_string), rows=[
         ("used", Cell("%s in %s" % (size(figures["used"]), pieces))),
         ("by kind", _kinds(figures)),
+        ("in flight", size(figures["in_flight"])),
         ("reserved", meter(figures["reserved"], figures["limit"],
                            "%s of %s (limit)" % (size(figures["reserved"]), size(figures["limit"])))),
         ("peak", size(figures["peak"]))])

@@ -55,12 +55,21 @@ class Pool:
         return _engine._pool_stats(self.device)[name]
 
     used = property(lambda self: self._figure("used"), doc="Bytes handed out.")
+    in_flight = property(lambda self: self._figure("in_flight"),
+                         doc="Bytes that were given back, and which unfinished work still uses.")
     reserved = property(lambda self: self._figure("reserved"),
-                        doc="Bytes taken from the driver, used ones included.")
+                        doc="Bytes taken from the driver, used ones and those in flight included.")
+
+    @property
+    def reserve(self):
+        """Bytes taken from the driver that nobody uses."""
+        figures = _engine._pool_stats(self.device)
+        return max(0, figures["reserved"] - figures["used"] - figures["in_flight"])
+
     peak = property(lambda self: self._figure("peak"), doc="Most bytes ever handed out, since reset_peak().")
     count = property(lambda self: self._figure("count"), doc="Allocations handed out.")
     by_kind = property(lambda self: self._figure("by_kind"),
-                       doc='The four figures of each kind: {"device": {"used": ...}, "shared": ..., "host": ...}.')
+                       doc='The five figures of each kind: {"device": {"used": ...}, "shared": ..., "host": ...}.')
 
     @property
     def limit(self):
@@ -102,7 +111,8 @@ class Pool:
     def __repr__(self):
         figures = _engine._pool_stats(self.device)
         return (f"<drupe.memory.Pool of {self.device.filter_string}: {figures['used']} bytes used in "
-                f"{figures['count']} allocations, {figures['reserved']} reserved, limit {figures['limit']}>")
+                f"{figures['count']} allocations, {figures['in_flight']} in flight, {figures['reserved']} reserved, "
+                f"limit {figures['limit']}>")
 
 
 def pool(device=None):

@@ -45,14 +45,14 @@ typedef struct drupe_link {
      * check may be registered; NULL removes it. */
     void (*set_cell_check)(int (*check)(void *user), void *user);
 
-    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return 1 to take
-     * the fault over and have the thread parked, 2 to have the handler return, to where `ucontext` says by
-     * then, 0 to leave it to the crash report. Must be
-     * async-signal-safe, and may run on several threads at once. One claim may be registered; NULL removes
-     * it. `signal` is SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT. The kernel's handlers are installed once,
-     * before anything else: a driver that installs its own later is left in front of them and must pass on
-     * what is not its own, and one that was there before is called after the report. The field itself is NULL
-     * in a kernel that installs no fatal-signal handler; a build with a sanitizer never calls the claim. */
+    /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return 1 to
+     * take the fault over and have the thread parked, 2 to have the handler return, to where `ucontext` says
+     * by then, 0 to leave it to the crash report. Must be async-signal-safe, and may run on several threads
+     * at once. One claim may be registered; NULL removes it. `signal` is SIGSEGV, SIGBUS, SIGFPE, SIGILL or
+     * SIGABRT. The kernel's handlers are installed once, before anything else: a driver that installs its own
+     * later is left in front of them and must pass on what is not its own, and one that was there before is
+     * called after the report. The field itself is NULL in a kernel that installs no fatal-signal handler; a
+     * build with a sanitizer never calls the claim. */
     void (*set_fault_claim)(int (*claim)(int signal, void *siginfo, void *ucontext));
 
     /* Register `notes`, called while a crash is reported, on the faulting thread: write at most `size` bytes

@@ -1,5 +1,5 @@
-/* Memory that was given back while work uses it: the next result on that queue takes it, and whatever is not in
- * the queue's order waits. */
+/* Memory that was given back while work uses it: the next result on that queue takes it, and whatever is not
+ * in the queue's order waits. */
 #include "conformance.h"
 
 #define N     100
@@ -11,8 +11,8 @@ struct scene {
     drupe_queue *queue;
     struct gate gate;
     drupe_event *gated;
-    drupe_memory *out;   /* gets a copy of what was given back */
-    void *given_back;    /* where that lies */
+    drupe_memory *out; /* gets a copy of what was given back */
+    void *given_back;  /* where that lies */
 };
 
 static void submit_copy(drupe_queue *queue, drupe_memory *dst, drupe_memory *src)

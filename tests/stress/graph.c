@@ -212,7 +212,8 @@ static drupe_status pass_on(drupe_queue *queue, size_t bytes, drupe_memory **mem
     return DRUPE_OK;
 }
 
-/* Through memory that nobody but the copies holds, which may take a detour over another queue of the device. */
+/* Through memory that nobody but the copies holds, which may take a detour over another queue of the device.
+ */
 static drupe_status submit_scratch(struct script *script, const drupe_submission *s, struct step *step)
 {
     const struct world *world = script->world;
@@ -233,8 +234,8 @@ static drupe_status submit_scratch(struct script *script, const drupe_submission
         if (detour) status = pass_on(other->queue, bytes, &memory, &last);
         drupe_submission second = {.queue = s->queue, .waits = &last, .nwaits = 1};
         if (status == DRUPE_OK)
-            status = drupe_submit_copy(&second, at(&step->out), drupe_memory_pointer(memory), bytes,
-                                       &step->event);
+            status =
+                drupe_submit_copy(&second, at(&step->out), drupe_memory_pointer(memory), bytes, &step->event);
         drupe_event_release(last);
     }
     drupe_memory_release(memory);
@@ -463,12 +464,14 @@ static void check_outcome(struct script *script, size_t number)
                           (other->out.place == step->in.place || other->out.place == step->out.place));
     }
     if (step->failed)
-        check(script, step->kind == FAILURE || named || behind || stale, "it failed without a reason", number);
+        check(script, step->kind == FAILURE || named || behind || stale, "it failed without a reason",
+              number);
     else
         check(script, step->kind != FAILURE && !named, "it ran although it had to fail", number);
 }
 
-/* Whether all that was to write the place has come about: the last to replace all of it, and what came then. */
+/* Whether all that was to write the place has come about: the last to replace all of it, and what came then.
+ */
 static void check_mark(struct script *script, const struct place *place, size_t number)
 {
     bool failed = false, any = false;

@@ -11,8 +11,8 @@
  * needs: that, and nothing else, must be refused as a race.
  *
  * With failures some host functions fail. What waits for a failed step or stands behind it must fail too,
- * nothing else may, and what failed must have left no trace. Memory that it was to write is marked, and no other:
- * a step that reads it is refused until the script takes it as it is.
+ * nothing else may, and what failed must have left no trace. Memory that it was to write is marked, and no
+ * other: a step that reads it is refused until the script takes it as it is.
  *
  * Scratch memory is that of results, so pieces are handed on while work still uses them. */
 #ifndef STRESS_GRAPH_H
@@ -55,7 +55,8 @@ struct place {
     uint64_t *elements; /* where the host may touch them, or NULL */
     uint64_t *address;
     uint64_t oracle[ELEMENTS];
-    bool accepted; /* its contents were taken as they are, though work may still fail that was to write them */
+    bool
+        accepted; /* its contents were taken as they are, though work may still fail that was to write them */
 };
 
 struct part {

@@ -46,8 +46,8 @@ static void mad(size_t begin, size_t end, size_t size, const void *const *args)
 }
 
 /* To fault where it is told to is what tests want of it. */
-__attribute__((no_sanitize("undefined")))
-static void spin(size_t begin, size_t end, size_t size, const void *const *args)
+__attribute__((no_sanitize("undefined"))) static void spin(size_t begin, size_t end, size_t size,
+                                                           const void *const *args)
 {
     (void)size;
     uint64_t *out = pointer_arg(args, 0);

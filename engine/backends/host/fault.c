@@ -1,13 +1,13 @@
 /* A worker has faulted in a kernel, a copy or a host function.
  *
  * It held no lock of ours, since it was in the work itself. Its share counts as done, the rest of the task is
- * not begun. On the queue everything behind fails with the same error, which core turns into dependents of the
- * first.
+ * not begun. On the queue everything behind fails with the same error, which core turns into dependents of
+ * the first.
  *
  * The kernels of the engine and copies hold nothing at all, so the worker jumps back into its loop. Of a
- * kernel in C the functions that it calls tell (imports.c): most hold nothing either; one that prints or allocates
- * may hold a lock of the C library, unless it faults in its own code. Otherwise the thread is lost, and a new one
- * takes its place under the same number. */
+ * kernel in C the functions that it calls tell (imports.c): most hold nothing either; one that prints or
+ * allocates may hold a lock of the C library, unless it faults in its own code. Otherwise the thread is lost,
+ * and a new one takes its place under the same number. */
 #include "backends/host/code.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ drupe_error *drupe_host_error_copy(const drupe_error *error)
     return copy;
 }
 
-/* --- Getting out ----------------------------------------------------------------------------------------- */
+/* --- Getting out -----------------------------------------------------------------------------------------
+ */
 
 /* What the work may have set. */
 static void reset_processor(void)
@@ -77,7 +78,8 @@ static void shed_stack(const drupe_host_worker *worker)
     if (overflow && end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/* --- What becomes of the work ---------------------------------------------------------------------------- */
+/* --- What becomes of the work ----------------------------------------------------------------------------
+ */
 
 static drupe_error *describe(const drupe_host_worker *worker, const drupe_host_task *task,
                              const drupe_fault *fault)

@@ -11,8 +11,8 @@
  * the lists of the others, for a while, then sleeps. Small work on an idle queue never becomes a task: it
  * runs on the submitting thread, because waking a worker costs more than the work.
  *
- * A worker whose task faults leaves it and goes on, or is given up and its thread replaced: while a body runs,
- * that holds no lock of ours, and nothing but a share of the task belongs to it.
+ * A worker whose task faults leaves it and goes on, or is given up and its thread replaced: while a body
+ * runs, that holds no lock of ours, and nothing but a share of the task belongs to it.
  *
  * Threads: tasks change hands through atomics alone; locks are held for a few instructions and never two at a
  * time, but for crew->lock, under which lists may be looked through, and pool->lock, a leaf. */
@@ -152,7 +152,8 @@ void drupe_host_worker_replace(drupe_host_worker *worker, bool ended);
 /* The worker is done with its part of the task, which ends with its last worker. */
 void drupe_host_worker_leave(drupe_host_task *task);
 
-/* fault.c: called by a worker's thread as its first: what is on its stack above the caller survives faults. */
+/* fault.c: called by a worker's thread as its first: what is on its stack above the caller survives faults.
+ */
 void drupe_host_worker_receive(drupe_host_worker *worker);
 /* How it gets out of a task that faults. */
 void drupe_host_worker_prepare(drupe_host_worker *worker, const drupe_host_task *task);

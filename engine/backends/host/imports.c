@@ -1,32 +1,125 @@
 /* What a kernel in C may hold when it faults, by the functions that its library takes from others.
  *
- * One that computes, copies and compares only takes no lock, allocates nothing and shows its stack to nobody: a
- * thread may leave it at any instruction. One that also prints or allocates may do so at instructions of its
- * own; inside of the C library it may hold a lock. Of other functions nothing is known: they may start threads
- * that look into the caller's stack. */
+ * One that computes, copies and compares only takes no lock, allocates nothing and shows its stack to nobody:
+ * a thread may leave it at any instruction. One that also prints or allocates may do so at instructions of
+ * its own; inside of the C library it may hold a lock. Of other functions nothing is known: they may start
+ * threads that look into the caller's stack. */
 #include "backends/host/code.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 
-static const char *const innocent[] = {
-    "__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable",
-    "__stack_chk_fail", "__errno_location", "__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc",
-    "abort", "__assert_fail", "abs", "labs", "llabs", "div", "ldiv", "lldiv", "atoi", "atol", "atoll", "rand_r",
-    "tolower", "toupper", "memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "memmem", "mempcpy",
-    "strlen", "strnlen", "strcpy", "strncpy", "stpcpy", "strcat", "strncat", "strcmp", "strncmp", "strchr",
-    "strrchr", "strstr", "strspn", "strcspn", "strpbrk", "__memcpy_chk", "__memmove_chk", "__memset_chk",
-    "__strcpy_chk", "__strncpy_chk", "__strcat_chk", "__strncat_chk", "sched_yield", "nanosleep", "usleep",
-    "clock_gettime", "time"};
+static const char *const innocent[] = {"__cxa_finalize",
+                                       "__gmon_start__",
+                                       "_ITM_deregisterTMCloneTable",
+                                       "_ITM_registerTMCloneTable",
+                                       "__stack_chk_fail",
+                                       "__errno_location",
+                                       "__ctype_b_loc",
+                                       "__ctype_tolower_loc",
+                                       "__ctype_toupper_loc",
+                                       "abort",
+                                       "__assert_fail",
+                                       "abs",
+                                       "labs",
+                                       "llabs",
+                                       "div",
+                                       "ldiv",
+                                       "lldiv",
+                                       "atoi",
+                                       "atol",
+                                       "atoll",
+                                       "rand_r",
+                                       "tolower",
+                                       "toupper",
+                                       "memcpy",
+                                       "memmove",
+                                       "memset",
+                                       "memcmp",
+                                       "memchr",
+                                       "memrchr",
+                                       "memmem",
+                                       "mempcpy",
+                                       "strlen",
+                                       "strnlen",
+                                       "strcpy",
+                                       "strncpy",
+                                       "stpcpy",
+                                       "strcat",
+                                       "strncat",
+                                       "strcmp",
+                                       "strncmp",
+                                       "strchr",
+                                       "strrchr",
+                                       "strstr",
+                                       "strspn",
+                                       "strcspn",
+                                       "strpbrk",
+                                       "__memcpy_chk",
+                                       "__memmove_chk",
+                                       "__memset_chk",
+                                       "__strcpy_chk",
+                                       "__strncpy_chk",
+                                       "__strcat_chk",
+                                       "__strncat_chk",
+                                       "sched_yield",
+                                       "nanosleep",
+                                       "usleep",
+                                       "clock_gettime",
+                                       "time"};
 
-static const char *const locking[] = {
-    "stdin", "stdout", "stderr", "printf", "vprintf", "fprintf", "vfprintf", "sprintf", "vsprintf", "snprintf",
-    "vsnprintf", "dprintf", "puts", "putchar", "putc", "fputs", "fputc", "fwrite", "fflush", "sscanf",
-    "__printf_chk", "__fprintf_chk", "__vfprintf_chk", "__sprintf_chk", "__snprintf_chk", "__vsnprintf_chk",
-    "__isoc99_sscanf", "__isoc23_sscanf", "malloc", "calloc", "realloc", "free", "aligned_alloc",
-    "posix_memalign", "strdup", "strndup", "strtol", "strtoul", "strtod", "strtof", "atof", "rand", "srand",
-    "random", "srandom", "drand48", "srand48", "erand48", "lrand48", "getenv", "clock"};
+static const char *const locking[] = {"stdin",
+                                      "stdout",
+                                      "stderr",
+                                      "printf",
+                                      "vprintf",
+                                      "fprintf",
+                                      "vfprintf",
+                                      "sprintf",
+                                      "vsprintf",
+                                      "snprintf",
+                                      "vsnprintf",
+                                      "dprintf",
+                                      "puts",
+                                      "putchar",
+                                      "putc",
+                                      "fputs",
+                                      "fputc",
+                                      "fwrite",
+                                      "fflush",
+                                      "sscanf",
+                                      "__printf_chk",
+                                      "__fprintf_chk",
+                                      "__vfprintf_chk",
+                                      "__sprintf_chk",
+                                      "__snprintf_chk",
+                                      "__vsnprintf_chk",
+                                      "__isoc99_sscanf",
+                                      "__isoc23_sscanf",
+                                      "malloc",
+                                      "calloc",
+                                      "realloc",
+                                      "free",
+                                      "aligned_alloc",
+                                      "posix_memalign",
+                                      "strdup",
+                                      "strndup",
+                                      "strtol",
+                                      "strtoul",
+                                      "strtod",
+                                      "strtof",
+                                      "atof",
+                                      "rand",
+                                      "srand",
+                                      "random",
+                                      "srandom",
+                                      "drand48",
+                                      "srand48",
+                                      "erand48",
+                                      "lrand48",
+                                      "getenv",
+                                      "clock"};
 
 static bool is_listed(const char *name, const char *const *list, size_t count)
 {
@@ -52,7 +145,8 @@ static drupe_way way_past(const drupe_host_code *code, const char *name)
     return is_listed(name, locking, DRUPE_COUNT_OF(locking)) ? DRUPE_WAY_ON_INSIDE : DRUPE_WAY_PARK;
 }
 
-/* --- The file -------------------------------------------------------------------------------------------- */
+/* --- The file --------------------------------------------------------------------------------------------
+ */
 
 /* `size` bytes at `offset`, or NULL when they lie outside. */
 static const void *part(const drupe_host_code *code, uint64_t offset, uint64_t size)
@@ -75,7 +169,8 @@ static void find_code(drupe_host_code *code, const ElfW(Ehdr) * head)
 }
 
 /* The worst of what its undefined symbols allow. */
-static drupe_way judge_symbols(const drupe_host_code *code, const ElfW(Shdr) * table, const ElfW(Shdr) * names)
+static drupe_way judge_symbols(const drupe_host_code *code, const ElfW(Shdr) * table,
+                               const ElfW(Shdr) * names)
 {
     const ElfW(Sym) *symbols = part(code, table->sh_offset, table->sh_size);
     const char *text = part(code, names->sh_offset & ~UINT64_C(7), names->sh_size + (names->sh_offset & 7));

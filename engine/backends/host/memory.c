@@ -1,4 +1,5 @@
-/* Memory of the host device: all three kinds are plain host memory, between pages that fault (base/guarded.h).
+/* Memory of the host device: all three kinds are plain host memory, between pages that fault
+ * (base/guarded.h).
  *
  * A block is named for other processes by making it a file: its bytes go into a memory file, which is then
  * mapped over the block, at the same address. The name holds the process and the number of the descriptor;

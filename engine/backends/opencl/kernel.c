@@ -86,7 +86,7 @@ static cl_int arg_kind(const drupe_cl_kernel *kernel, cl_uint index, drupe_arg_k
 
 /* A text property cut to fit; "" with the driver's code where it tells none. */
 static cl_int arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg_info key, char *out,
-                     size_t capacity)
+                       size_t capacity)
 {
     size_t size = 0;
     char text[1024] = "";
@@ -130,8 +130,8 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
     info->kind = (drupe_arg_kind)native->params[index].kind;
     cl_int code = arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
     if (!is_transient(code))
-        code =
-            arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
+        code = arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name,
+                        sizeof info->type_name);
     if (is_transient(code)) return asking_failed(code);
     drupe_cl_parse_type(info->type_name, &info->scalar, &info->lanes);
     info->reads_only = info->kind == DRUPE_ARG_POINTER && arg_constant(native, (cl_uint)index);

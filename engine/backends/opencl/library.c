@@ -145,10 +145,11 @@ static drupe_status need_descriptors(void)
     bool short_of = count < DESCRIPTORS && (errno == EMFILE || errno == ENFILE);
     while (count) close(files[--count]);
     if (!short_of) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_NO_MEMORY,
-                           "Opening OpenCL needs %d descriptors, and fewer are free: close files, or raise the "
-                           "limit (ulimit -n). OpenCL is tried again at its next use.",
-                           DESCRIPTORS);
+    return drupe_error_set(
+        DRUPE_E_NO_MEMORY,
+        "Opening OpenCL needs %d descriptors, and fewer are free: close files, or raise the "
+        "limit (ulimit -n). OpenCL is tried again at its next use.",
+        DESCRIPTORS);
 }
 
 drupe_status drupe_cl_load(void **state)

@@ -11,8 +11,8 @@
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "backends/backend.h"
-#include "base/guarded.h"
 #include "base/file.h"
+#include "base/guarded.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 

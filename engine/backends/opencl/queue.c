@@ -1,7 +1,7 @@
 /* Queues.
  *
- * An out-of-order queue is the driver's where it has such queues, else an in-order one: core names all waits. The
- * driver's is finished before it is released (retire.c).
+ * An out-of-order queue is the driver's where it has such queues, else an in-order one: core names all waits.
+ * The driver's is finished before it is released (retire.c).
  *
  * clFinish cannot be given up, so a queue is waited for by its last command's event, or by a marker where
  * that has none. The marker is kept while the wait times out and nothing new comes, so that waiting in slices

@@ -1,10 +1,10 @@
 /* Out-of-order queues of drivers, released once they are finished.
  *
- * A driver may keep such a queue's list of commands alive by the commands themselves: when the program gives up
- * the queue while the last of them ends on a worker of the driver, the worker destroys the list, and waits there
- * for its own command (Intel's runtime for CPUs does). That an event is over does not mean that its command has
- * left the list. So the queue is finished first, on a thread of its own: its owner may be anybody, with the
- * interpreter's lock, or the driver's thread itself. */
+ * A driver may keep such a queue's list of commands alive by the commands themselves: when the program gives
+ * up the queue while the last of them ends on a worker of the driver, the worker destroys the list, and waits
+ * there for its own command (Intel's runtime for CPUs does). That an event is over does not mean that its
+ * command has left the list. So the queue is finished first, on a thread of its own: its owner may be
+ * anybody, with the interpreter's lock, or the driver's thread itself. */
 #include "opencl.h"
 #include <stdlib.h>
 

@@ -68,7 +68,8 @@ static void free_native(const drupe_cl_context *context, void *pointer)
     }
 }
 
-/* --- Guards ---------------------------------------------------------------------------------------------- */
+/* --- Guards ----------------------------------------------------------------------------------------------
+ */
 
 static void *take_svm(void *user, size_t size)
 {
@@ -93,7 +94,8 @@ void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only)
     context->guarded.take = take_svm;
 }
 
-/* --- Blocks ---------------------------------------------------------------------------------------------- */
+/* --- Blocks ----------------------------------------------------------------------------------------------
+ */
 
 static drupe_status remember_shift(drupe_cl_context *context, void *pointer, void *start)
 {

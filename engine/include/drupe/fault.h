@@ -5,8 +5,8 @@
  * `host`, or a thread that a driver has started while its devices were opened.
  *
  * On `host` the work fails with DRUPE_E_DEVICE_LOST, and the device goes on, as often as you like. A worker
- * that ran a kernel leaves it and takes the next; one that faulted inside of the C library, called by a kernel
- * that may hold a lock then, ends and is replaced. One that ran code of which nothing is known (a host
+ * that ran a kernel leaves it and takes the next; one that faulted inside of the C library, called by a
+ * kernel that may hold a lock then, ends and is replaced. One that ran code of which nothing is known (a host
  * function, a kernel that starts threads) is *parked*: it sleeps for the rest of the process, because others
  * may need its stack. A process in which 512 threads were parked may end at the next fault of that kind.
  *

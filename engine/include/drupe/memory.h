@@ -18,22 +18,23 @@ typedef enum drupe_mem_kind {
 
 /* Allocate `bytes` (at least 1) for the queue's device in its context, from a pool where one of the size
  * class is free. `align` is 0 (at least 64) or a power of two up to 4096. The content is undefined unless
- * drupe_pool_set_wipe() was asked for. Retained; the last release gives the handle up, and the bytes go back to
- * the pool when no submission uses them. DRUPE_E_UNSUPPORTED when the device lacks the
- * kind. Where there is no room, references of finished work are dropped as by drupe_queue_collect(), free
- * blocks go back to the driver, and work in flight is waited for, two seconds at most; then DRUPE_E_NO_MEMORY
- * tells size, use, limit and the largest holders. */
+ * drupe_pool_set_wipe() was asked for. Retained; the last release gives the handle up, and the bytes go back
+ * to the pool when no submission uses them. DRUPE_E_UNSUPPORTED when the device lacks the kind. Where there
+ * is no room, references of finished work are dropped as by drupe_queue_collect(), free blocks go back to the
+ * driver, and work in flight is waited for, two seconds at most; then DRUPE_E_NO_MEMORY tells size, use,
+ * limit and the largest holders. */
 DRUPE_API drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align,
                                           drupe_memory **memory) DRUPE_MUST_CHECK;
-/* The same for a result of work: the caller's next call that has to do with the memory submits, on `queue` and
- * with `ordered`, what writes it. Then it may be memory that was given back while work of this queue still uses
- * it, since the queue's order puts the one behind the other: a loop that makes results and drops them needs
- * only a few pieces, however far the queue is behind. What uses such memory elsewhere waits for that work: the
- * engine's submissions by themselves, everybody else by drupe_memory_before_use(). */
+/* The same for a result of work: the caller's next call that has to do with the memory submits, on `queue`
+ * and with `ordered`, what writes it. Then it may be memory that was given back while work of this queue
+ * still uses it, since the queue's order puts the one behind the other: a loop that makes results and drops
+ * them needs only a few pieces, however far the queue is behind. What uses such memory elsewhere waits for
+ * that work: the engine's submissions by themselves, everybody else by drupe_memory_before_use(). */
 DRUPE_API drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
                                                  drupe_memory **memory) DRUPE_MUST_CHECK;
-/* What has to be over before an address in the memory is used past the engine (by the host, a library, another
- * process), besides the work that the caller knows of: an event, retained, or NULL when nothing has. */
+/* What has to be over before an address in the memory is used past the engine (by the host, a library,
+ * another process), besides the work that the caller knows of: an event, retained, or NULL when nothing has.
+ */
 DRUPE_API drupe_status drupe_memory_before_use(drupe_memory *memory, drupe_event **event) DRUPE_MUST_CHECK;
 DRUPE_API drupe_memory *drupe_memory_retain(drupe_memory *memory); /* NULL-safe */
 DRUPE_API void drupe_memory_release(drupe_memory *memory);         /* NULL-safe */
@@ -51,17 +52,17 @@ DRUPE_API drupe_memory *drupe_memory_find(const void *pointer);
 
 /* Whether work in flight uses it, as far as is known: what is over counts until it was collected. */
 DRUPE_API bool drupe_memory_in_use(const drupe_memory *memory);
-/* A keep by which work on `queue` has the memory's bytes, though its handle may be released: for host functions
- * that use the address. To be given to that submission; see `declared` there. */
+/* A keep by which work on `queue` has the memory's bytes, though its handle may be released: for host
+ * functions that use the address. To be given to that submission; see `declared` there. */
 DRUPE_API drupe_keep drupe_memory_keep(drupe_memory *memory, const drupe_queue *queue);
 
 /* --- Contents -------------------------------------------------------------------------------------------
  */
 
-/* DRUPE_OK, or why the memory does not hold what the program has had written there: the first cause of the work
- * that failed or did not run, as DRUPE_E_DEPENDENCY or DRUPE_E_CANCELLED. It says whether the earlier value is
- * still there. Submissions that would read it ask for themselves. To be asked once what was submitted before is
- * over, when bytes are looked at past the engine. */
+/* DRUPE_OK, or why the memory does not hold what the program has had written there: the first cause of the
+ * work that failed or did not run, as DRUPE_E_DEPENDENCY or DRUPE_E_CANCELLED. It says whether the earlier
+ * value is still there. Submissions that would read it ask for themselves. To be asked once what was
+ * submitted before is over, when bytes are looked at past the engine. */
 DRUPE_API drupe_status drupe_memory_contents(drupe_memory *memory) DRUPE_MUST_CHECK;
 /* Take the contents as they are. */
 DRUPE_API void drupe_memory_accept(drupe_memory *memory);
@@ -96,9 +97,9 @@ typedef struct drupe_pool_use {
 
 typedef struct drupe_pool_stats {
     uint64_t used, flying, reserved, peak, count; /* over all kinds */
-    uint64_t limit;                       /* most bytes that may be reserved */
-    uint32_t wipe;                        /* bits of drupe_wipe */
-    drupe_pool_use kinds[3];              /* by drupe_mem_kind */
+    uint64_t limit;                               /* most bytes that may be reserved */
+    uint32_t wipe;                                /* bits of drupe_wipe */
+    drupe_pool_use kinds[3];                      /* by drupe_mem_kind */
 } drupe_pool_stats;
 
 DRUPE_API void drupe_pool_stats_of(drupe_device *device, drupe_pool_stats *stats);
@@ -142,10 +143,10 @@ DRUPE_API size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_ho
 
 /* A root device that memory was taken from. */
 typedef struct drupe_device_use {
-    char filter[64], name[128]; /* `name` is the filter until somebody has asked for the device's name */
-    const char *backend;        /* static */
+    char filter[64], name[128];      /* `name` is the filter until somebody has asked for the device's name */
+    const char *backend;             /* static */
     uint64_t used, flying, reserved; /* as in drupe_pool_stats */
-    uint64_t total;             /* bytes of the device; 0: nobody has asked yet */
+    uint64_t total;                  /* bytes of the device; 0: nobody has asked yet */
 } drupe_device_use;
 
 /* The devices in use, at most `capacity`. Loads nothing, asks no driver and waits for no lock: a backend that

@@ -15,9 +15,10 @@
  * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost. What is
  * submitted then and waits for the failed work is a failure of its own, and still names the first cause.
  *
- * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is kept until it has
- * finished; of memory the bytes, not the handle: that is the caller's, who has it during the call. References are dropped only inside drupe_submit_*(), drupe_queue_collect(),
- * drupe_queue_release() and, when memory is short, drupe_memory_alloc(), on the calling thread: never on a
+ * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is kept until it
+ * has finished; of memory the bytes, not the handle: that is the caller's, who has it during the call.
+ * References are dropped only inside drupe_submit_*(), drupe_queue_collect(), drupe_queue_release(),
+ * drupe_memory_export() and, when memory is short, drupe_memory_alloc(), on the calling thread: never on a
  * driver's or the engine's own thread. The engine's threads never call back into the caller.
  *
  * Contents. Memory that work was to write, and which did not run or failed, holds no result; see

@@ -71,7 +71,8 @@ class Card {
     setText(this.bounds, `peak ${bytes(device.peak)} · limit ${bytes(limit)}`);
     setText(this.state, device.lost ? 'lost' : device.waiting > 0 ? `${count(device.waiting)} not over` : '');
     this.state.classList.toggle('drupe-lost', Boolean(device.lost));
-    this.node.title = `${plural(device.allocations, 'allocation')}, ${bytes(device.reserved)} held from the driver`;
+    this.node.title = `${plural(device.allocations, 'allocation')}, ${bytes(used)} held, `
+      + `${bytes(device.in_flight ?? 0)} given back and in flight, ${bytes(device.reserved)} taken from the driver`;
   }
 }
 

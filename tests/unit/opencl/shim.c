@@ -33,7 +33,8 @@
 _Atomic(unsigned) shim_fill_count EXPORT;
 size_t shim_fill_largest EXPORT;
 _Atomic(unsigned) shim_marker_count EXPORT;
-_Atomic(unsigned) shim_arg_shortage EXPORT; /* the call with this number about an argument has no memory; 0: none */
+_Atomic(unsigned) shim_arg_shortage
+    EXPORT; /* the call with this number about an argument has no memory; 0: none */
 _Atomic(unsigned) shim_ask_count EXPORT; /* for an event's status */
 
 _Atomic(unsigned) shim_early_releases EXPORT; /* of out-of-order queues, without clFinish() just before it */

@@ -227,7 +227,8 @@ static void argument_types(void **state)
     code_close(&c);
 }
 
-/* A driver that has no memory to tell about an argument says so: it is never taken for one that tells nothing. */
+/* A driver that has no memory to tell about an argument says so: it is never taken for one that tells
+ * nothing. */
 static void short_of_memory_for_argument_types(void **state)
 {
     (void)state;

@@ -1,0 +1,242 @@
+"""Memory that is given back and used again at once, and results that did not come about."""
+import threading
+
+import numpy as np
+import pytest
+
+import drupe
+import drupe.array as da
+import drupe.memory as dm
+from drupe import _engine
+
+N = 100_000
+MIB = 1 << 20
+
+
+@pytest.fixture
+def pool(queue):
+    pool = dm.pool(queue.device)
+    for one in _engine._queues():  # what earlier tests have left in flight
+        one.wait()
+    pool.trim()
+    return pool
+
+
+@pytest.fixture
+def gate(queue):
+    """The queue stands still until the gate is opened."""
+    opened = threading.Event()
+    task = queue.host_task(opened.wait)
+    yield opened
+    opened.set()
+    task.wait()
+
+
+def failing(queue):
+    """Work that fails after what stands behind it was submitted."""
+    opened = threading.Event()
+
+    def fail():
+        opened.wait()
+        raise RuntimeError("boom")
+
+    queue.host_task(fail)
+    return opened
+
+
+def fail_and_hear(queue, opened):
+    opened.set()
+    with pytest.raises(drupe.DeviceError, match="boom"):
+        queue.wait()
+
+
+# --- Used again at once ----------------------------------------------------------------------------------------------
+
+
+def test_a_loop_holds_a_handful_of_arrays(queue, pool, gate):
+    x = da.ones(N, queue=queue)
+    before = pool.reserved
+    for _ in range(200):
+        x = x * 0.5 + 1
+    assert pool.reserved - before <= 4 * 2 * N * 8, "each temporary is new memory"
+    assert pool.used + pool.in_flight <= pool.reserved
+    gate.set()
+    assert float(x[0]) == 2.0
+
+
+def test_dropped_results_take_no_memory(queue, pool, gate):
+    x = da.ones(N, queue=queue)
+    before = pool.reserved
+    for _ in range(300):
+        2 * x + 1
+    assert pool.reserved - before <= 4 * 2 * N * 8
+
+
+def test_figures_tell_held_in_flight_and_reserve(queue, pool, gate):
+    x = da.ones(N, queue=queue)
+    y = x + 1
+    held = pool.used
+    del x
+    assert pool.in_flight >= N * 8 and pool.used <= held - N * 8
+    gate.set()
+    queue.wait()
+    assert pool.in_flight == 0 and pool.reserve >= N * 8
+    assert float(y.sum()) == 2.0 * N
+
+
+def test_host_data_in_a_loop(queue, pool):
+    host = np.arange(N, dtype=np.float64)
+    total = da.zeros(N, queue=queue)
+    for k in range(50):
+        total = total + da.asarray(host * k, queue=queue)
+    assert np.array_equal(total.asnumpy(), host * sum(range(50)))
+
+
+def test_products_of_matrices_in_a_loop(queue):
+    rng = np.random.default_rng(1)
+    a = rng.random((60, 60))
+    x, want = da.asarray(a, queue=queue), a
+    for _ in range(40):
+        x = x @ da.asarray(a, queue=queue)
+        x = x / float(60)
+        want = want @ a / 60
+    assert np.allclose(x.asnumpy(), want)
+
+
+def test_two_queues_that_share(queue):
+    other = drupe.Queue(queue.device)
+    x = da.ones(N, queue=queue)
+    y = da.ones(N, queue=other)
+    for _ in range(50):
+        x = x * 0.5 + 1
+        y = y * 0.5 + x.to_device(other)
+    want_x = want_y = np.ones(3)
+    for _ in range(50):
+        want_x = want_x * 0.5 + 1
+        want_y = want_y * 0.5 + want_x
+    assert np.array_equal(y[:3].asnumpy(), want_y)
+
+
+def test_an_address_leaves_when_nothing_else_uses_the_bytes(queue):
+    x = da.ones(N, queue=queue)
+    for _ in range(20):
+        x = x + 1
+    address = x.__sycl_usm_array_interface__["data"][0]
+    assert address and float(x[0]) == 21.0
+
+
+def test_run_ahead_is_bounded_by_bytes(queue, pool):
+    other = drupe.Queue(queue.device)
+    limit = pool.limit
+    pool.limit = pool.reserved + 1024 * MIB
+    try:
+        most = 0
+        for _ in range(60):
+            memory = dm.MemoryUSMDevice(8 * MIB, queue=queue)
+            _engine._task(queue, 0.002)
+            queue.memset_async(memory, 1)
+            other.memset_async(memory, 2)
+            del memory  # of two queues: nobody may take it in order
+            most = max(most, pool.in_flight)
+        assert most <= 160 * MIB, "an eighth of what is free, and a little"
+        assert pool.reserved <= pool.limit
+    finally:
+        other.wait()
+        queue.wait()
+        pool.limit = limit
+
+
+# --- What did not come about -----------------------------------------------------------------------------------------
+
+
+def test_what_stands_behind_a_failure_is_not_read(queue):
+    old = da.full(N, 123456.0, queue=queue)
+    old.asnumpy()
+    del old
+    opened = failing(queue)
+    x = da.full(N, 7.0, queue=queue)
+    y = x * 2
+    fail_and_hear(queue, opened)
+    for read in (x.asnumpy, lambda: float(x[0]), lambda: float(y.sum()), x.copy, lambda: x + 1, lambda: x @ x):
+        with pytest.raises(drupe.DeviceError, match="boom"):
+            read()
+    assert float((da.ones(N, queue=queue) + 1).sum()) == 2.0 * N
+
+
+def test_what_was_in_place_holds_its_earlier_value(queue):
+    x = da.ones(N, queue=queue)
+    opened = failing(queue)
+    x += 1
+    fail_and_hear(queue, opened)
+    with pytest.raises(drupe.DeviceError, match="It holds its earlier value"):
+        x.asnumpy()
+    x.accept_contents()
+    assert float(x.sum()) == N
+
+
+def test_what_is_written_whole_is_good_again(queue):
+    opened = failing(queue)
+    x = da.full(N, 7.0, queue=queue)
+    part = x[: N // 2]
+    fail_and_hear(queue, opened)
+    part[:] = 1
+    with pytest.raises(drupe.DeviceError, match="boom"):
+        x.asnumpy()
+    x[:] = 3
+    assert float(x.sum()) == 3.0 * N
+    da.add(x, 1, out=x)
+    assert float(part[0]) == 4.0
+
+
+def test_memory_tells_too(queue):
+    memory = dm.MemoryUSMDevice(1024, queue=queue)
+    opened = failing(queue)
+    queue.memset_async(memory, 7)
+    fail_and_hear(queue, opened)
+    with pytest.raises(drupe.DeviceError, match="boom"):
+        memory.tobytes()
+    memory.accept_contents()
+    assert len(memory.tobytes()) == 1024
+    memory.memset(5)
+    assert memory.tobytes() == b"\5" * 1024
+
+
+def test_another_thread_that_is_told_first(queue):
+    """One thread hears of the failure; the other one's sums are not made of what was there before."""
+    opened = failing(queue)
+    values = []
+    ready, told = threading.Event(), threading.Event()
+
+    def work():
+        x = da.full(N, 1.0, queue=queue)
+        y = x * 2
+        ready.set()
+        told.wait()
+        try:
+            values.append(float(y.sum()))
+        except drupe.DeviceError as error:
+            values.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ready.wait()
+    fail_and_hear(queue, opened)
+    told.set()
+    thread.join()
+    assert len(values) == 1 and "boom" in str(values[0])
+
+
+def test_sharing_with_another_process_waits_for_every_queue(pool):
+    device = drupe.Device("host")
+    if not dm.IPCMemoryHandle.is_available(device):
+        pytest.skip("no memory by name here")
+    for _ in range(10):
+        memory = dm.MemoryUSMDevice(4 * MIB, device=device, alignment=4096)
+        memory.memset(0)
+        other = drupe.Queue(device)
+        _engine._task(other, 0.01)
+        other.memset_async(memory, 7)
+        handle = dm.IPCMemoryHandle(memory)
+        other.wait()
+        assert memory.tobytes() == b"\7" * (4 * MIB)
+        del handle
