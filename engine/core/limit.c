@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define IDLE_AT_LEAST (256u << 20)
+#define ASKED_FOR     (64u << 20) /* bytes of one allocation from which on it is asked what is free */
 #define PATIENCE_NS   UINT64_C(2000000000)
 
 /* --- The environment ------------------------------------------------------------------------------------ */
@@ -183,10 +184,24 @@ uint64_t drupe_limit_get(drupe_device *root)
     return limit_of(root);
 }
 
+/* A system promises memory that it does not have, and ends the process when that is touched: the device, or
+ * the machine whose memory it uses, is asked first. */
+static drupe_status check_free(const drupe_pool *pool, size_t size, size_t asked)
+{
+    uint64_t left = UINT64_MAX;
+    if (size >= ASKED_FOR) left = drupe_device_number(pool->root, DRUPE_INFO_FREE_MEMORY, UINT64_MAX);
+    if (size <= left) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY,
+                           "%s (%zu bytes) of %s memory were asked for, and %s has %s that are free now.",
+                           drupe_unit_bytes(asked).text, asked, drupe_mem_kind_name(pool->kind),
+                           pool->root->filter, drupe_unit_bytes(left).text);
+}
+
 drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked)
 {
     drupe_device *root = pool->root;
     uint64_t limit = limit_of(root);
+    DRUPE_TRY(check_free(pool, size, asked));
     uint64_t before = atomic_fetch_add(&root->use.reserved, size);
     if (size <= limit && before <= limit - size) {
         atomic_fetch_add(&root->kinds[pool->kind].reserved, size);

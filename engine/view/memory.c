@@ -84,8 +84,11 @@ void drupe_memory_pool(const drupe_view_device *device, drupe_text *text)
 {
     const drupe_device_use *use = &device->use;
     uint64_t busy = use->used + use->flying, reserve = use->reserved > busy ? use->reserved - busy : 0;
-    drupe_text_printf(text, "peak %s \u00b7 in flight %s \u00b7 in reserve %s \u00b7 %s allocation%s",
-                      drupe_unit_bytes(device->peak).text, drupe_unit_bytes(use->flying).text,
-                      drupe_unit_bytes(reserve).text, drupe_unit_count(device->allocations).text,
+    drupe_text_printf(text, "peak %s", drupe_unit_bytes(device->peak).text);
+    if (use->flying) drupe_text_printf(text, " \u00b7 %s in flight", drupe_unit_bytes(use->flying).text);
+    drupe_text_printf(text, " \u00b7 %s in reserve", drupe_unit_bytes(reserve).text);
+    /* There is not room for all. */
+    if (use->flying) return;
+    drupe_text_printf(text, " \u00b7 %s allocation%s", drupe_unit_count(device->allocations).text,
                       device->allocations == 1 ? "" : "s");
 }

@@ -20,7 +20,6 @@
 
 #define OWN_PAGES 4096u
 #define HUGE_PAGE (2u << 20)
-#define LARGE     (64u << 20) /* from here on the machine is asked whether it can bear it */
 
 #define MAGIC "drupeIPC"
 
@@ -76,13 +75,6 @@ drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, 
 {
     (void)context, (void)device, (void)kind;
     *pointer = NULL;
-    /* Linux promises memory it does not have and ends the process when it is touched: ask first. */
-    uint64_t available = size >= LARGE ? drupe_machine_memory_free() : UINT64_MAX;
-    if (size > available) {
-        return drupe_error_set(DRUPE_E_NO_MEMORY,
-                               "%s (%zu bytes) of host memory were asked for, %s are available.",
-                               drupe_unit_bytes(size).text, size, drupe_unit_bytes(available).text);
-    }
     bool huge = size >= 4 * (size_t)HUGE_PAGE;
     if (huge) align = HUGE_PAGE;
     if (align >= OWN_PAGES && size <= SIZE_MAX - drupe_page_size()) size = whole_pages(size);
