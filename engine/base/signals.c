@@ -111,10 +111,13 @@ void drupe_interrupts_look(const drupe_interrupts *held)
     struct sigaction now;
     sigset_t pending;
     if (sigismember(&held->mask, SIGINT) || sigpending(&pending) || !sigismember(&pending, SIGINT)) return;
+    /* A build that ends meanwhile puts the handlers back after this. */
+    pthread_mutex_lock(&lock);
     sigaction(SIGINT, &held->action, &now);
     pthread_sigmask(SIG_UNBLOCK, &interrupts, NULL); /* here it comes */
     pthread_sigmask(SIG_BLOCK, &interrupts, NULL);
     sigaction(SIGINT, &now, NULL);
+    pthread_mutex_unlock(&lock);
 }
 
 void drupe_interrupts_let_go(const drupe_interrupts *held)

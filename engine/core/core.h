@@ -192,6 +192,7 @@ struct drupe_device {
     drupe_use use, kinds[3];                 /* `use` over all kinds, its count not kept */
     _Atomic(uint64_t) limit;                 /* most bytes that may be reserved; 0: not looked up yet */
     _Atomic(uint64_t) free_then, free_asked; /* bytes that were free, and when */
+    _Atomic(uint64_t) stuck;    /* bytes in flight when waiting for some did not help; see pace.c */
     _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
 };
@@ -458,9 +459,9 @@ struct drupe_queue {
     bool is_default;              /* a device points to it; library lock */
     _Atomic(drupe_cause *) cause; /* the latest failure, retained; set under the failure lock */
     uint64_t cause_from;          /* what was submitted after this stands behind it; failure lock */
-    _Atomic(bool) marks_due;      /* what stands behind it has not been marked yet: see mark.c */
-    drupe_queue *prev, *next;     /* all queues, queue.c's lock */
-    drupe_queue *hold_next;       /* queues with held work, hold lock */
+    _Atomic(unsigned) marks_due; /* how often it was blamed since what stands behind was marked: see mark.c */
+    drupe_queue *prev, *next;    /* all queues, queue.c's lock */
+    drupe_queue *hold_next;      /* queues with held work, hold lock */
     bool on_hold;
 };
 

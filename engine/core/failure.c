@@ -230,7 +230,6 @@ static bool is_over(const drupe_cause *cause, const drupe_queue *queue)
 void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
 {
     drupe_cause *old = NULL;
-    bool taken = false;
     pthread_mutex_lock(&lock);
     drupe_cause *seen = atomic_load(&queue->cause);
     bool none = !seen || (seen != cause && is_over(seen, queue));
@@ -238,12 +237,12 @@ void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
     if (none || (from < queue->cause_from && !drupe_queue_unordered(queue))) {
         old = seen;
         queue->cause_from = from;
-        taken = true;
+        /* Before anybody can see the cause, and tell of it. */
+        drupe_marks_ask(queue);
         atomic_store(&queue->cause, drupe_cause_retain(cause));
     }
     pthread_mutex_unlock(&lock);
     drupe_cause_release(old);
-    if (taken) drupe_marks_ask(queue);
 }
 
 bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue)
@@ -352,6 +351,7 @@ bool drupe_failure_take_for(bool (*accept)(const drupe_failure *failure, void *u
     pthread_mutex_unlock(&lock);
     release_list(stale);
     drupe_cause_release(taken);
+    drupe_marks_settle();
     return taken != NULL;
 }
 

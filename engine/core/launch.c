@@ -368,8 +368,13 @@ static drupe_status place_marked(const drupe_ticket *ticket, drupe_flight *fligh
     drupe_queue *queue = ticket->queue;
     drupe_cause *late = NULL;
     /* Marked since the caller looked. */
-    if (ticket->read && atomic_load(&drupe_marks_version) != ticket->marks_seen)
-        DRUPE_TRY(drupe_marks_read(flight->refs, flight->nrefs, ticket->read, &late));
+    if (ticket->read && atomic_load(&drupe_marks_version) != ticket->marks_seen) {
+        drupe_status refused = drupe_marks_read(flight->refs, flight->nrefs, ticket->read, &late);
+        if (refused != DRUPE_OK) {
+            drupe_cause_release(late);
+            return refused;
+        }
+    }
     if (late) flight->doom = late;
     drupe_mark *lifted = flight->replaced ? drupe_marks_lift(flight) : NULL;
     drupe_status status =

@@ -132,7 +132,9 @@ static void fail_first(drupe_queue *queue, const char *function, const drupe_err
         return;
     }
     drupe_cause *cause = drupe_cause_new(error, flight, queue, flight->number);
-    drupe_queue_blame(queue, cause, flight->number);
+    drupe_mark_flight(flight, cause);
+    /* It is only the first of those that nobody has seen the end of. */
+    drupe_queue_blame(queue, cause, queue->proven < flight->number ? queue->proven : flight->number);
     drupe_cause_release(cause);
 }
 

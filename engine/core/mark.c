@@ -46,11 +46,11 @@ static bool is_ours(const drupe_mark *mark, const drupe_memory *memory)
 }
 
 /* An earlier mark stays: the first cause is what a program wants to hear of. Takes `fresh`. */
-static void put(drupe_memory *memory, drupe_mark *fresh)
+static void put(drupe_memory *memory, drupe_mark *fresh, uint64_t born)
 {
     pthread_mutex_lock(&lock);
     drupe_mark *old = atomic_load(&memory->mark);
-    bool keep = is_ours(old, memory) || !is_ours(fresh, memory);
+    bool keep = is_ours(old, memory) || memory->born != born;
     if (!keep) {
         atomic_store_explicit(&memory->mark, fresh, memory_order_release);
         atomic_fetch_add(&drupe_marks_version, 1);
@@ -70,7 +70,7 @@ static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cau
     if (flight->number <= born) return; /* its handle is gone */
     drupe_mark *mark = calloc(1, sizeof *mark);
     if (!mark) {
-        put(memory, &unexplained);
+        put(memory, &unexplained, born);
         return;
     }
     mark->cause = drupe_cause_retain(cause);
@@ -78,7 +78,7 @@ static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cau
     mark->ran = cause->what.submission == flight->number && !cause->cancels && !cause->before;
     mark->new_bytes = replaced;
     snprintf(mark->label, sizeof mark->label, "%s", flight->label);
-    put(memory, mark);
+    put(memory, mark, born);
 }
 
 void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause)
@@ -127,7 +127,7 @@ void drupe_marks_lifted(drupe_mark *list, bool replaced)
         if (replaced)
             mark_free(mark);
         else
-            put(mark->memory, mark);
+            put(mark->memory, mark, mark->born);
     }
 }
 
@@ -135,7 +135,7 @@ void drupe_marks_lifted(drupe_mark *list, bool replaced)
 
 void drupe_marks_ask(drupe_queue *queue)
 {
-    if (!atomic_exchange(&queue->marks_due, true)) atomic_fetch_add(&drupe_marks_owed, 1);
+    if (atomic_fetch_add(&queue->marks_due, 1) == 0) atomic_fetch_add(&drupe_marks_owed, 1);
 }
 
 /* That it is over does not tell that it ran. */
@@ -144,19 +144,31 @@ static bool is_complete(const drupe_flight *flight)
     return flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE;
 }
 
-void drupe_marks_settle_locked(drupe_queue *queue)
+/* What stands behind the queue's cause. On an out-of-order queue every submission has an event, which marks
+ * for itself. */
+static void walk(drupe_queue *queue)
 {
-    if (!atomic_exchange(&queue->marks_due, false)) return;
-    /* On an out-of-order queue every submission has an event, which marks for itself. */
-    bool walks = !drupe_queue_unordered(queue);
-    for (drupe_flight *flight = walks ? queue->head : NULL; flight; flight = flight->next) {
+    drupe_flight *flight = drupe_queue_unordered(queue) ? NULL : queue->head;
+    for (; flight; flight = flight->next) {
         if (!atomic_load(&flight->written) || is_complete(flight)) continue;
         drupe_cause *cause = drupe_queue_doom(queue, drupe_flight_place(flight));
         if (!cause) continue;
         drupe_mark_flight(flight, cause);
         drupe_cause_release(cause);
     }
-    atomic_fetch_sub(&drupe_marks_owed, 1);
+}
+
+void drupe_marks_settle_locked(drupe_queue *queue)
+{
+    unsigned due = atomic_load(&queue->marks_due);
+    while (due) {
+        walk(queue);
+        /* Only now: who finds nothing owed reads marks. Blamed again meanwhile, it is walked over again. */
+        if (atomic_compare_exchange_strong(&queue->marks_due, &due, 0)) {
+            atomic_fetch_sub(&drupe_marks_owed, 1);
+            due = 0;
+        }
+    }
 }
 
 void drupe_marks_settle(void)
@@ -253,6 +265,7 @@ drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom)
 
 drupe_status drupe_memory_contents(drupe_memory *memory)
 {
+    DRUPE_TRY(drupe_core_check());
     if (!drupe_mark_possible(memory)) return DRUPE_OK;
     drupe_marks_settle();
     return check(memory);
@@ -268,6 +281,7 @@ drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t rea
 
 void drupe_memory_accept(drupe_memory *memory)
 {
+    if (drupe_core_check() != DRUPE_OK) return;
     drupe_marks_settle();
     drupe_mark_drop(memory);
 }

@@ -59,6 +59,7 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
 {
     take_queue(memory, queue);
     memory->kind = kind;
+    drupe_mark_drop(memory); /* of an earlier handle */
     atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
     memory->site = drupe_core_site();
     memory->cell = cell_number();

@@ -57,6 +57,11 @@ struct drupe_memory {
 void drupe_uses_add(drupe_memory *memory, const drupe_queue *queue);
 /* The end of that, as the release function of a drupe_keep, by which memory is known among them. */
 void drupe_uses_drop(void *memory);
+/* Give `add` what has to be over before the bytes are used out of the order in which they were handed on:
+ * each event retained. Ends the order when there is nothing. No queue's lock may be held; `add` is called
+ * with one. */
+drupe_status drupe_memory_before(drupe_memory *memory, drupe_status (*add)(void *user, drupe_event *event),
+                                 void *user) DRUPE_MUST_CHECK;
 /* Nothing uses the piece and nobody has it: back to the pool, or the driver. */
 void drupe_memory_retire(drupe_memory *memory);
 
@@ -177,8 +182,9 @@ drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t rea
 /* A glance: false means that the handle has no mark. */
 static inline bool drupe_mark_possible(const drupe_memory *memory)
 {
-    return atomic_load_explicit(&((drupe_memory *)memory)->mark, memory_order_acquire) ||
-           atomic_load_explicit(&drupe_marks_owed, memory_order_acquire);
+    /* In this order: what is owed no more has been marked. */
+    return atomic_load_explicit(&drupe_marks_owed, memory_order_acquire) ||
+           atomic_load_explicit(&((drupe_memory *)memory)->mark, memory_order_acquire);
 }
 
 #endif

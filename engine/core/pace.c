@@ -84,7 +84,6 @@ static drupe_queue *find_busy(drupe_device *root)
 /* DRUPE_OK, DRUPE_E_BUSY when this thread must not wait, or DRUPE_E_CANCELLED when it was interrupted. */
 static drupe_status pause_for(drupe_queue *queue)
 {
-    if (drupe_thread_ours((int)gettid())) return DRUPE_E_BUSY;
     drupe_status status = drupe_core_pause(queue, SLICE_NS);
     if (status != DRUPE_E_CANCELLED) return status;
     return drupe_error_set(status, "The program was interrupted while it waited for memory of %s.",
@@ -97,6 +96,7 @@ static drupe_status await_some(drupe_device *root, bool *moved)
     uint64_t before = atomic_load(&root->use.flying), deadline = drupe_deadline(PATIENT_NS);
     drupe_status status = DRUPE_OK;
     *moved = false;
+    if (drupe_thread_ours((int)gettid())) return DRUPE_OK; /* it serves those who wait */
     while (status == DRUPE_OK && !*moved && drupe_now_ns() < deadline) {
         drupe_queue *busy = find_busy(root);
         *moved = atomic_load(&root->use.flying) < before;
@@ -110,7 +110,11 @@ static drupe_status await_some(drupe_device *root, bool *moved)
 drupe_status drupe_pace(drupe_device *root, uint64_t bytes)
 {
     bool moved = true;
+    /* Where waiting did not help it is not tried again before something has come back. */
+    uint64_t stuck = atomic_load(&root->stuck);
+    if (stuck && atomic_load(&root->use.flying) >= stuck) return DRUPE_OK;
     while (moved && is_ahead(root, bytes)) DRUPE_TRY(await_some(root, &moved));
+    atomic_store(&root->stuck, moved ? 0 : atomic_load(&root->use.flying));
     return DRUPE_OK;
 }
 

@@ -40,6 +40,7 @@ static void queue_destroy(drupe_queue *queue)
         if (queue->slot->backend->queue_wait(queue, DRUPE_FOREVER) != DRUPE_OK) queue->silent = false;
         queue->slot->backend->queue_close(queue);
     }
+    if (atomic_exchange(&queue->marks_due, 0)) atomic_fetch_sub(&drupe_marks_owed, 1);
     drupe_flight_forget_spares(queue);
     drupe_event_forget_spares(queue);
     drupe_cause_release(atomic_exchange(&queue->cause, NULL));

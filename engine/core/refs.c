@@ -59,13 +59,16 @@ drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event)
     return DRUPE_OK;
 }
 
+static drupe_status add_wait(void *refs, drupe_event *event)
+{
+    return drupe_refs_add_wait(refs, event);
+}
+
 /* Have the submission wait for work of another queue that still uses the piece. */
 static drupe_status await_order(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s)
 {
-    drupe_event *before = NULL;
     if (!drupe_memory_elsewhere(memory, s->queue, s->ordered)) return DRUPE_OK;
-    DRUPE_TRY(drupe_memory_before_use(memory, &before));
-    return before ? drupe_refs_add_wait(refs, before) : DRUPE_OK;
+    return drupe_memory_before(memory, add_wait, refs);
 }
 
 static void note_bit(uint64_t *bits, size_t index)

@@ -14,14 +14,16 @@ static void release_kernel(void *object)
 /* Takes the caller's keeps, all of them also on failure. */
 static drupe_status begin(const drupe_submission *s, drupe_refs *refs)
 {
-    drupe_status status = DRUPE_OK;
+    drupe_status status = drupe_core_check();
+    if (status == DRUPE_OK && (!s || !s->queue))
+        status = drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
     for (size_t i = 0; s && i < s->nkeeps; i++) {
-        drupe_status added = drupe_refs_add_keep(refs, s, i);
-        if (added != DRUPE_OK) status = added;
+        drupe_status added = status == DRUPE_OK
+                                 ? drupe_refs_add_keep(refs, s, i)
+                                 : drupe_refs_add(refs, s->keeps[i].object, s->keeps[i].release);
+        if (status == DRUPE_OK) status = added;
     }
     if (status != DRUPE_OK) return status;
-    DRUPE_TRY(drupe_core_check());
-    if (!s || !s->queue) return drupe_error_set(DRUPE_E_INVALID, "A submission needs a queue.");
     if (s->nwaits && !s->waits) return drupe_error_set(DRUPE_E_INVALID, "The list of events is missing.");
     return DRUPE_OK;
 }

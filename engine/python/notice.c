@@ -131,14 +131,22 @@ static PyObject *call_back(PyObject *module, PyObject *args)
     PyObject *function, *event, *context;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOO!:_call_back", &function, &event, &PyContext_Type, &context)) return NULL;
+    Py_INCREF(context);
     if (PyContext_Enter(context) < 0) {
-        PyErr_WriteUnraisable(function);
-        Py_RETURN_NONE;
+        /* Somebody is in it: its variables will do. */
+        PyErr_Clear();
+        Py_SETREF(context, PyContext_Copy(context));
+        if (context == NULL || PyContext_Enter(context) < 0) {
+            PyErr_WriteUnraisable(function);
+            Py_XDECREF(context);
+            Py_RETURN_NONE;
+        }
     }
     PyObject *result = PyObject_CallOneArg(function, event);
     if (result == NULL) PyErr_WriteUnraisable(function);
     Py_XDECREF(result);
     if (PyContext_Exit(context) < 0) PyErr_WriteUnraisable(function);
+    Py_DECREF(context);
     Py_RETURN_NONE;
 }
 

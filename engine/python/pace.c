@@ -4,7 +4,6 @@
  * Ctrl-C and lets Python do the work that the device may be waiting for. */
 #include "pace.h"
 #include "error.h"
-#include "notice.h"
 #include "wait.h"
 
 static drupe_py_state *the_state; /* the module's, which lives until the interpreter ends */
@@ -14,11 +13,10 @@ void drupe_py_pace_open(drupe_py_state *state)
     the_state = state;
 }
 
-/* With the GIL. Whether an exception is set now. */
+/* With the GIL. Whether an exception is set now. Work that Python does itself has threads for that. */
 static bool interrupted(void)
 {
     if (drupe_py_interrupted(the_state)) return true;
-    drupe_py_notices_run();
     drupe_py_hold_drain();
     return PyErr_Occurred() != NULL;
 }
@@ -48,17 +46,22 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
 
 bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
 {
-    drupe_event *event = NULL;
+    drupe_status status = DRUPE_E_BUSY, paused = DRUPE_OK;
     if (!drupe_py_enter(state)) return false;
-    if (drupe_memory_before_use(memory, &event) != DRUPE_OK) {
-        drupe_py_raise_on(state, drupe_memory_queue(memory));
-        return false;
+    while (paused == DRUPE_OK && status == DRUPE_E_BUSY) {
+        drupe_event *event;
+        status = drupe_memory_before_use(memory, &event);
+        if (status == DRUPE_OK && event == NULL) return true;
+        if (status == DRUPE_OK) status = DRUPE_E_BUSY;
+        if (status == DRUPE_E_BUSY) paused = drupe_py_pause(drupe_memory_queue(memory), SLICE_NS);
+        drupe_event_release(event);
     }
-    bool good = true;
-    while (event != NULL && good && drupe_event_state_of(event) < DRUPE_EVENT_COMPLETE)
-        good = drupe_py_pause(drupe_event_queue(event), SLICE_NS) != DRUPE_E_CANCELLED;
-    drupe_event_release(event);
-    return good;
+    if (status != DRUPE_E_BUSY)
+        drupe_py_raise_on(state, drupe_memory_queue(memory));
+    else if (paused != DRUPE_E_CANCELLED)
+        drupe_py_raise_text(state, DRUPE_E_BUSY,
+                            "work in flight uses this memory, and this thread cannot wait for it");
+    return false;
 }
 
 bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory)
@@ -71,7 +74,11 @@ bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory)
 PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
 {
     if (!drupe_py_enter(state)) return NULL;
-    if (!drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER)) return NULL;
+    drupe_queue *queue = drupe_memory_queue(memory);
+    /* What failed there stays to be told; a device that is lost is at nothing any more. */
+    while (drupe_queue_pending(queue) > 0 && !drupe_queue_idle(queue, 0)) {
+        if (drupe_py_pause(queue, SLICE_NS) == DRUPE_E_CANCELLED) return NULL;
+    }
     drupe_memory_accept(memory);
     Py_RETURN_NONE;
 }
@@ -95,7 +102,7 @@ static bool all_idle(bool *stop)
     for (size_t i = 0; i < count; i++) {
         if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
             idle = false;
-            *stop = drupe_py_pause(queues[i], SLICE_NS) == DRUPE_E_CANCELLED;
+            *stop = drupe_py_pause(queues[i], SLICE_NS) != DRUPE_OK;
         }
         drupe_py_queue_release(queues[i]);
     }

@@ -13,14 +13,13 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns);
 bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory);
 /* Whether it holds what was to be written there, as far as that is over; else false with the first cause. */
 bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory);
-/* Take the contents as they are; waits for the memory's queue. None, or NULL with what failed there and was
- * not told. */
+/* Take the contents as they are; waits for the memory's queue. None, or NULL when it was interrupted. */
 PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory);
 #define DRUPE_PY_ACCEPT_DOC                                                                                  \
     "accept_contents($self)\n--\n\n"                                                                         \
     "Take the elements as they are, though work that was to write them failed or did not run. Waits for "    \
     "the "                                                                                                   \
-    "queue, and raises what failed there and was not told yet."
+    "queue; what failed there stays to be told."
 /* Drop what finished work of all queues has kept. Runs Python code. */
 void drupe_py_collect_all(void);
 /* Wait until no work of any queue uses the memory; failures stay to be told. False when interrupted. */

@@ -3,7 +3,8 @@
 Three threads of Python, each started when it is first needed. `drupe-notices` hears from the engine that events are
 over or have their turn; it only passes that on, to event loops and to the other two, and so never stands still.
 `drupe-callbacks` and `drupe-host-tasks` call the program's functions, one after the other. They are two, because queues
-wait for host tasks, and a callback may wait for a queue, or for a lock whose holder does.
+wait for host tasks, and a callback may wait for a queue, or for a lock whose holder does. Where a function waits for a
+device itself, another thread of the same name goes on.
 """
 import contextvars
 import functools
@@ -20,18 +21,21 @@ from drupe import _engine
 _OWN = os.path.join(os.path.dirname(__file__), "")
 _GRACE = 1.0  # seconds at the end of the program for callbacks that are due
 _RAISED_MOST = 32
+_THREADS_MOST = 256  # of a line: functions that wait
 _raised = {}  # submission: exception, the latest ones
 _raised_lock, _starting = threading.RLock(), threading.RLock()  # a collection, which may run any code, comes any time
 
 
 class _Line:
-    """Functions that a thread calls in the order in which they come. While one of them waits for a device the next
-    ones run: it may be they that it waits for."""
+    """Functions that a thread calls in the order in which they come. One that waits for a device may wait for what the
+    next ones do: then another thread goes on with the line, and the one that waits ends with its function."""
 
     def __init__(self, name):
         self.name = name
         self.thread = None
         self._served = False
+        self._turn = 0  # of the thread that goes on with the line
+        self._threads = 0
         self._due = SimpleQueue()
         self.put = self._due.put  # never waits
 
@@ -54,13 +58,25 @@ class _Line:
         self._run()
 
     def _run(self):
-        _engine._serve(self.call_due)
-        while True:
+        self._turn += 1
+        mine = self._turn
+        _engine._serve(functools.partial(self._hand_on, mine))
+        self._threads += 1
+        while self._turn == mine:
             self._due.get()()
+        self._threads -= 1
+        _engine._serve(None)
 
-    def call_due(self):
-        for function in self.take_all():
-            function()
+    def _hand_on(self, mine):
+        """The function that this thread runs waits for a device."""
+        if self._turn != mine or self._due.empty() or self._threads >= _THREADS_MOST:
+            return
+        self._turn += 1  # this thread's is over, whoever comes next
+        try:
+            threading.Thread(target=self._run, name=self.name, daemon=True).start()
+        except BaseException:  # no memory, or the end of the program: the line waits for this function
+            self._turn = mine
+            raise
 
     def take_all(self):
         while True:
@@ -267,7 +283,10 @@ class _Task:
         try:
             context.run(function, *args)
         except BaseException as error:
-            _fail(event, error.with_traceback(error.__traceback__.tb_next), "it raised ")  # without this frame
+            try:
+                _fail(event, error.with_traceback(error.__traceback__.tb_next), "it raised ")  # without this frame
+            except BaseException:  # whatever happens, the queue goes on
+                event._finish("it raised " + type(error).__name__)
         else:
             event._finish()
 

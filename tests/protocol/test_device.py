@@ -179,7 +179,7 @@ def test_an_event_updates_itself_once(kernel):
     assert sum(m["parent_header"]["msg_id"] == run.id for m in updates) == 1
 
 
-@pytest.mark.parametrize("text, word, says", [("None", "complete", "over "),
+@pytest.mark.parametrize("text, word, says", [("None", "complete", "ran "),
                                               ("'a <b> broke'", "failed", "a <b> broke")])
 def test_an_event_updates_itself_while_python_is_stuck(kernel, text, word, says, tmp_path):
     run = kernel.run("import drupe\nfrom drupe import _engine\nqueue = drupe.Queue('host')\n"

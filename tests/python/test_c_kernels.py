@@ -301,6 +301,7 @@ def test_a_fault_is_contained(fresh):
             p.bad(x, global_size=1).wait()
         except drupe.DeviceError as error:
             print(type(error).__name__, "'bad'" in str(error), "0x10" in str(error))
+        x.accept_contents()
         p.good(x, global_size=4, queue=drupe.Queue("host")).wait()
         print(x.asnumpy().tolist())
     """)

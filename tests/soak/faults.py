@@ -46,6 +46,7 @@ TEXT = textwrap.dedent('''
             kernel(x, global_size=1000).wait()
         except drupe.DeviceLostError as error:
             assert "works on" in str(error) and f"'{kernel.name}'" in str(error), error
+            x.accept_contents()
         else:
             sys.exit(f"{kernel.name} did not fault")
 

@@ -16,6 +16,8 @@ static const char *const innocent[] = {"__cxa_finalize",
                                        "_ITM_registerTMCloneTable",
                                        "__stack_chk_fail",
                                        "__errno_location",
+                                       "__getauxval", /* of libgcc, before atomics of AArch64 */
+                                       "__tls_get_addr",
                                        "__ctype_b_loc",
                                        "__ctype_tolower_loc",
                                        "__ctype_toupper_loc",

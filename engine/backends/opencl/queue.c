@@ -78,7 +78,10 @@ void drupe_cl_queue_close(drupe_queue *queue)
     else
         native->api->ReleaseCommandQueue(native->id);
     native->id = NULL;
-    if (native->before) native->api->ReleaseCommandQueue(native->before);
+    if (native->before && native->unordered)
+        drupe_cl_retire(native->api, native->before);
+    else if (native->before)
+        native->api->ReleaseCommandQueue(native->before);
     native->before = NULL;
 }
 

@@ -33,8 +33,9 @@ DRUPE_API drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kin
 DRUPE_API drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
                                                  drupe_memory **memory) DRUPE_MUST_CHECK;
 /* What has to be over before an address in the memory is used past the engine (by the host, a library,
- * another process), besides the work that the caller knows of: an event, retained, or NULL when nothing has.
- */
+ * another process), besides the work that the caller knows of: an event, retained; once it is over, however
+ * it ended, the caller asks again. NULL when nothing has. DRUPE_E_BUSY behind a failure that nobody was told
+ * of. */
 DRUPE_API drupe_status drupe_memory_before_use(drupe_memory *memory, drupe_event **event) DRUPE_MUST_CHECK;
 DRUPE_API drupe_memory *drupe_memory_retain(drupe_memory *memory); /* NULL-safe */
 DRUPE_API void drupe_memory_release(drupe_memory *memory);         /* NULL-safe */
