@@ -119,6 +119,7 @@ drupe_status drupe_memory_before(drupe_memory *memory, drupe_status (*add)(void 
     drupe_status status = DRUPE_OK;
     if (!atomic_load_explicit(&memory->order, memory_order_relaxed)) return DRUPE_OK;
     if (count_of(uses)) {
+        drupe_queue_settle(queue, true);
         pthread_mutex_lock(&queue->lock);
         status = drupe_queue_unordered(queue) ? before_unordered(queue, memory->born, add, user, &found)
                                               : before_ordered(queue, memory->born, add, user, &found);
