@@ -16,9 +16,9 @@ struct drupe_build {
     _Atomic(uint32_t) references; /* the thread's and the waiter's */
     _Atomic(bool) stop;           /* nobody waits */
     bool over;
-    drupe_context *context;
-    drupe_device *device;
-    drupe_source source;   /* its parts lie behind this struct */
+    drupe_context *context;       /* until it is over */
+    drupe_device *device;         /* as well */
+    drupe_source source;          /* its parts lie behind this struct */
     void *shown;           /* see drupe_core_building() */
     drupe_interrupts held; /* of the waiting thread */
     drupe_status status;
@@ -86,8 +86,6 @@ static void build_release(drupe_build *self)
 {
     if (atomic_fetch_sub(&self->references, 1) != 1) return;
     drupe_program_release(self->program);
-    drupe_device_release(self->device);
-    drupe_context_release(self->context);
     free(self->log);
     free(self);
 }
@@ -112,6 +110,9 @@ static void run(drupe_build *self)
     self->status = drupe_program_open(self->context, self->device, &self->source, &self->log, &self->program);
     self->error = *drupe_error_last();
     drupe_process_stop_when(NULL);
+    /* Before it is over: who waited may count what is left. */
+    drupe_device_release(self->device);
+    drupe_context_release(self->context);
     here = false;
     drupe_core_built(self->shown, self->status == DRUPE_OK);
 }

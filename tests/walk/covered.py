@@ -6,10 +6,7 @@ import sys
 HERE = pathlib.Path(__file__).parent
 # They end or change how the process ends; tests/unit/engine/test_fault.c has them. The rest sets an error.
 ELSEWHERE = {"drupe_fault_claim", "drupe_fault_contain", "drupe_fault_install", "drupe_fault_calls",
-             "drupe_error_set_native", "drupe_error_restore",
-             # Builds on a thread outlive a scene; tests/python/test_interrupts.py has them.
-             "drupe_build_begin", "drupe_build_wait", "drupe_build_take", "drupe_build_leave", "drupe_builds",
-             "drupe_builds_end"}
+             "drupe_error_set_native", "drupe_error_restore"}
 
 
 def main():

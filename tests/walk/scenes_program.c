@@ -41,6 +41,25 @@ static drupe_status ask(struct walker *w)
     return right ? DRUPE_OK : DRUPE_E_INTERNAL;
 }
 
+/* Built on a thread of the engine: taken, and left. */
+static drupe_status on_a_thread(struct walker *w)
+{
+    drupe_source text = {.language = w->language, .bytes = w->source};
+    drupe_build *build;
+    char *log = NULL;
+    if (w->source) text.size = strlen(w->source);
+    GO(walk_open(w));
+    GO(drupe_build_begin(w->context, w->device, &text, &build));
+    while (!drupe_build_wait(build, SECOND)) {}
+    drupe_status status = drupe_build_take(build, &log, &w->program);
+    free(log);
+    GO(status);
+    GO(drupe_build_begin(w->context, w->device, &text, &build));
+    drupe_build_leave(build);
+    drupe_builds_end(LONG);
+    return drupe_builds() == 0 ? DRUPE_OK : DRUPE_E_INTERNAL;
+}
+
 /* A kernel whose arguments are words, where the device tells. */
 static drupe_status words(struct walker *w)
 {
@@ -196,4 +215,5 @@ const walk_scene walk_program_scenes[] = {{"binary", binary, true}, {"spirv", sp
                                           {"cache", cache, true},   {"launch", launch, true},
                                           {"kernel", ask, true},    {"broken", broken, true},
                                           {"words", words, true},   {"instrumented", instrumented, true},
-                                          {"c", in_c, true},        {NULL, NULL, false}};
+                                          {"c", in_c, true},        {"on a thread", on_a_thread, true},
+                                          {NULL, NULL, false}};
