@@ -74,7 +74,8 @@ static size_t list_accesses(const drupe_target *target, const drupe_array *out, 
 }
 
 static drupe_status submit(drupe_target *target, const drupe_array *out, const drupe_operand *in, size_t nin,
-                           const kernel_key *key, void *const *pointers, const drupe_map_params *p)
+                           const drupe_array *spent, const kernel_key *key, void *const *pointers,
+                           const drupe_map_params *p)
 {
     drupe_access accesses[DRUPE_KERNEL_INPUTS + 1];
     size_t elements[DRUPE_KERNEL_INPUTS + 1];
@@ -98,13 +99,14 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
         memories[i + 1] = in[i].array ? in[i].array->memory : out->memory;
         if (!in[i].array) continue;
         s.reads |= UINT64_C(2) << i;
-        if (in[i].array->memory == out->memory) s.reads |= 1;
+        /* A result that takes the place of a dropped operand holds nothing while it is not computed. */
+        if (in[i].array->memory == out->memory && in[i].array != spent) s.reads |= 1;
     }
     return drupe_target_submit(target, key, &s, &range, args, nin + 2, elements);
 }
 
-drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
-                              const drupe_operand *in, size_t nin)
+static drupe_status launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+                           const drupe_operand *in, size_t nin, const drupe_array *spent)
 {
     drupe_map_params p;
     drupe_layout l;
@@ -138,7 +140,13 @@ drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute,
         key.layout = LAYOUT_STRIDED;
     }
     if (target->builtin) key = (kernel_key){SHAPE_MAP, op, 0, (int32_t)compute, -1, {-1, -1, -1}};
-    return submit(target, out, in, nin, &key, pointers, &p);
+    return submit(target, out, in, nin, spent, &key, pointers, &p);
+}
+
+drupe_status drupe_map_launch(drupe_target *target, int op, drupe_dtype compute, const drupe_array *out,
+                              const drupe_operand *in, size_t nin)
+{
+    return launch(target, op, compute, out, in, nin, NULL);
 }
 
 /* --- Checks --------------------------------------------------------------------------------------------- */
@@ -226,7 +234,40 @@ static drupe_status apply_through_copy(drupe_target *target, int op, const op_ty
     return status;
 }
 
+/* Whether the result may have the memory of this operand, whose owner drops it. */
+static bool may_replace(const drupe_array *spent, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
+                        const size_t *shape)
+{
+    if (!spent || spent->size == 0 || spent->dtype != dtype || spent->ndim != ndim) return false;
+    return memcmp(spent->shape, shape, (size_t)ndim * sizeof *shape) == 0 && drupe_array_covers(spent) &&
+           drupe_memory_kind(spent->memory) == kind && drupe_memory_sole(spent->memory, spent->queue);
+}
+
+static drupe_status apply_new(drupe_target *target, int op, const op_types *types, const drupe_operand *in,
+                              size_t nin, const drupe_array *spent, drupe_queue *queue, int ndim,
+                              const size_t *shape, drupe_array *out)
+{
+    const drupe_mem_kind kind = strongest_kind(in, nin);
+    const bool replace = may_replace(spent, kind, types->result, ndim, shape);
+    if (replace) {
+        DRUPE_TRY(drupe_queue_pace(queue));
+        drupe_array_view(spent, out);
+    } else {
+        DRUPE_TRY(drupe_array_result(queue, kind, types->result, ndim, shape, out));
+    }
+    if (out->size == 0) return DRUPE_OK;
+    drupe_status status = launch(target, op, types->compute, out, in, nin, replace ? spent : NULL);
+    if (status != DRUPE_OK) drupe_array_clear(out);
+    return status;
+}
+
 drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin, drupe_array *out)
+{
+    return drupe_array_apply_over(op, in, nin, nin, out);
+}
+
+drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t nin, size_t spent,
+                                    drupe_array *out)
 {
     drupe_queue *queue;
     drupe_target *target;
@@ -246,15 +287,13 @@ drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin,
     DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
     if (given) {
+        DRUPE_TRY(drupe_queue_pace(queue));
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
         DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;
         if (conflicts(out, in, nin)) return apply_through_copy(target, (int)op, &types, out, in, nin);
         return drupe_map_launch(target, (int)op, types.compute, out, in, nin);
     }
-    DRUPE_TRY(drupe_array_result(queue, strongest_kind(in, nin), types.result, ndim, shape, out));
-    if (out->size == 0) return DRUPE_OK;
-    drupe_status status = drupe_map_launch(target, (int)op, types.compute, out, in, nin);
-    if (status != DRUPE_OK) drupe_array_clear(out);
-    return status;
+    return apply_new(target, (int)op, &types, in, nin, spent < nin ? in[spent].array : NULL, queue, ndim,
+                     shape, out);
 }

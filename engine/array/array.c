@@ -77,6 +77,8 @@ drupe_status drupe_array_empty(drupe_queue *queue, drupe_mem_kind kind, drupe_dt
 drupe_status drupe_array_result(drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype, int ndim,
                                 const size_t *shape, drupe_array *array)
 {
+    memset(array, 0, sizeof(*array));
+    DRUPE_TRY(drupe_queue_pace(queue));
     return make(queue, kind, dtype, ndim, shape, true, array);
 }
 

@@ -93,6 +93,7 @@ drupe_status drupe_array_assign(const drupe_array *dst, const drupe_operand *src
     drupe_array view;
     DRUPE_TRY(drupe_target_get(dst->queue, &target));
     DRUPE_TRY(drupe_layout_writable(dst));
+    DRUPE_TRY(drupe_queue_pace(dst->queue));
     if (!src->array) return dst->size ? fill(target, dst, &src->scalar) : DRUPE_OK;
     drupe_array_view(src->array, &view);
     /* Leading axes of length 1 may be dropped, as in NumPy's assignment. */

@@ -168,7 +168,7 @@ void drupe_flight_append(drupe_queue *queue, drupe_flight *flight)
     else
         queue->head = flight;
     queue->tail = flight;
-    queue->flights++;
+    drupe_queue_count(queue, 1);
 }
 
 /* --- Copies for held work ------------------------------------------------------------------------------- */
@@ -324,7 +324,7 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty)
         if (flight->event && flight->event == queue->guard) queue->guard = NULL;
         if (flight->event && flight->event == queue->fetch) queue->fetch = NULL;
         if (!flight->event) drupe_trace_end_at(flight->number, DRUPE_TRACE_PASSED, now);
-        queue->flights--;
+        drupe_queue_count(queue, -1);
         if (--most == 0) cut = flight;
         if (flight == queue->looked) queue->looked = NULL;
         if (flight == cut) break;

@@ -205,7 +205,7 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
     after->next = flight;
     if (queue->tail == after) queue->tail = flight;
     queue->gate = NULL;
-    queue->flights++;
+    drupe_queue_count(queue, 1);
     *event = drupe_event_retain(flight->event);
     return DRUPE_OK;
 }

@@ -301,6 +301,12 @@ static inline bool drupe_queue_unordered(const drupe_queue *queue)
 {
     return (queue->flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
 }
+/* With its lock: nobody else changes the number. */
+static inline void drupe_queue_count(drupe_queue *queue, int more)
+{
+    size_t count = atomic_load_explicit(&queue->flights, memory_order_relaxed);
+    atomic_store_explicit(&queue->flights, count + (size_t)more, memory_order_relaxed);
+}
 /* Beside drupe_queue_flags: events have times for the trace, because they cost next to nothing; callers see
  * none. */
 #define DRUPE_QUEUE_TIMED (1u << 30)

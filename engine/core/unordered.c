@@ -80,7 +80,7 @@ static void append_held(drupe_queue *queue, drupe_flight *flight)
     else
         queue->held = flight;
     queue->held_tail = flight;
-    queue->flights++;
+    drupe_queue_count(queue, 1);
 }
 
 drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
@@ -120,7 +120,7 @@ static drupe_flight *detach(drupe_queue *queue, drupe_flight *before)
     else
         queue->head = flight->next;
     if (queue->tail == flight) queue->tail = before;
-    queue->flights--;
+    drupe_queue_count(queue, -1);
     if (queue->fence == flight->event) drop_fence(queue);
     return flight;
 }
@@ -224,7 +224,7 @@ static void let_go(drupe_queue *queue, drupe_flight *before, drupe_flight *fligh
     if (queue->held_tail == flight) queue->held_tail = before;
     flight->held = false;
     flight->next = NULL;
-    queue->flights--;
+    drupe_queue_count(queue, -1);
     drupe_flight_append(queue, flight);
 }
 

@@ -42,6 +42,10 @@ void drupe_py_operand_refuse(PyObject *object, const char *function);
 /* Run an operation. `out` NULL: a new Array; else an Array that receives the result and is returned. */
 PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                          PyObject *out);
+/* The same, where operand `spent` is dropped afterwards: a new Array may take its memory. `count`: none is.
+ */
+PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
+                              size_t spent, PyObject *out);
 PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *array, PyObject *axis,
                           PyObject *dtype, PyObject *keepdims);
 /* drupe_array_assign(), without the GIL when it is the first of its kind. False with an exception. */

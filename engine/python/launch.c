@@ -434,14 +434,14 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
                           const drupe_range *range, const uint64_t *words, const drupe_arg *args,
                           drupe_event **event)
 {
-    drupe_status status;
-    if (is_warm(state, submission->queue, launch, range)) {
-        /* Or the engine would have to find out who holds the GIL. */
-        if (!submission->site) submission->site = drupe_py_site();
-        status = submit_now(submission, launch, range, words, args, event);
-    } else {
-        const drupe_range kept = *range; /* the GIL is given up */
-        status = submit_first(submission, launch, &kept, words, args, event);
+    const drupe_range kept = *range; /* the GIL may be given up */
+    bool warm = is_warm(state, submission->queue, launch, range);
+    /* Or the engine would have to find out who holds the GIL. */
+    if (warm && !submission->site) submission->site = drupe_py_site();
+    drupe_status status = drupe_queue_pace(submission->queue);
+    if (status == DRUPE_OK) {
+        status = warm ? submit_now(submission, launch, &kept, words, args, event)
+                      : submit_first(submission, launch, &kept, words, args, event);
     }
     if (status != DRUPE_OK) drupe_py_raise_on(state, submission->queue);
     return status == DRUPE_OK;

@@ -5,6 +5,7 @@
 #include "array.h"
 #include "array_type.h"
 #include "error.h"
+#include "temporary.h"
 
 static const char *const symbols[DRUPE_PY_SLOT_COUNT] = {
     [DRUPE_PY_ADD] = "+",
@@ -73,7 +74,9 @@ static PyObject *binary(PyObject *a, PyObject *b, drupe_py_slot slot, PyObject *
         if (found == 0) return not_operand(objects[i], slot);
     }
     int op = slot_op(state, slot, operands, 2);
-    return op < 0 ? NULL : drupe_py_apply(state, (drupe_op)op, operands, 2, out);
+    if (op < 0) return NULL;
+    size_t spent = out == NULL ? drupe_py_temporary(a, b, operands) : 2;
+    return drupe_py_apply_over(state, (drupe_op)op, operands, 2, spent, out);
 }
 
 static PyObject *unary(PyObject *self, drupe_py_slot slot)

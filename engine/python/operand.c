@@ -116,13 +116,13 @@ static uint64_t warm_key_of(drupe_op op, const drupe_operand *operands, size_t c
 }
 
 static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
-                        drupe_array *out)
+                        size_t spent, drupe_array *out)
 {
     uint64_t key = warm_key_of(op, operands, count, out);
-    if (drupe_py_warm(state, key)) return drupe_array_apply(op, operands, count, out);
+    if (drupe_py_warm(state, key)) return drupe_array_apply_over(op, operands, count, spent, out);
     drupe_status status;
     PyThreadState *thread = drupe_py_site_leave();
-    status = drupe_array_apply(op, operands, count, out);
+    status = drupe_array_apply_over(op, operands, count, spent, out);
     drupe_py_site_return(thread);
     if (status != DRUPE_OK) drupe_py_cool(state, key);
     return status;
@@ -174,15 +174,22 @@ static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
 PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                          PyObject *out)
 {
+    return drupe_py_apply_over(state, op, operands, count, count, out);
+}
+
+PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
+                              size_t spent, PyObject *out)
+{
     drupe_array result;
     if (has_integer_powers(op, operands) && !powers_check(state, operands[1].array)) return NULL;
     if (out != NULL) {
-        if (run(state, op, operands, count, drupe_py_array_of(out)) != DRUPE_OK)
+        if (run(state, op, operands, count, count, drupe_py_array_of(out)) != DRUPE_OK)
             return apply_fail(state, operands, count);
         return Py_NewRef(out);
     }
     memset(&result, 0, sizeof result);
-    if (run(state, op, operands, count, &result) != DRUPE_OK) return apply_fail(state, operands, count);
+    if (run(state, op, operands, count, spent, &result) != DRUPE_OK)
+        return apply_fail(state, operands, count);
     return drupe_py_array_wrap(state, &result);
 }
 

@@ -9,6 +9,8 @@
  * `guard` keeps a code object from going away meanwhile, and is only ever tried there. */
 #include "site.h"
 #include "drupe_link.h"
+#include "temporary.h"
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -23,6 +25,7 @@
 #define HASH_SIZE   4096u
 #define BUCKET      4u
 #define GUARD_TRIES 1000
+#define NOT_ASKED   INT_MIN
 
 typedef struct site {
     uint32_t number; /* 0: free */
@@ -30,13 +33,14 @@ typedef struct site {
     PyCodeObject *code;
     bool own;                                       /* in this package: the caller is meant */
     uint32_t cell;                                  /* whose code it is, 0: no cell's */
+    int depth;                                      /* see drupe_py_site_depth(); NOT_ASKED */
     char file[sizeof((drupe_py_spot *)NULL)->file]; /* the last part of the name */
 } site;
 
 static site sites[SITES_MOST];
 static uint32_t hash[HASH_SIZE];
 static uint32_t last_number;
-static const site *latest = sites; /* what was found last: most loops submit from one place */
+static site *latest = sites; /* what was found last: most loops submit from one place */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *own_folder; /* str */
 static const drupe_link *kernel_link;
@@ -82,7 +86,7 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     uint32_t number = ++last_number;
     if (number == 0) number = ++last_number;
     site *place = &sites[number % SITES_MOST];
-    site fresh = {.number = number, .offset = offset, .own = is_own(code)};
+    site fresh = {.number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED};
     fresh.code = (PyCodeObject *)Py_NewRef((PyObject *)code);
     file_note(&fresh);
     pthread_mutex_lock(&guard);
@@ -97,7 +101,7 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     return place;
 }
 
-static const site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
+static site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
 {
     for (unsigned i = 0; i < BUCKET; i++) {
         site *seen = site_of(bucket[i]);
@@ -106,7 +110,7 @@ static const site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
     return site_add(code, offset, bucket);
 }
 
-static inline const site *site_intern(PyCodeObject *code, int offset)
+static inline site *site_intern(PyCodeObject *code, int offset)
 {
     if (latest->code == code && latest->offset == offset) return latest;
     return latest = site_search(code, offset, bucket_of(code, offset));
@@ -165,6 +169,19 @@ uint32_t drupe_py_site(void)
     }
     Py_DECREF(code);
     return number;
+}
+
+int drupe_py_site_depth(void)
+{
+    int offset = -1, depth = -1;
+    PyObject *code = running(&offset);
+    if (code != NULL && PyCode_Check(code) && offset >= 0) {
+        site *found = site_intern((PyCodeObject *)code, offset);
+        if (found->depth == NOT_ASKED) found->depth = drupe_py_stack_depth(found->code, offset);
+        depth = found->depth;
+    }
+    Py_XDECREF(code);
+    return depth;
 }
 
 uint32_t drupe_py_site_ask(void)

@@ -7,6 +7,8 @@
 /* The place that the calling thread's Python code is at, this package's own code left out; 0: none. Needs the
  * GIL. */
 uint32_t drupe_py_site(void);
+/* drupe_py_stack_depth() of the instruction that the calling thread's Python code is at. Needs the GIL. */
+int drupe_py_site_depth(void);
 /* For core, which asks where a submission without a site comes from: as above, and without the GIL what
  * drupe_py_site_leave() has noted on this thread. */
 uint32_t drupe_py_site_ask(void);

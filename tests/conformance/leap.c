@@ -94,6 +94,7 @@ static void fault_on_a_gpu(struct suite *suite)
     drupe_event *before[40], *after[40], *gone;
     drupe_memory *memory = new_memory(b->queue, DRUPE_MEM_DEVICE, N * 8);
     fill_u64(b->queue, memory, 0, N);
+    OK(drupe_queue_wait(b->queue, DRUPE_FOREVER)); /* its event is asked while the device can answer */
     launch_many(b, memory, before, 40);
     OK(drupe_event_wait(before[39], DRUPE_FOREVER));
     submit_gone(b, memory, &gone);

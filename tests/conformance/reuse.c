@@ -313,6 +313,129 @@ static void not_shared_in_flight(struct suite *suite)
     scene_close(&scene);
 }
 
+/* --- Submissions ahead ---------------------------------------------------------------------------------- */
+
+static struct {
+    struct gate *gate;
+    unsigned calls;
+    size_t most;
+    drupe_status answer;
+} paced;
+
+static drupe_status pause_here(drupe_queue *queue, uint64_t timeout_ns)
+{
+    size_t pending = drupe_queue_pending(queue);
+    if (pending > paced.most) paced.most = pending;
+    paced.calls++;
+    if (paced.answer != DRUPE_OK) return paced.answer;
+    gate_open(paced.gate);
+    (void)drupe_queue_idle(queue, timeout_ns);
+    return DRUPE_OK;
+}
+
+/* A loop that never waits is stopped when it is far ahead, and goes on when some is over. */
+static void paced_loop(struct suite *suite)
+{
+    static const drupe_observer observer = {.pause = pause_here};
+    struct bench *b = &suite->bench;
+    struct gate gate;
+    drupe_queue *queue;
+    OK(drupe_queue_open(b->context, b->device, DRUPE_QUEUE_DEFAULT, &queue));
+    drupe_memory *x = new_memory(queue, DRUPE_MEM_DEVICE, BYTES);
+    fill_u64(queue, x, 1, N);
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    gate_init(&gate);
+    drupe_event *gated = submit_gate(queue, &gate);
+    memset(&paced, 0, sizeof paced);
+    paced.gate = &gate;
+    drupe_library_observe(&observer);
+    for (int i = 0; i < 400; i++) {
+        OK(drupe_queue_pace(queue));
+        OK(submit_mad(b, queue, x, x, N, 1, 1, NULL, 0, NULL));
+    }
+    assert_int_equal(paced.calls, 0);
+    for (int i = 0; i < 200; i++) OK(submit_mad(b, queue, x, x, N, 1, 1, NULL, 0, NULL));
+    paced.answer = DRUPE_E_CANCELLED;
+    FAILS(drupe_queue_pace(queue), DRUPE_E_CANCELLED, "waited for earlier work");
+    paced.answer = DRUPE_E_BUSY; /* a thread that must not wait */
+    OK(drupe_queue_pace(queue));
+    assert_int_equal(paced.calls, 2);
+    paced.answer = DRUPE_OK;
+    for (int i = 0; i < 400; i++) OK(submit_mad(b, queue, x, x, N, 1, 1, NULL, 0, NULL));
+    OK(drupe_queue_pace(queue));
+    assert_true(paced.most >= 600);
+    drupe_library_observe(NULL);
+    gate_open(&gate);
+    expect_u64(queue, x, 1001, N);
+    drupe_event_release(gated);
+    drupe_memory_release(x);
+    drupe_queue_release(queue);
+    gate_destroy(&gate);
+}
+
+/* Waiting for what is the caller's own to end would be for ever. */
+static void paced_behind_the_caller(struct suite *suite)
+{
+    static const drupe_observer observer = {.pause = pause_here};
+    struct bench *b = &suite->bench;
+    drupe_queue *queue;
+    drupe_event *own;
+    OK(drupe_queue_open(b->context, b->device, DRUPE_QUEUE_DEFAULT, &queue));
+    drupe_memory *x = new_memory(queue, DRUPE_MEM_DEVICE, BYTES);
+    fill_u64(queue, x, 1, N);
+    OK(drupe_queue_wait(queue, DRUPE_FOREVER));
+    OK(drupe_event_open(NULL, 0, &own));
+    memset(&paced, 0, sizeof paced);
+    drupe_library_observe(&observer);
+    OK(submit_mad(b, queue, x, x, N, 1, 1, &own, 1, NULL));
+    for (int i = 0; i < 700; i++) {
+        OK(drupe_queue_pace(queue));
+        OK(submit_mad(b, queue, x, x, N, 1, 1, NULL, 0, NULL));
+    }
+    assert_int_equal(paced.calls, 0);
+    drupe_library_observe(NULL);
+    OK(drupe_event_finish(own, NULL));
+    expect_u64(queue, x, 702, N);
+    drupe_event_release(own);
+    drupe_memory_release(x);
+    drupe_queue_release(queue);
+}
+
+/* --- Memory that an operation may take over ------------------------------------------------------------- */
+
+static void sole(struct suite *suite)
+{
+    struct bench *b = &suite->bench;
+    struct scene scene;
+    drupe_queue *other;
+    scene_open(&scene, b, DRUPE_QUEUE_DEFAULT);
+    OK(drupe_queue_open(b->context, b->device, DRUPE_QUEUE_DEFAULT, &other));
+    drupe_memory *memory = new_memory(scene.queue, DRUPE_MEM_DEVICE, BYTES);
+    assert_true(drupe_memory_sole(memory, scene.queue));
+    assert_false(drupe_memory_sole(memory, other));
+    drupe_memory_retain(memory);
+    assert_false(drupe_memory_sole(memory, scene.queue));
+    drupe_memory_release(memory);
+    drupe_event *filled;
+    drupe_submission s = {.queue = scene.queue};
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(memory), "\1", 1, BYTES, &filled));
+    assert_true(drupe_memory_sole(memory, scene.queue)); /* behind the gate */
+    s = (drupe_submission){.queue = other, .waits = &filled, .nwaits = 1};
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(memory), "\2", 1, BYTES, NULL));
+    assert_false(drupe_memory_sole(memory, scene.queue));
+    gate_open(&scene.gate);
+    OK(drupe_queue_wait(other, DRUPE_FOREVER));
+    drupe_event_release(filled);
+    drupe_memory_release(memory);
+    drupe_queue_release(other);
+    scene_close(&scene);
+    scene_open(&scene, b, DRUPE_QUEUE_OUT_OF_ORDER);
+    memory = new_memory(scene.queue, DRUPE_MEM_DEVICE, BYTES);
+    assert_false(drupe_memory_sole(memory, scene.queue));
+    drupe_memory_release(memory);
+    scene_close(&scene);
+}
+
 const conformance_case cases_reuse[] = {
     {"reuse_in_order", in_order},
     {"reuse_out_of_order", out_of_order},
@@ -325,5 +448,8 @@ const conformance_case cases_reuse[] = {
     {"reuse_figures", figures},
     {"reuse_loop", loop},
     {"reuse_not_shared_in_flight", not_shared_in_flight},
+    {"reuse_paced_loop", paced_loop},
+    {"reuse_paced_behind_the_caller", paced_behind_the_caller},
+    {"reuse_sole", sole},
     {NULL, NULL},
 };

@@ -27,6 +27,11 @@ static drupe_status compute(struct walker *w)
     GO(drupe_array_assign(&w->arrays[1], &in[1]));
     in[1] = (drupe_operand){.array = &w->arrays[1]};
     GO(drupe_array_apply(DRUPE_OP_ADD, in, 2, &w->arrays[2]));
+    GO(drupe_array_apply_over(DRUPE_OP_ADD,
+                              &(drupe_operand[2]){{.array = &w->arrays[2]}, {.scalar = zero}}[0], 2, 0,
+                              &w->arrays[6]));
+    if (drupe_memory_sole(w->arrays[2].memory, w->queue)) return DRUPE_E_INTERNAL; /* a view has it, too */
+    drupe_array_clear(&w->arrays[6]);
     GO(drupe_array_reduce(DRUPE_OP_SUM, &w->arrays[2], 3, false, DRUPE_DTYPE_NONE, &w->arrays[3]));
     GO(drupe_array_to_host(&w->arrays[2], values, &w->events[0]));
     GO(drupe_event_wait(w->events[0], LONG));

@@ -95,6 +95,7 @@ static drupe_status silent(struct walker *w)
         drupe_keep keep = {malloc(8), free};
         s.keeps = &keep;
         s.nkeeps = 1;
+        GO(drupe_queue_pace(w->queue));
         GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[i % 2]), "x", 1, 64, NULL));
     }
     GO(drupe_queue_wait(w->queue, LONG));

@@ -29,7 +29,7 @@ struct walker {
     drupe_event *events[12];
     drupe_program *program;
     drupe_kernel *kernel;
-    drupe_array arrays[6];
+    drupe_array arrays[7];
     void *bytes[4]; /* malloc'ed */
     drupe_watch *watch;
     drupe_event *turn;     /* of drupe_submit_turn() */

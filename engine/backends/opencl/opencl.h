@@ -272,8 +272,8 @@ void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only);
 
 /* --- retire.c ------------------------------------------------------------------------------------------- */
 
-/* Finish a queue and release it, later, on another thread. *Taken*. */
-void drupe_cl_retire(const drupe_cl_api *api, cl_command_queue id);
+/* Finish `id`, which was opened for this queue, and release it, later, on another thread. *Taken*. */
+void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id);
 /* Until all of them are released. */
 void drupe_cl_retire_wait(void);
 

@@ -74,12 +74,12 @@ void drupe_cl_queue_close(drupe_queue *queue)
     if (!native->id) return;
     drupe_cl_mark_clear(&native->marker);
     if (native->unordered)
-        drupe_cl_retire(native->api, native->id);
+        drupe_cl_retire(native, native->id);
     else
         native->api->ReleaseCommandQueue(native->id);
     native->id = NULL;
     if (native->before && native->unordered)
-        drupe_cl_retire(native->api, native->before);
+        drupe_cl_retire(native, native->before);
     else if (native->before)
         native->api->ReleaseCommandQueue(native->before);
     native->before = NULL;

@@ -4,13 +4,15 @@
  * up the queue while the last of them ends on a worker of the driver, the worker destroys the list, and waits
  * there for its own command (Intel's runtime for CPUs does). That an event is over does not mean that its
  * command has left the list. So the queue is finished first, on a thread of its own: its owner may be
- * anybody, with the interpreter's lock, or the driver's thread itself. */
+ * anybody, with the interpreter's lock, or the driver's thread itself. A queue need not keep its sub-device
+ * (PoCL's does not), so that is kept here. */
 #include "opencl.h"
 #include <stdlib.h>
 
 typedef struct retired {
     const drupe_cl_api *api; /* the library's, which waits for this list before it goes */
     cl_command_queue id;
+    cl_device_id part; /* the sub-device that it is of, retained, or NULL */
     struct retired *next;
 } retired;
 
@@ -28,6 +30,7 @@ static void *retire_main(void *unused)
         pthread_mutex_unlock(&lock);
         one->api->Finish(one->id);
         one->api->ReleaseCommandQueue(one->id);
+        if (one->part) one->api->ReleaseDevice(one->part);
         pthread_mutex_lock(&lock);
         first = one->next;
         free(one);
@@ -47,11 +50,16 @@ static bool start(void)
     return true;
 }
 
-void drupe_cl_retire(const drupe_cl_api *api, cl_command_queue id)
+void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id)
 {
     retired *one = malloc(sizeof *one), **last = &first;
+    cl_device_id part = queue->device->sub ? queue->device->id : NULL;
+    if (part && queue->api->RetainDevice(part) != CL_SUCCESS) {
+        free(one);
+        one = NULL;
+    }
     if (!one) return; /* better kept for good than released too early */
-    *one = (retired){api, id, NULL};
+    *one = (retired){queue->api, id, part, NULL};
     pthread_mutex_lock(&lock);
     while (*last) last = &(*last)->next;
     *last = one;

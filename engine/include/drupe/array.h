@@ -130,6 +130,11 @@ DRUPE_API drupe_dtype drupe_op_result(drupe_op op, const drupe_operand *in, size
  */
 DRUPE_API drupe_status drupe_array_apply(drupe_op op, const drupe_operand *in, size_t nin,
                                          drupe_array *out) DRUPE_MUST_CHECK;
+/* The same for a caller that drops operand `spent` (its place in `in`) unread afterwards: an empty `out` may
+ * become a view of that operand's memory and overwrite it, if nobody else has a reference to it and other
+ * queues do not use it. `spent` = nin: no operand. */
+DRUPE_API drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t nin, size_t spent,
+                                              drupe_array *out) DRUPE_MUST_CHECK;
 
 /* Reduce the axes whose bits are set in `axes`; `dtype` NONE = the rule of the operation (sum of bool and
  * int32 gives int64). `out` must be empty. An empty reduction gives the identity,

@@ -183,8 +183,8 @@ typedef struct drupe_observer {
      * its end: built() gets what building() gave unless that was NULL. */
     void *(*building)(const struct drupe_source *source, const char *device);
     void (*built)(void *shown, bool good);
-    /* A call that needs memory waits until work of `queue` (borrowed) has given some back: wait for the queue
-     * at most so long, in the way that the program's own waits do, and serve what they serve. DRUPE_E_BUSY:
+    /* A call waits until work of `queue` (borrowed) has given memory back, or is over: wait for the queue at
+     * most so long, in the way that the program's own waits do, and serve what they serve. DRUPE_E_BUSY:
      * this thread must not wait now. DRUPE_E_CANCELLED: the program is interrupted, and so is the call. */
     drupe_status (*pause)(struct drupe_queue *queue, uint64_t timeout_ns);
     /* A line about what the engine does (libraries opened, failures), for a log. Any thread; locks are held.

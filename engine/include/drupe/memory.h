@@ -37,6 +37,9 @@ DRUPE_API drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_k
  * it ended, the caller asks again. NULL when nothing has. DRUPE_E_BUSY behind a failure that nobody was told
  * of. */
 DRUPE_API drupe_status drupe_memory_before_use(drupe_memory *memory, drupe_event **event) DRUPE_MUST_CHECK;
+/* Whether the caller has the only reference, and what is in flight uses the memory on `queue` alone, which is
+ * in order: then work that is submitted there may overwrite it. */
+DRUPE_API bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue);
 DRUPE_API drupe_memory *drupe_memory_retain(drupe_memory *memory); /* NULL-safe */
 DRUPE_API void drupe_memory_release(drupe_memory *memory);         /* NULL-safe */
 

@@ -78,6 +78,12 @@ DRUPE_API void drupe_queue_collect(drupe_queue *queue);
  */
 DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
 
+/* For programs that submit in a loop: wait while the queue has more than some hundred submissions that are
+ * not over. Array operations do it themselves, and kernels that Python launches. It waits as drupe_observer's
+ * pause() does. It gives way on the engine's own threads, while the oldest work is the caller's to end, and
+ * after a second in which nothing ended. DRUPE_E_CANCELLED when the program was interrupted. */
+DRUPE_API drupe_status drupe_queue_pace(drupe_queue *queue) DRUPE_MUST_CHECK;
+
 /* The queues that somebody holds, those made last first, each retained; at most `capacity`. Returns how many
  * were written. */
 DRUPE_API size_t drupe_queue_list(drupe_queue **queues, size_t capacity);

@@ -34,6 +34,12 @@ drupe_context *drupe_queue_context(const drupe_queue *queue)
     return queue->context;
 }
 
+uint32_t drupe_queue_flags_of(const drupe_queue *queue)
+{
+    (void)queue;
+    return DRUPE_QUEUE_DEFAULT;
+}
+
 drupe_event *drupe_queue_newest(const drupe_queue *queue)
 {
     (void)queue;

@@ -93,13 +93,13 @@ static void cards_of_vendors(void **state)
         const char *word, *address, *capability, *uuid;
         uint64_t sizes[3];
         size_t nsizes;
-        uint64_t product, units, free, advance; /* UINT64_MAX: not told */
+        uint64_t product, units, free, advance; /* UINT64_MAX: not told; free 0: the machine's, any number */
     } cases[] = {
-        {"", NULL, NULL, NULL, {0}, 0, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
-        {"nvcard", "0001:3b:03.0", "9.0", NULL, {32}, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
-        {"amdcard", "0000:c1:02.3", NULL, NULL, {64}, 1, 0x73bf, UINT64_MAX, 4096 << 10, UINT64_MAX},
-        {"xecard", NULL, NULL, NULL, {8, 16, 32}, 3, 0x56a0, 512, UINT64_MAX, 1},
-        {"khrcard",
+        {"", NULL, NULL, NULL, {0}, 0, UINT64_MAX, UINT64_MAX, 0, UINT64_MAX},
+        {"nvcard gpu", "0001:3b:03.0", "9.0", NULL, {32}, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+        {"amdcard gpu", "0000:c1:02.3", NULL, NULL, {64}, 1, 0x73bf, UINT64_MAX, 4096 << 10, UINT64_MAX},
+        {"xecard gpu", NULL, NULL, NULL, {8, 16, 32}, 3, 0x56a0, 512, UINT64_MAX, 1},
+        {"khrcard gpu",
          "0000:af:01.2",
          NULL,
          "00010203-0405-0607-0809-0a0b0c0d0eff",
@@ -130,7 +130,7 @@ static void cards_of_vendors(void **state)
             uint64_t number = UINT64_MAX;
             drupe_status status = B->device_info(device, numbers[k].key, &number, sizeof number, NULL);
             assert_int_equal(status, numbers[k].expected == UINT64_MAX ? DRUPE_E_UNSUPPORTED : DRUPE_OK);
-            assert_int_equal(number, numbers[k].expected);
+            if (numbers[k].expected) assert_int_equal(number, numbers[k].expected);
         }
         close_device(device);
         B->unload(library);
