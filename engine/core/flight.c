@@ -13,17 +13,12 @@
 
 #define KNOWN_MOST 128u /* flights among which a complete one is looked for */
 
-static _Atomic(uint64_t) last_number;
-
-uint64_t drupe_flight_latest(void)
-{
-    return atomic_load(&last_number);
-}
+_Atomic(uint64_t) drupe_flight_last;
 
 uint64_t drupe_flight_next(void)
 {
     /* Ordered before the look at the alarm in trace_look.c. */
-    return atomic_fetch_add(&last_number, 1) + 1;
+    return atomic_fetch_add(&drupe_flight_last, 1) + 1;
 }
 
 /* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */

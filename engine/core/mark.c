@@ -100,7 +100,7 @@ static drupe_mark *take(drupe_memory *memory)
     return mark;
 }
 
-void drupe_mark_drop(drupe_memory *memory)
+void drupe_mark_free(drupe_memory *memory)
 {
     mark_free(take(memory));
 }

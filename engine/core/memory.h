@@ -169,7 +169,11 @@ void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause);
 drupe_mark *drupe_marks_lift(const drupe_flight *flight);
 void drupe_marks_lifted(drupe_mark *list, bool replaced);
 /* The handle goes. */
-void drupe_mark_drop(drupe_memory *memory);
+void drupe_mark_free(drupe_memory *memory);
+static inline void drupe_mark_drop(drupe_memory *memory)
+{
+    if (atomic_load_explicit(&memory->mark, memory_order_relaxed)) drupe_mark_free(memory);
+}
 /* Queues that owe marks, and how often a mark was set. */
 extern _Atomic(unsigned) drupe_marks_owed, drupe_marks_version;
 /* drupe_memory_contents() for a submission that would read it: as long as nobody was told of the failure, the

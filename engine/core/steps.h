@@ -110,7 +110,11 @@ static inline drupe_flight *drupe_flight_unlooked(const drupe_queue *queue)
 }
 
 /* The number of the latest submission of the process. */
-uint64_t drupe_flight_latest(void);
+extern _Atomic(uint64_t) drupe_flight_last;
+static inline uint64_t drupe_flight_latest(void)
+{
+    return atomic_load(&drupe_flight_last);
+}
 /* The number of the next one. */
 uint64_t drupe_flight_next(void);
 
