@@ -5,6 +5,7 @@
 #include "pace.h"
 #include "error.h"
 #include "wait.h"
+#include <stdlib.h>
 
 static drupe_py_state *the_state; /* the module's, which lives until the interpreter ends */
 
@@ -41,8 +42,8 @@ drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
 
 /* --- Addresses that leave ------------------------------------------------------------------------------- */
 
-#define SLICE_NS    UINT64_C(5000000)
-#define QUEUES_MOST 256
+#define SLICE_NS   UINT64_C(5000000)
+#define QUEUES_FEW 64
 
 bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
 {
@@ -83,22 +84,41 @@ PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
     Py_RETURN_NONE;
 }
 
+/* All queues, each retained, in a list to be freed; NULL: there is none, or no memory. */
+static drupe_queue **all_queues(size_t *count)
+{
+    size_t room = QUEUES_FEW;
+    drupe_queue **queues = NULL;
+    for (;;) {
+        drupe_queue **larger = realloc(queues, room * sizeof *queues);
+        *count = 0;
+        if (larger == NULL) break;
+        queues = larger;
+        *count = drupe_queue_list(queues, room);
+        if (*count < room) break;
+        for (size_t i = 0; i < *count; i++) drupe_py_queue_release(queues[i]);
+        room *= 2;
+    }
+    return queues;
+}
+
 void drupe_py_collect_all(void)
 {
-    drupe_queue *queues[QUEUES_MOST];
-    size_t count = drupe_queue_list(queues, QUEUES_MOST);
+    size_t count;
+    drupe_queue **queues = all_queues(&count);
     for (size_t i = 0; i < count; i++) {
         drupe_py_collect(queues[i]);
         drupe_py_queue_release(queues[i]);
     }
+    free(queues);
 }
 
 /* One look at all queues; false: some are at work, or an exception is set. */
 static bool all_idle(bool *stop)
 {
-    drupe_queue *queues[QUEUES_MOST];
+    size_t count;
+    drupe_queue **queues = all_queues(&count);
     bool idle = true;
-    size_t count = drupe_queue_list(queues, QUEUES_MOST);
     for (size_t i = 0; i < count; i++) {
         if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
             idle = false;
@@ -106,6 +126,7 @@ static bool all_idle(bool *stop)
         }
         drupe_py_queue_release(queues[i]);
     }
+    free(queues);
     return idle && !*stop;
 }
 

@@ -49,13 +49,19 @@ static size_t last_line(const char *text, const char *start, const char **line)
     return found;
 }
 
+/* The line about the last device operation that was noted; 0: there was none. */
+static size_t last_work(const jk_record *record, const char **line)
+{
+    const char *notes = strstr(record->detail, JK_CRASH_NOTES);
+    return notes ? last_line(notes + strlen(JK_CRASH_NOTES), "#", line) : 0;
+}
+
 /* The innermost line of a cell, and what the devices did last. */
 static void where_write(const jk_record *record, jk_buffer *content)
 {
     char line[400];
-    const char *cell = "", *work = "", *notes = strstr(record->detail, JK_CRASH_NOTES);
-    size_t cell_size = last_line(record->detail, "  Cell In[", &cell);
-    size_t work_size = notes ? last_line(notes + strlen(JK_CRASH_NOTES), " ", &work) : 0;
+    const char *cell = "", *work = "";
+    size_t cell_size = last_line(record->detail, "  Cell In[", &cell), work_size = last_work(record, &work);
     if (!cell_size && !work_size) return;
     int size = snprintf(line, sizeof line, "Where: %.*s%s%.*s", (int)(cell_size < 150 ? cell_size : 150),
                         cell, cell_size && work_size ? "; the last device operation: " : "",
@@ -68,17 +74,18 @@ static void where_write(const jk_record *record, jk_buffer *content)
 static void report_write(const jk_record *record, bool running, jk_buffer *content)
 {
     char line[JK_CRASH_SUMMARY + 200];
+    const char *work, *advice = "";
+    if (last_work(record, &work))
+        advice = " Next: run the device work again inside `with drupe.checked():`, which tells what reads or "
+                 "writes out of bounds.";
     jk_buffer_append_text(content, "{\"ename\":\"KernelCrash\",\"evalue\":");
     jk_buffer_append_json(content, record->summary, strlen(record->summary));
     jk_buffer_append_text(content, ",\"traceback\":[");
     snprintf(line, sizeof line, "KernelCrash: %s", record->summary);
     jk_buffer_append_json(content, line, strlen(line));
     where_write(record, content);
-    snprintf(
-        line, sizeof line,
-        "%sThe kernel's process ends with %s now; its variables are lost. Next: run the device work again "
-        "inside `with drupe.checked():`, which tells what reads or writes out of bounds.",
-        running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)));
+    snprintf(line, sizeof line, "%sThe kernel's process ends with %s now; its variables are lost.%s",
+             running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)), advice);
     lines_append(content, line);
     if (record->detail[0]) lines_append(content, "Details:");
     lines_append(content, record->detail);

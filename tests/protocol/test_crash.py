@@ -83,7 +83,7 @@ def test_null_pointer(fresh, faults):
     lead, details = crash.lines.split("\nDetails:\n")
     what, where, then = lead.split("\n")  # what happened, where, and what to do; the rest follows
     assert what.startswith("KernelCrash: SIGSEGV") and where == "Where: Cell In[1], line 5, in f"
-    assert "ends with SIGSEGV" in then and "with drupe.checked():" in then
+    assert "ends with SIGSEGV" in then and "drupe.checked" not in then  # no device has done anything
     assert "in fault_null" in details and "Cell In[1], line 6" in details
     assert "interactiveshell.py" not in crash.lines
     assert crash.text("stdout") == "before\n"
@@ -91,6 +91,12 @@ def test_null_pointer(fresh, faults):
     assert types == ["status", "execute_input", "stream", "error"]
     notice = restarted(fresh)
     assert notice == "The previous kernel ended by SIGSEGV while cell [1] ran, as reported there.\n"
+
+
+def test_advice_after_device_work(fresh, faults):
+    crash = Crash(fresh, faults + "import drupe.array as da\nfloat(da.ones(1000, device='host').sum())\nC.fault_null()")
+    what, where, then = crash.lines.split("\nDetails:\n")[0].split("\n")
+    assert "the last device operation: #3 'to_host' on host:cpu:0" in where and "with drupe.checked():" in then
 
 
 @pytest.mark.parametrize("code, number, text", [

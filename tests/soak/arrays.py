@@ -3,6 +3,7 @@ that share memory, operations, in place and out=, assignments, reductions, casts
 dropped as often as they are made, so that memory goes from one to the next all the time. Every variable has a mirror
 in NumPy, and their views are taken alike; a difference ends the run with the last steps."""
 import collections
+import math
 import random
 import time
 
@@ -14,6 +15,7 @@ import drupe.array as da
 DTYPES = ("bool", "int32", "int64", "float32", "float64")
 HELD = 20  # variables of a queue
 SMALL, MEDIUM, LARGE = 6, 3000, 200000
+LARGEST = 1 << 23  # elements that two variables have together
 BOUND = 1e6  # of floats: sums stay exact enough to be compared, and casts in range
 LAST = 25  # steps that a failure shows
 
@@ -30,8 +32,18 @@ class Variable:
         self.x, self.a, self.plain = x, a, plain
 
 
+FORMULAS = (lambda x, y: x * 2 + y, lambda x, y: (x + 1) * (y - 1), lambda x, y: 1 - (x - y),
+            lambda x, y: (x + y) - (y - x), lambda x, y: ((x - 1) * y + x) * 2 - y, lambda x, y: (x * 1)[...] + y,
+            lambda x, y: (again := x + 1) * y + again, lambda x, y: [x - 1, y][0] + (y - 1) + [x * 2][0])
+
+
 def compatible(shape, other):
     return all(m == n or m == 1 or n == 1 for m, n in zip(shape[::-1], other[::-1]))
+
+
+def outer(shape, other):
+    """How many elements the two have together, of shapes that are compatible."""
+    return math.prod(np.broadcast_shapes(shape, other))
 
 
 def compare(x, a, rtol=0.0):
@@ -63,7 +75,7 @@ class World:
         self.steps = [step for step, weight in self.table().items() for _ in range(weight)]
 
     def table(self):
-        return {self.make: 8, self.binary: 16, self.unary: 6, self.compared: 6, self.view: 12, self.in_place: 14,
+        return {self.make: 8, self.binary: 16, self.formula: 8, self.unary: 6, self.compared: 6, self.view: 12, self.in_place: 14,
                 self.into: 6, self.assign: 10, self.reduce: 8, self.cast: 6, self.copied: 4, self.across: 3,
                 self.matmul: 2, self.joined: 2, self.drop: 14, self.check: 10}
 
@@ -97,7 +109,7 @@ class World:
         """A variable that broadcasts with `shape`, or None."""
         for _ in range(4):
             other = self.any()
-            if compatible(shape, other.a.shape):
+            if compatible(shape, other.a.shape) and outer(shape, other.a.shape) <= LARGEST:
                 return other
         return None
 
@@ -170,6 +182,16 @@ class World:
         else:
             x, a = getattr(da, name)(first.x, y), getattr(np, name)(first.a, b)
         self.keep(x, np.asarray(a), rtol=1e-6 if name == "divide" else 0)
+
+    def formula(self):
+        """Operators on what operators gave, which is gone afterwards: its memory may be the result's."""
+        one = self.any()
+        other = self.fitting(one.a.shape)
+        if other is None or bool in (one.a.dtype, other.a.dtype):
+            return
+        which = self.numbers.randrange(len(FORMULAS))
+        self.did = "formula %d of %s %s" % (which, one.a.shape, other.a.shape)
+        self.keep(FORMULAS[which](one.x, other.x), np.asarray(FORMULAS[which](one.a, other.a)))
 
     def unary(self):
         one = self.any()

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define DESCRIPTORS 24
+#define RETIRE_NS   UINT64_C(5000000000)
 
 static const char install_advice[] = "install an OpenCL driver: for this processor \"apt-get install "
                                      "pocl-opencl-icd\" (Debian, Ubuntu), for a "
@@ -182,7 +183,7 @@ void drupe_cl_unload(void *state)
 {
     drupe_cl_library *library = state;
     if (!library) return;
-    drupe_cl_retire_wait();
+    if (!drupe_cl_retire_wait(RETIRE_NS)) return; /* a thread still uses it, for good */
     free(library->roots);
     free(library);
 }

@@ -274,8 +274,8 @@ void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only);
 
 /* Finish `id`, which was opened for this queue, and release it, later, on another thread. *Taken*. */
 void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id);
-/* Until all of them are released. */
-void drupe_cl_retire_wait(void);
+/* Until all of them are released, at most so long: a driver may never finish. False: some are not. */
+bool drupe_cl_retire_wait(uint64_t timeout_ns);
 
 /* --- queue.c, event.c ----------------------------------------------------------------------------------- */
 

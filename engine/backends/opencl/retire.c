@@ -17,9 +17,15 @@ typedef struct retired {
 } retired;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t changed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 static retired *first;
 static bool running; /* the thread is there, and sees what is put into the list until it goes */
+
+static void prepare(void)
+{
+    if (drupe_cond_init(&changed) != DRUPE_OK) (void)pthread_cond_init(&changed, NULL);
+}
 
 static void *retire_main(void *unused)
 {
@@ -60,6 +66,7 @@ void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id)
     }
     if (!one) return; /* better kept for good than released too early */
     *one = (retired){queue->api, id, part, NULL};
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
     while (*last) last = &(*last)->next;
     *last = one;
@@ -67,12 +74,15 @@ void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id)
     pthread_mutex_unlock(&lock);
 }
 
-void drupe_cl_retire_wait(void)
+bool drupe_cl_retire_wait(uint64_t timeout_ns)
 {
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    bool in_time = true;
+    pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
-    bool left = first && !running; /* for want of a thread */
-    if (left) running = true;
-    while (running && !left) pthread_cond_wait(&changed, &lock);
+    if (first && !running) running = start(); /* there was no thread to be had */
+    while (running && in_time) in_time = drupe_cond_wait_until(&changed, &lock, deadline);
+    bool none = !first;
     pthread_mutex_unlock(&lock);
-    if (left) (void)retire_main(NULL);
+    return none;
 }
