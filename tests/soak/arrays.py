@@ -15,7 +15,7 @@ import drupe.array as da
 DTYPES = ("bool", "int32", "int64", "float32", "float64")
 HELD = 20  # variables of a queue
 SMALL, MEDIUM, LARGE = 6, 3000, 200000
-LARGEST = 1 << 23  # elements that two variables have together
+LARGEST = 1 << 21  # elements that two variables have together
 BOUND = 1e6  # of floats: sums stay exact enough to be compared, and casts in range
 LAST = 25  # steps that a failure shows
 
@@ -75,8 +75,8 @@ class World:
         self.steps = [step for step, weight in self.table().items() for _ in range(weight)]
 
     def table(self):
-        return {self.make: 8, self.binary: 16, self.formula: 8, self.unary: 6, self.compared: 6, self.view: 12, self.in_place: 14,
-                self.into: 6, self.assign: 10, self.reduce: 8, self.cast: 6, self.copied: 4, self.across: 3,
+        return {self.make: 8, self.binary: 16, self.formula: 8, self.unary: 6, self.compared: 6, self.view: 12,
+                self.in_place: 14, self.into: 6, self.assign: 10, self.reduce: 8, self.cast: 6, self.copied: 4, self.across: 3,
                 self.matmul: 2, self.joined: 2, self.drop: 14, self.check: 10}
 
     # --- choosing
@@ -114,6 +114,8 @@ class World:
         return None
 
     def keep(self, x, a, plain=True, rtol=0.0):
+        if a.size > LARGEST:
+            return  # or products of products need all memory
         if a.dtype.kind == "f" and a.size and not np.abs(a).max() < BOUND:
             return  # also for what is no number
         if a.dtype.name not in self.dtypes:
@@ -339,7 +341,7 @@ class World:
 
     def matmul(self):
         one = self.any()
-        if one.a.ndim != 2 or one.a.dtype.kind == "f":
+        if one.a.ndim != 2 or one.a.dtype.kind == "f" or one.a.shape[0] ** 2 > LARGEST:
             return
         self.did = "matmul of %s" % (one.a.shape,)
         self.keep(da.matmul(one.x, one.x.T), one.a @ one.a.T)
