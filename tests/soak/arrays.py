@@ -76,8 +76,8 @@ class World:
 
     def table(self):
         return {self.make: 8, self.binary: 16, self.formula: 8, self.unary: 6, self.compared: 6, self.view: 12,
-                self.in_place: 14, self.into: 6, self.assign: 10, self.reduce: 8, self.cast: 6, self.copied: 4, self.across: 3,
-                self.matmul: 2, self.joined: 2, self.drop: 14, self.check: 10}
+                self.in_place: 14, self.into: 6, self.assign: 10, self.reduce: 8, self.cast: 6, self.copied: 4,
+                self.across: 3, self.matmul: 2, self.joined: 2, self.drop: 14, self.check: 10}
 
     # --- choosing
 
