@@ -248,9 +248,9 @@ static drupe_status apply_new(drupe_target *target, int op, const op_types *type
                               const size_t *shape, drupe_array *out)
 {
     const drupe_mem_kind kind = strongest_kind(in, nin);
+    DRUPE_TRY(drupe_queue_pace(queue)); /* other threads may run meanwhile, and make views */
     const bool replace = may_replace(spent, kind, types->result, ndim, shape);
     if (replace) {
-        DRUPE_TRY(drupe_queue_pace(queue));
         drupe_array_view(spent, out);
     } else {
         DRUPE_TRY(drupe_array_result(queue, kind, types->result, ndim, shape, out));

@@ -33,20 +33,13 @@ static char *round_up(const char *address, size_t align)
 /* --- Blocks; the lock is held ----------------------------------------------------------------------------
  */
 
-/* New pages in the place of these: what nobody may touch is not counted as memory that was promised. */
-static bool replace(char *begin, const char *end, int access)
-{
-    size_t size = (size_t)(end - begin);
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | (access == PROT_NONE ? MAP_NORESERVE : 0);
-    return size == 0 || mmap(begin, size, access, flags, -1, 0) == begin;
-}
-
 static bool protect(const drupe_guarded_block *block, int access)
 {
     size_t page = drupe_page_size();
     char *low = round_up(block->memory, page), *behind = block->start + block->size;
     char *end = (char *)((uintptr_t)(block->memory + block->taken) & ~(uintptr_t)(page - 1));
-    return replace(low, block->start, access) && replace(behind, end, access);
+    return mprotect(low, (size_t)(block->start - low), access) == 0 &&
+           mprotect(behind, (size_t)(end - behind), access) == 0;
 }
 
 /* What cannot be made ordinary again is kept for good. */

@@ -137,12 +137,14 @@ drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline)
 
 /* --- Submissions ---------------------------------------------------------------------------------------- */
 
-static bool waits_for_caller(drupe_queue *queue)
+/* Whether something of the queue can be over without the caller. */
+static bool may_wait(drupe_queue *queue)
 {
+    if (drupe_device_loss(queue->device)) return false;
     pthread_mutex_lock(&queue->lock);
-    bool found = is_callers(queue);
+    bool callers = is_callers(queue);
     pthread_mutex_unlock(&queue->lock);
-    return found;
+    return !callers;
 }
 
 static drupe_status await_fewer(drupe_queue *queue)
@@ -152,23 +154,27 @@ static drupe_status await_fewer(drupe_queue *queue)
     drupe_queue_collect(queue);
     size_t least = atomic_load(&queue->flights), now = least;
     if (least <= MOST_AHEAD) return DRUPE_OK;
-    while (status == DRUPE_OK && now > GO_ON && drupe_now_ns() < deadline && !waits_for_caller(queue)) {
+    while (status == DRUPE_OK && now > GO_ON && drupe_now_ns() < deadline && may_wait(queue)) {
         status = pause_for(queue, COUNT_SLICE_NS, "earlier work");
         drupe_queue_collect(queue);
         now = atomic_load(&queue->flights);
         if (now < least) deadline = drupe_deadline(PATIENT_NS);
         if (now < least) least = now;
     }
-    atomic_store(&queue->stuck, status == DRUPE_OK && now > GO_ON ? now : 0);
+    atomic_store(&queue->stuck, status != DRUPE_E_CANCELLED && now > GO_ON ? now : 0);
     return status == DRUPE_E_BUSY ? DRUPE_OK : status;
 }
 
 drupe_status drupe_queue_pace(drupe_queue *queue)
 {
     size_t ahead = atomic_load_explicit(&queue->flights, memory_order_relaxed);
-    if (ahead <= MOST_AHEAD) return DRUPE_OK;
-    /* As above: not again before fewer are left than when it did not help. */
     size_t stuck = atomic_load_explicit(&queue->stuck, memory_order_relaxed);
+    if (ahead <= MOST_AHEAD) {
+        if (stuck) atomic_store_explicit(&queue->stuck, 0, memory_order_relaxed);
+        return DRUPE_OK;
+    }
+    DRUPE_TRY(drupe_core_check());
+    /* As above: where waiting did not help it is not tried again before something has come back. */
     if ((stuck && ahead >= stuck) || drupe_thread_ours((int)gettid())) return DRUPE_OK;
     return await_fewer(queue);
 }

@@ -48,7 +48,7 @@ bool drupe_memory_in_use(const drupe_memory *memory)
 bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)
 {
     uint64_t uses = atomic_load_explicit(&((drupe_memory *)memory)->uses, memory_order_acquire);
-    bool here = memory->queue == queue && !drupe_queue_unordered(queue);
+    bool here = memory->queue == queue && !drupe_queue_unordered(queue) && !memory->imported;
     if (!here || (count_of(uses) && uses >> DRUPE_USES_SHIFT != queue->number)) return false;
     return atomic_load_explicit(&((drupe_memory *)memory)->object.references, memory_order_acquire) == 1;
 }

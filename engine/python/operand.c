@@ -122,7 +122,8 @@ static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand 
     if (drupe_py_warm(state, key)) return drupe_array_apply_over(op, operands, count, spent, out);
     drupe_status status;
     PyThreadState *thread = drupe_py_site_leave();
-    status = drupe_array_apply_over(op, operands, count, spent, out);
+    status =
+        drupe_array_apply(op, operands, count, out); /* others may get hold of a temporary one meanwhile */
     drupe_py_site_return(thread);
     if (status != DRUPE_OK) drupe_py_cool(state, key);
     return status;
@@ -181,7 +182,10 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
                               size_t spent, PyObject *out)
 {
     drupe_array result;
-    if (has_integer_powers(op, operands) && !powers_check(state, operands[1].array)) return NULL;
+    if (has_integer_powers(op, operands)) {
+        if (!powers_check(state, operands[1].array)) return NULL;
+        spent = count; /* others may have got hold of it */
+    }
     if (out != NULL) {
         if (run(state, op, operands, count, count, drupe_py_array_of(out)) != DRUPE_OK)
             return apply_fail(state, operands, count);

@@ -84,20 +84,20 @@ PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
     Py_RETURN_NONE;
 }
 
-/* All queues, each retained, in a list to be freed; NULL: there is none, or no memory. */
+/* All queues, each retained, in a list to be freed; as many as there is memory to list. */
 static drupe_queue **all_queues(size_t *count)
 {
     size_t room = QUEUES_FEW;
-    drupe_queue **queues = NULL;
-    for (;;) {
-        drupe_queue **larger = realloc(queues, room * sizeof *queues);
-        *count = 0;
+    drupe_queue **queues = malloc(room * sizeof *queues);
+    *count = queues == NULL ? 0 : drupe_queue_list(queues, room);
+    while (queues != NULL && *count == room) {
+        drupe_queue **larger = malloc(2 * room * sizeof *queues);
         if (larger == NULL) break;
-        queues = larger;
-        *count = drupe_queue_list(queues, room);
-        if (*count < room) break;
         for (size_t i = 0; i < *count; i++) drupe_py_queue_release(queues[i]);
+        free(queues);
+        queues = larger;
         room *= 2;
+        *count = drupe_queue_list(queues, room);
     }
     return queues;
 }
@@ -118,7 +118,11 @@ static bool all_idle(bool *stop)
 {
     size_t count;
     drupe_queue **queues = all_queues(&count);
-    bool idle = true;
+    bool idle = queues != NULL;
+    if (queues == NULL) {
+        PyErr_NoMemory();
+        *stop = true;
+    }
     for (size_t i = 0; i < count; i++) {
         if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
             idle = false;

@@ -177,8 +177,13 @@ int drupe_py_site_depth(void)
     PyObject *code = running(&offset);
     if (code != NULL && PyCode_Check(code) && offset >= 0) {
         site *found = site_intern((PyCodeObject *)code, offset);
-        if (found->depth == NOT_ASKED) found->depth = drupe_py_stack_depth(found->code, offset);
         depth = found->depth;
+        if (depth == NOT_ASKED) {
+            depth = drupe_py_stack_depth(found->code, offset);
+            pthread_mutex_lock(&guard); /* the whole place is copied elsewhere */
+            found->depth = depth;
+            pthread_mutex_unlock(&guard);
+        }
     }
     Py_XDECREF(code);
     return depth;

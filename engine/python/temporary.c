@@ -84,7 +84,8 @@ static void reach(int *depths, int count, int at, int depth, const instruction *
 }
 
 /* The values on the stack when the code unit `wanted` begins, from one walk over the code in front of it;
- * -1: only a jump backward or an exception leads there. `depths` has an element for each unit. */
+ * -1: nothing that is known leads there (an
+ * exception, a jump backward). `depths` has an element for each unit. */
 static int walk_to(const unsigned char *units, int count, int wanted, int first, int *depths)
 {
     for (int i = 0; i < count; i++) depths[i] = -1;

@@ -298,12 +298,14 @@ static void forget_wait(struct script *script, size_t number)
     check(script, status == DRUPE_E_CHECK, "it was not refused without a wait that it needs", number);
 }
 
-/* Whether a step before `number` that was to write the place is known to have failed, or may still fail. */
+/* Whether a step before `number` that was to write the place has failed, or may still fail: what stands
+ * behind a failure is marked before its own event is over. */
 static bool may_be_marked(const struct script *script, const struct place *place, size_t number)
 {
     for (size_t i = 0; i < number; i++) {
         const struct step *step = &script->steps[i];
-        if (step->out.place == place && drupe_event_state_of(step->event) == DRUPE_EVENT_FAILED) return true;
+        if (step->out.place == place && drupe_event_state_of(step->event) != DRUPE_EVENT_COMPLETE)
+            return true;
     }
     return false;
 }

@@ -60,11 +60,10 @@ void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id)
 {
     retired *one = malloc(sizeof *one), **last = &first;
     cl_device_id part = queue->device->sub ? queue->device->id : NULL;
-    if (part && queue->api->RetainDevice(part) != CL_SUCCESS) {
+    if (!one || (part && queue->api->RetainDevice(part) != CL_SUCCESS)) {
         free(one);
-        one = NULL;
+        return; /* better kept for good than released too early */
     }
-    if (!one) return; /* better kept for good than released too early */
     *one = (retired){queue->api, id, part, NULL};
     pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
