@@ -116,6 +116,18 @@ def test_a_cancelled_cell_is_not_an_interrupted_one(kernel):
     assert kernel.run("1+1").result == "2"
 
 
+def test_a_second_one_while_the_first_cancels(fresh):
+    """In the middle of what wakes the cancelled cell up."""
+    fresh.run("import asyncio, os, signal, sys\nloop = asyncio.get_running_loop()\nreal, left = loop.call_soon, [1]\n"
+              "def call_soon(callback, *args, **more):\n"
+              "    if left and sys._getframe(1).f_code.co_name == '_cancel':\n"
+              "        left.pop()\n        signal.raise_signal(signal.SIGINT)\n"
+              "    return real(callback, *args, **more)\nloop.call_soon = call_soon")
+    run = interrupted(fresh, AWAITING + "await asyncio.sleep(60)", begun="begun")
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    assert fresh.run("del loop.call_soon\nlen(left)").result == "0"
+
+
 @pytest.mark.parametrize("how", WAYS)
 def test_when_idle_it_is_harmless(kernel, how):
     kernel.run("kept = 1")

@@ -126,6 +126,7 @@ class Executor:
             cell.task = None
             self._finish(cell)
 
+    @shielded  # a second Ctrl-C that broke it would lose the wake-up of what is cancelled: the cell would never end
     def _cancel(self, cell):
         """Ctrl-C while the cell awaits. As under asyncio.run(), what it awaits is cancelled, and what comes out of it
         is KeyboardInterrupt."""
