@@ -118,10 +118,11 @@ static bool all_idle(bool *stop)
 {
     size_t count;
     drupe_queue **queues = all_queues(&count);
-    bool idle = queues != NULL;
+    bool idle = true;
     if (queues == NULL) {
         PyErr_NoMemory();
         *stop = true;
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {

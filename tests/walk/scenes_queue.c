@@ -92,10 +92,10 @@ static drupe_status silent(struct walker *w)
     GO(walk_open_memory(w));
     drupe_submission s = {.queue = w->queue};
     for (int i = 0; i < 70; i++) {
+        GO(drupe_queue_pace(w->queue));
         drupe_keep keep = {malloc(8), free};
         s.keeps = &keep;
         s.nkeeps = 1;
-        GO(drupe_queue_pace(w->queue));
         GO(drupe_submit_fill(&s, drupe_memory_pointer(w->memory[i % 2]), "x", 1, 64, NULL));
     }
     GO(drupe_queue_wait(w->queue, LONG));
