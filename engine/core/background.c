@@ -16,11 +16,11 @@ struct drupe_build {
     _Atomic(uint32_t) references; /* the thread's and the waiter's */
     _Atomic(bool) stop;           /* nobody waits */
     bool over;
-    drupe_context *context;       /* until it is over */
-    drupe_device *device;         /* as well */
-    drupe_source source;          /* its parts lie behind this struct */
-    void *shown;           /* see drupe_core_building() */
-    drupe_interrupts held; /* of the waiting thread */
+    drupe_context *context; /* until it is over */
+    drupe_device *device;   /* as well */
+    drupe_source source;    /* its parts lie behind this struct */
+    void *shown;            /* see drupe_core_building() */
+    drupe_interrupts held;  /* of the waiting thread */
     drupe_status status;
     drupe_error error;
     char *log;
