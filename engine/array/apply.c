@@ -248,7 +248,6 @@ static drupe_status apply_new(drupe_target *target, int op, const op_types *type
                               const size_t *shape, drupe_array *out)
 {
     const drupe_mem_kind kind = strongest_kind(in, nin);
-    DRUPE_TRY(drupe_queue_pace(queue)); /* other threads may run meanwhile, and make views */
     const bool replace = may_replace(spent, kind, types->result, ndim, shape);
     if (replace) {
         drupe_array_view(spent, out);
@@ -286,8 +285,9 @@ drupe_status drupe_array_apply_over(drupe_op op, const drupe_operand *in, size_t
     DRUPE_TRY(drupe_target_get(queue, &target));
     DRUPE_TRY(drupe_op_types((int)op, in, nin, target->fp64, &types));
     DRUPE_TRY(result_shape(in, nin, &ndim, shape));
+    /* Before it is asked who has the memory: others may run meanwhile, and make views. */
+    DRUPE_TRY(drupe_queue_pace(queue));
     if (given) {
-        DRUPE_TRY(drupe_queue_pace(queue));
         DRUPE_TRY(check_out(op, out, types.result, ndim, shape));
         DRUPE_TRY(drupe_layout_writable(out));
         if (out->size == 0) return DRUPE_OK;

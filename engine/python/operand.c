@@ -122,8 +122,8 @@ static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand 
     if (drupe_py_warm(state, key)) return drupe_array_apply_over(op, operands, count, spent, out);
     drupe_status status;
     PyThreadState *thread = drupe_py_site_leave();
-    status =
-        drupe_array_apply(op, operands, count, out); /* others may get hold of a temporary one meanwhile */
+    /* Others may get hold of a temporary operand meanwhile. */
+    status = drupe_array_apply(op, operands, count, out);
     drupe_py_site_return(thread);
     if (status != DRUPE_OK) drupe_py_cool(state, key);
     return status;

@@ -138,11 +138,7 @@ static uint32_t site_of_caller(void)
 #if PY_VERSION_HEX >= 0x030C0000
 static PyObject *running(int *offset)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    struct _PyInterpreterFrame *frame = PyThreadState_Get()->current_frame;
-#else
-    struct _PyInterpreterFrame *frame = PyThreadState_Get()->cframe->current_frame;
-#endif
+    struct _PyInterpreterFrame *frame = drupe_py_frame();
     if (frame == NULL) return NULL;
     *offset = PyUnstable_InterpreterFrame_GetLasti(frame);
     return PyUnstable_InterpreterFrame_GetCode(frame);
@@ -150,7 +146,7 @@ static PyObject *running(int *offset)
 #else
 static PyObject *running(int *offset)
 {
-    const _PyInterpreterFrame *frame = PyThreadState_Get()->cframe->current_frame;
+    const _PyInterpreterFrame *frame = drupe_py_frame();
     if (frame == NULL) return NULL;
     *offset = _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
     return Py_NewRef((PyObject *)frame->f_code);

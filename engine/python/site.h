@@ -4,6 +4,15 @@
 
 #include "state.h"
 
+/* The frame of Python code that the calling thread runs, or NULL. Needs the GIL. */
+static inline struct _PyInterpreterFrame *drupe_py_frame(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_Get()->current_frame;
+#else
+    return PyThreadState_Get()->cframe->current_frame;
+#endif
+}
 /* The place that the calling thread's Python code is at, this package's own code left out; 0: none. Needs the
  * GIL. */
 uint32_t drupe_py_site(void);

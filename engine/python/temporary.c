@@ -16,8 +16,7 @@
 #undef Py_BUILD_CORE
 #include <opcode.h>
 
-/* --- The depth of the stack at an instruction ------------------------------------------------------------
- */
+/* --- The depth of the stack at an instruction ---------------------------------------------------------- */
 
 typedef struct instruction {
     int opcode, argument;
@@ -83,9 +82,8 @@ static void reach(int *depths, int count, int at, int depth, const instruction *
     if (at < count && effect != PY_INVALID_STACK_EFFECT) depths[at] = depth + effect;
 }
 
-/* The values on the stack when the code unit `wanted` begins, from one walk over the code in front of it;
- * -1: nothing that is known leads there (an
- * exception, a jump backward). `depths` has an element for each unit. */
+/* The values on the stack when the code unit `wanted` begins, from one walk over the code in front of it; -1:
+ * only an exception or a jump backward leads there. `depths` has an element for each unit. */
 static int walk_to(const unsigned char *units, int count, int wanted, int first, int *depths)
 {
     for (int i = 0; i < count; i++) depths[i] = -1;
@@ -119,24 +117,25 @@ int drupe_py_stack_depth(PyCodeObject *code, int offset)
     return depth >= 2 && depth <= code->co_stacksize ? depth : -1;
 }
 
-/* --- The operands ----------------------------------------------------------------------------------------
- */
+/* --- The operands ------------------------------------------------------------------------------------- */
+
+static const PyObject *code_of(const struct _PyInterpreterFrame *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return frame->f_executable;
+#else
+    return (const PyObject *)frame->f_code;
+#endif
+}
 
 static bool are_operands(const PyObject *a, const PyObject *b)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    const struct _PyInterpreterFrame *frame = PyThreadState_Get()->current_frame;
-    const PyObject *code = frame == NULL ? NULL : frame->f_executable;
+    const struct _PyInterpreterFrame *frame = drupe_py_frame();
+    const PyObject *code = frame == NULL ? NULL : code_of(frame);
     if (code == NULL || !PyCode_Check(code)) return false;
-    const int locals = ((const PyCodeObject *)code)->co_nlocalsplus;
-#else
-    const struct _PyInterpreterFrame *frame = PyThreadState_Get()->cframe->current_frame;
-    if (frame == NULL) return false;
-    const int locals = frame->f_code->co_nlocalsplus;
-#endif
     const int depth = drupe_py_site_depth();
     if (depth < 0) return false;
-    PyObject *const *top = frame->localsplus + locals + depth;
+    PyObject *const *top = frame->localsplus + ((const PyCodeObject *)code)->co_nlocalsplus + depth;
     return top[-2] == a && top[-1] == b;
 }
 #else
