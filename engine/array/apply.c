@@ -87,20 +87,19 @@ static drupe_status submit(drupe_target *target, const drupe_array *out, const d
     drupe_target_range(target, (size_t)p->head.n, target->gpu_form ? GRAIN_GPU : GRAIN_CPU, &range);
     const size_t count = list_accesses(target, out, in, nin, accesses, elements);
     struct drupe_memory *memories[DRUPE_KERNEL_INPUTS + 2] = {out->memory};
-    drupe_submission s = {.queue = out->queue,
-                          .ordered = true,
-                          .accesses = accesses,
-                          .naccesses = count,
-                          .memories = memories,
-                          .declared = true,
-                          .writes = 1,
-                          .replaces = drupe_array_covers(out)};
+    drupe_effects effects = {.writes = 1, .replaces = drupe_array_covers(out)};
+    const drupe_submission s = {.queue = out->queue,
+                                .ordered = true,
+                                .accesses = accesses,
+                                .naccesses = count,
+                                .memories = memories,
+                                .effects = &effects};
     for (size_t i = 0; i < nin; i++) {
         memories[i + 1] = in[i].array ? in[i].array->memory : out->memory;
         if (!in[i].array) continue;
-        s.reads |= UINT64_C(2) << i;
+        effects.reads |= UINT64_C(2) << i;
         /* A result that takes the place of a dropped operand holds nothing while it is not computed. */
-        if (in[i].array->memory == out->memory && in[i].array != spent) s.reads |= 1;
+        if (in[i].array->memory == out->memory && in[i].array != spent) effects.reads |= 1;
     }
     return drupe_target_submit(target, key, &s, &range, args, nin + 2, elements);
 }

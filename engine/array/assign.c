@@ -144,13 +144,12 @@ drupe_status drupe_array_sequence(const drupe_array *dst, drupe_scalar start, dr
     const drupe_access access = drupe_layout_access(dst, true);
     const size_t element = drupe_dtype_size(dst->dtype);
     struct drupe_memory *const memories[] = {dst->memory, NULL};
+    const drupe_effects effects = {.writes = 1, .replaces = drupe_array_covers(dst)};
     const drupe_submission s = {.queue = dst->queue,
                                 .ordered = true,
                                 .label = "sequence",
                                 .memories = memories,
-                                .declared = true,
-                                .writes = 1,
-                                .replaces = drupe_array_covers(dst),
+                                .effects = &effects,
                                 .accesses = &access,
                                 .naccesses = target->checked ? 1 : 0};
     return drupe_target_submit(target, &key, &s, &range, args, 2, &element);

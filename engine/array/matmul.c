@@ -86,15 +86,13 @@ static drupe_status multiply_by_blas(product *p, const drupe_array *out)
                                 drupe_memory_keep(p->b.memory, out->queue),
                                 drupe_memory_keep(out->memory, out->queue)};
     drupe_access accesses[3];
+    const drupe_effects effects = {.reads = 2 | 4, .writes = 8, .replaces = drupe_array_covers(out) ? 8 : 0};
     const drupe_submission s = {.queue = out->queue,
                                 .ordered = true,
                                 .keeps = keeps,
                                 .nkeeps = DRUPE_COUNT_OF(keeps),
                                 .label = "matmul",
-                                .declared = true,
-                                .reads = 2 | 4,
-                                .writes = 8,
-                                .replaces = drupe_array_covers(out) ? 8 : 0,
+                                .effects = &effects,
                                 .naccesses = list_accesses(p, out, accesses),
                                 .accesses = accesses};
     return drupe_submit_host(&s, blas_run, job, NULL);
@@ -125,15 +123,13 @@ static drupe_status multiply_by_kernel(product *p, const drupe_array *out)
                            &range);
     drupe_access accesses[3];
     struct drupe_memory *const memories[] = {out->memory, p->a.memory, p->b.memory, NULL};
+    const drupe_effects effects = {.reads = 2 | 4, .writes = 1, .replaces = drupe_array_covers(out)};
     const drupe_submission s = {.queue = out->queue,
                                 .ordered = true,
                                 .naccesses = list_accesses(p, out, accesses),
                                 .accesses = accesses,
                                 .memories = memories,
-                                .declared = true,
-                                .reads = 2 | 4,
-                                .writes = 1,
-                                .replaces = drupe_array_covers(out)};
+                                .effects = &effects};
     const size_t element = drupe_dtype_size(p->dtype), elements[] = {element, element, element};
     return drupe_target_submit(p->target, &key, &s, &range, args, 4, elements);
 }

@@ -152,15 +152,13 @@ static drupe_status step_submit(const reduction *r, const reduce_step *step, dru
     const drupe_access accesses[] = {out.access, in.access};
     const size_t elements[] = {drupe_dtype_size(out.dtype), drupe_dtype_size(in.dtype)};
     struct drupe_memory *const memories[] = {out.memory, in.memory, NULL};
+    const drupe_effects effects = {.reads = 2, .writes = 1, .replaces = out.covers};
     const drupe_submission s = {.queue = queue,
                                 .ordered = true,
                                 .accesses = accesses,
                                 .naccesses = out.access.bytes ? 2 : 0,
                                 .memories = memories,
-                                .declared = true,
-                                .reads = 2,
-                                .writes = 1,
-                                .replaces = out.covers};
+                                .effects = &effects};
     return drupe_target_submit(t, &key, &s, &range, args, 3, elements);
 }
 

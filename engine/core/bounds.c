@@ -115,8 +115,13 @@ static drupe_status run(const drupe_submission *s, drupe_kernel *kernel, const d
     own.accesses = accesses;
     own.naccesses = s->naccesses + 1;
     own.memories = NULL; /* it has none for the added argument */
-    own.reads |= UINT64_C(1) << nargs;
-    own.writes |= UINT64_C(1) << nargs;
+    drupe_effects effects = {0};
+    if (s->effects) {
+        effects = *s->effects;
+        effects.reads |= UINT64_C(1) << nargs;
+        effects.writes |= UINT64_C(1) << nargs;
+        own.effects = &effects;
+    }
     drupe_status status = drupe_submit_kernel(&own, kernel, range, all, nargs + 1, NULL);
     free(all);
     return status;

@@ -59,7 +59,7 @@ struct drupe_slot {
     drupe_device **devices; /* the library's references */
     uint32_t ndevices;
     drupe_error error;
-    _Atomic(size_t) live; /* objects of this backend, root devices not counted */
+    _Atomic(size_t) live; /* objects of this backend; not root devices, nor memory, which its queue keeps */
 };
 
 enum drupe_object_kind {

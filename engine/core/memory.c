@@ -44,14 +44,10 @@ static void take_queue(drupe_memory *memory, drupe_queue *queue)
 {
     drupe_queue *before = memory->queue;
     if (before == queue) return;
-    drupe_queue_inner_retain(queue);
+    drupe_queue_inner_retain(queue); /* and with it the context, and the backend */
     memory->queue = queue;
-    if (before) {
-        drupe_queue_inner_release(before);
-        return;
-    }
-    memory->context = drupe_context_retain(queue->context);
-    atomic_fetch_add_explicit(&queue->slot->live, 1, memory_order_relaxed);
+    memory->context = queue->context;
+    if (before) drupe_queue_inner_release(before);
 }
 
 /* Hand out a piece that has no references; the last step, after which lookups find it. */
@@ -126,8 +122,6 @@ void drupe_memory_release(drupe_memory *memory)
 void drupe_memory_retire(drupe_memory *memory)
 {
     drupe_queue *queue = memory->queue;
-    drupe_context *context = memory->context;
-    drupe_slot *slot = queue->slot;
     memory->queue = NULL;
     memory->context = NULL;
     if (drupe_check_on()) drupe_check_forget(memory->base, memory->room);
@@ -140,8 +134,6 @@ void drupe_memory_retire(drupe_memory *memory)
         drupe_pool_give(memory);
     }
     drupe_queue_inner_release(queue);
-    drupe_context_release(context);
-    atomic_fetch_sub_explicit(&slot->live, 1, memory_order_release);
 }
 
 void *drupe_memory_pointer(const drupe_memory *memory)

@@ -41,7 +41,7 @@ struct drupe_memory {
     drupe_memory *zone_next;
     /* Until nothing uses it any more: */
     drupe_queue *queue;     /* inner reference; NULL while nobody has had it lent */
-    drupe_context *context; /* retained */
+    drupe_context *context; /* that of the queue, which keeps it */
     /* While it is lent: */
     _Atomic(size_t) size; /* as asked for */
     drupe_mem_kind kind;

@@ -100,13 +100,14 @@ drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, si
     drupe_status status = DRUPE_OK;
     if (keep->release == drupe_uses_drop) {
         drupe_memory *memory = keep->object;
-        bool reads = !s->declared || has_bit(s->reads, i);
+        const drupe_effects *effects = s->effects;
+        bool reads = !effects || has_bit(effects->reads, i);
         if (reads) note_bit(&refs->read, refs->count);
         if (reads) status = drupe_mark_read(memory, &refs->doom);
         drupe_status waits = await_order(refs, memory, s);
         if (status == DRUPE_OK) status = waits;
-        if (!s->declared || has_bit(s->writes, i)) note_bit(&refs->written, refs->count);
-        if (s->declared && i < 64 && has_bit(s->replaces, i)) note_bit(&refs->replaced, refs->count);
+        if (!effects || has_bit(effects->writes, i)) note_bit(&refs->written, refs->count);
+        if (effects && i < 64 && has_bit(effects->replaces, i)) note_bit(&refs->replaced, refs->count);
         refs->bytes += memory->size;
     }
     drupe_status added = drupe_refs_add(refs, keep->object, keep->release);

@@ -190,9 +190,10 @@ static bool has_bit(uint64_t bits, size_t index)
 
 static drupe_touch touch_of(const drupe_submission *s, const drupe_kernel *kernel, size_t index)
 {
-    if (!s->declared) return (drupe_touch){.reads = true, .writes = has_bit(kernel->writes, index)};
-    return (drupe_touch){has_bit(s->reads, index), has_bit(s->writes, index),
-                         index < 64 && has_bit(s->replaces, index)};
+    const drupe_effects *effects = s->effects;
+    if (!effects) return (drupe_touch){.reads = true, .writes = has_bit(kernel->writes, index)};
+    return (drupe_touch){has_bit(effects->reads, index), has_bit(effects->writes, index),
+                         index < 64 && has_bit(effects->replaces, index)};
 }
 
 static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel *kernel, size_t index,

@@ -105,11 +105,11 @@ static inline bool add_pointer(usual *one, size_t index, uint64_t address)
     drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
     if (!memory) return false;
     uint64_t bit = UINT64_C(1) << index;
-    if (one->s->declared ? one->s->writes & bit : one->work.kernel->writes & bit)
-        one->written |= UINT64_C(1) << one->nrefs;
-    if (!one->s->declared || one->s->reads & bit) one->read |= UINT64_C(1) << one->nrefs;
-    if (one->s->declared && one->s->replaces & ~one->s->reads & bit)
-        one->replaced |= UINT64_C(1) << one->nrefs;
+    const drupe_effects *effects = one->s->effects;
+    uint64_t place = UINT64_C(1) << one->nrefs;
+    if ((effects ? effects->writes : one->work.kernel->writes) & bit) one->written |= place;
+    if (!effects || effects->reads & bit) one->read |= place;
+    if (effects && effects->replaces & ~effects->reads & bit) one->replaced |= place;
     one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
     one->bytes += memory->size;
     return true;

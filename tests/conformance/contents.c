@@ -171,8 +171,8 @@ static void host_functions(struct suite *suite)
     struct pair pair = new_pair(b->queue, N);
     drupe_event *event;
     drupe_keep keeps[] = {drupe_memory_keep(pair.a, b->queue), drupe_memory_keep(pair.b, b->queue)};
-    drupe_submission s = {
-        .queue = b->queue, .keeps = keeps, .nkeeps = 2, .declared = true, .reads = 1, .writes = 2};
+    const drupe_effects effects = {.reads = 1, .writes = 2};
+    drupe_submission s = {.queue = b->queue, .keeps = keeps, .nkeeps = 2, .effects = &effects};
     OK(drupe_submit_host(&s, fail_as_planned, NULL, &event));
     FAILS(drupe_event_wait(event, DRUPE_FOREVER), DRUPE_E_INVALID, PLANNED);
     OK(drupe_memory_contents(pair.a));

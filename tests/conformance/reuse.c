@@ -229,8 +229,8 @@ static void host_function(struct suite *suite)
     drupe_memory_release(source);
     OK(drupe_memory_alloc_result(b->queue, kind, BYTES, &result));
     const drupe_keep keep = drupe_memory_keep(result, b->queue);
-    const drupe_submission s = {
-        .queue = b->queue, .keeps = &keep, .nkeeps = 1, .declared = true, .writes = 1, .replaces = 1};
+    const drupe_effects effects = {.writes = 1, .replaces = 1};
+    const drupe_submission s = {.queue = b->queue, .keeps = &keep, .nkeeps = 1, .effects = &effects};
     OK(drupe_submit_host(&s, write_seven, drupe_memory_pointer(result), NULL));
     gate_open(&gate);
     OK(drupe_queue_wait(b->queue, DRUPE_FOREVER));

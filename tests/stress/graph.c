@@ -169,9 +169,8 @@ static drupe_status submit_kernel(const drupe_submission *s, const struct bench 
     };
     drupe_range range = {.dims = 1, .global = {1 + count % 9}};
     drupe_submission with = *s;
-    with.declared = true;
-    with.writes = 1;
-    with.reads = step->in.place == step->out.place ? 3 : 2;
+    const drupe_effects effects = {.reads = step->in.place == step->out.place ? 3 : 2, .writes = 1};
+    with.effects = &effects;
     if (step->add % 2 || !drupe_kernel_words(bench->mad))
         return drupe_submit_kernel(&with, bench->mad, &range, args, COUNT(args), &step->event);
     drupe_memory *const memories[] = {memory_of(&step->out), memory_of(&step->in), NULL, NULL, NULL};
@@ -186,10 +185,11 @@ static drupe_status submit_function(const drupe_submission *s, struct step *step
     drupe_keep keeps[2];
     drupe_submission with = *s;
     with.keeps = keeps;
-    with.declared = true;
+    drupe_effects effects = {0};
+    with.effects = &effects;
     for (size_t i = 0; i < 2; i++) {
         if (!used[i]) continue;
-        *(i ? &with.reads : &with.writes) |= UINT64_C(1) << with.nkeeps;
+        *(i ? &effects.reads : &effects.writes) |= UINT64_C(1) << with.nkeeps;
         keeps[with.nkeeps++] = drupe_memory_keep(used[i], s->queue);
     }
     return drupe_submit_host(&with, host_function, step, &step->event);

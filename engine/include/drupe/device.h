@@ -196,8 +196,8 @@ DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 /* Wait for all queues, at most so long; failures are there to be taken afterwards. */
 DRUPE_API void drupe_library_settle(uint64_t timeout_ns);
 /* Wait for all queues (at most `timeout_ns`), free pools, close the backends. Objects still held by the
- * caller keep the parts they need alive. Returns the number of objects still referenced: a leak count for
- * tests. The next call of any function opens the library again. */
+ * caller keep the parts they need alive. Returns the number of objects still referenced (memory counts with
+ * its queue): a leak count for tests. The next call of any function opens the library again. */
 DRUPE_API size_t drupe_library_close(uint64_t timeout_ns);
 
 /* The engine's version, "0.1.0". */

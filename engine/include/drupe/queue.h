@@ -193,6 +193,13 @@ typedef struct drupe_access {
     bool writes;
 } drupe_access;
 
+/* What becomes of the memory of a kernel's argument i, or of a host function's keeps[i] (one made by
+ * drupe_memory_keep()), in bit i. */
+typedef struct drupe_effects {
+    uint64_t reads, writes;
+    uint64_t replaces; /* work that does not read it writes all of the allocation */
+} drupe_effects;
+
 typedef struct drupe_submission {
     drupe_queue *queue;
     drupe_event *const *waits; /* borrowed; NULL entries are skipped */
@@ -201,18 +208,15 @@ typedef struct drupe_submission {
     size_t nkeeps;
     const char *label; /* borrowed: what to call it in messages; NULL = the kernel's name, "copy", ... */
     uint32_t site;     /* the caller's number for the place in its program; 0 = unknown */
+    bool ordered;      /* an out-of-order queue too runs it behind all before it and ahead of all after it */
     const drupe_access *accesses; /* borrowed: all that a kernel or host function touches */
     size_t naccesses;             /* 0 = unknown */
-    bool ordered; /* an out-of-order queue too runs it behind all before it and ahead of all after it */
     /* Borrowed: for each argument of a kernel the memory that its pointer lies in, where the caller has that
      * at hand; NULL entries are looked for by address, as all are without the list. */
     struct drupe_memory *const *memories;
-    /* What becomes of the memory of a kernel's argument i, or of a host function's keeps[i] (one made by
-     * drupe_memory_keep()): bit i of `reads` and `writes`, and of `replaces` where work that does not read it
-     * writes all of the allocation. `declared` false: a kernel reads what its pointers point to and writes it
-     * unless the compiler calls it const; a host function reads and writes all that it keeps. */
-    bool declared;
-    uint64_t reads, writes, replaces;
+    /* Borrowed. NULL: a kernel reads what its pointers point to and writes it unless the compiler calls it
+     * const; a host function reads and writes all that it keeps. */
+    const drupe_effects *effects;
 } drupe_submission;
 
 /* Work-items per dimension in OpenCL's order (dimension 0 varies fastest). local[0] == 0: the backend
