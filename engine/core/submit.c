@@ -57,7 +57,8 @@ static inline drupe_ticket bare_ticket(const drupe_submission *s, const char *na
 static drupe_status join_waits(const drupe_submission *s, drupe_refs *refs)
 {
     drupe_status status = DRUPE_OK;
-    for (size_t i = 0; refs->nbefore && status == DRUPE_OK && i < s->nwaits; i++)
+    size_t count = refs->nbefore && s->waits ? s->nwaits : 0;
+    for (size_t i = 0; status == DRUPE_OK && i < count; i++)
         if (s->waits[i]) status = drupe_refs_add_wait(refs, drupe_event_retain(s->waits[i]));
     return status;
 }

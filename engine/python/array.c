@@ -412,7 +412,8 @@ static drupe_status view_permute(drupe_array *view, PyObject *argument)
     int axes[DRUPE_MAX_DIMS];
     if (argument == Py_None) return drupe_array_permute(view, NULL);
     PyObject *list = PyIndex_Check(argument) ? PyTuple_Pack(1, argument) : PySequence_Tuple(argument);
-    if (list != NULL && PyTuple_GET_SIZE(list) != view->ndim)
+    if (list == NULL) return DRUPE_E_INVALID;
+    if (PyTuple_GET_SIZE(list) != view->ndim)
         PyErr_Format(PyExc_ValueError, "axes has %zd entries, and the array %d dimensions",
                      PyTuple_GET_SIZE(list), view->ndim);
     uint32_t seen = 0;
@@ -420,7 +421,7 @@ static drupe_status view_permute(drupe_array *view, PyObject *argument)
         uint32_t before = seen;
         if (axis_add(PyTuple_GET_ITEM(list, i), view->ndim, &seen)) axes[i] = bit_number(before ^ seen);
     }
-    Py_XDECREF(list);
+    Py_DECREF(list);
     return PyErr_Occurred() ? DRUPE_E_INVALID : drupe_array_permute(view, axes);
 }
 

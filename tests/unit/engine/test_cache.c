@@ -152,9 +152,7 @@ static void what_may_bring_in_a_file(void **state)
                                          "#\\u0069nclude <a>",
                                          "#include_next <a.h>"};
     static const char *const kept[] = {"#include <math.h>\n#  include\t<stdlib.h>\n", "plain",
-                                       "/* important, "
-                                       "embedded, asmodeus */",
-                                       "a \\\n b", "line\r\nline\r\n"};
+                                       "/* important, embedded, asmodeus */", "a \\\n b", "line\r\nline\r\n"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(both); i++) {
         drupe_source source = text_source(both[i]);
         if (drupe_key_complete(&source)) fail_msg("kept: %s", both[i]);

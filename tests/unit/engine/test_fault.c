@@ -41,7 +41,9 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 {
     int verdict = drupe_fault_claim(signal, info, context);
     if (verdict == DRUPE_FAULT_RETURN) return;
-    while (verdict == DRUPE_FAULT_PARK) pause();
+    if (verdict == DRUPE_FAULT_PARK) {
+        for (;;) pause();
+    }
     _exit(128 + signal);
 }
 
