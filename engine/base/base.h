@@ -133,6 +133,11 @@ drupe_status drupe_cond_init(pthread_cond_t *cond) DRUPE_MUST_CHECK;
 /* Wait for a signal until `deadline`; false when the deadline has passed. May wake for no reason. */
 bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline);
 
+/* Have exit() end the process, streams flushed, ahead of what libraries have registered until now, unless
+ * `*standing` (static) is 0 then: their ends may wait for threads that stand, or do their work. glibc only.
+ */
+void drupe_exit_early(_Atomic(uint32_t) *standing);
+
 /* Start a joinable thread that blocks all signals but those its own mistakes raise (SIGSEGV, SIGBUS, SIGILL,
  * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters. */
 drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user,

@@ -2,7 +2,10 @@
 #include "base/base.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,6 +26,24 @@ uint64_t drupe_deadline(uint64_t timeout_ns)
     if (timeout_ns == UINT64_MAX) return UINT64_MAX;
     uint64_t now = drupe_now_ns();
     return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
+}
+
+#ifdef __GLIBC__
+static void leave(int status, void *standing)
+{
+    if (!atomic_load((_Atomic(uint32_t) *)standing)) return;
+    (void)fflush(NULL);
+    _exit(status);
+}
+#endif
+
+void drupe_exit_early(_Atomic(uint32_t) *standing)
+{
+#ifdef __GLIBC__
+    (void)on_exit(leave, standing);
+#else
+    (void)standing;
+#endif
 }
 
 drupe_status drupe_cond_init(pthread_cond_t *cond)

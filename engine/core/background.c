@@ -6,10 +6,8 @@
  * must not destroy what the compiler works with: it leaves at once. */
 #include "base/file.h"
 #include "core/cache.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct drupe_build {
     drupe_build *next, **link;    /* among all that go on */
@@ -200,16 +198,6 @@ void drupe_build_leave(drupe_build *build)
 
 /* --- The end -------------------------------------------------------------------------------------------- */
 
-#ifdef __GLIBC__
-static void leave(int status, void *unused)
-{
-    (void)unused;
-    if (!atomic_load(&running)) return;
-    (void)fflush(NULL);
-    _exit(status);
-}
-#endif
-
 void drupe_builds_end(uint64_t timeout_ns)
 {
     uint64_t deadline = drupe_deadline(timeout_ns);
@@ -220,8 +208,5 @@ void drupe_builds_end(uint64_t timeout_ns)
     for (drupe_build *one = all; one; one = one->next) atomic_store(&one->stop, true);
     while (atomic_load(&running) && in_time) in_time = drupe_cond_wait_until(&ended, &lock, deadline);
     pthread_mutex_unlock(&lock);
-#ifdef __GLIBC__
-    /* Later than what the drivers registered, and so before them. */
-    if (!in_time) (void)on_exit(leave, NULL);
-#endif
+    if (!in_time) drupe_exit_early(&running);
 }

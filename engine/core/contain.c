@@ -32,7 +32,7 @@
 
 static drupe_adopted table[MOST_THREADS];
 static _Atomic(uint64_t) nfaults;
-static _Atomic(unsigned) parked;
+static _Atomic(uint32_t) parked;
 static _Atomic(bool) containing;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t watcher;
@@ -296,8 +296,14 @@ static drupe_adopted *next_fault(void)
 static void *watcher_main(void *unused)
 {
     (void)unused;
+    bool early = false;
     for (;;) {
         while (sem_wait(&news) != 0) {}
+        /* At the end of a process a driver may wait for its queues, and run the rest of the kernel there. */
+        if (!early && atomic_load(&parked)) {
+            early = true;
+            drupe_exit_early(&parked);
+        }
         pthread_mutex_lock(&lock);
         bool stop = stopping;
         pthread_mutex_unlock(&lock);

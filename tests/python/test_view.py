@@ -63,7 +63,7 @@ def test_data(recorder, device):
     assert {data["lanes"][n]["kind"] for n in lanes} == {"kernels", "copies"}
     assert sum(span[4] for span in spans) == 21
     assert all(data["from"] <= span[1] <= span[2] <= data["to"] <= data["now"] for span in spans)
-    assert all(span[3] == span[2] - span[1] for span in spans if span[4] == 1)
+    assert all(span[3] == (span[2] - span[1] if span[10] else 0) for span in spans if span[4] == 1)
     by_start = [(span[0], span[1]) for span in data["spans"]]
     assert by_start == sorted(by_start)
     seen = next(one for one in data["devices"] if one["filter"] == queue.device.filter_string)

@@ -65,10 +65,7 @@ void drupe_cl_context_close(drupe_context *context)
 {
     drupe_cl_context *native = drupe_native(context);
     if (native->helper) native->api->ReleaseCommandQueue(native->helper);
-    if (native->guarded.take) {
-        drupe_guarded_clear(&native->guarded);
-        pthread_mutex_destroy(&native->guarded.lock);
-    }
+    drupe_cl_mem_guard_end(native);
     if (native->id) native->api->ReleaseContext(native->id);
     if (native->lock_ready) pthread_mutex_destroy(&native->lock);
     drupe_map_clear(&native->shifted);

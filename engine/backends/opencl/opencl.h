@@ -41,6 +41,8 @@ typedef struct drupe_cl_intel {
     clEnqueueMemAdviseINTEL_fn advise;   /* or NULL */
 } drupe_cl_intel;
 
+#define DRUPE_CL_KINDS 3 /* of memory, drupe_mem_kind */
+
 /* Values are bits in drupe_cl_caps.tiers; a lower value is preferred. */
 typedef enum drupe_cl_tier {
     DRUPE_CL_TIER_NONE = 0,
@@ -66,9 +68,9 @@ typedef struct drupe_cl_library {
 
 /* Probed once per device, sub-devices too. */
 typedef struct drupe_cl_caps {
-    unsigned version;    /* of the device: 10 * major + minor, at least 12 */
-    unsigned tiers;      /* drupe_cl_tier bits */
-    bool intel_kinds[3]; /* which kinds the Intel extension serves, by drupe_mem_kind */
+    unsigned version;                 /* of the device: 10 * major + minor, at least 12 */
+    unsigned tiers;                   /* drupe_cl_tier bits */
+    bool intel_kinds[DRUPE_CL_KINDS]; /* which kinds the Intel extension serves, by drupe_mem_kind */
     bool cpu, compiler, fp16, fp64, atomic64, profiling, spirv;
     bool times_free;            /* times of events cost next to nothing */
     bool unordered, priorities; /* kinds of queues */
@@ -89,6 +91,14 @@ typedef struct drupe_cl_device {
     drupe_cl_caps caps;
 } drupe_cl_device;
 
+/* Guarded memory of one kind, from the driver. */
+typedef struct drupe_cl_area {
+    drupe_guarded guarded; /* without `take`: there is none */
+    struct drupe_cl_context *context;
+    const drupe_cl_device *device;
+    drupe_mem_kind kind;
+} drupe_cl_area;
+
 typedef struct drupe_cl_context {
     const drupe_cl_api *api;
     cl_context id;
@@ -96,7 +106,7 @@ typedef struct drupe_cl_context {
     drupe_cl_intel intel;
     bool lock_ready;
     pthread_mutex_t lock;
-    drupe_guarded guarded;   /* of CPU devices, from the driver; without `take`: there is none */
+    drupe_cl_area areas[DRUPE_CL_KINDS]; /* of a CPU */
     drupe_map shifted;       /* pointer handed out -> start of the driver's block, where they differ */
     drupe_map pinned;        /* pointer handed out -> cl_mem that is mapped there */
     cl_command_queue helper; /* to wipe and to map, opened when first needed; under the lock */
@@ -269,6 +279,7 @@ void drupe_cl_mark_clear(drupe_cl_mark *mark);
 
 /* usm.c: have memory lie between pages that fault, where the processor that computes is this machine's. */
 void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only);
+void drupe_cl_mem_guard_end(drupe_cl_context *context);
 
 /* --- retire.c ------------------------------------------------------------------------------------------- */
 

@@ -71,27 +71,52 @@ static void free_native(const drupe_cl_context *context, void *pointer)
 /* --- Guards ----------------------------------------------------------------------------------------------
  */
 
-static void *take_svm(void *user, size_t size)
+static void *take_guarded(void *user, size_t size)
 {
-    const drupe_cl_context *context = user;
-    return context->api->SVMAlloc(context->id, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, size, 0);
+    const drupe_cl_area *area = user;
+    cl_int code;
+    return alloc_native(area->context, area->device, area->kind, size, 0, &code);
 }
 
-static void give_svm(void *user, void *memory, size_t size)
+static void give_guarded(void *user, void *memory, size_t size)
 {
     (void)size;
-    const drupe_cl_context *context = user;
-    context->api->SVMFree(context->id, memory);
+    const drupe_cl_area *area = user;
+    free_native(area->context, memory);
 }
 
-/* Fine-grain memory of a CPU is the process's own: one kind, and pages that can be protected. */
+/* Memory of a CPU is the process's own, with pages that can be protected; fine-grain SVM has but one kind. */
 void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only)
 {
-    if (!only->caps.cpu || context->tier != DRUPE_CL_TIER_FINE) return;
-    if (pthread_mutex_init(&context->guarded.lock, NULL) != 0) return;
-    context->guarded.user = context;
-    context->guarded.give = give_svm;
-    context->guarded.take = take_svm;
+    bool intel = context->tier == DRUPE_CL_TIER_INTEL;
+    if (!only->caps.cpu || !(intel || context->tier == DRUPE_CL_TIER_FINE)) return;
+    for (int kind = 0; kind < (intel ? DRUPE_CL_KINDS : 1); kind++) {
+        drupe_cl_area *area = &context->areas[kind];
+        if (pthread_mutex_init(&area->guarded.lock, NULL) != 0) return;
+        area->context = context;
+        area->device = only;
+        area->kind = (drupe_mem_kind)kind;
+        area->guarded.user = area;
+        area->guarded.give = give_guarded;
+        area->guarded.take = take_guarded;
+    }
+}
+
+void drupe_cl_mem_guard_end(drupe_cl_context *context)
+{
+    for (int kind = 0; kind < DRUPE_CL_KINDS; kind++) {
+        drupe_guarded *guarded = &context->areas[kind].guarded;
+        if (!guarded->take) continue;
+        drupe_guarded_clear(guarded);
+        pthread_mutex_destroy(&guarded->lock);
+    }
+}
+
+/* NULL: there is none. */
+static drupe_guarded *guarded_of(drupe_cl_context *context, drupe_mem_kind kind)
+{
+    drupe_guarded *guarded = &context->areas[context->tier == DRUPE_CL_TIER_INTEL ? kind : 0].guarded;
+    return guarded->take ? guarded : NULL;
 }
 
 /* --- Blocks ----------------------------------------------------------------------------------------------
@@ -139,7 +164,8 @@ drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, dr
     *pointer = NULL;
     DRUPE_TRY(check_kind(native, member, kind));
     cl_int code = CL_SUCCESS;
-    if (native->guarded.take) *pointer = drupe_guarded_alloc(&native->guarded, size, align ? align : 1);
+    drupe_guarded *guarded = guarded_of(native, kind);
+    if (guarded) *pointer = drupe_guarded_alloc(guarded, size, align ? align : 1);
     if (*pointer) return DRUPE_OK;
     if (align <= LARGEST_NATIVE_ALIGN) {
         *pointer = alloc_native(native, member, kind, size, (cl_uint)align, &code);
@@ -156,11 +182,12 @@ drupe_status drupe_cl_mem_alloc(drupe_context *context, drupe_device *device, dr
 
 void drupe_cl_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer)
 {
-    (void)device, (void)kind;
+    (void)device;
     drupe_cl_context *native = drupe_native(context);
     if (!pointer) return;
     atomic_fetch_add(&freed, 1);
-    if (native->guarded.take && drupe_guarded_free(&native->guarded, pointer)) return;
+    drupe_guarded *guarded = guarded_of(native, kind);
+    if (guarded && drupe_guarded_free(guarded, pointer)) return;
     void *start = NULL;
     pthread_mutex_lock(&native->lock);
     if (native->shifted.count) start = drupe_map_remove(&native->shifted, &pointer, sizeof pointer);
