@@ -110,9 +110,14 @@ static void cards_of_vendors(void **state)
          UINT64_MAX,
          UINT64_MAX},
     };
-    B->unload(load_backend("")); /* skips without a driver */
+    void *library = load_backend(""); /* skips without a driver */
+    drupe_device *below = make_device(library, 0);
+    char text[128];
+    bool card = B->device_info(below, DRUPE_INFO_PCI_ADDRESS, text, sizeof text, NULL) == DRUPE_OK;
+    close_device(below);
+    B->unload(library);
+    if (card) skip(); /* it would answer for the ones made here */
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
-        void *library;
         assert_int_equal(try_load(OPENCL_SHIM, cases[i].word, &library), DRUPE_OK);
         drupe_device *device = make_device(library, 0);
         text_is(device, DRUPE_INFO_PCI_ADDRESS, cases[i].address);
