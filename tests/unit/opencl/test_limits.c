@@ -112,8 +112,8 @@ static void cards_of_vendors(void **state)
     };
     void *library = load_backend(""); /* skips without a driver */
     drupe_device *below = make_device(library, 0);
-    char text[128];
-    bool card = B->device_info(below, DRUPE_INFO_PCI_ADDRESS, text, sizeof text, NULL) == DRUPE_OK;
+    uint64_t list[8];
+    bool card = B->device_info(below, DRUPE_INFO_SUB_GROUP_SIZES, list, sizeof list, NULL) == DRUPE_OK;
     close_device(below);
     B->unload(library);
     if (card) skip(); /* it would answer for the ones made here */
