@@ -22,6 +22,7 @@ class Cell:
     interrupted = False  # Ctrl-C has cancelled what it awaits
     result = None  # IPython's ExecutionResult
     exec_result = None  # the one that the display hook fills: not always `result`, a cell may run others
+    answering = False  # its code has ended: what is shown now is what the client asks for
     error = None  # the exception that failed the cell
     traceback = None  # the lines of the last error that was shown in it
 

@@ -11,12 +11,10 @@ import sys
 
 from drupe import _jkernel
 
-from . import display, jsontext, streams
+from . import display, jsontext, streams, tracebacks
 from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
 from .shell import interruption
-
-_FOLDER = os.path.dirname(__file__) + os.sep
 
 
 class Executor:
@@ -65,7 +63,7 @@ class Executor:
         if cell.error is None:
             cell.error = interruption(cell, error)
         try:
-            self._shell.showtraceback((type(error), error, _frames_of_others(error.__traceback__)))
+            self._shell.showtraceback((type(error), error, tracebacks.frames_of_others(error.__traceback__)))
         except BaseException as second:
             cell.traceback = [jsontext.error_line(second)]
             display.publish(self._server, "error", jsontext.error_content(error, cell.traceback))
@@ -175,6 +173,7 @@ class Executor:
         return None
 
     def _reply_content(self, cell):
+        cell.answering = True
         if cell.error is None:
             content = {"status": "ok", "user_expressions": self._guard(cell, self._user_expressions)}
         if cell.error is not None:
@@ -198,14 +197,6 @@ def _drive(coroutine):
         return stop.value
     coroutine.close()
     raise RuntimeError("this cell awaits where it cannot: switch %autoawait on")
-
-
-def _frames_of_others(traceback):
-    """Without the kernel's own frames at its start. A device's error that the check at the cell's end has found has
-    no others."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
-        traceback = traceback.tb_next
-    return traceback
 
 
 def _exit_code(error):
