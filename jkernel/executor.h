@@ -116,21 +116,31 @@ void jk_server_started(jk_server *server);
 /* Flush what is queued (bounded by 1 s), stop the threads, close the sockets, restore the descriptors. */
 void jk_server_close(jk_server *server);
 
+/* Have the kernel end as after a shutdown_request: executor.shutdown() is called here. Any thread. */
+void jk_server_leave(jk_server *server);
+
 /* The session id in the headers of this process, and the path of its connection file. Any thread; valid until
  * jk_server_close(). */
 const char *jk_server_session(const jk_server *server);
 const char *jk_server_connection_file(const jk_server *server);
 
-/* Report crashes: install handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in this process, and a
- * signal stack for the calling thread. On such a signal, in any thread, the running cell (else the last one)
- * receives an `error`; within 2 s the process ends by that signal. What could not be shown is told by the
- * next kernel with this connection file, in its first cell.
+/* Report crashes: install handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP and SIGSYS in this
+ * process, for the signals that end a process by default (SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGQUIT,
+ * SIGALRM) where nobody handles them, for exit(), and a signal stack for the calling thread. On such a
+ * signal, in any thread, the running cell (else the last one) receives an `error`; within 2 s the process
+ * ends by that signal. What could not be shown is told by the next kernel with this connection file, in its
+ * first cell.
  *
  * A handler that was there before is called after the report; one that is installed later stays in front of
  * ours and is expected to pass on what is not its own. Calling this again puts ours in front once more. A
  * forked child that crashes just dies. `hooks` is borrowed for good. Returns 0, 1 in a build with a
  * sanitizer, which reports faults itself, or -1 with errno. Main thread. */
 int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks);
+
+/* The program is about to end the process by `call` ("os._exit(3)": at most 31 bytes, borrowed for good): the
+ * cell is told as of a crash, and the process ends with `status`. Returns where that is no news: in a forked
+ * child, without jk_server_guard(), before the first cell and after a shutdown. Any thread. */
+void jk_server_leaving(const char *call, int status);
 
 /* Give the calling thread a stack of its own for signals, without which a crash by a full stack cannot be
  * reported; freed when the thread ends. Threads of the server have one. Any thread; costs a few microseconds

@@ -160,6 +160,11 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code)
     jk_children_signal(SIGTERM, false);
 }
 
+void jk_server_leave(jk_server *server)
+{
+    if (jk_server_alive(server)) jk_shutdown(server, false, 0);
+}
+
 /* --- The thread --------------------------------------------------------------------------------------------
  */
 

@@ -156,6 +156,8 @@ class Executor:
         metadata = {"started": cell.started, "status": content["status"]}
         cell.request.reply(jsontext.dumps(content), jsontext.dumps(metadata), flags)
         self._shell.save_history_later()
+        if self._shell.exit_now:
+            self._server.leave()
 
     def _after(self, cell):
         """What IPython's own run_cell() does after the code, and figures wait for."""

@@ -16,7 +16,7 @@ from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.payload import PayloadManager
 from IPython.core.shellapp import InteractiveShellApp
-from traitlets import Any, CBool, Instance, Type, default
+from traitlets import Any, CBool, Instance, Type, default, observe
 
 from drupe import _jkernel
 
@@ -186,8 +186,15 @@ class ZMQInteractiveShell(InteractiveShell):
         self.payload_manager.write_payload(payload, single=False)
 
     def ask_exit(self):
+        """exit() and quit(): the kernel ends once the cell is replied to."""
+        self.exit_now = not self.keepkernel_on_exit
         payload = {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
         self.payload_manager.write_payload(payload)
+
+    @observe("exit_now")
+    def _leave_without_cell(self, change):
+        if change.new and current() is None:
+            self.server.leave()
 
     def _get_exc_info(self, exc_tuple=None):
         kind, error, traceback = super()._get_exc_info(exc_tuple)
@@ -199,8 +206,8 @@ class ZMQInteractiveShell(InteractiveShell):
         return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
     def showtraceback(self, exc_tuple=None, filename=None, tb_offset=None, exception_only=False, **kwargs):
-        """Show an error as an error, whatever becomes of its traceback. At a shutdown it is one line: making a traceback
-        would hold the end up."""
+        """Show an error as an error, whatever becomes of its traceback. At a shutdown it is one line: making a
+        traceback would hold the end up."""
         try:
             kind, error, traceback = self._get_exc_info(exc_tuple)
         except ValueError:
