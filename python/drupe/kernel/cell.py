@@ -17,6 +17,7 @@ class Cell:
     source = ""  # the code as Python sees it
     coroutine = None
     asynchronous = False
+    runner = None  # of a loop beside the kernel's, under which it awaits
     task = None  # that awaits the coroutine
     interrupts = None  # of the thread that runs it
     interrupted = False  # Ctrl-C has cancelled what it awaits

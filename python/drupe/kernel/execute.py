@@ -11,7 +11,7 @@ import sys
 
 from drupe import _jkernel
 
-from . import display, jsontext, streams, tracebacks
+from . import display, jsontext, loops, streams, tracebacks
 from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
 from .shell import interruption
@@ -75,7 +75,10 @@ class Executor:
         """Run a plain cell; make the coroutine of one that awaits. Inside, run_code() of the shell is interruptible."""
         try:
             self._prepare(cell)
-            if not cell.asynchronous:
+            if cell.runner is not None:
+                cell.asynchronous = False
+                cell.result = loops.run(cell)
+            elif not cell.asynchronous:
                 cell.result = _drive(cell.coroutine)
         except BaseException as error:
             self._fail(cell, error)
@@ -91,6 +94,8 @@ class Executor:
         cell.asynchronous = ("await" in code or "async" in code) and shell.should_run_async(
             cell.code, transformed_cell=code, preprocessing_exc_tuple=problem
         )
+        if cell.asynchronous:
+            cell.runner = loops.foreign_runner(shell)
         cell.coroutine = shell.run_cell_async(
             cell.code,
             store_history=cell.store_history,
