@@ -59,6 +59,10 @@ typedef struct jk_executor {
     void (*interrupt)(void *self);
     /* Ask the main loop to end. Any thread; never blocks. */
     void (*shutdown)(void *self, bool restart);
+    /* A cell goes on after two interrupts: write in half a line what the main thread is doing ("Cell In[3],
+     * line 2, in f"), at most `size` bytes; returns how many, 0 when nothing of a cell is running there.
+     * Control thread; waits a fraction of a second, never for the language. NULL: nothing is known. */
+    size_t (*holding)(void *self, char *text, size_t size);
     /* A debug_request has arrived: perform it like handle(), on a thread of the executor's own, because the
      * main one may be stopped at a breakpoint. Control or io thread; never blocks, never waits for the
      * language. NULL: the kernel has no debugger; the server then answers with an error. */
@@ -210,6 +214,16 @@ jk_parent *jk_request_parent(const jk_request *request); /* borrowed from the re
  * request is answered {"status":"aborted","execution_count":n} between busy and idle, with n as given by
  * jk_server_set_execution_count(). Any thread. */
 void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, unsigned flags);
+
+/* An interrupt has reached the main thread. Async-signal-safe. */
+void jk_server_interrupted(jk_server *server);
+/* The executor serves the interrupts that came so far, and tells itself what does not end by them. Any
+ * thread. */
+void jk_server_interrupt_taken(jk_server *server);
+/* Where a signal found its thread: "f() of lib.so", the innermost function that is neither the C library's
+ * nor of the library that `interpreter`, an address, belongs to; "C code of the interpreter", or "" where it
+ * runs the language's own code or that cannot be seen. Async-signal-safe. */
+void jk_server_c_function(const void *ucontext, const void *interpreter, char *text, size_t size);
 
 /* The counter that aborted replies carry. Any thread. */
 void jk_server_set_execution_count(jk_server *server, long count);

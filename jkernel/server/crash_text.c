@@ -204,6 +204,29 @@ static bool frame_tell(jk_ink *ink, void *frame, bool exact)
     return !found.dli_sname || strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") != 0;
 }
 
+void jk_server_c_function(const void *ucontext, const void *interpreter, char *text, size_t size)
+{
+    void *frames[FRAMES_MOST], *pc = (void *)program_counter(ucontext);
+    jk_ink ink = {text, 0, size};
+    Dl_info language, system, found;
+    int count = backtrace(frames, FRAMES_MOST), at = 0;
+    text[0] = '\0';
+    if (!dladdr(interpreter, &language) || !dladdr((void *)(uintptr_t)&memcpy, &system)) return;
+    while (at < count && frames[at] != pc) at++;
+    for (int first = at; at < count && dladdr((char *)frames[at] - 1, &found) && found.dli_fname; at++) {
+        if (found.dli_sname && strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") == 0) {
+            if (at > first) jk_ink_text(&ink, "C code of the interpreter");
+            return;
+        }
+        if (found.dli_fbase == language.dli_fbase || found.dli_fbase == system.dli_fbase) continue;
+        const char *slash = strrchr(found.dli_fname, '/');
+        jk_ink_text(&ink, found.dli_sname ? found.dli_sname : "a function");
+        jk_ink_text(&ink, found.dli_sname ? "() of " : " of ");
+        jk_ink_text(&ink, slash ? slash + 1 : found.dli_fname);
+        return;
+    }
+}
+
 /* How many of the frames are this library's own. */
 static int frames_own(void *const *frames, int count)
 {

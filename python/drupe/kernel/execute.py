@@ -11,7 +11,7 @@ import sys
 
 from drupe import _jkernel
 
-from . import display, jsontext, loops, streams, tracebacks
+from . import display, insist, jsontext, loops, streams, tracebacks
 from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
 from .shell import interruption
@@ -111,10 +111,11 @@ class Executor:
             # Not earlier, and for this task only: one that is cancelled before its first step never runs, and would
             # never reply.
             self._interrupts.awaiting = functools.partial(self._cancel, cell)
+            self._interrupts.insisting = functools.partial(insist.note, self._server, self._shell, self._loop, cell)
             cell.result = await cell.coroutine
         except BaseException as error:
             self._fail(cell, error)
-        self._interrupts.awaiting = cell.task = None
+        self._interrupts.awaiting = self._interrupts.insisting = cell.task = None
         try:
             self._finish(cell)
         except BaseException as error:
