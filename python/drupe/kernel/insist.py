@@ -10,8 +10,8 @@ _GRACE = 0.3  # seconds for the second to do its work
 
 @shielded
 def note(server, shell, loop, cell):
-    """The cell was interrupted for the second time, and what it awaits goes on. Called by the loop: no code stands in its
-    way."""
+    """The cell was interrupted for the second time, and what it awaits goes on. Called by the loop: no code stands in
+    its way."""
     server.interrupt_taken()
     if not cell.insisted:
         cell.insisted = True
