@@ -45,7 +45,8 @@ static const int step_ms[] = {
 
 enum { IDLE, ASKED, TAKEN, LEFT, STUCK }; /* publishing */
 
-/* The faults first, then what ends a process that does not handle it: ours only where nobody else does. */
+/* The faults first, then what ends a process that does not handle it. Behind the first five ours only where
+ * nobody else does: a sandbox lives on SIGSYS. */
 static const int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGABRT, SIGTRAP, SIGSYS,
                                     SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGQUIT, SIGALRM};
 #define FATAL         (sizeof fatal_signals / sizeof fatal_signals[0])
@@ -454,7 +455,7 @@ int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks)
     for (size_t i = 0; i < FATAL; i++) {
         int number = fatal_signals[i];
         if (sigaction(number, NULL, &there) != 0) return -1;
-        if (i >= FAULTS && (there.sa_flags & SA_SIGINFO || there.sa_handler != SIG_DFL)) continue;
+        if (i >= TRACED_FAULTS && (there.sa_flags & SA_SIGINFO || there.sa_handler != SIG_DFL)) continue;
         if (sigaction(number, &ours, NULL) != 0) return -1;
         if (!crash.installed) crash.before[i] = there;
     }
