@@ -59,6 +59,10 @@ typedef struct jk_executor {
     void (*interrupt)(void *self);
     /* Ask the main loop to end. Any thread; never blocks. */
     void (*shutdown)(void *self, bool restart);
+    /* A cell goes on after two interrupts: write in half a line what the main thread is doing ("Cell In[3],
+     * line 2, in f"), at most `size` bytes; returns how many, 0 when nothing of a cell is running there.
+     * Control thread; waits a fraction of a second, never for the language. NULL: nothing is known. */
+    size_t (*holding)(void *self, char *text, size_t size);
     /* A debug_request has arrived: perform it like handle(), on a thread of the executor's own, because the
      * main one may be stopped at a breakpoint. Control or io thread; never blocks, never waits for the
      * language. NULL: the kernel has no debugger; the server then answers with an error. */
@@ -116,21 +120,31 @@ void jk_server_started(jk_server *server);
 /* Flush what is queued (bounded by 1 s), stop the threads, close the sockets, restore the descriptors. */
 void jk_server_close(jk_server *server);
 
+/* Have the kernel end as after a shutdown_request: executor.shutdown() is called here. Any thread. */
+void jk_server_leave(jk_server *server);
+
 /* The session id in the headers of this process, and the path of its connection file. Any thread; valid until
  * jk_server_close(). */
 const char *jk_server_session(const jk_server *server);
 const char *jk_server_connection_file(const jk_server *server);
 
-/* Report crashes: install handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in this process, and a
- * signal stack for the calling thread. On such a signal, in any thread, the running cell (else the last one)
- * receives an `error`; within 2 s the process ends by that signal. What could not be shown is told by the
- * next kernel with this connection file, in its first cell.
+/* Report crashes: install handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP and SIGSYS in this
+ * process, for the signals that end a process by default (SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGQUIT,
+ * SIGALRM) where nobody handles them, for exit(), and a signal stack for the calling thread. On such a
+ * signal, in any thread, the running cell (else the last one) receives an `error`; within 2 s the process
+ * ends by that signal. What could not be shown is told by the next kernel with this connection file, in its
+ * first cell.
  *
  * A handler that was there before is called after the report; one that is installed later stays in front of
  * ours and is expected to pass on what is not its own. Calling this again puts ours in front once more. A
  * forked child that crashes just dies. `hooks` is borrowed for good. Returns 0, 1 in a build with a
  * sanitizer, which reports faults itself, or -1 with errno. Main thread. */
 int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks);
+
+/* The program is about to end the process by `call` ("os._exit(3)": at most 31 bytes, borrowed for good): the
+ * cell is told as of a crash, and the process ends with `status`. Returns where that is no news: in a forked
+ * child, without jk_server_guard(), before the first cell and after a shutdown. Any thread. */
+void jk_server_leaving(const char *call, int status);
 
 /* Give the calling thread a stack of its own for signals, without which a crash by a full stack cannot be
  * reported; freed when the thread ends. Threads of the server have one. Any thread; costs a few microseconds
@@ -200,6 +214,16 @@ jk_parent *jk_request_parent(const jk_request *request); /* borrowed from the re
  * request is answered {"status":"aborted","execution_count":n} between busy and idle, with n as given by
  * jk_server_set_execution_count(). Any thread. */
 void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, unsigned flags);
+
+/* An interrupt has reached the main thread. Async-signal-safe. */
+void jk_server_interrupted(jk_server *server);
+/* The executor serves the interrupts that came so far, and tells itself what does not end by them. Any
+ * thread. */
+void jk_server_interrupt_taken(jk_server *server);
+/* Where a signal found its thread: "f() of lib.so", the innermost function that is neither the C library's
+ * nor of the library that `interpreter`, an address, belongs to; "C code of the interpreter", or "" where it
+ * runs the language's own code or that cannot be seen. Async-signal-safe. */
+void jk_server_c_function(const void *ucontext, const void *interpreter, char *text, size_t size);
 
 /* The counter that aborted replies carry. Any thread. */
 void jk_server_set_execution_count(jk_server *server, long count);

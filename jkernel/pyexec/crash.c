@@ -163,6 +163,39 @@ static void put_frame(output *to, const char *text, size_t size)
     put_text(to, "\n");
 }
 
+/* Without the indent and the end of the line. */
+static void put_frame_inline(output *to, const char *text, size_t size)
+{
+    char line[256];
+    output one = {line, 0, sizeof line};
+    put_frame(&one, text, size);
+    size_t length = one.size - (one.text[one.size - 1] == '\n');
+    if (length > 2) put(to, line + 2, length - 2);
+}
+
+static bool frame_is_cell(const char *text, size_t size)
+{
+    const char *name = text + sizeof frame_start - 1;
+    const char *line = memmem(name, size - (sizeof frame_start - 1), "\", line ", 8);
+    return line && cell_number(name, (size_t)(line - name)) > 0;
+}
+
+size_t jk_crash_innermost(const char *raw, size_t raw_size, char *text, size_t size)
+{
+    output to = {text, 0, size};
+    lines found = {0};
+    lines_split(raw, raw_size, &found);
+    int cell = 0;
+    while (cell < found.count && !frame_is_cell(found.items[cell].text, found.items[cell].size)) cell++;
+    if (cell == found.count) return 0;
+    if (cell > 0) {
+        put_frame_inline(&to, found.items[0].text, found.items[0].size);
+        put_text(&to, ", called from ");
+    }
+    put_frame_inline(&to, found.items[cell].text, found.items[cell].size);
+    return to.size;
+}
+
 static size_t traced(char *text, size_t size)
 {
     static char raw[RAW_ROOM];

@@ -72,6 +72,7 @@ static jk_executor executor = {
     .shutdown = executor_shutdown,
     .devices = executor_devices,
     .answer = executor_answer,
+    .holding = jk_holding,
 };
 
 static void kernel_describe(const char *features)
@@ -136,6 +137,19 @@ jk_request *jk_kernel_take_request(void)
     jk_request *request = kernel.parked;
     kernel.parked = NULL;
     return request;
+}
+
+void jk_kernel_interrupted(void)
+{
+    jk_server *server = jk_kernel_enter();
+    if (!server) return;
+    jk_server_interrupted(server);
+    jk_kernel_leave();
+}
+
+pthread_t jk_kernel_main_thread(void)
+{
+    return kernel.main_thread;
 }
 
 int jk_kernel_shutdown_state(void)

@@ -15,6 +15,9 @@
 
 #include "jkernel/executor.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 /* --- The one kernel of the process (kernel.c): no GIL needed ---------------------------------------------
  */
 
@@ -98,6 +101,21 @@ int jk_sigint_again(void);
 /* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
 int jk_sigint_reassert(void);
 
+/* --- Interrupts that a cell survives (holding.c) -----------------------------------------------------------
+ */
+
+/* Prepare for jk_holding(). Main thread, at the start. */
+void jk_holding_install(void);
+/* executor.holding. */
+size_t jk_holding(void *self, char *text, size_t size);
+/* SIGINT's handler: whether this one only asks what the thread is doing. It is noted then. Async-signal-safe.
+ */
+int jk_holding_asked(const siginfo_t *info, const void *ucontext);
+/* Count an interrupt (kernel.c). Async-signal-safe. */
+void jk_kernel_interrupted(void);
+/* The thread that interrupts aim at. */
+pthread_t jk_kernel_main_thread(void);
+
 /* --- Crashes (crash.c) -------------------------------------------------------------------------------------
  */
 
@@ -107,6 +125,10 @@ void jk_crash_install(jk_server *server);
 /* note_cell(name, number): the file name that the code of In[number] was compiled under. The last 64 are
  * known. */
 PyObject *jk_crash_note_cell(PyObject *module, PyObject *arguments);
+/* Of what faulthandler has written about a thread: the innermost frame and, where that is not of a cell, the
+ * innermost one of a cell, as half a line of at most `size` bytes. Returns how many, 0 when no code of a cell
+ * is running. No GIL. */
+size_t jk_crash_innermost(const char *raw, size_t raw_size, char *text, size_t size);
 /* The number noted last for a file name, or 0. Needs the GIL. */
 uint32_t jk_crash_cell_of_file(const char *name, size_t size);
 

@@ -66,6 +66,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     jk_server *server = jk_kernel_enter();
     if (server) {
         jk_crash_install(server);
+        jk_holding_install();
         jk_kernel_leave();
     }
     return object;
@@ -151,6 +152,30 @@ static PyObject *server_wake(PyObject *object, PyObject *unused)
     if (server) {
         jk_server_wake(server);
         jk_kernel_leave();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *server_interrupt_taken(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        jk_server_interrupt_taken(server);
+        jk_kernel_leave();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *server_leave(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        Py_BEGIN_ALLOW_THREADS jk_server_leave(server);
+        Py_END_ALLOW_THREADS jk_kernel_leave();
     }
     Py_RETURN_NONE;
 }
@@ -323,6 +348,9 @@ static PyMethodDef server_methods[] = {
     {"dispatch", server_dispatch, METH_NOARGS, "The next Request, or None."},
     {"flush", server_flush, METH_NOARGS, "Wait until what was published is on its way."},
     {"wake", server_wake, METH_NOARGS, "Make the descriptor readable."},
+    {"interrupt_taken", server_interrupt_taken, METH_NOARGS,
+     "What does not end by the interrupts that came so far is told in Python."},
+    {"leave", server_leave, METH_NOARGS, "Shut down, as when a client asks for it."},
     {"set_execution_count", server_set_execution_count, METH_O, "The counter that aborted replies carry."},
     {"publish", server_publish, METH_VARARGS,
      "publish(parent, type, content, metadata=b'', buffers=None)\n--\n\nSend a message on iopub."},

@@ -51,10 +51,14 @@ static void note(int number, int cause)
 
 static void on_sigint(int number, siginfo_t *info, void *context)
 {
-    (void)context;
     int saved = errno;
+    if (jk_holding_asked(info, context)) {
+        errno = saved;
+        return;
+    }
     if (!info || info->si_code != SI_TIMER) {
         note(number, JK_SIGINT_CAME);
+        jk_kernel_interrupted();
     } else if (atomic_exchange(&again, 0)) {
         note(number, JK_SIGINT_AGAIN);
     } else {

@@ -36,6 +36,19 @@ static PyObject *py_guard_thread(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *py_leaving(PyObject *module, PyObject *value)
+{
+    static char call[32]; /* one thread ends the process */
+    int overflow;
+    long status = PyLong_AsLongAndOverflow(value, &overflow);
+    (void)module;
+    if (status == -1 && PyErr_Occurred()) return NULL;
+    if (overflow || status != (int)status) Py_RETURN_NONE; /* os._exit() refuses it */
+    snprintf(call, sizeof call, "os._exit(%d)", (int)status);
+    jk_server_leaving(call, (int)status);
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_sigint_adopt(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -112,6 +125,8 @@ static PyMethodDef functions[] = {
     {"note_cell", jk_crash_note_cell, METH_VARARGS,
      "note_cell(name, number)\n--\n\nThe file name that stands for In[number] in crash reports."},
     {"guard_thread", py_guard_thread, METH_NOARGS, "Let a full stack of this thread be reported."},
+    {"leaving", py_leaving, METH_O,
+     "os._exit() is called with this status: does not return in a kernel that serves."},
     {"sigint_adopt", py_sigint_adopt, METH_NOARGS, "Guard the SIGINT handler that Python has installed."},
     {"sigint_seen", py_sigint_seen, METH_NOARGS,
      "The Python-level handler runs: 1 for a signal, 2 for sigint_again(), 3 for both."},

@@ -9,6 +9,7 @@
 
 #define SHUTDOWN_PATIENCE (2 * JK_SECOND)
 #define ORPHAN_PATIENCE   (3 * JK_SECOND / 2) /* with the second of a poll still close to two */
+#define CHILDREN_PATIENCE (JK_SECOND)         /* for descendants to clean up */
 #define STARVED_MOST      (8 * JK_SECOND)
 #define PARENT_LOOK       1000 /* ms */
 
@@ -153,11 +154,18 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code)
 {
     if (atomic_exchange(&server->shutdown, true)) return;
     if (server->record) atomic_store(&server->record->ending, true);
+    jk_children_adopt();
+    atomic_store(&server->children_until, jk_clock() + CHILDREN_PATIENCE);
     watchdog_start(&server->watchdog, exit_code ? ORPHAN_PATIENCE : SHUTDOWN_PATIENCE, exit_code);
     jk_input_close(&server->input);
     jk_subshells_close(server);
     server->executor->shutdown(server->executor->self, restart);
     jk_children_signal(SIGTERM, false);
+}
+
+void jk_server_leave(jk_server *server)
+{
+    if (jk_server_alive(server)) jk_shutdown(server, false, 0);
 }
 
 /* --- The thread --------------------------------------------------------------------------------------------
@@ -178,7 +186,9 @@ void *jk_control_run(void *argument)
         };
         bool watching = watch->named && !watch->reported;
         int count = watching && watch->pidfd >= 0 ? ITEMS : PARENT;
-        if (zmq_poll(items, count, watching && watch->pidfd < 0 ? PARENT_LOOK : -1) < 0) continue;
+        int look = jk_insist_look(server);
+        if (watching && watch->pidfd < 0 && (look < 0 || look > PARENT_LOOK)) look = PARENT_LOOK;
+        if (zmq_poll(items, count, look) < 0) continue;
         if (items[WAKE].revents) jk_event_clear(server->replies.wake);
         replies_send(server);
         int ended_by = jk_ending_asked();

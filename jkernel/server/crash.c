@@ -5,6 +5,9 @@
  * signal, and that handler goes on with the next step and never returns. So the report is as complete as the
  * damage allows, and the end always comes.
  *
+ * An end that the program itself brings about, by exit() or what stands for _exit() in its language, goes
+ * through the same steps, outside of a signal handler.
+ *
  * Handlers are installed once, at the start. A runtime that installs its own later stands in front of ours
  * and is left there: it serves faults of its own (shared memory of devices) and passes the others on. One
  * that was there before us is called after the report.
@@ -12,6 +15,7 @@
  * Under a sanitizer nothing is installed: its own report says more, and it owns the signal stacks. */
 #include "jkernel/server/crash.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -41,8 +45,13 @@ static const int step_ms[] = {
 
 enum { IDLE, ASKED, TAKEN, LEFT, STUCK }; /* publishing */
 
-static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-#define FATAL (sizeof fatal_signals / sizeof fatal_signals[0])
+/* The faults first, then what ends a process that does not handle it. Behind the first five ours only where
+ * nobody else does: a sandbox lives on SIGSYS. */
+static const int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGABRT, SIGTRAP, SIGSYS,
+                                    SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGQUIT, SIGALRM};
+#define FATAL         (sizeof fatal_signals / sizeof fatal_signals[0])
+#define FAULTS        7
+#define TRACED_FAULTS 5 /* which a language's crash handlers know */
 
 static struct {
     _Atomic(jk_server *) server;
@@ -55,6 +64,8 @@ static struct {
     atomic_int publishing;
     volatile step step;
     int signal;
+    const char *call; /* by which the program ends the process; NULL: a signal does */
+    int status;
     siginfo_t info;
     void *context;
     jk_ink detail;
@@ -71,12 +82,28 @@ static int thread_id(void)
 /* --- The end ----------------------------------------------------------------------------------------------
  */
 
-static void signals_open(void)
+static bool is_fault(int number)
+{
+    size_t i = 0;
+    while (i < FAULTS && fatal_signals[i] != number) i++;
+    return i < FAULTS;
+}
+
+/* A signal for whose handler the language notes a traceback. */
+static int traced_signal(void)
+{
+    size_t i = 0;
+    while (i < TRACED_FAULTS && fatal_signals[i] != crash.signal) i++;
+    return i < TRACED_FAULTS ? crash.signal : SIGABRT;
+}
+
+static void signals_open(int number)
 {
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < FATAL; i++) sigaddset(&set, fatal_signals[i]);
+    for (size_t i = 0; i < FAULTS; i++) sigaddset(&set, fatal_signals[i]);
     sigaddset(&set, SIGALRM);
+    sigaddset(&set, number);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -86,7 +113,7 @@ _Noreturn static void end_by(int number)
     memset(&plain, 0, sizeof plain);
     plain.sa_handler = SIG_DFL;
     sigaction(number, &plain, NULL);
-    signals_open();
+    signals_open(number);
     syscall(SYS_tgkill, getpid(), thread_id(), number);
     _exit(128 + number);
 }
@@ -158,12 +185,17 @@ static void thread_tell(jk_ink *ink, jk_server *server)
 static void describe(jk_server *server)
 {
     jk_record *record = server->record;
-    jk_ink summary = {record->summary, 0, sizeof record->summary};
-    jk_ink_text(&summary, jk_signal_name(crash.signal));
-    jk_ink_text(&summary, " in ");
+    jk_ink summary = {record->summary, 0, sizeof record->summary},
+           call = {record->call, 0, sizeof record->call};
+    jk_ink_text(&call, crash.call ? crash.call : "");
+    jk_ink_text(&summary, crash.call ? crash.call : jk_signal_name(crash.signal));
+    jk_ink_text(&summary, crash.call ? " was called in " : " in ");
     thread_tell(&summary, server);
-    jk_ink_text(&summary, ": ");
-    jk_crash_describe(&summary, &crash.info, crash.context);
+    if (!crash.call) {
+        jk_ink_text(&summary, ": ");
+        jk_crash_describe(&summary, &crash.info, crash.context);
+    }
+    record->status = crash.status;
     crash.detail = (jk_ink){record->detail, 0, sizeof record->detail};
     record->detail[0] = '\0';
     atomic_store(&record->signal, crash.signal);
@@ -220,13 +252,15 @@ static void step_perform(jk_server *server, step now)
     switch (now) {
     case DESCRIBE: describe(server); break;
     case TRACE:
-        if (hooks->trace) hooks->trace(crash.signal);
+        if (hooks->trace) hooks->trace(traced_signal());
         break;
     case TRACED: detail_add(hooks->traced, ""); break;
     case FRAMES: jk_crash_frames(&crash.detail, crash.context); break;
     case NOTES: detail_add(hooks->notes, JK_CRASH_NOTES); break;
     case PUBLISH: publish(server); break;
-    default: before_call(); break;
+    default:
+        if (!crash.call) before_call();
+        break;
     }
 }
 
@@ -242,6 +276,7 @@ _Noreturn static void steps_run(step first)
         timer_arm(most > 0 ? most : JK_MILLISECOND);
         step_perform(server, (step)now);
     }
+    if (crash.call) _exit(crash.status);
     end_by(crash.signal);
 }
 
@@ -258,8 +293,9 @@ static void on_alarm(int number, siginfo_t *info, void *context)
 
 /* A second signal on the thread that reports. The language's own crash handler, run as the step TRACE, passes
  * the signal on when it is done: that one is swallowed. Everything else is a fault of the step. */
-static void on_second_fault(const siginfo_t *info)
+static void on_second_fault(int number, const siginfo_t *info)
 {
+    if (!is_fault(number)) return;
     bool passed_on = crash.step == TRACE && info->si_code <= 0 && info->si_pid == getpid();
     if (!passed_on) steps_run((step)(crash.step + 1));
 }
@@ -275,31 +311,78 @@ static int claimed(int number, siginfo_t *info, void *context, int self)
     return taken;
 }
 
-static void on_fault(int number, siginfo_t *info, void *context)
+/* One thread reports, and ends the process; the others wait for that. */
+static void own(int self)
 {
-    int self = thread_id(), none = 0;
-    if (getpid() != atomic_load(&crash.process)) end_by(number);
-    if (atomic_load(&crash.owner) == self) {
-        on_second_fault(info);
-        return;
-    }
-    signals_open();
-    int taken = claimed(number, info, context, self);
-    if (taken == JK_CLAIM_RETURN) return;
-    if (taken != JK_CLAIM_NONE) park();
-    if (!atomic_compare_exchange_strong(&crash.owner, &none, self)) {
-        jk_server *server = atomic_load(&crash.server);
-        if (server) locks_give_up(server);
-        park(); /* another thread reports, and ends the process */
-    }
+    int none = 0;
+    if (atomic_compare_exchange_strong(&crash.owner, &none, self)) return;
+    jk_server *server = atomic_load(&crash.server);
+    if (server) locks_give_up(server);
+    park();
+}
+
+_Noreturn static void report(int self)
+{
     jk_memory_freeze();
-    crash.signal = number;
-    crash.info = *info;
-    crash.context = context;
     crash.deadline = jk_clock() + JK_CRASH_MOST;
     timer_make(self);
     steps_run(DESCRIBE);
 }
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    int self = thread_id();
+    if (getpid() != atomic_load(&crash.process)) end_by(number);
+    if (atomic_load(&crash.owner) == self) {
+        on_second_fault(number, info);
+        return;
+    }
+    signals_open(number);
+    int taken = is_fault(number) ? claimed(number, info, context, self) : JK_CLAIM_NONE;
+    if (taken == JK_CLAIM_RETURN) return;
+    if (taken != JK_CLAIM_NONE) park();
+    own(self);
+    crash.signal = number;
+    crash.info = *info;
+    crash.context = context;
+    report(self);
+}
+
+static bool has_cell(jk_server *server)
+{
+    jk_outbox *outbox = &server->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    bool has = outbox->cell || outbox->last_cell;
+    pthread_mutex_unlock(&outbox->lock);
+    return has;
+}
+
+void jk_server_leaving(const char *call, int status)
+{
+    jk_server *server = atomic_load(&crash.server);
+    int self = thread_id();
+    if (!crash.installed || getpid() != atomic_load(&crash.process) || !server) return;
+    if (atomic_load(&server->shutdown) || atomic_load(&crash.owner) == self || !has_cell(server)) return;
+    own(self);
+    crash.signal = SIGABRT;
+    crash.call = call;
+    crash.status = status & 0xff;
+    signals_open(SIGABRT);
+    report(self);
+}
+
+#ifdef __GLIBC__
+static void on_leaving(int status, void *unused)
+{
+    static char call[32];
+    jk_ink ink = {call, 0, sizeof call};
+    (void)unused;
+    jk_ink_text(&ink, "exit(");
+    jk_ink_number(&ink, (unsigned)status & 0xff, 10);
+    jk_ink_text(&ink, ")");
+    jk_server_leaving(call, status);
+}
+#endif
 
 void jk_crash_look(jk_server *server)
 {
@@ -370,9 +453,15 @@ int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks)
     jk_thread_guard();
     jk_crash_frames_prime();
     for (size_t i = 0; i < FATAL; i++) {
-        if (sigaction(fatal_signals[i], &ours, &there) != 0) return -1;
+        int number = fatal_signals[i];
+        if (sigaction(number, NULL, &there) != 0) return -1;
+        if (i >= TRACED_FAULTS && (there.sa_flags & SA_SIGINFO || there.sa_handler != SIG_DFL)) continue;
+        if (sigaction(number, &ours, NULL) != 0) return -1;
         if (!crash.installed) crash.before[i] = there;
     }
+#ifdef __GLIBC__
+    if (!crash.installed) on_exit(on_leaving, NULL);
+#endif
     crash.installed = true;
     return 0;
 }

@@ -20,6 +20,7 @@
 #define JK_CRASH_SUMMARY 320
 #define JK_CRASH_DETAIL  12000
 #define JK_KEPT_SIZE     1024
+#define JK_TEXT_SIZE     (16u << 10)
 
 /* Only read by the same build on the same machine: the layout is guarded by `magic` and `size`. */
 typedef struct jk_record {
@@ -34,11 +35,16 @@ typedef struct jk_record {
     atomic_bool ending;  /* the end was asked for: what follows is no news */
     atomic_bool shown;   /* the crash was published */
     atomic_int signal;   /* of the crash; 0: none */
+    int status;          /* with which `call` ends the process */
+    char call[32];       /* "exit(3)" and the like; "": a signal did */
     /* Notes for the case of a kill; the half that `kept_at` names is whole. */
     atomic_uint kept_at;
     char kept[2][JK_KEPT_SIZE];
     char summary[JK_CRASH_SUMMARY];
     char detail[JK_CRASH_DETAIL]; /* lines */
+    /* Text of cells, a ring: what was written and what has been sent of it, in bytes since the start. */
+    atomic_ullong text_written, text_sent;
+    char text[JK_TEXT_SIZE];
 } jk_record;
 
 /* The line in `detail` that the engine's notes stand under, to its end. */
@@ -59,6 +65,11 @@ void jk_record_cell(jk_server *server, bool running);
 /* The counter is known: a cell that was announced before the language was up gets its number. */
 void jk_record_count(jk_server *server, long count);
 
+/* Stream text goes into the queue. Under outbox.lock; no system call. */
+void jk_record_text(jk_server *server, const char *text, size_t size);
+/* So much of it has been handed to the transport, or given up. Any thread. */
+void jk_record_sent(jk_server *server, size_t size);
+
 /* --- crash_text.c: async-signal-safe ---------------------------------------------------------------------
  */
 
@@ -75,7 +86,8 @@ void jk_ink_number(jk_ink *ink, unsigned long long value, unsigned base);
 const char *jk_signal_name(int number); /* "SIGSEGV", ... */
 /* What happened and where, in half a line: "address 0x0 is not mapped (reading)". */
 void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context);
-/* The C frames below the fault, one a line: library, offset and, where the linker knows it, the function. */
+/* The C frames below the fault, or without a `context` those of the caller, one a line: library, offset and,
+ * where the linker knows it, the function. */
 void jk_crash_frames(jk_ink *ink, const void *context);
 /* Call once before: the unwinder loads its library at its first use. */
 void jk_crash_frames_prime(void);

@@ -73,19 +73,23 @@ static void where_write(const jk_record *record, jk_buffer *content)
 /* What happened, where, and what to do come first; the details are for those who want them. */
 static void report_write(const jk_record *record, bool running, jk_buffer *content)
 {
-    char line[JK_CRASH_SUMMARY + 200];
-    const char *work, *advice = "";
-    if (last_work(record, &work))
+    char line[JK_CRASH_SUMMARY + 200], end[40];
+    const char *work, *advice = "", *name = record->call[0] ? "KernelExit" : "KernelCrash";
+    snprintf(end, sizeof end, "status %d", record->status);
+    if (!record->call[0] && last_work(record, &work))
         advice = " Next: run the device work again inside `with drupe.checked():`, which tells what reads or "
                  "writes out of bounds.";
-    jk_buffer_append_text(content, "{\"ename\":\"KernelCrash\",\"evalue\":");
+    jk_buffer_append_text(content, "{\"ename\":");
+    jk_buffer_append_json(content, name, strlen(name));
+    jk_buffer_append_text(content, ",\"evalue\":");
     jk_buffer_append_json(content, record->summary, strlen(record->summary));
     jk_buffer_append_text(content, ",\"traceback\":[");
-    snprintf(line, sizeof line, "KernelCrash: %s", record->summary);
+    snprintf(line, sizeof line, "%s: %s", name, record->summary);
     jk_buffer_append_json(content, line, strlen(line));
     where_write(record, content);
     snprintf(line, sizeof line, "%sThe kernel's process ends with %s now; its variables are lost.%s",
-             running ? "" : "No cell was running. ", jk_signal_name(atomic_load(&record->signal)), advice);
+             running ? "" : "No cell was running. ",
+             record->call[0] ? end : jk_signal_name(atomic_load(&record->signal)), advice);
     lines_append(content, line);
     if (record->detail[0]) lines_append(content, "Details:");
     lines_append(content, record->detail);

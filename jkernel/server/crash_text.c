@@ -51,6 +51,14 @@ const char *jk_signal_name(int number)
     case SIGFPE: return "SIGFPE";
     case SIGILL: return "SIGILL";
     case SIGABRT: return "SIGABRT";
+    case SIGTRAP: return "SIGTRAP";
+    case SIGSYS: return "SIGSYS";
+    case SIGUSR1: return "SIGUSR1";
+    case SIGUSR2: return "SIGUSR2";
+    case SIGVTALRM: return "SIGVTALRM";
+    case SIGXCPU: return "SIGXCPU";
+    case SIGQUIT: return "SIGQUIT";
+    case SIGALRM: return "SIGALRM";
     default: return "a signal";
     }
 }
@@ -123,13 +131,29 @@ static const char *describe_code(int number, int code)
                : code == FPE_FLTDIV ? "division by zero"
                                     : "an arithmetic exception";
     }
-    return "an instruction that the processor does not know";
+    return number == SIGTRAP ? "a breakpoint, and no debugger"
+                             : "an instruction that the processor does not know";
+}
+
+/* What the system sends. */
+static const char *describe_sent(int number)
+{
+    switch (number) {
+    case SIGALRM:
+    case SIGVTALRM: return "an alarm that the program has set, and no handler for it";
+    case SIGXCPU: return "the limit of processor time is reached";
+    case SIGSYS: return "a system call that is not allowed here";
+    default: return "sent by the system";
+    }
 }
 
 void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context)
 {
+    bool processor = info->si_signo == SIGFPE || info->si_signo == SIGILL || info->si_signo == SIGTRAP;
     if (info->si_code <= 0) { /* not from the processor */
-        if (info->si_code == SI_TKILL || info->si_pid == getpid()) {
+        if (info->si_code == SI_TIMER) {
+            jk_ink_text(ink, describe_sent(info->si_signo));
+        } else if (info->si_code == SI_TKILL || info->si_pid == getpid()) {
             jk_ink_text(ink, info->si_signo == SIGABRT ? "abort() was called" : "raised by the program");
         } else {
             jk_ink_text(ink, "sent by process ");
@@ -137,6 +161,8 @@ void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context)
         }
     } else if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) {
         describe_address(ink, info, context);
+    } else if (!processor) {
+        jk_ink_text(ink, describe_sent(info->si_signo));
     } else {
         jk_ink_text(ink, describe_code(info->si_signo, info->si_code));
         jk_ink_text(ink, " at ");
@@ -178,12 +204,45 @@ static bool frame_tell(jk_ink *ink, void *frame, bool exact)
     return !found.dli_sname || strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") != 0;
 }
 
+void jk_server_c_function(const void *ucontext, const void *interpreter, char *text, size_t size)
+{
+    void *frames[FRAMES_MOST], *pc = (void *)program_counter(ucontext);
+    jk_ink ink = {text, 0, size};
+    Dl_info language, system, found;
+    int count = backtrace(frames, FRAMES_MOST), at = 0;
+    text[0] = '\0';
+    if (!dladdr(interpreter, &language) || !dladdr((void *)(uintptr_t)&memcpy, &system)) return;
+    while (at < count && frames[at] != pc) at++;
+    for (int first = at; at < count && dladdr((char *)frames[at] - 1, &found) && found.dli_fname; at++) {
+        if (found.dli_sname && strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") == 0) {
+            if (at > first) jk_ink_text(&ink, "C code of the interpreter");
+            return;
+        }
+        if (found.dli_fbase == language.dli_fbase || found.dli_fbase == system.dli_fbase) continue;
+        const char *slash = strrchr(found.dli_fname, '/');
+        jk_ink_text(&ink, found.dli_sname ? found.dli_sname : "a function");
+        jk_ink_text(&ink, found.dli_sname ? "() of " : " of ");
+        jk_ink_text(&ink, slash ? slash + 1 : found.dli_fname);
+        return;
+    }
+}
+
+/* How many of the frames are this library's own. */
+static int frames_own(void *const *frames, int count)
+{
+    Dl_info here, found;
+    int own = 0;
+    if (!dladdr((void *)(uintptr_t)&jk_crash_frames, &here)) return 0;
+    while (own < count && dladdr(frames[own], &found) && found.dli_fbase == here.dli_fbase) own++;
+    return own;
+}
+
 void jk_crash_frames(jk_ink *ink, const void *context)
 {
     void *frames[FRAMES_MOST];
-    int count = backtrace(frames, FRAMES_MOST), first = 0;
+    int count = backtrace(frames, FRAMES_MOST), first = context ? 0 : frames_own(frames, count);
     void *fault = (void *)program_counter(context);
-    while (first < count && frames[first] != fault) first++;
+    while (context && first < count && frames[first] != fault) first++;
     jk_ink_text(ink, "C (most recent call first):\n");
     if (first == count) { /* the stack cannot be walked through the handler: the place alone */
         frame_tell(ink, fault, true);
@@ -195,7 +254,7 @@ void jk_crash_frames(jk_ink *ink, const void *context)
         if (again && i + 1 < count && frames[i + 1] == frames[i]) continue;
         if (again) {
             jk_ink_text(ink, "  the same again and again\n");
-        } else if (!frame_tell(ink, frames[i], i == first)) {
+        } else if (!frame_tell(ink, frames[i], i == first && context)) {
             return;
         }
         told++;

@@ -160,6 +160,7 @@ static void entry_send(jk_server *server, jk_entry *entry)
     case JK_ENTRY_NOTE: publish_note(server, entry); break;
     default: publish_message(server, entry); break;
     }
+    if (entry->kind != JK_ENTRY_PUBLISH) jk_record_sent(server, entry->content.size + entry->lost);
     jk_entry_release(entry);
 }
 

@@ -204,6 +204,7 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
             tail->lost += part;
         }
         entry_account(outbox, tail);
+        jk_record_text(server, text, part);
         text += part;
         size -= part;
     }

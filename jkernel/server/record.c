@@ -86,8 +86,16 @@ static char *story_of_crash(const jk_record *old, const char *where)
     int size;
     if (atomic_load(&old->shown)) {
         const char *heading, *notes = last_notes(old, &heading);
-        size = asprintf(&story, "The previous kernel ended by %s %s, as reported there.\n%s%s",
-                        jk_signal_name(atomic_load(&old->signal)), where, heading, notes);
+        const char *end = old->call[0] ? old->call : jk_signal_name(atomic_load(&old->signal));
+        if (old->call[0]) heading = notes = "";
+        size = asprintf(&story, "The previous kernel ended by %s %s, as reported there.\n%s%s", end, where,
+                        heading, notes);
+    } else if (old->call[0]) {
+        size =
+            asprintf(&story,
+                     "The previous kernel ended with status %d %s: %s.\nThe report could not be shown at the "
+                     "time:\n%s",
+                     old->status, where, old->summary, old->detail);
     } else {
         const char *detail = old->detail;
         size = asprintf(&story,
@@ -97,9 +105,32 @@ static char *story_of_crash(const jk_record *old, const char *where)
     return size < 0 ? NULL : story;
 }
 
+/* The text that was written and not sent, as far as it is kept, with its heading; *taken* by the caller.
+ * NULL: none. */
+static char *unsent_text(const jk_record *old)
+{
+    unsigned long long written = atomic_load(&old->text_written),
+                       unsent = written - atomic_load(&old->text_sent);
+    char *text = NULL;
+    if (unsent == 0 || unsent > written) return NULL;
+    if (unsent > JK_TEXT_SIZE) unsent = JK_TEXT_SIZE;
+    char *kept = calloc(1, unsent + 1);
+    for (unsigned long long i = 0; kept && i < unsent; i++) {
+        kept[i] = old->text[(written - unsent + i) % JK_TEXT_SIZE];
+        if (kept[i] == '\0') kept[i] = ' ';
+    }
+    const char *start = kept;
+    while (start && ((unsigned char)*start & 0xc0) == 0x80) start++; /* of a character that is cut */
+    const char *end = start && start[0] && start[strlen(start) - 1] == '\n' ? "" : "\n";
+    if (start && asprintf(&text, "Its last output, which was not sent any more:\n%s%s", start, end) < 0)
+        text = NULL;
+    free(kept);
+    return text;
+}
+
 static char *story_of_kill(const jk_record *old, const jk_record *now, const char *where)
 {
-    char *story = NULL, limit[64] = "";
+    char *story = NULL, limit[64] = "", *text = unsent_text(old);
     const char *heading, *notes = kept_notes(old, &heading);
     int size = 0;
     bool counted = old->kills != JK_NOT_KNOWN && now->kills != JK_NOT_KNOWN && now->kills > old->kills;
@@ -109,14 +140,16 @@ static char *story_of_kill(const jk_record *old, const jk_record *now, const cha
             old->group[0] ? "" : ", it seems (this machine has killed a process for it since)";
         size = asprintf(&story,
                         "The previous kernel was ended by the system for lack of memory %s%s.%s Its "
-                        "variables are lost.\n%s%s",
-                        where, hedge, limit, heading, notes);
+                        "variables are lost.\n%s%s%s",
+                        where, hedge, limit, heading, notes, text ? text : "");
     } else if (atomic_load(&old->running)) {
-        size = asprintf(&story,
-                        "The previous kernel ended without a report %s: it was killed (SIGKILL), or left by "
-                        "os._exit(). Its variables are lost.\n%s%s",
-                        where, heading, notes);
+        size = asprintf(
+            &story,
+            "The previous kernel ended without a report %s: it was killed (SIGKILL), or C code called "
+            "_exit(). Its variables are lost.\n%s%s%s",
+            where, heading, notes, text ? text : "");
     }
+    free(text);
     return size < 0 ? NULL : story;
 }
 
@@ -144,6 +177,7 @@ static bool record_read(const char *path, jk_record *old)
     if (!good || memcmp(old->magic, MAGIC, sizeof MAGIC) != 0 || old->size != sizeof *old) return false;
     old->boot[sizeof old->boot - 1] = old->group[sizeof old->group - 1] = '\0';
     old->kept[0][JK_KEPT_SIZE - 1] = old->kept[1][JK_KEPT_SIZE - 1] = '\0';
+    old->call[sizeof old->call - 1] = '\0';
     old->summary[sizeof old->summary - 1] = old->detail[sizeof old->detail - 1] = '\0';
     return true;
 }
@@ -211,6 +245,25 @@ void jk_record_count(jk_server *server, long count)
     if (record && atomic_load(&record->running) && atomic_load(&record->cell) == 0) {
         atomic_store(&record->cell, count);
     }
+}
+
+void jk_record_text(jk_server *server, const char *text, size_t size)
+{
+    jk_record *record = server->record;
+    if (!record) return;
+    unsigned long long written = atomic_load_explicit(&record->text_written, memory_order_relaxed) + size;
+    size_t kept = size < JK_TEXT_SIZE ? size : JK_TEXT_SIZE;
+    size_t at = (written - kept) % JK_TEXT_SIZE, first = kept < JK_TEXT_SIZE - at ? kept : JK_TEXT_SIZE - at;
+    text += size - kept;
+    memcpy(record->text + at, text, first);
+    memcpy(record->text, text + first, kept - first);
+    atomic_store_explicit(&record->text_written, written, memory_order_relaxed);
+}
+
+void jk_record_sent(jk_server *server, size_t size)
+{
+    jk_record *record = server->record;
+    if (record) atomic_fetch_add_explicit(&record->text_sent, size, memory_order_relaxed);
 }
 
 void jk_server_keep(jk_server *server, const char *text, size_t size)

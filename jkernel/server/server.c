@@ -283,6 +283,7 @@ static void server_stop(jk_server *server)
     jk_input_clear(&server->input);
     jk_stdio_clear(&server->stdio);
     jk_parent_watch_clear(&server->watch);
+    jk_insist_clear(&server->insist);
     jk_signer_release(server->signer);
     jk_replay_release(server->replay);
     server->signer = NULL;
@@ -304,7 +305,10 @@ void jk_server_close(jk_server *server)
     jk_outbox_hurry(&server->outbox);
     jk_server_flush(server, CLOSE_FLUSH_MS);
     atomic_store(&server->closing, true);
-    if (atomic_load(&server->shutdown)) jk_children_signal(SIGTERM, false);
+    if (atomic_load(&server->shutdown)) {
+        jk_children_signal(SIGTERM, false);
+        jk_children_end(atomic_load(&server->children_until));
+    }
     server_stop(server);
     jk_log("closed");
     pthread_mutex_lock(&closed_lock);

@@ -370,6 +370,22 @@ typedef struct jk_watchdog {
     int exit_code;
 } jk_watchdog;
 
+/* Interrupts that a cell survives (insist.c): the control thread's own, but what is atomic. */
+typedef struct jk_insist {
+    atomic_uint came;             /* interrupts so far */
+    atomic_uint told_by_executor; /* of these */
+    unsigned seen;                /* of these */
+    int64_t last;                 /* when the latest one was seen */
+    int64_t look;                 /* when to look whether the cell still runs; 0: never */
+    jk_parent *cell;              /* that ran then, retained */
+    jk_parent *told;              /* the last one that was told, retained */
+} jk_insist;
+
+/* Control thread: once around its loop. Returns the ms until it is to be called again, -1 for "when woken".
+ */
+int jk_insist_look(jk_server *server);
+void jk_insist_clear(jk_insist *insist);
+
 typedef struct jk_parent_watch {
     int pidfd;     /* of the process named in JPY_PARENT_PID; -1: none, look at getppid() */
     long named;    /* 0: nothing to watch */
@@ -391,6 +407,7 @@ struct jk_server {
     atomic_bool closing;                      /* jk_server_close() has begun */
     atomic_bool stopping;                     /* the threads are to end */
     atomic_bool shutdown;                     /* asked for by a client, or the parent died */
+    _Atomic(int64_t) children_until;          /* then: when descendants that ignore SIGTERM are killed */
     atomic_bool debugging;                    /* the executor has been given a debug_request */
     char cell_prefix[JK_CELL_NAME_SIZE - 20]; /* folder and slash: what the names of cells begin with */
     atomic_long execution_count;
@@ -404,6 +421,7 @@ struct jk_server {
     jk_replies replies;
     jk_watchdog watchdog;
     jk_parent_watch watch;
+    jk_insist insist;
     _Atomic(struct jk_record *) record; /* of this kernel's life (crash.h); NULL until it is open */
     bool record_kept;                   /* there is a file to remove */
     _Atomic(char *) notice;             /* what to say in the first output, owned; NULL: nothing */
@@ -469,6 +487,10 @@ void jk_descendants(jk_processes *found);
 void jk_processes_signal(const jk_processes *processes, int signal, bool same_group);
 /* Send a signal to the descendants of this process. */
 void jk_children_signal(int signal, bool same_group);
+/* From now on whoever loses its parent among the descendants becomes a child of this process. */
+void jk_children_adopt(void);
+/* Wait until the descendants have ended; those that have not by `deadline` are killed. */
+void jk_children_end(int64_t deadline);
 
 /* Open what is closed of the descriptors 0 to 2, and see that there is room for the server's descriptors and
  * threads. Returns 0, or -1 and a problem. */

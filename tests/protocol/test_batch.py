@@ -66,6 +66,11 @@ def test_an_error_ends_the_notebook():
     assert made.cells[2].outputs == [] and made.cells[2].execution_count is None
 
 
+def test_a_result_that_cannot_be_shown_ends_the_notebook():
+    with pytest.raises(CellExecutionError, match="no words"):
+        execute("class Bad:\n    def __repr__(self): raise ValueError('no words')\nBad()", "1")
+
+
 def test_errors_that_are_allowed():
     made = execute("1/0", "def f(:", "raise SystemExit(3)", "print('all the same')", allow_errors=True)
     assert [errors(cell) for cell in made.cells] == [["ZeroDivisionError"], ["SyntaxError"], ["SystemExit"], []]

@@ -209,8 +209,6 @@ def test_payloads(kernel):
     assert page["source"] == "page" and "zip" in page["data"]["text/plain"] and page["start"] == 0
     (following,) = kernel.run("get_ipython().set_next_input('next')").reply["payload"]
     assert following == {"source": "set_next_input", "text": "next", "replace": False}
-    (leave,) = kernel.run("exit").reply["payload"]
-    assert leave == {"source": "ask_exit", "keepkernel": False}
     assert kernel.run("1").reply["payload"] == []
 
 

@@ -105,6 +105,23 @@ def test_shutdown_ends_what_the_kernel_started(fresh, tmp_path):
     os.kill(daemon, 9)
 
 
+def test_shutdown_ends_who_ignores_it(fresh, tmp_path):
+    """SIGTERM is for those that clean up. Also where the process between, which does not ignore it, has gone first."""
+    deaf = "import os, pathlib, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" \
+           "pathlib.Path(%r).write_text(str(os.getpid())); time.sleep(600)"
+    paths = [str(tmp_path / name) for name in ("child", "grandchild")]
+    fresh.run("import os, subprocess, sys, time\n"
+              "subprocess.Popen([sys.executable, '-c', %r])\n"
+              "subprocess.Popen([sys.executable, '-c', 'import subprocess, sys; subprocess.run(sys.argv[1:])', "
+              "sys.executable, '-c', %r], start_new_session=True)\n"
+              "while not all(os.path.exists(path) and open(path).read() for path in %r): time.sleep(0.01)"
+              % (deaf % paths[0], deaf % paths[1], paths))
+    fresh.client.shutdown()
+    assert fresh.manager.provisioner.process.wait(support.TIMEOUT) == 0
+    for path in paths:
+        wait_gone(int(open(path).read()))
+
+
 def test_a_parent_that_is_dead_before_the_start(tmp_path):
     """A process that JPY_PARENT_PID names and nobody finds may live in another namespace: the kernel serves, and ends
     with the process that started it."""

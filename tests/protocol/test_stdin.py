@@ -1,6 +1,7 @@
 """input() and getpass through the front-end."""
 import time
 
+import pytest
 import support
 import zmq
 
@@ -66,10 +67,58 @@ def test_threads_run_while_input_waits(kernel):
     assert int(kernel.finish(msg_id).result) > 20
 
 
-def test_a_thread_that_asks_gets_a_clear_error(kernel):
-    run = kernel.run("import threading\ndef ask():\n    try: input()\n    except Exception as e: print(e)\n"
-                     "t = threading.Thread(target=ask); t.start(); t.join()", allow_stdin=True)
-    assert "main thread" in run.text()
+@pytest.mark.parametrize("code", [
+    "t = threading.Thread(target=ask); t.start(); t.join()",
+    "import asyncio; await asyncio.to_thread(ask)",
+    "import asyncio; await asyncio.get_running_loop().run_in_executor(None, ask)",
+    "pool.submit(ask).result()",
+    "import _thread\nlock = _thread.allocate_lock(); lock.acquire()\n"
+    "def held():\n    ask(); lock.release()\n_thread.start_new_thread(held, ()); lock.acquire(); lock.release()",
+])
+def test_threads_ask_for_the_cell_that_started_them(kernel, code):
+    kernel.run("import threading, concurrent.futures\ndef ask(): print('got', input('from a thread: '))\n"
+               "pool = concurrent.futures.ThreadPoolExecutor(1); pool.submit(int).result()")
+    msg_id = kernel.send(code, allow_stdin=True)
+    assert kernel.asked(msg_id) == {"prompt": "from a thread: ", "password": False}
+    kernel.client.input("this")
+    run = kernel.finish(msg_id)
+    assert run.status == "ok" and run.text() == "got this\n"
+
+
+def test_threads_ask_one_after_the_other(kernel):
+    msg_id = kernel.send("import threading\ngot = []\ndef ask(): got.append(input('?'))\n"
+                         "threads = [threading.Thread(target=ask) for _ in range(3)]\n"
+                         "for t in threads: t.start()\ngot.append(input('?'))\nfor t in threads: t.join()\nsorted(got)",
+                         allow_stdin=True)
+    for answer in "abcd":
+        kernel.asked(msg_id)
+        assert kernel.stdin() is None
+        kernel.client.input(answer)
+    assert kernel.finish(msg_id).result == "['a', 'b', 'c', 'd']"
+
+
+def test_a_thread_whose_cell_has_ended(kernel, gate):
+    """Clients take no question of a cell that was replied to."""
+    code = ("import threading\ndef ask(before=lambda: None):\n    before()\n    try: input('?')\n"
+            "    except Exception as error: said.append(type(error).__name__ + ': ' + str(error))\nsaid = []\n")
+    msg_id = kernel.send(code + "t = threading.Thread(target=ask); t.start()\n" + gate.wait, allow_stdin=True)
+    kernel.asked(msg_id)
+    gate.open()
+    kernel.finish(msg_id)
+    assert kernel.run("t.join(); said").result == "['EOFError: the cell has ended before an answer came']"
+    kernel.run("said.clear(); go = threading.Event()\nt = threading.Thread(target=ask, args=(go.wait,)); t.start()",
+               allow_stdin=True)
+    run = kernel.run("go.set(); t.join(); said", allow_stdin=True)
+    assert "StdinNotImplementedError" in run.result and "has ended" in run.result
+    assert kernel.stdin() is None
+
+
+def test_an_interrupt_while_a_thread_asks(kernel):
+    msg_id = kernel.send("import threading\nt = threading.Thread(target=input); t.start(); t.join()", allow_stdin=True)
+    kernel.asked(msg_id)
+    kernel.interrupt()
+    assert kernel.finish(msg_id).reply["ename"] == "KeyboardInterrupt"
+    assert kernel.run("t.join(); 'over'").result == "'over'"
 
 
 def test_a_client_whose_stdin_socket_connects_late(kernel, raw):

@@ -33,9 +33,10 @@ class Kernel:
 
     def prepare(self):
         """Import IPython and make the shell."""
-        from . import features, late, line, shell, shims, streams, threads
+        from . import features, late, leaving, line, shell, shims, streams, threads
 
         streams.install(self._server)
+        leaving.install()
         threads.install()
         late.after_import("subprocess", interrupt.keep_popen_whole)
         shims.install(self._facade)

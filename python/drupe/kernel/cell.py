@@ -17,11 +17,14 @@ class Cell:
     source = ""  # the code as Python sees it
     coroutine = None
     asynchronous = False
+    runner = None  # of a loop beside the kernel's, under which it awaits
     task = None  # that awaits the coroutine
     interrupts = None  # of the thread that runs it
     interrupted = False  # Ctrl-C has cancelled what it awaits
+    insisted = False  # what does not end by that was told
     result = None  # IPython's ExecutionResult
     exec_result = None  # the one that the display hook fills: not always `result`, a cell may run others
+    answering = False  # its code has ended: what is shown now is what the client asks for
     error = None  # the exception that failed the cell
     traceback = None  # the lines of the last error that was shown in it
 

@@ -11,12 +11,10 @@ import sys
 
 from drupe import _jkernel
 
-from . import display, jsontext, streams
+from . import display, insist, jsontext, loops, streams, tracebacks
 from .cell import Cell
 from .interrupt import call_interruptibly, patient, shielded
 from .shell import interruption
-
-_FOLDER = os.path.dirname(__file__) + os.sep
 
 
 class Executor:
@@ -65,7 +63,7 @@ class Executor:
         if cell.error is None:
             cell.error = interruption(cell, error)
         try:
-            self._shell.showtraceback((type(error), error, _frames_of_others(error.__traceback__)))
+            self._shell.showtraceback((type(error), error, tracebacks.frames_of_others(error.__traceback__)))
         except BaseException as second:
             cell.traceback = [jsontext.error_line(second)]
             display.publish(self._server, "error", jsontext.error_content(error, cell.traceback))
@@ -77,7 +75,10 @@ class Executor:
         """Run a plain cell; make the coroutine of one that awaits. Inside, run_code() of the shell is interruptible."""
         try:
             self._prepare(cell)
-            if not cell.asynchronous:
+            if cell.runner is not None:
+                cell.asynchronous = False
+                cell.result = loops.run(cell)
+            elif not cell.asynchronous:
                 cell.result = _drive(cell.coroutine)
         except BaseException as error:
             self._fail(cell, error)
@@ -93,6 +94,8 @@ class Executor:
         cell.asynchronous = ("await" in code or "async" in code) and shell.should_run_async(
             cell.code, transformed_cell=code, preprocessing_exc_tuple=problem
         )
+        if cell.asynchronous:
+            cell.runner = loops.foreign_runner(shell)
         cell.coroutine = shell.run_cell_async(
             cell.code,
             store_history=cell.store_history,
@@ -108,10 +111,11 @@ class Executor:
             # Not earlier, and for this task only: one that is cancelled before its first step never runs, and would
             # never reply.
             self._interrupts.awaiting = functools.partial(self._cancel, cell)
+            self._interrupts.insisting = functools.partial(insist.note, self._server, self._shell, self._loop, cell)
             cell.result = await cell.coroutine
         except BaseException as error:
             self._fail(cell, error)
-        self._interrupts.awaiting = cell.task = None
+        self._interrupts.awaiting = self._interrupts.insisting = cell.task = None
         try:
             self._finish(cell)
         except BaseException as error:
@@ -158,6 +162,8 @@ class Executor:
         metadata = {"started": cell.started, "status": content["status"]}
         cell.request.reply(jsontext.dumps(content), jsontext.dumps(metadata), flags)
         self._shell.save_history_later()
+        if self._shell.exit_now:
+            self._server.leave()
 
     def _after(self, cell):
         """What IPython's own run_cell() does after the code, and figures wait for."""
@@ -175,6 +181,7 @@ class Executor:
         return None
 
     def _reply_content(self, cell):
+        cell.answering = True
         if cell.error is None:
             content = {"status": "ok", "user_expressions": self._guard(cell, self._user_expressions)}
         if cell.error is not None:
@@ -198,14 +205,6 @@ def _drive(coroutine):
         return stop.value
     coroutine.close()
     raise RuntimeError("this cell awaits where it cannot: switch %autoawait on")
-
-
-def _frames_of_others(traceback):
-    """Without the kernel's own frames at its start. A device's error that the check at the cell's end has found has
-    no others."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
-        traceback = traceback.tb_next
-    return traceback
 
 
 def _exit_code(error):

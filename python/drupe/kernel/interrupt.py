@@ -18,6 +18,7 @@ _SHUTDOWN_GRACE = 0.2  # seconds for cancelled tasks to run their `finally`
 _AGAIN = 2  # of sigint_seen()
 _PATIENCE = 2.0  # seconds for what must end; starting a program may take so long on a busy machine
 _PAUSE = 0.0005  # seconds
+_SOON = 2.0  # seconds between two that belong together
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without importing inspect for it
 _handle_code = asyncio.Handle._run.__code__
@@ -97,6 +98,8 @@ class Interrupts:
     def __init__(self, loop):
         self._loop = loop
         self.awaiting = None  # cancels the cell that awaits, or None
+        self.insisting = None  # tells in that cell what does not end by it
+        self._last = -_SOON  # when one came
         self.pending = False  # arrived while no code of the cell was running
         self._until = 0  # when an interrupt that found at work what must end breaks it after all
         self._late = False  # such an interrupt waits for it
@@ -139,13 +142,19 @@ class Interrupts:
             self._aim = _jkernel.cell.get(None)
             for other in tuple(self.others):
                 other.strike()
-            self._until = time.monotonic() + _PATIENCE
+            self._count(time.monotonic())
         elif _jkernel.cell.get(None) is not self._aim:
             return  # that cell has ended meanwhile
         if _must_end(frame) and time.monotonic() < self._until and _jkernel.sigint_again():
             self._late = True
         elif self._breaks(frame):
             raise KeyboardInterrupt
+
+    def _count(self, now):
+        self._until = now + _PATIENCE
+        again, self._last = now - self._last < _SOON, now
+        if again and self.insisting is not None:
+            self._loop.call_soon_threadsafe(self.insisting)
 
     def _breaks(self, frame):
         """Whether KeyboardInterrupt is to be raised in the thread whose innermost frame this is."""

@@ -8,11 +8,12 @@ import sys
 from IPython.core import page
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
+from IPython.core.magics.basic import AsyncMagics
 
 
 @magics_class
 class KernelMagics(Magics):
-    """%edit, %clear, %less, %more, %man, %connect_info, %subshell, %qtconsole, %autosave."""
+    """%edit, %clear, %less, %more, %man, %connect_info, %subshell, %qtconsole, %autosave; %autoawait with a check."""
 
     _last_edit = None  # the argument of the last %edit
 
@@ -113,6 +114,15 @@ class KernelMagics(Magics):
         from . import subshells
 
         print(subshells.describe())
+
+    @line_magic
+    def autoawait(self, line=""):
+        from . import loops
+
+        loops.check(line.strip())
+        AsyncMagics(self.shell).autoawait(line)
+
+    autoawait.__doc__ = AsyncMagics.autoawait.__doc__
 
     @line_magic
     def qtconsole(self, line=""):

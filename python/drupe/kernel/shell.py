@@ -16,11 +16,11 @@ from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.payload import PayloadManager
 from IPython.core.shellapp import InteractiveShellApp
-from traitlets import Any, CBool, Instance, Type, default
+from traitlets import Any, CBool, Instance, Type, default, observe
 
 from drupe import _jkernel
 
-from . import display, jsontext, late, parents
+from . import display, jsontext, late, parents, tracebacks
 from .cell import current
 from .interrupt import cut_traceback, interruptible, patient, shielded
 
@@ -186,8 +186,15 @@ class ZMQInteractiveShell(InteractiveShell):
         self.payload_manager.write_payload(payload, single=False)
 
     def ask_exit(self):
+        """exit() and quit(): the kernel ends once the cell is replied to."""
+        self.exit_now = not self.keepkernel_on_exit
         payload = {"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)}
         self.payload_manager.write_payload(payload)
+
+    @observe("exit_now")
+    def _leave_without_cell(self, change):
+        if change.new and current() is None:
+            self.server.leave()
 
     def _get_exc_info(self, exc_tuple=None):
         kind, error, traceback = super()._get_exc_info(exc_tuple)
@@ -198,12 +205,24 @@ class ZMQInteractiveShell(InteractiveShell):
         cut_traceback(error)
         return (type(error) if isinstance(error, KeyboardInterrupt) else kind), error, traceback
 
-    def showtraceback(self, exc_tuple=None, *args, **kwargs):
-        """At a shutdown the broken cell's error is one line: making a traceback would hold the end up."""
-        if not self.server.shutdown:
-            return super().showtraceback(exc_tuple, *args, **kwargs)
-        kind, error, _ = self._get_exc_info(exc_tuple)
-        self._showtraceback(kind, error, [jsontext.error_line(error)])
+    def showtraceback(self, exc_tuple=None, filename=None, tb_offset=None, exception_only=False, **kwargs):
+        """Show an error as an error, whatever becomes of its traceback. At a shutdown it is one line: making a
+        traceback would hold the end up."""
+        try:
+            kind, error, traceback = self._get_exc_info(exc_tuple)
+        except ValueError:
+            return super().showtraceback(exc_tuple)  # says that there is none
+        if sys._getframe(1).f_code is tracebacks.formatter_code:
+            _fail_unshown(current(), error)
+        if self.server.shutdown:
+            self._showtraceback(kind, error, [jsontext.error_line(error)])
+        elif exception_only or issubclass(kind, (SyntaxError, UsageError)):
+            super().showtraceback(exc_tuple, filename, tb_offset, exception_only, **kwargs)
+        else:
+            self._showtraceback(kind, error, tracebacks.lines(self, kind, error, traceback, tb_offset))
+            if self.call_pdb:
+                self.debugger(force=True)
+        return None
 
     def _format_exception_for_storage(self, exception, *args, **kwargs):
         """What was shown is what IPython keeps; it would make the whole traceback a second time."""
@@ -294,6 +313,17 @@ class _Nothing:
 
     def __exit__(self, *unused):
         return False
+
+
+def _fail_unshown(cell, error):
+    """An object that the cell shows has no representation: IPython goes on, and the cell has failed all the same. One
+    that a thread shows fails nobody's."""
+    if cell is None or cell.thread != threading.get_ident() or cell.answering:
+        return
+    if cell.exec_result is None:
+        cell.error = cell.error or error
+    elif cell.exec_result.error_in_exec is None:
+        cell.exec_result.error_in_exec = error
 
 
 def interruption(cell, error):

@@ -5,7 +5,6 @@ to anybody, and a program that puts in its own `input` keeps it beyond the cell,
 """
 import builtins
 import getpass
-import threading
 import time
 
 from IPython.core.error import StdinNotImplementedError
@@ -39,19 +38,21 @@ class Stdin:
 
     def _ask(self, prompt, password):
         cell = current()
-        if cell is None or not cell.allow_stdin:
+        if cell is None:
+            raise StdinNotImplementedError("input() asks for a cell that runs, and this one has ended: clients take no "
+                                           "question for it any more")
+        if not cell.allow_stdin:
             raise StdinNotImplementedError("this front-end does not answer input(): it did not allow stdin for the "
                                            "cell")
-        if threading.get_ident() != cell.thread:
-            raise StdinNotImplementedError("input() works in the main thread of a cell only: ask before starting the "
-                                           "thread")
         turn = object()
         try:
             while self._turn.setdefault("", turn) is not turn:  # one question at a time: clients keep no two apart
                 time.sleep(_TURN_PAUSE)
+                _look_for_end(cell)
             self._server.input_ask(cell.request, jsontext.dumps({"prompt": prompt, "password": password}))
-            content = None
+            content = self._server.input_wait()
             while content is None:
+                _look_for_end(cell)
                 content = self._server.input_wait()
         finally:
             if self._turn.get("") is turn:
@@ -60,3 +61,9 @@ class Stdin:
         if value == "\x04":
             raise EOFError
         return value if isinstance(value, str) else str(value)
+
+
+def _look_for_end(cell):
+    """A thread may outlive its cell."""
+    if current() is not cell:
+        raise EOFError("the cell has ended before an answer came")

@@ -1,0 +1,117 @@
+"""Ends that a cell brings about: exit(), and those that the process does not survive."""
+import os
+import signal
+
+import pytest
+import support
+from test_crash import Crash, exit_code, restarted
+
+
+def ended(kernel):
+    """The exit code of a kernel that ends by itself."""
+    return support.wait_until(lambda: (exit_code(kernel), True) if exit_code(kernel) is not None else None,
+                              what="the end of the process")[0]
+
+
+@pytest.mark.parametrize("code", ["exit", "exit()\nprint('to its end')", "quit()\nprint('to its end')",
+                                  "import asyncio; await asyncio.sleep(0); exit(); print('to its end')"])
+def test_exit_ends_the_kernel_after_the_reply(fresh, tmp_path, code):
+    fresh.run("import atexit, pathlib\natexit.register(pathlib.Path(%r).write_text, 'ran')" % str(tmp_path / "hook"))
+    run = fresh.run(code)
+    assert run.status == "ok" and run.text() == ("to its end\n" if "print" in code else "")
+    assert run.reply["payload"] == [{"source": "ask_exit", "keepkernel": False}]
+    assert ended(fresh) == 0 and (tmp_path / "hook").read_text() == "ran"
+    assert restarted(fresh) == ""
+
+
+def test_a_task_that_exits_ends_the_kernel(fresh, gate):
+    fresh.run("import asyncio\nasync def leave():\n    %s\n    exit()\ntask = asyncio.create_task(leave())"
+              % gate.awaited.replace("\n", "\n    "))
+    gate.open()
+    assert ended(fresh) == 0
+
+
+def test_exit_may_keep_the_kernel(kernel):
+    run = kernel.run("exit(keep_kernel=True)")
+    assert run.reply["payload"] == [{"source": "ask_exit", "keepkernel": True}]
+    assert kernel.run("6 * 7").result == "42"
+
+
+class Left(Crash):
+    """What a cell left behind that ended the process with a status."""
+
+    @property
+    def report(self):
+        (content,) = self.of("error")
+        assert content["ename"] == "KernelExit"
+        assert content["traceback"][0] == "KernelExit: " + content["evalue"]
+        return content["evalue"]
+
+
+@pytest.mark.parametrize("call, code", [("os._exit(3)", "import os\n%s\nos._exit(3)"),
+                                        ("exit(3)", "import ctypes\n%s\nctypes.CDLL(None).exit(3)")])
+@pytest.mark.parametrize("thread", [False, True])
+def test_who_leaves_says_so(fresh, call, code, thread):
+    code %= "print('just before')\nimport threading"
+    if thread:
+        *before, last = code.split("\n")
+        code = "\n".join([*before, "t = threading.Thread(target=lambda: %s); t.start(); t.join()" % last])
+    left = Left(fresh, code)
+    assert exit_code(fresh) == 3
+    assert left.report.startswith(call + " was called in " + ('thread "' if thread else "the main thread"))
+    assert left.text("stdout") == "just before\n"
+    assert "Cell In[1], line 4" in left.lines and "The kernel's process ends with status 3 now" in left.lines
+    assert restarted(fresh) == "The previous kernel ended by %s while cell [1] ran, as reported there.\n" % call
+
+
+def test_a_child_that_leaves_is_no_end(kernel):
+    run = kernel.run("import ctypes, os\nfor leave in (os._exit, ctypes.CDLL(None).exit):\n"
+                     "    child = os.fork()\n    if child == 0: leave(5)\n"
+                     "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))")
+    assert run.status == "ok" and run.text() == "5\n5\n" and run.of("error") == []
+    assert kernel.run("os._exit('5')").reply["ename"] == "TypeError"
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGALRM, signal.SIGQUIT])
+def test_a_signal_that_ends_it(fresh, number):
+    crash = Crash(fresh, "import os, signal\nprint('just before')\nos.kill(os.getpid(), %d)" % number)
+    assert crash.signal == number and crash.text("stdout") == "just before\n"
+    assert crash.report == "%s in the main thread: raised by the program" % number.name
+    assert "Cell In[1], line 3" in crash.lines
+    assert restarted(fresh) == "The previous kernel ended by %s while cell [1] ran, as reported there.\n" % number.name
+
+
+def test_a_signal_from_outside(fresh):
+    def send(msg_id):
+        fresh.told(msg_id, "begun")
+        os.kill(fresh.pid, signal.SIGUSR2)
+
+    crash = Crash(fresh, "import time\nprint('begun', flush=True)\nwhile True: time.sleep(1)", send)
+    assert crash.report == "SIGUSR2 in the main thread: sent by process %d" % os.getpid()
+
+
+def test_an_alarm_that_nobody_handles(fresh):
+    crash = Crash(fresh, "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0.001)\ntime.sleep(60)")
+    assert crash.signal == signal.SIGALRM
+    assert crash.report == "SIGALRM in the main thread: an alarm that the program has set, and no handler for it"
+
+
+def test_such_signals_are_the_users(kernel):
+    """Nobody sees that they are watched: what Python, a cell's handler and a program that is started find."""
+    run = kernel.run("import os, signal, subprocess, sys\nprint(signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL)\n"
+                     "signal.signal(signal.SIGUSR1, lambda *_: print('mine'))\nos.kill(os.getpid(), signal.SIGUSR1)\n"
+                     "code = 'import os, signal; os.kill(os.getpid(), signal.SIGUSR2)'\n"
+                     "print(subprocess.run([sys.executable, '-c', code]).returncode)")
+    assert run.text() == "True\nmine\n%d\n" % -signal.SIGUSR2
+
+
+def test_what_was_printed_before_a_kill(fresh):
+    """A process cannot report SIGKILL: the next kernel tells, with the text that had not left."""
+    killed = Crash(fresh, "import os, signal\nprint('left', flush=True)\nprint('kept \N{SNOWMAN}')\n"
+                          "os.kill(os.getpid(), signal.SIGKILL)")
+    assert killed.signal == signal.SIGKILL and killed.of("error") == []
+    notice = restarted(fresh)
+    assert notice.startswith("The previous kernel ended without a report while cell [1] ran: it was killed (SIGKILL)")
+    shown = killed.text("stdout")
+    if "kept" not in shown:  # a machine that stood still between the two lines has sent it
+        assert notice.endswith("\nIts last output, which was not sent any more:\nkept \N{SNOWMAN}\n")
