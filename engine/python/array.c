@@ -312,7 +312,7 @@ static PyObject *array_pretty(PyObject *self, PyObject *args)
 {
     PyObject *printer, *cycle;
     if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
-    PyObject *text = drupe_py_shown(self, "brief", Py_None);
+    PyObject *text = drupe_py_shown(self, "brief", printer);
     PyObject *result = text == NULL ? NULL : PyObject_CallMethod(printer, "text", "O", text);
     Py_XDECREF(text);
     return result;

@@ -162,6 +162,54 @@ def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
     assert not any("drupe/kernel" in line for line in shown["traceback"])
 
 
+HELD = """
+import dataclasses, drupe
+import drupe.array as da
+from drupe import _engine
+from drupe.array import _text
+
+@dataclasses.dataclass
+class Pair:
+    name: str
+    x: object
+    y: object
+
+hold = _engine._event_open("hold")
+queue = drupe.Queue("host")
+queue.barrier(wait_for=[hold])
+x = da.arange(3, device=queue)
+"""
+
+
+def test_a_display_shows_what_is_over_soon(kernel):
+    """Work of a tenth of a second; a display has a minute here, so that a busy machine makes no difference."""
+    setup = "import drupe\nimport drupe.array as da\nfrom drupe import _engine\nfrom drupe.array import _text\n"
+    assert kernel.run(setup + "_text.DISPLAY = 60\nqueue = drupe.Queue('host')").status == "ok"
+    work = "task = _engine._task(queue, 0.1)\nx = da.arange(3, device=queue)\n"
+    assert "array([0, 1, 2]" in kernel.run(work + "x").result
+    assert kernel.run(work + "[x, x]").result.count("array([0, 1, 2]") == 2
+    assert kernel.run("_text.DISPLAY = 0.05").status == "ok"
+
+
+@pytest.mark.parametrize("shown, count", [("x", 1), ("[x, x + 1]", 2), ("Pair('two', x, x)", 2),
+                                          ("{'x': x, 'pair': Pair('two', x, x)}", 3)])
+def test_what_holds_arrays_is_shown_without_waiting_for_long(kernel, shown, count):
+    """The work ends only afterwards."""
+    run = kernel.run(HELD + shown)
+    assert run.status == "ok" and ("not over" in run.result or "array(shape=(3,)" in run.result)
+    assert kernel.run("hold._finish()\nqueue.wait()\n" + shown).result.count("array([") == count
+
+
+def test_a_display_that_waits_is_broken_by_an_interrupt(kernel):
+    """In a display that may wait for an hour."""
+    cell = kernel.send(HELD + "_text.DISPLAY = 3600\nprint('waiting', flush=True)\nx")
+    kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "waiting" in m["content"]["text"])
+    kernel.interrupt()
+    run = kernel.finish(cell)
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    assert kernel.run("_text.DISPLAY = 0.05\nhold._finish()\nqueue.wait()\nx").status == "ok"
+
+
 def test_an_event_updates_itself_once(kernel):
     run = kernel.run("import drupe\nfrom drupe import _engine\ngate = _engine._event_open('gate')\n"
                      "event = drupe.Queue('host').barrier(wait_for=[gate])\nevent")

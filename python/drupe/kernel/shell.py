@@ -159,6 +159,10 @@ class ZMQInteractiveShell(InteractiveShell):
         self.payload_manager = CellPayloads(parent=self)
         self.configurables.append(self.payload_manager)
 
+    def init_display_formatter(self):
+        self.display_formatter = display.KernelDisplayFormatter(parent=self)
+        self.configurables.append(self.display_formatter)
+
     def init_data_pub(self):
         """There is no data publisher."""
 
