@@ -283,6 +283,7 @@ class Gate:
     """A file that cells wait for: `wait` and `awaited` are code for this, without a line end."""
 
     def __init__(self, path):
+        self.path = str(path)
         self.open = path.touch
         self.wait = "import os, time\nwhile not os.path.exists(%r): time.sleep(0.01)" % str(path)
         self.awaited = ("import asyncio, os\nwhile not os.path.exists(%r): await asyncio.sleep(0.01)" % str(path))

@@ -100,7 +100,53 @@ def test_a_failure_while_no_cell_runs_is_shown_at_once_and_raised_once(kernel, g
     assert second.status == "error"
     assert "Submitted by cell [%d], line 1, whose output shows this error too" % number in second.reply["evalue"]
     assert kernel.run("1+1").result == "2"
-    assert len(errors_of(kernel, first.id)) == 1 and len(errors_of(kernel, second.id)) == 1
+    assert len(errors_of(kernel, first.id)) == 1
+    (told,) = errors_of(kernel, second.id)
+    assert second.result == "2" and told["evalue"] == second.reply["evalue"]
+    assert told["traceback"] == ["Work of cell [%d] failed after its end: InternalError: 'task' on host:cpu:0 failed "
+                                 "(cell [%d], line 1): nobody looked" % (number, number)]
+
+
+def with_id(kernel, code, cell_id, **options):
+    """An execute_request of a front-end that names its cells, not waited for."""
+    message = kernel.client.session.msg("execute_request", {"code": code, "silent": False, "store_history": True,
+                                                            "allow_stdin": False, "stop_on_error": True, **options})
+    message["metadata"] = {"cellId": cell_id}
+    kernel.client.shell_channel.send(message)
+    return message["header"]["msg_id"]
+
+
+def test_a_failure_of_another_cell_is_one_line_that_leads_there(kernel, gate):
+    """In notebooks: the result, the line, and no traceback; the reply is an error, and what is queued does not run."""
+    held(kernel, gate)
+    first = kernel.finish(with_id(kernel, "event = _engine._task(idle_queue, 0, 'a <b> broke', [hold])", 'one"two'))
+    gate.open()
+    kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
+    number = first.reply["execution_count"]
+    second, queued = [with_id(kernel, code, "three") for code in ("import time; time.sleep(0.2)\n1+1", "print('no')")]
+    queued, second = kernel.finish(queued), kernel.finish(second)
+    assert second.status == "error" and second.reply["ename"] == "InternalError" and queued.status == "aborted"
+    assert "a <b> broke" in second.reply["evalue"] and len(second.reply["traceback"]) > 2
+    assert second.result == "2" and not second.of("error") and not second.of("stream")
+    (line,) = second.of("display_data")
+    assert line["data"]["text/plain"] == ("Work of cell [%d] failed after its end: InternalError: 'task' on host:cpu:0 "
+                                          "failed (cell [%d], line 1): a <b> broke" % (number, number))
+    assert '<a href="#cell-id=one&quot;two">cell [%d]</a>' % number in line["data"]["text/html"]
+    assert "a &lt;b&gt; broke" in line["data"]["text/html"]
+    assert kernel.run("import sys; raise sys.last_value").of("error")[0]["traceback"][2:]  # here it is wanted
+
+
+def test_a_cells_own_failure_comes_before_those_of_others(kernel, gate):
+    held(kernel, gate)
+    first = kernel.run("event = _engine._task(idle_queue, 0, 'an old one', [hold])")
+    run = kernel.run("own = drupe.Queue('host')\nheld = _engine._event_open('held')\nimport time\n"
+                     "new = _engine._task(own, 0, 'a new one', [held])\n"
+                     "open(%r, 'w').close()\nwhile not event.done: time.sleep(0.01)\n"
+                     "held._finish()\nwhile not new.done: time.sleep(0.01)" % gate.path)
+    assert run.status == "error" and "a new one" in run.reply["evalue"]
+    assert any("an old one" in line for line in run.reply["traceback"])
+    assert run.of("error")[0]["traceback"] == run.reply["traceback"] and not run.of("display_data")
+    assert "an old one" in errors_of(kernel, first.id)[0]["evalue"]
 
 
 def late_error(kernel, gate, code):
@@ -132,7 +178,7 @@ def test_a_late_error_marks_the_line_that_submitted_the_work(kernel, gate):
     assert lines[11].startswith("InternalError: 'task' on host:cpu:0 failed (cell [%d], line 4): " % number)
     assert lines[13].startswith("Host function 'task', host:cpu:0, queue ") and len(lines) == 14
     # The exception in the next cell points to the same line.
-    assert f"Cell In[{number}], line 4" in raised.of("error")[0]["traceback"][2]
+    assert f"Cell In[{number}], line 4" in raised.reply["traceback"][2]
 
 
 def test_a_late_error_has_the_colours_of_other_errors(kernel, gate):
