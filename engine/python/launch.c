@@ -7,6 +7,7 @@
 #include "array.h"
 #include "building.h"
 #include "error.h"
+#include "reach.h"
 #include "site.h"
 #include "submit.h"
 
@@ -373,6 +374,7 @@ static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *
         launch->global_size != NULL)
         return &last->range;
     if (!range_parse(launch, own)) return NULL;
+    last->looked = 0;
     if (!is_fixed(launch->global_size) || !is_fixed(launch->local_size)) return own;
     last->range = *own;
     last->warm_on = 0;
@@ -503,6 +505,10 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
     const uint32_t site = drupe_py_site();
     const drupe_range *range = count_check(launch) ? range_arg(launch, &own) : NULL;
     if (range == NULL) return false;
+    if (site != launch->kernel->last.looked) {
+        launch->kernel->last.looked = site;
+        drupe_py_reach_look(state, launch, range, site);
+    }
     if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all)) {
         if (range != &own) own = *range; /* Python code may launch the kernel once more meanwhile */
         return launch_any(state, launch, &own, event);

@@ -13,6 +13,7 @@
 #include "notice.h"
 #include "objects.h"
 #include "pace.h"
+#include "reach.h"
 #include "site.h"
 #include "wait.h"
 #include <fcntl.h>
@@ -77,8 +78,7 @@ static void note_add(PyObject *exception, PyObject *other)
 static void shown_elsewhere(PyObject *exception, const drupe_failure *failure)
 {
     PyObject *number = PyLong_FromUnsignedLong(failure->cell_number);
-    if (exception != NULL && number != NULL)
-        (void)PyObject_SetAttrString(exception, "_shown_in", number);
+    if (exception != NULL && number != NULL) (void)PyObject_SetAttrString(exception, "_shown_in", number);
     Py_XDECREF(number);
     PyErr_Clear();
 }
@@ -296,6 +296,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_py_site_link(link);
     drupe_py_live_join(link);
     drupe_py_building_join(link);
+    drupe_py_reach_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;

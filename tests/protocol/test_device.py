@@ -383,6 +383,43 @@ def test_a_first_launch_that_compiles_is_told_and_the_next_is_not(opencl):
     assert not again.of("display_data") and not again.of("update_display_data")
 
 
+WIDE = """
+import drupe
+import drupe.array as da
+program = drupe.Program("kernel void twice(float *a, int n) { if (get_global_id(0) < n) a[get_global_id(0)] *= 2; }",
+                        "host", language="c")
+a = da.ones(16, dtype="float32", device="host")
+memory = drupe.memory.MemoryUSMDevice(4096, device="host")
+twice = program.twice
+"""
+
+
+def test_a_launch_far_wider_than_its_arrays_is_told_once(kernel):
+    if kernel.run(WIDE).status != "ok":
+        pytest.skip("no C compiler on this machine")
+    run = kernel.run("for n in (16, 1_000_000, 1_000_000, 2_000_000):\n    twice(a, 16, global_size=n).wait()")
+    (line,) = run.text("stderr").splitlines()
+    assert line.startswith("twice (cell [%d], line 2): 1000000 work-items, and the largest array has 16 elements. "
+                           % run.reply["execution_count"]) and "`with drupe.checked():`" in line
+    (line,) = kernel.run("twice(memory, 16, global_size=5000, event=False)\na.queue.wait()").text("stderr").splitlines()
+    assert "5000 work-items, and the largest array has 1024 elements" in line
+    # The size stays and the array changes, in a second place.
+    assert not kernel.run("n = 5000\nlarge = da.ones(n, dtype='float32', device='host')\n"
+                          "twice(large, 16, global_size=n).wait()").text("stderr")
+    assert kernel.run("twice(a, 16, global_size=n).wait()").text("stderr").count("5000 work-items") == 1
+
+
+def test_launches_that_may_be_meant_are_not_told(kernel):
+    """A range that was rounded up, all pairs of elements, checked mode, and what is no launch over arrays."""
+    if kernel.run(WIDE).status != "ok":
+        pytest.skip("no C compiler on this machine")
+    run = kernel.run("twice(a, 16, global_size=1024).wait()\ntwice(memory, 16, global_size=2000).wait()\n"
+                     "twice(memory, 16, global_size=(1024, 1024)).wait()\n"
+                     "with drupe.checked():\n    twice(a, 16, global_size=100_000).wait()\n"
+                     "drupe.Program('kernel void f(int n) {}', 'host', language='c').f(1, global_size=100_000).wait()")
+    assert run.status == "ok" and not run.text("stderr"), (run.reply, run.text("stderr"))
+
+
 PRINTING = r'''
 import drupe, time
 program = drupe.Program("""

@@ -8,7 +8,7 @@ from . import cell as cells
 from . import display, jsontext
 
 _MOST = 300  # characters of the message's first line
-_STYLE = "border-left:3px solid #d62728;padding:2px 10px"
+_STYLE = "border-left:3px solid #d62728;padding:2px 10px;font-size:13px"
 
 
 def show(server, cell, error):
