@@ -7,6 +7,7 @@
 #include "array.h"
 #include "building.h"
 #include "error.h"
+#include "misplaced.h"
 #include "reach.h"
 #include "site.h"
 #include "submit.h"
@@ -445,8 +446,10 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
         status = warm ? submit_now(submission, launch, &kept, words, args, event)
                       : submit_first(submission, launch, &kept, words, args, event);
     }
-    if (status != DRUPE_OK) drupe_py_raise_on(state, submission->queue);
-    return status == DRUPE_OK;
+    if (status == DRUPE_OK) return true;
+    if (status != DRUPE_E_INVALID || !drupe_py_misplaced(state, launch, submission->queue))
+        drupe_py_raise_on(state, submission->queue);
+    return false;
 }
 
 static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
