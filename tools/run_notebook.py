@@ -64,7 +64,8 @@ def write_html(notebook, path):
 
 def execute(notebook, source, kernel):
     progress = Progress(notebook)
-    client = NotebookClient(notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": source.parent}},
+    client = NotebookClient(notebook, kernel_name=kernel, timeout=600, coalesce_streams=True,
+                            resources={"metadata": {"path": source.parent}},
                             on_cell_start=progress.start, on_cell_executed=progress.done)
     try:
         client.execute()
@@ -101,7 +102,6 @@ def main():
             print("\n" + text_of(cell))
     picture = last_picture(notebook) if good else None
     if picture:
-        print()
         terminal.show(picture, options.patience)
     print(f"\nTo look at: {page.resolve().as_uri()} (the executed notebook is {executed.name} beside it)")
     if good:

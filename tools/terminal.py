@@ -1,8 +1,8 @@
 """Pictures in terminals that can show them.
 
-A terminal is asked for what it can: the graphics of Kitty by a question of its own, Sixel among the attributes that every
-terminal tells, which come last and end the answer. iTerm2 and WezTerm name themselves in the environment. Nothing is asked,
-and nothing shown, where input or output is no terminal.
+A terminal is asked for what it can: the graphics of Kitty by a question of its own, Sixel among the attributes that
+every terminal tells, which come last and end the answer. iTerm2 and WezTerm name themselves in the environment. Nothing
+is asked, and nothing shown, where input or output is no terminal.
 """
 import base64
 import contextlib
@@ -105,11 +105,13 @@ def _sixel(png):
     palette, pixels = picture.getpalette(), np.asarray(picture)
     parts = [b'\x1bP0;1q"1;1;%d;%d' % picture.size]
     for number in range(len(palette) // 3):
-        parts.append(b"#%d;2;%d;%d;%d" % (number, *(round(value / 2.55) for value in palette[3 * number:3 * number + 3])))
+        colour = palette[3 * number:3 * number + 3]
+        parts.append(b"#%d;2;%d;%d;%d" % (number, *(round(value / 2.55) for value in colour)))
     for top in range(0, picture.height, 6):
         band = pixels[top:top + 6]
         weights = (1 << np.arange(len(band)))[:, None]
-        rows = [b"#%d%s" % (colour, _row(((band == colour) * weights).sum(axis=0).tolist())) for colour in np.unique(band)]
+        rows = [b"#%d%s" % (number, _row(((band == number) * weights).sum(axis=0).tolist()))
+                for number in np.unique(band)]
         parts.append(b"$".join(rows) + b"-")
     return b"".join(parts) + b"\x1b\\"
 
@@ -120,6 +122,6 @@ def show(png, patience=0.5):
     if how is None:
         return False
     sys.stdout.flush()
-    sys.stdout.buffer.write({"kitty": _kitty, "iterm": _iterm, "sixel": _sixel}[how](png) + b"\n")
+    sys.stdout.buffer.write(b"\n" + {"kitty": _kitty, "iterm": _iterm, "sixel": _sixel}[how](png) + b"\n")
     sys.stdout.buffer.flush()
     return True

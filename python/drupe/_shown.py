@@ -1,5 +1,5 @@
-"""What notebooks show of the engine's objects. Nothing here asks a driver twice, or raises, or waits for a device longer
-than the moment that a display has."""
+"""What notebooks show of the engine's objects. Nothing here asks a driver twice, or raises, or waits for a device for
+longer than a display may."""
 import functools
 import os
 import sys

@@ -114,6 +114,24 @@ def test_without_a_terminal_there_is_the_address_alone(tmp_path):
     assert line.startswith("To look at: file:///") and "/out/seen.html (" in line
 
 
+def test_the_notebooks_are_a_row():
+    names = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert [name[:3] for name in names] == ["%02d-" % (n + 1) for n in range(len(names))]
+
+
+def test_arrays_do_what_they_do_in_numpy(tmp_path):
+    done = run_notebook(ROOT / "notebooks/02-arrays.ipynb", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the model is right about 9" in done.stdout and "plate: " in done.stdout
+    executed = nbformat.read(tmp_path / "02-arrays.ipynb", as_version=4)
+    outputs = {cell.source.splitlines()[0]: cell.outputs for cell in executed.cells if cell.cell_type == "code"}
+    assert "array([-1. , -0.5,  0. ,  0.5,  1. ]" in next(iter(outputs.values()))[-1].data["text/plain"]
+    assert "asarray(x.real), asarray(x.imag)" in outputs["# What meets what, and what is refused"][0].text
+    assert "499999500000" in outputs["# Two queues of one device are two places"][0].text
+    (picture,) = [output for output in outputs["# What it looks like"] if "image/png" in output.get("data", {})]
+    assert len(picture.data["image/png"]) > 5000
+
+
 def test_what_the_device_did_is_seen(tmp_path):
     done = run_notebook(ROOT / "notebooks/03-see-your-device.ipynb", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -59,7 +59,8 @@ def test_from_python(device, values, dtype):
     (object(), TypeError, "object"), (2**70, OverflowError, "int64"), (1j, TypeError, "complex"),
     (np.zeros(2, np.float16), TypeError, "bool, int32, int64, float32 and float64"),
     (np.zeros(2, np.complex64), TypeError, r"complex64 .*asarray\(x\.real\), asarray\(x\.imag\)"),
-    (np.zeros(2, complex), TypeError, "type complex128 .*as two arrays"), ([1, 1j], TypeError, "of complex.*two arrays"),
+    (np.zeros(2, complex), TypeError, "type complex128 .*as two arrays"),
+    ([1, 1j], TypeError, "of complex.*two arrays"),
     (np.complex128(1), TypeError, "complex128 .*as two arrays"), ([np.complex64(1)], TypeError, "as two arrays"),
     (np.zeros(2, ">f4"), TypeError, "byte order"), (np.zeros(2, object), TypeError, "Python objects"),
     (np.zeros(2, np.uint8), TypeError, 'uint8 .*bool, int32.*astype."int32"'), (b"bytes", TypeError, "type uint8"),
@@ -81,7 +82,8 @@ def test_no_data_type_is_complex(device, wrong):
 def test_real_and_imaginary_parts_are_two_arrays(device):
     """What the error advises."""
     z = np.array([1 + 2j, 3 - 4j])
-    assert da.asarray(z.real, device=device).tolist() == [1, 3] and da.asarray(z.imag, device=device).tolist() == [2, -4]
+    assert da.asarray(z.real, device=device).tolist() == [1, 3]
+    assert da.asarray(z.imag, device=device).tolist() == [2, -4]
 
 
 class Table:

@@ -1,6 +1,6 @@
-"""An error that another cell shows. In the cell that it fails, which may be right in itself, it is one line that leads to
-the other cell. Front-ends that do not know cells by name get the line as an `error`, since those that run notebooks in
-batches look for outputs of this type.
+"""An error that another cell shows. In the cell that it fails, which may be right in itself, it is one line that leads
+to the other cell. Front-ends that do not know cells by name get the line as an `error`, since programs that run
+notebooks look for outputs of this type.
 """
 import html
 
