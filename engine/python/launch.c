@@ -473,9 +473,11 @@ static bool count_check(const drupe_py_launch *launch)
 {
     const drupe_py_kernel *kernel = launch->kernel;
     if (!kernel->counted || launch->nargs == kernel->nparams) return true;
-    PyErr_Format(PyExc_TypeError, "kernel '%s' takes %zu argument%s, and %zu %s given",
+    bool sized = launch->nargs < kernel->nparams || drupe_py_given(launch->global_size);
+    PyErr_Format(PyExc_TypeError, "kernel '%s' takes %zu argument%s, and %zu %s given%s",
                  drupe_kernel_name(kernel->kernel), kernel->nparams, kernel->nparams == 1 ? "" : "s",
-                 launch->nargs, launch->nargs == 1 ? "was" : "were");
+                 launch->nargs, launch->nargs == 1 ? "was" : "were",
+                 sized ? "" : "; the number of work-items is passed as global_size=");
     return false;
 }
 

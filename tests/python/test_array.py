@@ -136,6 +136,25 @@ def test_tables_of_pandas(device):
         da.asarray(pandas.DataFrame({"a": [1], "b": ["text"]}), device=device)
 
 
+@pytest.mark.parametrize("name, hint", [
+    ("array", r"made by asarray\(obj\)"), ("std", r"sqrt\(mean\(square\(x - mean\(x\)\)\)\)"), ("random", "default_rng"),
+    ("interp", r"asarray\(numpy.interp\(x.asnumpy\(\), ...\)\)"), ("nonsense", "no attribute 'nonsense'$")])
+def test_names_of_numpy_that_are_missing_say_what_there_is(name, hint):
+    with pytest.raises(AttributeError, match=hint):
+        getattr(da, name)
+    assert not hasattr(da, name)
+
+
+def test_what_is_advised_for_missing_names(device):
+    values = np.arange(5.0)
+    x = da.asarray(values, device=device)
+    assert float(da.sqrt(da.mean(da.square(x - da.mean(x))))) == pytest.approx(values.std())
+    with pytest.raises(TypeError, match=r"x.asnumpy\(\), and make an array"):
+        pickle.dumps(x)
+    again = da.asarray(pickle.loads(pickle.dumps(x.asnumpy())), device=device)
+    assert again.tolist() == x.tolist()
+
+
 def test_asarray_options(device):
     x = da.asarray([1, 2], device=device)
     assert da.asarray(x) is x and da.asarray(x, dtype="int64") is x
