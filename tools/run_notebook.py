@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Execute a notebook on the Drupe kernel, one line of progress per cell.
 
-Writes the executed notebook and an HTML page. What cells tagged "summary" print is repeated at the end. A cell
-that fails ends the run with exit status 1 and that cell's traceback."""
+Writes the executed notebook and an HTML page. What cells tagged "summary" print is repeated at the end, and a terminal
+that can shows the last picture. A cell that fails ends the run with exit status 1 and that cell's traceback."""
 import argparse
+import base64
 import pathlib
 import re
 import sys
@@ -12,6 +13,8 @@ import time
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+import terminal
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -46,6 +49,13 @@ def text_of(cell):
     return "".join(parts).rstrip("\n")
 
 
+def last_picture(notebook):
+    """The bytes of the last PNG that a cell put out, or None."""
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    pictures = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+    return base64.b64decode(pictures[-1]) if pictures else None
+
+
 def write_html(notebook, path):
     from nbconvert import HTMLExporter
 
@@ -54,7 +64,8 @@ def write_html(notebook, path):
 
 def execute(notebook, source, kernel):
     progress = Progress(notebook)
-    client = NotebookClient(notebook, kernel_name=kernel, timeout=600, resources={"metadata": {"path": source.parent}},
+    client = NotebookClient(notebook, kernel_name=kernel, timeout=600, coalesce_streams=True,
+                            resources={"metadata": {"path": source.parent}},
                             on_cell_start=progress.start, on_cell_executed=progress.done)
     try:
         client.execute()
@@ -72,6 +83,8 @@ def main():
     parser.add_argument("notebook", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--kernel", default="drupe")
+    parser.add_argument("--patience", type=float, default=0.5, metavar="SECONDS",
+                        help="how long a terminal has to say that it can show pictures")
     options = parser.parse_args()
     if not options.notebook.is_file():
         print(f"there is no notebook {options.notebook}", file=sys.stderr)
@@ -87,7 +100,10 @@ def main():
     for cell in notebook.cells:
         if good and "summary" in cell.metadata.get("tags", ()):
             print("\n" + text_of(cell))
-    print(f"\nexecuted notebook: {executed}\npage to look at:   {page}")
+    picture = last_picture(notebook) if good else None
+    if picture:
+        terminal.show(picture, options.patience)
+    print(f"\nTo look at: {page.resolve().as_uri()} (the executed notebook is {executed.name} beside it)")
     if good:
         print("To explore it yourself in JupyterLab: ./dev lab")
     return 0 if good else 1

@@ -312,7 +312,7 @@ static PyObject *array_pretty(PyObject *self, PyObject *args)
 {
     PyObject *printer, *cycle;
     if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
-    PyObject *text = drupe_py_shown(self, "brief", Py_None);
+    PyObject *text = drupe_py_shown(self, "brief", printer);
     PyObject *result = text == NULL ? NULL : PyObject_CallMethod(printer, "text", "O", text);
     Py_XDECREF(text);
     return result;
@@ -329,6 +329,17 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
     drupe_memory *memory = drupe_py_array_of(self)->memory;
     if (memory == NULL) Py_RETURN_NONE;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);
+}
+
+/* For pickle, which would copy from the device without a word. */
+static PyObject *array_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)self;
+    (void)ignored;
+    PyErr_SetString(PyExc_TypeError,
+                    "an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
+                    "them with drupe.array.asarray()");
+    return NULL;
 }
 
 PyMethodDef drupe_py_array_methods[] = {
@@ -354,6 +365,7 @@ PyMethodDef drupe_py_array_methods[] = {
     {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
     {"__format__", array_format, METH_O, NULL},
     {"__copy__", array_copy, METH_NOARGS, NULL},
+    {"__reduce__", array_reduce, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
     {"reshape", array_reshape, METH_VARARGS,
      PyDoc_STR(

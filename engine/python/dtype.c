@@ -1,6 +1,7 @@
 /* drupe.array's data types: one object per type, equal to its name, to NumPy's data type and to NumPy's
  * scalar class. NumPy is only imported when somebody asks for `dtype`, the NumPy type. */
 #include "array.h"
+#include "foreign.h"
 
 static drupe_dtype dtype_of(PyObject *self)
 {
@@ -59,10 +60,7 @@ bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dt
     if (!drupe_py_given(object)) return true;
     drupe_dtype found = dtype_find(state, object);
     if (found == DRUPE_DTYPE_NONE) {
-        PyErr_Format(PyExc_TypeError,
-                     "%R is no data type of drupe.array. There are bool, int32, int64, float32 "
-                     "and float64.",
-                     object);
+        drupe_py_foreign_dtype(object);
         return false;
     }
     *dtype = found;

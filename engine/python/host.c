@@ -5,6 +5,7 @@
  * reached through the buffer protocol, and imported only to make its arrays. */
 #include "array.h"
 #include "error.h"
+#include "foreign.h"
 #include "wait.h"
 
 #define STAGE_MAX  (64u * 1024u)
@@ -94,12 +95,7 @@ static drupe_dtype format_dtype(const Py_buffer *view)
 static bool view_check(PyObject *object, const Py_buffer *view)
 {
     if (format_dtype(view) == DRUPE_DTYPE_NONE) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "%s with elements of format '%s' cannot become an array: drupe.array has bool, int32, int64, "
-            "float32 and float64 in native byte order. Convert it first, with x.astype(\"float32\") in "
-            "NumPy.",
-            Py_TYPE(object)->tp_name, view->format == NULL ? "B" : view->format);
+        drupe_py_foreign_refuse(object, view->format == NULL ? "B" : view->format);
         return false;
     }
     if (view->ndim <= DRUPE_MAX_DIMS) return true;
@@ -151,14 +147,15 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *
     return upload(state, self, PyBytes_AS_STRING(bytes), hold);
 }
 
-static PyObject *from_buffer(drupe_py_state *state, PyObject *object, drupe_queue *queue, drupe_mem_kind kind,
-                             drupe_dtype dtype)
+/* `given`: what errors speak of. */
+static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *given, drupe_queue *queue,
+                             drupe_mem_kind kind, drupe_dtype dtype)
 {
     drupe_py_hold *hold = drupe_py_hold_new();
     if (hold == NULL) return NULL;
     size_t shape[DRUPE_MAX_DIMS];
     PyObject *self = NULL;
-    if (PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) == 0 && view_check(object, &hold->view)) {
+    if (PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) == 0 && view_check(given, &hold->view)) {
         for (int i = 0; i < hold->view.ndim; i++) shape[i] = (size_t)hold->view.shape[i];
         self = array_new(state, queue, kind, format_dtype(&hold->view), hold->view.ndim, shape);
     }
@@ -205,6 +202,7 @@ static bool nest_shape(nest *self, PyObject *object)
         }
         if (length >= 0) self->shape[self->ndim++] = (size_t)length;
         PyObject *first = length > 0 ? PySequence_GetItem(level, 0) : NULL;
+        if (length > 0 && first == NULL) drupe_py_foreign_keys(level);
         Py_DECREF(level);
         if (length == 0) return true;
         level = first;
@@ -249,9 +247,7 @@ static bool nest_scalar(nest *self, PyObject *object)
 {
     drupe_scalar scalar;
     int found = drupe_py_scalar_arg(self->state, object, &scalar);
-    if (found == 0)
-        PyErr_Format(PyExc_TypeError, "an array is made of numbers in sequences of equal length, not of %s",
-                     Py_TYPE(object)->tp_name);
+    if (found == 0) drupe_py_foreign_element(object);
     if (found <= 0 || !go_on(self->state, &self->seen)) return false;
     if (self->next != NULL) return nest_store(self, &scalar);
     if ((int)scalar.kind > self->kind) self->kind = (int)scalar.kind;
@@ -273,6 +269,7 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
     bool good = true;
     for (Py_ssize_t i = 0; good && i < length; i++) {
         PyObject *item = PySequence_GetItem(object, i);
+        if (item == NULL) drupe_py_foreign_keys(object);
         good = item != NULL && nest_walk(self, item, depth + 1);
         Py_XDECREF(item);
         /* range(2**40) is a sequence too, of no Python code that would look. */
@@ -312,8 +309,12 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
 PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_queue *queue,
                               drupe_mem_kind kind, drupe_dtype dtype)
 {
-    if (PyObject_CheckBuffer(object)) return from_buffer(state, object, queue, kind, dtype);
-    return from_nested(state, object, queue, kind, dtype);
+    if (PyObject_CheckBuffer(object)) return from_buffer(state, object, object, queue, kind, dtype);
+    PyObject *array = drupe_py_foreign_array(object);
+    if (array == NULL) return PyErr_Occurred() ? NULL : from_nested(state, object, queue, kind, dtype);
+    PyObject *result = from_buffer(state, array, object, queue, kind, dtype);
+    Py_DECREF(array);
+    return result;
 }
 
 /* --- Back to the host ---------------------------------------------------------------------------------- */

@@ -7,6 +7,8 @@
 #include "array.h"
 #include "building.h"
 #include "error.h"
+#include "misplaced.h"
+#include "reach.h"
 #include "site.h"
 #include "submit.h"
 
@@ -373,6 +375,7 @@ static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *
         launch->global_size != NULL)
         return &last->range;
     if (!range_parse(launch, own)) return NULL;
+    last->looked = 0;
     if (!is_fixed(launch->global_size) || !is_fixed(launch->local_size)) return own;
     last->range = *own;
     last->warm_on = 0;
@@ -443,8 +446,10 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
         status = warm ? submit_now(submission, launch, &kept, words, args, event)
                       : submit_first(submission, launch, &kept, words, args, event);
     }
-    if (status != DRUPE_OK) drupe_py_raise_on(state, submission->queue);
-    return status == DRUPE_OK;
+    if (status == DRUPE_OK) return true;
+    if (status != DRUPE_E_INVALID || !drupe_py_misplaced(state, launch, submission->queue))
+        drupe_py_raise_on(state, submission->queue);
+    return false;
 }
 
 static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
@@ -468,9 +473,11 @@ static bool count_check(const drupe_py_launch *launch)
 {
     const drupe_py_kernel *kernel = launch->kernel;
     if (!kernel->counted || launch->nargs == kernel->nparams) return true;
-    PyErr_Format(PyExc_TypeError, "kernel '%s' takes %zu argument%s, and %zu %s given",
+    bool sized = launch->nargs < kernel->nparams || drupe_py_given(launch->global_size);
+    PyErr_Format(PyExc_TypeError, "kernel '%s' takes %zu argument%s, and %zu %s given%s",
                  drupe_kernel_name(kernel->kernel), kernel->nparams, kernel->nparams == 1 ? "" : "s",
-                 launch->nargs, launch->nargs == 1 ? "was" : "were");
+                 launch->nargs, launch->nargs == 1 ? "was" : "were",
+                 sized ? "" : "; the number of work-items is passed as global_size=");
     return false;
 }
 
@@ -503,6 +510,10 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
     const uint32_t site = drupe_py_site();
     const drupe_range *range = count_check(launch) ? range_arg(launch, &own) : NULL;
     if (range == NULL) return false;
+    if (site != launch->kernel->last.looked) {
+        launch->kernel->last.looked = site;
+        drupe_py_reach_look(state, launch, range, site);
+    }
     if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all)) {
         if (range != &own) own = *range; /* Python code may launch the kernel once more meanwhile */
         return launch_any(state, launch, &own, event);

@@ -13,6 +13,7 @@
 #include "notice.h"
 #include "objects.h"
 #include "pace.h"
+#include "reach.h"
 #include "site.h"
 #include "wait.h"
 #include <fcntl.h>
@@ -73,6 +74,15 @@ static void note_add(PyObject *exception, PyObject *other)
     PyErr_Clear();
 }
 
+/* The kernel shows one line, which leads to the cell that shows all of it. */
+static void shown_elsewhere(PyObject *exception, const drupe_failure *failure)
+{
+    PyObject *number = PyLong_FromUnsignedLong(failure->cell_number);
+    if (exception != NULL && number != NULL) (void)PyObject_SetAttrString(exception, "_shown_in", number);
+    Py_XDECREF(number);
+    PyErr_Clear();
+}
+
 /* The exception that the cell is to be failed with, which its queue's handler may take instead: then what the
  * handler raised, or NULL. */
 static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *failure, void *current)
@@ -82,7 +92,7 @@ static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *fail
     PyObject *exception = drupe_py_failure_object(state, failure, NULL, reader);
     if (drupe_py_handle(state, failure->queue, exception, &good))
         return good ? NULL : drupe_py_exception_take();
-    if (!own && !none && !failure->shown) (void)failure_publish(failure);
+    if (!own && !none && (failure->shown || failure_publish(failure))) shown_elsewhere(exception, failure);
     return exception;
 }
 
@@ -91,19 +101,24 @@ static int cell_check(void *user)
     drupe_py_state *state = drupe_py_state_of_module(user);
     drupe_failure failure;
     PyObject *first = NULL;
+    bool own = false; /* `first` is of this cell, which shows nothing else of it */
     if (state == NULL || drupe_py_forked()) return 0;
     drupe_py_hold_collect();
     drupe_py_excerpts_prepare();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
-        PyObject *exception = failure_raised(state, &failure, current);
+        PyObject *exception = failure_raised(state, &failure, current), *other = first;
+        bool this_cell = failure.cell == current;
         kernel_link->cell_release(failure.cell);
-        if (first == NULL) {
+        if (exception == NULL) continue;
+        if (first != NULL && (own || !this_cell)) {
+            other = exception;
+        } else {
             first = exception;
-            continue;
+            own = this_cell;
         }
-        if (exception != NULL) note_add(first, exception);
-        Py_XDECREF(exception);
+        if (other != NULL) note_add(first, other);
+        Py_XDECREF(other);
     }
     drupe_py_launches_tell(current);
     kernel_link->cell_release(current);
@@ -281,6 +296,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_py_site_link(link);
     drupe_py_live_join(link);
     drupe_py_building_join(link);
+    drupe_py_reach_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;

@@ -302,13 +302,22 @@ static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
+#define IDLE_SLICE_NS UINT64_C(10000000)
+
 static PyObject *queue_idle(PyObject *self, PyObject *seconds)
 {
-    double most = PyFloat_AsDouble(seconds);
-    if ((most == -1.0 && PyErr_Occurred()) || !drupe_py_enter(drupe_py_state_of(self))) return NULL;
-    PyThreadState *thread = PyEval_SaveThread();
-    bool idle = drupe_queue_idle(queue_of(self), most > 0 && most < 1 ? (uint64_t)(most * 1e9) : 0);
-    PyEval_RestoreThread(thread);
+    drupe_py_state *state = drupe_py_state_of(self);
+    uint64_t left, slice;
+    bool idle = false;
+    if (!drupe_py_enter(state) || !drupe_py_timeout(seconds, &left)) return NULL;
+    do {
+        slice = left < IDLE_SLICE_NS ? left : IDLE_SLICE_NS;
+        left -= slice;
+        PyThreadState *thread = PyEval_SaveThread();
+        idle = drupe_queue_idle(queue_of(self), slice);
+        PyEval_RestoreThread(thread);
+        if (!idle && left > 0 && drupe_py_interrupted(state)) return NULL;
+    } while (!idle && left > 0);
     drupe_py_collect(queue_of(self));
     return PyBool_FromLong(idle);
 }

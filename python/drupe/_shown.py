@@ -1,4 +1,5 @@
-"""What notebooks show of the engine's objects. Nothing here waits for a device, asks a driver twice, or raises."""
+"""What notebooks show of the engine's objects. Nothing here asks a driver twice, or raises, or waits for a device for
+longer than a display may."""
 import functools
 import os
 import sys
@@ -7,11 +8,11 @@ import time
 from drupe import _engine
 from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, named, pill, steps
 from drupe._units import seconds, size
+from drupe.array import _text
 
 _STATES = {"queued": GREY, "submitted": GREY, "running": FILL, "complete": GOOD, "failed": LIMIT}
 _VALUES_MOST = 1000
 _LOG_MOST = 2000
-_MOMENT = 0.003
 
 
 def mimebundle(obj, unused=None):
@@ -58,19 +59,19 @@ def _depth(count):
     return "nothing waits" if count == 0 else "%d submission%s not over" % (count, "" if count == 1 else "s")
 
 
-def _pending(queue):
+def _pending(queue, patience=None):
     """Work without events is known to be over only when somebody asks, which is done here, for a moment."""
     if queue.pending:
-        queue._idle(_MOMENT)
+        (_text.Patience(_text.LOOK) if patience is None else patience).idle(queue)
     return queue.pending
 
 
-def _pending_on(device):
+def _pending_on(device, patience=None):
     root, count = _root(device), 0
     for queue in _engine._queues():
         # One that is busy is enough to know: the next moment is saved.
         if _root(queue.device) == root:
-            count += queue.pending if count else _pending(queue)
+            count += queue.pending if count else _pending(queue, patience)
     return count
 
 
@@ -189,8 +190,6 @@ def _values(x):
     """The elements as text, or None: when they would have to be waited for, or gathered by a kernel."""
     if x.size == 0 or not x.is_contiguous or not (x.size <= _VALUES_MOST or x.ndim == 1):
         return None
-    from drupe.array import _text
-
     if "numpy" in sys.modules:
         return _text.array_repr(x)
     # Its import takes far longer than anything that is shown here.
@@ -210,15 +209,18 @@ def _array(x):
         ("values", code(values) if values is not None else state)], picture=box(x.shape))
 
 
-def waits(x):
-    """Whether the values of an array would have to be waited for."""
-    return bool(_pending_on(x.device))
+def waits(x, patience=None):
+    """Whether the values of an array would have to be waited for longer than a display waits in all."""
+    return bool(_pending_on(x.device, patience or _text.patience() or _text.Patience()))
 
 
-def brief(x, unused=None):
-    """An array inside of a list, in one line unless its values are at hand."""
+def brief(x, printer=None):
+    """An array inside of a list, in one line unless its values are at hand. The arrays of a list have one printer."""
     try:
-        values = None if waits(x) else _values(x)
+        patience = getattr(printer, "drupe_patience", None) or _text.patience() or _text.Patience()
+        if printer is not None:
+            printer.drupe_patience = patience
+        values = None if waits(x, patience) else _values(x)
     except Exception:
         values = None
     return outline(x) if values is None else values

@@ -41,7 +41,8 @@ typedef struct drupe_link {
     int (*publish)(void *cell, const char *msg_type, const char *content, size_t size);
 
     /* Register `check`, called on the interpreter's main thread with the GIL held after the code of each cell
-     * and before its reply. Returning -1 with a Python exception set fails the cell with that exception. One
+     * and before its reply. Returning -1 with a Python exception set fails the cell with that exception; of
+     * one whose attribute `_shown_in` is the number of another cell, which shows it, one line is shown. One
      * check may be registered; NULL removes it. */
     void (*set_cell_check)(int (*check)(void *user), void *user);
 

@@ -269,4 +269,23 @@ scenario("what the README shows", async house => {
   await house.picture('readme-dark');
 });
 
+scenario("a late failure is one line that leads to its cell", async house => {
+  await house.notebook(['import drupe\nfrom drupe import _engine\nhold = _engine._event_open("hold")\n' +
+    'event = _engine._task(drupe.Queue("host"), 0, "the bearing broke", [hold])',
+  'hold._finish()\nwhile not event.done: pass\n1+1', 'print("never")'], {});
+  await house.runAll();
+  await house.shows(0, 'the bearing broke');
+  await house.shows(1, 'Work of cell [1] failed after its end');
+  const outputs = house.cell(1).locator('.jp-OutputArea-output');
+  equal((await outputs.allInnerTexts())[0].trim(), '2', 'the result');
+  equal([await outputs.count(), await house.cell(1).getByText('Traceback').count()], [2, 0], 'outputs, tracebacks');
+  check((await outputs.nth(1).boundingBox()).height < 60, 'a line or two');
+  await house.picture('late-failure');
+  const active = () => house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.activeCellIndex);
+  check(await active() !== 0, 'another cell is active');
+  await house.cell(1).getByText('cell [1]', { exact: true }).click();
+  await until(async () => (await active()) === 0, 'the cell that failed');
+  equal(await house.cell(2).locator('.jp-OutputArea-output').count(), 0, 'outputs of the cell that was queued');
+});
+
 await main(name => Browser.open(name));

@@ -1,6 +1,10 @@
 """The developer command itself: what a new user types first."""
+import base64
+import contextlib
+import io
 import os
 import pathlib
+import pty
 import re
 import shutil
 import subprocess
@@ -39,6 +43,93 @@ def test_the_tour_runs():
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert sum("image/png" in output.get("data", {}) for cell in code for output in cell.outputs) >= 2
     assert (ROOT / "build/01-tour.html").stat().st_size > 100_000
+
+
+QUESTION = b"\x1b[c"
+SHOW = """
+import base64
+from IPython.display import Image, display
+display(Image(data=base64.b64decode(%r), format="png"))
+"""
+
+
+def png(width, height):
+    """A picture of two colours, red on the left."""
+    from PIL import Image
+
+    picture, file = Image.new("RGB", (width, height), "blue"), io.BytesIO()
+    picture.paste("red", (0, 0, width // 2, height))
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+def in_terminal(path, out, answer, **environment):
+    """What a run of the notebook prints in a terminal that answers questions like this."""
+    terminal, inside = pty.openpty()
+    shown = b""
+    with subprocess.Popen([sys.executable, ROOT / "tools/run_notebook.py", path, "--out", out, "--patience", "120"],
+                          stdin=inside, stdout=inside, stderr=inside,
+                          env={**os.environ, "TERM": "xterm-256color", "TERM_PROGRAM": "", **environment}) as program:
+        os.close(inside)
+        with contextlib.suppress(OSError):  # its other end is closed
+            while part := os.read(terminal, 65536):
+                before = shown.count(QUESTION)
+                shown += part
+                if shown.count(QUESTION) > before:
+                    os.write(terminal, answer)
+    os.close(terminal)
+    assert program.returncode == 0, shown
+    return shown
+
+
+@pytest.mark.parametrize("answer, environment, begins", [
+    (b"\x1b_Gi=31;OK\x1b\\\x1b[?62;c", {}, b"\x1b_Ga=T,f=100,m="),
+    (b"\x1b[?62;4;22c", {}, b'\x1bP0;1q"1;1;40;20#'),
+    (b"", {"TERM_PROGRAM": "iTerm.app"}, b"\x1b]1337;File=inline=1;size="),
+    (b"\x1b[?62;22c", {}, None), (b"", {"TERM": "dumb"}, None)], ids=["kitty", "sixel", "iterm", "plain", "dumb"])
+def test_a_terminal_that_can_shows_the_picture(tmp_path, answer, environment, begins):
+    picture = png(40, 20)
+    notebook(tmp_path / "seen.ipynb", "1", SHOW % base64.b64encode(picture).decode())
+    shown = in_terminal(tmp_path / "seen.ipynb", tmp_path / "out", answer, **environment)
+    page = (tmp_path / "out/seen.html").resolve().as_uri()
+    assert b"To look at: " + page.encode() in shown and page.startswith("file:///")
+    assert not any(one in shown for one in (b"\x1bP", b"\x1b_Ga", b"\x1b]")) if begins is None else begins in shown
+    if begins and not begins.startswith(b"\x1bP"):
+        assert base64.b64encode(picture) in shown
+    elif begins:
+        shown = shown[shown.index(b"\x1bP"):shown.rindex(b"\x1b\\")]
+        colours = dict(re.findall(rb"#(\d+);2;(\d+;\d+;\d+)", shown))
+        red, blue = (next(number for number, colour in colours.items() if colour == wanted)
+                     for wanted in (b"100;0;0", b"0;0;100"))
+        bands = shown.split(b"-")
+        assert b"#" + red + b"!20~!20?" in bands[0] and b"#" + blue + b"!20?!20~" in bands[0]
+        assert b"#" + red + b"!20B!20?" in bands[3]  # the last two lines of twenty
+
+
+def test_without_a_terminal_there_is_the_address_alone(tmp_path):
+    notebook(tmp_path / "seen.ipynb", SHOW % base64.b64encode(png(4, 4)).decode())
+    done = run_notebook(tmp_path / "seen.ipynb", tmp_path / "out")
+    assert "\x1b" not in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if "file://" in line]
+    assert line.startswith("To look at: file:///") and "/out/seen.html (" in line
+
+
+def test_the_notebooks_are_a_row():
+    names = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert [name[:3] for name in names] == ["%02d-" % (n + 1) for n in range(len(names))]
+
+
+def test_arrays_do_what_they_do_in_numpy(tmp_path):
+    done = run_notebook(ROOT / "notebooks/02-arrays.ipynb", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the model is right about 9" in done.stdout and "plate: " in done.stdout
+    executed = nbformat.read(tmp_path / "02-arrays.ipynb", as_version=4)
+    outputs = {cell.source.splitlines()[0]: cell.outputs for cell in executed.cells if cell.cell_type == "code"}
+    assert "array([-1. , -0.5,  0. ,  0.5,  1. ]" in next(iter(outputs.values()))[-1].data["text/plain"]
+    assert "asarray(x.real), asarray(x.imag)" in outputs["# What meets what, and what is refused"][0].text
+    assert "499999500000" in outputs["# Two queues of one device are two places"][0].text
+    (picture,) = [output for output in outputs["# What it looks like"] if "image/png" in output.get("data", {})]
+    assert len(picture.data["image/png"]) > 5000
 
 
 def test_what_the_device_did_is_seen(tmp_path):
@@ -160,6 +251,53 @@ def test_the_package_line_of_the_readme_is_the_one_dev_installs():
     names = dev_text.split("PACKAGES_RUN=(")[1].split(")")[0].split()
     readme = (ROOT / "README.md").read_text()
     assert [name for name in names if name not in readme] == []
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A checkout that is set up: its Jupyter writes into the tour, as a run of it does, and its Python packages and
+    Drupe itself count as installed."""
+    tree = tmp_path / "tree"
+    for folder in ("cmake", "engine", "jkernel", "kernelspec", "python", ".venv/bin"):
+        (tree / folder).mkdir(parents=True)
+    for name in ("dev", "pyproject.toml", "CMakeLists.txt"):
+        shutil.copy(ROOT / name, tree / name)
+    (tree / "tools").symlink_to(ROOT / "tools")
+    shutil.copytree(ROOT / "notebooks", tree / "notebooks")
+    (tree / ".venv/bin/python").symlink_to(sys.executable)
+    jupyter = ("for one; do case $one in --notebook-dir=*) folder=${one#*=};; esac; done\n"
+               "echo ran >>\"$folder/01-tour.ipynb\"\n")
+    for path, body in ((tree / ".venv/bin/jupyter", jupyter), (tmp_path / "dpkg-query", "printf installed\n")):
+        path.write_text("#!/bin/sh\n" + body)
+        path.chmod(0o755)
+    for stamp in ("run", "lab", "installed"):
+        (tree / ".venv" / (".drupe-" + stamp)).touch()
+    return tree
+
+
+def test_lab_opens_a_copy_of_the_notebooks(tree, tmp_path):
+    def lab():
+        done = subprocess.run([tree / "dev", "lab"], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    original, copy = tree / "notebooks", tree / "build/notebooks"
+    names = sorted(path.name for path in original.iterdir())
+    before = {path: path.read_bytes() for path in original.rglob("*") if path.is_file()}
+    assert f"copies in {copy}" in lab()
+    assert {path: path.read_bytes() for path in original.rglob("*") if path.is_file()} == before
+    assert [name for name in sorted(path.name for path in copy.iterdir()) if not name.startswith(".")] == names
+    assert (copy / "extension/gemv.c").read_bytes() == (original / "extension/gemv.c").read_bytes()
+    # The user's change stays; a new original comes where there is none, and is told of where there is one.
+    (copy / "mine.ipynb").touch()
+    for name in ("01-tour.ipynb", "03-see-your-device.ipynb"):
+        with (original / name).open("a") as file:
+            file.write("new")
+    said = lab()
+    assert "01-tour.ipynb has a newer original" in said and "03-see" not in said
+    assert (copy / "01-tour.ipynb").read_text().endswith("ran\nran\n") and (copy / "mine.ipynb").exists()
+    assert (copy / "03-see-your-device.ipynb").read_text().endswith("new")
 
 
 def test_the_extension_notebook_runs(tmp_path):

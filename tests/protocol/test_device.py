@@ -100,7 +100,53 @@ def test_a_failure_while_no_cell_runs_is_shown_at_once_and_raised_once(kernel, g
     assert second.status == "error"
     assert "Submitted by cell [%d], line 1, whose output shows this error too" % number in second.reply["evalue"]
     assert kernel.run("1+1").result == "2"
-    assert len(errors_of(kernel, first.id)) == 1 and len(errors_of(kernel, second.id)) == 1
+    assert len(errors_of(kernel, first.id)) == 1
+    (told,) = errors_of(kernel, second.id)
+    assert second.result == "2" and told["evalue"] == second.reply["evalue"]
+    assert told["traceback"] == ["Work of cell [%d] failed after its end: InternalError: 'task' on host:cpu:0 failed "
+                                 "(cell [%d], line 1): nobody looked" % (number, number)]
+
+
+def with_id(kernel, code, cell_id, **options):
+    """An execute_request of a front-end that names its cells, not waited for."""
+    message = kernel.client.session.msg("execute_request", {"code": code, "silent": False, "store_history": True,
+                                                            "allow_stdin": False, "stop_on_error": True, **options})
+    message["metadata"] = {"cellId": cell_id}
+    kernel.client.shell_channel.send(message)
+    return message["header"]["msg_id"]
+
+
+def test_a_failure_of_another_cell_is_one_line_that_leads_there(kernel, gate):
+    """In notebooks: the result, the line, and no traceback; the reply is an error, and what is queued does not run."""
+    held(kernel, gate)
+    first = kernel.finish(with_id(kernel, "event = _engine._task(idle_queue, 0, 'a <b> broke', [hold])", 'one"two'))
+    gate.open()
+    kernel.wait_iopub(lambda m: m["msg_type"] == "error" and m["parent_header"].get("msg_id") == first.id)
+    number = first.reply["execution_count"]
+    second, queued = [with_id(kernel, code, "three") for code in ("import time; time.sleep(0.2)\n1+1", "print('no')")]
+    queued, second = kernel.finish(queued), kernel.finish(second)
+    assert second.status == "error" and second.reply["ename"] == "InternalError" and queued.status == "aborted"
+    assert "a <b> broke" in second.reply["evalue"] and len(second.reply["traceback"]) > 2
+    assert second.result == "2" and not second.of("error") and not second.of("stream")
+    (line,) = second.of("display_data")
+    assert line["data"]["text/plain"] == ("Work of cell [%d] failed after its end: InternalError: 'task' on host:cpu:0 "
+                                          "failed (cell [%d], line 1): a <b> broke" % (number, number))
+    assert '<a href="#cell-id=one&quot;two">cell [%d]</a>' % number in line["data"]["text/html"]
+    assert "a &lt;b&gt; broke" in line["data"]["text/html"]
+    assert kernel.run("import sys; raise sys.last_value").of("error")[0]["traceback"][2:]  # here it is wanted
+
+
+def test_a_cells_own_failure_comes_before_those_of_others(kernel, gate):
+    held(kernel, gate)
+    first = kernel.run("event = _engine._task(idle_queue, 0, 'an old one', [hold])")
+    run = kernel.run("own = drupe.Queue('host')\nheld = _engine._event_open('held')\nimport time\n"
+                     "new = _engine._task(own, 0, 'a new one', [held])\n"
+                     "open(%r, 'w').close()\nwhile not event.done: time.sleep(0.01)\n"
+                     "held._finish()\nwhile not new.done: time.sleep(0.01)" % gate.path)
+    assert run.status == "error" and "a new one" in run.reply["evalue"]
+    assert any("an old one" in line for line in run.reply["traceback"])
+    assert run.of("error")[0]["traceback"] == run.reply["traceback"] and not run.of("display_data")
+    assert "an old one" in errors_of(kernel, first.id)[0]["evalue"]
 
 
 def late_error(kernel, gate, code):
@@ -132,7 +178,7 @@ def test_a_late_error_marks_the_line_that_submitted_the_work(kernel, gate):
     assert lines[11].startswith("InternalError: 'task' on host:cpu:0 failed (cell [%d], line 4): " % number)
     assert lines[13].startswith("Host function 'task', host:cpu:0, queue ") and len(lines) == 14
     # The exception in the next cell points to the same line.
-    assert f"Cell In[{number}], line 4" in raised.of("error")[0]["traceback"][2]
+    assert f"Cell In[{number}], line 4" in raised.reply["traceback"][2]
 
 
 def test_a_late_error_has_the_colours_of_other_errors(kernel, gate):
@@ -160,6 +206,54 @@ def test_the_error_names_cell_and_line_and_no_frames_of_the_kernel(kernel):
         run.reply["execution_count"], helper.reply["execution_count"])) in run.reply["evalue"]
     (shown,) = errors_of(kernel, run.id)
     assert not any("drupe/kernel" in line for line in shown["traceback"])
+
+
+HELD = """
+import dataclasses, drupe
+import drupe.array as da
+from drupe import _engine
+from drupe.array import _text
+
+@dataclasses.dataclass
+class Pair:
+    name: str
+    x: object
+    y: object
+
+hold = _engine._event_open("hold")
+queue = drupe.Queue("host")
+queue.barrier(wait_for=[hold])
+x = da.arange(3, device=queue)
+"""
+
+
+def test_a_display_shows_what_is_over_soon(kernel):
+    """Work of a tenth of a second; a display has a minute here, so that a busy machine makes no difference."""
+    setup = "import drupe\nimport drupe.array as da\nfrom drupe import _engine\nfrom drupe.array import _text\n"
+    assert kernel.run(setup + "_text.DISPLAY = 60\nqueue = drupe.Queue('host')").status == "ok"
+    work = "task = _engine._task(queue, 0.1)\nx = da.arange(3, device=queue)\n"
+    assert "array([0, 1, 2]" in kernel.run(work + "x").result
+    assert kernel.run(work + "[x, x]").result.count("array([0, 1, 2]") == 2
+    assert kernel.run("_text.DISPLAY = 0.05").status == "ok"
+
+
+@pytest.mark.parametrize("shown, count", [("x", 1), ("[x, x + 1]", 2), ("Pair('two', x, x)", 2),
+                                          ("{'x': x, 'pair': Pair('two', x, x)}", 3)])
+def test_what_holds_arrays_is_shown_without_waiting_for_long(kernel, shown, count):
+    """The work ends only afterwards."""
+    run = kernel.run(HELD + shown)
+    assert run.status == "ok" and ("not over" in run.result or "array(shape=(3,)" in run.result)
+    assert kernel.run("hold._finish()\nqueue.wait()\n" + shown).result.count("array([") == count
+
+
+def test_a_display_that_waits_is_broken_by_an_interrupt(kernel):
+    """In a display that may wait for an hour."""
+    cell = kernel.send(HELD + "_text.DISPLAY = 3600\nprint('waiting', flush=True)\nx")
+    kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "waiting" in m["content"]["text"])
+    kernel.interrupt()
+    run = kernel.finish(cell)
+    assert run.reply["ename"] == "KeyboardInterrupt"
+    assert kernel.run("_text.DISPLAY = 0.05\nhold._finish()\nqueue.wait()\nx").status == "ok"
 
 
 def test_an_event_updates_itself_once(kernel):
@@ -287,6 +381,43 @@ def test_a_first_launch_that_compiles_is_told_and_the_next_is_not(opencl):
     assert all(update["transient"] == shown["transient"] for update in updates)
     again = timed(opencl, "program.slowly(a, global_size=64).wait()")
     assert not again.of("display_data") and not again.of("update_display_data")
+
+
+WIDE = """
+import drupe
+import drupe.array as da
+program = drupe.Program("kernel void twice(float *a, int n) { if (get_global_id(0) < n) a[get_global_id(0)] *= 2; }",
+                        "host", language="c")
+a = da.ones(16, dtype="float32", device="host")
+memory = drupe.memory.MemoryUSMDevice(4096, device="host")
+twice = program.twice
+"""
+
+
+def test_a_launch_far_wider_than_its_arrays_is_told_once(kernel):
+    if kernel.run(WIDE).status != "ok":
+        pytest.skip("no C compiler on this machine")
+    run = kernel.run("for n in (16, 1_000_000, 1_000_000, 2_000_000):\n    twice(a, 16, global_size=n).wait()")
+    (line,) = run.text("stderr").splitlines()
+    assert line.startswith("twice (cell [%d], line 2): 1000000 work-items, and the largest array has 16 elements. "
+                           % run.reply["execution_count"]) and "`with drupe.checked():`" in line
+    (line,) = kernel.run("twice(memory, 16, global_size=5000, event=False)\na.queue.wait()").text("stderr").splitlines()
+    assert "5000 work-items, and the largest array has 1024 elements" in line
+    # The size stays and the array changes, in a second place.
+    assert not kernel.run("n = 5000\nlarge = da.ones(n, dtype='float32', device='host')\n"
+                          "twice(large, 16, global_size=n).wait()").text("stderr")
+    assert kernel.run("twice(a, 16, global_size=n).wait()").text("stderr").count("5000 work-items") == 1
+
+
+def test_launches_that_may_be_meant_are_not_told(kernel):
+    """A range that was rounded up, all pairs of elements, checked mode, and what is no launch over arrays."""
+    if kernel.run(WIDE).status != "ok":
+        pytest.skip("no C compiler on this machine")
+    run = kernel.run("twice(a, 16, global_size=1024).wait()\ntwice(memory, 16, global_size=2000).wait()\n"
+                     "twice(memory, 16, global_size=(1024, 1024)).wait()\n"
+                     "with drupe.checked():\n    twice(a, 16, global_size=100_000).wait()\n"
+                     "drupe.Program('kernel void f(int n) {}', 'host', language='c').f(1, global_size=100_000).wait()")
+    assert run.status == "ok" and not run.text("stderr"), (run.reply, run.text("stderr"))
 
 
 PRINTING = r'''

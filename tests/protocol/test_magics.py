@@ -198,6 +198,36 @@ def test_kernels_become_functions(compiler):
     assert "registers" in table["text/plain"] and "n/a" in table["text/plain"] and "<table" in table["text/html"]
 
 
+def test_arrays_on_another_device_are_told_what_to_type(spec_folder):
+    """Arrays are made on `host`, and kernels of OpenCL C are for the driver."""
+    kernel = support.Kernel(spec_folder)
+    try:
+        if "opencl:cpu" not in kernel.run("import drupe; [one.filter_string for one in drupe.devices()]").result:
+            pytest.skip("no OpenCL device on this machine")
+        if kernel.run("drupe.Device().backend.name").result != "'host'":
+            pytest.skip("arrays are made on an OpenCL device by default")
+        built = shown(kernel.run("%%opencl\n" + TWICE, timeout=120))
+        hint = 'Arrays are made on host:cpu:0 unless they are told otherwise: pass x.to_device("opencl"), or type'
+        assert hint in built["text/plain"].replace("\n", " ") and "%device opencl first." in built["text/html"]
+        kernel.run("import drupe.array as da\nx = da.ones(8, dtype='float32')\nm = drupe.memory.MemoryUSMDevice(64)")
+        for call, more in (("twice(x, 3, global_size=8)", 'Pass x.to_device("opencl").'),
+                           ("twice(m, 3, global_size=8)", "Use memory of opencl."),
+                           ("twice(x, 3, global_size=8, queue=drupe.Queue('opencl'))", 'Pass x.to_device("opencl").')):
+            reply = kernel.run(call).reply
+            assert reply["ename"] == "ExecutionPlacementError" and "context" not in reply["evalue"], reply["evalue"]
+            assert ("kernel 'twice' was compiled for opencl:cpu:0, and argument 0 ('a') is on host:cpu:0. %s "
+                    "`%%device opencl` in a notebook" % more) in reply["evalue"]
+        assert "queue= is one of host:cpu:0" in kernel.run(
+            "twice(x.to_device('opencl'), 3, global_size=8, queue=x.queue)").reply["evalue"]
+        assert kernel.run("y = x.to_device('opencl')\ntwice(y, 3, global_size=8)\nfloat(y.sum())").result == "24.0"
+        kernel.run("%device opencl")
+        run = kernel.run("x = da.ones(8, dtype='float32')\ntwice(x, 3, global_size=8)\nfloat(x.sum())")
+        assert run.result == "24.0"
+        assert "Arrays are made" not in shown(kernel.run("%%opencl\n" + TWICE, timeout=120))["text/plain"]
+    finally:
+        kernel.close()
+
+
 def test_a_filter_means_the_device_that_compiles(compiler):
     for selector in ("cpu", "gpu,cpu"):
         run = compiler.run("%%opencl -d " + selector + "\n" + TWICE, timeout=120)

@@ -58,11 +58,101 @@ def test_from_python(device, values, dtype):
     (["a"], TypeError, "not of str"), ("abc", TypeError, "numbers"), ([1, None], TypeError, "NoneType"),
     (object(), TypeError, "object"), (2**70, OverflowError, "int64"), (1j, TypeError, "complex"),
     (np.zeros(2, np.float16), TypeError, "bool, int32, int64, float32 and float64"),
-    (np.zeros(2, np.complex64), TypeError, "astype"), (np.zeros(2, ">f4"), TypeError, "byte order"),
-    (np.zeros(2, np.uint8), TypeError, "bool, int32"), (b"bytes", TypeError, "format 'B'")])
+    (np.zeros(2, np.complex64), TypeError, r"complex64 .*asarray\(x\.real\), asarray\(x\.imag\)"),
+    (np.zeros(2, complex), TypeError, "type complex128 .*as two arrays"),
+    ([1, 1j], TypeError, "of complex.*two arrays"),
+    (np.complex128(1), TypeError, "complex128 .*as two arrays"), ([np.complex64(1)], TypeError, "as two arrays"),
+    (np.zeros(2, ">f4"), TypeError, "byte order"), (np.zeros(2, object), TypeError, "Python objects"),
+    (np.zeros(2, np.uint8), TypeError, 'uint8 .*bool, int32.*astype."int32"'), (b"bytes", TypeError, "type uint8"),
+    (np.zeros(2, np.uint64), TypeError, 'uint64 .*astype."int64"')])
 def test_what_cannot_become_an_array(device, wrong, error, text):
     with pytest.raises(error, match=text):
         da.asarray(wrong, device=device)
+
+
+@pytest.mark.parametrize("wrong", [complex, "complex128", np.complex64, np.dtype("complex128")])
+def test_no_data_type_is_complex(device, wrong):
+    for make in (lambda: da.zeros(2, dtype=wrong, device=device), lambda: da.asarray([1], dtype=wrong, device=device)):
+        with pytest.raises(TypeError, match=r"There are bool, .*\. Keep the real and the imaginary parts"):
+            make()
+    with pytest.raises(TypeError, match="and float64.$"):
+        da.zeros(2, dtype="int128", device=device)
+
+
+def test_real_and_imaginary_parts_are_two_arrays(device):
+    """What the error advises."""
+    z = np.array([1 + 2j, 3 - 4j])
+    assert da.asarray(z.real, device=device).tolist() == [1, 3]
+    assert da.asarray(z.imag, device=device).tolist() == [2, -4]
+
+
+class Table:
+    """Indexed by keys, as the tables of pandas are; `numbers` is what NumPy is given of it."""
+
+    def __init__(self, numbers):
+        self.numbers = numbers
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, key):
+        raise KeyError(key)
+
+
+class Convertible(Table):
+    def __array__(self, dtype=None, copy=None):
+        return self.numbers
+
+
+def test_objects_that_numpy_converts(device):
+    values = np.arange(6).reshape(2, 3)
+    for given in (values, values.T, values.astype("float32"), np.zeros((0, 2)), values[0, 0]):
+        x = da.asarray(Convertible(given), device=device)
+        assert x.dtype == given.dtype and x.shape == given.shape and (x.asnumpy() == given).all()
+    assert da.asarray(Convertible(values), dtype="float32", device=device).dtype == "float32"
+    y = da.zeros((2, 3), device=device)
+    y[...] = Convertible(values)
+    assert (y.asnumpy() == values).all()
+    with pytest.raises(TypeError, match=r"Convertible holds Python objects.*df\.to_numpy\(.float64.\)"):
+        da.asarray(Convertible(values.astype(object)), device=device)
+    with pytest.raises(TypeError, match=r"Convertible\.__array__\(\) gave int"):
+        da.asarray(Convertible(7), device=device)
+    with pytest.raises(ZeroDivisionError):
+        da.asarray(type("Bad", (), {"__array__": lambda self: 1 / 0})(), device=device)
+
+
+def test_what_has_keys_is_refused_with_what_to_type(device):
+    for wrong in (Table(None), [Table(None)]):
+        with pytest.raises(TypeError, match=r"Table has keys instead of positions.*df\.to_numpy\(\)"):
+            da.asarray(wrong, device=device)
+
+
+def test_tables_of_pandas(device):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1.5, 2.5], "b": [3.0, 4.0]}, index=["x", "y"])
+    assert da.asarray(table, device=device).tolist() == [[1.5, 3.0], [2.5, 4.0]]
+    assert da.asarray(table["b"], device=device).tolist() == [3.0, 4.0]
+    with pytest.raises(TypeError, match="DataFrame holds Python objects"):
+        da.asarray(pandas.DataFrame({"a": [1], "b": ["text"]}), device=device)
+
+
+@pytest.mark.parametrize("name, hint", [
+    ("array", r"made by asarray\(obj\)"), ("std", r"sqrt\(mean\(square\(x - mean\(x\)\)\)\)"), ("random", "default_rng"),
+    ("interp", r"asarray\(numpy.interp\(x.asnumpy\(\), ...\)\)"), ("nonsense", "no attribute 'nonsense'$")])
+def test_names_of_numpy_that_are_missing_say_what_there_is(name, hint):
+    with pytest.raises(AttributeError, match=hint):
+        getattr(da, name)
+    assert not hasattr(da, name)
+
+
+def test_what_is_advised_for_missing_names(device):
+    values = np.arange(5.0)
+    x = da.asarray(values, device=device)
+    assert float(da.sqrt(da.mean(da.square(x - da.mean(x))))) == pytest.approx(values.std())
+    with pytest.raises(TypeError, match=r"x.asnumpy\(\), and make an array"):
+        pickle.dumps(x)
+    again = da.asarray(pickle.loads(pickle.dumps(x.asnumpy())), device=device)
+    assert again.tolist() == x.tolist()
 
 
 def test_asarray_options(device):

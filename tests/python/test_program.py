@@ -154,7 +154,7 @@ def test_kinds_of_numbers(program):
     (("A", "B", "8"), TypeError, "not str"),
     (("A", "B", None), TypeError, "not NoneType"),
     (("A", "B"), TypeError, "takes 3 arguments, and 2 were given"),
-    (("A", "B", 1, 2), TypeError, "takes 3 arguments, and 4 were given"),
+    (("A", "B", 1, 2), TypeError, "takes 3 arguments, and 4 were given$"),
     (("A", "D", 1), TypeError, r"argument 1 \('b', float\*\).*elements are float64.*astype"),
     (("A", "S", 1), ValueError, "strided view"),
     (("A", "N", 1), TypeError, r"ndarray.*asarray"),
@@ -166,6 +166,13 @@ def test_wrong_arguments(program, wrong, error, text):
     with pytest.raises(error, match="kernel 'add'.*" + text):
         program.add(*args, global_size=8)
     program.add(stand_ins["A"], stand_ins["B"], 8, global_size=8).wait()
+
+
+def test_a_size_among_the_arguments_is_told_its_keyword(program):
+    """As in kernel(x, 8): what a new user types."""
+    x, y = ones(program), ones(program)
+    with pytest.raises(TypeError, match="takes 3 arguments, and 4 were given; .* passed as global_size=$"):
+        program.add(x, y, 8, 8)
 
 
 def test_wrong_special_arguments(program):

@@ -1,12 +1,15 @@
-"""What notebooks show of objects: text and HTML with the same facts, waiting for nothing."""
+"""What notebooks show of objects: text and HTML with the same facts, waiting for a moment at most."""
 import html
 import re
+import threading
+import types
 
 import pytest
 
 import drupe
 import drupe.array as da
 from drupe import _engine, _shown
+from drupe.array import _text
 
 TAGS = {"div", "span", "b", "table", "tr", "td", "pre"}
 LABELS = re.compile(r"[-=#]{2,}")  # bars are drawn differently
@@ -66,7 +69,7 @@ def test_what_is_told(device):
         assert "add(float* out, int n, char* s)" in told["Kernel"] and "-DX=1" in told["Program"]
 
 
-def test_nothing_is_waited_for(device, gate):
+def test_nothing_is_waited_for_long(device, gate):
     """The gate opens only afterwards: whatever waited would wait for ever."""
     queue, objects = shown_objects(device)
     x = da.arange(7, device=queue)
@@ -82,6 +85,50 @@ def test_nothing_is_waited_for(device, gate):
     event.wait()
     queue.wait()
     assert "array([1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _shown.brief(y)
+
+
+@pytest.fixture
+def patience(monkeypatch):
+    """What was left of a display's time at each of its waits; `asked` is set at the first."""
+    waits, asked, idle = [], threading.Event(), _text.Patience.idle
+
+    def spied(self, queue):
+        waits.append(self.left)
+        asked.set()
+        return idle(self, queue)
+
+    monkeypatch.setattr(_text.Patience, "idle", spied)
+    return types.SimpleNamespace(waits=waits, asked=asked)
+
+
+@pytest.mark.parametrize("show", [lambda x: x._repr_mimebundle_()["text/plain"], _shown.brief],
+                         ids=["displayed", "in a list"])
+def test_a_display_waits_for_work_that_ends_soon(queue, gate, patience, monkeypatch, show):
+    """Here soon is a minute, and the work ends once it is waited for: with the GIL that would never be."""
+    monkeypatch.setattr(_text, "DISPLAY", 60)
+    queue.barrier(wait_for=[gate])
+    x = da.arange(3, device=queue)
+    opener = threading.Thread(target=lambda: (patience.asked.wait(), gate._finish()))
+    opener.start()
+    try:
+        assert "array([0, 1, 2]" in show(x)
+    finally:
+        patience.asked.set()
+        opener.join()
+
+
+def test_what_shows_several_arrays_waits_once(queue, gate, patience):
+    """In a list of IPython's, and in the block around a display of the kernel's."""
+    queue.barrier(wait_for=[gate])
+    xs = [da.arange(3, device=queue) for _ in range(20)]
+    printer = types.SimpleNamespace()
+    assert all("shape=(3,)" in _shown.brief(x, printer) for x in xs)
+    assert len(patience.waits) == 20 and sum(patience.waits) < 0.051
+    patience.waits.clear()
+    with _text.waiting_at_most():
+        assert all("shape=(3,)" in repr(x) and "shape=(3,)" in str(x) for x in xs)
+        assert "not over" in xs[0]._repr_mimebundle_()["text/plain"]
+    assert len(patience.waits) == 41 and sum(patience.waits) < 0.051
 
 
 def test_a_look_does_not_import_numpy(fresh):

@@ -6,6 +6,7 @@ The functions of the operations table (add, exp, sum ...) are made by the engine
 import math as _math
 import numbers as _numbers
 import operator as _operator
+import sys as _sys
 
 from drupe import _engine
 from drupe._engine import (Array, DType, arange, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like,
@@ -24,6 +25,23 @@ __all__ = ["Array", "DType", "arange", "asarray", "asnumpy", "astype", "broadcas
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
 __all__ += [*_engine.operations, *_engine.dtypes]
+
+
+_INSTEAD = {
+    "array": "Arrays are made by asarray(obj), and asarray(x, copy=True) is a copy.",
+    "ndarray": "The class of arrays is Array.",
+    "random": "Take NumPy's numbers: asarray(numpy.random.default_rng().normal(size=n)).",
+    "std": "It is sqrt(mean(square(x - mean(x)))).",
+    "var": "It is mean(square(x - mean(x))).",
+}
+
+
+def __getattr__(name):
+    """Say what there is instead of a name that is known from NumPy."""
+    hint = _INSTEAD.get(name, "")
+    if not hint and not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ()):
+        hint = f"NumPy's takes copies: asarray(numpy.{name}(x.asnumpy(), ...))."
+    raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))
 
 
 def astype(x, dtype, /, *, copy=True):

@@ -4,28 +4,55 @@ Only what is shown is copied from the device: of a large array, its edges.
 """
 import contextlib
 import contextvars
+import time
 from itertools import product
 
 EDGE = 3
 LIMIT = 1000
+DISPLAY = 0.05  # seconds that a display waits for values, however many arrays it shows
+LOOK = 0.003  # that a look waits which did not ask for work to be over
 
-_quick = contextvars.ContextVar("drupe_quick_texts", default=False)
+
+class Patience:
+    """How long may still be waited for values: what shows several arrays shares one."""
+
+    def __init__(self, seconds=None):
+        self.left = DISPLAY if seconds is None else seconds
+
+    def idle(self, queue):
+        """Whether the work of a queue is over, found out in what is left of the time."""
+        began = time.monotonic()
+        try:
+            return queue._idle(self.left)
+        finally:
+            self.left = max(0.0, self.left - (time.monotonic() - began))
+
+
+_patience = contextvars.ContextVar("drupe_patience", default=None)
 
 
 @contextlib.contextmanager
-def waiting_for_nothing():
-    """In this block arrays whose values would be waited for are texts without values: who points at a name did not ask
-    for work to be over."""
-    token = _quick.set(True)
+def waiting_at_most(seconds=None):
+    """In this block arrays whose values would have to be waited for longer are texts without values. Inside of another
+    such block its time counts."""
+    if _patience.get() is not None:
+        yield
+        return
+    token = _patience.set(Patience(seconds))
     try:
         yield
     finally:
-        _quick.reset(token)
+        _patience.reset(token)
+
+
+def patience():
+    """What the blocks around have left; None without any."""
+    return _patience.get()
 
 
 def _outline(x):
     """The text without values, where it is due."""
-    if not _quick.get():
+    if _patience.get() is None:
         return None
     from drupe import _shown
 

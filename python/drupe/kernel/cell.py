@@ -8,6 +8,9 @@ from drupe import _jkernel
 
 from . import jsontext
 
+_NAMED_MOST = 4096
+_names = {}  # number -> the front-end's name for the cell, of the latest
+
 
 class Cell:
     """One execute_request: what was asked, and what came of it."""
@@ -42,7 +45,7 @@ class Cell:
         self.user_expressions = content.get("user_expressions") or {}
         self.allow_stdin = _flag(content, "allow_stdin", False)
         self.stop_on_error = _flag(content, "stop_on_error", True)
-        self.id = metadata.get("cellId")
+        self.id = metadata.get("cellId") if isinstance(metadata.get("cellId"), str) else None
         self.started = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
         self.payloads = []
 
@@ -57,6 +60,20 @@ class Cell:
     def end(self):
         """Nobody's current cell any more; what it started keeps its parent."""
         self.request.parent.cell = None
+
+
+def note_number(cell):
+    """The cell has its number."""
+    if cell.id is not None:
+        _names.pop(cell.count, None)
+        _names[cell.count] = cell.id
+        while len(_names) > _NAMED_MOST:
+            _names.pop(next(iter(_names)), None)
+
+
+def id_of(number):
+    """What the front-end calls the cell that had this number last; None when it is not known."""
+    return _names.get(number)
 
 
 def _flag(content, name, default):

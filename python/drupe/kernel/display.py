@@ -1,10 +1,13 @@
 """Results and rich output: execute_result, display_data, update_display_data, clear_output."""
+import contextlib
 import io
+import sys
 import threading
 import tokenize
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
 
 from drupe import _jkernel
 
@@ -28,6 +31,24 @@ def _ends_with_semicolon(source):
     except (tokenize.TokenError, SyntaxError):
         return False
     return bool(tokens) and tokens[-1].string == ";"
+
+
+def waiting_at_most(seconds=None):
+    """A block in which the texts of arrays wait so long in all for work on a device; by default as displays do."""
+    if "drupe._engine" not in sys.modules:
+        return contextlib.nullcontext()
+    from drupe.array import _text
+
+    return _text.waiting_at_most(seconds)
+
+
+class KernelDisplayFormatter(DisplayFormatter):
+    """Makes the forms of what is displayed. Arrays, also those inside of other objects, share the moment that a display
+    waits for values."""
+
+    def format(self, obj, include=None, exclude=None):
+        with waiting_at_most():
+            return super().format(obj, include=include, exclude=exclude)
 
 
 class KernelDisplayHook(DisplayHook):

@@ -84,7 +84,7 @@ def _quick_texts():
         return contextlib.nullcontext()
     from drupe.array import _text
 
-    return _text.waiting_for_nothing()
+    return _text.waiting_at_most(_text.LOOK)
 
 
 def _fitting(html):

@@ -20,8 +20,8 @@ from traitlets import Any, CBool, Instance, Type, default, observe
 
 from drupe import _jkernel
 
-from . import display, jsontext, late, parents, tracebacks
-from .cell import current
+from . import display, elsewhere, jsontext, late, parents, tracebacks
+from .cell import current, note_number
 from .interrupt import cut_traceback, interruptible, patient, shielded
 
 interruptible(InteractiveShell.run_code)
@@ -112,6 +112,7 @@ class ZMQInteractiveShell(InteractiveShell):
             cell.count = cell.shown_count = self._next_count
             if cell.store_history and cell.code and not cell.code.isspace():
                 self._next_count += 1
+            note_number(cell)
 
     @default("exiter")
     def _default_exiter(self):
@@ -158,6 +159,10 @@ class ZMQInteractiveShell(InteractiveShell):
     def init_payload(self):
         self.payload_manager = CellPayloads(parent=self)
         self.configurables.append(self.payload_manager)
+
+    def init_display_formatter(self):
+        self.display_formatter = display.KernelDisplayFormatter(parent=self)
+        self.configurables.append(self.display_formatter)
 
     def init_data_pub(self):
         """There is no data publisher."""
@@ -234,6 +239,8 @@ class ZMQInteractiveShell(InteractiveShell):
         lines, cell = list(stb), current()
         if cell is not None:
             cell.traceback = lines
+        if elsewhere.show(self.server, cell, evalue):
+            return
         if not display.publish(self.server, "error", jsontext.error_content(evalue, lines)):
             sys.stderr.write("\n".join(lines) + "\n")  # a forked child has only its descriptors
 

@@ -2,8 +2,10 @@
 import argparse
 import inspect
 import re
+import textwrap
 import time
 
+from drupe._shown import _root
 from drupe.magics import diagnose, render
 from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, first_line, one_line, variable_name
 from drupe.magics.device import choose
@@ -57,6 +59,7 @@ class OpenCL(Magic):
         began = time.perf_counter()
         program = self._build(source, device, options)
         built = Built(program, source, time.perf_counter() - began, options.annotate)
+        built.elsewhere = _elsewhere(device) if options.device is None else None
         if options.save:
             self._save(program, options.save)
         if not options.check:
@@ -125,8 +128,22 @@ def _compiler(selector):
     raise UsageError("%s does not compile OpenCL C; %s" % (device.filter_string, hint))
 
 
+def _elsewhere(device):
+    """What to type where arrays are made on another device than the one that the kernels are for; None where not."""
+    import drupe
+
+    usual = drupe.Device()
+    if _root(usual) == _root(device):
+        return None
+    name = device.backend.name if drupe.Device(device.backend.name) == device else device.filter_string
+    return ('Arrays are made on %s unless they are told otherwise: pass x.to_device("%s"), or type %%device %s first.'
+            % (usual.filter_string, name, name))
+
+
 class Built(Result):
     """What %%opencl built: `program`, `seconds`, and the compiler's warnings in `diagnostics`."""
+
+    elsewhere = None  # what is told where arrays are made on another device
 
     def __init__(self, program, source, seconds, annotate):
         self.program = program
@@ -154,6 +171,8 @@ class Built(Result):
             parts += ["  " + one for one in self._signatures]
         else:
             parts.append(render.table_text(self._TITLES, self._rows(), columns, right=range(1, 6)))
+        if self.elsewhere:
+            parts += textwrap.wrap(self.elsewhere, columns)
         return "\n".join(parts + [one.text(False) for one in self.diagnostics])
 
     def html(self):
@@ -163,6 +182,8 @@ class Built(Result):
                       for one in self._signatures]
         else:
             parts.append(render.table_html(self._TITLES, self._rows(), right=range(1, 6)))
+        if self.elsewhere:
+            parts.append(render.element("div", render.escape(self.elsewhere), "padding:2px 0;color:" + render.GREY))
         return render.element("div", "".join(parts + [one.html() for one in self.diagnostics]), "font-size:13px")
 
     def data(self):

@@ -1,5 +1,6 @@
 // The plugin: puts panel, status item and command into JupyterLab or Notebook 7.
 import { Attach } from './attach.js';
+import { Links } from './links.js';
 import { Model } from './model.js';
 import { Panel } from './panel.js';
 import { StatusItem } from './status.js';
@@ -35,6 +36,7 @@ class House {
     this._makePanel();
     this._makeCommand();
     this._makeStatus();
+    new Links(tracker, (panel, index) => this.showCell(panel, index));
     this.follow = this.follow.bind(this);
     this.closed = this.closed.bind(this);
     tracker.forEach(panel => new Attach(panel));
@@ -132,8 +134,12 @@ class House {
     const content = this.current?.content;
     if (!content?.widgets) return;
     const index = content.widgets.findIndex(one => one.model.type === 'code' && one.model.executionCount === cell);
-    if (index < 0) return;
-    this.app.shell.activateById(this.current.id);
+    if (index >= 0) await this.showCell(this.current, index);
+  }
+
+  async showCell(panel, index) {
+    const { content } = panel;
+    this.app.shell.activateById(panel.id);
     content.deselectAll();
     content.activeCellIndex = index;
     await content.scrollToItem(index, 'center').catch(() => {}); // another cell was chosen meanwhile
