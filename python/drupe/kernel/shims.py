@@ -276,10 +276,21 @@ def _share_app():
     """The real IPKernelApp, just imported, gives the application that runs."""
     from . import application
 
-    app_class = sys.modules["ipykernel.kernelapp"].IPKernelApp
-    if app_class is not application.IPKernelApp:
-        app_class.instance = application.IPKernelApp.instance
-        app_class.launch_instance = application.IPKernelApp.launch_instance
+    _share(sys.modules["ipykernel.kernelapp"].IPKernelApp, application.IPKernelApp,
+           "instance", "initialized", "launch_instance")
+
+
+def _share_kernel():
+    """The same for the real Kernel."""
+    from . import facade
+
+    _share(sys.modules["ipykernel.kernelbase"].Kernel, facade.IPythonKernel, "instance", "initialized")
+
+
+def _share(real, ours, *names):
+    if not issubclass(ours, real):
+        for name in names:
+            setattr(real, name, getattr(ours, name))
 
 
 def install(kernel):
@@ -294,3 +305,4 @@ def install(kernel):
     sys.meta_path.append(_Finder(kernel))
     late.after_import("comm", functools.partial(_install_comm, kernel))
     late.after_import("ipykernel.kernelapp", _share_app)
+    late.after_import("ipykernel.kernelbase", _share_kernel)
