@@ -191,6 +191,10 @@ def test_cells_get_the_name_that_the_environment_tells(start, tmp_path):
     assert reply["body"] == {"sourcePath": str(path)} and path.read_text() == "mine"
 
 
+def test_the_name_of_the_session(start):
+    assert start(JPY_SESSION_NAME="work/in.ipynb").run("__session__").result == "'work/in.ipynb'"
+
+
 # --- without a kernel ---
 
 

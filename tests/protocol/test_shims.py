@@ -101,6 +101,30 @@ def test_the_kernel_object(ipykernel):
     assert kernel.run("replaced, k.user_ns is ip.user_ns").result == "(1, True)"
 
 
+def test_what_the_kernel_object_answers(kernel):
+    kernel.run("k = get_ipython().kernel; some_name = 1")
+    assert kernel.run("k.do_complete('some_n', 6)['matches'], k.do_is_complete('def f(:')['status']"
+                      ).result == "(['some_name'], 'incomplete')"
+    assert kernel.run("k.do_inspect('some_name', 4)['found'], k.do_inspect('no_such_name', 4)['found']"
+                      ).result == "(True, False)"
+    assert kernel.run("k.do_history('tail', False, True, n=2)['history'][0][2]").result.count("some_name") > 0
+    for call, password in (("k.raw_input('who? ')", False), ("k.getpass('who? ')", True)):
+        cell = kernel.send(call, allow_stdin=True)
+        assert kernel.asked(cell) == {"prompt": "who? ", "password": password}
+        kernel.client.input("me")
+        assert kernel.finish(cell).result == "'me'"
+
+
+def test_displays_that_are_kept(kernel):
+    kernel.run("p = get_ipython().display_pub; p.store_display_history = True")
+    run = kernel.run("display('one')\nIn")
+    kernel.run("p.store_display_history = False; display('two')")
+    number = run.reply["execution_count"]
+    found = kernel.run("{n: [o.bundle['text/plain'] for o in all] for n, all in get_ipython().history_manager.outputs.items()"
+                       " if any(o.output_type == 'display_data' for o in all)}").result
+    assert eval(found)[number][0] == "'one'" and "two" not in found
+
+
 @pytest.mark.parametrize("whose", ["ip", "ip.displayhook", "ip.display_pub", "sys.stdout", "sys.stderr"])
 def test_a_thread_works_for_another_cell(kernel, whose):
     """As ipykernel 7.4 has it: a library's long-lived thread takes the parent of whoever it works for, and lets go."""

@@ -58,7 +58,7 @@ class _OfConnection(Any):
         self.tag(config=True)
 
     def default(self, obj=None):
-        return None if obj is None else obj.connection_info().get(self._key)
+        return None if obj is None else obj.get_connection_info().get(self._key)
 
 
 class _NoProfile(Exception):
@@ -174,13 +174,21 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
     def launch_instance(cls, argv=None, **kwargs):
         raise RuntimeError("this process is a kernel already: start another one in a process of its own")
 
-    def connection_info(self):
+    def get_connection_info(self, session=False):
         """The connection file as a dict; empty where it cannot be read."""
         import json
 
         with contextlib.suppress(OSError, ValueError), open(self.connection_file, encoding="utf-8") as file:
             return json.load(file)
         return {}
+
+    @property
+    def ports(self):
+        return [self.shell_port, self.iopub_port, self.stdin_port, self.control_port, self.hb_port]
+
+    @property
+    def session(self):
+        return self.kernel.session
 
     @property
     def abs_connection_file(self):
@@ -232,6 +240,8 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
             interrupts=self.interrupts,
         )
         self.shell.configurables.append(self)
+        if os.environ.get("JPY_SESSION_NAME"):  # the path of the notebook, from Jupyter Server
+            self.shell.user_ns["__session__"] = os.environ["JPY_SESSION_NAME"]
         _collect_from_now_on()
         os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
         if self.trio_loop:

@@ -5,6 +5,7 @@ import tokenize
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from traitlets import Bool
 
 from drupe import _jkernel
 
@@ -88,6 +89,7 @@ class KernelDisplayPublisher(_Sender, DisplayPublisher):
     """Publishes display() as messages."""
 
     topic = b"display_data"
+    store_display_history = Bool(False, help="Whether history_manager.outputs gets what is displayed.").tag(config=True)
 
     def publish(self, data, metadata=None, source=None, *, transient=None, update=False, buffers=None, **unused):
         metadata = {} if metadata is None else metadata
@@ -95,8 +97,17 @@ class KernelDisplayPublisher(_Sender, DisplayPublisher):
         self._validate_data(data, metadata)
         if update and "display_id" not in transient:
             raise ValueError("an update needs the display_id of what it updates")
+        if self.store_display_history:
+            self._store(data)
         content = {"data": data, "metadata": metadata, "transient": transient}
         self._send("update_display_data" if update else "display_data", content, buffers)
+
+    def _store(self, data):
+        from IPython.core.history import HistoryOutput
+
+        cell = current()
+        count = self.shell.execution_count if cell is None else cell.count
+        self.shell.history_manager.outputs.setdefault(count, []).append(HistoryOutput("display_data", data))
 
     def clear_output(self, wait=False):
         self._send("clear_output", {"wait": bool(wait)})

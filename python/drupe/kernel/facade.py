@@ -175,6 +175,44 @@ class IPythonKernel(Kernel):
     def _help_links_default(self):
         return self.kernel_info["help_links"]
 
+    def do_complete(self, code, cursor_pos):
+        """The content of a complete_reply."""
+        from . import introspect
+
+        return introspect.complete(self.shell, {"code": code, "cursor_pos": cursor_pos})
+
+    def do_inspect(self, code, cursor_pos, detail_level=0, omit_sections=()):
+        """The content of an inspect_reply."""
+        from . import introspect
+
+        return introspect.inspect(self.shell, {"code": code, "cursor_pos": cursor_pos, "detail_level": detail_level,
+                                               "omit_sections": omit_sections})
+
+    def do_is_complete(self, code):
+        """The content of an is_complete_reply."""
+        from . import introspect
+
+        return introspect.is_complete(self.shell, {"code": code})
+
+    def do_history(self, hist_access_type, output, raw, session=None, start=None, stop=None, n=None, pattern=None,
+                   unique=False):
+        """The content of a history_reply."""
+        from . import introspect
+
+        return introspect.history(self.shell, {
+            "hist_access_type": hist_access_type, "output": output, "raw": raw, "session": session, "start": start,
+            "stop": stop, "n": n, "pattern": pattern, "unique": unique})
+
+    def raw_input(self, prompt=""):
+        """Ask the front-end."""
+        return input(prompt)
+
+    def getpass(self, prompt=""):
+        """Ask the front-end, which hides what is typed."""
+        import getpass
+
+        return getpass.getpass(prompt)
+
     @property
     def user_module(self):
         return self.shell.user_module

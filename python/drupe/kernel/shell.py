@@ -123,7 +123,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def init_hooks(self):
         super().init_hooks()
-        self.set_hook("show_in_pager", page.as_hook(self._page), 99)
+        self.set_hook("show_in_pager", page.as_hook(self.payloadpage_page), 99)
 
     def init_history(self):
         super().init_history()
@@ -171,7 +171,7 @@ class ZMQInteractiveShell(InteractiveShell):
         self.showtraceback((KeyboardInterrupt, error, None))
         return True
 
-    def _page(self, text, start=0, screen_lines=0, pager_cmd=None):
+    def payloadpage_page(self, text, start=0, screen_lines=0, pager_cmd=None):
         data = text if isinstance(text, dict) else {"text/plain": text}
         self.payload_manager.write_payload({"source": "page", "data": data, "start": max(0, start)})
 
