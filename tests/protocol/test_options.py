@@ -42,10 +42,11 @@ def test_options_have_their_effect(start, door, tmp_path):
     profile.mkdir()
     startup = tmp_path / "more.py"
     startup.write_text("c = get_config()\nc.InteractiveShell.separate_in = 'from more.py'\n")
-    kernel = start("--HistoryManager.hist_file=:memory:", "--profile-dir", str(profile), "--InteractiveShell.xmode=Plain",
+    kernel = start("--HistoryManager.hist_file=:memory:", "--profile-dir", str(profile),
+                   "--InteractiveShell.xmode=Plain", "--IPCompleter.use_jedi=False",
                    "--ZMQInteractiveShell.cache_size=77", "--no-automagic", "--matplotlib=inline", "--ext=autoreload",
                    "--IPKernelApp.exec_lines=a = 1", "--IPKernelApp.exec_lines=b = a + 1", "-c", "c = b + 1",
-                   "--InlineBackend.figure_formats={'svg'}", "--debug", "--config", str(startup), "--IPCompleter.use_jedi=False",
+                   "--InlineBackend.figure_formats={'svg'}", "--debug", "--config", str(startup),
                    door=door)
     run = kernel.run("import os, sys, matplotlib; ip = get_ipython()\n"
                      "(ip.history_manager.hist_file, ip.profile_dir.location, ip.InteractiveTB.mode, ip.cache_size,\n"
@@ -83,15 +84,16 @@ def test_what_cannot_be_understood_costs_only_itself(start):
                    "--profile=nobody", "--ext=no_such_extension", "stray", "--", "-c", "exit()")
     assert kernel.run("get_ipython().autocall, get_ipython().cache_size").result == "(1, 1000)"
     log = kernel.log_file.read_text()
-    for words in ("Unrecognized alias: 'frobnicate'", "--InteractiveShell.cache_size=many is left out", "-c is left out",
-                  "--pylab=no_such_backend is left out", "`no_such` not recognized", "Profile 'nobody' not found",
+    for words in ("Unrecognized alias: 'frobnicate'", "--InteractiveShell.cache_size=many is left out",
+                  "-c is left out", "--pylab=no_such_backend is left out",
+                  "`no_such` not recognized", "Profile 'nobody' not found",
                   "the default profile is taken", "Error in loading extension: no_such_extension"):
         assert words in log, log
 
 
 def test_the_log_is_in_no_cell(start):
     kernel = start("--debug")
-    run = kernel.run("get_ipython().kernel.log.warning('to whom it may concern'); get_ipython().kernel.log.debug('quiet')")
+    run = kernel.run("log = get_ipython().kernel.log; log.warning('to whom it may concern'); log.debug('quiet')")
     assert run.types == ["status", "execute_input", "status"]
     message = kernel.wait_iopub(lambda m: m["msg_type"] == "stream" and "concern" in m["content"]["text"])
     assert message["parent_header"] == {} and message["content"]["name"] == "stderr"

@@ -61,7 +61,8 @@ def test_jupyter_run(tmp_path):
     done = run(SCRIPTS / "jupyter", "run", input="print('kernel:', get_ipython().kernel.implementation)")
     assert done.stdout == "kernel: drupe\n"
     script.write_text("1/0")
-    failed = subprocess.run([SCRIPTS / "jupyter", "run", script], capture_output=True, text=True, timeout=240, check=False)
+    failed = subprocess.run([SCRIPTS / "jupyter", "run", script], capture_output=True, text=True, timeout=240,
+                            check=False)
     assert failed.returncode != 0 and "ZeroDivisionError" in failed.stderr
 
 

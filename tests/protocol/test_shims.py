@@ -77,7 +77,8 @@ def test_the_running_app(ipykernel):
 
 def test_the_version_and_the_names_of_cells(ipykernel):
     run = ipykernel.run("import ipykernel, ipykernel.compiler as c, os\ndef f(): pass\nname = f.__code__.co_filename\n"
-                        "(ipykernel.__version__, ipykernel.version_info[0] >= 7, len(ipykernel.kernel_protocol_version_info),\n"
+                        "(ipykernel.__version__, ipykernel.version_info[0] >= 7,\n"
+                        " len(ipykernel.kernel_protocol_version_info),\n"
                         " os.path.dirname(name) == c.get_tmp_directory(), c.get_file_name(In[-1]) == name,\n"
                         " hex(c.get_tmp_hash_seed()), type(get_ipython().compile) is c.XCachingCompiler)")
     version, *rest = eval(run.result)
@@ -87,11 +88,13 @@ def test_the_version_and_the_names_of_cells(ipykernel):
 def test_the_kernel_object(ipykernel):
     kernel = ipykernel
     run = kernel.run("import ipykernel.ipkernel as i, ipykernel.kernelbase as b\nip = get_ipython(); k = ip.kernel\n"
-                     "(k.implementation, k.implementation_version.count('.'), k.language_info['name'], 'Drupe' in k.banner,\n"
+                     "(k.implementation, k.implementation_version.count('.'), k.language_info['name'],\n"
+                     " 'Drupe' in k.banner,\n"
                      " k.help_links[0]['text'], k.log.name, k.user_ns is ip.user_ns, k.user_module is ip.user_module,\n"
                      " k._parent_ident['shell'], k._parent_ident['control'], k.shell is ip, ip.parent is k,\n"
                      " i.IPythonKernel.instance() is b.Kernel.instance() is k, k.profile_dir is ip.profile_dir,\n"
-                     " 'debug_request' in k.control_handlers, k.session.session == k.ident, k.execution_count == ip.execution_count)")
+                     " 'debug_request' in k.control_handlers, k.session.session == k.ident,\n"
+                     " k.execution_count == ip.execution_count)")
     found = eval(run.result)
     assert found == ("drupe", 2, "python", True, "Python Reference", "IPKernelApp", True, True, [], [], *[True] * 7)
     info = kernel.ask("kernel_info_request", {})
@@ -120,7 +123,8 @@ def test_displays_that_are_kept(kernel):
     run = kernel.run("display('one')\nIn")
     kernel.run("p.store_display_history = False; display('two')")
     number = run.reply["execution_count"]
-    found = kernel.run("{n: [o.bundle['text/plain'] for o in all] for n, all in get_ipython().history_manager.outputs.items()"
+    found = kernel.run("outputs = get_ipython().history_manager.outputs\n"
+                       "{n: [o.bundle['text/plain'] for o in all] for n, all in outputs.items()"
                        " if any(o.output_type == 'display_data' for o in all)}").result
     assert eval(found)[number][0] == "'one'" and "two" not in found
 
@@ -128,7 +132,8 @@ def test_displays_that_are_kept(kernel):
 @pytest.mark.parametrize("whose", ["ip", "ip.displayhook", "ip.display_pub", "sys.stdout", "sys.stderr"])
 def test_a_thread_works_for_another_cell(kernel, whose):
     """As ipykernel 7.4 has it: a library's long-lived thread takes the parent of whoever it works for, and lets go."""
-    cell = kernel.run("import sys, threading, queue\nip = get_ipython()\nrequests, done = queue.Queue(), queue.Queue()\n"
+    cell = kernel.run("import sys, threading, queue\nip = get_ipython()\n"
+                      "requests, done = queue.Queue(), queue.Queue()\n"
                       "def serve():\n"
                       "    for parent, text in iter(requests.get, None):\n"
                       "        token = %s.set_thread_parent(parent)\n"
@@ -146,7 +151,8 @@ def test_a_thread_works_for_another_cell(kernel, whose):
 def test_tokens_that_come_back_in_any_order(kernel):
     """Libraries set stdout and stderr and reset them in the same order."""
     first = kernel.run("import sys; parent = get_ipython().get_parent()")
-    run = kernel.run("one = sys.stdout.set_thread_parent(parent); two = sys.stderr.set_thread_parent(parent['header'])\n"
+    run = kernel.run("one = sys.stdout.set_thread_parent(parent)\n"
+                     "two = sys.stderr.set_thread_parent(parent['header'])\n"
                      "print('there')\nsys.stdout.reset_thread_parent(one); sys.stderr.reset_thread_parent(two)\n"
                      "print('here')\nget_ipython().parent_header['msg_id']")
     assert run.text() == "here\n" and run.result == repr(run.id)
@@ -160,7 +166,7 @@ def test_hooks(kernel):
                      "    data = message['content'].get('data')\n"
                      "    if data and 'secret' in data['text/plain']: return None\n"
                      "    if data: data['text/plain'] = 'changed'\n"
-                     "    elif message['msg_type'] == 'stream': message['content']['text'] = message['content']['text'].upper()\n"
+                     "    else: message['content']['text'] = message['content']['text'].upper()\n"
                      "    return message\n"
                      "for one in (ip.displayhook, ip.display_pub, sys.stdout): one.register_hook(change)\n"
                      "print('loud'); display(1); display('secret'); 2")
@@ -175,7 +181,8 @@ def test_hooks(kernel):
 def test_streams_know_their_process(kernel):
     run = kernel.run("import os, sys\nend, start = os.pipe()\nif os.fork() == 0:\n"
                      "    os.write(start, str(sys.stdout._is_master_process()).encode()); os._exit(0)\n"
-                     "(os.read(end, 9), sys.stdout._is_master_process(), sys.stderr._is_master_process(), sys.stdout.topic)")
+                     "(os.read(end, 9), sys.stdout._is_master_process(), sys.stderr._is_master_process(),\n"
+                     " sys.stdout.topic)")
     assert run.result == "(b'False', True, True, b'stream.stdout')"
 
 

@@ -28,7 +28,8 @@ _NEVER = "the kernel writes nothing to the terminal"
 # Options that are taken and change nothing: by class and trait, with the reason. None stands for all traits.
 WITHOUT_EFFECT = {
     "IPKernelApp": {
-        **dict.fromkeys(("ip", "transport", "hb_port", "shell_port", "iopub_port", "stdin_port", "control_port"), _FILE),
+        **dict.fromkeys(("ip", "transport", "hb_port", "shell_port", "iopub_port", "stdin_port"), _FILE),
+        "control_port": _FILE,
         **dict.fromkeys(("kernel_class", "outstream_class", "displayhook_class"), _OURS),
         "no_stdout": _NEVER,
         "no_stderr": _NEVER,
