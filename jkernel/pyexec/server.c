@@ -344,7 +344,8 @@ static PyMethodDef server_methods[] = {
 static PyGetSetDef server_getset[] = {
     {"session", server_session, NULL, "The session id in every header of this process.", NULL},
     {"connection_file", server_connection_file, NULL, "Its path.", NULL},
-    {"kernel_info", server_kernel_info, NULL, "What a kernel_info_reply says about the language, as JSON.", NULL},
+    {"kernel_info", server_kernel_info, NULL, "What a kernel_info_reply says about the language, as JSON.",
+     NULL},
     {"shutdown", server_shutdown, NULL, "0, or 1 when the kernel must end, 2 for a restart.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
