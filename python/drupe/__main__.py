@@ -113,7 +113,7 @@ def main(argv):
     path, options = connection_file(argv)
     if path == "":
         return fail("-f needs the path of a connection file", 2)
-    asked = set(options)
+    asked = set(options[:options.index("--")] if "--" in options else options)
     if asked.intersection(_SHOWN):
         from drupe.kernel import application
 

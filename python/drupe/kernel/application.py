@@ -25,6 +25,13 @@ _FILE = "the connection file tells it"
 _OURS = "the kernel's streams, sockets and hooks are written in C and cannot be exchanged"
 _NEVER = "the kernel writes nothing to the terminal"
 
+_OF_KERNELS = {
+    "_execute_sleep": "nothing is waited for after a cell: its output is in order with its reply",
+    "_poll_interval": "the kernel waits for messages, it does not look for them",
+    "_darwin_app_nap": "it is for macOS",
+    "stop_on_error_timeout": "the kernel reads what was sent before it aborts what is queued",
+}
+
 # Options that are taken and change nothing: by class and trait, with the reason. None stands for all traits.
 WITHOUT_EFFECT = {
     "IPKernelApp": {
@@ -38,13 +45,8 @@ WITHOUT_EFFECT = {
         "parent_handle": "the variable JPY_PARENT_PID counts",
         "interrupt": "it is for Windows",
     },
-    "Kernel": {
-        "_execute_sleep": "nothing is waited for after a cell: its output is in order with its reply",
-        "_poll_interval": "the kernel waits for messages, it does not look for them",
-        "_darwin_app_nap": "it is for macOS",
-        "stop_on_error_timeout": "the kernel reads what was sent before it aborts what is queued",
-    },
-    "IPythonKernel": {"help_links": "kernel_info is answered before Python has read the configuration"},
+    "Kernel": _OF_KERNELS,
+    "IPythonKernel": {**_OF_KERNELS, "help_links": "kernel_info is answered before Python has read the configuration"},
     "Session": {None: _FILE},
 }
 
@@ -226,6 +228,12 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
                 if reason is not None:
                     self.log.warning("%s.%s has no effect in this kernel: %s", section, name, reason)
 
+    def _await_under_trio(self):
+        try:
+            self.shell.run_line_magic("autoawait", "trio")
+        except Exception as error:
+            self.log.warning("IPKernelApp.trio_loop: %s", error)
+
     def initialize(self, argv=None):
         super().initialize(argv or [])
         self._tell_what_has_no_effect()
@@ -246,7 +254,7 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
         _collect_from_now_on()
         os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
         if self.trio_loop:
-            self.shell.run_line_magic("autoawait", "trio")
+            self._await_under_trio()
         self.init_gui_pylab()
         self.init_extensions()
         self.init_code()

@@ -103,8 +103,10 @@ class KernelDisplayPublisher(_Sender, DisplayPublisher):
         self._send("update_display_data" if update else "display_data", content, buffers)
 
     def _store(self, data):
-        from IPython.core.history import HistoryOutput
-
+        try:
+            from IPython.core.history import HistoryOutput
+        except ImportError:
+            return  # IPython before 9 keeps no outputs
         cell = current()
         count = self.shell.execution_count if cell is None else cell.count
         self.shell.history_manager.outputs.setdefault(count, []).append(HistoryOutput("display_data", data))

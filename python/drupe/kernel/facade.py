@@ -88,11 +88,7 @@ class Kernel(SingletonConfigurable):
     filter_internal_frames = Bool(True, help="Whether the debugger passes by the kernel's own code, and what was "
                                              "imported before the first cell.").tag(config=True)
 
-    eventloop = Any(None)
-    shell = Any(None)
-    session = Any(None)
-    profile_dir = Any(None)
-    io_loop = Any(None)
+    eventloop = shell = profile_dir = None
     int_id = -1
     processes = {}
     msg_types = ["execute_request", "complete_request", "inspect_request", "history_request", "comm_info_request",

@@ -98,7 +98,7 @@ class Hooks:
 
     @property
     def _hooks(self):
-        local = self.__dict__.setdefault("_local", threading.local())  # one step: threads find the same
+        local = self.__dict__.get("_local") or self.__dict__.setdefault("_local", threading.local())  # for all threads
         return local.__dict__.setdefault("hooks", [])
 
     def register_hook(self, hook):
