@@ -84,8 +84,8 @@ def test_what_cannot_be_understood_costs_only_itself(start):
                    "--profile=nobody", "--ext=no_such_extension", "stray", "--", "-c", "exit()")
     assert kernel.run("get_ipython().autocall, get_ipython().cache_size").result == "(1, 1000)"
     log = kernel.log_file.read_text()
-    for words in ("Unrecognized alias: 'frobnicate'", "--InteractiveShell.cache_size=many is left out",
-                  "-c is left out", "--pylab=no_such_backend is left out",
+    for words in ("Unrecognized alias: 'frobnicate'", "InteractiveShell.cache_size is left out",
+                  "-c is left out", "IPKernelApp.pylab is left out",
                   "`no_such` not recognized", "Profile 'nobody' not found",
                   "the default profile is taken", "Error in loading extension: no_such_extension"):
         assert words in log, log
@@ -153,6 +153,16 @@ c.ZMQInteractiveShell.ast_node_interactivity = 'all'
     assert reply["matches"] == ["from_file"] and reply["metadata"] == {}
     log = kernel.log_file.read_text()
     assert "`no_such_option` not recognized" in log and "IPKernelApp.quiet has no effect" in log
+
+
+def test_a_bad_value_in_the_configuration_costs_only_itself(start):
+    kernel = start(config="c.InteractiveShell.cache_size = 'many'\nc.IPKernelApp.pylab = 'nonsense'\n"
+                          "c.HistoryManager.db_cache_size = []\nc.IPKernelApp.exec_lines.append('one = 1')\n"
+                          "c.InteractiveShell.autocall = 1\n")
+    assert kernel.run("get_ipython().autocall, get_ipython().cache_size, one").result == "(1, 1000, 1)"
+    log = kernel.log_file.read_text()
+    for name in ("InteractiveShell.cache_size", "IPKernelApp.pylab", "HistoryManager.db_cache_size"):
+        assert name + " is left out: " in log
 
 
 def test_options_count_more_than_the_configuration(start):

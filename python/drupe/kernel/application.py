@@ -10,6 +10,9 @@ import os
 import shutil
 
 from IPython.core.application import BaseIPythonApplication, base_aliases, base_flags
+from IPython.core.completer import IPCompleter
+from IPython.core.formatters import PlainTextFormatter
+from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.profiledir import ProfileDir
 from IPython.core.shellapp import InteractiveShellApp, shell_aliases, shell_flags
@@ -106,7 +109,8 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
     kernel = Any()
     interrupts = Any()
     shell = Instance(InteractiveShell, allow_none=True)
-    classes = [facade.IPythonKernel, ZMQInteractiveShell, ProfileDir, Session]
+    classes = [facade.IPythonKernel, ZMQInteractiveShell, ProfileDir, Session, HistoryManager, IPCompleter,
+               PlainTextFormatter]
 
     connection_file = Unicode(help="The file that tells ports and key.").tag(config=True)
     ip = _OfConnection("ip")
@@ -169,6 +173,13 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
 
             self.cli_config, self.extra_args = options.parse(self, argv)
             self.update_config(self.cli_config)
+
+    def update_config(self, config):
+        if config:
+            from . import options
+
+            options.leave_out_bad(self, config)
+        super().update_config(config)
 
     def init_crash_handler(self):
         """A crash of the shell is a reply, not a file."""
