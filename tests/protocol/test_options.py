@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import debugging
 import pytest
 import support
 
@@ -181,6 +182,36 @@ def test_initial_names_are_hidden_and_pythonstartup_runs(start, tmp_path):
 def test_pylab(start):
     kernel = start("--pylab=inline")
     assert kernel.run("linspace(0, 1, 3).sum(), plt.get_backend()").result.endswith("'inline')")
+
+
+STEPS = "import colorsys\nvalue = colorsys.rgb_to_hls(1, 1, 1)\nvalue"
+
+
+def stops(kernel):
+    """Whether a breakpoint in the standard library is met, and whether one in a cell shows frames of the kernel."""
+    front = debugging.Front(kernel).start()
+    path, line = eval(kernel.run("import colorsys; code = colorsys.rgb_to_hls.__code__\n"
+                                 "code.co_filename, min({n for *_, n in code.co_lines()} - {code.co_firstlineno, None})"
+                                 ).result)
+    front.get("setBreakpoints", {"breakpoints": [{"line": line}], "source": {"path": path}})
+    front.breakpoints(STEPS, 3)
+    msg_id = kernel.send(STEPS)
+    thread, frame = front.stopped()
+    met = frame["source"]["path"] == path
+    if met:
+        front.go_on(thread)
+        thread, frame = front.stopped()
+    shown = any("drupe/kernel" in one["source"]["path"] for one in front.frames(thread))
+    front.go_on(thread)
+    assert kernel.finish(msg_id).status == "ok"
+    front.stop()
+    return met, shown
+
+
+def test_what_the_debugger_passes_by(start):
+    assert stops(start()) == (True, False)
+    assert stops(start("--Kernel.debug_just_my_code=True")) == (False, False)
+    assert stops(start("--IPythonKernel.filter_internal_frames=False")) == (True, True)
 
 
 # --- one name for all cells ---
