@@ -51,9 +51,9 @@ def test_options_have_their_effect(start, door, tmp_path):
                    door=door)
     run = kernel.run("import os, sys, matplotlib; ip = get_ipython()\n"
                      "(ip.history_manager.hist_file, ip.profile_dir.location, ip.InteractiveTB.mode, ip.cache_size,\n"
-                     " ip.automagic, matplotlib.get_backend(), 'autoreload' in ip.magics_manager.magics['line'],\n"
+                     " ip.automagic, 'inline' in matplotlib.get_backend(), 'autoreload' in ip.magics_manager.magics['line'],\n"
                      " (a, b, c), ip.separate_in, ip.parent.parent.log.getEffectiveLevel(), ip.Completer.use_jedi)")
-    assert eval(run.result) == (":memory:", str(profile), "Plain", 77, False, "inline", True, (1, 2, 3),
+    assert eval(run.result) == (":memory:", str(profile), "Plain", 77, False, True, True, (1, 2, 3),
                                 "from more.py", 10, False)
     run = kernel.run("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")
     assert "image/svg+xml" in run.of("display_data")[0]["data"]
@@ -79,7 +79,7 @@ def test_every_flag_and_alias_of_ipykernel_is_taken(start):
     assert eval(run.result)[1:] == ("0.0.0.0", "tcp")
 
 
-def test_what_cannot_be_understood_costs_only_itself(start):
+def test_what_cannot_be_understood_costs_only_itself(start, capfd):
     kernel = start("--frobnicate=3", "--InteractiveShell.cache_size=many", "-c", "--pylab=no_such_backend", "--gui=qt",
                    "--InteractiveShell.autocall=1", "--NoSuchClass.trait=1", "--InteractiveShell.no_such=2",
                    "--profile=nobody", "--ext=no_such_extension", "stray", "--", "-c", "exit()")
@@ -90,6 +90,7 @@ def test_what_cannot_be_understood_costs_only_itself(start):
                   "`no_such` not recognized", "Profile 'nobody' not found",
                   "the default profile is taken", "Error in loading extension: no_such_extension"):
         assert words in log, log
+    assert capfd.readouterr() == ("", "")  # a kernel writes nothing to the terminal
 
 
 def test_the_log_is_in_no_cell(start):
@@ -147,7 +148,7 @@ c.ZMQInteractiveShell.ast_node_interactivity = 'all'
     assert kernel.run("[one, two, three, from_file, extended]").result == "[1, 2, 3, 'a.py', True]"
     # As in ipykernel: code_to_run stands in for PYTHONSTARTUP.
     assert kernel.run("'from_startup' in globals(), 'one' in get_ipython().user_ns_hidden").result == "(False, False)"
-    assert kernel.run("import matplotlib; matplotlib.get_backend()").result == "'inline'"
+    assert "inline" in kernel.run("import matplotlib; matplotlib.get_backend()").result
     assert [c["data"]["text/plain"] for c in kernel.run("1\n2").of("execute_result")] == ["1", "2"]
     assert kernel.run("get_ipython().kernel.debug_just_my_code").result == "True"
     reply = kernel.ask("complete_request", {"code": "from_f", "cursor_pos": 6})
@@ -181,16 +182,16 @@ def test_initial_names_are_hidden_and_pythonstartup_runs(start, tmp_path):
 
 def test_pylab(start):
     kernel = start("--pylab=inline")
-    assert kernel.run("linspace(0, 1, 3).sum(), plt.get_backend()").result.endswith("'inline')")
+    assert kernel.run("linspace(0, 1, 3).sum(), 'inline' in plt.get_backend()").result.endswith("True)")
 
 
-STEPS = "import colorsys\nvalue = colorsys.rgb_to_hls(1, 1, 1)\nvalue"
+STEPS = "import graphlib\nvalue = graphlib.TopologicalSorter().add(1)\nvalue"
 
 
 def stops(kernel):
     """Whether a breakpoint in the standard library is met, and whether one in a cell shows frames of the kernel."""
     front = debugging.Front(kernel).start()
-    path, line = eval(kernel.run("import colorsys; code = colorsys.rgb_to_hls.__code__\n"
+    path, line = eval(kernel.run("import graphlib; code = graphlib.TopologicalSorter.add.__code__\n"
                                  "code.co_filename, min({n for *_, n in code.co_lines()} - {code.co_firstlineno, None})"
                                  ).result)
     front.get("setBreakpoints", {"breakpoints": [{"line": line}], "source": {"path": path}})

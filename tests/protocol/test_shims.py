@@ -119,6 +119,8 @@ def test_what_the_kernel_object_answers(kernel):
 
 
 def test_displays_that_are_kept(kernel):
+    if kernel.run("from IPython.core.history import HistoryOutput").status == "error":
+        pytest.skip("IPython before 9 keeps no outputs")
     kernel.run("p = get_ipython().display_pub; p.store_display_history = True")
     run = kernel.run("display('one')\nIn")
     kernel.run("p.store_display_history = False; display('two')")
