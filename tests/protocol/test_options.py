@@ -251,7 +251,7 @@ def test_what_options_there_are(tmp_path):
     done = drupe("--help-all")
     assert done.returncode == 0 and done.stderr == ""
     for option in ("--matplotlib=", "--profile-dir=", "--InteractiveShell.cache_size=", "--IPKernelApp.exec_lines=",
-                   "--Kernel.debug_just_my_code="):
+                   "--Kernel.debug_just_my_code=", "No effect: the connection file tells it."):
         assert option in done.stdout
     done = drupe("-f", "/no/such/file", "--InteractiveShell.autocall=2", "--show-config", IPYTHONDIR=str(tmp_path))
     assert done.returncode == 0 and done.stdout.split() == ["InteractiveShell", ".autocall", "=", "2"], done.stderr

@@ -54,7 +54,7 @@ WITHOUT_EFFECT = {
 }
 
 
-class _OfConnection(Any):
+class FromConnectionFile(Any):
     """What the connection file says."""
 
     def __init__(self, key, **options):
@@ -113,13 +113,13 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
                PlainTextFormatter]
 
     connection_file = Unicode(help="The file that tells ports and key.").tag(config=True)
-    ip = _OfConnection("ip")
-    transport = _OfConnection("transport")
-    hb_port = _OfConnection("hb_port")
-    shell_port = _OfConnection("shell_port")
-    iopub_port = _OfConnection("iopub_port")
-    stdin_port = _OfConnection("stdin_port")
-    control_port = _OfConnection("control_port")
+    ip = FromConnectionFile("ip")
+    transport = FromConnectionFile("transport")
+    hb_port = FromConnectionFile("hb_port")
+    shell_port = FromConnectionFile("shell_port")
+    iopub_port = FromConnectionFile("iopub_port")
+    stdin_port = FromConnectionFile("stdin_port")
+    control_port = FromConnectionFile("control_port")
     kernel_class = Any().tag(config=True)
     outstream_class = Any("ipykernel.iostream.OutStream").tag(config=True)
     displayhook_class = Any("ipykernel.displayhook.ZMQDisplayHook").tag(config=True)
@@ -189,7 +189,8 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
         raise RuntimeError("this process is a kernel already: start another one in a process of its own")
 
     def get_connection_info(self, session=False):
-        """The connection file as a dict; empty where it cannot be read."""
+        """The connection file as a dict; empty where it cannot be read. There is no Session to give in place of the
+        key."""
         import json
 
         with contextlib.suppress(OSError, ValueError), open(self.connection_file, encoding="utf-8") as file:
@@ -227,6 +228,8 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
             with _unfailing_copy():
                 super().init_profile_dir()
         except _NoProfile:
+            if self.profile == "default" and "ProfileDir" not in self.config:
+                raise RuntimeError("no profile can be made in %s: set IPYTHONDIR" % self.ipython_dir) from None
             self.log.warning("the default profile is taken instead")
             self.config.pop("ProfileDir", None)
             self.profile = "default"
@@ -269,6 +272,17 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
         self.init_gui_pylab()
         self.init_extensions()
         self.init_code()
+
+
+def _explain():
+    """For --help-all and %config."""
+    for cls in (IPKernelApp, facade.Kernel, facade.IPythonKernel, Session):
+        for name, reason in WITHOUT_EFFECT[cls.__name__].items():
+            for trait in cls.class_own_traits() if name is None else (name,):
+                getattr(cls, trait).help = "No effect: %s." % reason
+
+
+_explain()
 
 
 def show(argv):
