@@ -18,7 +18,7 @@
 #define EXIT_USAGE 2
 
 static const char usage[] =
-    "usage: drupe-kernel [--python PATH] -f CONNECTION_FILE\n"
+    "usage: drupe-kernel [--python PATH] -f CONNECTION_FILE [OPTIONS OF IPYTHON AND IPYKERNEL]\n"
     "       drupe-kernel [--python PATH] install [--user | --sys-prefix | --prefix PATH] [--name NAME]\n"
     "       drupe-kernel --version\n"
     "\n"

@@ -27,6 +27,11 @@ static const char *executor_kernel_info(void *self)
     return kernel.info;
 }
 
+const char *jk_kernel_info(void)
+{
+    return kernel.info;
+}
+
 static void executor_handle(void *self, jk_request *request)
 {
     (void)self;

@@ -40,6 +40,9 @@ void jk_kernel_leave(void);
  * held since that call. */
 jk_request *jk_kernel_take_request(void);
 
+/* The content of a kernel_info_reply that is the language's, as JSON. Lives as long as the process. */
+const char *jk_kernel_info(void);
+
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
 int jk_kernel_shutdown_state(void);
 

@@ -341,6 +341,13 @@ static PyObject *server_connection_file(PyObject *object, void *closure)
     return file;
 }
 
+static PyObject *server_kernel_info(PyObject *object, void *closure)
+{
+    (void)object;
+    (void)closure;
+    return PyUnicode_FromString(jk_kernel_info());
+}
+
 static PyMethodDef server_methods[] = {
     {"capture", server_capture, METH_NOARGS, "Redirect descriptors 1 and 2 into the running cell."},
     {"started", server_started, METH_NOARGS, "Publish the one status `starting`."},
@@ -365,6 +372,8 @@ static PyMethodDef server_methods[] = {
 static PyGetSetDef server_getset[] = {
     {"session", server_session, NULL, "The session id in every header of this process.", NULL},
     {"connection_file", server_connection_file, NULL, "Its path.", NULL},
+    {"kernel_info", server_kernel_info, NULL, "What a kernel_info_reply says about the language, as JSON.",
+     NULL},
     {"shutdown", server_shutdown, NULL, "0, or 1 when the kernel must end, 2 for a restart.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -20,6 +20,18 @@ static PyObject *py_flush_stdio(PyObject *module, PyObject *unused)
     Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
+static PyObject *py_log(PyObject *module, PyObject *text)
+{
+    (void)module;
+    const char *line = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : NULL;
+    if (line) {
+        jk_server_note(line);
+    } else if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_TypeError, "log() takes a line of text");
+    }
+    return line ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *py_line_buffer_stdio(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -122,6 +134,8 @@ static PyMethodDef functions[] = {
     {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
     {"line_buffer_stdio", py_line_buffer_stdio, METH_NOARGS, "Let C's stdout write every line at once."},
+    {"log", py_log, METH_O,
+     "log(line, /)\n--\n\nAppend a line to the file named by DRUPE_LOG, if there is one."},
     {"note_cell", jk_crash_note_cell, METH_VARARGS,
      "note_cell(name, number)\n--\n\nThe file name that stands for In[number] in crash reports."},
     {"guard_thread", py_guard_thread, METH_NOARGS, "Let a full stack of this thread be reported."},

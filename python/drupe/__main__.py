@@ -17,8 +17,10 @@ usage: python -m drupe COMMAND
   cache [list | clear]
              the programs that were built and kept
   doctor     why a device is not found, and which package to install
-  -f CONNECTION_FILE
-             start the kernel, as clients do
+  -f CONNECTION_FILE [OPTIONS]
+             start the kernel, as clients do; the options are those of IPython and ipykernel:
+               --help-all     tells them all
+               --show-config  tells what they and the configuration files set, and starts nothing
   --include-dir, --includes
              the folder of drupe/ext.h, alone or as a compiler's option
   --version  the version
@@ -38,17 +40,25 @@ def fail(message, code=1):
     return code
 
 
+_FILE = ("-f", "--f", "--connection-file", "--IPKernelApp.connection_file")
+_SHOWN = ("--help-all", "--show-config", "--show-config-json")
+
+
 def connection_file(argv):
-    """The path after -f, or None when `argv` asks for something else."""
-    for flag in ("-f", "--connection-file"):
-        if argv[:1] == [flag] and len(argv) == 2:
-            return argv[1]
-    if len(argv) == 1 and argv[0].startswith("--connection-file="):
-        return argv[0].partition("=")[2]
-    return None
+    """The path after -f, or None when `argv` has none; and the other arguments."""
+    path, others, rest = None, [], iter(argv)
+    for text in rest:
+        if text == "--":
+            return path, [*others, text, *rest]
+        name, equals, value = text.partition("=")
+        if name in _FILE:
+            path = value if equals else next(rest, "")
+        else:
+            others.append(text)
+    return path, others
 
 
-def start(path):
+def start(path, options):
     if not sys.flags.safe_path:
         del sys.path[0]  # the notebook's folder: a random.py in it must not take the place of the library's
     try:
@@ -67,36 +77,50 @@ def start(path):
     gc.disable()  # until the shell stands: imports make no garbage
     from drupe.kernel import app
 
-    return app.run(server)
+    return app.run(server, options)
 
 
-def main(argv):
-    path = connection_file(argv)
-    if path is not None:
-        return start(path)
+def command(argv):
+    import importlib
+    import signal
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may close the pipe
+    module, function = COMMANDS[argv[0]].split(":")
+    return getattr(importlib.import_module(module), function)(argv[1:])
+
+
+def tell(argv):
+    """What is asked for about Drupe itself."""
     if argv == ["--version"]:
         from drupe import _jkernel
 
         print("drupe", _jkernel.__version__)
         return 0
-    if argv[:1] and argv[0] in COMMANDS:
-        import importlib
-        import signal
-
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may close the pipe
-        module, function = COMMANDS[argv[0]].split(":")
-        return getattr(importlib.import_module(module), function)(argv[1:])
     if argv in (["--include-dir"], ["--includes"]):
         import drupe
 
         print(drupe.get_include() if argv[0] == "--include-dir" else "-I" + drupe.get_include())
         return 0
-    if not argv or argv in (["-h"], ["--help"]):
+    if not argv or "-h" in argv or "--help" in argv:
         print(USAGE)
         return 0
-    if argv[0] in ("-f", "--connection-file"):
-        return fail("-f needs one connection file and nothing else", 2)
     return fail("unknown arguments %s; python -m drupe explains itself" % " ".join(argv), 2)
+
+
+def main(argv):
+    if argv[:1] and argv[0] in COMMANDS:
+        return command(argv)
+    path, options = connection_file(argv)
+    if path == "":
+        return fail("-f needs the path of a connection file", 2)
+    asked = set(options[:options.index("--")] if "--" in options else options)
+    if asked.intersection(_SHOWN):
+        from drupe.kernel import application
+
+        return application.show(options)
+    if path is None or asked.intersection(("-h", "--help", "--version")):
+        return tell(options)
+    return start(path, options)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,119 @@ def test_the_running_app(ipykernel):
     assert run.result == "True"
 
 
+def test_the_version_and_the_names_of_cells(ipykernel):
+    run = ipykernel.run("import ipykernel, ipykernel.compiler as c, os\ndef f(): pass\nname = f.__code__.co_filename\n"
+                        "(ipykernel.__version__, ipykernel.version_info[0] >= 7,\n"
+                        " len(ipykernel.kernel_protocol_version_info),\n"
+                        " os.path.dirname(name) == c.get_tmp_directory(), c.get_file_name(In[-1]) == name,\n"
+                        " hex(c.get_tmp_hash_seed()), type(get_ipython().compile) is c.XCachingCompiler)")
+    version, *rest = eval(run.result)
+    assert version.count(".") == 2 and rest == [True, 2, True, True, "0xc70f6907", True]
+
+
+def test_the_kernel_object(ipykernel):
+    kernel = ipykernel
+    run = kernel.run("import ipykernel.ipkernel as i, ipykernel.kernelbase as b\nip = get_ipython(); k = ip.kernel\n"
+                     "(k.implementation, k.implementation_version.count('.'), k.language_info['name'],\n"
+                     " 'Drupe' in k.banner,\n"
+                     " k.help_links[0]['text'], k.log.name, k.user_ns is ip.user_ns, k.user_module is ip.user_module,\n"
+                     " k._parent_ident['shell'], k._parent_ident['control'], k.shell is ip, ip.parent is k,\n"
+                     " i.IPythonKernel.instance() is b.Kernel.instance() is k, k.profile_dir is ip.profile_dir,\n"
+                     " 'debug_request' in k.control_handlers, k.session.session == k.ident,\n"
+                     " k.execution_count == ip.execution_count)")
+    found = eval(run.result)
+    assert found == ("drupe", 2, "python", True, "Python Reference", "IPKernelApp", True, True, [], [], *[True] * 7)
+    info = kernel.ask("kernel_info_request", {})
+    run = kernel.run("k.kernel_info")
+    assert {**info, **eval(run.result)} == info
+    kernel.run("before = k.user_ns; k.user_ns = {**before, 'replaced': 1}")
+    assert kernel.run("replaced, k.user_ns is ip.user_ns").result == "(1, True)"
+
+
+def test_what_the_kernel_object_answers(kernel):
+    kernel.run("k = get_ipython().kernel; some_name = 1")
+    assert kernel.run("k.do_complete('some_n', 6)['matches'], k.do_is_complete('def f(:')['status']"
+                      ).result == "(['some_name'], 'incomplete')"
+    assert kernel.run("k.do_inspect('some_name', 4)['found'], k.do_inspect('no_such_name', 4)['found']"
+                      ).result == "(True, False)"
+    assert kernel.run("k.do_history('tail', False, True, n=2)['history'][0][2]").result.count("some_name") > 0
+    for call, password in (("k.raw_input('who? ')", False), ("k.getpass('who? ')", True)):
+        cell = kernel.send(call, allow_stdin=True)
+        assert kernel.asked(cell) == {"prompt": "who? ", "password": password}
+        kernel.client.input("me")
+        assert kernel.finish(cell).result == "'me'"
+
+
+def test_displays_that_are_kept(kernel):
+    if kernel.run("from IPython.core.history import HistoryOutput").status == "error":
+        pytest.skip("IPython before 9 keeps no outputs")
+    kernel.run("p = get_ipython().display_pub; p.store_display_history = True")
+    run = kernel.run("display('one')\nIn")
+    kernel.run("p.store_display_history = False; display('two')")
+    number = run.reply["execution_count"]
+    found = kernel.run("outputs = get_ipython().history_manager.outputs\n"
+                       "{n: [o.bundle['text/plain'] for o in all] for n, all in outputs.items()"
+                       " if any(o.output_type == 'display_data' for o in all)}").result
+    assert eval(found)[number][0] == "'one'" and "two" not in found
+
+
+@pytest.mark.parametrize("whose", ["ip", "ip.displayhook", "ip.display_pub", "sys.stdout", "sys.stderr"])
+def test_a_thread_works_for_another_cell(kernel, whose):
+    """As ipykernel 7.4 has it: a library's long-lived thread takes the parent of whoever it works for, and lets go."""
+    cell = kernel.run("import sys, threading, queue\nip = get_ipython()\n"
+                      "requests, done = queue.Queue(), queue.Queue()\n"
+                      "def serve():\n"
+                      "    for parent, text in iter(requests.get, None):\n"
+                      "        token = %s.set_thread_parent(parent)\n"
+                      "        print(text); display(text); %s.parent_header\n"
+                      "        %s.reset_thread_parent(token)\n"
+                      "        print('own', text); done.put(1)\n"
+                      "thread = threading.Thread(target=serve); thread.start()" % (whose, whose, whose))
+    run = kernel.run("requests.put((ip.get_parent(), 'for the second')); done.get(timeout=60)")
+    assert "for the second\n" == run.text() and run.of("display_data")[0]["data"]["text/plain"] == "'for the second'"
+    kernel.run("requests.put(None); thread.join()")
+    messages = [m["content"].get("text") for m in kernel.of_parent(cell.id) if m["msg_type"] == "stream"]
+    assert messages == ["own for the second\n"]
+
+
+def test_tokens_that_come_back_in_any_order(kernel):
+    """Libraries set stdout and stderr and reset them in the same order."""
+    first = kernel.run("import sys; parent = get_ipython().get_parent()")
+    run = kernel.run("one = sys.stdout.set_thread_parent(parent)\n"
+                     "two = sys.stderr.set_thread_parent(parent['header'])\n"
+                     "print('there')\nsys.stdout.reset_thread_parent(one); sys.stderr.reset_thread_parent(two)\n"
+                     "print('here')\nget_ipython().parent_header['msg_id']")
+    assert run.text() == "here\n" and run.result == repr(run.id)
+    assert [m["content"]["text"] for m in kernel.of_parent(first.id) if m["msg_type"] == "stream"] == ["there\n"]
+
+
+def test_hooks(kernel):
+    """Of the display hook, the publisher and the streams: they see, change and swallow messages of their thread."""
+    run = kernel.run("import sys\nip = get_ipython()\n"
+                     "def change(message):\n"
+                     "    data = message['content'].get('data')\n"
+                     "    if data and 'secret' in data['text/plain']: return None\n"
+                     "    if data: data['text/plain'] = 'changed'\n"
+                     "    else: message['content']['text'] = message['content']['text'].upper()\n"
+                     "    return message\n"
+                     "for one in (ip.displayhook, ip.display_pub, sys.stdout): one.register_hook(change)\n"
+                     "print('loud'); display(1); display('secret'); 2")
+    assert run.text() == "LOUD\n" and run.result == "changed"
+    assert [c["data"]["text/plain"] for c in run.of("display_data")] == ["changed"]
+    assert kernel.run("'secret'").of("execute_result") == []
+    assert kernel.run("[one.unregister_hook(change) for one in (ip.displayhook, ip.display_pub, sys.stdout)] * 2"
+                      ).result == str([True] * 6)
+    assert kernel.run("print('still'); sys.stdout.unregister_hook(change)").text() == "still\n"
+
+
+def test_streams_know_their_process(kernel):
+    run = kernel.run("import os, sys\nend, start = os.pipe()\nif os.fork() == 0:\n"
+                     "    os.write(start, str(sys.stdout._is_master_process()).encode()); os._exit(0)\n"
+                     "(os.read(end, 9), sys.stdout._is_master_process(), sys.stderr._is_master_process(),\n"
+                     " sys.stdout.topic)")
+    assert run.result == "(b'False', True, True, b'stream.stdout')"
+
+
 @pytest.mark.skipif(importlib.util.find_spec("ipykernel") is None, reason="the real ipykernel is not installed")
 def test_real_classes_can_be_imported_and_subclassed(fresh):
     run = fresh.run("from ipykernel.kernelbase import Kernel\nclass Mine(Kernel):\n    implementation = 'mine'\n"

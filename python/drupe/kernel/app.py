@@ -28,19 +28,19 @@ class Kernel:
         self._interrupts = interrupt.Interrupts(self._loop)
         self._interrupts.install()
         self._context = contextvars.copy_context()  # shared by all cells
-        self._facade = facade.Kernel(server, self._loop, _serve_one)
+        self._facade = facade.IPythonKernel.instance(server=server, loop=self._loop, serve_one=_serve_one)
         self._stdin = stdin.Stdin(server)
 
-    def prepare(self):
-        """Import IPython and make the shell."""
-        from . import features, late, leaving, line, shell, shims, streams, threads
+    def prepare(self, options):
+        """Import IPython and make the shell, which takes the command line's `options`."""
+        from . import application, features, late, leaving, line, shims, streams, threads
 
         streams.install(self._server)
         leaving.install()
         threads.install()
         late.after_import("subprocess", interrupt.keep_popen_whole)
         shims.install(self._facade)
-        self._context.run(self._make_shell, shell)
+        self._context.run(self._make_shell, application, options)
         self._stdin.install()
         self._line = line.Line(self._server, self._server, self._shell, self._interrupts, self._loop, self._context)
         if features.subshells_on():
@@ -48,10 +48,10 @@ class Kernel:
 
             subshells.prepare(self._server, self._shell, self._interrupts, self._context)
 
-    def _make_shell(self, module):
-        app = module.KernelApp.instance(server=self._server, kernel=self._facade, interrupts=self._interrupts)
-        app.initialize()
-        self._shell = self._facade.shell = app.shell
+    def _make_shell(self, application, options):
+        app = application.IPKernelApp.instance(server=self._server, kernel=self._facade, interrupts=self._interrupts)
+        app.initialize(options)
+        self._shell = app.shell
         self._server.set_execution_count(app.shell.execution_count)
 
     def serve(self):
@@ -82,12 +82,12 @@ def _serve_one():
     return line is not None and line.serve_one()
 
 
-def run(server):
+def run(server, options=()):
     """Serve until shutdown. Returns the exit code."""
     try:
         server.capture()
         kernel = Kernel(server)
-        kernel.prepare()
+        kernel.prepare(list(options))
     except BaseException as error:
         server.close()
         sys.__stderr__.write("drupe: the kernel cannot start: %s: %s\n" % (type(error).__name__, error))

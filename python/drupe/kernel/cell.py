@@ -2,6 +2,7 @@
 at once, each in a thread of its own; `current()` finds it from the context of the caller.
 """
 import datetime
+import os
 import threading
 
 from drupe import _jkernel
@@ -10,6 +11,7 @@ from . import jsontext
 
 _NAMED_MOST = 4096
 _names = {}  # number -> the front-end's name for the cell, of the latest
+SEED = 0xC70F6907  # of the hash in the file names of cells: as in jkernel/server/server.h
 
 
 class Cell:
@@ -86,3 +88,9 @@ def current():
     """The running cell that the caller works for, or None."""
     parent = _jkernel.cell.get(None)
     return None if parent is None else parent.cell
+
+
+def file_name(code):
+    """The file name under which a cell with this text is compiled: the one by which debuggers know it, unless the
+    environment names another for all cells."""
+    return os.environ.get("IPYKERNEL_CELL_NAME") or _jkernel.cell_name(code)

@@ -17,9 +17,9 @@ from IPython.core.inputtransformer2 import leading_empty_lines
 from drupe import _jkernel
 
 from . import debug_adapter, debug_variables, jsontext
+from .cell import SEED, file_name
 from .debug_adapter import AdapterError
 
-_SEED = 0xC70F6907  # as in jkernel/server/server.h
 _SUFFIX = ".py"
 _TRIES = 50
 _PAUSE = 0.02  # seconds
@@ -271,8 +271,10 @@ class Debugger:
 
     def do_attach(self, call):
         arguments = dict(call.arguments)
-        arguments.setdefault("justMyCode", False)  # else a breakpoint in a library never stops
-        arguments["rules"] = list(arguments.get("rules") or ()) + _rules(self._shell.modules_at_start)
+        kernel = self._shell.kernel
+        arguments.setdefault("justMyCode", kernel.debug_just_my_code)  # True: a breakpoint in a library never stops
+        if kernel.filter_internal_frames:
+            arguments["rules"] = list(arguments.get("rules") or ()) + _rules(self._shell.modules_at_start)
         self._forward(call, arguments, self._attached)
 
     def _attached(self, call, response):
@@ -322,7 +324,7 @@ class Debugger:
         call.reply({
             "isStarted": self._adapter is not None,
             "hashMethod": "Murmur2",
-            "hashSeed": _SEED,
+            "hashSeed": SEED,
             "tmpFilePrefix": self._folder,
             "tmpFileSuffix": _SUFFIX,
             "breakpoints": [{"source": path, "breakpoints": points} for path, points in self._breakpoints.items()],
@@ -334,12 +336,13 @@ class Debugger:
 
     def do_dumpCell(self, call):
         code = jsontext.well_formed(call.arguments["code"])
-        path = _jkernel.cell_name(code)
-        if not self._folder_made:
-            os.mkdir(self._folder, 0o700)
-            self._folder_made = True
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write(code)
+        path = file_name(code)
+        if path.startswith(self._folder):  # another name may be that of a file with something else in it
+            if not self._folder_made:
+                os.mkdir(self._folder, 0o700)
+                self._folder_made = True
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write(code)
         call.reply({"sourcePath": path})
 
     def do_source(self, call):

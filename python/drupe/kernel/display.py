@@ -8,6 +8,7 @@ import tokenize
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.formatters import DisplayFormatter
+from traitlets import Bool
 
 from drupe import _jkernel
 
@@ -51,10 +52,27 @@ class KernelDisplayFormatter(DisplayFormatter):
             return super().format(obj, include=include, exclude=exclude)
 
 
-class KernelDisplayHook(DisplayHook):
-    """Turns the value of a cell's last expression into execute_result."""
+class _Sender(parents.Hooks, parents.Parented):
+    """What the display hook and the publisher share."""
 
     server = None
+    session = property(lambda self: self.shell.kernel.session)
+    pub_socket = property(lambda self: self.shell.kernel.iopub_socket)
+
+    def _send(self, msg_type, content, buffers=None):
+        metadata = None
+        if self._hooks:
+            message = self._through_hooks(self.session.msg(msg_type, content, parents.current_message()))
+            if message is None:
+                return
+            msg_type, content, metadata = message["msg_type"], message["content"], message.get("metadata")
+        publish(self.server, msg_type, content, None, metadata, buffers)
+
+
+class KernelDisplayHook(_Sender, DisplayHook):
+    """Turns the value of a cell's last expression into execute_result."""
+
+    topic = None
 
     @property
     def prompt_count(self):
@@ -82,40 +100,17 @@ class KernelDisplayHook(DisplayHook):
 
     def write_format_data(self, format_dict, md_dict=None):
         content = {"execution_count": self.prompt_count, "data": format_dict, "metadata": md_dict or {}}
-        publish(self.server, "execute_result", content)
-
-    def set_parent(self, message):
-        parents.set_parent(message)
+        self._send("execute_result", content)
 
     def finish_displayhook(self):
         self._is_active = False
 
 
-class KernelDisplayPublisher(DisplayPublisher):
-    """Publishes display() as messages; hooks registered by a thread see and may swallow its messages first."""
+class KernelDisplayPublisher(_Sender, DisplayPublisher):
+    """Publishes display() as messages."""
 
-    server = None
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self._local = threading.local()
-
-    @property
-    def _hooks(self):
-        return self._local.__dict__.setdefault("hooks", [])
-
-    def register_hook(self, hook):
-        """Pass each message of this thread, {"msg_type", "content"}, through `hook`, which returns it or None."""
-        self._hooks.append(hook)
-
-    def unregister_hook(self, hook):
-        if hook not in self._hooks:
-            return False
-        self._hooks.remove(hook)
-        return True
-
-    def set_parent(self, message):
-        parents.set_parent(message)
+    topic = b"display_data"
+    store_display_history = Bool(False, help="Whether history_manager.outputs gets what is displayed.").tag(config=True)
 
     def publish(self, data, metadata=None, source=None, *, transient=None, update=False, buffers=None, **unused):
         metadata = {} if metadata is None else metadata
@@ -123,19 +118,19 @@ class KernelDisplayPublisher(DisplayPublisher):
         self._validate_data(data, metadata)
         if update and "display_id" not in transient:
             raise ValueError("an update needs the display_id of what it updates")
+        if self.store_display_history:
+            self._store(data)
         content = {"data": data, "metadata": metadata, "transient": transient}
         self._send("update_display_data" if update else "display_data", content, buffers)
 
+    def _store(self, data):
+        try:
+            from IPython.core.history import HistoryOutput
+        except ImportError:
+            return  # IPython before 9 keeps no outputs
+        cell = current()
+        count = self.shell.execution_count if cell is None else cell.count
+        self.shell.history_manager.outputs.setdefault(count, []).append(HistoryOutput("display_data", data))
+
     def clear_output(self, wait=False):
         self._send("clear_output", {"wait": bool(wait)})
-
-    def _send(self, msg_type, content, buffers=None):
-        hooks, metadata = self._hooks, None
-        if hooks:
-            message = self.shell.kernel.session.msg(msg_type, content, parents.current_message())
-            for hook in hooks:
-                message = hook(message)
-                if message is None:
-                    return
-            msg_type, content, metadata = message["msg_type"], message["content"], message.get("metadata")
-        publish(self.server, msg_type, content, None, metadata, buffers)

@@ -54,7 +54,7 @@ def complete(shell, content):
         "matches": [one.text for one in found],
         "cursor_start": found[0].start if found else position,
         "cursor_end": found[0].end if found else position,
-        "metadata": {_TYPES_KEY: types},
+        "metadata": {_TYPES_KEY: types} if shell.kernel.use_experimental_completions else {},
     }
 
 

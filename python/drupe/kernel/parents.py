@@ -1,5 +1,7 @@
 """The request that outputs belong to, as the message that libraries know and as the Parent that C knows."""
+import contextvars
 import datetime
+import threading
 
 from drupe import _jkernel
 
@@ -56,3 +58,72 @@ def set_parent(message):
     parent = parent_of(message)
     if parent is not None:
         _jkernel.cell.set(parent)
+
+
+class _Token:
+    """What set_thread_parent() has replaced. Tokens of one context are a chain."""
+
+    __slots__ = ("below", "before", "over")
+
+    def __init__(self, below, before):
+        self.below = below
+        self.before = before
+        self.over = False
+
+
+_tokens = contextvars.ContextVar("drupe_tokens", default=None)
+
+
+def set_thread_parent(message):
+    """The same until reset_thread_parent(token) undoes it. The token."""
+    token = _Token(_tokens.get(), _jkernel.cell.get(None))
+    _tokens.set(token)
+    set_parent(message)
+    return token
+
+
+def reset_thread_parent(token):
+    """Undo a set_thread_parent() of this thread or task. Libraries give the tokens of stdout and stderr back in the
+    order in which they got them: what was set last counts until it is undone as well."""
+    token.over = True
+    top = _tokens.get()
+    while top is not None and top.over:
+        _jkernel.cell.set(top.before)
+        top = top.below
+    _tokens.set(top)
+
+
+class Hooks:
+    """A mixin: functions by which a thread sees, changes or swallows the messages that it sends from here."""
+
+    @property
+    def _hooks(self):
+        local = self.__dict__.get("_local") or self.__dict__.setdefault("_local", threading.local())  # for all threads
+        return local.__dict__.setdefault("hooks", [])
+
+    def register_hook(self, hook):
+        """Pass each message of this thread, {"msg_type", "content"}, through `hook`, which returns it or None."""
+        self._hooks.append(hook)
+
+    def unregister_hook(self, hook):
+        if hook not in self._hooks:
+            return False
+        self._hooks.remove(hook)
+        return True
+
+    def _through_hooks(self, message):
+        for hook in self._hooks:
+            message = hook(message)
+            if message is None:
+                break
+        return message
+
+
+class Parented:
+    """A mixin: whose outputs are whose, by ipykernel's names. There it is told of each stream; here one context
+    variable holds for all of them."""
+
+    set_parent = staticmethod(set_parent)
+    set_thread_parent = staticmethod(set_thread_parent)
+    reset_thread_parent = staticmethod(reset_thread_parent)
+    parent_header = property(lambda self: current_message()["header"], lambda self, header: set_parent(header))

@@ -1,27 +1,23 @@
 """The shell: IPython's InteractiveShell wired to the kernel. Its class name is what rich, tqdm and others look for."""
 import asyncio
 import contextlib
-import gc
 import os
-import shutil
 import sys
 import threading
 
 from IPython.core import page
-from IPython.core.application import BaseIPythonApplication
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.error import UsageError
 from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.payload import PayloadManager
-from IPython.core.shellapp import InteractiveShellApp
 from traitlets import Any, CBool, Instance, Type, default, observe
 
 from drupe import _jkernel
 
 from . import display, elsewhere, jsontext, late, parents, tracebacks
-from .cell import current, note_number
+from .cell import current, file_name, note_number
 from .interrupt import cut_traceback, interruptible, patient, shielded
 
 interruptible(InteractiveShell.run_code)
@@ -47,7 +43,7 @@ class CellCompiler(CachingCompiler):
 
     def get_code_name(self, raw_code, transformed_code, number):
         try:
-            name = _jkernel.cell_name(raw_code)
+            name = file_name(raw_code)
             _jkernel.note_cell(name, number)
             return name
         except (RuntimeError, UnicodeEncodeError):  # the kernel is closing; the text is not a front-end's
@@ -85,9 +81,7 @@ class ZMQInteractiveShell(InteractiveShell):
         late.after_import("pdb", _import_debugger)
         late.after_import("IPython.core.debugger", _replace_pdb)
         self.displayhook.server = self.display_pub.server = self.server
-        if "IPKernelApp" not in self.config:
-            self.config.IPKernelApp.tqdm = "older tqdm looks for this key"
-            self.config.IPKernelApp.connection_file = self.server.connection_file  # older programs look for this one
+        self.config.IPKernelApp.connection_file = self.server.connection_file  # older programs, tqdm too, look for it
 
     @property
     def execution_count(self):
@@ -130,7 +124,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def init_hooks(self):
         super().init_hooks()
-        self.set_hook("show_in_pager", page.as_hook(self._page), 99)
+        self.set_hook("show_in_pager", page.as_hook(self.payloadpage_page), 99)
 
     def init_history(self):
         super().init_history()
@@ -182,13 +176,13 @@ class ZMQInteractiveShell(InteractiveShell):
         self.showtraceback((KeyboardInterrupt, error, None))
         return True
 
-    def _page(self, text, start=0, screen_lines=0, pager_cmd=None):
+    def payloadpage_page(self, text, start=0, screen_lines=0, pager_cmd=None):
         data = text if isinstance(text, dict) else {"text/plain": text}
         self.payload_manager.write_payload({"source": "page", "data": data, "start": max(0, start)})
 
     def set_next_input(self, text, replace=False):
         payload = {"source": "set_next_input", "text": text, "replace": replace}
-        self.payload_manager.write_payload(payload, single=False)
+        self.payload_manager.write_payload(payload)
 
     def ask_exit(self):
         """exit() and quit(): the kernel ends once the cell is replied to."""
@@ -282,6 +276,8 @@ class ZMQInteractiveShell(InteractiveShell):
         """From here on, what this thread or task puts out belongs to `message`."""
         parents.set_parent(message)
 
+    set_thread_parent = staticmethod(parents.set_thread_parent)
+    reset_thread_parent = staticmethod(parents.reset_thread_parent)
     parent_header = property(get_parent, lambda self, message: parents.set_parent(message))
 
 
@@ -338,85 +334,3 @@ def interruption(cell, error):
     if cell is not None and cell.interrupted and isinstance(error, asyncio.CancelledError):
         return KeyboardInterrupt().with_traceback(error.__traceback__)
     return error
-
-
-def _collect_from_now_on():
-    """End of the start, which ran without garbage collection: what it made stays, so it counts as old at once."""
-    gc.freeze()
-    gc.unfreeze()
-    gc.enable()
-
-
-@contextlib.contextmanager
-def _unfailing_copy():
-    def copy(source, target, **options):
-        with contextlib.suppress(OSError):
-            return original(source, target, **options)
-
-    original, shutil.copy = shutil.copy, copy
-    try:
-        yield
-    finally:
-        shutil.copy = original
-
-
-class KernelApp(BaseIPythonApplication, InteractiveShellApp):
-    """Reads the user's IPython profile: configuration files, extensions, startup files. Shares the configuration file
-    of ipykernel, ipython_kernel_config.py."""
-
-    name = "ipython-kernel"
-    server = Any()
-    kernel = Any()
-    interrupts = Any()
-    shell = Instance(InteractiveShell, allow_none=True)
-    classes = [ZMQInteractiveShell]
-
-    def parse_command_line(self, argv=None):
-        """There is none; traitlets would build its parser all the same."""
-        self.extra_args = []
-
-    def init_crash_handler(self):
-        """A crash of the shell is a reply, not a file."""
-
-    @classmethod
-    def launch_instance(cls, argv=None, **kwargs):
-        raise RuntimeError("this process is a kernel already: start another one in a process of its own")
-
-    @property
-    def connection_file(self):
-        return self.server.connection_file
-
-    abs_connection_file = connection_file
-
-    @property
-    def connection_dir(self):
-        return os.path.dirname(self.server.connection_file)
-
-    def exit(self, exit_status=0):
-        """Bad configuration must not end the kernel."""
-
-    def init_profile_dir(self):
-        """A new profile gets a README; where it cannot be written (a full disk), do without."""
-        try:
-            super().init_profile_dir()
-        except OSError as error:
-            self.log.warning("the profile is incomplete: %s", error)
-            with _unfailing_copy():
-                super().init_profile_dir()
-
-    def initialize(self, argv=None):
-        super().initialize([])
-        self.init_path()
-        self.shell = ZMQInteractiveShell.instance(
-            parent=self,
-            profile_dir=self.profile_dir,
-            server=self.server,
-            kernel=self.kernel,
-            interrupts=self.interrupts,
-        )
-        self.shell.configurables.append(self)
-        _collect_from_now_on()
-        os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-        self.init_gui_pylab()
-        self.init_extensions()
-        self.init_code()

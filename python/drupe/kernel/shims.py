@@ -91,13 +91,22 @@ def _iostream(kernel):
 def _kernel(kernel):
     from . import facade
 
-    return {"Kernel": facade.Kernel, "IPythonKernel": facade.Kernel}
+    return {"Kernel": facade.Kernel, "IPythonKernel": facade.IPythonKernel}
 
 
 def _kernelapp(kernel):
-    from . import shell
+    from . import application
 
-    return {"IPKernelApp": shell.KernelApp, **_kernel(kernel), **_connect(kernel)}
+    return {"IPKernelApp": application.IPKernelApp, **_kernel(kernel), **_connect(kernel)}
+
+
+def _compiler(kernel):
+    from drupe import _jkernel
+
+    from . import cell, shell
+
+    return {"get_file_name": cell.file_name, "get_tmp_directory": lambda: _jkernel.cell_prefix().rstrip("/"),
+            "get_tmp_hash_seed": lambda: cell.SEED, "XCachingCompiler": shell.CellCompiler}
 
 
 def _version(kernel):
@@ -132,6 +141,7 @@ _ALWAYS = {
     "ipykernel": _connect,
     "ipykernel.connect": _connect,
     "ipykernel.zmqshell": _zmqshell,
+    "ipykernel.compiler": _compiler,
     "ipykernel.comm": _comm,
     "ipykernel.comm.comm": _comm,
     "ipykernel.comm.manager": _comm,
@@ -178,7 +188,7 @@ class _Module(types.ModuleType):
 
     def __getattr__(self, name):
         fill, kernel = self.__dict__.get("_fill"), self.__dict__.get("_kernel")
-        if name.startswith("__"):
+        if name.startswith("__") and self.__name__ != "ipykernel._version":
             raise AttributeError("module %r has no attribute %r" % (self.__name__, name))
         if fill is not None:
             self._fill = None
@@ -264,12 +274,23 @@ def _install_comm(kernel):
 
 def _share_app():
     """The real IPKernelApp, just imported, gives the application that runs."""
-    from . import shell
+    from . import application
 
-    app_class = sys.modules["ipykernel.kernelapp"].IPKernelApp
-    if app_class is not shell.KernelApp:
-        app_class.instance = shell.KernelApp.instance
-        app_class.launch_instance = shell.KernelApp.launch_instance
+    _share(sys.modules["ipykernel.kernelapp"].IPKernelApp, application.IPKernelApp,
+           "instance", "initialized", "launch_instance")
+
+
+def _share_kernel():
+    """The same for the real Kernel."""
+    from . import facade
+
+    _share(sys.modules["ipykernel.kernelbase"].Kernel, facade.IPythonKernel, "instance", "initialized")
+
+
+def _share(real, ours, *names):
+    if not issubclass(ours, real):
+        for name in names:
+            setattr(real, name, getattr(ours, name))
 
 
 def install(kernel):
@@ -284,3 +305,4 @@ def install(kernel):
     sys.meta_path.append(_Finder(kernel))
     late.after_import("comm", functools.partial(_install_comm, kernel))
     late.after_import("ipykernel.kernelapp", _share_app)
+    late.after_import("ipykernel.kernelbase", _share_kernel)

@@ -1,10 +1,13 @@
 """sys.stdout and sys.stderr of the kernel: text files whose write() is C (_jkernel.Stream)."""
 import contextlib
 import io
+import os
 import sys
 import time
 
 from drupe import _jkernel
+
+from . import parents
 
 _FLUSH_PAUSE = 0.03  # seconds
 _installed = []  # the buffers of both streams
@@ -69,7 +72,7 @@ def _unfinished(data):
     return 0
 
 
-class OutStream(io.TextIOBase):
+class OutStream(parents.Hooks, parents.Parented, io.TextIOBase):
     """A text file that writes into the cell which the caller works for. Closing it does nothing."""
 
     encoding = "utf-8"
@@ -77,6 +80,8 @@ class OutStream(io.TextIOBase):
     mode = "w"
     line_buffering = True
     write_through = True
+    flush_interval = _FLUSH_PAUSE
+    echo = None
 
     def __init__(self, name, fd, server):
         self.name = name
@@ -84,6 +89,8 @@ class OutStream(io.TextIOBase):
         self._server = server
         self._core = _jkernel.Stream(fd)
         self._flushed = 0.0
+        self._master_pid = os.getpid()
+        self.topic = b"stream." + name.strip("<>").encode()
         self.buffer = BinaryStream(self)
         self.write = self._core.write  # print() calls C without a Python frame between
 
@@ -95,6 +102,19 @@ class OutStream(io.TextIOBase):
         if now - self._flushed >= _FLUSH_PAUSE:
             self._flushed = now
             self._server.flush()
+
+    def register_hook(self, hook):
+        super().register_hook(hook)
+        self.write = self._write_through_hooks
+
+    def _write_through_hooks(self, text):
+        if self._hooks:
+            from .facade import Session
+
+            content = {"name": self.name.strip("<>"), "text": text}
+            message = self._through_hooks(Session(self._server).msg("stream", content, parents.current_message()))
+            text = "" if message is None else message["content"]["text"]
+        return self._core.write(text)
 
     def writelines(self, lines):
         for line in lines:
@@ -109,6 +129,10 @@ class OutStream(io.TextIOBase):
     def fileno(self):
         """The captured descriptor: a subprocess given this file writes into the cell too."""
         return self._fd
+
+    def _is_master_process(self):
+        """Whether this is the kernel, and no child that it forked."""
+        return os.getpid() == self._master_pid
 
     def reconfigure(self, **options):
         """Accepted for programs that ask every text file for UTF-8; nothing changes."""
