@@ -26,7 +26,35 @@ scenario("the panel after fifty cells", async house => {
   await house.command('drupe:show-panel');
   await panel(house).locator('.drupe-cell', { hasText: '[50]' }).waitFor();
   await panel(house).locator('.drupe-error').first().waitFor();
+  // What matters is in sight: errors, devices, the timeline and the memory.
+  const top = async name => (await panel(house).locator(name).first().boundingBox()).y;
+  const chart = await panel(house).locator('.drupe-memory canvas').boundingBox();
+  check(chart.y + chart.height < 900, `memory ends at ${chart.y + chart.height}`);
+  check(await top('.drupe-error') < await top('.drupe-card'), 'errors stand above the devices');
+  const chips = await panel(house).locator('.drupe-cell').allInnerTexts();
+  equal(chips, Array.from({ length: 8 }, (_, i) => `[${43 + i}]`), 'the last cells');
+  await panel(house).getByText('after 41 earlier cells').waitFor();
+  check((await house.page.locator('.drupe-status').innerText()).includes('Devices'), 'the status item has a name');
   await pictures(house, 'fifty');
+});
+
+scenario("a chip tells that its cell is gone", async house => {
+  await house.notebook(['import drupe.array as da\nx = da.ones(100)', 'y = x + 1', 'z = x + 2']);
+  await house.runAll();
+  await house.ended(2);
+  await house.command('drupe:show-panel');
+  const chip = number => panel(house).locator('.drupe-cell', { hasText: `[${number}]` });
+  const active = () => house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.activeCellIndex);
+  await chip(3).click();
+  await until(async () => await active() === 2, 'the cell of the chip');
+  equal(await panel(house).locator('.drupe-said:visible').count(), 0, 'nothing is told');
+  await house.page.evaluate(() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1; });
+  await house.command('notebook:delete-cell');
+  await until(() => house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.widgets.length === 2), 'the end of it');
+  await chip(2).click();
+  await panel(house).locator('.drupe-said', { hasText: 'Cell [2] is not in the notebook any more' }).waitFor();
+  equal(await panel(house).locator('.drupe-gone').allInnerTexts(), ['[2]'], 'chips that look so');
+  await house.picture('gone');
 });
 
 await main(name => Browser.open(name));

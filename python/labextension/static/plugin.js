@@ -47,7 +47,8 @@ class House {
 
   _makePanel() {
     const { Widget, LabIcon, restorer } = this.parts;
-    this.panel = new Panel(this.model, () => Boolean(this.widget?.isVisible), cell => this.goTo(cell));
+    this.panel = new Panel(this.model, () => Boolean(this.widget?.isVisible), cell => this.goTo(cell),
+      cell => this.find(cell) !== -1);
     const widget = new Widget({ node: this.panel.node });
     widget.id = 'drupe-panel';
     widget.title.caption = 'Devices (Drupe)';
@@ -68,7 +69,7 @@ class House {
   _makeCommand() {
     const { palette, menu } = this.parts;
     this.app.commands.addCommand(COMMAND, {
-      label: 'Show Devices (Drupe)',
+      label: 'Show Devices',
       caption: 'Show what the devices of the kernel do',
       execute: () => this.show(),
       describedBy: { args: { type: 'object', properties: {} } }
@@ -127,15 +128,21 @@ class House {
     this.model.watch(this.current?.sessionContext.session?.kernel ?? null);
   }
 
-  // Bring the cell with this execution count into sight.
-  async goTo(cell) {
-    const content = this.current?.content;
-    if (!content?.widgets) return;
-    const index = content.widgets.findIndex(one => one.model.type === 'code' && one.model.executionCount === cell);
-    if (index < 0) return;
+  // Where the cell with this execution count stands; -1: nowhere; undefined: this is no notebook.
+  find(cell) {
+    return this.current?.content?.widgets?.findIndex(
+      one => one.model.type === 'code' && one.model.executionCount === cell);
+  }
+
+  // Bring it into sight; false when it is gone.
+  goTo(cell) {
+    const index = this.find(cell);
+    if (index === undefined || index < 0) return index === undefined;
+    const { content } = this.current;
     this.app.shell.activateById(this.current.id);
     content.deselectAll();
     content.activeCellIndex = index;
-    await content.scrollToItem(index, 'center').catch(() => {}); // another cell was chosen meanwhile
+    content.scrollToItem(index, 'center').catch(() => {}); // another cell was chosen meanwhile
+    return true;
   }
 }
