@@ -57,4 +57,33 @@ scenario("a chip tells that its cell is gone", async house => {
   await house.picture('gone');
 });
 
+const CARDS = [
+  'import drupe, drupe.array as da\ndrupe.devices()',
+  'X = da.arange(12, device="host").reshape(3, 4)\nX.sum()',
+  'X',
+  'X.T',
+  'da.arange(7, dtype="float32", device="host")',
+  'y = da.linspace(0, 1, 1_000_000, device="host")\ny.queue.wait()\ny',
+  'z = da.ones((2000, 1000), device="host")\nz.queue.wait()\nz',
+  'm = drupe.memory.MemoryUSMShared(1_000_000, device="host")\nm',
+  'drupe.memory.report()'
+];
+
+scenario("cards of numbers, arrays, devices and memory", async house => {
+  await house.notebook(CARDS);
+  await house.page.setViewportSize({ width: 900, height: 1900 });
+  await house.command('application:toggle-left-area');
+  await house.runAll();
+  await house.ended(CARDS.length - 1);
+  const card = i => house.cell(i).locator('.jp-RenderedHTML');
+  for (let i = 0; i < CARDS.length; i++) await card(i).waitFor();
+  const height = async i => (await card(i).boundingBox()).height;
+  check(await height(1) < 50, `a number takes ${await height(1)} pixels`);
+  check((await card(3).innerText()).includes('11]]'), 'the values of X.T');
+  check((await card(5).innerText()).includes('1,000,000'), 'separators');
+  const striped = await card(8).locator('tr').evaluateAll(rows => new Set(rows.map(row => getComputedStyle(row).backgroundColor)).size);
+  equal(striped, 1, 'grounds of rows');
+  await pictures(house, 'cards');
+});
+
 await main(name => Browser.open(name));

@@ -2,7 +2,8 @@
 reads on light and dark ground."""
 import unicodedata
 
-from drupe._html import FILL, GREY, LIMIT, LINE, Cell, Html, element, escape, markup_of, meter, text_of  # noqa: F401
+from drupe._html import (FILL, GREY, LIMIT, LINE, PLAIN, Cell, Html, element, escape, markup_of, meter,  # noqa: F401
+                         text_of)
 from drupe._units import seconds  # noqa: F401
 from drupe.magics.base import WIDTH
 
@@ -49,11 +50,11 @@ def table_html(titles, rows, right=(), faint=(), flexible=None):
                                                      "" if i == flexible else ";white-space:nowrap")
 
     head = "".join(element("th", escape(title), style(i)) for i, title in enumerate(titles))
-    lines = [element("tr", head, "border-bottom:" + LINE)]
+    lines = [element("tr", head, "border-bottom:%s;%s" % (LINE, PLAIN))]
     for number, row in enumerate(rows):
         colour = ";color:" + GREY if number in faint else ""
         lines.append(element("tr", "".join(element("td", markup_of(cell), style(i) + colour)
-                                           for i, cell in enumerate(row))))
+                                           for i, cell in enumerate(row)), PLAIN))
     return element("table", "".join(lines), TABLE)
 
 
