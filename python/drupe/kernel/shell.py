@@ -20,7 +20,7 @@ from traitlets import Any, CBool, Instance, Type, default
 
 from drupe import _jkernel
 
-from . import display, jsontext, late, parents
+from . import display, jsontext, late, parents, tracebacks
 from .cell import current
 from .interrupt import cut_traceback, interruptible, patient, shielded
 
@@ -154,6 +154,10 @@ class ZMQInteractiveShell(InteractiveShell):
             getattr(manager, "_restart_thread_if_stopped", lambda: None)()
             if manager.save_flag is not None:
                 manager.save_flag.set()
+
+    def init_traceback_handlers(self, custom_exceptions):
+        super().init_traceback_handlers(custom_exceptions)
+        tracebacks.leave_out_ours(self.InteractiveTB)
 
     def init_payload(self):
         self.payload_manager = CellPayloads(parent=self)

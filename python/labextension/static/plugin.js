@@ -1,5 +1,6 @@
 // The plugin: puts panel, status item and command into JupyterLab or Notebook 7.
 import { Attach } from './attach.js';
+import { Highlight } from './highlight.js';
 import { Model } from './model.js';
 import { Panel } from './panel.js';
 import { StatusItem } from './status.js';
@@ -37,8 +38,12 @@ class House {
     this._makeStatus();
     this.follow = this.follow.bind(this);
     this.closed = this.closed.bind(this);
-    tracker.forEach(panel => new Attach(panel));
-    tracker.widgetAdded.connect((_, panel) => new Attach(panel));
+    const opened = panel => {
+      new Attach(panel);
+      new Highlight(panel);
+    };
+    tracker.forEach(opened);
+    tracker.widgetAdded.connect((_, panel) => opened(panel));
     for (const one of [tracker, parts.consoleTracker]) {
       one?.currentChanged.connect((_, widget) => this._current(widget));
     }
