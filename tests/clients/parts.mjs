@@ -461,7 +461,9 @@ scenario("little memory looks like little", async () => {
 scenario("the menu's item is called what the README calls it", async () => {
   const read = name => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
   const label = read('python/labextension/static/plugin.js').match(/label: '([^']*)',\s*caption/)[1];
-  equal([label, read('README.md').match(/\*View > ([^*]*)\*/)[1]], ['Show Devices', label], 'names');
+  for (const page of ['README.md', 'notebooks/03-see-your-device.ipynb']) {
+    equal(read(page).match(/\*View > ([^*]*)\*/)[1], label, page);
+  }
 });
 
 // As much of a page as cards need.
