@@ -24,7 +24,7 @@ static void device_name(const drupe_view_device *device, drupe_text *html)
 static void use_track(const drupe_view_device *device, drupe_text *html)
 {
     double whole = (double)drupe_memory_whole(device), left = 0.0;
-    drupe_html_track(html, 12);
+    drupe_html_meter(html);
     for (int kind = 0; kind < 3; kind++) {
         double width = 100.0 * (double)device->used[kind] / whole;
         if (device->used[kind] == 0) continue;
@@ -160,7 +160,7 @@ static void busy_track(const drupe_frame *frame, const drupe_view_device *device
                            .colour = DRUPE_HTML_USE,
                            .title = "work that may have run in this time: its times are not known",
                            .look = DRUPE_HTML_HATCHED};
-    drupe_html_track(html, 12);
+    drupe_html_meter(html);
     if (share > 0.0) drupe_html_bar_add(html, &bar);
     if (maybe > 0.0) drupe_html_bar_add(html, &most);
     drupe_html_close(html);

@@ -55,7 +55,7 @@ def meter(part, whole, label, width=10):
     full = round(share * width)
     bar = element("div", element("div", "", "width:%.1f%%;height:8px;border-radius:2px;background-color:%s"
                                  % (100 * share, LIMIT if share >= 0.9 else FILL)),
-                  "display:inline-block;width:80px;height:8px;border-radius:2px;background-color:#8883;"
+                  "display:inline-block;width:80px;height:8px;border-radius:2px;border:1px solid #8888;"
                   "margin-right:6px;vertical-align:middle", title="%.0f %%" % (100 * share))
     return Cell("%s %s" % ("#" * full + "-" * (width - full), label), Html(bar + escape(label)))
 

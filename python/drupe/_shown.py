@@ -129,8 +129,8 @@ class _Table:
 
 
 def _devices(devices):
-    rows = [(chip(one.filter_string), count(one.max_compute_units or 0), size(one.global_mem_size or 0), one.name.strip(),
-             one.platform_name) for one in devices]
+    rows = [(chip(one.filter_string), count(one.max_compute_units or 0), size(one.global_mem_size or 0),
+             one.name.strip(), one.platform_name) for one in devices]
     return _Table(("filter", "units", "memory", "name", "platform"), rows, (1, 2), "no devices")
 
 

@@ -111,8 +111,8 @@ class Pool:
     def __repr__(self):
         figures = _engine._pool_stats(self.device)
         return (f"<drupe.memory.Pool of {self.device.filter_string}: {figures['used']:,} bytes used in "
-                f"{figures['count']:,} allocations, {figures['in_flight']:,} in flight, {figures['reserved']:,} reserved, "
-                f"limit {figures['limit']:,}>")
+                f"{figures['count']:,} allocations, {figures['in_flight']:,} in flight, {figures['reserved']:,} "
+                f"reserved, limit {figures['limit']:,}>")
 
 
 def pool(device=None):

@@ -401,8 +401,8 @@ def test_tracebacks_show_the_users_frames(kernel, code):
     assert kernel.run(FAILED).status == "ok"
 
     def files():
-        lines = "\n".join(kernel.run(code).reply["traceback"]).split("\n")
-        return [line for line in (re.sub(r"\x1b\[[0-9;]*m", "", one) for one in lines) if line.startswith(("File ", "Cell "))]
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(kernel.run(code).reply["traceback"]))
+        return re.findall(r"^(?:File|Cell) .*", shown, re.MULTILINE)
 
     try:
         shown = files()

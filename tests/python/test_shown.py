@@ -80,7 +80,8 @@ def test_a_number_takes_a_line(device):
 
 
 def test_nothing_is_said_twice(device):
-    for x in (da.arange(7, device=device), da.zeros((3, 4), dtype="float32", device=device), da.ones(5000, device=device)):
+    for x in (da.arange(7, device=device), da.zeros((3, 4), dtype="float32", device=device),
+              da.ones(5000, device=device)):
         for form in (plain(x), x._repr_mimebundle_()["text/html"]):
             assert form.count(str(x.dtype)) == form.count(x.device.filter_string) == 1, form
 

@@ -44,8 +44,8 @@ def _nested(get, shape, index=()):
 
 
 def _pieces(x):
-    """The elements as lists, copied in contiguous pieces, so that no kernel has to gather them; None: there would be too
-    many pieces."""
+    """The elements as lists, copied in contiguous pieces, so that no kernel has to gather them; None: there would be
+    too many pieces."""
     from drupe.array import permute_dims
 
     if x.is_contiguous:
@@ -53,7 +53,8 @@ def _pieces(x):
     order = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
     if order != [*range(x.ndim)]:
         lists = _pieces(permute_dims(x, tuple(order)))
-        return lists and _nested(lambda index: reduce(operator.getitem, [index[axis] for axis in order], lists), x.shape)
+        places = operator.itemgetter(*order)
+        return lists and _nested(lambda index: reduce(operator.getitem, places(index), lists), x.shape)
     row = x[(0,) * (x.ndim - 1)]
     if (x.size // row.size if row.is_contiguous else x.size) > _PIECES:
         return None

@@ -46,7 +46,8 @@ def complete(shell, content):
     with provisionalcompleter():
         found = list(rectify_completions(code, shell.Completer.completions(code, position)))
     types = [
-        {"start": one.start, "end": one.end, "text": one.text, "type": kinds.kind(shell, code, one), "signature": one.signature}
+        {"start": one.start, "end": one.end, "text": one.text, "type": kinds.kind(shell, code, one),
+         "signature": one.signature}
         for one in found
     ]
     return {

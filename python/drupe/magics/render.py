@@ -73,7 +73,8 @@ def help_html(magic):
     shown = [*magic.all_options, *([magic.tail] if magic.tail else [])]
     rows = "".join(element("tr", element("td", element("code", escape(option.title), "white-space:nowrap"),
                                          "text-align:left;padding:1px 16px 1px 0;white-space:nowrap")
-                           + element("td", escape(option.help), "text-align:left;padding:1px 0")) for option in shown)
+                           + element("td", escape(option.help), "text-align:left;padding:1px 0"), PLAIN)
+                   for option in shown)
     parts.append(element("table", rows, TABLE))
     for typed, meaning in magic.examples:
         parts.append(element("pre", escape(typed), "margin:8px 0 0 0;padding:4px 8px;border-left:3px solid #8886"))

@@ -1,5 +1,6 @@
 // Outputs of type application/vnd.drupe.trace+json: the same timeline as in the panel, from what the output holds. The
-// metadata {type: {kind, live}} tell what the output is about (events, table, memory or dashboard), and if more is to come.
+// metadata {type: {kind, live}} tell what the output is about (events, table, memory or dashboard), and if more is to
+// come.
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { Legend } from './legend.js';

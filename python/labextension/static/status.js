@@ -12,7 +12,8 @@ export class StatusItem {
     this.busy = element('span', 'drupe-status-busy');
     this.memory = element('span', 'drupe-status-memory');
     const bar = element('span', 'drupe-status-bar', undefined, this.fill);
-    this.node = element('button', 'drupe-status', undefined, element('span', '', 'Devices'), bar, this.busy, this.memory);
+    const name = element('span', '', 'Devices');
+    this.node = element('button', 'drupe-status', undefined, name, bar, this.busy, this.memory);
     this.node.type = 'button';
     this.node.addEventListener('click', onOpen);
     this.onShown = null; // told when it appears or goes

@@ -29,6 +29,7 @@ static const struct {
              {"flex-wrap", "wrap"},
              {"flex-grow", "1"},
              {"font-weight", "600"},
+             {"border", "1px solid #80808080"},
              {"border-top", "1px solid #80808040"}};
 
 static bool is_length(const char *value)

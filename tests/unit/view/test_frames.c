@@ -469,6 +469,24 @@ static void amounts_of_memory_have_the_hues_of_cells(void **state)
     made_free(made);
 }
 
+/* What is not used, and a device that does nothing, look empty on any ground. */
+static void meters_are_outlines(void **state)
+{
+    made_view *made = made_plain();
+    (void)state;
+    made->devices[0].busy = 0.0;
+    char *html = html_of(made, DRUPE_FRAME_DASHBOARD, true), *at = html;
+    size_t meters = 0;
+    while ((at = strstr(at, "height:10px;overflow:hidden;border-radius:2px;border:1px solid #80808080\">")) !=
+           NULL) {
+        meters++;
+        at++;
+    }
+    assert_int_equal(meters, 2);
+    free(html);
+    made_free(made);
+}
+
 /* The highest bar that is drawn for memory over time. */
 static double highest(made_view *made)
 {
@@ -527,6 +545,7 @@ int main(void)
         cmocka_unit_test(labels_fit),
         cmocka_unit_test(amounts_of_memory_have_the_hues_of_cells),
         cmocka_unit_test(memory_is_drawn_as_much_as_it_is),
+        cmocka_unit_test(meters_are_outlines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
