@@ -126,7 +126,8 @@ def test_lists_and_memory_have_html(device):
     held = drupe.memory.MemoryUSMDevice(1 << 20, device=device)
     listed = drupe.devices()
     assert listed == list(listed) and isinstance(listed, list) and repr(listed) == repr(list(listed))
-    for one, word in ((listed, "host:cpu:0"), (held, "1.00 MiB"), (drupe.memory.report(), "1.00 MiB")):
+    for one, word in ((listed, "host:cpu:0"), (drupe.get_devices("host"), "host:cpu:0"), (held, "1.00 MiB"),
+                      (drupe.memory.report(), "1.00 MiB")):
         text, markup = facts(one._repr_mimebundle_())
         assert word.split()[0] in text & markup
 

@@ -9,8 +9,8 @@ import types
 
 _VAGUE = ("<unknown>", "variable", "attribute", "", None)
 _OWNER = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.\Z")
-_FROM = re.compile(r"^[ \t]*from\s+([\w.]+)\s+import\s+[(\w, \t]*\Z", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:import\s+[\w.,\s]*|from\s+[\w.]*)\Z", re.MULTILINE)
+_FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+[(\w, \t]*\Z", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+[\w., \t]*|from[ \t]+[\w.]*)\Z", re.MULTILINE)
 _DESCRIPTORS = (property, types.GetSetDescriptorType, types.MemberDescriptorType)
 _METHODS = (staticmethod, classmethod, types.ClassMethodDescriptorType)
 
