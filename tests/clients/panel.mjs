@@ -85,6 +85,21 @@ scenario("nothing is asked when nobody looks", async house => {
   await until(async () => (await asked(house)) > count + 1, 'the panel asks');
 });
 
+scenario("of many errors the latest are in sight", async house => {
+  await house.notebook(['1'], {});
+  const errors = [1, 2, 3, 4, 5].map(id => ({ ...ERROR, id, text: `error ${id}` }));
+  await house.answering((request, { view, errors }) => request.command === 'drupe/view' ? view
+    : request.command === 'drupe/errors' ? { errors, latest: 5 } : { version: 1 }, { view: madeUp(), errors });
+  await house.run(0);
+  await openPanel(house);
+  const shown = async () => (await house.page.locator('.drupe-error:visible .drupe-error-text').allInnerTexts()).join();
+  await until(async () => await shown() === 'error 5,error 4,error 3', 'the latest');
+  await house.page.getByText('Show 2 more').click();
+  await until(async () => await shown() === 'error 5,error 4,error 3,error 2,error 1', 'all');
+  await house.page.getByText('Show the latest').click();
+  await until(async () => await shown() === 'error 5,error 4,error 3', 'the latest again');
+});
+
 scenario("what cannot be drawn is shown as HTML", async house => {
   const bundle = (trace, extra = '') => `display({'text/plain': 'plain', 'text/html': '<b class="fallback">as HTML</b>', ` +
     `'application/vnd.drupe.trace+json': ${trace}}, raw=True${extra})`;
