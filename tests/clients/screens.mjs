@@ -66,17 +66,20 @@ const CARDS = [
   'y = da.linspace(0, 1, 1_000_000, device="host")\ny.queue.wait()\ny',
   'z = da.ones((2000, 1000), device="host")\nz.queue.wait()\nz',
   'm = drupe.memory.MemoryUSMShared(1_000_000, device="host")\nm',
-  'drupe.memory.report()'
+  'drupe.memory.report()',
+  '%events --cell -8:',
+  '%events --cell -8: --table'
 ];
 
-scenario("cards of numbers, arrays, devices and memory", async house => {
+scenario("cards of numbers, arrays, devices and memory, and both forms of events", async house => {
   await house.notebook(CARDS);
   await house.page.setViewportSize({ width: 900, height: 1900 });
   await house.command('application:toggle-left-area');
   await house.runAll();
   await house.ended(CARDS.length - 1);
   const card = i => house.cell(i).locator('.jp-RenderedHTML');
-  for (let i = 0; i < CARDS.length; i++) await card(i).waitFor();
+  for (let i = 0; i < CARDS.length - 2; i++) await card(i).waitFor();
+  for (const i of [9, 10]) await house.cell(i).locator('.drupe-output .drupe-table tbody tr').first().waitFor();
   const height = async i => (await card(i).boundingBox()).height;
   check(await height(1) < 50, `a number takes ${await height(1)} pixels`);
   check((await card(3).innerText()).includes('11]]'), 'the values of X.T');
