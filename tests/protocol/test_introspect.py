@@ -136,7 +136,8 @@ def things(): ...
 """)
     for code, expected in (
             ("thi", {"thing": "instance", "thing_two": "instance", "things": "function"}),
-            ("import os\nthing", {"thing": "instance", "things": "function"}), ("Thi", {"Thing": "class"}), ("thing.m", {"method": "function"}), ("thing.a", {"attribute": "instance"}),
+            ("import os\nthing", {"thing": "instance", "things": "function"}), ("Thi", {"Thing": "class"}),
+            ("thing.m", {"method": "function"}), ("thing.a", {"attribute": "instance"}),
             ("prin", {"print": "function"}), ("import o", {"os": "module"}), ("os.pat", {"path": "module"}),
             ("from os import pa", {"path": "module", "pathconf": "function"}),
             ("whil", {"while": "keyword"}), ("os.path.joi", {"join": "function"})):
