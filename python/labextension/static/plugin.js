@@ -133,10 +133,14 @@ class House {
     this.model.watch(this.current?.sessionContext.session?.kernel ?? null);
   }
 
-  // Where the cell with this execution count stands; -1: nowhere; undefined: this is no notebook.
+  // Where the cell with this execution count stands; -1: nowhere; undefined: this is no notebook. A cell that runs has
+  // no count in the notebook yet.
   find(cell) {
-    return this.current?.content?.widgets?.findIndex(
-      one => one.model.type === 'code' && one.model.executionCount === cell);
+    const cells = this.current?.content?.widgets;
+    const index = cells?.findIndex(one => one.model.type === 'code' && one.model.executionCount === cell);
+    if (index !== -1 || !this.model.trace.byNumber?.get(cell)?.running) return index;
+    return cells.findIndex(one => one.model.type === 'code' && one.model.executionCount === null
+      && (one.model.executionState === 'running' || one.prompt === '*'));
   }
 
   // Bring it into sight; false when it is gone.
