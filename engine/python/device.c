@@ -270,6 +270,16 @@ static PyObject *device_address(PyObject *self, PyObject *ignored)
 
 /* --- Dividing ------------------------------------------------------------------------------------------ */
 
+/* A list that notebooks show as a table; `list` is taken. */
+static PyObject *list_shown(PyObject *list)
+{
+    PyObject *module = list == NULL ? NULL : PyImport_ImportModule("drupe._listed");
+    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, "DeviceList", "O", list);
+    Py_XDECREF(module);
+    Py_XDECREF(list);
+    return result;
+}
+
 static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
@@ -282,7 +292,7 @@ static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t co
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, sub);
     }
-    return list;
+    return list_shown(list);
 }
 
 /* A word of partition_affinity_domain. */

@@ -525,6 +525,7 @@ static PyObject *memory_repr(PyObject *self)
 }
 
 static PyMethodDef memory_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
     {"copy_from_host", memory_from_host, METH_O,
      PyDoc_STR("copy_from_host($self, obj)\n--\n\nCopy the bytes of a buffer to the start of the memory, and "
                "wait.")},

@@ -88,7 +88,7 @@ static void footer_counts(const drupe_view_cell *cell, drupe_text *text)
                           count[DRUPE_VIEW_KERNELS] == 1 ? "" : "s");
     if (count[DRUPE_VIEW_COPIES] > 0) {
         uint64_t bytes = cell->bytes[DRUPE_VIEW_COPIES], ns = cell->class_ns[DRUPE_VIEW_COPIES];
-        drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(bytes).text);
+        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
         if (bytes >= DRUPE_FRAME_RATED && ns > 0 && cell->untimed[DRUPE_VIEW_COPIES] == 0)
             drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
     }

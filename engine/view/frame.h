@@ -102,7 +102,7 @@ static inline bool drupe_frame_span_ran(const drupe_view_span *span)
     return span->exact && span->state <= DRUPE_VIEW_RUNNING;
 }
 
-/* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB moved at 21.3 GB/s": the number that matters. */
+/* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB copied at 21.3 GB/s": the number that matters. */
 void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text);
 
 /* --- table.c: one row per label --------------------------------------------------------------------------

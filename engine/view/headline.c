@@ -37,7 +37,7 @@ void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, 
     line_count(text, count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
     if (count[DRUPE_VIEW_COPIES] > 0) {
         uint64_t bytes = sums->bytes[DRUPE_VIEW_COPIES], ns = sums->ns[DRUPE_VIEW_COPIES];
-        drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(bytes).text);
+        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
         if (bytes >= DRUPE_FRAME_RATED && ns > 0 && sums->untimed[DRUPE_VIEW_COPIES] == 0)
             drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
     }
@@ -131,7 +131,7 @@ static void line_now(const drupe_frame *frame, drupe_text *text)
     drupe_text_printf(text, " now");
     line_count(text, sums->count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
     if (sums->count[DRUPE_VIEW_COPIES] > 0)
-        drupe_text_printf(text, " \u00b7 %s moved", drupe_unit_bytes(sums->bytes[DRUPE_VIEW_COPIES]).text);
+        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(sums->bytes[DRUPE_VIEW_COPIES]).text);
     drupe_frame_open_text(sums->open, " \u00b7 ", text);
     line_count(text, sums->failed, "failed", "failed");
 }

@@ -24,7 +24,7 @@ static void device_name(const drupe_view_device *device, drupe_text *html)
 static void use_track(const drupe_view_device *device, drupe_text *html)
 {
     double whole = (double)drupe_memory_whole(device), left = 0.0;
-    drupe_html_track(html, 12);
+    drupe_html_meter(html);
     for (int kind = 0; kind < 3; kind++) {
         double width = 100.0 * (double)device->used[kind] / whole;
         if (device->used[kind] == 0) continue;
@@ -74,7 +74,7 @@ static void kinds_append(const drupe_view_device *device, drupe_text *html)
     drupe_frame_part_end(html, &pool);
 }
 
-static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t most, drupe_text *html)
+static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t top, drupe_text *html)
 {
     double scale = 100.0 / (double)columns;
     for (size_t first = 0; first < columns;) {
@@ -87,7 +87,7 @@ static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t
             if (bins[first].cell != 0) drupe_text_printf(&title, " \u00b7 cell [%u]", bins[first].cell);
             drupe_html_bar bar = {scale * (double)first,
                                   scale * (double)(end - first),
-                                  100.0 * (double)bins[first].used / (double)most,
+                                  100.0 * (double)bins[first].used / (double)top,
                                   drupe_view_colour(bins[first].cell),
                                   drupe_text_get(&title),
                                   DRUPE_HTML_SOLID};
@@ -106,18 +106,19 @@ static void timeline_append(const drupe_frame *frame, const drupe_view_device *d
     uint64_t from = 0, to = 0;
     size_t columns = share > COLUMNS_MOST ? COLUMNS_MOST : share < COLUMNS_LEAST ? COLUMNS_LEAST : share;
     if (!drupe_memory_range(device, frame->style->live, &from, &to)) return;
-    uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
+    uint64_t most = drupe_memory_bins(device, from, to, columns, bins), top = drupe_memory_axis(device, most);
     drupe_html_open(html, "display:flex;height:52px;align-items:center");
     drupe_html_text(
         html,
         "width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;opacity:0.75",
         name);
     drupe_html_track(html, 48);
-    timeline_bars(bins, columns, most > 0 ? most : 1, html);
+    timeline_bars(bins, columns, top, html);
     drupe_html_close(html);
     drupe_html_open(html, "width:210px;text-align:right;opacity:0.75;font-size:11px");
     drupe_text_printf(html, "most %s in ", drupe_unit_bytes(most).text);
-    drupe_text_printf(html, "%s", drupe_unit_time(to - from).text);
+    drupe_text_printf(html, "%s, ", drupe_unit_time(to - from).text);
+    drupe_text_printf(html, "top %s", drupe_unit_bytes(top).text);
     drupe_html_close(html);
     drupe_html_close(html);
 }
@@ -159,7 +160,7 @@ static void busy_track(const drupe_frame *frame, const drupe_view_device *device
                            .colour = DRUPE_HTML_USE,
                            .title = "work that may have run in this time: its times are not known",
                            .look = DRUPE_HTML_HATCHED};
-    drupe_html_track(html, 12);
+    drupe_html_meter(html);
     if (share > 0.0) drupe_html_bar_add(html, &bar);
     if (maybe > 0.0) drupe_html_bar_add(html, &most);
     drupe_html_close(html);

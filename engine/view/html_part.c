@@ -38,6 +38,13 @@ void drupe_html_track(drupe_text *html, unsigned height)
                       height);
 }
 
+void drupe_html_meter(drupe_text *html)
+{
+    drupe_html_open(html,
+                    "position:relative;flex-grow:1;min-width:0;height:10px;overflow:hidden;border-radius:2px;"
+                    "border:1px solid #80808080");
+}
+
 unsigned drupe_html_hundredths(double percent)
 {
     if (percent >= 100.0) return 10000u;

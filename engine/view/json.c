@@ -14,7 +14,7 @@
  *  "cells": [{"number", "running", "began", "ended", "first", "last", "busy", "maybe",
  *             "count": [kernels, copies, host], "bytes": [3], "classNs": [3], "untimed": [3], "waiting",
  *             "open": [4], "failed", "skipped", "cancelled", "missed", "memory": [before, after, peak],
- * "colour": "#rrggbb"}, ...], "colours": the twelve of cells 1 to 12, which come again from 13 on}
+ * "colour": "#rrggbb"}, ...], "colours": those of cells 1 to 36, which come again from 37 on}
  *
  * Indices of lanes, labels and places hold in this view only; a lane is known by its queue and kind. */
 #include "view/room.h"

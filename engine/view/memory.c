@@ -1,6 +1,8 @@
 /* Memory over time, and sentences about it. */
 #include "memory.h"
 
+#define AXIS_SHARE 1024u /* of the limit; chart.js of the panel has the same */
+
 const char *const drupe_memory_kinds[3] = {"device", "shared", "host"};
 
 uint64_t drupe_memory_limit(const drupe_view_device *device)
@@ -67,6 +69,14 @@ uint64_t drupe_memory_bins(const drupe_view_device *device, uint64_t from, uint6
         if (used > most) most = used;
     }
     return most;
+}
+
+uint64_t drupe_memory_axis(const drupe_view_device *device, uint64_t most)
+{
+    uint64_t least = most + most / 4, top = 1, share = drupe_memory_limit(device) / AXIS_SHARE;
+    if (least < share) least = share;
+    while (top < least && top < UINT64_MAX / 2) top *= 2;
+    return top;
 }
 
 void drupe_memory_use(const drupe_view_device *device, drupe_text *text)

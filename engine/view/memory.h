@@ -25,6 +25,9 @@ bool drupe_memory_range(const drupe_view_device *device, bool live, uint64_t *fr
  * next one. */
 uint64_t drupe_memory_bins(const drupe_view_device *device, uint64_t from, uint64_t to, size_t columns,
                            drupe_memory_bin *bins);
+/* Where the axis of a chart ends that shows `most` bytes: a power of two, above which there is room, and no
+ * less than a thousandth of the limit, so that little looks like little. */
+uint64_t drupe_memory_axis(const drupe_view_device *device, uint64_t most);
 /* "1.20 GiB of 15.7 GiB (7.6 %)" */
 void drupe_memory_use(const drupe_view_device *device, drupe_text *text);
 /* "peak 3.20 GiB · 1.50 GiB reserved · 12 allocations" */

@@ -32,10 +32,10 @@ static void timeline_append(const drupe_view_device *device, uint64_t from, uint
                                       "\u2585", "\u2586", "\u2587", "\u2588"};
     drupe_memory_bin bins[DRUPE_MEMORY_BINS];
     uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
+    double top = (double)drupe_memory_axis(device, most);
     drupe_text_append(text, "\u2595", 3);
     for (size_t i = 0; i < columns; i++) {
-        double share = most > 0 ? (double)bins[i].used / (double)most : 0.0;
-        int level = (int)(share * 8.0);
+        int level = (int)((double)bins[i].used / top * 8.0);
         if (bins[i].used == 0)
             drupe_text_append(text, " ", 1);
         else

@@ -2,10 +2,11 @@
 which reads on light and dark ground, and the same facts as text."""
 import html
 
-from drupe._units import seconds
+from drupe._units import count, seconds
 
 GREY = "#8a8a8a"
 LINE = "1px solid #8886"
+PLAIN = "background-color:#00000000"  # of a table's row: front-ends stripe them otherwise
 FILL = "#4c78a8"
 LIMIT = "#d62728"  # red: limits and errors, nothing else
 GOOD = "#2e8b57"
@@ -54,7 +55,7 @@ def meter(part, whole, label, width=10):
     full = round(share * width)
     bar = element("div", element("div", "", "width:%.1f%%;height:8px;border-radius:2px;background-color:%s"
                                  % (100 * share, LIMIT if share >= 0.9 else FILL)),
-                  "display:inline-block;width:80px;height:8px;border-radius:2px;background-color:#8883;"
+                  "display:inline-block;width:80px;height:8px;border-radius:2px;border:1px solid #8888;"
                   "margin-right:6px;vertical-align:middle", title="%.0f %%" % (100 * share))
     return Cell("%s %s" % ("#" * full + "-" * (width - full), label), Html(bar + escape(label)))
 
@@ -95,11 +96,11 @@ def code(text):
 
 
 class Card:
-    """Facts about one object: what it is, pills and chips beside that, and named rows. `picture`, HTML alone, says
-    nothing that the rows do not say."""
+    """Facts about one object: what it is, pills and chips beside that, named rows, and a block without a name.
+    `picture`, HTML alone, says nothing that the rest does not say."""
 
-    def __init__(self, kind, name, *marks, rows=(), picture=""):
-        self.kind, self.name, self.marks, self.picture = kind, name, marks, picture
+    def __init__(self, kind, name, *marks, rows=(), block=None, picture=""):
+        self.kind, self.name, self.marks, self.block, self.picture = kind, name, marks, block, picture
         self.rows = [(title, value) for title, value in rows if value is not None and text_of(value) != ""]
 
     def text(self):
@@ -111,6 +112,7 @@ class Card:
             first, *rest = text_of(value).split("\n")
             lines.append("  %s  %s" % (title.ljust(width), first))
             lines += ["  %s  %s" % (" " * width, line) for line in rest]
+        lines += ["  " + line for line in text_of(self.block).split("\n")] if self.block is not None else []
         return "\n".join(line.rstrip() for line in lines)
 
     def html(self):
@@ -119,13 +121,14 @@ class Card:
         head += "".join(element("span", markup_of(mark), "margin-right:6px") for mark in self.marks)
         rows = "".join(element("tr", element("td", escape(title), "color:%s;text-align:left;vertical-align:top;"
                                              "padding:1px 12px 1px 0;white-space:nowrap" % GREY)
-                               + element("td", markup_of(value), "text-align:left;padding:1px 0"))
+                               + element("td", markup_of(value), "text-align:left;padding:1px 0"), PLAIN)
                        for title, value in self.rows)
-        table = element("table", Html(rows), "border-collapse:collapse;font-size:13px;margin:4px 0 0 0") if rows else ""
-        body = element("div", Html(table), "display:inline-block;vertical-align:middle")
+        body = element("table", Html(rows), "border-collapse:collapse;font-size:13px;margin:4px 0 0 0") if rows else ""
+        if self.block is not None:
+            body += element("div", markup_of(self.block), "margin-top:4px")
         if self.picture:
-            style = "display:inline-block;vertical-align:middle;margin-right:16px"
-            body = element("div", Html(self.picture), style) + body
+            body = element("div", element("div", Html(self.picture), "margin-right:16px")
+                           + element("div", Html(body)), "display:flex;align-items:center;margin-top:4px")
         return element("div", element("div", Html(head)) + body,
                        "display:inline-block;border:%s;border-radius:4px;padding:6px 12px;font-size:13px" % LINE)
 
@@ -140,10 +143,11 @@ def box(shape, most=90):
     rows, columns = (1, shape[-1]) if len(shape) == 1 else shape[-2:]
     longest = max(rows, columns, 1)
     tall, wide = (max(8, round(most * (n / longest) ** 0.5)) for n in (rows, columns))
+    tall = 10 if len(shape) == 1 else tall
     area = element("div", "", "width:%dpx;height:%dpx;border:1px solid %s;background-color:#4c78a833"
                    % (wide, tall, FILL))
-    width = element("div", escape(columns), "width:%dpx;text-align:center;font-size:11px" % wide)
-    height = element("div", escape(rows if len(shape) > 1 else ""), "font-size:11px;padding-left:4px")
-    depth = "" if len(shape) < 3 else element("div", escape("× " + " × ".join(map(str, shape[:-2]))),
+    width = element("div", escape(count(columns)), "width:%dpx;text-align:center;font-size:11px" % wide)
+    height = element("div", escape(count(rows) if len(shape) > 1 else ""), "font-size:11px;padding-left:4px")
+    depth = "" if len(shape) < 3 else element("div", escape("× " + " × ".join(map(count, shape[:-2]))),
                                               "font-size:11px;color:" + GREY)
     return element("div", width + element("div", area + height, "display:flex;align-items:center") + depth)

@@ -90,7 +90,7 @@ class _State:
         share = 1.0 if self.total <= 1 and self.word else self.share
         bar = element("div", element("div", "", "width:%.1f%%;height:10px;border-radius:2px;background-color:%s"
                                      % (100 * share, colour)),
-                      "display:inline-block;width:240px;height:10px;border-radius:2px;background-color:#8883;"
+                      "display:inline-block;width:240px;height:10px;border-radius:2px;border:1px solid #8888;"
                       "margin:0 10px;vertical-align:middle", title="%d %%" % int(100 * share))
         return element("div", Html(element("span", escape(self.label)) + bar + element("span", escape(self.figures()))),
                        "font-size:13px;white-space:nowrap")

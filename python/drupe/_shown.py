@@ -7,7 +7,7 @@ import time
 
 from drupe import _engine
 from drupe._html import FILL, GOOD, GREY, LIMIT, Card, Cell, box, chip, code, meter, named, pill, steps
-from drupe._units import seconds, size
+from drupe._units import count, seconds, size
 from drupe.array import _text
 
 _STATES = {"queued": GREY, "submitted": GREY, "running": FILL, "complete": GOOD, "failed": LIMIT}
@@ -55,8 +55,12 @@ def _device_at_work(device):
         ("work", _depth(_pending_on(device)))])
 
 
-def _depth(count):
-    return "nothing waits" if count == 0 else "%d submission%s not over" % (count, "" if count == 1 else "s")
+def _depth(number):
+    return "nothing waits" if number == 0 else _several(number, "submission") + " not over"
+
+
+def _several(number, noun):
+    return "%s %s%s" % (count(number), noun, "" if number == 1 else "s")
 
 
 def _pending(queue, patience=None):
@@ -67,12 +71,12 @@ def _pending(queue, patience=None):
 
 
 def _pending_on(device, patience=None):
-    root, count = _root(device), 0
+    root, number = _root(device), 0
     for queue in _engine._queues():
         # One that is busy is enough to know: the next moment is saved.
         if _root(queue.device) == root:
-            count += queue.pending if count else _pending(queue, patience)
-    return count
+            number += queue.pending if number else _pending(queue, patience)
+    return number
 
 
 def _root(device):
@@ -92,14 +96,48 @@ def _queue(queue):
 
 def _pool(pool):
     figures = _engine._pool_stats(pool.device)
-    pieces = "%d allocation%s" % (figures["count"], "" if figures["count"] == 1 else "s")
     return Card("Memory pool", "", chip(pool.device.filter_string), rows=[
-        ("used", Cell("%s in %s" % (size(figures["used"]), pieces))),
+        ("used", Cell("%s in %s" % (size(figures["used"]), _several(figures["count"], "allocation")))),
         ("by kind", _kinds(figures)),
         ("in flight", size(figures["in_flight"])),
         ("reserved", meter(figures["reserved"], figures["limit"],
                            "%s of %s (limit)" % (size(figures["reserved"]), size(figures["limit"])))),
         ("peak", size(figures["peak"]))])
+
+
+def _memory(memory):
+    behind = memory.reference_obj
+    return Card("Memory", size(memory.nbytes), memory.usm_type, chip(memory.device.filter_string), rows=[
+        ("bytes", count(memory.nbytes) if memory.nbytes >= 1024 else None),
+        ("address", "0x%x" % memory._pointer),
+        ("view of", None if behind is None else type(behind).__name__)])
+
+
+# --- Lists -----------------------------------------------------------------------------------------------------------
+
+
+class _Table:
+    def __init__(self, titles, rows, right, none):
+        self.titles, self.rows, self.right, self.none = titles, rows, right, none
+
+    def bundle(self):
+        from drupe.magics import render
+
+        if not self.rows:
+            return {"text/plain": self.none, "text/html": str(render.note_html(self.none))}
+        return {"text/plain": render.table_text(self.titles, self.rows, right=self.right),
+                "text/html": str(render.table_html(self.titles, self.rows, right=self.right))}
+
+
+def _devices(devices):
+    rows = [(chip(one.filter_string), count(one.max_compute_units or 0), size(one.global_mem_size or 0),
+             one.name.strip(), one.platform_name) for one in devices]
+    return _Table(("filter", "units", "memory", "name", "platform"), rows, (1, 2), "no devices")
+
+
+def _report(report):
+    rows = [(size(one.nbytes), count(one.count), one.kind, one.device, one.place) for one in report]
+    return _Table(("size", "allocations", "kind", "device", "allocated at"), rows, (0, 1), str(report))
 
 
 # --- Events ----------------------------------------------------------------------------------------------------------
@@ -186,27 +224,20 @@ def _notebook():
 # --- Arrays ----------------------------------------------------------------------------------------------------------
 
 
-def _values(x):
-    """The elements as text, or None: when they would have to be waited for, or gathered by a kernel."""
-    if x.size == 0 or not x.is_contiguous or not (x.size <= _VALUES_MOST or x.ndim == 1):
-        return None
-    if "numpy" in sys.modules:
-        return _text.array_repr(x)
-    # Its import takes far longer than anything that is shown here.
-    return "array(%s, dtype=%s, device='%s')" % (_text._plain(x), x.dtype, x.device.filter_string)
-
-
 def _array(x):
     waiting = waits(x)
-    values = None if waiting else _values(x)
+    values = None if waiting else _text.at_hand(x)
     state = None
     if values is None and (waiting or x.size):
         state = "work on its device is not over; print(x) waits" if waiting else "print(x) shows them"
-    return Card("Array", " × ".join(map(str, x.shape)) if x.shape else "scalar", chip(x.device.filter_string), rows=[
-        ("dtype", str(x.dtype)),
-        ("bytes", "%s of %s memory" % (size(x.nbytes), x.usm_type)),
-        ("layout", None if x.is_contiguous else "strides %s" % (x.strides,)),
-        ("values", code(values) if values is not None else state)], picture=box(x.shape))
+    marks = [str(x.dtype), chip(x.device.filter_string)]
+    if x.ndim == 0 and values is not None:
+        return Card("Scalar", values, *marks)
+    marks.append("%s of %s memory" % (size(x.nbytes), x.usm_type))
+    return Card("Array", " × ".join(map(count, x.shape)) if x.shape else "scalar", *marks, rows=[
+        ("layout", None if x.is_contiguous else "strides %s" % (x.strides,)), ("values", state)],
+        block=None if values is None else code(values),
+        picture="" if values is not None and x.size <= _VALUES_MOST else box(x.shape))
 
 
 def waits(x, patience=None):
@@ -220,10 +251,12 @@ def brief(x, printer=None):
         patience = getattr(printer, "drupe_patience", None) or _text.patience() or _text.Patience()
         if printer is not None:
             printer.drupe_patience = patience
-        values = None if waits(x, patience) else _values(x)
+        values = None if waits(x, patience) else _text.at_hand(x, "array(")
     except Exception:
         values = None
-    return outline(x) if values is None else values
+    if values is None:
+        return outline(x)
+    return _text.whole(x, values)
 
 
 def outline(x):
@@ -285,4 +318,5 @@ def _kernel(kernel):
 
 
 _BUILDERS = {"Device": _device, "Queue": _queue, "Event": _event, "Array": _array, "Program": _program,
-             "Kernel": _kernel, "Pool": _pool}
+             "Kernel": _kernel, "Pool": _pool, "MemoryUSMDevice": _memory, "MemoryUSMShared": _memory,
+             "MemoryUSMHost": _memory, "DeviceList": _devices, "Report": _report}

@@ -15,9 +15,14 @@ def _scaled(value, step, *names):
     return _digits(value, last)
 
 
-def size(count):
+def count(number):
+    """1,000,000, as arrays print."""
+    return f"{number:,}"
+
+
+def size(nbytes):
     """Bytes."""
-    return "%d B" % count if count < 1024 else _scaled(count / 1024, 1024, "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    return "%d B" % nbytes if nbytes < 1024 else _scaled(nbytes / 1024, 1024, "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def seconds(value):

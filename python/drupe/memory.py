@@ -110,9 +110,9 @@ class Pool:
 
     def __repr__(self):
         figures = _engine._pool_stats(self.device)
-        return (f"<drupe.memory.Pool of {self.device.filter_string}: {figures['used']} bytes used in "
-                f"{figures['count']} allocations, {figures['in_flight']} in flight, {figures['reserved']} reserved, "
-                f"limit {figures['limit']}>")
+        return (f"<drupe.memory.Pool of {self.device.filter_string}: {figures['used']:,} bytes used in "
+                f"{figures['count']:,} allocations, {figures['in_flight']:,} in flight, {figures['reserved']:,} "
+                f"reserved, limit {figures['limit']:,}>")
 
 
 def pool(device=None):
@@ -140,6 +140,11 @@ class Report(list):
                                     row[3].ljust(widths[3]), row[4]]) for row in rows)
 
     __repr__ = __str__
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        from drupe import _shown
+
+        return _shown.mimebundle(self)
 
 
 def report(device=None, each=False):

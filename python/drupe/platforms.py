@@ -1,6 +1,7 @@
 """Platforms: who offers the devices. `host` is one, and each driver of OpenCL."""
 from drupe import enums
 from drupe._engine import Context, Device, devices
+from drupe._listed import DeviceList
 
 __all__ = ["Platform", "get_platforms", "lsplatform"]
 
@@ -9,11 +10,9 @@ _contexts = {}  # of platforms with several devices
 
 def _of_type(found, device_type):
     word = enums.device_type(device_type)
-    if word == "all":
-        return found
     if word == "automatic":
-        return [max(found, key=lambda one: one.default_selector_score)] if found else []
-    return [one for one in found if one.device_type == word]
+        return DeviceList([max(found, key=lambda one: one.default_selector_score)] if found else [])
+    return DeviceList(one for one in found if word in ("all", one.device_type))
 
 
 class Platform:

@@ -64,6 +64,11 @@ async function watch(house, app, name) {
   }, 'five changes of the dashboard while Python is stuck', 90);
   await house.sweep(timeline(panel(house)), 46, ['cell [3], line 4', 'host:cpu:0, queue']);
   equal(await house.cell(2).locator('.jp-OutputArea-output').count(), 0, 'outputs while Python is stuck');
+  await panel(house).locator('.drupe-cell', { hasText: '[3]' }).waitFor();
+  equal(await panel(house).locator('.drupe-gone').count(), 0, 'chips of cells that are gone, though one runs only');
+  await house.page.evaluate(() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; });
+  await panel(house).locator('.drupe-cell', { hasText: '[3]' }).click();
+  equal(await house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.activeCellIndex), 2, 'the cell that runs');
   await pictures(house, `${name}-panel`);
   closeSync(openSync(pipe, 'w'));
   await house.shows(2, 'released True');

@@ -1,6 +1,6 @@
 // The magics in JupyterLab: what they show, and that Tab and Shift-Tab know them.
 import { Browser } from './browser.mjs';
-import { check, main, scenario, until } from './harness.mjs';
+import { check, equal, main, scenario, until } from './harness.mjs';
 
 const TWICE = 'kernel void twice(global float *a, int n) {\n    a[get_global_id(0)] *= n;\n}';
 const MAGICS = [
@@ -36,6 +36,29 @@ scenario("the magics in JupyterLab", async house => {
   await house.theme('JupyterLab Dark');
   await house.picture('magics-dark');
 });
+
+async function highlightC(house, app) {
+  const source = '%%opencl\nkernel void f(global float *a) { /* of C */ a[0] = 1.0f; }';
+  await house.notebook([source, 'x = 7 // 2', '%%cl_kernel\n/* of C */'], { app });
+  const comment = i => house.cell(i).locator('.cm-line span').filter({ hasText: /^\/\* of C \*\/$/ });
+  await comment(0).waitFor();
+  await comment(2).waitFor();
+  const types = () => house.page.evaluate(
+    () => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.mimeType));
+  equal(await types(), ['text/x-csrc', 'text/x-ipython', 'text/x-csrc'], 'types of cells');
+  if (app === 'lab/tree') await house.picture('highlight');
+  // As somebody types.
+  await house.cell(1).locator('.cm-content').click();
+  await house.page.keyboard.press('Control+Home');
+  await house.page.keyboard.type('%%opencl\n/* of C */ ');
+  await comment(1).waitFor();
+  for (let i = 0; i < 3; i++) await house.page.keyboard.press('Control+Home');
+  await house.page.keyboard.press('Delete');
+  await until(async () => (await types())[1] === 'text/x-ipython', 'Python again');
+}
+
+scenario("JupyterLab shows cells of C as C", house => highlightC(house, 'lab/tree'));
+scenario("Notebook 7 shows cells of C as C", house => highlightC(house, 'notebooks'));
 
 scenario("Tab completes a magic's options and devices", async house => {
   await house.notebook(['import drupe; _ = drupe.devices()', '%devices --', '%%opencl -d ho\n']);

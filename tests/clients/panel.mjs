@@ -85,6 +85,21 @@ scenario("nothing is asked when nobody looks", async house => {
   await until(async () => (await asked(house)) > count + 1, 'the panel asks');
 });
 
+scenario("of many errors the latest are in sight", async house => {
+  await house.notebook(['1'], {});
+  const errors = [1, 2, 3, 4, 5].map(id => ({ ...ERROR, id, text: `error ${id}` }));
+  await house.answering((request, { view, errors }) => request.command === 'drupe/view' ? view
+    : request.command === 'drupe/errors' ? { errors, latest: 5 } : { version: 1 }, { view: madeUp(), errors });
+  await house.run(0);
+  await openPanel(house);
+  const shown = async () => (await house.page.locator('.drupe-error:visible .drupe-error-text').allInnerTexts()).join();
+  await until(async () => await shown() === 'error 5,error 4,error 3', 'the latest');
+  await house.page.getByText('Show 2 more').click();
+  await until(async () => await shown() === 'error 5,error 4,error 3,error 2,error 1', 'all');
+  await house.page.getByText('Show the latest').click();
+  await until(async () => await shown() === 'error 5,error 4,error 3', 'the latest again');
+});
+
 scenario("what cannot be drawn is shown as HTML", async house => {
   const bundle = (trace, extra = '') => `display({'text/plain': 'plain', 'text/html': '<b class="fallback">as HTML</b>', ` +
     `'application/vnd.drupe.trace+json': ${trace}}, raw=True${extra})`;
@@ -103,10 +118,10 @@ scenario("what cannot be drawn is shown as HTML", async house => {
 scenario("outputs have a table and a legend, in a narrow page too", async house => {
   const shown = (kind, more = '') => `display({'text/plain': 'plain', 'application/vnd.drupe.trace+json': ` +
     `__import__('json').load(open('view.json'))}, raw=True, metadata={'application/vnd.drupe.trace+json': {'kind': '${kind}'${more}}})`;
-  await house.notebook([shown('events'), shown('dashboard'), shown('dashboard', ", 'live': True")]);
+  await house.notebook([shown('events'), shown('dashboard'), shown('dashboard', ", 'live': True"), shown('table')]);
   writeFileSync(`${process.env.DRUPE_NOTEBOOKS}/view.json`, JSON.stringify(madeUp()));
   await house.runAll();
-  await house.ended(2);
+  await house.ended(3);
   const heads = await Promise.all([1, 2].map(i => house.cell(i).locator('.drupe-summary').innerText()));
   check(!heads[0].includes('as of') && /as of .*2023/.test(heads[1]), `what does not move tells its time: ${heads}`);
   const rows = house.cell(0).locator('.drupe-table tbody tr');
@@ -114,6 +129,9 @@ scenario("outputs have a table and a legend, in a narrow page too", async house 
   const cells = row => rows.nth(row).locator('td').allTextContents();
   equal([await cells(0), await cells(1)], [['vadd1 failed', '', '[1-2]', '20', '80.0 ms', '50 %', '-', '-'],
     ['copy', '', '[1-2]', '20', '80.0 ms', '50 %', '20.0 MiB', '262 MB/s']], 'rows');
+  const alone = house.cell(3).locator('.drupe-table tbody tr');
+  equal([await alone.first().locator('td').allTextContents(), await house.cell(3).locator('canvas:visible').count()],
+    [await cells(0), 0], 'a table alone looks like the one under a timeline');
   equal(await house.cell(1).locator('.drupe-cell').allInnerTexts(), ['[1]', '[2]'], 'legend');
   await house.cell(1).locator('.drupe-cell', { hasText: '[1]' }).click();
   await until(async () => (await house.cell(1).locator('.drupe-range').innerText()).startsWith('103'), 'the first cell alone');

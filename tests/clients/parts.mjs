@@ -1,4 +1,5 @@
 // The parts of the panel that need neither a browser nor a kernel.
+import { readFileSync } from 'node:fs';
 import { check, equal, main, scenario } from './harness.mjs';
 import { ERROR, MS, cell, device, view } from './views.mjs';
 
@@ -435,6 +436,34 @@ scenario("many queues leave room for the cell that is looked at", async () => {
   equal(shown(rows).filter(row => row.lane).length, 24, 'lanes without work are left out');
   window.choose('cell', trace, 3);
   check(window.length >= 20000, 'an axis that can be read');
+});
+
+scenario("a queue that did nothing in the cell has no lane", async () => {
+  const lanes = [1, 2, 3].map(queue => ({ device: 'host:cpu:0', queue, kind: 'kernels', waiting: 0 }));
+  const spans = [{ lane: 0, start: 0, end: 1, cell: 1 }, { lane: 1, start: 5, end: 6, cell: 2 }, { lane: 2, start: 9, end: 10, cell: 3 }];
+  const trace = new Trace(view({ lanes, spans }));
+  const window = new Window();
+  const names = () => rowsOf(trace, window).rows.map(row => row.text ?? row.lane.kind);
+  window.choose('cell', trace);
+  equal(names(), ['host:cpu:0  queue 3', 'kernels', '2 more queues did nothing here'], 'the last cell');
+  window.choose('all', trace);
+  equal(names().length, 6, 'all');
+});
+
+scenario("little memory looks like little", async () => {
+  const { axisOf } = await import('../../python/labextension/static/chart.js');
+  const top = (peak, limit) => axisOf(device({ peak, limit, samples: [[1, peak, 0, 0, peak, 1]] })) / 2 ** 20;
+  equal(top(5.6 * 2 ** 20, 24 * 2 ** 30), 32, '5.6 MiB of 24 GiB');
+  equal(top(728 * 2 ** 20, 24 * 2 ** 30), 1024, '728 MiB of them');
+  check(top(1000 * 2 ** 20, 0) > 1000 * 1.2, 'there is room above');
+});
+
+scenario("the menu's item is called what the README calls it", async () => {
+  const read = name => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+  const label = read('python/labextension/static/plugin.js').match(/label: '([^']*)',\s*caption/)[1];
+  for (const page of ['README.md', 'notebooks/03-see-your-device.ipynb']) {
+    equal(read(page).match(/\*View > ([^*]*)\*/)[1], label, page);
+  }
 });
 
 // As much of a page as cards need.

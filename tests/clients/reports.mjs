@@ -55,7 +55,7 @@ scenario("objects show themselves, and events once more", async house => {
     await house.ended(cell);
   }
   await house.shows(0, 'host:cpu:0');
-  await house.shows(1, 'array([[');
+  await house.shows(1, '[[0, 1, 2, 3],');
   await house.shows(2, 'queued');
   await house.shows(3, '0/3');
   for (const cell of [4, 5]) {

@@ -1,4 +1,5 @@
 """Device work in cells: Ctrl-C in a wait, also after a driver's compiler took the signal; late failures."""
+import re
 import time
 
 import pytest
@@ -511,3 +512,33 @@ def test_checked_mode_names_cells_and_lines(kernel):
     for run, line in ((first, 2), (second, 3)):
         assert f"cell [{run.reply['execution_count']}], line {line}" in second.reply["evalue"]
     assert kernel.run("one.wait(); mode.__exit__(None, None, None)").status == "ok"
+
+
+FAILED = """
+import concurrent.futures, drupe, drupe.array as da
+future = concurrent.futures.Future()
+x = da.ones(5, device=drupe.Queue("host"))
+x.queue.barrier(wait_for=[drupe.Event.from_future(future)])
+y = x + 1
+def show(): print(y)
+future.set_exception(ValueError("no data"))
+try: y.queue.wait()
+except drupe.DeviceError: pass
+"""
+
+
+@pytest.mark.parametrize("code", ["print(y)", "show()", "da.squeeze(y, 0)", "drupe.device('npu').__enter__()"])
+def test_tracebacks_show_the_users_frames(kernel, code):
+    assert kernel.run(FAILED).status == "ok"
+
+    def files():
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(kernel.run(code).reply["traceback"]))
+        return re.findall(r"^(?:File|Cell) .*", shown, re.MULTILINE)
+
+    try:
+        shown = files()
+        assert len(shown) == (2 if code == "show()" else 1) and all(line.startswith("Cell ") for line in shown), shown
+        kernel.run("%xmode Verbose")
+        assert any("drupe" in line for line in files())
+    finally:
+        kernel.run("%xmode Context")

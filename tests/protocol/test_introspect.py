@@ -115,6 +115,39 @@ def test_completion_names_types(kernel):
     assert one["type"] == "function" and one["end"] == 15 and "method" in "".join(reply["matches"])
 
 
+def types_of(kernel, code):
+    reply = kernel.ask("complete_request", {"code": code, "cursor_pos": len(code)})
+    return {one["text"].lstrip("."): one["type"] for one in reply["metadata"]["_jupyter_types_experimental"]}
+
+
+@pytest.mark.parametrize("jedi", [True, False])
+def test_every_completion_has_a_type(fresh, jedi):
+    fresh.run("%%config IPCompleter.use_jedi = %s" % jedi)
+    fresh.run("""
+import os, drupe.array as da
+looked = []
+class Thing:
+    attribute = 1
+    def method(self): ...
+    @property
+    def computed(self): looked.append(1)
+thing = thing_two = Thing()
+def things(): ...
+""")
+    for code, expected in (
+            ("thi", {"thing": "instance", "thing_two": "instance", "things": "function"}),
+            ("import os\nthing", {"thing": "instance", "things": "function"}), ("Thi", {"Thing": "class"}),
+            ("thing.m", {"method": "function"}), ("thing.a", {"attribute": "instance"}),
+            ("prin", {"print": "function"}), ("import o", {"os": "module"}), ("os.pat", {"path": "module"}),
+            ("from os import pa", {"path": "module", "pathconf": "function"}),
+            ("whil", {"while": "keyword"}), ("os.path.joi", {"join": "function"})):
+        found = types_of(fresh, code)
+        assert expected.items() <= found.items(), (code, found)
+    assert "computed" in types_of(fresh, "thing.c") and fresh.run("looked").result == "[]"
+    for code in ("", "x.", "lst[0].", "thing.attribute.", "d['"):
+        assert not {"<unknown>", "variable", "attribute"} & set(types_of(fresh, code).values()), code
+
+
 def test_is_complete_indents(kernel):
     for code, indent in (("if x:", "    "), ("def f():\n  if x:", "      "), ("for i in x:\n    pass", "    ")):
         assert kernel.ask("is_complete_request", {"code": code}) == {"status": "incomplete", "indent": indent}

@@ -11,7 +11,7 @@ import drupe.array as da
 from drupe import _engine, _shown
 from drupe.array import _text
 
-TAGS = {"div", "span", "b", "table", "tr", "td", "pre"}
+TAGS = {"div", "span", "b", "table", "tr", "td", "th", "pre"}
 LABELS = re.compile(r"[-=#]{2,}")  # bars are drawn differently
 
 
@@ -37,7 +37,8 @@ def shown_objects(device):
     objects = [queue.device, queue, drupe.memory.pool(device), queue.barrier(), drupe.Event(),
                da.arange(7, device=queue),
                da.zeros((3, 4, 5), device=queue), da.zeros((), device=queue), da.zeros((0, 3), device=queue),
-               da.zeros((500, 3), device=queue)[::2]]
+               da.zeros((500, 3), device=queue)[::2], da.arange(12, device=queue).reshape(3, 4).T,
+               da.ones((40, 50, 60), device=queue), drupe.memory.MemoryUSMDevice(5000, queue=queue)]
     if queue.device.backend.name == "opencl":
         source = "kernel void add(global float *out, const int n, local char *s) { out[0] = n < 3 && n > 1; }"
         program = drupe.Program(source, queue=queue, options="-DX=1")
@@ -63,10 +64,75 @@ def test_what_is_told(device):
     told = {type(one).__name__: one._repr_mimebundle_()["text/plain"] for one in reversed(objects)}
     assert queue.device.filter_string in told["Device"] and queue.device.name.strip() in told["Device"]
     assert "in order" in told["Queue"] and "nothing waits" in told["Queue"]
-    assert "Array 7: " in told["Array"] and "array([0, 1, 2, 3, 4, 5, 6]" in told["Array"] and "int64" in told["Array"]
+    where = queue.device.filter_string
+    assert told["Array"] == f"Array 7: int64, {where}, 56 B of device memory\n  [0, 1, 2, 3, 4, 5, 6]"
     assert "barrier" in told["Event"] and "complete" in told["Event"]
     if "Kernel" in told:
         assert "add(float* out, int n, char* s)" in told["Kernel"] and "-DX=1" in told["Program"]
+
+
+def plain(x):
+    """What a cell shows of an array whose values nobody has to wait for."""
+    x.queue.wait()
+    return x._repr_mimebundle_()["text/plain"]
+
+
+def test_a_number_takes_a_line(device):
+    x = da.asarray(2.5, device=device)
+    assert plain(x) == f"Scalar 2.5: float64, {x.device.filter_string}"
+
+
+def test_nothing_is_said_twice(device):
+    for x in (da.arange(7, device=device), da.zeros((3, 4), dtype="float32", device=device),
+              da.ones(5000, device=device)):
+        for form in (plain(x), x._repr_mimebundle_()["text/html"]):
+            assert form.count(str(x.dtype)) == form.count(x.device.filter_string) == 1, form
+
+
+def test_large_numbers_have_separators(device):
+    bundle = da.zeros((1_000_000, 2), dtype="bool", device=device)._repr_mimebundle_()
+    assert "Array 1,000,000 × 2: bool" in bundle["text/plain"] and "1000000" not in bundle["text/html"]
+    memory = drupe.memory.MemoryUSMDevice(1_000_000, device=device)
+    assert "1,000,000" in memory._repr_mimebundle_()["text/plain"]
+
+
+@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[:, ::-1], lambda x: x[::2, 1:], lambda x: x[1],
+                                  lambda x: x.reshape(2, 3, 2).T], ids=range(5))
+def test_values_of_small_views_are_shown(device, view):
+    """Nothing has to be computed for them."""
+    import numpy
+
+    x = view(da.arange(12, device=device).reshape(3, 4))
+    expected = view(numpy.arange(12).reshape(3, 4))
+    text = plain(x)
+    body = "\n".join(line[2:] for line in text.split("\n")[1:] if not line.startswith("  layout"))
+    assert body == numpy.array2string(expected, separator=", "), text
+
+
+def test_no_kernel_runs_for_a_display(device):
+    x = da.arange(12, device=device).reshape(3, 4).T
+    x.queue.wait()
+    before = drupe.trace(limit=1)[-1]["id"]
+    assert "[ 0,  4,  8]" in plain(x)
+    assert not [one for one in drupe.trace(after=before) if one["operation"] == "kernel"]
+
+
+def test_pictures_of_rows_are_flat():
+    from drupe._html import box
+
+    for n in (2, 7, 10**6):
+        assert int(re.search(r"height:(\d+)px;border", box((n,)))[1]) <= 12
+    assert "1,000,000" in box((10**6,))
+
+
+def test_lists_and_memory_have_html(device):
+    held = drupe.memory.MemoryUSMDevice(1 << 20, device=device)
+    listed = drupe.devices()
+    assert listed == list(listed) and isinstance(listed, list) and repr(listed) == repr(list(listed))
+    for one, word in ((listed, "host:cpu:0"), (drupe.get_devices("host"), "host:cpu:0"), (held, "1.00 MiB"),
+                      (drupe.memory.report(), "1.00 MiB")):
+        text, markup = facts(one._repr_mimebundle_())
+        assert word.split()[0] in text & markup
 
 
 def test_nothing_is_waited_for_long(device, gate):
@@ -84,7 +150,7 @@ def test_nothing_is_waited_for_long(device, gate):
     gate._finish()
     event.wait()
     queue.wait()
-    assert "array([1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _shown.brief(y)
+    assert "[1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _shown.brief(y)
 
 
 @pytest.fixture
@@ -135,10 +201,12 @@ def test_a_look_does_not_import_numpy(fresh):
     result = fresh("""
         import sys, drupe, drupe.array as da
         x = da.arange(5, dtype="float32", device="host")
-        assert "array([0.0, 1.0, 2.0" in x._repr_mimebundle_()["text/plain"], x._repr_mimebundle_()
+        assert "[0.0, 1.0, 2.0" in x._repr_mimebundle_()["text/plain"], x._repr_mimebundle_()
+        y = da.arange(6, device="host").reshape(2, 3).T
+        assert y._repr_mimebundle_()["text/plain"].endswith("  [[0, 3],\\n   [1, 4],\\n   [2, 5]]")
         x = da.zeros(5000, device="host")
         x.queue.wait()  # a busy machine may need longer than a look waits
-        assert "[0.0, ...]" in x._repr_mimebundle_()["text/plain"]
+        assert "[0.0, 0.0, 0.0, ..., 0.0, 0.0, 0.0]" in x._repr_mimebundle_()["text/plain"]
         print("numpy" in sys.modules)
         """)
     assert result.stdout == "False\n", result

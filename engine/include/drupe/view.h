@@ -26,7 +26,7 @@
 #define DRUPE_VIEW_CELLS   64u    /* cells that are remembered */
 #define DRUPE_VIEW_SPANS   16384u /* spans that are remembered, over all lanes */
 #define DRUPE_VIEW_SAMPLES 1024u  /* memory samples that are remembered of each device */
-#define DRUPE_VIEW_COLOURS 12u
+#define DRUPE_VIEW_COLOURS 36u
 
 typedef enum drupe_view_class {
     DRUPE_VIEW_KERNELS,

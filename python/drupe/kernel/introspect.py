@@ -8,7 +8,7 @@ from IPython.utils.tokenutil import token_at_cursor
 
 from drupe import magics
 
-from . import jsontext
+from . import jsontext, kinds
 
 _TYPES_KEY = "_jupyter_types_experimental"
 _MOST = 2**62  # what a column of the history's database holds
@@ -46,7 +46,8 @@ def complete(shell, content):
     with provisionalcompleter():
         found = list(rectify_completions(code, shell.Completer.completions(code, position)))
     types = [
-        {"start": one.start, "end": one.end, "text": one.text, "type": one.type, "signature": one.signature}
+        {"start": one.start, "end": one.end, "text": one.text, "type": kinds.kind(shell, code, one),
+         "signature": one.signature}
         for one in found
     ]
     return {

@@ -16,7 +16,7 @@ from traitlets import Any, CBool, Instance, Type, default, observe
 
 from drupe import _jkernel
 
-from . import display, elsewhere, jsontext, late, parents, tracebacks
+from . import display, elsewhere, frames, jsontext, late, parents, tracebacks
 from .cell import current, file_name, note_number
 from .interrupt import cut_traceback, interruptible, patient, shielded
 
@@ -149,6 +149,10 @@ class ZMQInteractiveShell(InteractiveShell):
             getattr(manager, "_restart_thread_if_stopped", lambda: None)()
             if manager.save_flag is not None:
                 manager.save_flag.set()
+
+    def init_traceback_handlers(self, custom_exceptions):
+        super().init_traceback_handlers(custom_exceptions)
+        frames.leave_out_ours(self.InteractiveTB)
 
     def init_payload(self):
         self.payload_manager = CellPayloads(parent=self)

@@ -280,7 +280,8 @@ class TimeResult(Result):
         rows = "".join(render.element("tr", render.element("td", render.escape(title), style)
                                       + render.element("td", render.escape(value),
                                                        style + ("" if i else ";font-weight:bold"))
-                                      + render.element("td", render.escape(note), style + ";color:" + render.GREY))
+                                      + render.element("td", render.escape(note), style + ";color:" + render.GREY),
+                                      render.PLAIN)
                        for i, (title, value, note) in enumerate(self._lines()))
         return render.element("div", render.element("table", rows, render.TABLE)
                               + render.note_html(self._clock))

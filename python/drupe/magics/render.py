@@ -2,7 +2,8 @@
 reads on light and dark ground."""
 import unicodedata
 
-from drupe._html import FILL, GREY, LIMIT, LINE, Cell, Html, element, escape, markup_of, meter, text_of  # noqa: F401
+from drupe._html import (FILL, GREY, LIMIT, LINE, PLAIN, Cell, Html, element, escape, markup_of, meter,  # noqa: F401
+                         text_of)
 from drupe._units import seconds  # noqa: F401
 from drupe.magics.base import WIDTH
 
@@ -49,11 +50,11 @@ def table_html(titles, rows, right=(), faint=(), flexible=None):
                                                      "" if i == flexible else ";white-space:nowrap")
 
     head = "".join(element("th", escape(title), style(i)) for i, title in enumerate(titles))
-    lines = [element("tr", head, "border-bottom:" + LINE)]
+    lines = [element("tr", head, "border-bottom:%s;%s" % (LINE, PLAIN))]
     for number, row in enumerate(rows):
         colour = ";color:" + GREY if number in faint else ""
         lines.append(element("tr", "".join(element("td", markup_of(cell), style(i) + colour)
-                                           for i, cell in enumerate(row))))
+                                           for i, cell in enumerate(row)), PLAIN))
     return element("table", "".join(lines), TABLE)
 
 
@@ -72,7 +73,8 @@ def help_html(magic):
     shown = [*magic.all_options, *([magic.tail] if magic.tail else [])]
     rows = "".join(element("tr", element("td", element("code", escape(option.title), "white-space:nowrap"),
                                          "text-align:left;padding:1px 16px 1px 0;white-space:nowrap")
-                           + element("td", escape(option.help), "text-align:left;padding:1px 0")) for option in shown)
+                           + element("td", escape(option.help), "text-align:left;padding:1px 0"), PLAIN)
+                   for option in shown)
     parts.append(element("table", rows, TABLE))
     for typed, meaning in magic.examples:
         parts.append(element("pre", escape(typed), "margin:8px 0 0 0;padding:4px 8px;border-left:3px solid #8886"))

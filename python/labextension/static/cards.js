@@ -29,7 +29,7 @@ function row(label, ...nodes) {
 
 class Card {
   constructor(device) {
-    this.name = element('span', 'drupe-card-name');
+    this.name = element('div', 'drupe-card-name');
     this.filter = element('span', 'drupe-chip', device.filter);
     this.busyText = element('span', 'drupe-figure');
     this.busy = meter(`Use of ${device.filter}`);
@@ -44,7 +44,7 @@ class Card {
     this.kinds = element('div', 'drupe-kinds');
     this.state = element('span', 'drupe-state');
     this.node = element('section', 'drupe-card', undefined,
-      element('div', 'drupe-card-head', undefined, this.filter, this.name, this.state),
+      element('div', 'drupe-card-head', undefined, this.filter, this.state), this.name,
       row('busy', this.busy.node, this.busyText), row('memory', this.memory.node, this.memoryText),
       this.bounds, this.kinds);
     this.node.dataset.device = device.filter;
@@ -54,7 +54,7 @@ class Card {
     const used = sum(device.used);
     const limit = device.limit || device.total || 1;
     setText(this.name, device.name === device.filter ? '' : device.name); // it may become known later
-    this.name.title = device.name;
+    this.name.hidden = !this.name.textContent;
     this.node.setAttribute('aria-label', `Device ${device.filter}, ${device.name}`);
     setText(this.busyText, mostPercent(device));
     const most = Math.min(1, device.busy + (device.maybe ?? 0));

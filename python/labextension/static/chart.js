@@ -7,6 +7,7 @@ import { bytes, cellName } from './words.js';
 
 const STRIP = 52;
 const HEADER = 16;
+const AXIS_SHARE = 1024; // of the limit; drupe_memory_axis() has the same
 const SHADES = [1, 0.62, 0.34]; // of the cell's hue, for the kinds of memory that are there
 
 export class MemoryChart {
@@ -68,7 +69,7 @@ export class MemoryChart {
   }
 
   _drawDevice(context, width, theme, device, y) {
-    const most = Math.max(1, device.peak, ...device.samples.map(sample => sum(sample.slice(1, 4))));
+    const most = axisOf(device);
     const top = y + HEADER;
     const height = used => used / most * (STRIP - 6);
     context.fillStyle = theme.text;
@@ -137,6 +138,13 @@ export class MemoryChart {
     const colour = this.trace.colour(sample[5]);
     return this.tip.show(event.clientX, event.clientY, colour, `${bytes(sum(used))} in use`, lines);
   }
+}
+
+// Where the axis ends: a power of two, above which there is room, and no less than a thousandth of the limit, so that
+// little looks like little.
+export function axisOf(device) {
+  const most = Math.max(1, device.peak, ...device.samples.map(sample => sum(sample.slice(1, 4))));
+  return 2 ** Math.ceil(Math.log2(Math.max(most * 1.25, (device.limit || device.total || 0) / AXIS_SHARE)));
 }
 
 export const sum = numbers => numbers.reduce((a, b) => a + b, 0);

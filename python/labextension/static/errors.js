@@ -1,8 +1,9 @@
 // The list of what failed on devices, the latest first; each leads to its cell.
-import { element, setText } from './surface.js';
+import { button, element, setText } from './surface.js';
 import { cellName, clock, plural } from './words.js';
 
 export const MOST = 100; // that are listed
+const SHOWN = 3; // until all are asked for
 
 // As the exceptions are called in Python; a status that is not here is called what it is.
 const NAMES = { NO_MEMORY: 'DeviceMemoryError', BUILD_FAILED: 'BuildError', DEVICE_LOST: 'DeviceLostError',
@@ -13,15 +14,28 @@ export class ErrorList {
   constructor(onCell) {
     this.onCell = onCell;
     this.latest = 0; // ids grow
-    this.title = element('h3', 'drupe-heading', 'No errors');
+    this.title = element('h3', 'drupe-heading');
     this.list = element('ol', 'drupe-errors');
-    this.node = element('section', 'drupe-part', undefined, this.title, this.list);
+    this.more = button('', 'Show the errors before these, too', () => this._open(!this.open), 'drupe-more');
+    this.node = element('section', 'drupe-part', undefined, this.title, this.list, this.more);
+    this.node.setAttribute('aria-label', 'Errors');
+    this.clear();
+  }
+
+  _open(open) {
+    this.open = open;
+    const { children } = this.list;
+    [...children].forEach((item, i) => { item.hidden = !open && i >= SHOWN; });
+    const left = children.length - SHOWN;
+    this.more.hidden = left <= 0;
+    setText(this.more, open ? 'Show the latest' : `Show ${left} more`);
+    this.node.hidden = children.length === 0;
   }
 
   clear() {
     this.latest = 0;
     this.list.replaceChildren();
-    setText(this.title, 'No errors');
+    this._open(false);
   }
 
   // `count`: how many there were, which may be more than were given.
@@ -32,7 +46,8 @@ export class ErrorList {
       this.list.prepend(this._item(error));
     }
     while (this.list.children.length > MOST) this.list.lastChild.remove();
-    if (count > 0) setText(this.title, plural(count, 'error'));
+    setText(this.title, plural(count, 'error'));
+    this._open(this.open);
   }
 
   _item(error) {

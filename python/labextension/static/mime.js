@@ -1,5 +1,6 @@
 // Outputs of type application/vnd.drupe.trace+json: the same timeline as in the panel, from what the output holds. The
-// metadata {type: {kind, live}} tell what the output is about (events, memory or dashboard), and if more is to come.
+// metadata {type: {kind, live}} tell what the output is about (events, table, memory or dashboard), and if more is to
+// come.
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { Legend } from './legend.js';
@@ -42,7 +43,7 @@ export async function plugins(shared) {
 
     // A new state of the same output changes what is there, so that zoom and hover stay.
     _show(view, { kind, live }) {
-      if (view?.version !== 1 || kind === 'table') throw new Error('not a trace, or to be shown as a table');
+      if (view?.version !== 1) throw new Error('not a trace that this reads');
       if (!this.trace) this._make(kind);
       if (this.trace.isNew(view)) this.trace.clear();
       this.trace.merge({ ...view, whole: true });
@@ -52,7 +53,7 @@ export async function plugins(shared) {
       // A record says how busy the devices were, not that they are idle now, or were busy when it was drawn.
       this.cards.update(live ? trace.devices
         : trace.devices.map(device => ({ ...device, ...trace.shareOf(device.filter) })));
-      this.timeline.node.hidden = trace.empty;
+      this.timeline.node.hidden = trace.empty || kind === 'table';
       this.timeline.update();
       this.memory.update();
       this.legend.update();
@@ -80,10 +81,10 @@ export async function plugins(shared) {
       this.timeline.onCursor = ns => this.memory.setCursor(ns);
       this.memory.onCursor = ns => this.timeline.setCursor(ns);
       this.legend = new Legend(this.trace, this.window, { memory: kind !== 'events' });
-      this.table = new Table(this.trace);
+      this.table = new Table(this.trace, kind === 'table' ? 40 : 5); // as the frames have it
       const [cards, timeline, memory] = [this.cards.node, this.timeline.node, this.memory.node];
       const [legend, table] = [this.legend.node, this.table.node];
-      const orders = { events: [timeline, legend, table], memory: [cards, memory, timeline, legend],
+      const orders = { events: [timeline, legend, table], table: [table], memory: [cards, memory, timeline, legend],
         dashboard: [cards, timeline, memory, legend] };
       this.node.replaceChildren(this.head, ...orders[kind] ?? [timeline, memory, legend]);
     }

@@ -10,13 +10,12 @@ const HEADER = 17;
 const HEIGHTS = { kernels: 20, copies: 13, host: 13 };
 const GAP = 2;
 const SMALL = 11;
-const MANY = 8; // lanes
 
-// Lanes that are drawn: those with something in them; where there are many and one cell is looked at, its own. Who
-// moves or zooms then keeps the rows that were there `before`.
+// Lanes that are drawn: those with something in them; where one cell is looked at, its own. Who moves or zooms then
+// keeps the rows that were there `before`.
 function lanesShown(trace, window, before) {
   const used = trace.lanes.filter(lane => lane.spans.length > 0 || lane.waiting > 0);
-  if (used.length <= MANY || window.mode === 'all') return used;
+  if (window.mode === 'all') return used;
   const seen = span => span.start <= window.to && trace.endOf(span) >= window.from;
   const kept = window.mode === 'free' ? used.filter(lane => before.some(row => row.lane === lane))
     : used.filter(lane => lane.waiting > 0 || lane.spans.some(seen));
@@ -92,8 +91,7 @@ function paintHeader(context, width, theme, row, trace) {
   const lanes = trace.lanes.filter(lane => lane.device === row.queue?.device && lane.queue === row.queue?.queue);
   const open = openText([0, 1, 2, 3].map(state => lanes.reduce((sum, lane) => sum + lane.open[state], 0)));
   const text = open ? `${row.text}  ·  ${open}` : row.text;
-  context.fillStyle = theme.ground;
-  context.fillRect(0, row.y, width, row.height);
+  context.clearRect(0, row.y, width, row.height); // of the axis: the ground is another in outputs than in the panel
   context.fillStyle = row.queue ? theme.text : theme.faint;
   context.fillText(fitText(context, text, width - 4), 2, row.y + row.height / 2 + 1);
 }

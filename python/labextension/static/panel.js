@@ -1,4 +1,5 @@
-// The side panel: devices, timeline, memory over time, errors.
+// The side panel: errors, devices, timeline, memory over time. What grows with the session is bounded, so that the rest
+// keeps its place.
 import { Cards } from './cards.js';
 import { MemoryChart } from './chart.js';
 import { ErrorList } from './errors.js';
@@ -7,6 +8,7 @@ import { element, setText } from './surface.js';
 import { summary } from './summary.js';
 import { Timeline } from './timeline.js';
 import { Window } from './window.js';
+import { goneText } from './words.js';
 
 const WORDS = {
   none: 'Open a notebook that runs on Drupe to see what its devices do.',
@@ -15,9 +17,14 @@ const WORDS = {
   dead: 'The kernel has died. This is what its devices did last.'
 };
 
+const CHIPS = 8;
+const SAID = 8000; // ms that a sentence stays
+
 export class Panel {
-  // `isShown()`: a panel that nobody sees is not kept up to date.
-  constructor(model, isShown, onCell) {
+  // `isShown()`: a panel that nobody sees is not kept up to date. `onCell(cell)` goes there; false: it is gone.
+  // `isThere(cell)`: whether it would.
+  constructor(model, isShown, goTo, isThere) {
+    const onCell = cell => { if (!goTo(cell)) this.say(goneText(cell)); };
     this.model = model;
     this.isShown = isShown;
     this.window = new Window();
@@ -30,12 +37,16 @@ export class Panel {
     this.note = element('p', 'drupe-note');
     this.note.setAttribute('role', 'status');
     this.head = element('div', 'drupe-summary');
-    this.legend = new Legend(model.trace, this.window, { onCell });
+    this.legend = new Legend(model.trace, this.window, { onCell, isThere, most: CHIPS });
     this.memoryPart = this._part('Memory', this.memory.node);
-    this.body = element('div', 'drupe-body', undefined, this.cards.node,
-      this._part('Timeline', this.head, this.timeline.node, this.legend.node), this.memoryPart, this.errors.node);
-    this.node = element('div', 'drupe-panel', undefined, element('h2', 'drupe-title', 'Devices'), this.note, this.body);
+    this.body = element('div', 'drupe-body', undefined, this.errors.node, this.cards.node,
+      this._part('Timeline', this.head, this.timeline.node, this.legend.node), this.memoryPart);
+    this.said = element('p', 'drupe-said');
+    this.said.setAttribute('role', 'status');
+    this.node = element('div', 'drupe-panel', undefined, element('h2', 'drupe-title', 'Devices'), this.note, this.body,
+      this.said);
     this.epoch = model.epoch;
+    this.said.hidden = true;
     model.listeners.add(() => this.update());
     this.update();
   }
@@ -44,6 +55,15 @@ export class Panel {
     const part = element('section', 'drupe-part', undefined, element('h3', 'drupe-heading', title), ...nodes);
     part.setAttribute('aria-label', title);
     return part;
+  }
+
+  // Tell something for a while, below all that is there.
+  say(text) {
+    setText(this.said, text);
+    this.said.hidden = !text;
+    clearTimeout(this.saidTimer);
+    if (text) this.saidTimer = setTimeout(() => this.say(''), SAID);
+    this.legend.update();
   }
 
   update() {
@@ -71,6 +91,7 @@ export class Panel {
   }
 
   dispose() {
+    clearTimeout(this.saidTimer);
     this.timeline.dispose();
     this.memory.dispose();
   }

@@ -1,5 +1,6 @@
 // The plugin: puts panel, status item and command into JupyterLab or Notebook 7.
 import { Attach } from './attach.js';
+import { Highlight } from './highlight.js';
 import { Links } from './links.js';
 import { Model } from './model.js';
 import { Panel } from './panel.js';
@@ -39,8 +40,12 @@ class House {
     new Links(tracker, (panel, index) => this.showCell(panel, index));
     this.follow = this.follow.bind(this);
     this.closed = this.closed.bind(this);
-    tracker.forEach(panel => new Attach(panel));
-    tracker.widgetAdded.connect((_, panel) => new Attach(panel));
+    const opened = panel => {
+      new Attach(panel);
+      new Highlight(panel);
+    };
+    tracker.forEach(opened);
+    tracker.widgetAdded.connect((_, panel) => opened(panel));
     for (const one of [tracker, parts.consoleTracker]) {
       one?.currentChanged.connect((_, widget) => this._current(widget));
     }
@@ -49,7 +54,8 @@ class House {
 
   _makePanel() {
     const { Widget, LabIcon, restorer } = this.parts;
-    this.panel = new Panel(this.model, () => Boolean(this.widget?.isVisible), cell => this.goTo(cell));
+    this.panel = new Panel(this.model, () => Boolean(this.widget?.isVisible), cell => this.goTo(cell),
+      cell => this.find(cell) !== -1);
     const widget = new Widget({ node: this.panel.node });
     widget.id = 'drupe-panel';
     widget.title.caption = 'Devices (Drupe)';
@@ -70,7 +76,7 @@ class House {
   _makeCommand() {
     const { palette, menu } = this.parts;
     this.app.commands.addCommand(COMMAND, {
-      label: 'Show Devices (Drupe)',
+      label: 'Show Devices',
       caption: 'Show what the devices of the kernel do',
       execute: () => this.show(),
       describedBy: { args: { type: 'object', properties: {} } }
@@ -129,12 +135,22 @@ class House {
     this.model.watch(this.current?.sessionContext.session?.kernel ?? null);
   }
 
-  // Bring the cell with this execution count into sight.
-  async goTo(cell) {
-    const content = this.current?.content;
-    if (!content?.widgets) return;
-    const index = content.widgets.findIndex(one => one.model.type === 'code' && one.model.executionCount === cell);
-    if (index >= 0) await this.showCell(this.current, index);
+  // Where the cell with this execution count stands; -1: nowhere; undefined: this is no notebook. A cell that runs has
+  // no count in the notebook yet.
+  find(cell) {
+    const cells = this.current?.content?.widgets;
+    const index = cells?.findIndex(one => one.model.type === 'code' && one.model.executionCount === cell);
+    if (index !== -1 || !this.model.trace.byNumber?.get(cell)?.running) return index;
+    return cells.findIndex(one => one.model.type === 'code' && one.model.executionCount === null
+      && (one.model.executionState === 'running' || one.prompt === '*'));
+  }
+
+  // Bring it into sight; false when it is gone.
+  goTo(cell) {
+    const index = this.find(cell);
+    if (index === undefined || index < 0) return index === undefined;
+    this.showCell(this.current, index).catch(() => {});
+    return true;
   }
 
   async showCell(panel, index) {

@@ -12,7 +12,8 @@ export class StatusItem {
     this.busy = element('span', 'drupe-status-busy');
     this.memory = element('span', 'drupe-status-memory');
     const bar = element('span', 'drupe-status-bar', undefined, this.fill);
-    this.node = element('button', 'drupe-status', undefined, bar, this.busy, this.memory);
+    const name = element('span', '', 'Devices');
+    this.node = element('button', 'drupe-status', undefined, name, bar, this.busy, this.memory);
     this.node.type = 'button';
     this.node.addEventListener('click', onOpen);
     this.onShown = null; // told when it appears or goes
@@ -32,7 +33,7 @@ export class StatusItem {
     this.fill.style.height = `${Math.round((busiest?.busy ?? 0) * 100)}%`; // what is known
     this.node.classList.toggle('drupe-near', near || devices.some(device => device.lost));
     setText(this.busy, busiest ? mostPercent(busiest) : '');
-    setText(this.memory, busiest ? bytes(used) : 'no device used');
+    setText(this.memory, busiest ? bytes(used) : 'none used');
     const lines = devices.map(device => [`${device.filter}: ${mostPercent(device).trimStart()} busy`,
       `${bytes(sum(device.used))} in use`, device.waiting ? `${device.waiting} not over` : '',
       device.lost ? 'lost' : '']

@@ -3,7 +3,6 @@ import { FAILED, OVER, ran } from './trace.js';
 import { element } from './surface.js';
 import { bytes, count, duration, plural, rate } from './words.js';
 
-const MOST = 5;
 const HEADS = ['label', '', 'cells', 'count', 'device time', 'share', 'bytes', 'rate'];
 
 // Rows { label, kind, first, last, count, busy, maybe, untimed, bytes, failed } of a trace, the longest first; as
@@ -54,8 +53,9 @@ function figures(row, total) {
 }
 
 export class Table {
-  constructor(trace) {
-    this.trace = trace;
+  // `most`: rows.
+  constructor(trace, most = 5) {
+    Object.assign(this, { trace, most });
     this.body = element('tbody');
     this.more = element('div', 'drupe-label');
     const heads = HEADS.map((text, i) => element('th', i > 1 ? 'drupe-number' : '', text));
@@ -68,8 +68,8 @@ export class Table {
     const rows = rowsByLabel(this.trace);
     const total = wholeOf(rows);
     this.node.hidden = rows.length === 0;
-    this.body.replaceChildren(...rows.slice(0, MOST).map(row => this._row(row, total)));
-    this.more.textContent = rows.length > MOST ? `and ${plural(rows.length - MOST, 'more label')}` : '';
+    this.body.replaceChildren(...rows.slice(0, this.most).map(row => this._row(row, total)));
+    this.more.textContent = rows.length > this.most ? `and ${plural(rows.length - this.most, 'more label')}` : '';
   }
 
   _row(row, total) {

@@ -43,6 +43,8 @@ export const count = n => Math.round(n).toLocaleString('en');
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
+export const goneText = number => `Cell [${number}] is not in the notebook any more: it was deleted, or has run again.`;
+
 export const cellName = number => (number ? `cell [${number}]` : 'no cell');
 
 // The time of day of an instant in milliseconds since 1970.

@@ -29,6 +29,7 @@ static const struct {
              {"flex-wrap", "wrap"},
              {"flex-grow", "1"},
              {"font-weight", "600"},
+             {"border", "1px solid #80808080"},
              {"border-top", "1px solid #80808040"}};
 
 static bool is_length(const char *value)
@@ -80,6 +81,7 @@ static void note_declaration(const char *name, const char *value, rules_bar *bar
 {
     if (strcmp(name, "left") == 0) bar->left = atof(value);
     if (strcmp(name, "width") == 0) bar->width = strchr(value, '%') != NULL ? atof(value) : 0.0;
+    if (strcmp(name, "height") == 0) bar->height = strchr(value, '%') != NULL ? atof(value) : 0.0;
     size_t size = strlen(value) + 1;
     if (strcmp(name, "background-color") == 0 && size <= sizeof bar->colour) memcpy(bar->colour, value, size);
 }
@@ -89,7 +91,7 @@ static bool check_style(const char *style, size_t size, rules_bar *bar)
 {
     char copy[512], *rest = NULL;
     bool absolute = false;
-    *bar = (rules_bar){-1.0, 0.0, ""};
+    *bar = (rules_bar){-1.0, 0.0, 0.0, ""};
     assert_true(size < sizeof copy);
     memcpy(copy, style, size);
     copy[size] = '\0';

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-/* A bar of a track: percent from the left, in percent. */
+/* A bar of a track: percent from the left, in percent; how high, in percent. */
 typedef struct rules_bar {
-    double left, width;
+    double left, width, height;
     char colour[8];
 } rules_bar;
 
