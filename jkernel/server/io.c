@@ -16,7 +16,7 @@ static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
     items[WAKE] = (zmq_pollitem_t){.fd = outbox->wake, .events = ZMQ_POLLIN};
     short more = jk_shell_has_room(server) ? ZMQ_POLLIN : 0;
     items[SHELL] = (zmq_pollitem_t){.socket = server->sockets[JK_SHELL], .events = more};
-    items[IOPUB] = (zmq_pollitem_t){.socket = server->sockets[JK_IOPUB], .events = ZMQ_POLLIN};
+    items[IOPUB] = jk_iopub_item(server);
     items[STDIN] = (zmq_pollitem_t){.socket = server->sockets[JK_STDIN], .events = ZMQ_POLLIN};
     int count = PIPES;
     if (!atomic_load(&server->stdio.active) || jk_outbox_crowded(server)) return count;
@@ -31,7 +31,7 @@ static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
 static void items_serve(jk_server *server, const zmq_pollitem_t items[ITEMS], int count)
 {
     if (items[WAKE].revents) jk_event_clear(server->outbox.wake);
-    if (items[IOPUB].revents) jk_iopub_subscriptions(server);
+    if (items[IOPUB].revents) jk_iopub_receive(server);
     if (items[SHELL].revents) server->outbox.expecting = jk_route_receive(server, JK_SHELL, TURN) > 0;
     if (items[STDIN].revents) jk_input_receive(server);
     bool text = false;

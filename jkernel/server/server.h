@@ -23,6 +23,7 @@
 
 struct jk_record; /* crash.h */
 struct jk_usage;  /* usage.h */
+struct jk_publisher; /* publisher.h */
 
 #define JK_MILLISECOND 1000000LL /* times are in nanoseconds of CLOCK_MONOTONIC */
 #define JK_SECOND      1000000000LL
@@ -116,6 +117,7 @@ typedef struct jk_entry {
     jk_slice *buffers; /* one block, the bytes behind the slices */
     size_t nbuffers;
     size_t lost;
+    uint64_t only; /* the subscriber that is to get it; 0: all */
     size_t cost;  /* what outbox.bytes counts for it */
     bool patient; /* more follows at once: not worth waking an io thread that looks soon by itself */
 } jk_entry;
@@ -146,9 +148,9 @@ typedef struct jk_outbox {
     unsigned serving;      /* requests between busy and idle */
     size_t others;         /* entries that are not stream text */
     bool hurry;            /* the server closes: nothing is held back */
-    /* Written by the transport's threads. */
-    atomic_size_t flight; /* bytes that the transport holds */
-    atomic_uint landed;   /* messages that it let go: progress */
+    /* Written by the io thread; where iopub is libzmq's, by its threads. */
+    atomic_size_t flight; /* bytes that the slowest subscriber has not taken, of those that are waited for */
+    atomic_uint landed;   /* counts progress of it */
     atomic_bool watched;  /* somebody waits for `flight` to fall */
     /* The io thread's own. */
     bool expecting;         /* requests were handed over: their busy and execute_input come at once */
@@ -206,13 +208,18 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
 void jk_status_answered(jk_server *server, jk_parent *parent);
 /* io thread: say once more what a new subscriber has missed when its request came faster than its
  * subscription, as after a restart or over a connection to a busy kernel: the idle of the latest
- * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent. */
-void jk_status_again(jk_server *server, bool present);
+ * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent.
+ * `only`: as in jk_entry. */
+void jk_status_again(jk_server *server, bool present, uint64_t only);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
 int jk_iopub_send(jk_server *server);
-/* io thread: take subscriptions from the socket and welcome each. */
-void jk_iopub_subscriptions(jk_server *server);
+/* Publish through this listener, which is *taken*. Returns 0, or -1 with errno. */
+int jk_iopub_open(jk_server *server, int listener);
+/* io thread: take subscriptions and welcome each. */
+void jk_iopub_receive(jk_server *server);
+/* io thread: as an item of zmq_poll(). */
+zmq_pollitem_t jk_iopub_item(const jk_server *server);
 /* Turn an entry of stream text into a note about its loss. Holds outbox.lock. */
 void jk_entry_give_way(jk_outbox *outbox, jk_entry *entry);
 
@@ -387,6 +394,7 @@ struct jk_server {
     void *context, *heart_context;
     void *sockets[JK_CHANNELS];
     bool bound[JK_CHANNELS];
+    struct jk_publisher *publisher;           /* iopub; NULL: it is encrypted, and a socket of libzmq's */
     atomic_bool started;                      /* `starting` was published */
     atomic_bool closing;                      /* jk_server_close() has begun */
     atomic_bool stopping;                     /* the threads are to end */

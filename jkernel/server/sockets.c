@@ -1,5 +1,5 @@
 /* The five sockets: made, bound and named by the main thread before the threads that own them start. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/publisher.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,15 +44,27 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
     return result == 0 ? 0 : -1;
 }
 
-/* Hand a Unix socket of ours to libzmq. */
-static int ipc_bind(void *socket, const char *endpoint, bool replace)
+/* A Unix socket of ours goes to libzmq, or to our own publisher where there is no `socket`. */
+static int ipc_bind(jk_server *server, void *socket, const char *endpoint, bool replace)
 {
     const char *path = endpoint + strlen("ipc://");
     int fd = jk_ipc_claim(path, replace);
     if (fd < 0) return -1;
-    if (zmq_setsockopt(socket, ZMQ_USE_FD, &fd, sizeof fd) == 0 && zmq_bind(socket, endpoint) == 0) return 0;
+    if (!socket && jk_iopub_open(server, fd) == 0) return 0;
+    if (socket && zmq_setsockopt(socket, ZMQ_USE_FD, &fd, sizeof fd) == 0 && zmq_bind(socket, endpoint) == 0)
+        return 0;
     int reason = zmq_errno();
     unlink(path);
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int tcp_open(jk_server *server, int *port)
+{
+    int fd = jk_tcp_listen(server->config.ip, port);
+    if (fd < 0 || jk_iopub_open(server, fd) == 0) return fd < 0 ? -1 : 0;
+    int reason = errno;
     close(fd);
     errno = reason;
     return -1;
@@ -70,14 +82,15 @@ static int tcp_bind(void *socket, const char *endpoint, int *port)
 }
 
 /* `*port` of 0 is replaced by the one chosen. */
-static int socket_bind(const jk_config *config, void *socket, int *port, char endpoint[JK_ENDPOINT_SIZE])
+static int socket_bind(jk_server *server, void *socket, int *port, char endpoint[JK_ENDPOINT_SIZE])
 {
+    const jk_config *config = &server->config;
     jk_endpoint_format(config->transport, config->ip, *port, endpoint);
-    if (config->transport == JK_TCP) return tcp_bind(socket, endpoint, port);
-    if (*port) return ipc_bind(socket, endpoint, true);
+    if (config->transport == JK_TCP) return socket ? tcp_bind(socket, endpoint, port) : tcp_open(server, port);
+    if (*port) return ipc_bind(server, socket, endpoint, true);
     for (int number = 1; number <= IPC_PORTS; number++) {
         jk_endpoint_format(JK_IPC, config->ip, number, endpoint);
-        if (ipc_bind(socket, endpoint, false) == 0) {
+        if (ipc_bind(server, socket, endpoint, false) == 0) {
             *port = number;
             return 0;
         }
@@ -102,8 +115,7 @@ static int channel_bind(jk_server *server, jk_channel channel, char *problem, si
     char endpoint[JK_ENDPOINT_SIZE];
     int reason = 0;
     for (int i = 0; i < BIND_TRIES; i++) {
-        if (socket_bind(&server->config, server->sockets[channel], &server->config.ports[channel],
-                        endpoint) == 0) {
+        if (socket_bind(server, server->sockets[channel], &server->config.ports[channel], endpoint) == 0) {
             server->bound[channel] = true;
             return 0;
         }
@@ -119,6 +131,8 @@ static int channel_bind(jk_server *server, jk_channel channel, char *problem, si
 
 static int channel_open(jk_server *server, jk_channel channel, char *problem, size_t problem_size)
 {
+    bool plain = channel == JK_IOPUB && !server->config.curve_secret[0];
+    if (plain) return channel_bind(server, channel, problem, problem_size);
     void *context = channel == JK_HEARTBEAT ? server->heart_context : server->context;
     void *socket = zmq_socket(context, channel == JK_IOPUB ? ZMQ_XPUB : ZMQ_ROUTER);
     server->sockets[channel] = socket;
@@ -178,6 +192,8 @@ void jk_sockets_close(jk_server *server)
         if (server->sockets[i]) zmq_close(server->sockets[i]);
         server->sockets[i] = NULL;
     }
+    jk_publisher_release(server->publisher, LINGER_MS * JK_MILLISECOND);
+    server->publisher = NULL;
     context_end(&server->heart_context);
     context_end(&server->context);
 }
