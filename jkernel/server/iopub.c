@@ -230,7 +230,9 @@ int jk_iopub_send(jk_server *server)
     uint64_t sent = 0;
     pthread_mutex_lock(&outbox->lock);
     outbox->sleeping = false;
-    if (outbox->stalled && outbox->stalled_at != atomic_load(&outbox->landed)) outbox->stalled = false;
+    if (outbox->stalled && server->publisher) jk_publisher_give_up(server->publisher);
+    if (outbox->stalled && (server->publisher || outbox->stalled_at != atomic_load(&outbox->landed)))
+        outbox->stalled = false;
     if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
     for (int i = 0; i < BATCH; i++) {
         delay = head_delay(server);

@@ -272,7 +272,9 @@ void jk_outbox_wait_room(jk_server *server)
             outbox->stalled_at = atomic_load(&outbox->landed);
         }
         outbox->waiting--;
-        if (outbox->stalled && outbox->bytes > JK_OUTBOX_LIMIT) oldest_text_give_way(outbox);
+        if (outbox->stalled && server->publisher) wake_locked(outbox); /* for the io thread to set aside */
+        if (outbox->stalled && !server->publisher && outbox->bytes > JK_OUTBOX_LIMIT)
+            oldest_text_give_way(outbox);
     }
     pthread_mutex_unlock(&outbox->lock);
 }

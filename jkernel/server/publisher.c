@@ -246,6 +246,12 @@ size_t jk_publisher_behind(jk_publisher *publisher)
     return behind;
 }
 
+void jk_publisher_give_up(jk_publisher *publisher)
+{
+    for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next)
+        if (peer->queued > JK_FLIGHT_LIMIT) subscriber_of(peer)->aside = true;
+}
+
 int jk_publisher_delay(const jk_publisher *publisher)
 {
     int64_t delay = jk_port_delay(&publisher->port);

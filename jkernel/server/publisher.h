@@ -58,6 +58,8 @@ void jk_publisher_serve(jk_publisher *publisher);
 void jk_publisher_flush(jk_publisher *publisher);
 /* Set aside who does not read; returns how many bytes the slowest of those that are waited for is behind. */
 size_t jk_publisher_behind(jk_publisher *publisher);
+/* A writer has waited long enough: set aside all that are too far behind. */
+void jk_publisher_give_up(jk_publisher *publisher);
 /* ms until the next jk_publisher_serve() though nothing is readable; -1: none is needed. */
 int jk_publisher_delay(const jk_publisher *publisher);
 /* Write until `deadline`. Returns whether somebody has taken all, or nobody listens. */

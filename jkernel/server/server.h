@@ -186,7 +186,8 @@ jk_entry *jk_outbox_pop_locked(jk_outbox *outbox);
 void jk_outbox_hurry(jk_outbox *outbox);
 /* Append stream text. Waits for nothing. */
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
-/* Wait for room, at most JK_WRITER_WAIT; then the oldest stream text gives way. Hold no lock. */
+/* Wait for room, at most JK_WRITER_WAIT; then the subscribers that are too far behind are set aside (where iopub
+ * is libzmq's, the oldest stream text gives way). Hold no lock. */
 void jk_outbox_wait_room(jk_server *server);
 /* Whether the queue alone is over the limit. Descriptors are read until then: what is in flight may belong to
  * a subscriber that never reads, and must not block a program that writes. */
