@@ -93,7 +93,7 @@ int jk_tcp_listen(const char *ip, int *port)
 
 int jk_peer_queue(jk_peer *peer, jk_bundle *bundle)
 {
-    jk_link *link = malloc(sizeof *link);
+    jk_link *link = jk_memory_take(sizeof *link);
     if (!link) return -1;
     *link = (jk_link){NULL, jk_bundle_retain(bundle)};
     if (peer->tail) {
@@ -211,7 +211,7 @@ static void peer_add(jk_port *port, int fd)
 {
     int on = 1;
     struct epoll_event event = {.events = EPOLLIN};
-    jk_peer *peer = calloc(1, port->kind->peer_size);
+    jk_peer *peer = jk_memory_clear(port->kind->peer_size);
     event.data.ptr = peer;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* fails on a Unix socket, which waits for nothing */
     if (!peer || epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {

@@ -165,7 +165,7 @@ static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nb
     if (nbuffers == 0) return 0;
     size_t total = nbuffers * sizeof(jk_slice);
     for (size_t i = 0; i < nbuffers; i++) total += buffers[i].size;
-    entry->buffers = malloc(total);
+    entry->buffers = jk_memory_take(total);
     if (!entry->buffers) return -1;
     entry->nbuffers = nbuffers;
     char *at = (char *)(entry->buffers + nbuffers);

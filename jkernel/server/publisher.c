@@ -73,8 +73,10 @@ static bool topics_grow(jk_subscriber *subscriber)
 {
     if (subscriber->ntopics < subscriber->capacity) return true;
     size_t capacity = subscriber->capacity ? 2 * subscriber->capacity : 4;
-    jk_slice *topics = realloc(subscriber->topics, capacity * sizeof *topics);
+    jk_slice *topics = jk_memory_take(capacity * sizeof *topics);
     if (!topics) return false;
+    if (subscriber->ntopics) memcpy(topics, subscriber->topics, subscriber->ntopics * sizeof *topics);
+    jk_memory_release(subscriber->topics);
     subscriber->topics = topics;
     subscriber->capacity = capacity;
     return true;
@@ -84,7 +86,7 @@ static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_sli
 {
     size_t cost = topic.size + sizeof topic;
     if (subscriber->topic_bytes + cost > JK_TOPICS_MOST || publisher->topics + cost > JK_TOPICS_TOTAL) return false;
-    char *copy = malloc(topic.size + 1);
+    char *copy = jk_memory_take(topic.size + 1);
     if (!copy || !topics_grow(subscriber)) {
         jk_memory_release(copy);
         return false;

@@ -42,7 +42,7 @@ static int parcel_publish(jk_server *server, const jk_envelope *envelope)
 
 int jk_xpub_send(jk_server *server, jk_envelope *envelope, jk_buffer *content)
 {
-    cargo *handed = content->size < JK_COPIED_BELOW ? NULL : malloc(sizeof *handed);
+    cargo *handed = content->size < JK_COPIED_BELOW ? NULL : jk_memory_take(sizeof *handed);
     if (handed) {
         *handed = (cargo){&server->outbox, content->size};
         atomic_fetch_add(&server->outbox.flight, content->size);

@@ -72,7 +72,7 @@ static void bundle_free(jk_bundle *bundle)
 
 jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, size_t *total)
 {
-    jk_bundle *bundle = calloc(1, sizeof *bundle);
+    jk_bundle *bundle = jk_memory_clear(sizeof *bundle);
     if (!bundle) {
         if (envelope->content_free)
             envelope->content_free((void *)(uintptr_t)envelope->content.data, envelope->hint);
@@ -90,7 +90,7 @@ jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, 
 
 jk_bundle *jk_bundle_of(jk_buffer *bytes, size_t *total)
 {
-    jk_bundle *bundle = bytes->failed ? NULL : calloc(1, sizeof *bundle);
+    jk_bundle *bundle = bytes->failed ? NULL : jk_memory_clear(sizeof *bundle);
     if (!bundle) {
         jk_buffer_clear(bytes);
         return NULL;
