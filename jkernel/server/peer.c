@@ -8,6 +8,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define READ_SIZE      (16u << 10)
 #define READS          16 /* of one peer in a turn */
 #define EVENTS         64
+#define CLOSE_LOOK     20 /* ms */
 #define SLICES         48                      /* of one write */
 #define HANDSHAKE_TIME (30 * JK_SECOND)        /* for what is no ZMTP peer, as in libzmq */
 #define NO_DESCRIPTORS (100 * JK_MILLISECOND) /* until accept() is tried again */
@@ -172,11 +174,28 @@ static void sent_account(jk_peer *peer, size_t sent)
     peer->head_sent = sent;
 }
 
+/* Have epoll tell what is to be told of this peer. */
+static void peer_watch(const jk_port *port, jk_peer *peer)
+{
+    struct epoll_event event = {.data.ptr = peer};
+    if (!port->deaf) event.events |= EPOLLIN;
+    if (peer->blocked) event.events |= EPOLLOUT;
+    if (epoll_ctl(port->epoll, EPOLL_CTL_MOD, peer->fd, &event) != 0) peer->gone = true;
+}
+
 static void blocked_set(jk_port *port, jk_peer *peer, bool blocked)
 {
     if (peer->blocked == blocked) return;
-    struct epoll_event event = {.events = EPOLLIN | (blocked ? (unsigned)EPOLLOUT : 0u), .data.ptr = peer};
-    if (epoll_ctl(port->epoll, EPOLL_CTL_MOD, peer->fd, &event) == 0) peer->blocked = blocked;
+    peer->blocked = blocked;
+    peer_watch(port, peer);
+}
+
+void jk_port_deafen(jk_port *port, bool deaf)
+{
+    if (port->deaf == deaf) return;
+    port->deaf = deaf;
+    for (jk_peer *peer = port->peers; peer; peer = peer->next)
+        if (!peer->gone) peer_watch(port, peer);
 }
 
 void jk_peer_write(jk_port *port, jk_peer *peer)
@@ -199,7 +218,7 @@ void jk_peer_write(jk_port *port, jk_peer *peer)
 
 /* --- Peers ------------------------------------------------------------------------------------------------ */
 
-static void bytes_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
+void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
 {
     jk_bundle *bundle = jk_bundle_of(bytes, &port->total);
     if (!bundle || jk_peer_queue(peer, bundle) != 0) peer->gone = true;
@@ -210,7 +229,7 @@ static void bytes_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
 static void peer_add(jk_port *port, int fd)
 {
     int on = 1;
-    struct epoll_event event = {.events = EPOLLIN};
+    struct epoll_event event = {.events = port->deaf ? 0u : (unsigned)EPOLLIN};
     jk_peer *peer = jk_memory_clear(port->kind->peer_size);
     event.data.ptr = peer;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* fails on a Unix socket, which waits for nothing */
@@ -227,7 +246,7 @@ static void peer_add(jk_port *port, int fd)
     port->peers = peer;
     jk_buffer greeting = {0};
     jk_zmtp_greet(&greeting, port->kind->socket);
-    bytes_send(port, peer, &greeting);
+    jk_peer_send(port, peer, &greeting);
 }
 
 static void listen_for(jk_port *port, bool accepting)
@@ -275,11 +294,14 @@ static void bytes_read(jk_port *port, jk_peer *peer, jk_slice bytes)
     while (!peer->gone) {
         switch (jk_zmtp_read(&peer->reader, &bytes, &body)) {
         case JK_ZMTP_WANTS: return;
-        case JK_ZMTP_READY: peer->gone = !kind_fits(port->kind->fits, peer->reader.kind); break;
+        case JK_ZMTP_READY:
+            peer->gone = !kind_fits(port->kind->fits, peer->reader.kind);
+            if (!peer->gone) port->kind->ready(port, peer);
+            break;
         case JK_ZMTP_FRAME: port->kind->frame(port, peer, body); break;
         case JK_ZMTP_PING:
             jk_zmtp_pong(&answer, body);
-            bytes_send(port, peer, &answer);
+            jk_peer_send(port, peer, &answer);
             break;
         case JK_ZMTP_BROKEN: peer->gone = true; break;
         }
@@ -337,8 +359,22 @@ int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int liste
     return epoll_ctl(port->epoll, EPOLL_CTL_ADD, listener, &event);
 }
 
-void jk_port_close(jk_port *port)
+static bool queued_any(const jk_port *port)
 {
+    const jk_peer *peer = port->peers;
+    while (peer && (peer->gone || !peer->head)) peer = peer->next;
+    return peer != NULL;
+}
+
+void jk_port_close(jk_port *port, int64_t linger)
+{
+    int64_t deadline = jk_clock() + linger;
+    jk_port_deafen(port, true);
+    while (linger && queued_any(port) && jk_clock() < deadline) {
+        struct pollfd item = {.fd = port->epoll, .events = POLLIN};
+        poll(&item, 1, CLOSE_LOOK);
+        jk_port_serve(port);
+    }
     for (jk_peer *peer = port->peers; peer; peer = peer->next) peer->gone = true;
     jk_port_sweep(port);
     if (port->epoll >= 0) close(port->epoll);
@@ -346,17 +382,18 @@ void jk_port_close(jk_port *port)
     port->epoll = port->listener = -1;
 }
 
-int64_t jk_port_delay(const jk_port *port)
+int jk_port_delay(jk_port *port)
 {
     if (port->listen_again == 0) return -1;
     int64_t delay = port->listen_again - jk_clock();
-    return delay > 0 ? delay : 0;
+    if (delay > 0) return (int)(delay / JK_MILLISECOND) + 1;
+    listen_for(port, true);
+    return -1;
 }
 
 void jk_port_serve(jk_port *port)
 {
     struct epoll_event events[EVENTS];
-    if (port->listen_again && jk_port_delay(port) == 0) listen_for(port, true);
     int count = epoll_wait(port->epoll, events, EVENTS, 0);
     for (int i = 0; i < count; i++) {
         jk_peer *peer = events[i].data.ptr;

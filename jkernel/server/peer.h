@@ -36,6 +36,8 @@ typedef struct jk_port_kind {
     const char *fits;   /* those of peers, "SUB XSUB" */
     size_t peer_size;   /* of the struct that begins with a jk_peer */
     size_t frame_most;
+    /* It is one of those that fit. */
+    void (*ready)(jk_port *port, jk_peer *peer);
     /* A frame of a message; `peer->reader.more`: another one follows. */
     void (*frame)(jk_port *port, jk_peer *peer, jk_slice body);
     /* All that could be read now is read. */
@@ -47,6 +49,7 @@ struct jk_port {
     const jk_port_kind *kind;
     void *owner; /* borrowed: for the functions of `kind` */
     int listener, epoll;
+    bool deaf; /* nothing is read for now */
     jk_peer *peers;
     uint64_t numbers;
     size_t total;         /* bytes of all bundles that are kept */
@@ -59,7 +62,12 @@ int jk_tcp_listen(const char *ip, int *port);
 
 /* Begin to accept. Takes `listener`, which does not block. Returns 0, or -1 with errno. */
 int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener);
-void jk_port_close(jk_port *port);
+/* Hang up, after what is queued was taken, or `linger` ns. */
+void jk_port_close(jk_port *port, int64_t linger);
+/* Read nothing for now, or read again. Whoever comes is accepted, and what is queued is written. */
+void jk_port_deafen(jk_port *port, bool deaf);
+/* Queue these bytes for one peer and write: `bytes` is taken and left empty. */
+void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes);
 /* Accept, read and write what can be now; port->epoll is readable when there is something. */
 void jk_port_serve(jk_port *port);
 /* Queue; the caller keeps its reference. Written by the next jk_peer_write(). Returns 0, or -1: no memory. */
@@ -72,7 +80,7 @@ size_t jk_peer_forget(jk_peer *peer);
 void jk_peer_drop(jk_peer *peer);
 /* Free those that are gone. */
 void jk_port_sweep(jk_port *port);
-/* ns until jk_port_serve() is wanted though nothing is readable; -1: never. */
-int64_t jk_port_delay(const jk_port *port);
+/* Before a poll: ms until this is to be called again, because nobody could be accepted; -1: no need. */
+int jk_port_delay(jk_port *port);
 
 #endif

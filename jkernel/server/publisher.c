@@ -113,6 +113,12 @@ static void topic_remove(jk_publisher *publisher, jk_subscriber *subscriber, jk_
     publisher->topics -= cost;
 }
 
+static void on_ready(jk_port *port, jk_peer *peer)
+{
+    (void)port;
+    (void)peer;
+}
+
 /* A message of one frame: 1 subscribes, 0 takes it back. Others mean nothing. */
 static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
 {
@@ -159,6 +165,7 @@ static const jk_port_kind kind = {
     .fits = "SUB XSUB",
     .peer_size = sizeof(jk_subscriber),
     .frame_most = FRAME_MOST,
+    .ready = on_ready,
     .frame = on_frame,
     .pause = on_pause,
     .free = on_free,
@@ -254,17 +261,17 @@ void jk_publisher_give_up(jk_publisher *publisher)
         if (peer->queued > JK_FLIGHT_LIMIT) subscriber_of(peer)->aside = true;
 }
 
-int jk_publisher_delay(const jk_publisher *publisher)
+int jk_publisher_delay(jk_publisher *publisher)
 {
-    int64_t delay = jk_port_delay(&publisher->port);
+    int delay = jk_port_delay(&publisher->port);
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         const jk_subscriber *subscriber = subscriber_of(peer);
         if (subscriber->aside || peer->queued <= JK_FLIGHT_LIMIT) continue;
         int64_t rest = subscriber->look_at + publisher->look - jk_clock();
-        if (rest < 0) rest = 0;
-        if (delay < 0 || rest < delay) delay = rest;
+        int ms = rest > 0 ? (int)(rest / JK_MILLISECOND) + 1 : 1;
+        if (delay < 0 || ms < delay) delay = ms;
     }
-    return delay < 0 ? -1 : (int)(delay / JK_MILLISECOND) + 1;
+    return delay;
 }
 
 /* --- Sending ---------------------------------------------------------------------------------------------- */
@@ -376,7 +383,7 @@ jk_publisher *jk_publisher_create(jk_server *server, int listener)
     if (jk_port_open(&publisher->port, &kind, publisher, listener) == 0) return publisher;
     int reason = errno;
     publisher->port.listener = -1; /* the caller's, still */
-    jk_port_close(&publisher->port);
+    jk_port_close(&publisher->port, 0);
     free(publisher);
     errno = reason;
     return NULL;
@@ -386,6 +393,6 @@ void jk_publisher_release(jk_publisher *publisher, int64_t linger)
 {
     if (!publisher) return;
     jk_publisher_drain(publisher, jk_clock() + linger);
-    jk_port_close(&publisher->port);
+    jk_port_close(&publisher->port, 0);
     free(publisher);
 }

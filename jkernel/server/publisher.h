@@ -61,7 +61,7 @@ size_t jk_publisher_behind(jk_publisher *publisher);
 /* A writer has waited long enough: set aside all that are too far behind. */
 void jk_publisher_give_up(jk_publisher *publisher);
 /* ms until the next jk_publisher_serve() though nothing is readable; -1: none is needed. */
-int jk_publisher_delay(const jk_publisher *publisher);
+int jk_publisher_delay(jk_publisher *publisher);
 /* Write until `deadline`. Returns whether somebody has taken all, or nobody listens. */
 bool jk_publisher_drain(jk_publisher *publisher, int64_t deadline);
 

@@ -4,7 +4,7 @@
  *   main       the executor; enqueues, never touches a socket after jk_server_open()
  *   io         shell, stdin and iopub sockets, the captured descriptors, everything that leaves the outbox
  *   control    the control socket, interrupts, shutdown, the watch over the parent process
- *   heartbeat  its own socket in its own context
+ *   heartbeat  its own socket, with encryption in its own context
  *   watchdog   only after a shutdown: ends the process when the main thread does not
  * All but main block every signal that is not raised by a fault.
  *
@@ -24,6 +24,7 @@
 struct jk_record; /* crash.h */
 struct jk_usage;  /* usage.h */
 struct jk_publisher; /* publisher.h */
+struct jk_router;    /* router.h */
 
 #define JK_MILLISECOND 1000000LL /* times are in nanoseconds of CLOCK_MONOTONIC */
 #define JK_SECOND      1000000000LL
@@ -395,7 +396,10 @@ struct jk_server {
     void *context, *heart_context;
     void *sockets[JK_CHANNELS];
     bool bound[JK_CHANNELS];
-    struct jk_publisher *publisher;           /* iopub; NULL: it is encrypted, and a socket of libzmq's */
+    /* NULL: encrypted, and a socket of libzmq's. */
+    struct jk_publisher *publisher;
+    struct jk_router *routers[JK_CHANNELS]; /* all but iopub */
+    int heart_stop;                         /* eventfd: the heartbeat's thread is to end */
     atomic_bool started;                      /* `starting` was published */
     atomic_bool closing;                      /* jk_server_close() has begun */
     atomic_bool stopping;                     /* the threads are to end */

@@ -28,7 +28,9 @@ static int head_fill(jk_bundle *bundle, const jk_envelope *envelope, const jk_si
     int signed_size = jk_signer_sign(signer, parts, signature);
     if (signed_size < 0) return -1;
     jk_buffer *out = &bundle->head;
-    frame_append(out, envelope->topic, true);
+    const jk_message *to = envelope->to;
+    if (!to) frame_append(out, envelope->topic, true);
+    for (size_t i = 1; to && i < to->identities; i++) frame_append(out, jk_message_identity(to, i), true);
     frame_append(out, (jk_slice){"<IDS|MSG>", 9}, true);
     frame_append(out, (jk_slice){signature, (size_t)signed_size}, true);
     for (int i = 0; i + 1 < JK_SIGNED_PARTS; i++) frame_append(out, parts[i], true);

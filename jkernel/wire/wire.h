@@ -158,6 +158,8 @@ typedef struct jk_frames {
 /* Take one message from `socket` without waiting. Returns 1, 0 when there is none, or -1 with errno: EPROTO
  * for a message that was too long and is gone, ENOMEM, or what zmq_msg_recv() reports. */
 int jk_frames_receive(void *socket, jk_frames *frames);
+/* Move `frame` behind the others. Returns 0, or -1 with errno: EPROTO when there are too many, ENOMEM. */
+int jk_frames_add(jk_frames *frames, zmq_msg_t *frame);
 void jk_frames_clear(jk_frames *frames); /* close and zero */
 
 typedef struct jk_message {

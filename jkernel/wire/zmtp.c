@@ -81,10 +81,30 @@ static bool command_is(jk_slice *body, const char *name)
     return true;
 }
 
+/* Whether a property's name is this, which is in small letters. */
+static bool name_is(const unsigned char *name, size_t size, const char *wanted)
+{
+    if (size != strlen(wanted)) return false;
+    for (size_t i = 0; i < size; i++)
+        if (name[i] != (unsigned char)wanted[i] && (name[i] | 0x20) != wanted[i]) return false;
+    return true;
+}
+
+static void property_keep(jk_zmtp *reader, const unsigned char *name, size_t name_size, jk_slice value)
+{
+    if (name_is(name, name_size, "socket-type") && value.size < sizeof reader->kind) {
+        memcpy(reader->kind, value.data, value.size);
+        reader->kind[value.size] = '\0';
+    }
+    if (name_is(name, name_size, "identity") && value.size <= sizeof reader->identity) {
+        memcpy(reader->identity, value.data, value.size);
+        reader->identity_size = value.size;
+    }
+}
+
 /* The properties of READY: a name with its length in a byte, a value with its length in four. */
 static bool ready_read(jk_zmtp *reader, jk_slice rest)
 {
-    static const char wanted[] = "socket-type";
     while (rest.size > 0) {
         const unsigned char *data = rest.data;
         size_t name = data[0];
@@ -92,12 +112,7 @@ static bool ready_read(jk_zmtp *reader, jk_slice rest)
         const unsigned char *at = data + 1 + name;
         uint64_t value = (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 | (uint64_t)at[2] << 8 | at[3];
         if (rest.size - (1 + name + 4) < value) return false;
-        bool found = name == sizeof wanted - 1;
-        for (size_t i = 0; found && i < name; i++) found = (data[1 + i] | 0x20) == wanted[i] || wanted[i] == '-';
-        if (found && value < sizeof reader->kind) {
-            memcpy(reader->kind, at + 4, value);
-            reader->kind[value] = '\0';
-        }
+        property_keep(reader, data + 1, name, (jk_slice){at + 4, (size_t)value});
         rest.data = at + 4 + value;
         rest.size -= 1 + name + 4 + value;
     }
@@ -141,6 +156,14 @@ jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body)
         event = command_read(reader, body);
         if (event != JK_ZMTP_WANTS) return event;
     }
+}
+
+bool jk_zmtp_keep(jk_zmtp *reader, jk_slice body, jk_buffer *kept)
+{
+    if (body.size == 0 || body.data != reader->frame.data) return false;
+    *kept = reader->frame;
+    memset(&reader->frame, 0, sizeof reader->frame);
+    return true;
 }
 
 void jk_zmtp_clear(jk_zmtp *reader)

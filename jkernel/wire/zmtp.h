@@ -22,6 +22,8 @@ typedef enum jk_zmtp_event {
 typedef struct jk_zmtp {
     size_t frame_most; /* bytes */
     char kind[16];     /* the peer's socket type, "SUB" */
+    char identity[255];
+    size_t identity_size; /* 0: it told none */
     bool more;         /* the latest frame is not the last one of its message */
     /* The reader's own. */
     bool greeted, ready, command, in_body;
@@ -33,6 +35,8 @@ typedef struct jk_zmtp {
 
 /* Read on: what is used up is cut off `rest`. `body` is borrowed until the next call. */
 jk_zmtp_event jk_zmtp_read(jk_zmtp *reader, jk_slice *rest, jk_slice *body);
+/* Take over the memory of the latest body if it was gathered; returns false when it was not. */
+bool jk_zmtp_keep(jk_zmtp *reader, jk_slice body, jk_buffer *kept);
 void jk_zmtp_clear(jk_zmtp *reader);
 
 /* Append our greeting and READY for a socket of this type. */
@@ -57,7 +61,7 @@ typedef struct jk_bundle {
     void *hint;
 } jk_bundle;
 
-/* Pack `envelope`; its `to` is not looked at. Returns one reference, or NULL: no memory. */
+/* Pack `envelope`. The first identity of its `to` is left out: it is what the peer is found by. Returns one reference, or NULL: no memory. */
 jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, size_t *total);
 /* Bytes for one peer: `bytes` is taken and left empty. */
 jk_bundle *jk_bundle_of(jk_buffer *bytes, size_t *total);
