@@ -54,8 +54,17 @@ static jk_peer *peer_find(const jk_port *port, jk_slice name)
     return NULL;
 }
 
-/* A client that reconnects comes back with its old name: it takes the place of the connection before. Who has
- * none gets one that begins with a zero, as no client's may. */
+/* A name that begins with a zero, as no client's may. */
+static void peer_name(jk_peer *peer)
+{
+    jk_zmtp *reader = &peer->reader;
+    reader->identity[0] = 0;
+    memcpy(reader->identity + 1, &peer->number, sizeof peer->number);
+    reader->identity_size = 1 + sizeof peer->number;
+}
+
+/* A client that reconnects comes back with its old name and takes it from the connection before. That one may
+ * live: if it were closed it would come back, too, and take the name again. */
 static void on_ready(jk_port *port, jk_peer *peer)
 {
     jk_zmtp *reader = &peer->reader;
@@ -64,11 +73,8 @@ static void on_ready(jk_port *port, jk_peer *peer)
                           ? peer_find(port, (jk_slice){reader->identity, reader->identity_size})
                           : NULL;
     reader->ready = true;
-    if (before) before->gone = true;
-    if (reader->identity_size && reader->identity[0] != 0) return;
-    reader->identity[0] = 0;
-    memcpy(reader->identity + 1, &peer->number, sizeof peer->number);
-    reader->identity_size = 1 + sizeof peer->number;
+    if (before) peer_name(before);
+    if (reader->identity_size == 0 || reader->identity[0] == 0) peer_name(peer);
 }
 
 /* --- Receiving -------------------------------------------------------------------------------------------- */
