@@ -1,6 +1,6 @@
-/* The io thread's side of the outbox: what leaves when, and through which publisher. Without encryption that is
- * ours (publisher.c), with it libzmq's (xpub.c). Stream text waits in the outbox while a subscriber that reads
- * is too far behind; everything else may always pass. */
+/* The io thread's side of the outbox: what leaves when, and through which publisher. Without encryption that
+ * is ours (publisher.c), with it libzmq's (xpub.c). Stream text waits in the outbox while a subscriber that
+ * reads is too far behind; everything else may always pass. */
 #include "jkernel/server/crash.h"
 #include "jkernel/server/publisher.h"
 #include "jkernel/server/xpub.h"
@@ -213,7 +213,8 @@ static int head_delay(jk_server *server)
     return delay > 0 ? delay_ms(delay) : line_delay(outbox, head);
 }
 
-/* Write what was handed over. Returns the ms until it must be looked at again; -1: when there is something. */
+/* Write what was handed over. Returns the ms until it must be looked at again; -1: when there is something.
+ */
 static int flush(jk_server *server)
 {
     jk_publisher *publisher = server->publisher;
@@ -301,8 +302,8 @@ static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
     clock_gettime(CLOCK_REALTIME, &now);
     if (gap->messages) snprintf(more, sizeof more, " and %zu messages", gap->messages);
     int size = snprintf(text, sizeof text,
-                        "\n[%zu bytes of output%s were left out here: this client did not read]\n", gap->bytes,
-                        more);
+                        "\n[%zu bytes of output%s were left out here: this client did not read]\n",
+                        gap->bytes, more);
     jk_session_header(&server->session, "stream", now, &header);
     stream_content(&content, JK_STDERR, text, (size_t)size);
     jk_envelope envelope = {

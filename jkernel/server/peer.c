@@ -21,12 +21,13 @@
 #define READ_SIZE      (16u << 10)
 #define READS          16 /* of one peer in a turn */
 #define EVENTS         64
-#define CLOSE_LOOK     20 /* ms */
-#define SLICES         48                      /* of one write */
-#define HANDSHAKE_TIME (30 * JK_SECOND)        /* for what is no ZMTP peer, as in libzmq */
+#define CLOSE_LOOK     20                     /* ms */
+#define SLICES         48                     /* of one write */
+#define HANDSHAKE_TIME (30 * JK_SECOND)       /* for what is no ZMTP peer, as in libzmq */
 #define NO_DESCRIPTORS (100 * JK_MILLISECOND) /* until accept() is tried again */
 
-/* --- Listening -------------------------------------------------------------------------------------------- */
+/* --- Listening --------------------------------------------------------------------------------------------
+ */
 
 /* The first address of the interface `name`, IPv4 before IPv6. */
 static bool interface_find(const char *name, struct sockaddr_storage *address, socklen_t *size)
@@ -91,7 +92,8 @@ int jk_tcp_listen(const char *ip, int *port)
     return -1;
 }
 
-/* --- Queues ----------------------------------------------------------------------------------------------- */
+/* --- Queues -----------------------------------------------------------------------------------------------
+ */
 
 int jk_peer_queue(jk_peer *peer, jk_bundle *bundle)
 {
@@ -216,7 +218,8 @@ void jk_peer_write(jk_port *port, jk_peer *peer)
     if (!peer->gone) blocked_set(port, peer, false);
 }
 
-/* --- Peers ------------------------------------------------------------------------------------------------ */
+/* --- Peers ------------------------------------------------------------------------------------------------
+ */
 
 void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
 {
@@ -232,7 +235,8 @@ static void peer_add(jk_port *port, int fd)
     struct epoll_event event = {.events = port->deaf ? 0u : (unsigned)EPOLLIN};
     jk_peer *peer = jk_memory_clear(port->kind->peer_size);
     event.data.ptr = peer;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* fails on a Unix socket, which waits for nothing */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+               sizeof on); /* fails on a Unix socket, which waits for nothing */
     if (!peer || epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         jk_memory_release(peer);
         close(fd);
@@ -348,7 +352,8 @@ void jk_port_sweep(jk_port *port)
     }
 }
 
-/* --- The port --------------------------------------------------------------------------------------------- */
+/* --- The port ---------------------------------------------------------------------------------------------
+ */
 
 int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener)
 {

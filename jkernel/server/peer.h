@@ -1,5 +1,5 @@
-/* Connections that the server reads and writes itself: a port that listens, and the peers that came. What libzmq
- * would do for a socket, with what it does not tell: what each peer has taken, and when.
+/* Connections that the server reads and writes itself: a port that listens, and the peers that came. What
+ * libzmq would do for a socket, with what it does not tell: what each peer has taken, and when.
  *
  * A port belongs to one thread. Nothing here waits. A peer that has gone, or broke the
  * protocol, is marked `gone` and freed by jk_port_sweep(), so that a pointer to one stays good meanwhile. */
@@ -19,9 +19,9 @@ typedef struct jk_peer {
     struct jk_peer *next;
     uint64_t number; /* never used again for another one */
     int fd;
-    int64_t since;    /* when it came */
-    bool gone;        /* nothing more is read or written */
-    bool blocked;     /* its connection takes nothing now; epoll tells when it does */
+    int64_t since; /* when it came */
+    bool gone;     /* nothing more is read or written */
+    bool blocked;  /* its connection takes nothing now; epoll tells when it does */
     jk_zmtp reader;
     jk_link *head, *tail;
     size_t head_sent; /* bytes of the head's that the connection has taken */
@@ -56,8 +56,8 @@ struct jk_port {
     int64_t listen_again; /* no descriptors were left: until then nobody is accepted; 0: somebody may be */
 };
 
-/* A socket that listens on TCP; `*port` of 0 is replaced by the one chosen. `ip`: a number, "*", or the name of
- * a network interface. Returns a descriptor, or -1 with errno. */
+/* A socket that listens on TCP; `*port` of 0 is replaced by the one chosen. `ip`: a number, "*", or the name
+ * of a network interface. Returns a descriptor, or -1 with errno. */
 int jk_tcp_listen(const char *ip, int *port);
 
 /* Begin to accept. Takes `listener`, which does not block. Returns 0, or -1 with errno. */

@@ -30,7 +30,8 @@ static jk_subscriber *subscriber_of(jk_peer *peer)
     return (jk_subscriber *)peer;
 }
 
-/* --- Subscriptions ---------------------------------------------------------------------------------------- */
+/* --- Subscriptions ----------------------------------------------------------------------------------------
+ */
 
 static int topic_compare(jk_slice one, jk_slice other)
 {
@@ -85,7 +86,8 @@ static bool topics_grow(jk_subscriber *subscriber)
 static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_slice topic)
 {
     size_t cost = topic.size + sizeof topic;
-    if (subscriber->topic_bytes + cost > JK_TOPICS_MOST || publisher->topics + cost > JK_TOPICS_TOTAL) return false;
+    if (subscriber->topic_bytes + cost > JK_TOPICS_MOST || publisher->topics + cost > JK_TOPICS_TOTAL)
+        return false;
     char *copy = jk_memory_take(topic.size + 1);
     if (!copy || !topics_grow(subscriber)) {
         jk_memory_release(copy);
@@ -171,7 +173,8 @@ static const jk_port_kind kind = {
     .free = on_free,
 };
 
-/* --- Who reads -------------------------------------------------------------------------------------------- */
+/* --- Who reads --------------------------------------------------------------------------------------------
+ */
 
 static void look_begin(jk_subscriber *subscriber)
 {
@@ -230,7 +233,8 @@ static void settle(jk_publisher *publisher)
     jk_port_sweep(&publisher->port);
 }
 
-/* What its connection had room for when it fell behind is nothing that it has read: a new look begins there. */
+/* What its connection had room for when it fell behind is nothing that it has read: a new look begins there.
+ */
 static void subscriber_judge(jk_publisher *publisher, jk_subscriber *subscriber)
 {
     subscriber_look(publisher, subscriber);
@@ -274,10 +278,11 @@ int jk_publisher_delay(jk_publisher *publisher)
     return delay;
 }
 
-/* --- Sending ---------------------------------------------------------------------------------------------- */
+/* --- Sending ----------------------------------------------------------------------------------------------
+ */
 
-/* While too much is kept, the one that is aside and furthest behind loses what it has not begun to take, and its
- * connection if that is not enough. */
+/* While too much is kept, the one that is aside and furthest behind loses what it has not begun to take, and
+ * its connection if that is not enough. */
 static void total_bound(jk_publisher *publisher)
 {
     while (publisher->port.total > JK_TOTAL_MOST) {
@@ -316,7 +321,8 @@ static void subscriber_send(jk_publisher *publisher, jk_subscriber *subscriber, 
 
 int jk_publisher_send(jk_publisher *publisher, const jk_outgoing *outgoing)
 {
-    jk_bundle *bundle = jk_bundle_pack(&outgoing->envelope, publisher->server->signer, &publisher->port.total);
+    jk_bundle *bundle =
+        jk_bundle_pack(&outgoing->envelope, publisher->server->signer, &publisher->port.total);
     if (!bundle) return -1;
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         if (outgoing->only && outgoing->only != peer->number) continue;
@@ -372,7 +378,8 @@ bool jk_publisher_drain(jk_publisher *publisher, int64_t deadline)
     return taken;
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/* --- Life -------------------------------------------------------------------------------------------------
+ */
 
 jk_publisher *jk_publisher_create(jk_server *server, int listener)
 {

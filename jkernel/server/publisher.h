@@ -1,11 +1,11 @@
 /* iopub without encryption: the server's own port, which knows of every subscriber what it has taken.
  *
  * Each subscriber has a queue of its own, of messages that all queues share. Who is more than JK_FLIGHT_LIMIT
- * behind must show that it reads: it takes JK_READING_LEAST in JK_READING_LOOK, and writers wait for it, or it
- * is *set aside*, alone. Nobody waits for one that is aside. It gets no stream text, but all other messages as
- * long as it has less than JK_KEPT_MOST to take, and a note at each place where something is left out. Once it
- * has taken everything it is served again as before. All queues together hold JK_TOTAL_MOST: beyond it, the
- * one that is aside and furthest behind loses what is queued for it.
+ * behind must show that it reads: it takes JK_READING_LEAST in JK_READING_LOOK, and writers wait for it, or
+ * it is *set aside*, alone. Nobody waits for one that is aside. It gets no stream text, but all other
+ * messages as long as it has less than JK_KEPT_MOST to take, and a note at each place where something is left
+ * out. Once it has taken everything it is served again as before. All queues together hold JK_TOTAL_MOST:
+ * beyond it, the one that is aside and furthest behind loses what is queued for it.
  *
  * All on the io thread, but for opening and closing. */
 #ifndef JK_PUBLISHER_H
@@ -38,7 +38,7 @@ typedef struct jk_outgoing {
 typedef struct jk_publisher {
     jk_port port;
     jk_server *server;
-    int64_t look; /* JK_READING_LOOK, or less for tests */
+    int64_t look;  /* JK_READING_LOOK, or less for tests */
     size_t topics; /* bytes of all subscriptions */
     /* The subscriber `number` has subscribed to this; about what a gap says, for a note. */
     void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);

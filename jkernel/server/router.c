@@ -41,7 +41,8 @@ static int frame_add(routed *from, jk_zmtp *reader, jk_slice body)
     return result;
 }
 
-/* --- Names ------------------------------------------------------------------------------------------------ */
+/* --- Names ------------------------------------------------------------------------------------------------
+ */
 
 static jk_peer *peer_find(const jk_port *port, jk_slice name)
 {
@@ -69,15 +70,15 @@ static void on_ready(jk_port *port, jk_peer *peer)
 {
     jk_zmtp *reader = &peer->reader;
     reader->ready = false; /* not to be found itself */
-    jk_peer *before = reader->identity_size
-                          ? peer_find(port, (jk_slice){reader->identity, reader->identity_size})
-                          : NULL;
+    jk_peer *before =
+        reader->identity_size ? peer_find(port, (jk_slice){reader->identity, reader->identity_size}) : NULL;
     reader->ready = true;
     if (before) peer_name(before);
     if (reader->identity_size == 0 || reader->identity[0] == 0) peer_name(peer);
 }
 
-/* --- Receiving -------------------------------------------------------------------------------------------- */
+/* --- Receiving --------------------------------------------------------------------------------------------
+ */
 
 static void message_drop(routed *from)
 {
@@ -147,7 +148,8 @@ static void on_free(jk_port *port, jk_peer *peer)
     unfinished_set(port->owner, from, 0);
 }
 
-/* --- Echoes ----------------------------------------------------------------------------------------------- */
+/* --- Echoes -----------------------------------------------------------------------------------------------
+ */
 
 static void echo_frame(jk_port *port, jk_peer *peer, jk_slice body)
 {
@@ -165,7 +167,8 @@ static void echo_nothing(jk_port *port, jk_peer *peer)
     (void)peer;
 }
 
-/* --- Life ------------------------------------------------------------------------------------------------- */
+/* --- Life -------------------------------------------------------------------------------------------------
+ */
 
 static const jk_port_kind routing = {
     .socket = "ROUTER",
@@ -232,7 +235,8 @@ void jk_router_release(jk_router *router, int64_t linger)
     jk_memory_release(router);
 }
 
-/* --- Channels --------------------------------------------------------------------------------------------- */
+/* --- Channels ---------------------------------------------------------------------------------------------
+ */
 
 zmq_pollitem_t jk_channel_item(const jk_server *server, jk_channel channel)
 {

@@ -1,14 +1,14 @@
-/* shell, control, stdin and heartbeat without encryption: ports of our own, which bound what a peer may make us
- * keep before its signature is seen. With encryption they are sockets of libzmq's; the jk_channel functions know
- * which it is. Each is used by the thread that owns the channel. */
+/* shell, control, stdin and heartbeat without encryption: ports of our own, which bound what a peer may make
+ * us keep before its signature is seen. With encryption they are sockets of libzmq's; the jk_channel
+ * functions know which it is. Each is used by the thread that owns the channel. */
 #ifndef JK_ROUTER_H
 #define JK_ROUTER_H
 
 #include "jkernel/server/peer.h"
 #include "jkernel/server/server.h"
 
-/* Bytes of all messages of a channel that have not come to their end, beyond which the one that has most loses
- * its connection. */
+/* Bytes of all messages of a channel that have not come to their end, beyond which the one that has most
+ * loses its connection. */
 #define JK_UNFINISHED_MOST ((size_t)512 << 20)
 #define JK_ECHO_MOST       ((size_t)64 << 10) /* bytes of a heartbeat's frame */
 #define JK_ECHOES_MOST     ((size_t)1 << 20)  /* bytes of echoes that a peer does not take */

@@ -21,8 +21,8 @@
 #include <stdint.h>
 #include <time.h>
 
-struct jk_record; /* crash.h */
-struct jk_usage;  /* usage.h */
+struct jk_record;    /* crash.h */
+struct jk_usage;     /* usage.h */
 struct jk_publisher; /* publisher.h */
 struct jk_router;    /* router.h */
 
@@ -119,8 +119,8 @@ typedef struct jk_entry {
     size_t nbuffers;
     size_t lost;
     uint64_t only; /* the subscriber that is to get it; 0: all */
-    size_t cost;  /* what outbox.bytes counts for it */
-    bool patient; /* more follows at once: not worth waking an io thread that looks soon by itself */
+    size_t cost;   /* what outbox.bytes counts for it */
+    bool patient;  /* more follows at once: not worth waking an io thread that looks soon by itself */
 } jk_entry;
 
 typedef struct jk_answered {
@@ -187,8 +187,8 @@ jk_entry *jk_outbox_pop_locked(jk_outbox *outbox);
 void jk_outbox_hurry(jk_outbox *outbox);
 /* Append stream text. Waits for nothing. */
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
-/* Wait for room, at most JK_WRITER_WAIT; then the subscribers that are too far behind are set aside (where iopub
- * is libzmq's, the oldest stream text gives way). Hold no lock. */
+/* Wait for room, at most JK_WRITER_WAIT; then the subscribers that are too far behind are set aside (where
+ * iopub is libzmq's, the oldest stream text gives way). Hold no lock. */
 void jk_outbox_wait_room(jk_server *server);
 /* Whether the queue alone is over the limit. Descriptors are read until then: what is in flight may belong to
  * a subscriber that never reads, and must not block a program that writes. */
@@ -398,8 +398,8 @@ struct jk_server {
     bool bound[JK_CHANNELS];
     /* NULL: encrypted, and a socket of libzmq's. */
     struct jk_publisher *publisher;
-    struct jk_router *routers[JK_CHANNELS]; /* all but iopub */
-    int heart_stop;                         /* eventfd: the heartbeat's thread is to end */
+    struct jk_router *routers[JK_CHANNELS];   /* all but iopub */
+    int heart_stop;                           /* eventfd: the heartbeat's thread is to end */
     atomic_bool started;                      /* `starting` was published */
     atomic_bool closing;                      /* jk_server_close() has begun */
     atomic_bool stopping;                     /* the threads are to end */

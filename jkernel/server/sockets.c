@@ -1,4 +1,5 @@
-/* The five sockets, ours or, with encryption, libzmq's: made, bound and named by the main thread before the threads that own them start. */
+/* The five sockets, ours or, with encryption, libzmq's: made, bound and named by the main thread before the
+ * threads that own them start. */
 #include "jkernel/server/publisher.h"
 #include "jkernel/server/router.h"
 
@@ -50,7 +51,8 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
 static int channel_serve(jk_server *server, jk_channel channel, int listener)
 {
     if (channel == JK_IOPUB) return jk_iopub_open(server, listener);
-    jk_router *router = channel == JK_HEARTBEAT ? jk_router_create_echo(listener) : jk_router_create(listener);
+    jk_router *router =
+        channel == JK_HEARTBEAT ? jk_router_create_echo(listener) : jk_router_create(listener);
     server->routers[channel] = router;
     return router ? 0 : -1;
 }

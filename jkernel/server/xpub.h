@@ -1,5 +1,5 @@
-/* iopub with encryption: a socket of libzmq's, which alone speaks CURVE. What each subscriber has not taken is not
- * to be known here, only what all have not: see xpub.c. Inside iopub.c and xpub.c. */
+/* iopub with encryption: a socket of libzmq's, which alone speaks CURVE. What each subscriber has not taken
+ * is not to be known here, only what all have not: see xpub.c. Inside iopub.c and xpub.c. */
 #ifndef JK_XPUB_H
 #define JK_XPUB_H
 

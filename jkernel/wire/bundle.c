@@ -1,5 +1,6 @@
-/* Messages as they go over the wire. What stands before a large content is one block, the content stays where it
- * is, and buffers are a block behind it: whoever writes needs three slices, and nothing large is copied. */
+/* Messages as they go over the wire. What stands before a large content is one block, the content stays where
+ * it is, and buffers are a block behind it: whoever writes needs three slices, and nothing large is copied.
+ */
 #include "jkernel/wire/zmtp.h"
 
 #include <errno.h>
@@ -44,9 +45,8 @@ static int head_fill(jk_bundle *bundle, const jk_envelope *envelope, const jk_si
 
 static void parts_fill(jk_bundle *bundle)
 {
-    jk_slice all[] = {{bundle->head.data, bundle->head.size},
-                      bundle->content,
-                      {bundle->tail.data, bundle->tail.size}};
+    jk_slice all[] = {
+        {bundle->head.data, bundle->head.size}, bundle->content, {bundle->tail.data, bundle->tail.size}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (all[i].size == 0) continue;

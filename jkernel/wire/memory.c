@@ -1,5 +1,5 @@
-/* Blocks of powers of two, with a head before each. Small ones are cut from slabs and kept for ever; large ones
- * are mapped each, and some are kept for the next. One lock: it is held for a few instructions. */
+/* Blocks of powers of two, with a head before each. Small ones are cut from slabs and kept for ever; large
+ * ones are mapped each, and some are kept for the next. One lock: it is held for a few instructions. */
 #include "jkernel/wire/memory.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* Reading ZMTP 3.0. A frame that lies whole in what was read is handed on where it lies; only one that comes in
- * pieces is gathered, in memory that grows with what has come and not with what was announced. */
+/* Reading ZMTP 3.0. A frame that lies whole in what was read is handed on where it lies; only one that comes
+ * in pieces is gathered, in memory that grows with what has come and not with what was announced. */
 #include "jkernel/wire/zmtp.h"
 
 #include <stdint.h>
@@ -11,7 +11,8 @@ enum { FLAG_MORE = 1, FLAG_LONG = 2, FLAG_COMMAND = 4 };
 #define MECHANISM_AT 12
 #define MECHANISM    20
 
-/* --- Reading ---------------------------------------------------------------------------------------------- */
+/* --- Reading ----------------------------------------------------------------------------------------------
+ */
 
 /* Gather `size` bytes of head; false while some are missing. */
 static bool head_gather(jk_zmtp *reader, jk_slice *rest, size_t size)
@@ -171,7 +172,8 @@ void jk_zmtp_clear(jk_zmtp *reader)
     jk_buffer_clear(&reader->frame);
 }
 
-/* --- Writing ---------------------------------------------------------------------------------------------- */
+/* --- Writing ----------------------------------------------------------------------------------------------
+ */
 
 size_t jk_zmtp_head(char head[JK_FRAME_HEAD], size_t size, bool more)
 {

@@ -1,7 +1,8 @@
-/* ZMTP 3.0, the protocol of ZeroMQ's connections, as the side that listens, with the mechanism NULL: greeting,
- * READY, then frames. No sockets and no threads of its own; everything that arrives is untrusted.
+/* ZMTP 3.0, the protocol of ZeroMQ's connections, as the side that listens, with the mechanism NULL:
+ * greeting, READY, then frames. No sockets and no threads of its own; everything that arrives is untrusted.
  *
- * Source: ZeroMQ RFC 23 (ZMTP 3.0); PING and PONG are those of RFC 37 (3.1), which clients send to 3.0, too. */
+ * Source: ZeroMQ RFC 23 (ZMTP 3.0); PING and PONG are those of RFC 37 (3.1), which clients send to 3.0, too.
+ */
 #ifndef JK_ZMTP_H
 #define JK_ZMTP_H
 
@@ -24,7 +25,7 @@ typedef struct jk_zmtp {
     char kind[16];     /* the peer's socket type, "SUB" */
     char identity[255];
     size_t identity_size; /* 0: it told none */
-    bool more;         /* the latest frame is not the last one of its message */
+    bool more;            /* the latest frame is not the last one of its message */
     /* The reader's own. */
     bool greeted, ready, command, in_body;
     unsigned char head[JK_GREETING_SIZE];
@@ -45,7 +46,8 @@ void jk_zmtp_pong(jk_buffer *out, jk_slice context);
 /* Write what stands before a frame of `size` bytes; returns how many bytes that are. */
 size_t jk_zmtp_head(char head[JK_FRAME_HEAD], size_t size, bool more);
 
-/* --- Messages to several peers --------------------------------------------------------------------------- */
+/* --- Messages to several peers ---------------------------------------------------------------------------
+ */
 
 #define JK_BUNDLE_PARTS 3
 
@@ -53,7 +55,7 @@ size_t jk_zmtp_head(char head[JK_FRAME_HEAD], size_t size, bool more);
 typedef struct jk_bundle {
     size_t references;
     size_t size;
-    size_t *total; /* counts the bytes of all bundles that are kept; NULL: nobody counts */
+    size_t *total;                   /* counts the bytes of all bundles that are kept; NULL: nobody counts */
     jk_slice parts[JK_BUNDLE_PARTS]; /* empty ones last */
     jk_buffer head, tail;
     jk_slice content; /* *taken*: released through this */
@@ -61,7 +63,8 @@ typedef struct jk_bundle {
     void *hint;
 } jk_bundle;
 
-/* Pack `envelope`. The first identity of its `to` is left out: it is what the peer is found by. Returns one reference, or NULL: no memory. */
+/* Pack `envelope`. The first identity of its `to` is left out: it is what the peer is found by. Returns one
+ * reference, or NULL: no memory. */
 jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, size_t *total);
 /* Bytes for one peer: `bytes` is taken and left empty. */
 jk_bundle *jk_bundle_of(jk_buffer *bytes, size_t *total);

@@ -1,5 +1,5 @@
-/* The bytes of a connection: read in one piece and in many they give the same, and no more than was sent. The first
- * byte is the size of the pieces; a second one that is odd puts a good greeting first. */
+/* The bytes of a connection: read in one piece and in many they give the same, and no more than was sent. The
+ * first byte is the size of the pieces; a second one that is odd puts a good greeting first. */
 #include "fuzz.h"
 
 #include "jkernel/wire/zmtp.h"

@@ -241,7 +241,8 @@ static size_t text_count(test_client *client, const char *id, size_t *lost)
         test_received message;
         if (!client_receive(client, JK_IOPUB, WAIT, &message)) fail_msg("no idle");
         const char *text = received_text(&message, "text");
-        if (sscanf(text, "\n[%zu bytes of output were left out here: this client did not read]", &told) == 1) {
+        if (sscanf(text, "\n[%zu bytes of output were left out here: this client did not read]", &told) ==
+            1) {
             assert_string_equal(received_text(&message, "name"), "stderr");
             assert_string_equal(message.parent_id, id);
             *lost += told;
@@ -255,8 +256,8 @@ static size_t text_count(test_client *client, const char *id, size_t *lost)
     return got;
 }
 
-/* One subscriber never reads: the other one gets every byte. The first one gets a note where something was left
- * out for it, everything that is no text, and when it has read all of that everything as before. */
+/* One subscriber never reads: the other one gets every byte. The first one gets a note where something was
+ * left out for it, everything that is no text, and when it has read all of that everything as before. */
 static void test_dead_subscriber(void **state)
 {
     (void)state;
@@ -284,8 +285,8 @@ static void test_dead_subscriber(void **state)
     client_close(&dead);
 }
 
-/* Subscribers that do not read cost the kernel so much memory and no more: whoever is aside and furthest behind
- * loses what is queued, and is told how many messages that were. */
+/* Subscribers that do not read cost the kernel so much memory and no more: whoever is aside and furthest
+ * behind loses what is queued, and is told how many messages that were. */
 static void test_many_dead_subscribers(void **state)
 {
     (void)state;
@@ -298,8 +299,9 @@ static void test_many_dead_subscribers(void **state)
     server->publisher->look = JK_SECOND / 2;
     for (int i = 0; i < 4; i++) dead_open(&dead[i]);
     for (int i = 0; i < 100; i++) {
-        assert_int_equal(
-            jk_publish(server, NULL, "display_data", (jk_bytes){content, strlen(content)}, (jk_bytes){0}, NULL, 0), 0);
+        assert_int_equal(jk_publish(server, NULL, "display_data", (jk_bytes){content, strlen(content)},
+                                    (jk_bytes){0}, NULL, 0),
+                         0);
         test_received message;
         assert_true(client_receive(&the_client, JK_IOPUB, WAIT, &message));
         received_clear(&message);

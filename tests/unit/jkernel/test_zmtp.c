@@ -31,7 +31,8 @@ static void frame(jk_buffer *bytes, const char *body, size_t size, bool more)
     jk_buffer_append(bytes, body, size);
 }
 
-/* What reading gives, as text: R for ready, P for a ping, F or M for the last or another frame with its size. */
+/* What reading gives, as text: R for ready, P for a ping, F or M for the last or another frame with its size.
+ */
 static void read_all(const jk_buffer *bytes, size_t step, char *events)
 {
     jk_zmtp reader = {.frame_most = 1000};
@@ -101,15 +102,15 @@ static void broken(size_t at, char value)
 static void test_broken(void **state)
 {
     (void)state;
-    broken(0, 'G');                       /* "GET / HTTP/1.1" */
-    broken(9, 0x7e);                      /* the end of the signature */
-    broken(10, 2);                        /* an earlier version */
-    broken(12, 'P');                      /* PLAIN */
-    broken(16, 'X');                      /* "NULLX" */
-    broken(JK_GREETING_SIZE, 0);          /* a message before READY */
-    broken(JK_GREETING_SIZE + 3, 'X');    /* another command */
-    broken(JK_GREETING_SIZE + 8, 'X');    /* a property whose name is longer than the command */
-    broken(JK_GREETING_SIZE + 9, 'X');    /* no socket type */
+    broken(0, 'G');                        /* "GET / HTTP/1.1" */
+    broken(9, 0x7e);                       /* the end of the signature */
+    broken(10, 2);                         /* an earlier version */
+    broken(12, 'P');                       /* PLAIN */
+    broken(16, 'X');                       /* "NULLX" */
+    broken(JK_GREETING_SIZE, 0);           /* a message before READY */
+    broken(JK_GREETING_SIZE + 3, 'X');     /* another command */
+    broken(JK_GREETING_SIZE + 8, 'X');     /* a property whose name is longer than the command */
+    broken(JK_GREETING_SIZE + 9, 'X');     /* no socket type */
     broken(JK_GREETING_SIZE + 20, '\x7f'); /* a value that is too long */
     broken(READY_END, '\x08');             /* flags that mean nothing */
     jk_buffer bytes = {0};
