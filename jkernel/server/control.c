@@ -1,5 +1,6 @@
 /* The control thread and what ends the process. Nothing here waits for the language. */
 #include "jkernel/server/crash.h"
+#include "jkernel/server/router.h"
 #include "jkernel/server/usage.h"
 
 #include <signal.h>
@@ -181,14 +182,15 @@ void *jk_control_run(void *argument)
     while (!atomic_load(&server->stopping)) {
         zmq_pollitem_t items[ITEMS] = {
             [WAKE] = {.fd = server->replies.wake, .events = ZMQ_POLLIN},
-            [CONTROL] = {.socket = server->sockets[JK_CONTROL], .events = ZMQ_POLLIN},
+            [CONTROL] = jk_channel_item(server, JK_CONTROL),
             [PARENT] = {.fd = watch->pidfd, .events = ZMQ_POLLIN},
         };
         bool watching = watch->named && !watch->reported;
         int count = watching && watch->pidfd >= 0 ? ITEMS : PARENT;
-        int look = jk_insist_look(server);
-        if (watching && watch->pidfd < 0 && (look < 0 || look > PARENT_LOOK)) look = PARENT_LOOK;
-        if (zmq_poll(items, count, look) < 0) continue;
+        int delay = jk_channel_delay(server, JK_CONTROL), insist = jk_insist_look(server);
+        if (delay < 0 || (insist >= 0 && insist < delay)) delay = insist;
+        if (watching && watch->pidfd < 0 && (delay < 0 || delay > PARENT_LOOK)) delay = PARENT_LOOK;
+        if (zmq_poll(items, count, delay) < 0) continue;
         if (items[WAKE].revents) jk_event_clear(server->replies.wake);
         replies_send(server);
         int ended_by = jk_ending_asked();

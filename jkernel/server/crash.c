@@ -224,6 +224,7 @@ static void detail_add(size_t (*source)(char *text, size_t size), const char *ti
  * their owners: giving up one that is another thread's does nothing. */
 static void locks_give_up(jk_server *server)
 {
+    jk_memory_give_up();
     pthread_mutex_unlock(&server->outbox.lock);
     pthread_mutex_unlock(&server->stdio.lock);
     pthread_mutex_unlock(&server->inbox.lock);

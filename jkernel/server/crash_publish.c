@@ -4,6 +4,7 @@
  * that crashed may have crashed inside malloc(). The content is padded beyond the transport's batch size, so
  * that its release tells that it was written to the network and not only queued. */
 #include "jkernel/server/crash.h"
+#include "jkernel/server/publisher.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +14,18 @@
 #define PADDING      (24u << 10)
 #define LOCK_MS      100
 #define STDIO_MS     20
+#define DRAIN_MOST   JK_SECOND
 
 static char content_room[CONTENT_ROOM], header_room[HEADER_ROOM];
 
-/* On a thread of the transport: every subscriber has it. */
+/* It lies in this file's own memory. */
+static void report_kept(void *data, void *hint)
+{
+    (void)data;
+    (void)hint;
+}
+
+/* On a thread of libzmq's: every subscriber has it. */
 static void report_landed(void *data, void *hint)
 {
     (void)data;
@@ -150,8 +159,13 @@ void jk_crash_publish(jk_server *server)
         .header = {header.data, header.size},
         .parent = {parent->header, parent->size},
         .content = {content.data, content.size},
-        .content_free = report_landed,
+        .content_free = server->publisher ? report_kept : report_landed,
     };
-    if (jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0)
+    if (server->publisher) {
+        const jk_outgoing report = {.envelope = envelope, .parent = parent};
+        bool packed = jk_publisher_send(server->publisher, &report) == 0;
+        jk_crash_published(packed && jk_publisher_drain(server->publisher, jk_clock() + DRAIN_MOST));
+    } else if (jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0) {
         jk_crash_published(false);
+    }
 }

@@ -1,5 +1,5 @@
-/* The heartbeat echoes whatever arrives, in its own context, so that no traffic can delay it. */
-#include "jkernel/server/server.h"
+/* The heartbeat echoes whatever arrives, on a thread of its own, so that no traffic can delay it. */
+#include "jkernel/server/router.h"
 
 #include <errno.h>
 
@@ -21,6 +21,17 @@ static bool frame_echo(void *socket)
 void *jk_heartbeat_run(void *argument)
 {
     jk_server *server = argument;
-    while (frame_echo(server->sockets[JK_HEARTBEAT])) continue;
+    if (!server->routers[JK_HEARTBEAT]) {
+        while (frame_echo(server->sockets[JK_HEARTBEAT])) continue;
+        return NULL;
+    }
+    zmq_pollitem_t items[] = {
+        jk_channel_item(server, JK_HEARTBEAT),
+        {.fd = server->heart_stop, .events = ZMQ_POLLIN},
+    };
+    while (!atomic_load(&server->stopping)) {
+        zmq_poll(items, 2, jk_channel_delay(server, JK_HEARTBEAT));
+        jk_channel_read(server, JK_HEARTBEAT);
+    }
     return NULL;
 }

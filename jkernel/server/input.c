@@ -3,7 +3,7 @@
  *
  * A client's sockets connect one by one: its first cell can ask before its stdin socket is there. The
  * question is then kept and sent again until somebody takes it or its request is replied to. */
-#include "jkernel/server/server.h"
+#include "jkernel/server/router.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -117,7 +117,8 @@ void jk_input_receive(jk_server *server)
 {
     jk_frames frames;
     int result;
-    while ((result = jk_frames_receive(server->sockets[JK_STDIN], &frames)) != 0) {
+    jk_channel_read(server, JK_STDIN);
+    while ((result = jk_channel_receive(server, JK_STDIN, &frames)) != 0) {
         if (result < 0 && zmq_errno() == ETERM) return;
         const char *problem = "it cannot be received";
         jk_message *message = NULL;
@@ -142,7 +143,7 @@ static bool question_send(jk_server *server, const jk_entry *entry)
         .parent = {entry->parent->header, entry->parent->size},
         .content = {entry->content.data, entry->content.size},
     };
-    bool sent = !header.failed && jk_envelope_send(&envelope, server->sockets[JK_STDIN], server->signer) == 0;
+    bool sent = !header.failed && jk_channel_send(server, JK_STDIN, &envelope) == 0;
     bool reached = !sent || errno != EHOSTUNREACH;
     if (!sent) jk_log("cannot ask for input: %s", zmq_strerror(zmq_errno()));
     jk_buffer_clear(&header);

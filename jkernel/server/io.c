@@ -1,6 +1,7 @@
 /* The io thread: it alone touches shell, stdin and iopub. It waits in zmq_poll() and never on a socket's own
  * descriptor, whose edges are lost when the socket also sends. */
 #include "jkernel/server/crash.h"
+#include "jkernel/server/router.h"
 
 #include <errno.h>
 
@@ -14,10 +15,15 @@ static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
 {
     jk_outbox *outbox = &server->outbox;
     items[WAKE] = (zmq_pollitem_t){.fd = outbox->wake, .events = ZMQ_POLLIN};
-    short more = jk_shell_has_room(server) ? ZMQ_POLLIN : 0;
-    items[SHELL] = (zmq_pollitem_t){.socket = server->sockets[JK_SHELL], .events = more};
-    items[IOPUB] = (zmq_pollitem_t){.socket = server->sockets[JK_IOPUB], .events = ZMQ_POLLIN};
-    items[STDIN] = (zmq_pollitem_t){.socket = server->sockets[JK_STDIN], .events = ZMQ_POLLIN};
+    bool room = jk_shell_has_room(server);
+    items[SHELL] = jk_channel_item(server, JK_SHELL);
+    if (server->routers[JK_SHELL]) {
+        jk_port_deafen(&server->routers[JK_SHELL]->port, !room);
+    } else if (!room) {
+        items[SHELL].events = 0;
+    }
+    items[IOPUB] = jk_iopub_item(server);
+    items[STDIN] = jk_channel_item(server, JK_STDIN);
     int count = PIPES;
     if (!atomic_load(&server->stdio.active) || jk_outbox_crowded(server)) return count;
     for (int i = 0; i < 2; i++) {
@@ -31,7 +37,7 @@ static int items_fill(jk_server *server, zmq_pollitem_t items[ITEMS])
 static void items_serve(jk_server *server, const zmq_pollitem_t items[ITEMS], int count)
 {
     if (items[WAKE].revents) jk_event_clear(server->outbox.wake);
-    if (items[IOPUB].revents) jk_iopub_subscriptions(server);
+    if (items[IOPUB].revents) jk_iopub_receive(server);
     if (items[SHELL].revents) server->outbox.expecting = jk_route_receive(server, JK_SHELL, TURN) > 0;
     if (items[STDIN].revents) jk_input_receive(server);
     bool text = false;
@@ -45,8 +51,10 @@ void *jk_io_run(void *argument)
     while (!atomic_load(&server->stopping)) {
         zmq_pollitem_t items[ITEMS];
         int delay = jk_iopub_send(server);
-        int resend = jk_input_resend(server);
-        if (resend >= 0 && (delay < 0 || resend < delay)) delay = resend;
+        const int others[] = {jk_input_resend(server), jk_channel_delay(server, JK_SHELL),
+                              jk_channel_delay(server, JK_STDIN)};
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+            if (others[i] >= 0 && (delay < 0 || others[i] < delay)) delay = others[i];
         int count = items_fill(server, items);
         int ready = zmq_poll(items, count, delay);
         if (ready < 0 && zmq_errno() == ETERM) break;

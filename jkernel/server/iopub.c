@@ -1,100 +1,82 @@
-/* The io thread's side of the outbox: what leaves when, and the iopub socket.
- *
- * libzmq counts messages, not bytes, and a full XPUB cannot be waited for (it always polls writable). So its
- * own limit is off, and the bytes it holds are counted here: content is handed over without a copy, and the
- * release callback tells when the last subscriber has it. Stream text waits in the outbox while too much is
- * in flight; everything else may always pass. */
+/* The io thread's side of the outbox: what leaves when, and through which publisher. Without encryption that
+ * is ours (publisher.c), with it libzmq's (xpub.c). Stream text waits in the outbox while a subscriber that
+ * reads is too far behind; everything else may always pass. */
 #include "jkernel/server/crash.h"
+#include "jkernel/server/publisher.h"
+#include "jkernel/server/xpub.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH        256  /* entries between two looks at the sockets */
-#define COPIED_BELOW 1024 /* bytes of content that are cheaper to copy than to hand over */
-#define STALL_LOOK   500  /* ms */
-#define LINE_PAUSE   (2 * JK_MILLISECOND)
+#define BATCH      256 /* entries between two looks at the sockets */
+#define LINE_PAUSE (2 * JK_MILLISECOND)
 
 /* --- Handing over ------------------------------------------------------------------------------------------
  */
 
-typedef struct cargo {
-    jk_outbox *outbox;
-    size_t size;
-} cargo;
-
-/* On a thread of the transport. */
-static void cargo_landed(void *data, void *hint)
+static void content_release(void *data, void *hint)
 {
-    cargo *landed = hint;
-    jk_outbox *outbox = landed->outbox;
-    atomic_fetch_sub(&outbox->flight, landed->size);
-    atomic_fetch_add(&outbox->landed, 1);
+    (void)hint;
     jk_memory_release(data);
-    jk_memory_release(landed);
-    if (atomic_exchange(&outbox->watched, false)) jk_outbox_wake(outbox);
 }
 
-/* A new subscriber is to be welcomed before it gets anything else, so the look at the subscriptions is the
- * last thing before the send: signing a large message takes long enough for one to arrive. One that libzmq
- * takes during the send itself gets that message first, and its welcome before any other. (ZMQ_XPUB_MANUAL
- * would leave no gap, but up to libzmq 4.3.4 a subscriber that has gone by then is used after it is freed.)
- */
-static int parcel_publish(jk_server *server, const jk_envelope *envelope)
+/* `content` may be taken. */
+static int outgoing_send(jk_server *server, jk_outgoing *outgoing, jk_buffer *content)
 {
-    jk_parcel parcel;
-    if (jk_parcel_pack(&parcel, envelope, server->signer) != 0) return -1;
-    jk_iopub_subscriptions(server);
-    return jk_parcel_send(&parcel, server->sockets[JK_IOPUB]);
+    if (!server->publisher) return jk_xpub_send(server, &outgoing->envelope, content);
+    if (content->size >= JK_COPIED_BELOW) {
+        outgoing->envelope.content_free = content_release;
+        memset(content, 0, sizeof *content);
+    }
+    return jk_publisher_send(server->publisher, outgoing);
 }
 
-/* Send `content`, which is taken, under the topic and header of `type`. */
+/* Send `content`, which is taken, under the topic and header of `type`; `text`: as in jk_outgoing. */
 static void publish(jk_server *server, const char *topic, const char *type, const jk_entry *entry,
-                    jk_buffer *content)
+                    jk_buffer *content, size_t text)
 {
     jk_buffer header = {0};
     jk_session_header(&server->session, type, entry->date, &header);
-    jk_envelope envelope = {
-        .topic = {topic, strlen(topic)},
-        .header = {header.data, header.size},
-        .metadata = {entry->metadata.data, entry->metadata.size},
-        .content = {content->data, content->size},
-        .buffers = entry->buffers,
-        .nbuffers = entry->nbuffers,
+    jk_outgoing outgoing = {
+        .envelope =
+            {
+                .topic = {topic, strlen(topic)},
+                .header = {header.data, header.size},
+                .metadata = {entry->metadata.data, entry->metadata.size},
+                .content = {content->data, content->size},
+                .buffers = entry->buffers,
+                .nbuffers = entry->nbuffers,
+            },
+        .parent = entry->parent,
+        .text = text,
+        .only = entry->only,
     };
-    if (entry->parent) envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
-    cargo *handed = content->size < COPIED_BELOW ? NULL : malloc(sizeof *handed);
-    if (handed) {
-        *handed = (cargo){&server->outbox, content->size};
-        atomic_fetch_add(&server->outbox.flight, content->size);
-        envelope.content_free = cargo_landed;
-        envelope.hint = handed;
-    }
+    if (entry->parent) outgoing.envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
     if (header.failed || content->failed) {
         jk_log("no memory for a %s message; it is lost", type);
-        if (handed) cargo_landed(content->data, handed);
-    } else if (parcel_publish(server, &envelope) != 0) {
+    } else if (outgoing_send(server, &outgoing, content) != 0) {
         jk_log("cannot publish a %s message: %s", type, zmq_strerror(zmq_errno()));
     }
-    if (handed) memset(content, 0, sizeof *content);
     jk_buffer_clear(content);
     jk_buffer_clear(&header);
+}
+
+static void stream_content(jk_buffer *content, jk_stream stream, const char *text, size_t size)
+{
+    jk_buffer_append_text(content, stream == JK_STDERR ? "{\"name\":\"stderr\",\"text\":"
+                                                       : "{\"name\":\"stdout\",\"text\":");
+    jk_buffer_append_json(content, text, size);
+    jk_buffer_append(content, "}", 1);
 }
 
 static void publish_text(jk_server *server, const jk_entry *entry, jk_stream stream, const char *text,
                          size_t size)
 {
-    const char *name = stream == JK_STDERR ? "stderr" : "stdout";
-    char topic[32];
-    snprintf(topic, sizeof topic, "stream.%s", name);
     jk_buffer content = {0};
-    jk_buffer_append_text(&content, "{\"name\":\"");
-    jk_buffer_append_text(&content, name);
-    jk_buffer_append_text(&content, "\",\"text\":");
-    jk_buffer_append_json(&content, text, size);
-    jk_buffer_append(&content, "}", 1);
-    publish(server, topic, "stream", entry, &content);
+    stream_content(&content, stream, text, size);
+    publish(server, stream == JK_STDERR ? "stream.stderr" : "stream.stdout", "stream", entry, &content, size);
 }
 
 static void publish_note(jk_server *server, const jk_entry *entry)
@@ -129,7 +111,7 @@ static void publish_message(jk_server *server, jk_entry *entry)
 {
     char topic[128];
     snprintf(topic, sizeof topic, "kernel.%s.%.64s", server->session.id, entry->type);
-    publish(server, topic, entry->type, entry, &entry->content);
+    publish(server, topic, entry->type, entry, &entry->content, 0);
 }
 
 static void reply_send(jk_server *server, jk_entry *entry)
@@ -172,27 +154,13 @@ static int delay_ms(int64_t delay)
     return (int)((delay + JK_MILLISECOND - 1) / JK_MILLISECOND);
 }
 
-/* How long stream text at the head must wait because too much is in flight. Without any progress for the
- * writers' patience it gives way, so that one dead subscriber does not silence the others. */
-static int stall_delay(jk_outbox *outbox, jk_entry *head)
+/* ms that stream text at the head must wait because a subscriber is too far behind. */
+static int stall_delay(jk_server *server, jk_entry *head)
 {
-    if (atomic_load(&outbox->flight) <= JK_FLIGHT_LIMIT) {
-        outbox->stall_since = 0;
-        return 0;
-    }
-    atomic_store(&outbox->watched, true);
-    if (atomic_load(&outbox->flight) <= JK_FLIGHT_LIMIT) return 0;
-    int64_t now = jk_clock();
-    unsigned landed = atomic_load(&outbox->landed);
-    if (outbox->stall_since == 0 || landed != outbox->stall_landed) {
-        outbox->stall_since = now;
-        outbox->stall_landed = landed;
-    }
-    int64_t rest = outbox->stall_since + outbox->patience - now;
-    if (rest > 0) return rest < STALL_LOOK * JK_MILLISECOND ? delay_ms(rest) : STALL_LOOK;
-    /* The others still see what is small, as they see statuses. */
-    if (head->content.size >= COPIED_BELOW) jk_entry_give_way(outbox, head);
-    return 0;
+    if (!server->publisher) return jk_xpub_stall(&server->outbox, head);
+    size_t behind = jk_publisher_behind(server->publisher);
+    atomic_store(&server->outbox.flight, behind);
+    return behind > JK_FLIGHT_LIMIT ? jk_publisher_delay(server->publisher) : 0;
 }
 
 /* How long the first text of a line waits for its end: print() writes the two apart, and they are one
@@ -218,12 +186,13 @@ static int64_t pace_delay(const jk_outbox *outbox)
 }
 
 /* ms until the head of the queue may leave; -1 when it is empty. */
-static int head_delay(jk_outbox *outbox)
+static int head_delay(jk_server *server)
 {
+    jk_outbox *outbox = &server->outbox;
     jk_entry *head = outbox->head;
     if (!head) return -1;
     if (head->kind != JK_ENTRY_STREAM) return 0;
-    int stall = stall_delay(outbox, head);
+    int stall = stall_delay(server, head);
     if (stall > 0 || head->kind != JK_ENTRY_STREAM) return stall;
 
     if (outbox->hurry) return 0;
@@ -245,24 +214,47 @@ static int head_delay(jk_outbox *outbox)
     return delay > 0 ? delay_ms(delay) : line_delay(outbox, head);
 }
 
+/* Write what was handed over. Returns the ms until it must be looked at again; -1: when there is something.
+ */
+static int flush(jk_server *server)
+{
+    jk_publisher *publisher = server->publisher;
+    jk_publisher_flush(publisher);
+    size_t behind = jk_publisher_behind(publisher);
+    if (atomic_exchange(&server->outbox.flight, behind) > behind) atomic_fetch_add(&server->outbox.landed, 1);
+    return jk_publisher_delay(publisher);
+}
+
 int jk_iopub_send(jk_server *server)
 {
     jk_outbox *outbox = &server->outbox;
-    int delay = 0;
+    int delay = 0, look = -1;
+    uint64_t sent = 0;
     pthread_mutex_lock(&outbox->lock);
     outbox->sleeping = false;
-    if (outbox->stalled && outbox->stalled_at != atomic_load(&outbox->landed)) outbox->stalled = false;
+    if (outbox->stalled && server->publisher) jk_publisher_give_up(server->publisher);
+    if (outbox->stalled && (server->publisher || outbox->stalled_at != atomic_load(&outbox->landed)))
+        outbox->stalled = false;
     if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
     for (int i = 0; i < BATCH; i++) {
-        delay = head_delay(outbox);
+        delay = head_delay(server);
         if (delay != 0) break;
         jk_entry *entry = jk_outbox_pop_locked(outbox);
         pthread_mutex_unlock(&outbox->lock);
         entry_send(server, entry);
         pthread_mutex_lock(&outbox->lock);
-        outbox->sent++;
+        sent++;
         if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
     }
+    if (server->publisher) {
+        pthread_mutex_unlock(&outbox->lock);
+        look = flush(server);
+        pthread_mutex_lock(&outbox->lock);
+        delay = head_delay(server); /* more may have come */
+        if (look >= 0 && (delay < 0 || look < delay)) delay = look;
+    }
+    outbox->sent += sent;
+    if (outbox->waiting) pthread_cond_broadcast(&outbox->moved);
     if (outbox->expecting && (delay < 0 || delay > JK_LOOK_AGAIN)) delay = JK_LOOK_AGAIN;
     outbox->expecting = false;
     outbox->sleeping = delay != 0;
@@ -287,47 +279,69 @@ void jk_iopub_send_all(jk_server *server)
 /* --- Subscribers -------------------------------------------------------------------------------------------
  */
 
-static void welcome(jk_server *server, const char *subscription, size_t size)
+static void on_welcome(jk_server *server, uint64_t number, jk_slice topic)
 {
     jk_buffer header = {0}, content = {0};
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    jk_session_header(&server->session, "iopub_welcome", now, &header);
-    jk_buffer_append_text(&content, "{\"subscription\":");
-    jk_buffer_append_json(&content, subscription, size);
-    jk_buffer_append(&content, "}", 1);
-    jk_envelope envelope = {
-        /* The new subscriber's own filter must let it through. */
-        .topic = {subscription, size},
-        .header = {header.data, header.size},
-        .content = {content.data, content.size},
-    };
-    if (header.failed || content.failed ||
-        jk_envelope_send(&envelope, server->sockets[JK_IOPUB], server->signer) != 0) {
+    jk_outgoing outgoing = {.envelope = jk_welcome_make(server, topic, &header, &content), .only = number};
+    if (header.failed || content.failed || jk_publisher_send(server->publisher, &outgoing) != 0)
         jk_log("cannot welcome a subscriber");
-    }
     jk_buffer_clear(&header);
     jk_buffer_clear(&content);
 }
 
-void jk_iopub_subscriptions(jk_server *server)
+/* Who comes before `starting` is said hears that. */
+static void on_again(jk_server *server, uint64_t number)
 {
-    void *socket = server->sockets[JK_IOPUB];
-    jk_frames frames;
-    int result;
-    bool welcomed = false, present = false; /* who comes before `starting` is said hears that */
-    while ((result = jk_frames_receive(socket, &frames)) != 0) {
-        if (result < 0 && zmq_errno() != EPROTO) break;
-        if (result > 0 && frames.count == 1 && zmq_msg_size(&frames.items[0]) > 0) {
-            const char *data = zmq_msg_data(&frames.items[0]);
-            size_t size = zmq_msg_size(&frames.items[0]) - 1;
-            if (data[0] == 1 && jk_utf8_valid(data + 1, size)) {
-                welcomed = true;
-                present |= atomic_load(&server->started);
-                welcome(server, data + 1, size);
-            }
-        }
-        jk_frames_clear(&frames);
+    jk_status_again(server, atomic_load(&server->started), number);
+}
+
+static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
+{
+    char text[200], more[64] = "";
+    struct timespec now;
+    jk_buffer header = {0}, content = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (gap->messages) snprintf(more, sizeof more, " and %zu messages", gap->messages);
+    int size = snprintf(text, sizeof text,
+                        "\n[%zu bytes of output%s were left out here: this client did not read]\n",
+                        gap->bytes, more);
+    jk_session_header(&server->session, "stream", now, &header);
+    stream_content(&content, JK_STDERR, text, (size_t)size);
+    jk_envelope envelope = {
+        .topic = {"stream.stderr", 13},
+        .header = {header.data, header.size},
+        .content = {content.data, content.size},
+    };
+    if (gap->parent) envelope.parent = (jk_slice){gap->parent->header, gap->parent->size};
+    jk_bundle *note = header.failed || content.failed
+                          ? NULL
+                          : jk_bundle_pack(&envelope, server->signer, &server->publisher->port.total);
+    jk_buffer_clear(&header);
+    jk_buffer_clear(&content);
+    return note;
+}
+
+int jk_iopub_open(jk_server *server, int listener)
+{
+    server->publisher = jk_publisher_create(server, listener);
+    if (!server->publisher) return -1;
+    server->publisher->welcome = on_welcome;
+    server->publisher->again = on_again;
+    server->publisher->note = on_note;
+    return 0;
+}
+
+void jk_iopub_receive(jk_server *server)
+{
+    if (server->publisher) {
+        jk_publisher_serve(server->publisher);
+    } else {
+        jk_xpub_receive(server);
     }
-    if (welcomed) jk_status_again(server, present);
+}
+
+zmq_pollitem_t jk_iopub_item(const jk_server *server)
+{
+    if (server->publisher) return (zmq_pollitem_t){.fd = server->publisher->port.epoll, .events = ZMQ_POLLIN};
+    return (zmq_pollitem_t){.socket = server->sockets[JK_IOPUB], .events = ZMQ_POLLIN};
 }

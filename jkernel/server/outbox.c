@@ -49,12 +49,12 @@ void jk_outbox_clear(jk_outbox *outbox)
 
 jk_entry *jk_entry_create(jk_entry_kind kind, const char *type, jk_parent *parent)
 {
-    jk_entry *entry = calloc(1, sizeof *entry);
+    jk_entry *entry = jk_memory_clear(sizeof *entry);
     if (!entry) return NULL;
     entry->kind = kind;
     clock_gettime(CLOCK_REALTIME, &entry->date);
-    if (type && !(entry->type = strdup(type))) {
-        free(entry);
+    if (type && !(entry->type = jk_memory_text(type))) {
+        jk_memory_release(entry);
         return NULL;
     }
     entry->parent = jk_parent_retain(parent);
@@ -68,9 +68,9 @@ void jk_entry_release(jk_entry *entry)
     jk_request_release(entry->request);
     jk_buffer_clear(&entry->content);
     jk_buffer_clear(&entry->metadata);
-    free(entry->buffers);
-    free(entry->type);
-    free(entry);
+    jk_memory_release(entry->buffers);
+    jk_memory_release(entry->type);
+    jk_memory_release(entry);
 }
 
 static void entry_account(jk_outbox *outbox, jk_entry *entry)
@@ -273,7 +273,9 @@ void jk_outbox_wait_room(jk_server *server)
             outbox->stalled_at = atomic_load(&outbox->landed);
         }
         outbox->waiting--;
-        if (outbox->stalled && outbox->bytes > JK_OUTBOX_LIMIT) oldest_text_give_way(outbox);
+        if (outbox->stalled && server->publisher) wake_locked(outbox); /* for the io thread to set aside */
+        if (outbox->stalled && !server->publisher && outbox->bytes > JK_OUTBOX_LIMIT)
+            oldest_text_give_way(outbox);
     }
     pthread_mutex_unlock(&outbox->lock);
 }

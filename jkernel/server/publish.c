@@ -109,24 +109,32 @@ void jk_status_answered(jk_server *server, jk_parent *parent)
     *place = (jk_answered){jk_parent_retain(parent), jk_clock()};
 }
 
-static void answered_again_locked(jk_outbox *outbox)
+/* For one subscriber. */
+static void say_locked(jk_outbox *outbox, jk_parent *parent, const char *state, uint64_t only)
+{
+    jk_entry *entry = status_entry(parent, state);
+    if (entry) entry->only = only;
+    jk_outbox_push_locked(outbox, entry);
+}
+
+static void answered_again_locked(jk_outbox *outbox, uint64_t only)
 {
     int64_t since = jk_clock() - JK_ANSWERED_FOR;
     for (unsigned i = 0; i < JK_ANSWERED_MOST; i++) {
         jk_answered *answered = &outbox->answered[(outbox->answers + i) % JK_ANSWERED_MOST];
         if (!answered->parent || answered->at < since) continue;
-        jk_outbox_push_locked(outbox, status_entry(answered->parent, "idle"));
+        say_locked(outbox, answered->parent, "idle", only);
     }
 }
 
-void jk_status_again(jk_server *server, bool present)
+void jk_status_again(jk_server *server, bool present, uint64_t only)
 {
     jk_outbox *outbox = &server->outbox;
     if (!jk_server_alive(server) || jk_memory_frozen()) return;
     pthread_mutex_lock(&outbox->lock);
-    answered_again_locked(outbox);
+    answered_again_locked(outbox, only);
     bool busy = outbox->cell || outbox->serving > 0;
-    if (present) jk_outbox_push_locked(outbox, status_entry(outbox->cell, busy ? "busy" : "idle"));
+    if (present) say_locked(outbox, outbox->cell, busy ? "busy" : "idle", only);
     jk_outbox_unlock(outbox);
 }
 
@@ -157,7 +165,7 @@ static int entry_add_buffers(jk_entry *entry, const jk_bytes *buffers, size_t nb
     if (nbuffers == 0) return 0;
     size_t total = nbuffers * sizeof(jk_slice);
     for (size_t i = 0; i < nbuffers; i++) total += buffers[i].size;
-    entry->buffers = malloc(total);
+    entry->buffers = jk_memory_take(total);
     if (!entry->buffers) return -1;
     entry->nbuffers = nbuffers;
     char *at = (char *)(entry->buffers + nbuffers);

@@ -7,7 +7,7 @@
 
 jk_parent *jk_parent_create(jk_bytes header)
 {
-    jk_parent *parent = malloc(sizeof *parent + header.size);
+    jk_parent *parent = jk_memory_take(sizeof *parent + header.size);
     if (!parent) return NULL;
     atomic_init(&parent->references, 1);
     atomic_init(&parent->silent, false);
@@ -26,7 +26,8 @@ jk_parent *jk_parent_retain(jk_parent *parent)
 
 void jk_parent_release(jk_parent *parent)
 {
-    if (parent && atomic_fetch_sub_explicit(&parent->references, 1, memory_order_acq_rel) == 1) free(parent);
+    if (parent && atomic_fetch_sub_explicit(&parent->references, 1, memory_order_acq_rel) == 1)
+        jk_memory_release(parent);
 }
 
 jk_bytes jk_parent_header(const jk_parent *parent)

@@ -1,10 +1,11 @@
 /* What happens to a request that arrived: some are answered here, on the thread that owns the socket and
  * without the language, so that they are answered while the language is stuck; the others go to the executor.
  */
-#include "jkernel/server/server.h"
+#include "jkernel/server/router.h"
 #include "jkernel/server/usage.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ void jk_answer(jk_server *server, jk_channel channel, const jk_message *message,
         .parent = jk_message_header(message),
         .content = content,
     };
-    if (header.failed || jk_envelope_send(&envelope, server->sockets[channel], server->signer) != 0) {
+    if (header.failed || jk_channel_send(server, channel, &envelope) != 0) {
         jk_log("cannot send a %s: %s", type, zmq_strerror(zmq_errno()));
     }
     jk_buffer_clear(&header);
@@ -203,9 +204,11 @@ static void route(jk_server *server, jk_channel channel, jk_message *message)
 int jk_route_receive(jk_server *server, jk_channel channel, int most)
 {
     int count = 0;
+    jk_channel_read(server, channel);
+    if (server->routers[channel]) most = INT_MAX; /* that was a part of what there is */
     while (count < most) {
         jk_frames frames;
-        int result = jk_frames_receive(server->sockets[channel], &frames);
+        int result = jk_channel_receive(server, channel, &frames);
         if (result == 0 || (result < 0 && zmq_errno() == ETERM)) break;
         count++;
         if (result < 0) {

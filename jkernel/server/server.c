@@ -204,6 +204,7 @@ static jk_server *server_create(const jk_executor *executor, char *problem, size
     }
     server->executor = executor;
     server->generation = atomic_load(&generations);
+    server->heart_stop = -1;
     return server;
 }
 
@@ -252,6 +253,7 @@ static void threads_end(jk_server *server)
         pthread_join(server->control, NULL);
     }
     if (server->heartbeat_started) {
+        jk_event_raise(server->heart_stop);
         zmq_ctx_shutdown(server->heart_context);
         pthread_join(server->heartbeat, NULL);
     }

@@ -4,7 +4,7 @@
  *   main       the executor; enqueues, never touches a socket after jk_server_open()
  *   io         shell, stdin and iopub sockets, the captured descriptors, everything that leaves the outbox
  *   control    the control socket, interrupts, shutdown, the watch over the parent process
- *   heartbeat  its own socket in its own context
+ *   heartbeat  its own socket, with encryption in its own context
  *   watchdog   only after a shutdown: ends the process when the main thread does not
  * All but main block every signal that is not raised by a fault.
  *
@@ -21,8 +21,10 @@
 #include <stdint.h>
 #include <time.h>
 
-struct jk_record; /* crash.h */
-struct jk_usage;  /* usage.h */
+struct jk_record;    /* crash.h */
+struct jk_usage;     /* usage.h */
+struct jk_publisher; /* publisher.h */
+struct jk_router;    /* router.h */
 
 #define JK_MILLISECOND 1000000LL /* times are in nanoseconds of CLOCK_MONOTONIC */
 #define JK_SECOND      1000000000LL
@@ -116,8 +118,9 @@ typedef struct jk_entry {
     jk_slice *buffers; /* one block, the bytes behind the slices */
     size_t nbuffers;
     size_t lost;
-    size_t cost;  /* what outbox.bytes counts for it */
-    bool patient; /* more follows at once: not worth waking an io thread that looks soon by itself */
+    uint64_t only; /* the subscriber that is to get it; 0: all */
+    size_t cost;   /* what outbox.bytes counts for it */
+    bool patient;  /* more follows at once: not worth waking an io thread that looks soon by itself */
 } jk_entry;
 
 typedef struct jk_answered {
@@ -146,9 +149,9 @@ typedef struct jk_outbox {
     unsigned serving;      /* requests between busy and idle */
     size_t others;         /* entries that are not stream text */
     bool hurry;            /* the server closes: nothing is held back */
-    /* Written by the transport's threads. */
-    atomic_size_t flight; /* bytes that the transport holds */
-    atomic_uint landed;   /* messages that it let go: progress */
+    /* Written by the io thread; where iopub is libzmq's, by its threads. */
+    atomic_size_t flight; /* bytes that the slowest subscriber has not taken, of those that are waited for */
+    atomic_uint landed;   /* counts progress of it */
     atomic_bool watched;  /* somebody waits for `flight` to fall */
     /* The io thread's own. */
     bool expecting;         /* requests were handed over: their busy and execute_input come at once */
@@ -184,7 +187,8 @@ jk_entry *jk_outbox_pop_locked(jk_outbox *outbox);
 void jk_outbox_hurry(jk_outbox *outbox);
 /* Append stream text. Waits for nothing. */
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
-/* Wait for room, at most JK_WRITER_WAIT; then the oldest stream text gives way. Hold no lock. */
+/* Wait for room, at most JK_WRITER_WAIT; then the subscribers that are too far behind are set aside (where
+ * iopub is libzmq's, the oldest stream text gives way). Hold no lock. */
 void jk_outbox_wait_room(jk_server *server);
 /* Whether the queue alone is over the limit. Descriptors are read until then: what is in flight may belong to
  * a subscriber that never reads, and must not block a program that writes. */
@@ -206,13 +210,18 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply);
 void jk_status_answered(jk_server *server, jk_parent *parent);
 /* io thread: say once more what a new subscriber has missed when its request came faster than its
  * subscription, as after a restart or over a connection to a busy kernel: the idle of the latest
- * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent. */
-void jk_status_again(jk_server *server, bool present);
+ * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent.
+ * `only`: as in jk_entry. */
+void jk_status_again(jk_server *server, bool present, uint64_t only);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
 int jk_iopub_send(jk_server *server);
-/* io thread: take subscriptions from the socket and welcome each. */
-void jk_iopub_subscriptions(jk_server *server);
+/* Publish through this listener, which is *taken*. Returns 0, or -1 with errno. */
+int jk_iopub_open(jk_server *server, int listener);
+/* io thread: take subscriptions and welcome each. */
+void jk_iopub_receive(jk_server *server);
+/* io thread: as an item of zmq_poll(). */
+zmq_pollitem_t jk_iopub_item(const jk_server *server);
 /* Turn an entry of stream text into a note about its loss. Holds outbox.lock. */
 void jk_entry_give_way(jk_outbox *outbox, jk_entry *entry);
 
@@ -403,6 +412,10 @@ struct jk_server {
     void *context, *heart_context;
     void *sockets[JK_CHANNELS];
     bool bound[JK_CHANNELS];
+    /* NULL: encrypted, and a socket of libzmq's. */
+    struct jk_publisher *publisher;
+    struct jk_router *routers[JK_CHANNELS];   /* all but iopub */
+    int heart_stop;                           /* eventfd: the heartbeat's thread is to end */
     atomic_bool started;                      /* `starting` was published */
     atomic_bool closing;                      /* jk_server_close() has begun */
     atomic_bool stopping;                     /* the threads are to end */

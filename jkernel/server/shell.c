@@ -5,6 +5,7 @@
  * silent, what is queued then is aborted, and whatever a client sends after it saw the error is not. Until
  * then no other cell may start (inbox.aborting). */
 #include "jkernel/server/crash.h"
+#include "jkernel/server/router.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -214,7 +215,7 @@ void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry)
         .metadata = {entry->metadata.data, entry->metadata.size},
         .content = {entry->content.data, entry->content.size},
     };
-    if (header.failed || jk_envelope_send(&envelope, server->sockets[channel], server->signer) != 0) {
+    if (header.failed || jk_channel_send(server, channel, &envelope) != 0) {
         jk_log("cannot send a %s: %s", entry->type, zmq_strerror(zmq_errno()));
     }
     jk_buffer_clear(&header);
@@ -285,7 +286,7 @@ void jk_server_set_execution_count(jk_server *server, long count)
 static void shell_drain(jk_server *server)
 {
     int64_t end = jk_clock() + JK_ABORT_GRACE * JK_MILLISECOND;
-    zmq_pollitem_t item = {.socket = server->sockets[JK_SHELL], .events = ZMQ_POLLIN};
+    zmq_pollitem_t item = jk_channel_item(server, JK_SHELL);
     do {
         if (zmq_poll(&item, 1, JK_ABORT_SILENCE) <= 0) return;
         jk_route_receive(server, JK_SHELL, 64);

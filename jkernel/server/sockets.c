@@ -1,10 +1,13 @@
-/* The five sockets: made, bound and named by the main thread before the threads that own them start. */
-#include "jkernel/server/server.h"
+/* The five sockets, ours or, with encryption, libzmq's: made, bound and named by the main thread before the
+ * threads that own them start. */
+#include "jkernel/server/publisher.h"
+#include "jkernel/server/router.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define LINGER_MS  1000
@@ -44,15 +47,38 @@ static int socket_prepare(const jk_config *config, jk_channel channel, void *soc
     return result == 0 ? 0 : -1;
 }
 
-/* Hand a Unix socket of ours to libzmq. */
-static int ipc_bind(void *socket, const char *endpoint, bool replace)
+/* Serve a channel that is not encrypted through `listener`, which is then *taken*. */
+static int channel_serve(jk_server *server, jk_channel channel, int listener)
+{
+    if (channel == JK_IOPUB) return jk_iopub_open(server, listener);
+    jk_router *router =
+        channel == JK_HEARTBEAT ? jk_router_create_echo(listener) : jk_router_create(listener);
+    server->routers[channel] = router;
+    return router ? 0 : -1;
+}
+
+/* A Unix socket of ours goes to libzmq where the channel has a socket. */
+static int ipc_bind(jk_server *server, jk_channel channel, const char *endpoint, bool replace)
 {
     const char *path = endpoint + strlen("ipc://");
+    void *socket = server->sockets[channel];
     int fd = jk_ipc_claim(path, replace);
     if (fd < 0) return -1;
-    if (zmq_setsockopt(socket, ZMQ_USE_FD, &fd, sizeof fd) == 0 && zmq_bind(socket, endpoint) == 0) return 0;
+    if (!socket && channel_serve(server, channel, fd) == 0) return 0;
+    if (socket && zmq_setsockopt(socket, ZMQ_USE_FD, &fd, sizeof fd) == 0 && zmq_bind(socket, endpoint) == 0)
+        return 0;
     int reason = zmq_errno();
     unlink(path);
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int tcp_open(jk_server *server, jk_channel channel, int *port)
+{
+    int fd = jk_tcp_listen(server->config.ip, port);
+    if (fd < 0 || channel_serve(server, channel, fd) == 0) return fd < 0 ? -1 : 0;
+    int reason = errno;
     close(fd);
     errno = reason;
     return -1;
@@ -70,14 +96,18 @@ static int tcp_bind(void *socket, const char *endpoint, int *port)
 }
 
 /* `*port` of 0 is replaced by the one chosen. */
-static int socket_bind(const jk_config *config, void *socket, int *port, char endpoint[JK_ENDPOINT_SIZE])
+static int socket_bind(jk_server *server, jk_channel channel, char endpoint[JK_ENDPOINT_SIZE])
 {
+    const jk_config *config = &server->config;
+    void *socket = server->sockets[channel];
+    int *port = &server->config.ports[channel];
     jk_endpoint_format(config->transport, config->ip, *port, endpoint);
-    if (config->transport == JK_TCP) return tcp_bind(socket, endpoint, port);
-    if (*port) return ipc_bind(socket, endpoint, true);
+    if (config->transport == JK_TCP)
+        return socket ? tcp_bind(socket, endpoint, port) : tcp_open(server, channel, port);
+    if (*port) return ipc_bind(server, channel, endpoint, true);
     for (int number = 1; number <= IPC_PORTS; number++) {
         jk_endpoint_format(JK_IPC, config->ip, number, endpoint);
-        if (ipc_bind(socket, endpoint, false) == 0) {
+        if (ipc_bind(server, channel, endpoint, false) == 0) {
             *port = number;
             return 0;
         }
@@ -102,8 +132,7 @@ static int channel_bind(jk_server *server, jk_channel channel, char *problem, si
     char endpoint[JK_ENDPOINT_SIZE];
     int reason = 0;
     for (int i = 0; i < BIND_TRIES; i++) {
-        if (socket_bind(&server->config, server->sockets[channel], &server->config.ports[channel],
-                        endpoint) == 0) {
+        if (socket_bind(server, channel, endpoint) == 0) {
             server->bound[channel] = true;
             return 0;
         }
@@ -119,6 +148,7 @@ static int channel_bind(jk_server *server, jk_channel channel, char *problem, si
 
 static int channel_open(jk_server *server, jk_channel channel, char *problem, size_t problem_size)
 {
+    if (!server->config.curve_secret[0]) return channel_bind(server, channel, problem, problem_size);
     void *context = channel == JK_HEARTBEAT ? server->heart_context : server->context;
     void *socket = zmq_socket(context, channel == JK_IOPUB ? ZMQ_XPUB : ZMQ_ROUTER);
     server->sockets[channel] = socket;
@@ -135,7 +165,8 @@ int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size)
     bool chosen = false;
     server->context = zmq_ctx_new();
     server->heart_context = zmq_ctx_new();
-    if (!server->context || !server->heart_context) {
+    server->heart_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!server->context || !server->heart_context || server->heart_stop < 0) {
         snprintf(problem, problem_size, "cannot start libzmq: %s", zmq_strerror(zmq_errno()));
         return -1;
     }
@@ -178,6 +209,14 @@ void jk_sockets_close(jk_server *server)
         if (server->sockets[i]) zmq_close(server->sockets[i]);
         server->sockets[i] = NULL;
     }
+    for (int i = 0; i < JK_CHANNELS; i++) {
+        jk_router_release(server->routers[i], i == JK_HEARTBEAT ? 0 : LINGER_MS * JK_MILLISECOND);
+        server->routers[i] = NULL;
+    }
+    if (server->heart_stop >= 0) close(server->heart_stop);
+    server->heart_stop = -1;
+    jk_publisher_release(server->publisher, LINGER_MS * JK_MILLISECOND);
+    server->publisher = NULL;
     context_end(&server->heart_context);
     context_end(&server->context);
 }

@@ -16,7 +16,7 @@ static int frame_receive(void *socket, zmq_msg_t *frame)
     return result < 0 ? -1 : 0;
 }
 
-static int frames_add(jk_frames *frames, zmq_msg_t *frame)
+int jk_frames_add(jk_frames *frames, zmq_msg_t *frame)
 {
     if (frames->count == JK_FRAMES_MOST) {
         errno = EPROTO;
@@ -55,7 +55,7 @@ int jk_frames_receive(void *socket, jk_frames *frames)
         }
         first = false;
         more = zmq_msg_more(&frame);
-        if (!failure && frames_add(frames, &frame) != 0) failure = errno;
+        if (!failure && jk_frames_add(frames, &frame) != 0) failure = errno;
         zmq_msg_close(&frame);
     }
     if (failure) {

@@ -7,37 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL 1024u
-
-static atomic_bool frozen;
-
-void jk_memory_freeze(void)
-{
-    atomic_store(&frozen, true);
-}
-
-bool jk_memory_frozen(void)
-{
-    return atomic_load_explicit(&frozen, memory_order_relaxed);
-}
-
-void jk_memory_release(void *memory)
-{
-    if (!jk_memory_frozen()) free(memory);
-}
-
-/* A small block may come from another thread's pool, whose lock realloc() would take: see jk_memory_freeze().
- */
-static char *memory_grow(const jk_buffer *buffer, size_t capacity)
-{
-    if (buffer->capacity > SMALL && !jk_memory_frozen()) return realloc(buffer->data, capacity);
-    char *data = malloc(capacity);
-    if (!data) return NULL;
-    if (buffer->size) memcpy(data, buffer->data, buffer->size);
-    jk_memory_release(buffer->data);
-    return data;
-}
-
 static bool buffer_reserve(jk_buffer *buffer, size_t more)
 {
     if (buffer->failed) return false;
@@ -49,13 +18,15 @@ static bool buffer_reserve(jk_buffer *buffer, size_t more)
     if (wanted <= buffer->capacity) return true;
     size_t capacity = buffer->capacity ? buffer->capacity : 128;
     while (capacity < wanted) capacity *= 2;
-    char *data = memory_grow(buffer, capacity);
+    char *data = jk_memory_take(capacity);
     if (!data) {
         buffer->failed = true;
         return false;
     }
+    if (buffer->size) memcpy(data, buffer->data, buffer->size);
+    jk_memory_release(buffer->data);
     buffer->data = data;
-    buffer->capacity = capacity;
+    buffer->capacity = jk_memory_room(data);
     return true;
 }
 

@@ -12,6 +12,8 @@
 #ifndef JK_WIRE_H
 #define JK_WIRE_H
 
+#include "jkernel/wire/memory.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +36,8 @@ void jk_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- Growing text --------------------------------------------------------------------------------------- */
 
-/* Zeroed to begin with. Once an allocation fails, `failed` stays true and appending does nothing. */
+/* Zeroed to begin with; its memory is that of memory.h. Once an allocation fails, `failed` stays true and
+ * appending does nothing. */
 typedef struct jk_buffer {
     char *data;
     size_t size, capacity;
@@ -46,14 +49,6 @@ void jk_buffer_append_text(jk_buffer *buffer, const char *text);
 /* Append a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void jk_buffer_append_json(jk_buffer *buffer, const char *text, size_t size);
 void jk_buffer_clear(jk_buffer *buffer); /* free and zero */
-
-/* From here on nothing is given back to the allocator, nor grown in place: a thread has crashed, perhaps
- * inside malloc() and with its lock. What other threads allocate anew comes from pools of their own. For the
- * last second of a process; async-signal-safe. */
-void jk_memory_freeze(void);
-bool jk_memory_frozen(void);
-/* free(), unless frozen. */
-void jk_memory_release(void *memory);
 
 /* The length of the UTF-8 sequence at `text`: 1 to 4, 0 when `size` cuts a so far valid one, -1 when invalid.
  */
@@ -164,6 +159,8 @@ typedef struct jk_frames {
 /* Take one message from `socket` without waiting. Returns 1, 0 when there is none, or -1 with errno: EPROTO
  * for a message that was too long and is gone, ENOMEM, or what zmq_msg_recv() reports. */
 int jk_frames_receive(void *socket, jk_frames *frames);
+/* Move `frame` behind the others. Returns 0, or -1 with errno: EPROTO when there are too many, ENOMEM. */
+int jk_frames_add(jk_frames *frames, zmq_msg_t *frame);
 void jk_frames_clear(jk_frames *frames); /* close and zero */
 
 typedef struct jk_message {

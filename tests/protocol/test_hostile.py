@@ -6,6 +6,8 @@ import pty
 import random
 import resource
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -84,6 +86,82 @@ def test_a_client_that_comes_and_goes(kernel):
         context.destroy(linger=0)
     assert kernel.run("1+1").result == "2"
     support.wait_until(lambda: psutil.Process(kernel.pid).num_fds() <= before + 3, what="the connections to be closed")
+
+
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(16 + 32)
+DEALER = b"\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
+
+
+def stranger(kernel, channel):
+    """A connection that speaks ZMTP, without libzmq. It has shaken hands."""
+    info = kernel.manager.get_connection_info()
+    connection = socket.create_connection((info["ip"], info[channel + "_port"]), timeout=support.TIMEOUT)
+    connection.sendall(GREETING + DEALER)
+    answer = b""
+    while b"ROUTER" not in answer:
+        part = connection.recv(1000)
+        assert part, "the kernel hung up"
+        answer += part
+    return connection
+
+
+def frames_without_end(connection, size, count):
+    """Send frames of one message. Returns how many the kernel took before it hung up."""
+    frame = b"\x03" + struct.pack(">Q", size) + b"x" * size
+    for i in range(count):
+        try:
+            connection.sendall(frame)
+        except OSError:
+            return i
+    return count
+
+
+def test_a_message_without_an_end_is_bounded(kernel, raw):
+    """768 MiB before a signature is seen: the kernel keeps 512 of all that is unfinished, and hangs up on the one
+    that has most. Others send 100 MB meanwhile."""
+    process = psutil.Process(kernel.pid)
+    before = process.memory_info().rss
+    with stranger(kernel, "shell") as first, stranger(kernel, "shell") as second:
+        assert frames_without_end(second, 32 << 20, 5) == 5
+        raw.send("shell", "execute_request", {"code": "", "silent": True, "padding": "y" * 100_000_000})
+        assert raw.receive("shell")["content"]["status"] == "ok"
+        assert frames_without_end(first, 32 << 20, 19) < 19
+        assert process.memory_info().rss - before < 640 << 20
+        assert kernel.run("1+1").result == "2"
+    support.wait_until(lambda: process.memory_info().rss - before < 100 << 20, what="the memory to be given back")
+
+
+def test_echoes_of_the_heartbeat_are_bounded(kernel, raw):
+    """240 MB of heartbeats whose sender takes no echo, as parts of one message."""
+    process = psutil.Process(kernel.pid)
+    before = process.memory_info().rss
+    with stranger(kernel, "hb") as connection:
+        assert frames_without_end(connection, 60000, 4000) < 4000
+    assert process.memory_info().rss - before < 50 << 20
+    raw.sockets["hb"].send(b"alive")
+    assert raw.sockets["hb"].poll(support.TIMEOUT * 1000) and raw.sockets["hb"].recv() == b"alive"
+
+
+def test_heartbeats_of_the_transport_are_answered(kernel, raw):
+    """A client whose libzmq sends PING hangs up when no PONG comes."""
+    info = kernel.manager.get_connection_info()
+    link = raw.context.socket(zmq.DEALER)
+    link.linger = 0
+    link.heartbeat_ivl, link.heartbeat_timeout = 20, int(support.TIMEOUT * 500)
+    events = link.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+    link.connect("tcp://%s:%d" % (info["ip"], info["shell_port"]))
+    with stranger(kernel, "shell") as connection:
+        connection.sendall(b"\x04\x0b\x04PING\0\0mine")
+        answer = b""
+        while not answer.endswith(b"\x04\x09\x04PONGmine"):
+            part = connection.recv(1000)
+            assert part, "the kernel hung up"
+            answer += part
+    for _ in range(5):
+        link.send_multipart(raw.frames("kernel_info_request")[0])
+        assert link.poll(support.TIMEOUT * 1000) and link.recv_multipart()[0] == b"<IDS|MSG>"
+    assert not events.poll(0)
+    link.disable_monitor()
 
 
 def test_two_clients_get_their_own_replies_and_both_see_all_output(kernel, raw):

@@ -1,5 +1,8 @@
 """Load: many requests, slow and dead subscribers, much output, and what a front-end that limits rates may be sent."""
 import collections
+import signal
+import subprocess
+import sys
 import time
 
 import psutil
@@ -78,22 +81,83 @@ def test_a_subscriber_that_stalls_for_4_seconds_gets_everything(kernel):
         lazy.close()
 
 
+def read_to_idle(client, msg_id):
+    """(messages up to the idle of the cell, stdout's text, bytes that notes say were left out)"""
+    messages = []
+    while not messages or messages[-1]["content"].get("execution_state") != "idle" or \
+            messages[-1]["parent_header"].get("msg_id") != msg_id:
+        messages.append(client.receive("iopub"))
+        assert messages[-1], "the idle was lost"
+    texts = stream_messages(messages)
+    notes = [c["text"] for c in texts if "this client did not read" in c["text"]]
+    assert all(c["name"] == "stderr" for c in texts if c["text"] in notes)
+    lost = sum(int(note.split("[")[1].split()[0]) for note in notes)
+    return messages, "".join(c["text"] for c in texts if c["name"] == "stdout"), lost
+
+
 def test_a_subscriber_that_never_reads(fresh):
-    """Text gives way with a note after 10 s; statuses, errors, displays and replies never do."""
+    """It alone misses text, which a note tells; errors and displays it gets. The other client misses nothing."""
+    size, count = 1_000_001, 200
+    before = psutil.Process(fresh.pid).memory_info().rss
     dead = support.Raw(fresh.manager, most=1)
     try:
-        run = fresh.run("for i in range(200): print('x' * 1_000_000)\ndisplay('shown')\n1/0", timeout=90)
+        run = fresh.run("for i in range(%d): print('x' * %d)\ndisplay('shown')\n1/0" % (count, size - 1), timeout=90)
         assert run.status == "error" and run.types[-1] == "status"
         assert len(run.of("error")) == len(run.of("display_data")) == 1
-        notes = [c["text"] for c in run.of("stream") if "bytes of output were left out" in c["text"]]
-        text = run.text()
-        assert notes and all(c["name"] == "stderr" for c in run.of("stream") if c["text"] in notes)
-        lost = sum(int(note.split("[")[1].split()[0]) for note in notes)
-        assert len(text) + lost == 200 * 1_000_001
-        assert fresh.run("print('next')").text() == "next\n"
-        assert psutil.Process(fresh.pid).memory_info().rss < 400 << 20
+        assert len(run.text()) == size * count and run.text("stderr") == ""
+        assert psutil.Process(fresh.pid).memory_info().rss - before < 200 << 20
+        messages, text, lost = read_to_idle(dead, run.id)
+        assert lost > 0 and len(text) + lost == size * count
+        types = [m["msg_type"] for m in messages if m["parent_header"].get("msg_id") == run.id]
+        assert types.count("error") == types.count("display_data") == 1
+        again = fresh.run("print('next')")
+        assert again.text() == "next\n"
+        assert read_to_idle(dead, again.id)[1:] == ("next\n", 0)
     finally:
         dead.close()
+
+
+SECOND_CLIENT = """
+import sys
+from jupyter_client import BlockingKernelClient
+client = BlockingKernelClient(connection_file=sys.argv[1])
+client.load_connection_file()
+client.start_channels()
+client.wait_for_ready(timeout=60)
+print("ready", flush=True)
+lines = {}
+while True:
+    message = client.get_iopub_msg(timeout=60)
+    cell, content = message["parent_header"].get("msg_id"), message["content"]
+    if message["msg_type"] == "stream":
+        lines[cell] = lines.get(cell, "") + content["text"]
+    if content.get("execution_state") == "idle" and cell in lines:
+        print(cell, lines[cell].count("x\\n"), "did not read" in lines[cell], flush=True)
+"""
+
+
+def test_a_client_that_is_stopped_and_goes_on(fresh):
+    """As by Ctrl-Z, or when a computer sleeps: the other client sees every line of every cell, and it comes back."""
+    second = subprocess.Popen([sys.executable, "-c", SECOND_CLIENT, fresh.manager.connection_file], text=True,
+                              stdout=subprocess.PIPE)
+    try:
+        assert second.stdout.readline() == "ready\n"
+        second.send_signal(signal.SIGSTOP)
+        code = "for i in range(10240): print('%06d' % i + 'x' * 1017)"
+        runs = [fresh.run(code) for _ in range(8)]
+        expected = "".join("%06d" % i + "x" * 1017 + "\n" for i in range(10240))
+        assert [run.text() == expected for run in runs] == [True] * 8
+        assert [run.text("stderr") for run in runs] == [""] * 8
+        second.send_signal(signal.SIGCONT)
+        seen = [second.stdout.readline().split() for _ in range(8)]
+        assert [line[0] for line in seen] == [run.id for run in runs]
+        assert seen[0][1:] == ["10240", "False"] and seen[-1][2] == "True", seen
+        last = fresh.run(code)
+        assert second.stdout.readline().split() == [last.id, "10240", "False"]
+    finally:
+        second.kill()
+        second.wait()
+        second.stdout.close()
 
 
 def test_64_mib_in_one_print(fresh):

@@ -6,9 +6,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-SOAKS = {"arrays": 1000000, "cells": 100000, "device": 10000, "faults": 10000, "interrupts": 10000, "life": 50,
-         "load": 1000000,
-         "submissions": 10000000}
+SOAKS = {"arrays": 1000000, "cells": 100000, "crashes": 50, "device": 10000, "faults": 10000, "interrupts": 10000,
+         "life": 50, "load": 1000000, "submissions": 10000000}
 
 
 def main(arguments):

@@ -1,5 +1,7 @@
 /* Output: order, coalescing, captured descriptors, slow subscribers, forked children. */
 #include "harness.h"
+
+#include "jkernel/server/publisher.h"
 #include "jkernel/server/server.h"
 
 #include <setjmp.h>
@@ -217,42 +219,63 @@ static void test_slow_subscriber(void **state)
     client_close(&slow);
 }
 
-/* One subscriber never reads: the writer is held up, then text gives way with a note, and the other
- * subscriber still learns how the cell ended. When the first one reads again, nothing is lost any more. */
+static void dead_open(test_client *dead)
+{
+    client_open_quiet(dead, the_kernel.path);
+    int one = 1, bytes = 8192;
+    zmq_setsockopt(dead->sockets[JK_IOPUB], ZMQ_RCVHWM, &one, sizeof one);
+    zmq_setsockopt(dead->sockets[JK_IOPUB], ZMQ_RCVBUF, &bytes, sizeof bytes);
+    client_subscribe(dead, "");
+    test_received message;
+    assert_true(client_receive(dead, JK_IOPUB, WAIT, &message));
+    received_clear(&message);
+}
+
+/* Read until the idle of `id`. Returns the bytes of text on stdout; `*lost` is what notes tell of. */
+static size_t text_count(test_client *client, const char *id, size_t *lost)
+{
+    bool idle = false;
+    size_t got = 0, told = 0;
+    *lost = 0;
+    while (!idle) {
+        test_received message;
+        if (!client_receive(client, JK_IOPUB, WAIT, &message)) fail_msg("no idle");
+        const char *text = received_text(&message, "text");
+        if (sscanf(text, "\n[%zu bytes of output were left out here: this client did not read]", &told) ==
+            1) {
+            assert_string_equal(received_text(&message, "name"), "stderr");
+            assert_string_equal(message.parent_id, id);
+            *lost += told;
+        } else if (strcmp(message.parent_id, id) == 0) {
+            got += strlen(text);
+        }
+        idle = strcmp(message.parent_id, id) == 0 &&
+               strcmp(received_text(&message, "execution_state"), "idle") == 0;
+        received_clear(&message);
+    }
+    return got;
+}
+
+/* One subscriber never reads: the other one gets every byte. The first one gets a note where something was
+ * left out for it, everything that is no text, and when it has read all of that everything as before. */
 static void test_dead_subscriber(void **state)
 {
     (void)state;
+    enum { LINES = 700000 };
     test_client dead;
     char id[64], text[1024];
-    client_open_quiet(&dead, the_kernel.path);
-    int one = 1, bytes = 8192;
-    zmq_setsockopt(dead.sockets[JK_IOPUB], ZMQ_RCVHWM, &one, sizeof one);
-    zmq_setsockopt(dead.sockets[JK_IOPUB], ZMQ_RCVBUF, &bytes, sizeof bytes);
-    client_subscribe(&dead, "");
-    test_received message;
-    assert_true(client_receive(&dead, JK_IOPUB, WAIT, &message));
-    received_clear(&message);
-    jk_outbox *outbox = &the_kernel.fake.server->outbox;
-    pthread_mutex_lock(&outbox->lock);
-    outbox->patience = 300 * JK_MILLISECOND;
-    pthread_mutex_unlock(&outbox->lock);
+    size_t lost;
+    dead_open(&dead);
+    the_kernel.fake.server->publisher->look = JK_SECOND / 2; /* before anything is sent */
 
     client_execute(&the_client, "flood 700000\\nprint end", NULL, id);
-    bool noted = false, idle = false;
-    size_t got = 0;
-    while (!idle) {
-        if (!client_receive(&the_client, JK_IOPUB, 30000, &message)) fail_msg("no idle");
-        const char *part = received_text(&message, "text");
-        got += strlen(part);
-        noted = noted || strstr(part, "bytes of output were left out");
-        idle = strcmp(received_text(&message, "execution_state"), "idle") == 0;
-        received_clear(&message);
-    }
-    assert_true(noted);
-    assert_true(got > JK_FLIGHT_LIMIT / 2 && got < 700000ul * 190);
+    assert_int_equal(text_count(&the_client, id, &lost), LINES * 190 + 4);
+    assert_int_equal(lost, 0);
     expect_reply("execute_reply", id, "ok");
 
-    client_until_idle(&dead, id, NULL, 0);
+    size_t got = text_count(&dead, id, &lost);
+    assert_true(lost > 0 && got > JK_FLIGHT_LIMIT / 2);
+    assert_int_equal(got + lost, LINES * 190 + 4);
     client_execute(&the_client, "flood 1\\nprint whole", NULL, id);
     client_until_idle(&dead, id, text, sizeof text);
     assert_int_equal(strlen(text), 196);
@@ -260,6 +283,36 @@ static void test_dead_subscriber(void **state)
     assert_int_equal(strlen(text), 196);
     expect_reply("execute_reply", id, "ok");
     client_close(&dead);
+}
+
+/* Subscribers that do not read cost the kernel so much memory and no more: whoever is aside and furthest
+ * behind loses what is queued, and is told how many messages that were. */
+static void test_many_dead_subscribers(void **state)
+{
+    (void)state;
+    test_client dead[4];
+    jk_server *server = the_kernel.fake.server;
+    size_t size = 4u << 20, most = 0;
+    char *content = malloc(size), id[64];
+    assert_non_null(content);
+    snprintf(content, size, "{\"data\":\"%0*d\"}", (int)size - 20, 0);
+    server->publisher->look = JK_SECOND / 2;
+    for (int i = 0; i < 4; i++) dead_open(&dead[i]);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(jk_publish(server, NULL, "display_data", (jk_bytes){content, strlen(content)},
+                                    (jk_bytes){0}, NULL, 0),
+                         0);
+        test_received message;
+        assert_true(client_receive(&the_client, JK_IOPUB, WAIT, &message));
+        received_clear(&message);
+        if (server->publisher->port.total > most) most = server->publisher->port.total;
+    }
+    assert_true(most > JK_KEPT_MOST / 2 && most < JK_TOTAL_MOST + size);
+    free(content);
+    client_execute(&the_client, "print whole", NULL, id);
+    client_until_idle(&the_client, id, NULL, 0);
+    expect_reply("execute_reply", id, "ok");
+    for (int i = 0; i < 4; i++) client_close(&dead[i]);
 }
 
 static void test_flush(void **state)
@@ -321,6 +374,7 @@ int main(void)
         CAPTURED(test_forked_child),
         CASE(test_slow_subscriber),
         CASE(test_dead_subscriber),
+        CASE(test_many_dead_subscribers),
         CASE(test_flush),
         CASE(test_publish_buffers),
     };
