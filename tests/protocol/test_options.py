@@ -51,7 +51,8 @@ def test_options_have_their_effect(start, door, tmp_path):
                    door=door)
     run = kernel.run("import os, sys, matplotlib; ip = get_ipython()\n"
                      "(ip.history_manager.hist_file, ip.profile_dir.location, ip.InteractiveTB.mode, ip.cache_size,\n"
-                     " ip.automagic, 'inline' in matplotlib.get_backend(), 'autoreload' in ip.magics_manager.magics['line'],\n"
+                     " ip.automagic, 'inline' in matplotlib.get_backend(),\n"
+                     " 'autoreload' in ip.magics_manager.magics['line'],\n"
                      " (a, b, c), ip.separate_in, ip.parent.parent.log.getEffectiveLevel(), ip.Completer.use_jedi)")
     assert eval(run.result) == (":memory:", str(profile), "Plain", 77, False, True, True, (1, 2, 3),
                                 "from more.py", 10, False)

@@ -113,8 +113,8 @@ class Kernel(SingletonConfigurable):
 
     @functools.cached_property
     def kernel_info(self):
-        """What C answers to kernel_info_request."""
-        return {"status": "ok", **json.loads(self._server.kernel_info)}
+        """What C answers to kernel_info_request about the language."""
+        return json.loads(self._server.kernel_info)
 
     implementation = property(lambda self: self.kernel_info["implementation"])
     implementation_version = property(lambda self: self.kernel_info["implementation_version"])
