@@ -7,6 +7,9 @@ import support
 from test_crash import Crash, exit_code, restarted
 
 
+UNSENT = "\nIts last output, which was not sent any more:\n"
+
+
 def ended(kernel):
     """The exit code of a kernel that ends by itself."""
     return support.wait_until(lambda: (exit_code(kernel), True) if exit_code(kernel) is not None else None,
@@ -114,4 +117,22 @@ def test_what_was_printed_before_a_kill(fresh):
     assert notice.startswith("The previous kernel ended without a report while cell [1] ran: it was killed (SIGKILL)")
     shown = killed.text("stdout")
     if "kept" not in shown:  # a machine that stood still between the two lines has sent it
-        assert notice.endswith("\nIts last output, which was not sent any more:\nkept \N{SNOWMAN}\n")
+        assert notice.partition(UNSENT)[2] in ("kept \N{SNOWMAN}\n", "left\nkept \N{SNOWMAN}\n")
+
+
+def test_much_that_was_printed_before_a_kill(fresh):
+    """Its end is told, from a whole character on."""
+    killed = Crash(fresh, "import os, signal\nprint('left', flush=True)\nprint('\N{SNOWMAN}' * 10000)\n"
+                          "os.kill(os.getpid(), signal.SIGKILL)")
+    told = restarted(fresh).partition(UNSENT)[2].strip()
+    if "\N{SNOWMAN}" not in killed.text("stdout"):
+        assert set(told) == {"\N{SNOWMAN}"} and 5000 < len(told) < 10000
+
+
+def test_what_has_left_is_not_told_again(fresh):
+    def kill(msg_id):
+        fresh.told(msg_id, "seen")
+        os.kill(fresh.pid, signal.SIGKILL)
+
+    Crash(fresh, "import time\nprint('seen', flush=True)\ntime.sleep(600)", kill)
+    assert "seen" not in restarted(fresh)
