@@ -6,7 +6,6 @@ import pytest
 import support
 from test_crash import Crash, exit_code, restarted
 
-
 UNSENT = "\nIts last output, which was not sent any more:\n"
 
 
@@ -108,31 +107,36 @@ def test_such_signals_are_the_users(kernel):
     assert run.text() == "True\nmine\n%d\n" % -signal.SIGUSR2
 
 
+def killed(kernel, code):
+    """What a cell that kills its kernel has shown, and what the next kernel tells."""
+    msg_id = kernel.send("import os, signal\nprint('left', flush=True)\n%s\nos.kill(os.getpid(), signal.SIGKILL)" % code)
+    assert ended(kernel) == -signal.SIGKILL
+    kernel.poll(0.2)
+    messages = kernel.of_parent(msg_id)
+    assert all(message["msg_type"] != "error" for message in messages)
+    shown = "".join(m["content"]["text"] for m in messages if m["msg_type"] == "stream")
+    return shown, restarted(kernel)
+
+
 def test_what_was_printed_before_a_kill(fresh):
     """A process cannot report SIGKILL: the next kernel tells, with the text that had not left."""
-    killed = Crash(fresh, "import os, signal\nprint('left', flush=True)\nprint('kept \N{SNOWMAN}')\n"
-                          "os.kill(os.getpid(), signal.SIGKILL)")
-    assert killed.signal == signal.SIGKILL and killed.of("error") == []
-    notice = restarted(fresh)
+    shown, notice = killed(fresh, "print('kept \N{SNOWMAN}')")
     assert notice.startswith("The previous kernel ended without a report while cell [1] ran: it was killed (SIGKILL)")
-    shown = killed.text("stdout")
     if "kept" not in shown:  # a machine that stood still between the two lines has sent it
         assert notice.partition(UNSENT)[2] in ("kept \N{SNOWMAN}\n", "left\nkept \N{SNOWMAN}\n")
 
 
 def test_much_that_was_printed_before_a_kill(fresh):
     """Its end is told, from a whole character on."""
-    killed = Crash(fresh, "import os, signal\nprint('left', flush=True)\nprint('\N{SNOWMAN}' * 10000)\n"
-                          "os.kill(os.getpid(), signal.SIGKILL)")
-    told = restarted(fresh).partition(UNSENT)[2].strip()
-    if "\N{SNOWMAN}" not in killed.text("stdout"):
+    shown, notice = killed(fresh, "print('\N{SNOWMAN}' * 10000)")
+    told = notice.partition(UNSENT)[2].strip()
+    if "\N{SNOWMAN}" not in shown:
         assert set(told) == {"\N{SNOWMAN}"} and 5000 < len(told) < 10000
 
 
 def test_what_has_left_is_not_told_again(fresh):
-    def kill(msg_id):
-        fresh.told(msg_id, "seen")
-        os.kill(fresh.pid, signal.SIGKILL)
-
-    Crash(fresh, "import time\nprint('seen', flush=True)\ntime.sleep(600)", kill)
+    msg_id = fresh.send("import time\nprint('seen', flush=True)\ntime.sleep(600)")
+    fresh.told(msg_id, "seen")
+    os.kill(fresh.pid, signal.SIGKILL)
+    ended(fresh)
     assert "seen" not in restarted(fresh)
