@@ -109,7 +109,8 @@ def test_such_signals_are_the_users(kernel):
 
 def killed(kernel, code):
     """What a cell that kills its kernel has shown, and what the next kernel tells."""
-    msg_id = kernel.send("import os, signal\nprint('left', flush=True)\n%s\nos.kill(os.getpid(), signal.SIGKILL)" % code)
+    code = "import os, signal\nprint('left', flush=True)\n%s\nos.kill(os.getpid(), signal.SIGKILL)" % code
+    msg_id = kernel.send(code)
     assert ended(kernel) == -signal.SIGKILL
     kernel.poll(0.2)
     messages = kernel.of_parent(msg_id)
