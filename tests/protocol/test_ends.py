@@ -6,6 +6,8 @@ import pytest
 import support
 from test_crash import Crash, exit_code, restarted
 
+UNSENT = "\nIts last output, which was not sent any more:\n"
+
 
 def ended(kernel):
     """The exit code of a kernel that ends by itself."""
@@ -105,13 +107,37 @@ def test_such_signals_are_the_users(kernel):
     assert run.text() == "True\nmine\n%d\n" % -signal.SIGUSR2
 
 
+def killed(kernel, code):
+    """What a cell that kills its kernel has shown, and what the next kernel tells."""
+    code = "import os, signal\nprint('left', flush=True)\n%s\nos.kill(os.getpid(), signal.SIGKILL)" % code
+    msg_id = kernel.send(code)
+    assert ended(kernel) == -signal.SIGKILL
+    kernel.poll(0.2)
+    messages = kernel.of_parent(msg_id)
+    assert all(message["msg_type"] != "error" for message in messages)
+    shown = "".join(m["content"]["text"] for m in messages if m["msg_type"] == "stream")
+    return shown, restarted(kernel)
+
+
 def test_what_was_printed_before_a_kill(fresh):
     """A process cannot report SIGKILL: the next kernel tells, with the text that had not left."""
-    killed = Crash(fresh, "import os, signal\nprint('left', flush=True)\nprint('kept \N{SNOWMAN}')\n"
-                          "os.kill(os.getpid(), signal.SIGKILL)")
-    assert killed.signal == signal.SIGKILL and killed.of("error") == []
-    notice = restarted(fresh)
+    shown, notice = killed(fresh, "print('kept \N{SNOWMAN}')")
     assert notice.startswith("The previous kernel ended without a report while cell [1] ran: it was killed (SIGKILL)")
-    shown = killed.text("stdout")
     if "kept" not in shown:  # a machine that stood still between the two lines has sent it
-        assert notice.endswith("\nIts last output, which was not sent any more:\nkept \N{SNOWMAN}\n")
+        assert notice.partition(UNSENT)[2] in ("kept \N{SNOWMAN}\n", "left\nkept \N{SNOWMAN}\n")
+
+
+def test_much_that_was_printed_before_a_kill(fresh):
+    """Its end is told, from a whole character on."""
+    shown, notice = killed(fresh, "print('\N{SNOWMAN}' * 10000)")
+    told = notice.partition(UNSENT)[2].strip()
+    if "\N{SNOWMAN}" not in shown:
+        assert set(told) == {"\N{SNOWMAN}"} and 5000 < len(told) < 10000
+
+
+def test_what_has_left_is_not_told_again(fresh):
+    msg_id = fresh.send("import time\nprint('seen', flush=True)\ntime.sleep(600)")
+    fresh.told(msg_id, "seen")
+    os.kill(fresh.pid, signal.SIGKILL)
+    ended(fresh)
+    assert "seen" not in restarted(fresh)

@@ -4,6 +4,7 @@ import asyncio
 
 from . import display
 from .interrupt import shielded
+from .tracebacks import cell_name
 
 _GRACE = 0.3  # seconds for the second to do its work
 
@@ -23,9 +24,11 @@ def _tell(server, shell, cell):
     task = cell.task
     if task is None or task.done():
         return
-    frame = _holder(shell, task)
-    where = "" if frame is None else " at %s, line %d, in %s" % (
-        _name(shell, frame) or 'File "%s"' % frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    frame, where = _holder(shell, task), ""
+    if frame is not None:
+        code = frame.f_code
+        name = cell_name(shell, code.co_filename) or 'File "%s"' % code.co_filename
+        where = " at %s, line %d, in %s" % (name, frame.f_lineno, code.co_name)
     text = ("Interrupted twice, and the cell goes on: what it awaits%s does not end when it is cancelled (it may catch "
             "CancelledError). Kernel > Restart ends it; its variables are lost then.\n" % where)
     display.publish(server, "stream", {"name": "stderr", "text": text}, cell.request.parent)
@@ -42,7 +45,7 @@ def _holder(shell, task):
             if not child.done():
                 task = child
                 break
-    own = [frame for frame in frames if _name(shell, frame)]
+    own = [frame for frame in frames if cell_name(shell, frame.f_code.co_filename)]
     return (own or frames or [None])[-1]
 
 
@@ -55,7 +58,3 @@ def _frames(awaitable):
             frames.append(frame)
         awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "gi_yieldfrom", None)
     return frames
-
-
-def _name(shell, frame):
-    return " ".join(shell.compile.format_code_name(frame.f_code.co_filename) or ())

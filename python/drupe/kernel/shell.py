@@ -215,7 +215,7 @@ class ZMQInteractiveShell(InteractiveShell):
             kind, error, traceback = self._get_exc_info(exc_tuple)
         except ValueError:
             return super().showtraceback(exc_tuple)  # says that there is none
-        if sys._getframe(1).f_code is tracebacks.formatter_code:
+        if tracebacks.by_formatter(sys._getframe(1)):
             _fail_unshown(current(), error)
         if self.server.shutdown:
             self._showtraceback(kind, error, [jsontext.error_line(error)])

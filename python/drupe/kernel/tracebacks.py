@@ -4,15 +4,22 @@ import os
 import traceback as standard
 
 import IPython
-from IPython.core.formatters import BaseFormatter
 
 from . import jsontext
 
 _HERE = os.path.dirname(__file__) + os.sep
 _IPYTHON = os.path.dirname(IPython.__file__) + os.sep
 
-# Which frame catches what an object's representation raises, shows it and goes on.
-formatter_code = BaseFormatter.__call__.__code__
+
+def by_formatter(frame):
+    """Whether this frame, which shows an error, caught what an object's representation has raised."""
+    return frame.f_globals.get("__name__") == "IPython.core.formatters"
+
+
+def cell_name(shell, filename):
+    """`Cell In[3]` for the name that the code of a cell is compiled under, else None."""
+    number = shell.compile._filename_map.get(filename)
+    return None if number is None else "Cell In[%d]" % number
 
 
 def frames_of_others(traceback, folders=(_HERE,)):
@@ -60,8 +67,6 @@ def _name_cells(shell, part):
     if part is None:
         return
     for frame in part.stack:
-        label = shell.compile.format_code_name(frame.filename)
-        if label is not None:
-            frame.filename = " ".join(label)
+        frame.filename = cell_name(shell, frame.filename) or frame.filename
     for below in (part.__cause__, part.__context__, *(part.exceptions or ())):
         _name_cells(shell, below)
