@@ -196,6 +196,7 @@ drupe_status drupe_array_matmul(const drupe_array *a, const drupe_array *b, drup
     p.k = b->shape[0];
     if (a->ndim == 2) shape[ndim++] = p.m;
     if (b->ndim == 2) shape[ndim++] = p.n;
+    DRUPE_TRY(drupe_queue_pace_heavy(a->queue, (double)p.m * (double)p.n * (double)p.k));
     const drupe_mem_kind kind_a = drupe_memory_kind(a->memory), kind_b = drupe_memory_kind(b->memory);
     DRUPE_TRY(drupe_array_result(a->queue, kind_a < kind_b ? kind_a : kind_b, p.dtype, ndim, shape, out));
     drupe_status status = DRUPE_OK;

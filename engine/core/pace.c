@@ -26,6 +26,13 @@
 #define MOST_AHEAD     512u
 #define GO_ON          384u
 #define COUNT_SLICE_NS UINT64_C(500000)
+/* Large products take seconds when 512 of them wait: of these so many multiply-adds may be ahead, some tenths
+ * of a second on a CPU and as long on other devices, which are faster. With less than two submissions a
+ * device would wait for the program. */
+#define HEAVY       UINT64_C(100000000) /* multiply-adds of one submission that are counted */
+#define HEAVY_AHEAD UINT64_C(5000000000)
+#define FASTER      100u
+#define LEAST_AHEAD 2u
 
 /* --- What is free --------------------------------------------------------------------------------------- */
 
@@ -147,34 +154,50 @@ static bool may_wait(drupe_queue *queue)
     return !callers;
 }
 
-static drupe_status await_fewer(drupe_queue *queue)
+/* Wait until no more than `go_on` are in flight, if they are more than `most`. */
+static drupe_status await_fewer(drupe_queue *queue, size_t most, size_t go_on)
 {
     drupe_status status = DRUPE_OK;
     uint64_t deadline = drupe_deadline(PATIENT_NS);
     drupe_queue_collect(queue);
     size_t least = atomic_load(&queue->flights), now = least;
-    if (least <= MOST_AHEAD) return DRUPE_OK;
-    while (status == DRUPE_OK && now > GO_ON && drupe_now_ns() < deadline && may_wait(queue)) {
+    if (least <= most) return DRUPE_OK;
+    while (status == DRUPE_OK && now > go_on && drupe_now_ns() < deadline && may_wait(queue)) {
         status = pause_for(queue, COUNT_SLICE_NS, "earlier work");
         drupe_queue_collect(queue);
         now = atomic_load(&queue->flights);
         if (now < least) deadline = drupe_deadline(PATIENT_NS);
         if (now < least) least = now;
     }
-    atomic_store(&queue->stuck, status != DRUPE_E_CANCELLED && now > GO_ON ? now : 0);
+    atomic_store(&queue->stuck, status != DRUPE_E_CANCELLED && now > go_on ? now : 0);
     return status == DRUPE_E_BUSY ? DRUPE_OK : status;
 }
 
-drupe_status drupe_queue_pace(drupe_queue *queue)
+static inline drupe_status pace(drupe_queue *queue, size_t most, size_t go_on)
 {
     size_t ahead = atomic_load_explicit(&queue->flights, memory_order_relaxed);
     size_t stuck = atomic_load_explicit(&queue->stuck, memory_order_relaxed);
-    if (ahead <= MOST_AHEAD) {
-        if (stuck) atomic_store_explicit(&queue->stuck, 0, memory_order_relaxed);
+    if (ahead <= most) {
+        if (stuck > ahead) atomic_store_explicit(&queue->stuck, 0, memory_order_relaxed);
         return DRUPE_OK;
     }
     DRUPE_TRY(drupe_core_check());
     /* As above: where waiting did not help it is not tried again before something has come back. */
     if ((stuck && ahead >= stuck) || drupe_thread_ours((int)gettid())) return DRUPE_OK;
-    return await_fewer(queue);
+    return await_fewer(queue, most, go_on);
+}
+
+drupe_status drupe_queue_pace(drupe_queue *queue)
+{
+    return pace(queue, MOST_AHEAD, GO_ON);
+}
+
+drupe_status drupe_queue_pace_heavy(drupe_queue *queue, double steps)
+{
+    bool cpu = drupe_device_kind(queue->device) == DRUPE_DEVICE_CPU;
+    if (steps < (double)HEAVY) return DRUPE_OK;
+    double most = (double)HEAVY_AHEAD / steps * (cpu ? 1 : FASTER);
+    if (most >= MOST_AHEAD) return DRUPE_OK;
+    size_t ahead = most > LEAST_AHEAD ? (size_t)most : LEAST_AHEAD;
+    return pace(queue, ahead, ahead - 1);
 }

@@ -4,8 +4,7 @@
 #include "array.h"
 #include "error.h"
 
-/* The shortest filter that selects the device: "opencl" where it is the first choice there. Retained by its
- * owner, as the device is. */
+/* The shortest filter that selects the device: "opencl" where it is the first choice there. Borrowed. */
 static const char *short_name(drupe_device *device)
 {
     drupe_device *best = NULL;

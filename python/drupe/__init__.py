@@ -47,7 +47,8 @@ def __getattr__(name):
         return value
     if name in _MODULES:
         return importlib.import_module("drupe." + name)
-    raise AttributeError(f"module 'drupe' has no attribute {name!r}")
+    hint = ". It is a command: python -m drupe doctor" if name == "doctor" else ""
+    raise AttributeError(f"module 'drupe' has no attribute {name!r}{hint}")
 
 
 def __dir__():

@@ -126,6 +126,31 @@ def test_an_address_leaves_when_nothing_else_uses_the_bytes(queue):
     assert address and float(x[0]) == 21.0
 
 
+def test_large_products_are_few_ahead():
+    """%timeit of one would queue minutes of them: of products with 2**27 multiply-adds less than forty may wait."""
+    queue = drupe.Queue("host")
+    x = da.ones((512, 512), device=queue)
+    x @ x  # opens the library
+    most = 0
+    for _ in range(60):
+        y = x @ x
+        most = max(most, queue.pending)
+    assert 1 < most < 40
+    small = x[:16, :16] @ x[:16, :16]
+    assert float(y[0, 0]) == 512 and float(small[0, 0]) == 16
+
+
+def test_large_products_behind_a_gate_of_the_caller_do_not_wait():
+    """What nobody else can end is not waited for."""
+    queue, gate = drupe.Queue("host"), _engine._event_open("gate")
+    x = da.ones((1024, 1024), device=queue)
+    queue.barrier(wait_for=[gate])
+    results = [x @ x for _ in range(12)]
+    assert queue.pending >= 12
+    gate._finish()
+    assert float(results[-1][0, 0]) == 1024
+
+
 def test_run_ahead_is_bounded_by_bytes(queue, pool):
     other = drupe.Queue(queue.device)
     limit = pool.limit

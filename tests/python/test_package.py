@@ -20,6 +20,13 @@ def test_import_is_light(fresh):
     assert result.returncode == 0, result.stderr
 
 
+def test_the_doctor_is_a_command(fresh):
+    result = fresh("import drupe; drupe.doctor()")
+    assert result.stderr.endswith("AttributeError: module 'drupe' has no attribute 'doctor'. It is a command: "
+                                  "python -m drupe doctor\n")
+    assert fresh("from drupe import doctor; doctor.advice").returncode == 0
+
+
 def test_arrays_do_not_import_numpy(fresh):
     result = fresh("""
         import sys

@@ -83,6 +83,9 @@ DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
  * pause() does. It gives way on the engine's own threads, while the oldest work is the caller's to end, and
  * after a second in which nothing ended. DRUPE_E_CANCELLED when the program was interrupted. */
 DRUPE_API drupe_status drupe_queue_pace(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* The same before a submission of so many multiply-adds: the more they are, the fewer may be ahead. Products
+ * do it themselves. */
+DRUPE_API drupe_status drupe_queue_pace_heavy(drupe_queue *queue, double steps) DRUPE_MUST_CHECK;
 
 /* The queues that somebody holds, those made last first, each retained; at most `capacity`. Returns how many
  * were written. */
