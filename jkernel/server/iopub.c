@@ -154,12 +154,19 @@ static int delay_ms(int64_t delay)
     return (int)((delay + JK_MILLISECOND - 1) / JK_MILLISECOND);
 }
 
+/* How far the slowest of those that read is behind, which writers see, too. */
+static size_t behind_look(jk_server *server)
+{
+    size_t behind = jk_publisher_behind(server->publisher);
+    if (atomic_exchange(&server->outbox.flight, behind) > behind) atomic_fetch_add(&server->outbox.landed, 1);
+    return behind;
+}
+
 /* ms that stream text at the head must wait because a subscriber is too far behind. */
 static int stall_delay(jk_server *server, jk_entry *head)
 {
     if (!server->publisher) return jk_xpub_stall(&server->outbox, head);
-    size_t behind = jk_publisher_behind(server->publisher);
-    atomic_store(&server->outbox.flight, behind);
+    size_t behind = behind_look(server);
     return behind > JK_FLIGHT_LIMIT ? jk_publisher_delay(server->publisher) : 0;
 }
 
@@ -220,8 +227,7 @@ static int flush(jk_server *server)
 {
     jk_publisher *publisher = server->publisher;
     jk_publisher_flush(publisher);
-    size_t behind = jk_publisher_behind(publisher);
-    if (atomic_exchange(&server->outbox.flight, behind) > behind) atomic_fetch_add(&server->outbox.landed, 1);
+    behind_look(server);
     return jk_publisher_delay(publisher);
 }
 

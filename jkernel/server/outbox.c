@@ -263,12 +263,16 @@ void jk_outbox_wait_room(jk_server *server)
     pthread_mutex_lock(&outbox->lock);
     if (outbox_full(outbox)) {
         int64_t deadline = jk_clock() + outbox->patience;
+        unsigned landed = atomic_load(&outbox->landed);
         outbox->waiting++;
         while (!outbox->closed && !outbox->stalled && outbox_full(outbox)) {
             atomic_store(&outbox->watched, true);
             /* The last of it may have landed before the flag was up. */
             if (!outbox_full(outbox)) break;
             if (jk_condition_wait(&outbox->moved, &outbox->lock, deadline)) continue;
+            /* Who prints more at once than a slow client takes meanwhile goes on; the next one waits. */
+            bool read = server->publisher && landed != atomic_load(&outbox->landed);
+            if (read && outbox->bytes <= JK_OUTBOX_MOST) break;
             outbox->stalled = true;
             outbox->stalled_at = atomic_load(&outbox->landed);
         }

@@ -30,6 +30,8 @@ struct jk_router;    /* router.h */
 #define JK_SECOND      1000000000LL
 
 #define JK_OUTBOX_LIMIT (64u << 20) /* bytes queued or in flight, above which writers wait */
+/* The same when a client is slow, but reads: writers go on after JK_WRITER_WAIT up to this. */
+#define JK_OUTBOX_MOST ((size_t)256 << 20)
 #define JK_FLIGHT_LIMIT                                                                                      \
     (32u << 20)                    /* bytes with the transport, above which stream text stays in the queue   \
                                     */
@@ -44,7 +46,7 @@ struct jk_router;    /* router.h */
 /* Bytes of requests that are not replied to, above which no more are read from the shell socket. What a
  * client sends then waits with the transport and with the client. */
 #define JK_HELD_LIMIT    (128u << 20)
-#define JK_RECEIVED_MOST 64 /* messages of one client that the transport takes beyond that */
+#define JK_RECEIVED_MOST 64 /* messages of one client that libzmq takes beyond that, with encryption */
 #define JK_ABORT_SILENCE                                                                                     \
     2 /* ms without a message, after which the socket holds nothing older than a failure */
 #define JK_ANSWERED_MOST 8                /* kernel_info_requests whose idle a new subscriber hears again */

@@ -202,6 +202,12 @@ static void files_remove(const jk_server *server)
     }
 }
 
+static int64_t linger_until(int64_t end)
+{
+    int64_t rest = end - jk_clock();
+    return rest > 0 ? rest : 0;
+}
+
 void jk_sockets_close(jk_server *server)
 {
     files_remove(server);
@@ -209,13 +215,14 @@ void jk_sockets_close(jk_server *server)
         if (server->sockets[i]) zmq_close(server->sockets[i]);
         server->sockets[i] = NULL;
     }
+    int64_t end = jk_clock() + LINGER_MS * JK_MILLISECOND; /* for all of them together */
     for (int i = 0; i < JK_CHANNELS; i++) {
-        jk_router_release(server->routers[i], i == JK_HEARTBEAT ? 0 : LINGER_MS * JK_MILLISECOND);
+        jk_router_release(server->routers[i], i == JK_HEARTBEAT ? 0 : linger_until(end));
         server->routers[i] = NULL;
     }
     if (server->heart_stop >= 0) close(server->heart_stop);
     server->heart_stop = -1;
-    jk_publisher_release(server->publisher, LINGER_MS * JK_MILLISECOND);
+    jk_publisher_release(server->publisher, linger_until(end));
     server->publisher = NULL;
     context_end(&server->heart_context);
     context_end(&server->context);
