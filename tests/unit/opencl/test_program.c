@@ -253,7 +253,7 @@ static void short_of_memory_for_argument_types(void **state)
         }
         if (opened) close_kernel(kernel);
     }
-    assert_in_range(failures, 12, 1000); /* a kind and a type of each, at least */
+    assert_uint_in_range(failures, 12, 1000); /* a kind and a type of each, at least */
     dlclose(shim);
     code_close(&c);
 }

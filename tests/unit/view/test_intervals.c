@@ -131,7 +131,7 @@ static void what_goes_on(void **state)
     view = view_of(history, all, drupe_now_ns() + 1000000000 - T0);
     for (size_t i = 0; i < view->nspans; i++)
         if (view->spans[i].id == 9001) /* each look reckons the time of a tick anew */
-            assert_in_range(view->spans[i].start_ns + view->spans[i].busy_ns, over - 1000, over + 1000);
+            assert_uint_in_range(view->spans[i].start_ns + view->spans[i].busy_ns, over - 1000, over + 1000);
     drupe_view_release(view);
 }
 
