@@ -35,6 +35,13 @@ def test_so_does_one_in_the_middle_and_the_cell_goes_on(kernel):
     assert the_error(run)["ename"] == "ValueError" and run.text() == "went on\n"
 
 
+def test_so_does_one_that_is_shown_after_the_code(kernel):
+    run = kernel.run(BAD + "from IPython import get_ipython\ndef late():\n"
+                     "    get_ipython().events.unregister('post_execute', late); display(Bad())\n"
+                     "get_ipython().events.register('post_execute', late)\n1")
+    assert the_error(run)["ename"] == "ValueError" and run.result == "1"
+
+
 def test_whose_cell_it_is(kernel):
     """A cell that another one runs has a result of its own; a thread fails no cell; nor does what a client asks for."""
     run = kernel.run(BAD + "inner = get_ipython().run_cell('Bad()')\ninner.success")

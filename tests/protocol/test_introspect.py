@@ -176,8 +176,6 @@ def test_payloads_come_with_failures_too(kernel):
     assert page == {"source": "page", "data": {"text/plain": "x", "text/html": "<b>x</b>"}, "start": 0}
     (leave,) = kernel.run("exit(keep_kernel=True)").reply["payload"]
     assert leave == {"source": "ask_exit", "keepkernel": True}
-    (leave,) = kernel.run("quit()").reply["payload"]
-    assert leave == {"source": "ask_exit", "keepkernel": False}
 
 
 def test_when_it_started(kernel):

@@ -327,10 +327,11 @@ def _fail_unshown(cell, error):
     that a thread shows fails nobody's."""
     if cell is None or cell.thread != threading.get_ident() or cell.answering:
         return
-    if cell.exec_result is None:
-        cell.error = cell.error or error
-    elif cell.exec_result.error_in_exec is None:
-        cell.exec_result.error_in_exec = error
+    result = cell.exec_result
+    if result is not None:
+        result.error_in_exec = error if result.error_in_exec is None else result.error_in_exec
+    elif cell.error is None:  # after its code, as figures are
+        cell.error = error
 
 
 def interruption(cell, error):
