@@ -101,21 +101,21 @@ static int cell_check(void *user)
     drupe_py_state *state = drupe_py_state_of_module(user);
     drupe_failure failure;
     PyObject *first = NULL;
-    bool own = false; /* `first` is of this cell, which shows nothing else of it */
+    bool here = false; /* no other cell shows `first` */
     if (state == NULL || drupe_py_forked()) return 0;
     drupe_py_hold_collect();
     drupe_py_excerpts_prepare();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
         PyObject *exception = failure_raised(state, &failure, current), *other = first;
-        bool this_cell = failure.cell == current;
         kernel_link->cell_release(failure.cell);
         if (exception == NULL) continue;
-        if (first != NULL && (own || !this_cell)) {
+        bool only_here = !PyObject_HasAttrString(exception, "_shown_in");
+        if (first != NULL && (here || !only_here)) {
             other = exception;
         } else {
             first = exception;
-            own = this_cell;
+            here = only_here;
         }
         if (other != NULL) note_add(first, other);
         Py_XDECREF(other);

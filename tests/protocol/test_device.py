@@ -137,6 +137,26 @@ def test_a_failure_of_another_cell_is_one_line_that_leads_there(kernel, gate):
     assert kernel.run("import sys; raise sys.last_value").of("error")[0]["traceback"][2:]  # here it is wanted
 
 
+def test_a_failure_that_no_cell_shows_comes_before_those_of_others(kernel, gate, tmp_path):
+    """Work that a thread without a cell submits while none runs."""
+    held(kernel, gate)
+    assert kernel.run("event = _engine._task(idle_queue, 0, 'an old one', [hold])").status == "ok"
+    start, made = tmp_path / "start", tmp_path / "made"
+    assert kernel.run("import _thread, contextvars, pathlib, time\nheld = _engine._event_open('held')\n"
+                      "own = drupe.Queue('host')\ndef submit():\n    global other\n"
+                      "    while not pathlib.Path(%r).exists(): time.sleep(0.01)\n"
+                      "    other = _engine._task(own, 0, 'of no cell', [held])\n    pathlib.Path(%r).touch()\n"
+                      "_thread.start_new_thread(contextvars.Context().run, (submit,))" % (str(start), str(made))
+                      ).status == "ok"
+    start.touch()
+    support.wait_until(made.exists, what="the submission")
+    run = kernel.run("open(%r, 'w').close()\nwhile not event.done: time.sleep(0.01)\n"
+                     "held._finish()\nwhile not other.done: time.sleep(0.01)" % gate.path)
+    (shown,) = run.of("error")
+    assert run.status == "error" and "of no cell" in run.reply["evalue"] and len(shown["traceback"]) > 1
+    assert any("an old one" in line for line in shown["traceback"])
+
+
 def test_a_cells_own_failure_comes_before_those_of_others(kernel, gate):
     held(kernel, gate)
     first = kernel.run("event = _engine._task(idle_queue, 0, 'an old one', [hold])")
