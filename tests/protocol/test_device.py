@@ -253,7 +253,7 @@ def test_a_display_shows_what_is_over_soon(kernel):
     setup = "import drupe\nimport drupe.array as da\nfrom drupe import _engine\nfrom drupe.array import _text\n"
     assert kernel.run(setup + "_text.DISPLAY = 60\nqueue = drupe.Queue('host')").status == "ok"
     work = "task = _engine._task(queue, 0.1)\nx = da.arange(3, device=queue)\n"
-    assert "array([0, 1, 2]" in kernel.run(work + "x").result
+    assert "[0, 1, 2]" in kernel.run(work + "x").result
     assert kernel.run(work + "[x, x]").result.count("array([0, 1, 2]") == 2
     assert kernel.run("_text.DISPLAY = 0.05").status == "ok"
 
@@ -264,7 +264,8 @@ def test_what_holds_arrays_is_shown_without_waiting_for_long(kernel, shown, coun
     """The work ends only afterwards."""
     run = kernel.run(HELD + shown)
     assert run.status == "ok" and ("not over" in run.result or "array(shape=(3,)" in run.result)
-    assert kernel.run("hold._finish()\nqueue.wait()\n" + shown).result.count("array([") == count
+    result = kernel.run("hold._finish()\nqueue.wait()\n" + shown).result
+    assert len(re.findall(r"\[\d, \d, \d\]", result)) == count
 
 
 def test_a_display_that_waits_is_broken_by_an_interrupt(kernel):
