@@ -358,7 +358,9 @@ void jk_port_sweep(jk_port *port)
 int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    *port = (jk_port){.kind = kind, .owner = owner, .listener = listener};
+    port->kind = kind; /* the rest is zeroed */
+    port->owner = owner;
+    port->listener = listener;
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (port->epoll < 0) return -1;
     return epoll_ctl(port->epoll, EPOLL_CTL_ADD, listener, &event);

@@ -52,7 +52,7 @@ struct jk_port {
     bool deaf; /* nothing is read for now */
     jk_peer *peers;
     uint64_t numbers;
-    size_t total;         /* bytes of all bundles that are kept */
+    atomic_size_t total;  /* bytes of all bundles that are kept; any thread may look */
     int64_t listen_again; /* no descriptors were left: until then nobody is accepted; 0: somebody may be */
 };
 
@@ -60,7 +60,7 @@ struct jk_port {
  * of a network interface. Returns a descriptor, or -1 with errno. */
 int jk_tcp_listen(const char *ip, int *port);
 
-/* Begin to accept. Takes `listener`, which does not block. Returns 0, or -1 with errno. */
+/* Begin to accept on a zeroed port. Takes `listener`, which does not block. Returns 0, or -1 with errno. */
 int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener);
 /* Hang up, after what is queued was taken, or `linger` ns. */
 void jk_port_close(jk_port *port, int64_t linger);

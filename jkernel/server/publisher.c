@@ -182,9 +182,9 @@ static void look_begin(jk_subscriber *subscriber)
     subscriber->look_taken = subscriber->peer.taken;
 }
 
-static void subscriber_look(const jk_publisher *publisher, jk_subscriber *subscriber)
+static void subscriber_look(jk_subscriber *subscriber)
 {
-    if (subscriber->peer.queued > 0 && jk_clock() - subscriber->look_at < publisher->look) return;
+    if (subscriber->peer.queued > 0 && jk_clock() - subscriber->look_at < JK_READING_LOOK) return;
     uint64_t taken = subscriber->peer.taken - subscriber->look_taken;
     subscriber->lazy = subscriber->peer.queued > 0 && taken < JK_READING_LEAST;
     look_begin(subscriber);
@@ -235,9 +235,9 @@ static void settle(jk_publisher *publisher)
 
 /* What its connection had room for when it fell behind is nothing that it has read: a new look begins there.
  */
-static void subscriber_judge(jk_publisher *publisher, jk_subscriber *subscriber)
+static void subscriber_judge(jk_subscriber *subscriber)
 {
-    subscriber_look(publisher, subscriber);
+    subscriber_look(subscriber);
     if (!subscriber->judged && !subscriber->lazy) look_begin(subscriber);
     subscriber->judged = true;
     subscriber->aside = subscriber->lazy;
@@ -250,7 +250,7 @@ size_t jk_publisher_behind(jk_publisher *publisher)
         jk_subscriber *subscriber = subscriber_of(peer);
         if (peer->gone || subscriber->aside) continue;
         if (peer->queued > JK_FLIGHT_LIMIT) {
-            subscriber_judge(publisher, subscriber);
+            subscriber_judge(subscriber);
         } else {
             subscriber->judged = false;
         }
@@ -271,7 +271,7 @@ int jk_publisher_delay(jk_publisher *publisher)
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         const jk_subscriber *subscriber = subscriber_of(peer);
         if (subscriber->aside || peer->queued <= JK_FLIGHT_LIMIT) continue;
-        int64_t rest = subscriber->look_at + publisher->look - jk_clock();
+        int64_t rest = subscriber->look_at + JK_READING_LOOK - jk_clock();
         int ms = rest > 0 ? (int)(rest / JK_MILLISECOND) + 1 : 1;
         if (delay < 0 || ms < delay) delay = ms;
     }
@@ -303,7 +303,7 @@ static void subscriber_send(jk_publisher *publisher, jk_subscriber *subscriber, 
                             jk_bundle *bundle)
 {
     jk_peer *peer = &subscriber->peer;
-    subscriber_look(publisher, subscriber);
+    subscriber_look(subscriber);
     if (subscriber_full(subscriber)) subscriber->aside = true;
     if (subscriber->aside) {
         if (outgoing->text || subscriber_full(subscriber)) {
@@ -386,7 +386,6 @@ jk_publisher *jk_publisher_create(jk_server *server, int listener)
     jk_publisher *publisher = calloc(1, sizeof *publisher);
     if (!publisher) return NULL;
     publisher->server = server;
-    publisher->look = JK_READING_LOOK;
     if (jk_port_open(&publisher->port, &kind, publisher, listener) == 0) return publisher;
     int reason = errno;
     publisher->port.listener = -1; /* the caller's, still */

@@ -38,7 +38,6 @@ typedef struct jk_outgoing {
 typedef struct jk_publisher {
     jk_port port;
     jk_server *server;
-    int64_t look;  /* JK_READING_LOOK, or less for tests */
     size_t topics; /* bytes of all subscriptions */
     /* The subscriber `number` has subscribed to this; about what a gap says, for a note. */
     void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);

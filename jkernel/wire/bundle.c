@@ -55,12 +55,12 @@ static void parts_fill(jk_bundle *bundle)
     }
 }
 
-static jk_bundle *bundle_finish(jk_bundle *bundle, size_t *total)
+static jk_bundle *bundle_finish(jk_bundle *bundle, atomic_size_t *total)
 {
     parts_fill(bundle);
     bundle->references = 1;
     bundle->total = total;
-    if (total) *total += bundle->size;
+    if (total) atomic_fetch_add(total, bundle->size);
     return bundle;
 }
 
@@ -72,7 +72,7 @@ static void bundle_free(jk_bundle *bundle)
     jk_memory_release(bundle);
 }
 
-jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, size_t *total)
+jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, atomic_size_t *total)
 {
     jk_bundle *bundle = jk_memory_clear(sizeof *bundle);
     if (!bundle) {
@@ -90,7 +90,7 @@ jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, 
     return NULL;
 }
 
-jk_bundle *jk_bundle_of(jk_buffer *bytes, size_t *total)
+jk_bundle *jk_bundle_of(jk_buffer *bytes, atomic_size_t *total)
 {
     jk_bundle *bundle = bytes->failed ? NULL : jk_memory_clear(sizeof *bundle);
     if (!bundle) {
@@ -111,6 +111,6 @@ jk_bundle *jk_bundle_retain(jk_bundle *bundle)
 void jk_bundle_release(jk_bundle *bundle)
 {
     if (!bundle || --bundle->references > 0) return;
-    if (bundle->total) *bundle->total -= bundle->size;
+    if (bundle->total) atomic_fetch_sub(bundle->total, bundle->size);
     bundle_free(bundle);
 }

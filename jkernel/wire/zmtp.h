@@ -55,7 +55,7 @@ size_t jk_zmtp_head(char head[JK_FRAME_HEAD], size_t size, bool more);
 typedef struct jk_bundle {
     size_t references;
     size_t size;
-    size_t *total;                   /* counts the bytes of all bundles that are kept; NULL: nobody counts */
+    atomic_size_t *total;            /* counts the bytes of all bundles that are kept; NULL: nobody counts */
     jk_slice parts[JK_BUNDLE_PARTS]; /* empty ones last */
     jk_buffer head, tail;
     jk_slice content; /* *taken*: released through this */
@@ -65,9 +65,9 @@ typedef struct jk_bundle {
 
 /* Pack `envelope`. The first identity of its `to` is left out: it is what the peer is found by. Returns one
  * reference, or NULL: no memory. */
-jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, size_t *total);
+jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, atomic_size_t *total);
 /* Bytes for one peer: `bytes` is taken and left empty. */
-jk_bundle *jk_bundle_of(jk_buffer *bytes, size_t *total);
+jk_bundle *jk_bundle_of(jk_buffer *bytes, atomic_size_t *total);
 jk_bundle *jk_bundle_retain(jk_bundle *bundle);
 void jk_bundle_release(jk_bundle *bundle); /* NULL-safe */
 

@@ -130,7 +130,7 @@ static void bundle_check(size_t content_size, size_t nbuffers, bool taken)
     content[0] = '{';
     content[content_size - 1] = '}';
     const jk_slice buffers[] = {{"one", 3}, {NULL, 0}};
-    size_t total = 7;
+    atomic_size_t total = 7;
     jk_envelope envelope = {
         .topic = {"topic", 5},
         .header = {"{\"msg_id\":\"i\",\"msg_type\":\"t\"}", 29},
