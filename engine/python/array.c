@@ -336,9 +336,10 @@ static PyObject *array_reduce(PyObject *self, PyObject *ignored)
 {
     (void)self;
     (void)ignored;
-    PyErr_SetString(PyExc_TypeError,
-                    "an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
-                    "them with drupe.array.asarray()");
+    PyErr_SetString(
+        PyExc_TypeError,
+        "an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
+        "them with drupe.array.asarray()");
     return NULL;
 }
 
