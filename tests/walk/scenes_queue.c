@@ -93,6 +93,7 @@ static drupe_status silent(struct walker *w)
     drupe_submission s = {.queue = w->queue};
     for (int i = 0; i < 70; i++) {
         GO(drupe_queue_pace(w->queue));
+        GO(drupe_queue_pace_heavy(w->queue, 1e9));
         drupe_keep keep = {malloc(8), free};
         s.keeps = &keep;
         s.nkeeps = 1;
