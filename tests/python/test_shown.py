@@ -177,7 +177,7 @@ def test_a_display_waits_for_work_that_ends_soon(queue, gate, patience, monkeypa
     opener = threading.Thread(target=lambda: (patience.asked.wait(), gate._finish()))
     opener.start()
     try:
-        assert "array([0, 1, 2]" in show(x)
+        assert "[0, 1, 2]" in show(x)
     finally:
         patience.asked.set()
         opener.join()
