@@ -17,12 +17,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define BACKLOG        100
-#define READ_SIZE      (16u << 10)
-#define READS          16 /* of one peer in a turn */
-#define EVENTS         64
-#define CLOSE_LOOK     20                     /* ms */
-#define SLICES         48                     /* of one write */
+#define BACKLOG    100
+#define READ_SIZE  (16u << 10)
+#define READS      16 /* of one peer in a turn */
+#define EVENTS     64
+#define CLOSE_LOOK 20 /* ms */
+#define SLICES     48 /* of one write */
+/* Bytes that a connection takes and has not sent: with megabytes of them, who reads slowly would be seen to
+ * take nothing for seconds, and then much. */
+#define UNSENT_MOST    (128 << 10)
 #define HANDSHAKE_TIME (30 * JK_SECOND)       /* for what is no ZMTP peer, as in libzmq */
 #define NO_DESCRIPTORS (100 * JK_MILLISECOND) /* until accept() is tried again */
 
@@ -231,12 +234,13 @@ void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
 
 static void peer_add(jk_port *port, int fd)
 {
-    int on = 1;
+    int on = 1, unsent = UNSENT_MOST;
     struct epoll_event event = {.events = port->deaf ? 0u : (unsigned)EPOLLIN};
     jk_peer *peer = jk_memory_clear(port->kind->peer_size);
     event.data.ptr = peer;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
                sizeof on); /* fails on a Unix socket, which waits for nothing */
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     if (!peer || epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         jk_memory_release(peer);
         close(fd);
