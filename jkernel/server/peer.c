@@ -3,6 +3,7 @@
 #include "jkernel/server/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -272,11 +273,21 @@ static void strangers_drop(jk_port *port)
         if (!peer->reader.ready && peer->since < before) peer->gone = true;
 }
 
+/* A program may have closed one of the standard descriptors and be about to open it again: that place is its.
+ */
+static int descriptor_lift(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    int lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return lifted;
+}
+
 static void accept_all(jk_port *port)
 {
     strangers_drop(port);
     for (int i = 0; i < BACKLOG; i++) {
-        int fd = accept4(port->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = descriptor_lift(accept4(port->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd >= 0) {
             peer_add(port, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
