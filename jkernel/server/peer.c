@@ -3,6 +3,7 @@
 #include "jkernel/server/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -17,12 +18,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define BACKLOG        100
-#define READ_SIZE      (16u << 10)
-#define READS          16 /* of one peer in a turn */
-#define EVENTS         64
-#define CLOSE_LOOK     20                     /* ms */
-#define SLICES         48                     /* of one write */
+#define BACKLOG    100
+#define READ_SIZE  (16u << 10)
+#define READS      16 /* of one peer in a turn */
+#define EVENTS     64
+#define CLOSE_LOOK 20 /* ms */
+#define SLICES     48 /* of one write */
+/* Bytes that a connection takes and has not sent: with megabytes of them, who reads slowly would be seen to
+ * take nothing for seconds, and then much. */
+#define UNSENT_MOST    (128 << 10)
 #define HANDSHAKE_TIME (30 * JK_SECOND)       /* for what is no ZMTP peer, as in libzmq */
 #define NO_DESCRIPTORS (100 * JK_MILLISECOND) /* until accept() is tried again */
 
@@ -231,12 +235,13 @@ void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
 
 static void peer_add(jk_port *port, int fd)
 {
-    int on = 1;
+    int on = 1, unsent = UNSENT_MOST;
     struct epoll_event event = {.events = port->deaf ? 0u : (unsigned)EPOLLIN};
     jk_peer *peer = jk_memory_clear(port->kind->peer_size);
     event.data.ptr = peer;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
                sizeof on); /* fails on a Unix socket, which waits for nothing */
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     if (!peer || epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         jk_memory_release(peer);
         close(fd);
@@ -268,11 +273,21 @@ static void strangers_drop(jk_port *port)
         if (!peer->reader.ready && peer->since < before) peer->gone = true;
 }
 
+/* A program may have closed one of the standard descriptors and be about to open it again: that place is its.
+ */
+static int descriptor_lift(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    int lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return lifted;
+}
+
 static void accept_all(jk_port *port)
 {
     strangers_drop(port);
     for (int i = 0; i < BACKLOG; i++) {
-        int fd = accept4(port->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = descriptor_lift(accept4(port->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (fd >= 0) {
             peer_add(port, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {

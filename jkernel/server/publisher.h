@@ -14,8 +14,8 @@
 #include "jkernel/server/peer.h"
 #include "jkernel/server/server.h"
 
-#define JK_READING_LEAST (256u << 10)
-#define JK_READING_LOOK  JK_SECOND
+#define JK_READING_LEAST (64u << 10)
+#define JK_READING_LOOK  (2 * JK_SECOND)
 #define JK_KEPT_MOST     (96u << 20)
 #define JK_TOTAL_MOST    (256u << 20)
 #define JK_TOPICS_MOST   (1u << 20)  /* bytes of one's subscriptions */

@@ -219,20 +219,21 @@ static void test_slow_subscriber(void **state)
     client_close(&slow);
 }
 
+/* A subscriber that takes one message before it is read. */
 static void dead_open(test_client *dead)
 {
     client_open_quiet(dead, the_kernel.path);
-    int one = 1, bytes = 8192;
+    int one = 1;
     zmq_setsockopt(dead->sockets[JK_IOPUB], ZMQ_RCVHWM, &one, sizeof one);
-    zmq_setsockopt(dead->sockets[JK_IOPUB], ZMQ_RCVBUF, &bytes, sizeof bytes);
     client_subscribe(dead, "");
     test_received message;
     assert_true(client_receive(dead, JK_IOPUB, WAIT, &message));
     received_clear(&message);
 }
 
-/* Read until the idle of `id`. Returns the bytes of text on stdout; `*lost` is what notes tell of. */
-static size_t text_count(test_client *client, const char *id, size_t *lost)
+/* Read until the idle of `id`, with a pause after each message. Returns the bytes of text on stdout; `*lost`
+ * is what notes tell of. */
+static size_t text_count_slowly(test_client *client, const char *id, size_t *lost, useconds_t pause)
 {
     bool idle = false;
     size_t got = 0, told = 0;
@@ -252,8 +253,31 @@ static size_t text_count(test_client *client, const char *id, size_t *lost)
         idle = strcmp(message.parent_id, id) == 0 &&
                strcmp(received_text(&message, "execution_state"), "idle") == 0;
         received_clear(&message);
+        if (pause) usleep(pause);
     }
     return got;
+}
+
+static size_t text_count(test_client *client, const char *id, size_t *lost)
+{
+    return text_count_slowly(client, id, lost, 0);
+}
+
+/* More than all limits together: whoever prints waits for one that is slow, and nothing is left out. */
+static void test_slow_subscriber_beyond_the_limits(void **state)
+{
+    (void)state;
+    test_client slow;
+    char id[64];
+    size_t lost;
+    dead_open(&slow);
+    client_execute(&the_client, "flood 600000", NULL, id);
+    assert_int_equal(text_count_slowly(&slow, id, &lost, 10000), 600000 * 190);
+    assert_int_equal(lost, 0);
+    assert_int_equal(text_count(&the_client, id, &lost), 600000 * 190);
+    assert_int_equal(lost, 0);
+    expect_reply("execute_reply", id, "ok");
+    client_close(&slow);
 }
 
 /* One subscriber never reads: the other one gets every byte. The first one gets a note where something was
@@ -383,6 +407,7 @@ int main(void)
         CAPTURED(test_closed_descriptor),
         CAPTURED(test_forked_child),
         CASE(test_slow_subscriber),
+        CASE(test_slow_subscriber_beyond_the_limits),
         CASE(test_dead_subscriber),
         CASE(test_many_dead_subscribers),
         CASE(test_flush),
