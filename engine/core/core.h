@@ -440,7 +440,7 @@ struct drupe_queue {
     _Atomic(uintptr_t) returned_events;       /* and a bit once all events are counted */
     size_t events;                            /* that are not counted, the spare ones among them */
     _Atomic(size_t) flights;                  /* changed under the lock */
-    _Atomic(size_t) stuck;                    /* flights when waiting for some did not help; see pace.c */
+    _Atomic(uint64_t) stuck;                  /* the oldest submission when waiting did not help; see pace.c */
     size_t unmarked;                          /* submissions without an event since the last one with one */
     size_t unmarked_bytes;                    /* what they keep alive */
     uint64_t proven;                          /* submissions with numbers up to this one are over */

@@ -33,6 +33,8 @@
 #define HEAVY_AHEAD UINT64_C(5000000000)
 #define FASTER      100u
 #define LEAST_AHEAD 2u
+#define SLOWEST_NS  0.5  /* a multiply-add of a slow machine */
+#define MOST_STEPS  1e13 /* that are waited for: more than an hour */
 
 /* --- What is free --------------------------------------------------------------------------------------- */
 
@@ -144,60 +146,70 @@ drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline)
 
 /* --- Submissions ---------------------------------------------------------------------------------------- */
 
-/* Whether something of the queue can be over without the caller. */
-static bool may_wait(drupe_queue *queue)
+/* How far ahead is too far, and until when it is waited for. */
+typedef struct bound {
+    size_t most, go_on;
+    uint64_t patient_ns; /* without anything coming back */
+} bound;
+
+/* The number of the oldest submission; 0 without one. `*callers`: it is the program's to end. */
+static uint64_t oldest(drupe_queue *queue, bool *callers)
 {
-    if (drupe_device_loss(queue->device)) return false;
     pthread_mutex_lock(&queue->lock);
-    bool callers = is_callers(queue);
+    const drupe_flight *flight = queue->head ? queue->head : queue->held;
+    uint64_t number = flight ? flight->number : 0;
+    *callers = is_callers(queue);
     pthread_mutex_unlock(&queue->lock);
-    return !callers;
+    return number;
 }
 
 /* Wait until no more than `go_on` are in flight, if they are more than `most`. */
-static drupe_status await_fewer(drupe_queue *queue, size_t most, size_t go_on)
+static drupe_status await_fewer(drupe_queue *queue, const bound *bound)
 {
+    bool callers = false;
     drupe_status status = DRUPE_OK;
-    uint64_t deadline = drupe_deadline(PATIENT_NS);
     drupe_queue_collect(queue);
     size_t least = atomic_load(&queue->flights), now = least;
-    if (least <= most) return DRUPE_OK;
-    while (status == DRUPE_OK && now > go_on && drupe_now_ns() < deadline && may_wait(queue)) {
+    uint64_t first = oldest(queue, &callers), deadline = drupe_deadline(bound->patient_ns);
+    if (now <= bound->most || drupe_device_loss(queue->device)) return DRUPE_OK;
+    /* Where waiting did not help it is not tried again before something has come back. */
+    if (first && first == atomic_load(&queue->stuck)) return DRUPE_OK;
+    while (status == DRUPE_OK && now > bound->go_on && !callers && drupe_now_ns() < deadline) {
         status = pause_for(queue, COUNT_SLICE_NS, "earlier work");
         drupe_queue_collect(queue);
         now = atomic_load(&queue->flights);
-        if (now < least) deadline = drupe_deadline(PATIENT_NS);
+        if (now < least) deadline = drupe_deadline(bound->patient_ns);
         if (now < least) least = now;
+        first = oldest(queue, &callers);
+        if (drupe_device_loss(queue->device)) break;
     }
-    atomic_store(&queue->stuck, status != DRUPE_E_CANCELLED && now > go_on ? now : 0);
+    atomic_store(&queue->stuck, status != DRUPE_E_CANCELLED && now > bound->go_on ? first : 0);
     return status == DRUPE_E_BUSY ? DRUPE_OK : status;
 }
 
-static inline drupe_status pace(drupe_queue *queue, size_t most, size_t go_on)
+static inline drupe_status pace(drupe_queue *queue, const bound *bound)
 {
-    size_t ahead = atomic_load_explicit(&queue->flights, memory_order_relaxed);
-    size_t stuck = atomic_load_explicit(&queue->stuck, memory_order_relaxed);
-    if (ahead <= most) {
-        if (stuck > ahead) atomic_store_explicit(&queue->stuck, 0, memory_order_relaxed);
-        return DRUPE_OK;
-    }
+    if (atomic_load_explicit(&queue->flights, memory_order_relaxed) <= bound->most) return DRUPE_OK;
     DRUPE_TRY(drupe_core_check());
-    /* As above: where waiting did not help it is not tried again before something has come back. */
-    if ((stuck && ahead >= stuck) || drupe_thread_ours((int)gettid())) return DRUPE_OK;
-    return await_fewer(queue, most, go_on);
+    return drupe_thread_ours((int)gettid()) ? DRUPE_OK : await_fewer(queue, bound);
 }
 
 drupe_status drupe_queue_pace(drupe_queue *queue)
 {
-    return pace(queue, MOST_AHEAD, GO_ON);
+    static const bound usual = {MOST_AHEAD, GO_ON, PATIENT_NS};
+    return pace(queue, &usual);
 }
 
 drupe_status drupe_queue_pace_heavy(drupe_queue *queue, double steps)
 {
     bool cpu = drupe_device_kind(queue->device) == DRUPE_DEVICE_CPU;
     if (steps < (double)HEAVY) return DRUPE_OK;
-    double most = (double)HEAVY_AHEAD / steps * (cpu ? 1 : FASTER);
+    if (!cpu) steps /= FASTER;
+    double most = (double)HEAVY_AHEAD / steps;
     if (most >= MOST_AHEAD) return DRUPE_OK;
     size_t ahead = most > LEAST_AHEAD ? (size_t)most : LEAST_AHEAD;
-    return pace(queue, ahead, ahead - 1);
+    /* One of the largest takes longer than what is waited for others. */
+    double patient = (double)PATIENT_NS + (steps < MOST_STEPS ? steps : MOST_STEPS) * SLOWEST_NS;
+    const bound heavy = {ahead, ahead - 1, (uint64_t)patient};
+    return pace(queue, &heavy);
 }

@@ -140,6 +140,17 @@ def test_large_products_are_few_ahead():
     assert float(y[0, 0]) == 512 and float(small[0, 0]) == 16
 
 
+def test_products_of_seconds_are_few_ahead():
+    """Each may take longer than other work is waited for."""
+    queue = drupe.Queue("host")
+    x = da.ones((2048, 2048), device=queue)
+    queue.wait()
+    tasks = [_engine._task(queue, 1.5) for _ in range(3)]  # in the place of such products
+    y = x @ x
+    assert tasks[1].done and queue.pending <= 2
+    assert float(y[0, 0]) == 2048
+
+
 def test_large_products_behind_a_gate_of_the_caller_do_not_wait():
     """What nobody else can end is not waited for."""
     queue, gate = drupe.Queue("host"), _engine._event_open("gate")
