@@ -324,6 +324,20 @@ def test_without_a_browser_to_be_had_its_tests_are_left_out(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("ctest"), reason="needs ctest")
+@pytest.mark.parametrize("beside, told", [("", 0), ("add_test(mute false)\n", 1),
+                                          ('add_test(bad sh -c "echo [  FAILED  ] bad; echo %s; false")\n', 1)])
+def test_a_leaksanitizer_that_broke_down_is_no_finding(tmp_path, beside, told):
+    words = "==1==LeakSanitizer has encountered a fatal error."
+    beside = beside % words if "%s" in beside else beside
+    (tmp_path / "CTestTestfile.cmake").write_text('add_test(fine true)\nadd_test(ends sh -c "echo %s; false")\n%s'
+                                                  % (words, beside))
+    assert subprocess.run(["ctest"], cwd=tmp_path, capture_output=True, timeout=60).returncode != 0
+    log = tmp_path / "Testing/Temporary/LastTest.log"
+    assert subprocess.run([sys.executable, ROOT / "tools/failures.py", "--of-leaksanitizer", log],
+                          timeout=60).returncode == told
+
+
+@pytest.mark.skipif(not shutil.which("ctest"), reason="needs ctest")
 def test_the_reasons_of_failed_c_tests_come_last(tmp_path):
     cases = ("[ RUN      ] good\\n[       OK ] good\\n[ RUN      ] bad\\n[  ERROR   ] --- 1 != 2\\n"
              "[  FAILED  ] bad\\n[ RUN      ] more\\n[       OK ] more\\n[==========] 3 test(s) run.\\n")
