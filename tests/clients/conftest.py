@@ -25,8 +25,8 @@ def make_server(tmp_path):
     """Start servers with options of the test's own."""
     opened = []
 
-    def make(*options, application="jupyter_server"):
-        opened.append(Server(tmp_path / ("server%d" % len(opened)), *options, application=application))
+    def make(*options, application="jupyter_server", **environment):
+        opened.append(Server(tmp_path / ("server%d" % len(opened)), *options, application=application, **environment))
         return opened[-1]
 
     yield make

@@ -57,13 +57,13 @@ def end_with_us():
 class Server:
     """A Jupyter server: its folder, its address and its REST interface."""
 
-    def __init__(self, folder, *options, application="jupyterlab"):
+    def __init__(self, folder, *options, application="jupyterlab", **environment):
         self.folder = folder
         self.notebooks = folder / "notebooks"
         self.token = secrets.token_hex(8)
         self.environment = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
                             "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-                            "IPYTHONDIR": str(folder / "ipython")}
+                            "IPYTHONDIR": str(folder / "ipython"), **environment}
         for name in ("config", "data", "runtime"):
             self.environment["JUPYTER_%s_DIR" % name.upper()] = str(folder / name)
         self.notebooks.mkdir(parents=True)
@@ -108,11 +108,15 @@ class Server:
 
     def rest(self, path, method="GET", body=None):
         """A REST call; the decoded answer."""
+        return self.call(path, method, body)[1]
+
+    def call(self, path, method="GET", body=None):
+        """A REST call; the answer's status and headers, and what it holds."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Authorization": "token " + self.token}, method=method)
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
             text = answer.read()
-        return json.loads(text) if text else None
+            return answer, json.loads(text) if text else None
 
     def node(self, script, scenario, timeout=600, **environment):
         """Run one scenario of a script with this server."""
