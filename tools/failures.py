@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Print what failed in a run of ctest, from its Testing/Temporary/LastTest.log. With --of-leaksanitizer print nothing, and
-exit with 0 if LeakSanitizer itself broke down in each test that failed: it walks the threads at the end of a process, and
-may fault when one ends meanwhile; the cases have passed then.
+"""Print what failed in a run of ctest, from its Testing/Temporary/LastTest.log.
+
+With --of-leaksanitizer print nothing, and exit with 0 if LeakSanitizer itself broke down in each test that failed: it
+walks the threads at the end of a process, and may fault when one ends meanwhile; the cases have passed then.
 
 A test may print thousands of lines around the one that matters, and the end of a log is what people and services
 show. Of each failed test: the cases of cmocka that failed, with what they said, and the report of a sanitizer; else
