@@ -67,10 +67,23 @@ static bool failure_for(const drupe_failure *failure, void *current)
     return failure->cell == current || !cell_runs(failure->cell);
 }
 
-static void note_add(PyObject *exception, PyObject *other)
+static void note_add(PyObject *exception, PyObject *note)
 {
-    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", PyObject_Str(other));
+    PyObject *result = note == NULL ? NULL : PyObject_CallMethod(exception, "add_note", "O", note);
     Py_XDECREF(result);
+    PyErr_Clear();
+}
+
+/* The notes of `other` are the failures that it was to be raised with. */
+static void other_add(PyObject *exception, PyObject *other)
+{
+    PyObject *text = PyObject_Str(other);
+    note_add(exception, text);
+    PyObject *notes = PyObject_GetAttrString(other, "__notes__");
+    for (Py_ssize_t i = 0; notes != NULL && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
+        note_add(exception, PyList_GET_ITEM(notes, i));
+    Py_XDECREF(text);
+    Py_XDECREF(notes);
     PyErr_Clear();
 }
 
@@ -117,7 +130,7 @@ static int cell_check(void *user)
             first = exception;
             here = only_here;
         }
-        if (other != NULL) note_add(first, other);
+        if (other != NULL) other_add(first, other);
         Py_XDECREF(other);
     }
     drupe_py_launches_tell(current);
