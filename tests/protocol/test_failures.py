@@ -135,3 +135,9 @@ def test_a_group_is_shown_as_the_user_has_chosen(kernel):
         assert "ExceptionGroup: all" in text and "'npu'" in text and "Cell In[" not in text
     finally:
         kernel.run("%xmode Context")
+
+
+def test_a_group_out_of_a_magic(kernel):
+    """Frames of IPython are in no traceback of its own, and in none of these, in whatever depth."""
+    text = "\n".join(the_error(kernel.run("%%time\nraise ExceptionGroup('all', [ValueError()])"))["traceback"])
+    assert "ExceptionGroup: all" in text and "Cell In[" in text and "site-packages/IPython" not in text

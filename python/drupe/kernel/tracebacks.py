@@ -2,7 +2,7 @@
 no client knows for an error.
 
 They show the user's frames: what stands between those and an error inside of Drupe helps nobody to mend it. %xmode
-Verbose shows all.
+Verbose shows them.
 """
 import os
 import traceback as standard
@@ -14,7 +14,7 @@ from . import jsontext
 _HERE = os.path.dirname(__file__) + os.sep
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _IPYTHON = os.path.dirname(IPython.__file__) + os.sep
-_WHOLE = ("Verbose", "Docs")  # modes of IPython's formatter that show all frames
+_WHOLE = ("Verbose", "Docs")  # modes of IPython's formatter that show frames of this package
 _BARE = "Minimal"  # the one that shows none
 
 
@@ -29,9 +29,8 @@ def leave_out_ours(formatter):
 
 
 def _of_users(formatter, frames):
-    if formatter.mode in _WHOLE:
-        return frames
-    return [one for one in frames if not (getattr(one, "filename", None) or "").startswith(_PACKAGE)] or frames
+    folders = (_IPYTHON,) if formatter.mode in _WHOLE else (_IPYTHON, _PACKAGE)
+    return [one for one in frames if not (getattr(one, "filename", None) or "").startswith(folders)] or frames
 
 
 def by_formatter(frame):
