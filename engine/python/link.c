@@ -67,9 +67,10 @@ static bool failure_for(const drupe_failure *failure, void *current)
     return failure->cell == current || !cell_runs(failure->cell);
 }
 
+/* `note` is taken; NULL with an exception set adds none. */
 static void note_add(PyObject *exception, PyObject *note)
 {
-    PyObject *result = note == NULL ? NULL : PyObject_CallMethod(exception, "add_note", "O", note);
+    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", note);
     Py_XDECREF(result);
     PyErr_Clear();
 }
@@ -77,14 +78,12 @@ static void note_add(PyObject *exception, PyObject *note)
 /* The notes of `other` are the failures that it was to be raised with. */
 static void other_add(PyObject *exception, PyObject *other)
 {
-    PyObject *text = PyObject_Str(other);
-    note_add(exception, text);
+    note_add(exception, PyObject_Str(other));
     PyObject *notes = PyObject_GetAttrString(other, "__notes__");
-    for (Py_ssize_t i = 0; notes != NULL && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
-        note_add(exception, PyList_GET_ITEM(notes, i));
-    Py_XDECREF(text);
-    Py_XDECREF(notes);
     PyErr_Clear();
+    for (Py_ssize_t i = 0; notes != NULL && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
+        note_add(exception, PySequence_GetItem(notes, i));
+    Py_XDECREF(notes);
 }
 
 /* The kernel shows one line, which leads to the cell that shows all of it. */
