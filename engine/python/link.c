@@ -67,11 +67,23 @@ static bool failure_for(const drupe_failure *failure, void *current)
     return failure->cell == current || !cell_runs(failure->cell);
 }
 
-static void note_add(PyObject *exception, PyObject *other)
+/* `note` is taken; NULL with an exception set adds none. */
+static void note_add(PyObject *exception, PyObject *note)
 {
-    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", PyObject_Str(other));
+    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", note);
     Py_XDECREF(result);
     PyErr_Clear();
+}
+
+/* The notes of `other` are the failures that it was to be raised with. */
+static void other_add(PyObject *exception, PyObject *other)
+{
+    note_add(exception, PyObject_Str(other));
+    PyObject *notes = PyObject_GetAttrString(other, "__notes__");
+    PyErr_Clear();
+    for (Py_ssize_t i = 0; notes != NULL && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
+        note_add(exception, PySequence_GetItem(notes, i));
+    Py_XDECREF(notes);
 }
 
 /* The kernel shows one line, which leads to the cell that shows all of it. */
@@ -117,7 +129,7 @@ static int cell_check(void *user)
             first = exception;
             here = only_here;
         }
-        if (other != NULL) note_add(first, other);
+        if (other != NULL) other_add(first, other);
         Py_XDECREF(other);
     }
     drupe_py_launches_tell(current);

@@ -91,10 +91,21 @@ int jk_input_wait(jk_server *server, int timeout_ms, char **content, size_t *siz
     return result;
 }
 
-static void answer_keep(jk_input *input, const jk_message *message)
+/* It answers what was sent before the question. Of a thread whose cell has ended, nobody waits for it any
+ * more. Some clients do not say what they answer: they mean the newest question. */
+static bool answer_is_late(jk_server *server, const jk_message *message)
 {
+    char *id = jk_message_parent_id(message);
+    unsigned long number = id ? jk_session_number(&server->session, id) : 0;
+    free(id);
+    return number > 0 && number < server->input.question;
+}
+
+static void answer_receive(jk_server *server, const jk_message *message)
+{
+    jk_input *input = &server->input;
     jk_slice content = jk_message_content(message);
-    char *text = malloc(content.size + 1);
+    char *text = answer_is_late(server, message) ? NULL : malloc(content.size + 1);
     pthread_mutex_lock(&input->lock);
     bool wanted = input->waiting && text;
     if (wanted) {
@@ -124,7 +135,7 @@ void jk_input_receive(jk_server *server)
         jk_message *message = NULL;
         if (result > 0) message = jk_message_parse(&frames, server->signer, server->replay, &problem);
         if (message && strcmp(message->type, "input_reply") == 0) {
-            answer_keep(&server->input, message);
+            answer_receive(server, message);
         } else {
             jk_log("stdin: dropped a message: %s", message ? "it is not an input_reply" : problem);
         }
@@ -136,7 +147,7 @@ void jk_input_receive(jk_server *server)
 static bool question_send(jk_server *server, const jk_entry *entry)
 {
     jk_buffer header = {0};
-    jk_session_header(&server->session, "input_request", entry->date, &header);
+    server->input.question = jk_session_header(&server->session, "input_request", entry->date, &header);
     jk_envelope envelope = {
         .to = entry->to,
         .header = {header.data, header.size},

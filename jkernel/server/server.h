@@ -309,8 +309,9 @@ void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry)
 
 typedef struct jk_input {
     pthread_mutex_t lock;
-    int answered; /* eventfd */
-    bool waiting; /* a question was sent and has no answer */
+    int answered;           /* eventfd */
+    bool waiting;           /* a question was sent and has no answer */
+    unsigned long question; /* the io thread's own: the number of the message that asked it */
     bool closed;
     char *answer;
     size_t answer_size;

@@ -194,15 +194,24 @@ bool jk_message_flag(const jk_message *message, const char *name)
     return flag;
 }
 
+static char *member_text(jk_slice part, const char *name)
+{
+    json_error_t error;
+    json_t *object = json_loadb(part.data, part.size, 0, &error);
+    const char *text = json_string_value(json_object_get(object, name));
+    char *copy = text ? strdup(text) : NULL;
+    json_decref(object);
+    return copy;
+}
+
 char *jk_message_text(const jk_message *message, const char *name)
 {
-    jk_slice part = jk_message_content(message);
-    json_error_t error;
-    json_t *content = json_loadb(part.data, part.size, 0, &error);
-    const char *text = json_string_value(json_object_get(content, name));
-    char *copy = text ? strdup(text) : NULL;
-    json_decref(content);
-    return copy;
+    return member_text(jk_message_content(message), name);
+}
+
+char *jk_message_parent_id(const jk_message *message)
+{
+    return member_text(jk_message_parent_header(message), "msg_id");
 }
 
 /* --- Our own headers -------------------------------------------------------------------------------------
@@ -228,15 +237,25 @@ void jk_date_format(struct timespec date, char text[JK_DATE_SIZE])
     snprintf(text + used, JK_DATE_SIZE - used, ".%06ldZ", (long)(date.tv_nsec / 1000));
 }
 
-void jk_session_header(jk_session *session, const char *type, struct timespec date, jk_buffer *header)
+unsigned long jk_session_header(jk_session *session, const char *type, struct timespec date,
+                                jk_buffer *header)
 {
     char text[192], when[JK_DATE_SIZE];
+    unsigned long number = atomic_fetch_add(&session->count, 1) + 1;
     jk_date_format(date, when);
     snprintf(text, sizeof text,
              "{\"msg_id\":\"%s_%ld_%lu\",\"username\":\"kernel\",\"session\":\"%s\",\"date\":\"%s\",",
-             session->id, session->pid, atomic_fetch_add(&session->count, 1) + 1, session->id, when);
+             session->id, session->pid, number, session->id, when);
     jk_buffer_append_text(header, text);
     jk_buffer_append_text(header, "\"version\":\"" JK_PROTOCOL_VERSION "\",\"msg_type\":");
     jk_buffer_append_json(header, type, strlen(type));
     jk_buffer_append(header, "}", 1);
+    return number;
+}
+
+unsigned long jk_session_number(const jk_session *session, const char *id)
+{
+    char start[64];
+    int size = snprintf(start, sizeof start, "%s_%ld_", session->id, session->pid);
+    return strncmp(id, start, (size_t)size) == 0 ? strtoul(id + size, NULL, 10) : 0;
 }

@@ -189,6 +189,8 @@ jk_slice jk_message_identity(const jk_message *message, size_t index);
 bool jk_message_flag(const jk_message *message, const char *name);
 /* The content's member `name` when it is text, malloc'ed; NULL when it is not there or memory is out. */
 char *jk_message_text(const jk_message *message, const char *name);
+/* The msg_id of the message that this one answers, malloc'ed; NULL when it names none or memory is out. */
+char *jk_message_parent_id(const jk_message *message);
 
 /* --- Sending -------------------------------------------------------------------------------------------- */
 
@@ -205,8 +207,12 @@ int jk_session_open(jk_session *session); /* 0, or -1: no random numbers */
 /* ISO 8601 in UTC with microseconds: "2026-01-31T12:00:00.000001Z". */
 void jk_date_format(struct timespec date, char text[JK_DATE_SIZE]);
 
-/* Append a new header to `header`. Any thread. */
-void jk_session_header(jk_session *session, const char *type, struct timespec date, jk_buffer *header);
+/* Append a new header to `header`. Returns the number of the message: later ones have higher numbers. Any
+ * thread. */
+unsigned long jk_session_header(jk_session *session, const char *type, struct timespec date,
+                                jk_buffer *header);
+/* The number of our message that has this msg_id; 0: it is none of ours. */
+unsigned long jk_session_number(const jk_session *session, const char *id);
 
 /* One outgoing message. Empty JSON parts are sent as `{}`. */
 typedef struct jk_envelope {

@@ -5,6 +5,7 @@
 #include "jkernel/server/server.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static jk_message *message_make(const jk_slice parts[JK_SIGNED_PARTS])
@@ -66,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     header_check(type);
     header_check(message->type);
     jk_message_flag(message, "restart");
+    free(jk_message_parent_id(message));
     static jk_server server; /* only counts what its requests hold */
     jk_request *request = jk_request_create(&server, message, JK_SHELL);
     FUZZ_CHECK(request && jk_request_content(request).size >= 2);

@@ -170,6 +170,21 @@ def test_a_cells_own_failure_comes_before_those_of_others(kernel, gate):
     assert "an old one" in errors_of(kernel, first.id)[0]["evalue"]
 
 
+def test_a_cells_own_failure_names_all_those_of_others(kernel, gate):
+    """Those that came before it, too."""
+    held(kernel, gate)
+    assert kernel.run("queues = [drupe.Queue('host') for name in 'abc']\n"
+                      "old = [_engine._task(queue, 0, 'old ' + name, [hold]) for queue, name in zip(queues, 'abc')]"
+                      ).status == "ok"
+    run = kernel.run("own = drupe.Queue('host')\nheld = _engine._event_open('held')\nimport time\n"
+                     "new = _engine._task(own, 0, 'a new one', [held])\nopen(%r, 'w').close()\n"
+                     "while not all(event.done for event in old): time.sleep(0.01)\n"
+                     "held._finish()\nwhile not new.done: time.sleep(0.01)" % gate.path)
+    assert run.status == "error" and "a new one" in run.reply["evalue"]
+    text = "\n".join(run.reply["traceback"])
+    assert [text.count("): old " + name) for name in "abc"] == [1, 1, 1]
+
+
 def late_error(kernel, gate, code):
     """The `error` under a cell that had ended, its traceback in lines; and the cell's number. The next cell takes what
     is raised for it."""

@@ -86,3 +86,58 @@ def test_several_errors_at_once(kernel):
     assert shown["ename"] == "ExceptionGroup" and "ZeroDivisionError" in text and "IndexError" in text
     assert "site-packages/IPython" not in text and "drupe/kernel" not in text
     assert run.text("stderr") == ""
+
+
+GROUP = "def member():\n    try: 1/0\n    except Exception as error: return error\n"
+
+
+@pytest.mark.parametrize("code, shown", [
+    ("raise KeyError('x') from ExceptionGroup('all', [member()])", True),
+    ("try: raise ExceptionGroup('all', [member()])\nexcept ExceptionGroup: raise KeyError('x')", True),
+    ("try: raise ExceptionGroup('all', [member()])\nexcept ExceptionGroup: raise KeyError('x') from None", False),
+    ("try: raise ExceptionGroup('all', [member()])\nexcept ExceptionGroup: raise KeyError('x') from OSError()", False),
+])
+def test_the_group_that_an_error_comes_from(kernel, code, shown):
+    """Where the standard library shows it; all else has IPython's traceback."""
+    text = "".join(the_error(kernel.run(GROUP + code))["traceback"])
+    assert "KeyError" in text and ("ZeroDivisionError" in text) is shown and ("-" * 75 in text) is not shown
+
+
+@pytest.mark.parametrize("returned, lines", [
+    ("None", None), ("7", None), ("'one\\ntwo'", ["one", "two"]), ("('one', 2)", ["one", "2"]), ("[]", [])])
+def test_an_error_that_shows_itself(kernel, returned, lines):
+    """As IPython has it, a list of lines; other things are not what a client is sent."""
+    run = kernel.run("class Odd(Exception):\n"
+                     "    def _render_traceback_(self): return %s\nraise Odd('the words')" % returned)
+    shown = the_error(run)
+    assert shown["ename"] == "Odd" and shown["evalue"] == "the words"
+    if lines is None:
+        assert "the words" in "".join(shown["traceback"])
+    else:
+        assert shown["traceback"] == lines
+
+
+def test_a_group_is_shown_as_the_user_has_chosen(kernel):
+    """%xmode. Frames of Drupe are left out of all parts but in Verbose, where there is another frame."""
+    code = ("import drupe\ndef fail():\n    try: drupe.device('npu').__enter__()\n"
+            "    except Exception as error: return error\nraise ExceptionGroup('all', [fail()])")
+
+    def shown():
+        return "\n".join(the_error(kernel.run(code))["traceback"])
+
+    try:
+        text = shown()
+        assert "ExceptionGroup: all" in text and "Cell In[" in text and "'npu'" in text and "drupe/" not in text
+        kernel.run("%xmode Verbose")
+        assert "drupe/" in shown()
+        kernel.run("%xmode Minimal")
+        text = shown()
+        assert "ExceptionGroup: all" in text and "'npu'" in text and "Cell In[" not in text
+    finally:
+        kernel.run("%xmode Context")
+
+
+def test_a_group_out_of_a_magic(kernel):
+    """Frames of IPython are in no traceback of its own, and in none of these, in whatever depth."""
+    text = "\n".join(the_error(kernel.run("%%time\nraise ExceptionGroup('all', [ValueError()])"))["traceback"])
+    assert "ExceptionGroup: all" in text and "Cell In[" in text and "site-packages/IPython" not in text

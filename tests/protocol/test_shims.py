@@ -161,6 +161,18 @@ def test_tokens_that_come_back_in_any_order(kernel):
     assert [m["content"]["text"] for m in kernel.of_parent(first.id) if m["msg_type"] == "stream"] == ["there\n"]
 
 
+def test_tokens_that_nobody_keeps(kernel):
+    """They do not add up, in a cell's context nor in a thread's."""
+    kernel.run("import gc, sys, threading\n"
+               "def tokens(): return sum(type(one).__name__ == '_Token' for one in gc.get_objects())\n"
+               "def work(count):\n"
+               "    for _ in range(count): sys.stdout.set_thread_parent(get_ipython().get_parent())\n"
+               "    found.append(tokens() - before)")
+    run = kernel.run("before, found = tokens(), []\nwork(50)\n"
+                     "t = threading.Thread(target=work, args=(50,)); t.start(); t.join()\nwork(50)\nfound")
+    assert run.result == "[0, 0, 0]"
+
+
 def test_hooks(kernel):
     """Of the display hook, the publisher and the streams: they see, change and swallow messages of their thread."""
     run = kernel.run("import sys\nip = get_ipython()\n"

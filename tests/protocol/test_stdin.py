@@ -113,6 +113,30 @@ def test_a_thread_whose_cell_has_ended(kernel, gate):
     assert kernel.stdin() is None
 
 
+def test_an_answer_to_an_older_question_does_not_answer_the_newest(kernel, gate):
+    """Front-ends tell which question they answer: by its header. Some send none, and mean the newest."""
+    kernel.run("import threading\ndef ask():\n    try: input('thread? ')\n    except EOFError: pass")
+    started = kernel.send("t = threading.Thread(target=ask); t.start()\n" + gate.wait, allow_stdin=True)
+    old = support.wait_until(kernel.stdin, what="input_request")
+    gate.open()
+    kernel.finish(started)
+    kernel.run("t.join()")
+
+    def answer(value, question):
+        message = kernel.client.session.msg("input_reply", {"value": value}, parent=question)
+        kernel.client.stdin_channel.send(message)
+
+    for parent in ("its header", "the cell's header", "none"):
+        asking = kernel.send("input('main? ')", allow_stdin=True)
+        new = support.wait_until(kernel.stdin, what="input_request")
+        assert new["parent_header"]["msg_id"] == asking and new["content"]["prompt"] == "main? "
+        answer("for the thread", old)
+        answer("for the cell", {"its header": new, "the cell's header": {"header": new["parent_header"]},
+                                "none": None}[parent])
+        assert kernel.finish(asking).result == "'for the cell'"
+        old = new
+
+
 def test_an_interrupt_while_a_thread_asks(kernel):
     msg_id = kernel.send("import threading\nt = threading.Thread(target=input); t.start(); t.join()", allow_stdin=True)
     kernel.asked(msg_id)

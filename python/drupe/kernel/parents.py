@@ -2,6 +2,7 @@
 import contextvars
 import datetime
 import threading
+import weakref
 
 from drupe import _jkernel
 
@@ -61,9 +62,10 @@ def set_parent(message):
 
 
 class _Token:
-    """What set_thread_parent() has replaced. Tokens of one context are a chain."""
+    """What set_thread_parent() has replaced. Tokens of one context are a chain, which holds its newest one weakly: what
+    nobody keeps can never be undone, nor what was set before it."""
 
-    __slots__ = ("below", "before", "over")
+    __slots__ = ("__weakref__", "before", "below", "over")
 
     def __init__(self, below, before):
         self.below = below
@@ -71,13 +73,17 @@ class _Token:
         self.over = False
 
 
-_tokens = contextvars.ContextVar("drupe_tokens", default=None)
+def _no_token():
+    """As a weak reference whose token is gone."""
+
+
+_tokens = contextvars.ContextVar("drupe_tokens", default=_no_token)
 
 
 def set_thread_parent(message):
     """The same until reset_thread_parent(token) undoes it. The token."""
-    token = _Token(_tokens.get(), _jkernel.cell.get(None))
-    _tokens.set(token)
+    token = _Token(_tokens.get()(), _jkernel.cell.get(None))
+    _tokens.set(weakref.ref(token))
     set_parent(message)
     return token
 
@@ -86,11 +92,11 @@ def reset_thread_parent(token):
     """Undo a set_thread_parent() of this thread or task. Libraries give the tokens of stdout and stderr back in the
     order in which they got them: what was set last counts until it is undone as well."""
     token.over = True
-    top = _tokens.get()
+    top = _tokens.get()()
     while top is not None and top.over:
         _jkernel.cell.set(top.before)
         top = top.below
-    _tokens.set(top)
+    _tokens.set(_no_token if top is None else weakref.ref(top))
 
 
 class Hooks:

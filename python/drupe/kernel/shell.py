@@ -16,7 +16,7 @@ from traitlets import Any, CBool, Instance, Type, default, observe
 
 from drupe import _jkernel
 
-from . import display, elsewhere, frames, jsontext, late, parents, tracebacks
+from . import display, elsewhere, jsontext, late, parents, tracebacks
 from .cell import current, file_name, note_number
 from .interrupt import cut_traceback, interruptible, patient, shielded
 
@@ -152,7 +152,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def init_traceback_handlers(self, custom_exceptions):
         super().init_traceback_handlers(custom_exceptions)
-        frames.leave_out_ours(self.InteractiveTB)
+        tracebacks.leave_out_ours(self.InteractiveTB)
 
     def init_payload(self):
         self.payload_manager = CellPayloads(parent=self)

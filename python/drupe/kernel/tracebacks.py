@@ -1,5 +1,9 @@
 """The lines of an error that is shown in a cell: IPython's, or plain ones where IPython would print raw text, which
-no client knows for an error."""
+no client knows for an error.
+
+They show the user's frames: what stands between those and an error inside of Drupe helps nobody to mend it. %xmode
+Verbose shows them.
+"""
 import os
 import traceback as standard
 
@@ -8,7 +12,25 @@ import IPython
 from . import jsontext
 
 _HERE = os.path.dirname(__file__) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _IPYTHON = os.path.dirname(IPython.__file__) + os.sep
+_WHOLE = ("Verbose", "Docs")  # modes of IPython's formatter that show frames of this package
+_BARE = "Minimal"  # the one that shows none
+
+
+def leave_out_ours(formatter):
+    """Have IPython's formatter of tracebacks leave frames of this package out, where others are left."""
+    records_of = formatter.get_records
+
+    def get_records(*args, **kwargs):
+        return _of_users(formatter, records_of(*args, **kwargs))
+
+    formatter.get_records = get_records
+
+
+def _of_users(formatter, frames):
+    folders = (_IPYTHON,) if formatter.mode in _WHOLE else (_IPYTHON, _PACKAGE)
+    return [one for one in frames if not (getattr(one, "filename", None) or "").startswith(folders)] or frames
 
 
 def by_formatter(frame):
@@ -35,7 +57,7 @@ def lines(shell, kind, error, traceback, offset):
     try:
         if not _of_several(error):
             if hasattr(error, "_render_traceback_"):
-                return error._render_traceback_()
+                return _as_lines(error._render_traceback_())
             return shell.InteractiveTB.structured_traceback(kind, error, traceback, tb_offset=offset)
     except (Exception, KeyboardInterrupt):
         pass  # IPython's needs far more memory than plain ones
@@ -45,28 +67,42 @@ def lines(shell, kind, error, traceback, offset):
         return [jsontext.error_line(error)]
 
 
+def _as_lines(rendered):
+    """What an error's own `_render_traceback_()` has returned."""
+    if isinstance(rendered, str):
+        return rendered.split("\n")
+    if isinstance(rendered, (list, tuple)):
+        return [str(line) for line in rendered]
+    raise TypeError("_render_traceback_() returns a list of lines")
+
+
 def _of_several(error):
-    """Whether a group of exceptions is in it, whose members IPython does not show."""
+    """Whether a group of exceptions is shown with it, whose members IPython does not show."""
     seen = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, BaseExceptionGroup):
             return True
         seen.add(id(error))
-        error = error.__context__
+        error = error.__context__ if error.__cause__ is None and not error.__suppress_context__ else error.__cause__
     return False
 
 
 def _plain(shell, kind, error, traceback):
     whole = standard.TracebackException(kind, error, traceback)
-    _name_cells(shell, whole)
-    return "".join(whole.format()).rstrip("\n").split("\n")
+    bare = shell.InteractiveTB.mode == _BARE
+    for part in _parts(whole):
+        part.stack[:] = _of_users(shell.InteractiveTB, part.stack)
+        for frame in part.stack:  # whose lines are read already
+            frame.filename = cell_name(shell, frame.filename) or frame.filename
+        if bare:
+            part.stack = None
+    return "".join(whole.format(chain=not bare)).rstrip("\n").split("\n")
 
 
-def _name_cells(shell, part):
-    """`Cell In[3]` instead of the names that the code of cells is compiled under. The lines are read already."""
-    if part is None:
-        return
-    for frame in part.stack:
-        frame.filename = cell_name(shell, frame.filename) or frame.filename
-    for below in (part.__cause__, part.__context__, *(part.exceptions or ())):
-        _name_cells(shell, below)
+def _parts(whole):
+    """The error, those that it comes from and the members of groups."""
+    rest = [whole]
+    while rest:
+        part = rest.pop()
+        yield part
+        rest += [below for below in (part.__cause__, part.__context__, *(part.exceptions or ())) if below is not None]

@@ -89,18 +89,22 @@ static void test_header(void **state)
     for (unsigned long n = 1; n <= 2; n++) {
         jk_buffer header = {0};
         char id[96];
-        jk_session_header(&session, "odd\"type", (struct timespec){0}, &header);
+        assert_int_equal(jk_session_header(&session, "odd\"type", (struct timespec){0}, &header), n);
         json_error_t error;
         json_t *value = json_loadb(header.data, header.size, 0, &error);
         assert_non_null(value);
         snprintf(id, sizeof id, "%s_%ld_%lu", session.id, session.pid, n);
         assert_string_equal(json_string_value(json_object_get(value, "msg_id")), id);
+        assert_int_equal(jk_session_number(&session, id), n);
         assert_string_equal(json_string_value(json_object_get(value, "msg_type")), "odd\"type");
         assert_string_equal(json_string_value(json_object_get(value, "version")), JK_PROTOCOL_VERSION);
         assert_string_equal(json_string_value(json_object_get(value, "date")), "1970-01-01T00:00:00.000000Z");
         json_decref(value);
         jk_buffer_clear(&header);
     }
+    assert_int_equal(jk_session_number(&session, session.id), 0);
+    assert_int_equal(jk_session_number(&session, "of a client"), 0);
+    assert_int_equal(jk_session_number(&session, ""), 0);
 }
 
 static void test_log(void **state)
