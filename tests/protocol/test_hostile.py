@@ -262,6 +262,25 @@ def test_connections_are_bounded(kernel):
             link.close()
 
 
+def test_what_came_before_the_connection_broke_is_read(kernel, raw):
+    """A client sends a PING and a request and is killed: the PONG cannot be written, and the request counts."""
+    process = psutil.Process(kernel.pid)
+    frames, _ = raw.frames("execute_request", {"code": "came = 'all the same'"})
+    message = b"\x04\x0b\x04PING\0\0mine"
+    for i, frame in enumerate(frames):
+        message += struct.pack(">BQ", 2 if i == len(frames) - 1 else 3, len(frame)) + frame
+    with stranger(kernel, "shell") as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing resets it
+        process.suspend()
+        try:
+            support.wait_until(lambda: process.status() == psutil.STATUS_STOPPED, what="the kernel to stand still")
+            connection.sendall(message)
+            connection.close()
+        finally:
+            process.resume()
+    support.wait_until(lambda: kernel.run("globals().get('came', 0)").result == "'all the same'", what="the request")
+
+
 def test_two_clients_get_their_own_replies_and_both_see_all_output(kernel, raw):
     ids = []
     for i in range(20):
