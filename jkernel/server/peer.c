@@ -21,7 +21,7 @@
 
 #define BACKLOG    100
 #define READ_SIZE  (16u << 10)
-#define READS      16 /* of one peer in a turn */
+#define READS      16   /* of one peer in a turn */
 #define TURN_MOST  1024 /* frames and commands of one peer, beyond which its turn ends with what was read */
 #define EVENTS     64
 #define CLOSE_LOOK 20 /* ms */
@@ -215,7 +215,7 @@ void jk_port_deafen(jk_port *port, bool deaf)
         if (!peer->gone) peer_watch(port, peer);
 }
 
-/* It takes nothing any more. What it said before that may still have to be read: its end is seen by recv(). */
+/* It takes nothing any more. What it said before may still have to be read: recv() tells its end. */
 static void peer_mute(jk_peer *peer)
 {
     peer->mute = true;

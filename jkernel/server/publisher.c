@@ -64,7 +64,8 @@ static size_t topic_place(const jk_subscriber *subscriber, jk_slice topic)
 static subscription *topic_find(const jk_subscriber *subscriber, jk_slice topic)
 {
     size_t place = topic_place(subscriber, topic);
-    if (place == subscriber->ntopics || topic_compare(subscriber->topics[place].topic, topic) != 0) return NULL;
+    if (place == subscriber->ntopics || topic_compare(subscriber->topics[place].topic, topic) != 0)
+        return NULL;
     return subscriber->topics + place;
 }
 

@@ -84,7 +84,7 @@ static void test_pieces(void **state)
     frame(&bytes, body, 256, false);
     jk_buffer_append(&bytes, "\x04\x05\x04WHAT", 7); /* a command that nobody knows */
     jk_buffer_append(&bytes, "\x04\x0c\x09SUBSCRIBEin", 14);
-    jk_buffer_append(&bytes, "\x04\x07\x06" "CANCEL", 9);
+    jk_buffer_append(&bytes, "\x04\x07\x06\x43" /* C */ "ANCEL", 9);
     frame(&bytes, body, 1000, false);
     expect(&bytes, "RSUB M3 F0 Pctxt M255 F256 Sin C F1000 ");
     frame(&bytes, body, 1, true);
