@@ -126,9 +126,11 @@ static void reply_send(jk_server *server, jk_entry *entry)
     jk_entry_release(entry);
 }
 
-/* Takes the entry. */
+/* Takes the entry. What leaves on another channel leaves after the output that stands before it. */
 static void entry_send(jk_server *server, jk_entry *entry)
 {
+    bool elsewhere = entry->kind == JK_ENTRY_REPLY || entry->kind == JK_ENTRY_INPUT;
+    if (elsewhere && server->publisher) jk_publisher_flush(server->publisher);
     if (entry->kind == JK_ENTRY_REPLY) {
         reply_send(server, entry);
         return;

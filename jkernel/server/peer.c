@@ -14,13 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define BACKLOG    100
 #define READ_SIZE  (16u << 10)
-#define READS      16 /* of one peer in a turn */
+#define READS      16   /* of one peer in a turn */
+#define TURN_MOST  1024 /* frames and commands of one peer, beyond which its turn ends with what was read */
 #define EVENTS     64
 #define CLOSE_LOOK 20 /* ms */
 #define SLICES     48 /* of one write */
@@ -101,6 +103,7 @@ int jk_tcp_listen(const char *ip, int *port)
 
 int jk_peer_queue(jk_peer *peer, jk_bundle *bundle)
 {
+    if (peer->mute) return 0;
     jk_link *link = jk_memory_take(sizeof *link);
     if (!link) return -1;
     *link = (jk_link){NULL, jk_bundle_retain(bundle)};
@@ -111,6 +114,7 @@ int jk_peer_queue(jk_peer *peer, jk_bundle *bundle)
     }
     peer->tail = link;
     peer->queued += bundle->size;
+    peer->links++;
     return 0;
 }
 
@@ -121,6 +125,7 @@ static void head_drop(jk_peer *peer)
     if (!peer->head) peer->tail = NULL;
     peer->queued -= head->bundle->size - peer->head_sent;
     peer->head_sent = 0;
+    peer->links--;
     jk_bundle_release(head->bundle);
     jk_memory_release(head);
 }
@@ -135,6 +140,7 @@ size_t jk_peer_forget(jk_peer *peer)
         if (!peer->head) peer->tail = NULL;
     }
     for (; peer->head; count++) head_drop(peer);
+    peer->pong_at = 0;
     if (begun) {
         begun->next = NULL;
         peer->head = peer->tail = begun;
@@ -143,10 +149,15 @@ size_t jk_peer_forget(jk_peer *peer)
     return count;
 }
 
+static void queue_drop(jk_peer *peer)
+{
+    while (peer->head) head_drop(peer);
+}
+
 void jk_peer_drop(jk_peer *peer)
 {
     peer->gone = true;
-    while (peer->head) head_drop(peer);
+    queue_drop(peer);
 }
 
 /* Returns how many slices what is queued begins with. */
@@ -204,6 +215,14 @@ void jk_port_deafen(jk_port *port, bool deaf)
         if (!peer->gone) peer_watch(port, peer);
 }
 
+/* It takes nothing any more. What it said before may still have to be read: recv() tells its end. */
+static void peer_mute(jk_peer *peer)
+{
+    peer->mute = true;
+    queue_drop(peer);
+    shutdown(peer->fd, SHUT_WR); /* who goes on sending learns of it */
+}
+
 void jk_peer_write(jk_port *port, jk_peer *peer)
 {
     struct iovec slices[SLICES];
@@ -216,7 +235,7 @@ void jk_peer_write(jk_port *port, jk_peer *peer)
             blocked_set(port, peer, true);
             return;
         } else if (errno != EINTR) {
-            peer->gone = true;
+            peer_mute(peer);
         }
     }
     if (!peer->gone) blocked_set(port, peer, false);
@@ -283,13 +302,27 @@ static int descriptor_lift(int fd)
     return lifted;
 }
 
+/* How many more may come. */
+static int room_count(const jk_port *port)
+{
+    struct rlimit limit;
+    int room = JK_PEERS_MOST;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < JK_PEERS_MOST)
+        room = (int)(limit.rlim_cur / 4);
+    for (const jk_peer *peer = port->peers; peer; peer = peer->next) room -= !peer->gone;
+    return room;
+}
+
 static void accept_all(jk_port *port)
 {
     strangers_drop(port);
+    int room = room_count(port);
     for (int i = 0; i < BACKLOG; i++) {
         int fd = descriptor_lift(accept4(port->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (fd >= 0) {
+        if (fd >= 0 && room-- > 0) {
             peer_add(port, fd);
+        } else if (fd >= 0) {
+            close(fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             listen_for(port, false);
             return;
@@ -306,34 +339,51 @@ static bool kind_fits(const char *fits, const char *kind)
     return at && (at == fits || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0');
 }
 
-static void bytes_read(jk_port *port, jk_peer *peer, jk_slice bytes)
+/* Whoever takes no PONG gets no second one: it may ask without end. */
+static void pong_send(jk_port *port, jk_peer *peer, jk_slice context)
+{
+    jk_buffer answer = {0};
+    if (peer->pong_at > peer->taken) return;
+    jk_zmtp_pong(&answer, context);
+    peer->pong_at = peer->taken + peer->queued + answer.size;
+    jk_peer_send(port, peer, &answer);
+}
+
+static void subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
+{
+    if (port->kind->subscribe) port->kind->subscribe(port, peer, topic, on);
+}
+
+/* Returns how many frames and commands that were. */
+static int bytes_read(jk_port *port, jk_peer *peer, jk_slice bytes)
 {
     jk_slice body;
-    jk_buffer answer = {0};
-    while (!peer->gone) {
+    int count = 0;
+    for (; !peer->gone; count++) {
         switch (jk_zmtp_read(&peer->reader, &bytes, &body)) {
-        case JK_ZMTP_WANTS: return;
+        case JK_ZMTP_WANTS: return count;
         case JK_ZMTP_READY:
             peer->gone = !kind_fits(port->kind->fits, peer->reader.kind);
             if (!peer->gone) port->kind->ready(port, peer);
             break;
         case JK_ZMTP_FRAME: port->kind->frame(port, peer, body); break;
-        case JK_ZMTP_PING:
-            jk_zmtp_pong(&answer, body);
-            jk_peer_send(port, peer, &answer);
-            break;
+        case JK_ZMTP_PING: pong_send(port, peer, body); break;
+        case JK_ZMTP_SUBSCRIBE: subscribe(port, peer, body, true); break;
+        case JK_ZMTP_CANCEL: subscribe(port, peer, body, false); break;
         case JK_ZMTP_BROKEN: peer->gone = true; break;
         }
     }
+    return count;
 }
 
 static void peer_read(jk_port *port, jk_peer *peer)
 {
     char room[READ_SIZE];
-    for (int i = 0; i < READS && !peer->gone; i++) {
+    int count = 0;
+    for (int i = 0; i < READS && count < TURN_MOST && !peer->gone; i++) {
         ssize_t size = recv(peer->fd, room, sizeof room, MSG_DONTWAIT);
         if (size > 0) {
-            bytes_read(port, peer, (jk_slice){room, (size_t)size});
+            count += bytes_read(port, peer, (jk_slice){room, (size_t)size});
             if ((size_t)size < sizeof room) break;
         } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
             peer->gone = true;
@@ -423,8 +473,8 @@ void jk_port_serve(jk_port *port)
             accept_all(port);
             continue;
         }
-        if (events[i].events & EPOLLOUT) jk_peer_write(port, peer);
         if (events[i].events & ~(unsigned)EPOLLOUT) peer_read(port, peer);
+        if (events[i].events & EPOLLOUT) jk_peer_write(port, peer);
     }
     jk_port_sweep(port);
 }

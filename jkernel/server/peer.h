@@ -21,12 +21,15 @@ typedef struct jk_peer {
     int fd;
     int64_t since; /* when it came */
     bool gone;     /* nothing more is read or written */
+    bool mute;     /* a write failed: nothing more is queued, and what has come is still read */
     bool blocked;  /* its connection takes nothing now; epoll tells when it does */
     jk_zmtp reader;
     jk_link *head, *tail;
     size_t head_sent; /* bytes of the head's that the connection has taken */
     size_t queued;    /* bytes that it has not taken */
+    size_t links;     /* of the queue */
     uint64_t taken;   /* bytes that it took, ever */
+    uint64_t pong_at; /* what `taken` is when it has taken the latest PONG; 0: none is queued */
 } jk_peer;
 
 typedef struct jk_port jk_port;
@@ -40,6 +43,8 @@ typedef struct jk_port_kind {
     void (*ready)(jk_port *port, jk_peer *peer);
     /* A frame of a message; `peer->reader.more`: another one follows. */
     void (*frame)(jk_port *port, jk_peer *peer, jk_slice body);
+    /* A command of ZMTP 3.1: subscribe to this topic, or take that back. NULL: it means nothing. */
+    void (*subscribe)(jk_port *port, jk_peer *peer, jk_slice topic, bool on);
     /* All that could be read now is read. */
     void (*pause)(jk_port *port, jk_peer *peer);
     void (*free)(jk_port *port, jk_peer *peer);
@@ -56,6 +61,9 @@ struct jk_port {
     int64_t listen_again; /* no descriptors were left: until then nobody is accepted; 0: somebody may be */
 };
 
+/* Connections of a port, and no more than a quarter of the descriptors that the process may have. */
+#define JK_PEERS_MOST 512
+
 /* A socket that listens on TCP; `*port` of 0 is replaced by the one chosen. `ip`: a number, "*", or the name
  * of a network interface. Returns a descriptor, or -1 with errno. */
 int jk_tcp_listen(const char *ip, int *port);
@@ -70,7 +78,8 @@ void jk_port_deafen(jk_port *port, bool deaf);
 void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes);
 /* Accept, read and write what can be now; port->epoll is readable when there is something. */
 void jk_port_serve(jk_port *port);
-/* Queue; the caller keeps its reference. Written by the next jk_peer_write(). Returns 0, or -1: no memory. */
+/* Queue; the caller keeps its reference. Written by the next jk_peer_write(). Returns 0, or -1: no memory.
+ * Nothing is queued for one that is mute. */
 int jk_peer_queue(jk_peer *peer, jk_bundle *bundle);
 /* Write what the connection takes. */
 void jk_peer_write(jk_port *port, jk_peer *peer);

@@ -10,9 +10,14 @@
 #define WRITE_ABOVE (256u << 10) /* bytes queued for one, from which on it is written to at once */
 #define DRAIN_LOOK  20           /* ms */
 
+typedef struct subscription {
+    jk_slice topic; /* malloc'ed */
+    size_t count;   /* how often it was made and not taken back */
+} subscription;
+
 typedef struct jk_subscriber {
     jk_peer peer;
-    jk_slice *topics; /* sorted, each malloc'ed */
+    subscription *topics; /* sorted */
     size_t ntopics, capacity;
     size_t topic_bytes;
     bool several; /* the latest frame was not the whole message: it is no subscription */
@@ -46,7 +51,7 @@ static size_t topic_place(const jk_subscriber *subscriber, jk_slice topic)
     size_t low = 0, high = subscriber->ntopics;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (topic_compare(subscriber->topics[middle], topic) < 0) {
+        if (topic_compare(subscriber->topics[middle].topic, topic) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -55,18 +60,23 @@ static size_t topic_place(const jk_subscriber *subscriber, jk_slice topic)
     return low;
 }
 
-static bool topic_there(const jk_subscriber *subscriber, jk_slice topic)
+/* NULL: it is not there. */
+static subscription *topic_find(const jk_subscriber *subscriber, jk_slice topic)
 {
     size_t place = topic_place(subscriber, topic);
-    return place < subscriber->ntopics && topic_compare(subscriber->topics[place], topic) == 0;
+    if (place == subscriber->ntopics || topic_compare(subscriber->topics[place].topic, topic) != 0)
+        return NULL;
+    return subscriber->topics + place;
 }
 
 /* Whether one of the subscriptions is what `topic` begins with. */
 static bool subscriber_wants(const jk_subscriber *subscriber, jk_slice topic)
 {
-    if (subscriber->peer.gone || subscriber->ntopics == 0) return false;
-    for (size_t size = 0; size <= topic.size; size++)
-        if (topic_there(subscriber, (jk_slice){topic.data, size})) return true;
+    if (subscriber->peer.gone || subscriber->peer.mute) return false;
+    for (size_t i = 0; i < subscriber->ntopics; i++) {
+        jk_slice wanted = subscriber->topics[i].topic;
+        if (wanted.size <= topic.size && memcmp(wanted.data, topic.data, wanted.size) == 0) return true;
+    }
     return false;
 }
 
@@ -74,7 +84,7 @@ static bool topics_grow(jk_subscriber *subscriber)
 {
     if (subscriber->ntopics < subscriber->capacity) return true;
     size_t capacity = subscriber->capacity ? 2 * subscriber->capacity : 4;
-    jk_slice *topics = jk_memory_take(capacity * sizeof *topics);
+    subscription *topics = jk_memory_take(capacity * sizeof *topics);
     if (!topics) return false;
     if (subscriber->ntopics) memcpy(topics, subscriber->topics, subscriber->ntopics * sizeof *topics);
     jk_memory_release(subscriber->topics);
@@ -83,10 +93,12 @@ static bool topics_grow(jk_subscriber *subscriber)
     return true;
 }
 
+/* One that is not there yet. */
 static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_slice topic)
 {
-    size_t cost = topic.size + sizeof topic;
-    if (subscriber->topic_bytes + cost > JK_TOPICS_MOST || publisher->topics + cost > JK_TOPICS_TOTAL)
+    size_t cost = topic.size + sizeof(subscription);
+    if (topic.size > JK_TOPIC_MOST || subscriber->ntopics == JK_TOPICS_MOST ||
+        publisher->topics + cost > JK_TOPICS_TOTAL)
         return false;
     char *copy = jk_memory_take(topic.size + 1);
     if (!copy || !topics_grow(subscriber)) {
@@ -95,9 +107,9 @@ static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_sli
     }
     memcpy(copy, topic.data, topic.size);
     size_t place = topic_place(subscriber, topic);
-    jk_slice *at = subscriber->topics + place;
+    subscription *at = subscriber->topics + place;
     memmove(at + 1, at, (subscriber->ntopics - place) * sizeof *at);
-    *at = (jk_slice){copy, topic.size};
+    *at = (subscription){{copy, topic.size}, 1};
     subscriber->ntopics++;
     subscriber->topic_bytes += cost;
     publisher->topics += cost;
@@ -106,10 +118,10 @@ static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_sli
 
 static void topic_remove(jk_publisher *publisher, jk_subscriber *subscriber, jk_slice topic)
 {
-    if (!topic_there(subscriber, topic)) return;
-    size_t place = topic_place(subscriber, topic), cost = topic.size + sizeof topic;
-    jk_slice *at = subscriber->topics + place;
-    jk_memory_release((void *)(uintptr_t)at->data);
+    subscription *at = topic_find(subscriber, topic);
+    if (!at || --at->count > 0) return;
+    size_t place = (size_t)(at - subscriber->topics), cost = topic.size + sizeof *at;
+    jk_memory_release((void *)(uintptr_t)at->topic.data);
     memmove(at, at + 1, (--subscriber->ntopics - place) * sizeof *at);
     subscriber->topic_bytes -= cost;
     publisher->topics -= cost;
@@ -121,32 +133,45 @@ static void on_ready(jk_port *port, jk_peer *peer)
     (void)peer;
 }
 
-/* A message of one frame: 1 subscribes, 0 takes it back. Others mean nothing. */
-static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
+/* Whoever subscribes and takes it back without end, and does not read, is not welcomed without end. */
+static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
 {
     jk_publisher *publisher = port->owner;
     jk_subscriber *subscriber = subscriber_of(peer);
-    bool whole = !subscriber->several && !peer->reader.more;
-    subscriber->several = peer->reader.more;
-    const char *data = body.data;
-    if (!whole || body.size == 0) return;
-    jk_slice topic = {data + 1, body.size - 1};
-    if (data[0] == 0) topic_remove(publisher, subscriber, topic);
-    if (data[0] != 1) return;
+    if (!on) {
+        topic_remove(publisher, subscriber, topic);
+        return;
+    }
+    subscription *before = topic_find(subscriber, topic);
+    if (before) {
+        before->count++;
+        return;
+    }
     if (!topic_add(publisher, subscriber, topic)) {
         peer->gone = true;
         return;
     }
     if (!jk_utf8_valid(topic.data, topic.size)) return; /* a welcome could not name it */
     subscriber->is_new = true;
-    publisher->welcome(publisher->server, peer->number, topic);
+    if (peer->queued <= JK_WELCOME_BELOW) publisher->welcome(publisher->server, peer->number, topic);
+}
+
+/* A message of one frame: 1 subscribes, 0 takes it back. Others mean nothing. */
+static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
+{
+    jk_subscriber *subscriber = subscriber_of(peer);
+    bool whole = !subscriber->several && !peer->reader.more;
+    subscriber->several = peer->reader.more;
+    const char *data = body.data;
+    if (!whole || body.size == 0 || (data[0] != 0 && data[0] != 1)) return;
+    on_subscribe(port, peer, (jk_slice){data + 1, body.size - 1}, data[0] == 1);
 }
 
 static void on_pause(jk_port *port, jk_peer *peer)
 {
     jk_publisher *publisher = port->owner;
     jk_subscriber *subscriber = subscriber_of(peer);
-    if (!subscriber->is_new) return;
+    if (!subscriber->is_new || peer->queued > JK_WELCOME_BELOW) return;
     subscriber->is_new = false;
     publisher->again(publisher->server, peer->number);
 }
@@ -156,7 +181,7 @@ static void on_free(jk_port *port, jk_peer *peer)
     jk_publisher *publisher = port->owner;
     jk_subscriber *subscriber = subscriber_of(peer);
     for (size_t i = 0; i < subscriber->ntopics; i++)
-        jk_memory_release((void *)(uintptr_t)subscriber->topics[i].data);
+        jk_memory_release((void *)(uintptr_t)subscriber->topics[i].topic.data);
     jk_memory_release(subscriber->topics);
     publisher->topics -= subscriber->topic_bytes;
     jk_parent_release(subscriber->gap.parent);
@@ -169,6 +194,7 @@ static const jk_port_kind kind = {
     .frame_most = FRAME_MOST,
     .ready = on_ready,
     .frame = on_frame,
+    .subscribe = on_subscribe,
     .pause = on_pause,
     .free = on_free,
 };
@@ -223,7 +249,7 @@ static void settle(jk_publisher *publisher)
 {
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         jk_subscriber *subscriber = subscriber_of(peer);
-        if (!subscriber->aside || peer->gone || peer->queued > 0) continue;
+        if (!subscriber->aside || peer->gone || peer->mute || peer->queued > 0) continue;
         bool missed = subscriber->gap.messages > 0;
         subscriber->aside = subscriber->lazy = false;
         gap_tell(publisher, subscriber);
@@ -355,7 +381,7 @@ static bool taken_by_one(const jk_publisher *publisher, bool *left)
     *left = false;
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         const jk_subscriber *subscriber = subscriber_of(peer);
-        if (peer->gone || subscriber->ntopics == 0) continue;
+        if (peer->gone || peer->mute || subscriber->ntopics == 0) continue;
         listened = true;
         any |= peer->queued == 0;
         *left |= peer->queued > 0 && !subscriber->aside;

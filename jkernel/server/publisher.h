@@ -18,8 +18,10 @@
 #define JK_READING_LOOK  (2 * JK_SECOND)
 #define JK_KEPT_MOST     (96u << 20)
 #define JK_TOTAL_MOST    (256u << 20)
-#define JK_TOPICS_MOST   (1u << 20)  /* bytes of one's subscriptions */
-#define JK_TOPICS_TOTAL  (64u << 20) /* of all */
+#define JK_TOPIC_MOST    1024         /* bytes of a subscription */
+#define JK_TOPICS_MOST   512          /* subscriptions of one; two that are the same count once */
+#define JK_TOPICS_TOTAL  (64u << 20)  /* bytes of all */
+#define JK_WELCOME_BELOW (256u << 10) /* bytes that one has not taken, beyond which it is not welcomed */
 
 /* What a subscriber has missed since the last note. */
 typedef struct jk_gap {
@@ -39,7 +41,8 @@ typedef struct jk_publisher {
     jk_port port;
     jk_server *server;
     size_t topics; /* bytes of all subscriptions */
-    /* The subscriber `number` has subscribed to this; about what a gap says, for a note. */
+    /* The subscriber `number` has subscribed to this, as it had not before; about what a gap says, for a
+     * note. */
     void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);
     void (*again)(jk_server *server, uint64_t number); /* it is new, or has missed a status */
     jk_bundle *(*note)(jk_server *server, const jk_gap *gap);

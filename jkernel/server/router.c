@@ -158,7 +158,7 @@ static void echo_frame(jk_port *port, jk_peer *peer, jk_slice body)
     jk_buffer_append(&bytes, head, jk_zmtp_head(head, body.size, peer->reader.more));
     jk_buffer_append(&bytes, body.data, body.size);
     jk_peer_send(port, peer, &bytes);
-    if (peer->queued > JK_ECHOES_MOST) peer->gone = true;
+    if (peer->queued > JK_ECHOES_MOST || peer->links > JK_ECHOES_COUNT) peer->gone = true;
 }
 
 static void echo_nothing(jk_port *port, jk_peer *peer)
@@ -275,6 +275,6 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
     int result = bundle ? jk_peer_queue(peer, bundle) : -1;
     jk_bundle_release(bundle);
     jk_peer_write(&router->port, peer);
-    errno = result == 0 ? 0 : ENOMEM;
+    errno = result != 0 ? ENOMEM : peer->gone || peer->mute ? EHOSTUNREACH : 0;
     return result;
 }

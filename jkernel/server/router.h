@@ -12,6 +12,7 @@
 #define JK_UNFINISHED_MOST ((size_t)512 << 20)
 #define JK_ECHO_MOST       ((size_t)64 << 10) /* bytes of a heartbeat's frame */
 #define JK_ECHOES_MOST     ((size_t)1 << 20)  /* bytes of echoes that a peer does not take */
+#define JK_ECHOES_COUNT    1024               /* of these echoes: an empty one costs memory, too */
 
 typedef struct jk_arrived { /* a message that is whole */
     struct jk_arrived *next;

@@ -128,6 +128,8 @@ static jk_zmtp_event command_read(jk_zmtp *reader, jk_slice *body)
         reader->ready = true;
         return JK_ZMTP_READY;
     }
+    if (command_is(body, "SUBSCRIBE")) return JK_ZMTP_SUBSCRIBE;
+    if (command_is(body, "CANCEL")) return JK_ZMTP_CANCEL;
     if (!command_is(body, "PING")) return JK_ZMTP_WANTS;
     if (body->size < 2) return JK_ZMTP_BROKEN;
     body->data = (const char *)body->data + 2; /* for how long it is good: nobody waits for it */

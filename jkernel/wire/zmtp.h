@@ -1,7 +1,8 @@
 /* ZMTP 3.0, the protocol of ZeroMQ's connections, as the side that listens, with the mechanism NULL:
  * greeting, READY, then frames. No sockets and no threads of its own; everything that arrives is untrusted.
  *
- * Source: ZeroMQ RFC 23 (ZMTP 3.0); PING and PONG are those of RFC 37 (3.1), which clients send to 3.0, too.
+ * Source: ZeroMQ RFC 23 (ZMTP 3.0); PING, PONG, SUBSCRIBE and CANCEL are those of RFC 37 (3.1),
+ * which clients send to 3.0, too.
  */
 #ifndef JK_ZMTP_H
 #define JK_ZMTP_H
@@ -12,11 +13,13 @@
 #define JK_FRAME_HEAD    9 /* bytes before a frame, at most */
 
 typedef enum jk_zmtp_event {
-    JK_ZMTP_WANTS,  /* all is read; more bytes are wanted */
-    JK_ZMTP_READY,  /* the peer has told its socket type: `kind` */
-    JK_ZMTP_FRAME,  /* of a message: `body`, `more` */
-    JK_ZMTP_PING,   /* to be answered with jk_zmtp_pong(); `body` is what to send back */
-    JK_ZMTP_BROKEN, /* not ZMTP 3, another mechanism, a frame that is too long, or no memory: hang up */
+    JK_ZMTP_WANTS,     /* all is read; more bytes are wanted */
+    JK_ZMTP_READY,     /* the peer has told its socket type: `kind` */
+    JK_ZMTP_FRAME,     /* of a message: `body`, `more` */
+    JK_ZMTP_PING,      /* to be answered with jk_zmtp_pong(); `body` is what to send back */
+    JK_ZMTP_SUBSCRIBE, /* a command of 3.1: `body` is the topic */
+    JK_ZMTP_CANCEL,    /* it is taken back */
+    JK_ZMTP_BROKEN,    /* not ZMTP 3, another mechanism, a frame that is too long, or no memory: hang up */
 } jk_zmtp_event;
 
 /* What has been read of one connection. Set `frame_most`, zero the rest. */

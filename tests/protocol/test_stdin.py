@@ -1,8 +1,10 @@
 """input() and getpass through the front-end."""
+import contextlib
 import time
 
 import pytest
 import support
+import test_hostile
 import zmq
 
 
@@ -178,3 +180,30 @@ def test_a_client_whose_stdin_socket_connects_late(kernel, raw):
     said = [m["content"]["text"] for m in kernel.of_parent(asking) if m["msg_type"] == "stream"]
     assert "".join(said) == "got late\n"
     assert not stdin.poll(100)  # the question that was given up does not come
+
+
+def test_text_is_there_when_the_question_comes(kernel, raw):
+    """What a cell printed before input() was written before the question was: a connection that is read without
+    waiting has it."""
+    info = kernel.manager.get_connection_info()
+    shell, stdin = (raw.context.socket(zmq.DEALER) for _ in range(2))
+    with test_hostile.stranger(kernel, "iopub", test_hostile.SUB) as listener:
+        listener.sendall(b"\0\1\1")
+        test_hostile.received(listener, b"iopub_welcome")
+        for link, port in ((shell, "shell_port"), (stdin, "stdin_port")):
+            link.linger, link.identity = 0, b"in-order"
+            link.connect("tcp://%s:%d" % (info["ip"], info[port]))
+        listener.setblocking(False)
+        for i in range(50):
+            code = "print('text %d of it'); input()" % i
+            shell.send_multipart(raw.frames("execute_request", {"code": code, "allow_stdin": True})[0])
+            assert stdin.poll(support.TIMEOUT * 1000)
+            stdin.recv_multipart()
+            found = b""
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    found += listener.recv(1 << 20)
+            assert b'"text %d of it' % i in found, i
+            stdin.send_multipart(raw.frames("input_reply", {"value": ""})[0])
+            assert shell.poll(support.TIMEOUT * 1000)
+            shell.recv_multipart()

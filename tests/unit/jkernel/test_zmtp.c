@@ -45,6 +45,8 @@ static void read_all(const jk_buffer *bytes, size_t step, char *events)
             case JK_ZMTP_WANTS: go_on = false; break;
             case JK_ZMTP_READY: sprintf(end, "R%s ", reader.kind); break;
             case JK_ZMTP_PING: sprintf(end, "P%.*s ", (int)body.size, (const char *)body.data); break;
+            case JK_ZMTP_SUBSCRIBE: sprintf(end, "S%.*s ", (int)body.size, (const char *)body.data); break;
+            case JK_ZMTP_CANCEL: sprintf(end, "C%.*s ", (int)body.size, (const char *)body.data); break;
             case JK_ZMTP_FRAME:
                 for (size_t i = 0; i < body.size; i++) assert_int_equal(((const char *)body.data)[i], 'x');
                 sprintf(end, "%c%zu ", reader.more ? 'M' : 'F', body.size);
@@ -81,11 +83,13 @@ static void test_pieces(void **state)
     frame(&bytes, body, 255, true);
     frame(&bytes, body, 256, false);
     jk_buffer_append(&bytes, "\x04\x05\x04WHAT", 7); /* a command that nobody knows */
+    jk_buffer_append(&bytes, "\x04\x0c\x09SUBSCRIBEin", 14);
+    jk_buffer_append(&bytes, "\x04\x07\x06\x43" /* C */ "ANCEL", 9);
     frame(&bytes, body, 1000, false);
-    expect(&bytes, "RSUB M3 F0 Pctxt M255 F256 F1000 ");
+    expect(&bytes, "RSUB M3 F0 Pctxt M255 F256 Sin C F1000 ");
     frame(&bytes, body, 1, true);
     bytes.data[bytes.size - 3] = 1;
-    expect(&bytes, "RSUB M3 F0 Pctxt M255 F256 F1000 M1 ");
+    expect(&bytes, "RSUB M3 F0 Pctxt M255 F256 Sin C F1000 M1 ");
     jk_buffer_clear(&bytes);
 }
 
