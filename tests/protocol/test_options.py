@@ -108,7 +108,8 @@ def test_the_connection_file_is_found_among_options(spec_folder, tmp_path):
     (folder / "python3").mkdir(parents=True)
     spec = json.loads((spec_folder / "drupe" / "kernel.json").read_text())
     for file in (["--f={connection_file}"], ["--IPKernelApp.connection_file={connection_file}"],
-                 ["--connection-file", "{connection_file}"], ["-f={connection_file}"]):
+                 ["--connection-file", "{connection_file}"], ["-f={connection_file}"],
+                 ["-f{connection_file}"]):
         spec["argv"] = [sys.executable, "-m", "drupe", "--no-automagic", *file, "--InteractiveShell.autocall=2"]
         (folder / "python3" / "kernel.json").write_text(json.dumps(spec))
         kernel = support.Kernel(folder, name="python3")
