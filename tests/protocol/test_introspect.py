@@ -148,20 +148,19 @@ def things(): ...
         assert not {"<unknown>", "variable", "attribute"} & set(types_of(fresh, code).values()), code
 
 
-@pytest.mark.parametrize("before", ["text = '%s'\nos.", "'%s'; os.", "%s = 1; os.", "%s."],
-                         ids=["above", "literal", "name", "owner"])
-def test_completion_behind_a_long_word(fresh, before):
-    """What it costs must not grow with the square of the word's length: here that would be hours."""
+@pytest.mark.parametrize("before, length", [("text = '%s'\nos.", 200_000), ("'%s'; os.", 10_000),
+                                            ("%s = 1; os.", 10_000)])
+def test_completion_behind_a_long_word(fresh, before, length):
+    """What it costs must not grow with the square of the length for each completion: here that would be hours."""
     fresh.run("%config IPCompleter.use_jedi = False\nimport os")
-    code = before % ("x" * 200_000)
-    found = types_of(fresh, code)
-    assert "os." not in code or found["path"] == "module" and found["pathconf"] == "function"
+    assert types_of(fresh, before % ("x" * length)).items() >= {"path": "module", "pathconf": "function"}.items()
 
 
-@pytest.mark.parametrize("before", ["from os import%s#\nos.pa", "import%s#\nos.pa", "from os import%s# os.pa"])
+@pytest.mark.parametrize("before", ["from os import%s#", "import%s#"])
 def test_completion_behind_much_white_space(fresh, before):
     fresh.run("%config IPCompleter.use_jedi = False\nimport os")
-    assert types_of(fresh, before % (" " * 200_000)).items() >= {"path": "module", "pathconf": "function"}.items()
+    found = types_of(fresh, before % (" " * 200_000) + "\nos.pa")
+    assert found.items() >= {"path": "module", "pathconf": "function"}.items()
 
 
 def test_the_owner_of_an_attribute_is_not_computed(fresh):
