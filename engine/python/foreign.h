@@ -12,6 +12,9 @@ PyObject *drupe_py_foreign_array(PyObject *object);
 /* Raise TypeError for an object whose elements have this format of the module struct: what they are, and what
  * to do. */
 void drupe_py_foreign_refuse(PyObject *object, const char *format);
+/* The exception that is set says why `array`, which was made of `object`, has no buffer. Where its data type
+ * is the reason, a TypeError says that instead. Runs Python code. */
+void drupe_py_foreign_unreadable(PyObject *object, PyObject *array);
 /* Raise TypeError for what is no data type here. Runs Python code. */
 void drupe_py_foreign_dtype(PyObject *dtype);
 /* The same for one element. */

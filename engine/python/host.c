@@ -155,7 +155,9 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *
     if (hold == NULL) return NULL;
     size_t shape[DRUPE_MAX_DIMS];
     PyObject *self = NULL;
-    if (PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) == 0 && view_check(given, &hold->view)) {
+    if (PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) < 0) {
+        drupe_py_foreign_unreadable(given, object);
+    } else if (view_check(given, &hold->view)) {
         for (int i = 0; i < hold->view.ndim; i++) shape[i] = (size_t)hold->view.shape[i];
         self = array_new(state, queue, kind, format_dtype(&hold->view), hold->view.ndim, shape);
     }
@@ -190,6 +192,22 @@ static bool is_nested(PyObject *object)
     return PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object);
 }
 
+/* What stands at a position, or the values that NumPy would be given of it: a column of a table may look
+ * labels up instead of positions. New reference; runs Python code. */
+static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
+{
+    PyObject *item = PySequence_GetItem(sequence, i);
+    if (item == NULL) {
+        drupe_py_foreign_keys(sequence);
+        return NULL;
+    }
+    if (PyFloat_Check(item) || PyLong_Check(item) || PyObject_CheckBuffer(item)) return item;
+    PyObject *array = drupe_py_foreign_array(item);
+    if (array == NULL && !PyErr_Occurred()) return item;
+    Py_DECREF(item);
+    return array;
+}
+
 /* The shape, from the first element of each level. */
 static bool nest_shape(nest *self, PyObject *object)
 {
@@ -201,8 +219,7 @@ static bool nest_shape(nest *self, PyObject *object)
             length = -1;
         }
         if (length >= 0) self->shape[self->ndim++] = (size_t)length;
-        PyObject *first = length > 0 ? PySequence_GetItem(level, 0) : NULL;
-        if (length > 0 && first == NULL) drupe_py_foreign_keys(level);
+        PyObject *first = length > 0 ? nest_item(level, 0) : NULL;
         Py_DECREF(level);
         if (length == 0) return true;
         level = first;
@@ -268,8 +285,7 @@ static bool nest_walk(nest *self, PyObject *object, int depth)
     }
     bool good = true;
     for (Py_ssize_t i = 0; good && i < length; i++) {
-        PyObject *item = PySequence_GetItem(object, i);
-        if (item == NULL) drupe_py_foreign_keys(object);
+        PyObject *item = nest_item(object, i);
         good = item != NULL && nest_walk(self, item, depth + 1);
         Py_XDECREF(item);
         /* range(2**40) is a sequence too, of no Python code that would look. */

@@ -53,6 +53,8 @@ def connection_file(argv):
         name, equals, value = text.partition("=")
         if name in _FILE:
             path = value if equals else next(rest, "")
+        elif text.startswith("-f"):
+            path = text[2:]  # the glued form of argparse
         else:
             others.append(text)
     return path, others

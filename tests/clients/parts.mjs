@@ -458,6 +458,31 @@ scenario("little memory looks like little", async () => {
   check(top(1000 * 2 ** 20, 0) > 1000 * 1.2, 'there is room above');
 });
 
+scenario("a console beside the panel is no notebook", async () => {
+  const { House } = await import('../../python/labextension/static/plugin.js');
+  const find = (content, cell = 3, trace = {}) => House.prototype.find.call({ current: content && { content }, model: { trace } }, cell);
+  const code = (executionCount, prompt = '') => ({ prompt, model: { type: 'code', executionCount } });
+  equal([find({ widgets: [{}] }) ?? 'none', find(undefined) ?? 'none'], ['none', 'none'], 'a console, whose content has widgets, and nothing');
+  const content = { model: { cells: [] }, widgets: [{ model: { type: 'markdown' } }, code(2), code(3), code(null, '*')] };
+  const byNumber = new Map([[4, { running: true }]]);
+  equal([3, 4, 5].map(cell => find(content, cell, { byNumber })), [2, 3, -1], 'in a notebook');
+});
+
+scenario("a part of the panel that fails does not stop the others", () => withModel(2, async model => {
+  const { error } = console;
+  const [told, updated] = [[], []];
+  const broken = new Error('broken');
+  model.listeners.add(() => { throw broken; });
+  model.listeners.add(() => updated.push(1));
+  console.error = (...words) => told.push(words.at(-1));
+  try {
+    model.changed();
+  } finally {
+    console.error = error;
+  }
+  equal([updated.length, told.length, told[0] === broken], [1, 1, true], 'the other is told, and so is the error');
+}));
+
 scenario("the menu's item is called what the README calls it", async () => {
   const read = name => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
   const label = read('python/labextension/static/plugin.js').match(/label: '([^']*)',\s*caption/)[1];

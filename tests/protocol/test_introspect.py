@@ -148,6 +148,30 @@ def things(): ...
         assert not {"<unknown>", "variable", "attribute"} & set(types_of(fresh, code).values()), code
 
 
+@pytest.mark.parametrize("before, length", [("text = '%s'\nos.", 200_000), ("'%s'; os.", 10_000),
+                                            ("%s = 1; os.", 10_000)])
+def test_completion_behind_a_long_word(fresh, before, length):
+    """What it costs must not grow with the square of the length for each completion: here that would be hours."""
+    fresh.run("%config IPCompleter.use_jedi = False\nimport os")
+    assert types_of(fresh, before % ("x" * length)).items() >= {"path": "module", "pathconf": "function"}.items()
+
+
+@pytest.mark.parametrize("before", ["from os import%s#", "import%s#"])
+def test_completion_behind_much_white_space(fresh, before):
+    fresh.run("%config IPCompleter.use_jedi = False\nimport os")
+    found = types_of(fresh, before % (" " * 200_000) + "\nos.pa")
+    assert found.items() >= {"path": "module", "pathconf": "function"}.items()
+
+
+def test_the_owner_of_an_attribute_is_not_computed(fresh):
+    """Behind a call or an index there is no owner that can be found, whatever bears the name of its last part."""
+    fresh.run("%config IPCompleter.use_jedi = False\nimport types\n"
+              "real = types.SimpleNamespace(thing=print)\nholder = [types.SimpleNamespace(real="
+              "types.SimpleNamespace(thing=1))]\n%config IPCompleter.evaluation = 'dangerous'")
+    assert types_of(fresh, "real.thi") == {"thing": "function"}
+    assert set(types_of(fresh, "holder[0].real.thi").values()) <= {"instance"}
+
+
 def test_is_complete_indents(kernel):
     for code, indent in (("if x:", "    "), ("def f():\n  if x:", "      "), ("for i in x:\n    pass", "    ")):
         assert kernel.ask("is_complete_request", {"code": code}) == {"status": "incomplete", "indent": indent}

@@ -94,6 +94,19 @@ def test_what_cannot_be_understood_costs_only_itself(start, capfd):
     assert capfd.readouterr() == ("", "")  # a kernel writes nothing to the terminal
 
 
+def test_what_is_wrong_is_told_once_and_by_its_name(start):
+    kernel = start("--HistoryManager.enabled=maybe", "--IPKernelApp.no_such=2", "-c", "--frobnicate=3",
+                   config="c.HistoryManager.db_cache_size = []\nc.IPKernelApp.no_such_either = 1\n")
+    assert kernel.run("1").result == "1"
+    log = kernel.log_file.read_text()
+    assert "IPKernelApp instance" not in log
+    for line in ("HistoryManager.enabled is left out: ", "HistoryManager.db_cache_size is left out: ",
+                 "`no_such` not recognized", "`no_such_either` not recognized", "Unrecognized alias: 'frobnicate'"):
+        assert log.count(line) == 1, log
+    assert "HistoryManager.enabled is left out: 'maybe'" in log
+    assert "HistoryManager.db_cache_size is left out: []" in log
+
+
 def test_the_log_is_in_no_cell(start):
     kernel = start("--debug")
     run = kernel.run("log = get_ipython().kernel.log; log.warning('to whom it may concern'); log.debug('quiet')")
@@ -108,7 +121,8 @@ def test_the_connection_file_is_found_among_options(spec_folder, tmp_path):
     (folder / "python3").mkdir(parents=True)
     spec = json.loads((spec_folder / "drupe" / "kernel.json").read_text())
     for file in (["--f={connection_file}"], ["--IPKernelApp.connection_file={connection_file}"],
-                 ["--connection-file", "{connection_file}"], ["-f={connection_file}"]):
+                 ["--connection-file", "{connection_file}"], ["-f={connection_file}"],
+                 ["-f{connection_file}"]):
         spec["argv"] = [sys.executable, "-m", "drupe", "--no-automagic", *file, "--InteractiveShell.autocall=2"]
         (folder / "python3" / "kernel.json").write_text(json.dumps(spec))
         kernel = support.Kernel(folder, name="python3")

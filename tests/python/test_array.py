@@ -55,7 +55,7 @@ def test_from_python(device, values, dtype):
 
 @pytest.mark.parametrize("wrong, error, text", [
     ([[1, 2], [3]], ValueError, "differ in length"), ([1, [2]], TypeError, "numbers in sequences"),
-    (["a"], TypeError, "not of str"), ("abc", TypeError, "numbers"), ([1, None], TypeError, "NoneType"),
+    (["a"], TypeError, "str holds text"), ("abc", TypeError, "numbers"), ([1, None], TypeError, "NoneType"),
     (object(), TypeError, "object"), (2**70, OverflowError, "int64"), (1j, TypeError, "complex"),
     (np.zeros(2, np.float16), TypeError, "bool, int32, int64, float32 and float64"),
     (np.zeros(2, np.complex64), TypeError, r"complex64 .*asarray\(x\.real\), asarray\(x\.imag\)"),
@@ -125,6 +125,77 @@ def test_what_has_keys_is_refused_with_what_to_type(device):
     for wrong in (Table(None), [Table(None)]):
         with pytest.raises(TypeError, match=r"Table has keys instead of positions.*df\.to_numpy\(\)"):
             da.asarray(wrong, device=device)
+
+
+class Labelled(Convertible):
+    """A column of pandas: x[0] looks for a label, whatever stands at the position 0."""
+
+    def __init__(self, numbers):
+        super().__init__(np.asarray(numbers))
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, key):
+        return self.numbers[::-1][key]
+
+
+class Growing(Labelled):
+    """Gives one number more each time it is asked."""
+
+    def __array__(self, dtype=None, copy=None):
+        self.numbers = np.append(self.numbers, 7)
+        return self.numbers
+
+
+def test_what_numpy_converts_inside_a_list(device):
+    numbers = [30.0, 20.0, 10.0]
+    for given in ([Labelled(numbers)] * 2, (Labelled(numbers), numbers), [numbers, Labelled(numbers)]):
+        assert da.asarray(given, device=device).tolist() == [numbers, numbers]
+    assert da.asarray([[Labelled([1, 2])], [Labelled([3, 4])]], device=device).tolist() == [[[1, 2]], [[3, 4]]]
+    assert da.asarray([Labelled([True, False])], device=device).dtype == "bool"
+    assert da.asarray([Labelled([]), Labelled([])], device=device).shape == (2, 0)
+    assert da.asarray([Convertible(np.float64(3)), 4], device=device).tolist() == [3, 4]
+    for wrong in ([Labelled([1, 2]), Labelled([1])], [Labelled([1, 2]), 3], [3, Labelled([1, 2])]):
+        with pytest.raises((TypeError, ValueError), match="differ in length|sequences of equal length"):
+            da.asarray(wrong, device=device)
+    with pytest.raises(ZeroDivisionError):
+        da.asarray([type("Bad", (), {"__array__": lambda self: 1 / 0})()], device=device)
+
+
+@pytest.mark.parametrize("start", [0, 1, 7])
+def test_what_changes_while_it_is_read_is_refused(device, start):
+    """Never more elements are written than there is room for."""
+    for given in ([Growing([1] * start)], [[1] * (start + 2), Growing([1] * start)]):
+        with pytest.raises(ValueError, match="differ in length at depth 1"):
+            da.asarray(given, device=device)
+
+
+def released():
+    view = memoryview(b"1234")
+    view.release()
+    return view
+
+
+def test_what_is_no_number_is_refused_by_its_name(device):
+    for given, words in ((np.array(["2026-01-01"], "M8[s]"), r"datetime64.*x\.astype\(.int64.\)"),
+                         (np.array([3], "m8[ns]"), r"timedelta64.*x\.astype\(.int64.\)"),
+                         (np.array(["a"]), "text, not numbers"), (np.array([b"ab"]), "text, not numbers")):
+        for one in (given, Convertible(given), [given], [Convertible(given)]):
+            with pytest.raises(TypeError, match=words):
+                da.asarray(one, device=device)
+    with pytest.raises(TypeError, match="numpy.datetime64.*int64"):
+        da.asarray(np.datetime64("2026", "s"), device=device)
+    with pytest.raises(ValueError, match="closed|released"):
+        da.asarray(released(), device=device)
+
+
+def test_columns_of_pandas_in_a_list(device):
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series([10.0, 20.0, 30.0]).sort_values(ascending=False)
+    assert da.asarray([column, column], device=device).tolist() == [[30.0, 20.0, 10.0]] * 2
+    with pytest.raises(TypeError, match="datetime64"):
+        da.asarray(pandas.Series(pandas.date_range("2026-01-01", periods=2)), device=device)
 
 
 def test_tables_of_pandas(device):

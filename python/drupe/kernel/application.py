@@ -249,19 +249,20 @@ class IPKernelApp(BaseIPythonApplication, InteractiveShellApp):
             self.log.warning("IPKernelApp.trio_loop: %s", error)
 
     def initialize(self, argv=None):
-        super().initialize(argv or [])
-        self._tell_what_has_no_effect()
-        self.connection_file = self.server.connection_file
-        self.kernel.parent, self.kernel.profile_dir = self, self.profile_dir
-        self.kernel.config = self.config
-        self.init_path()
-        self.shell = self.kernel.shell = ZMQInteractiveShell.instance(
-            parent=self.kernel,
-            profile_dir=self.profile_dir,
-            server=self.server,
-            kernel=self.kernel,
-            interrupts=self.interrupts,
-        )
+        with _told_once(self.log):
+            super().initialize(argv or [])
+            self._tell_what_has_no_effect()
+            self.connection_file = self.server.connection_file
+            self.kernel.parent, self.kernel.profile_dir = self, self.profile_dir
+            self.kernel.config = self.config
+            self.init_path()
+            self.shell = self.kernel.shell = ZMQInteractiveShell.instance(
+                parent=self.kernel,
+                profile_dir=self.profile_dir,
+                server=self.server,
+                kernel=self.kernel,
+                interrupts=self.interrupts,
+            )
         self.shell.configurables.append(self)
         if os.environ.get("JPY_SESSION_NAME"):  # the path of the notebook, from Jupyter Server
             self.shell.user_ns["__session__"] = os.environ["JPY_SESSION_NAME"]
@@ -294,6 +295,25 @@ def show(argv):
     BaseIPythonApplication.initialize(app, argv)
     app.start_show_config()
     return 0
+
+
+@contextlib.contextmanager
+def _told_once(log):
+    """Each warning only the first time: traitlets checks the whole configuration again for every source and object."""
+    told = set()
+
+    def is_new(record):
+        text = record.getMessage()
+        if record.levelno < logging.WARNING or text not in told:
+            told.add(text)
+            return True
+        return False
+
+    log.addFilter(is_new)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_new)
 
 
 def _collect_from_now_on():

@@ -45,17 +45,18 @@ def complete(shell, content):
     code, position = _position(content)
     with provisionalcompleter():
         found = list(rectify_completions(code, shell.Completer.completions(code, position)))
-    types = [
-        {"start": one.start, "end": one.end, "text": one.text, "type": kinds.kind(shell, code, one),
-         "signature": one.signature}
-        for one in found
-    ]
+    metadata = {}
+    if shell.kernel.use_experimental_completions:
+        metadata[_TYPES_KEY] = [
+            {"start": one.start, "end": one.end, "text": one.text, "type": kind, "signature": one.signature}
+            for one, kind in zip(found, kinds.kinds(shell, code, found))
+        ]
     return {
         "status": "ok",
         "matches": [one.text for one in found],
         "cursor_start": found[0].start if found else position,
         "cursor_end": found[0].end if found else position,
-        "metadata": {_TYPES_KEY: types} if shell.kernel.use_experimental_completions else {},
+        "metadata": metadata,
     }
 
 

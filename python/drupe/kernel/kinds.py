@@ -8,36 +8,51 @@ import sys
 import types
 
 _VAGUE = ("<unknown>", "variable", "attribute", "", None)
-_OWNER = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.\Z")
-_FROM = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+[(\w, \t]*\Z", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:import[ \t]+[\w., \t]*|from[ \t]+[\w.]*)\Z", re.MULTILINE)
+# On one line, each in time that grows with its length: only at the start of a word is one looked for.
+_OWNER = re.compile(r"(?<![\w.])([^\W\d]\w*(?:\.[^\W\d]\w*)*)\.\Z")
+_FROM = re.compile(r"[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t][(\w, \t]*\Z")
+_IMPORT = re.compile(r"[ \t]*(?:import[ \t][\w., \t]*|from[ \t]+[\w.]*)\Z")
 _DESCRIPTORS = (property, types.GetSetDescriptorType, types.MemberDescriptorType)
 _METHODS = (staticmethod, classmethod, types.ClassMethodDescriptorType)
 
 
-def kind(shell, code, one):
-    """The type of a completion of IPython's, as jedi would name it."""
-    if one.type not in _VAGUE:
-        return one.type
+def kinds(shell, code, found):
+    """The types of IPython's completions, as jedi would name them."""
+    contexts = {}  # what stands before the completions is read once: there may be hundreds, and a long cell
+    return [_kind(contexts, shell.user_ns, code, one) if one.type in _VAGUE else one.type for one in found]
+
+
+def _kind(contexts, names, code, one):
+    place = one.start, one.text.startswith(".")
     try:
-        return _kind(shell.user_ns, code[:one.start] + one.text[:one.text.startswith(".")], one.text.lstrip("."))
+        if place not in contexts:
+            contexts[place] = _context(names, code[:one.start] + one.text[:place[1]])
+        return contexts[place](one.text.lstrip("."))
     except Exception:  # what somebody's metaclass raises
         return "instance"
 
 
-def _kind(names, before, text):
-    imported = _FROM.search(before)
+def _context(names, before):
+    """A function that gives the type of a name which stands behind `before`."""
+    line = before[before.rfind("\n") + 1:]
+    imported = _FROM.match(line)
     if imported:
-        return _of_attribute(sys.modules.get(imported[1]), text, "module")
-    if _IMPORT.search(before):
-        return "module"
-    if before.endswith("."):
-        owner = _OWNER.search(before)
-        return _of_attribute(_find(names, owner[1]) if owner else None, text, "instance")
-    if keyword.iskeyword(text):
+        module = sys.modules.get(imported[1])
+        return lambda name: _of_attribute(module, name, "module")
+    if _IMPORT.match(line):
+        return lambda name: "module"
+    if line.endswith("."):
+        found = _OWNER.search(line)
+        owner = _find(names, found[1]) if found else None
+        return lambda name: _of_attribute(owner, name, "instance")
+    return lambda name: _of_name(names, name)
+
+
+def _of_name(names, name):
+    if keyword.iskeyword(name):
         return "keyword"
     missing = object()
-    value = names.get(text, getattr(builtins, text, missing))
+    value = names.get(name, getattr(builtins, name, missing))
     return "instance" if value is missing else _of(value)
 
 

@@ -75,7 +75,11 @@ def _refused(app, trait, value):
     if isinstance(value, LazyConfigValue):
         return None  # c.Class.trait.append(...): what it comes to is known when there is an object
     try:
-        trait._validate(app, value.get_value(trait) if isinstance(value, DeferredConfig) else value)
-    except (TraitError, ValueError) as error:
+        if isinstance(value, DeferredConfig):
+            value = value.get_value(trait)  # what cannot be read stays text
+        trait._validate(app, value)
+    except TraitError:  # its text speaks of `app`, whose trait this need not be
+        return "%r is not %s" % (value, trait.info())
+    except ValueError as error:
         return error
     return None

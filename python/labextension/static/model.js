@@ -27,8 +27,15 @@ export class Model {
     this._message = this._message.bind(this);
   }
 
+  // What fails in one part must not keep the others, nor the next question to the kernel, from coming.
   changed() {
-    for (const listener of this.listeners) listener();
+    for (const listener of this.listeners) {
+      try {
+        listener();
+      } catch (error) {
+        console.error('Drupe: a part of the panel failed.', error);
+      }
+    }
   }
 
   // Look at another kernel (a connection of @jupyterlab/services, or null).

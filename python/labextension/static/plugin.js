@@ -30,7 +30,7 @@ export async function plugins(shared) {
   }];
 }
 
-class House {
+export class House {
   constructor(app, tracker, parts) {
     Object.assign(this, { app, tracker, parts });
     this.model = new Model(() => (this.widget?.isVisible ? 2 : this._statusSeen() ? 1 : 0));
@@ -135,10 +135,11 @@ class House {
     this.model.watch(this.current?.sessionContext.session?.kernel ?? null);
   }
 
-  // Where the cell with this execution count stands; -1: nowhere; undefined: this is no notebook. A cell that runs has
-  // no count in the notebook yet.
+  // Where the cell with this execution count stands; -1: nowhere; undefined: this is no notebook (the content of a
+  // console has widgets, too, but no cells). A cell that runs has no count in the notebook yet.
   find(cell) {
-    const cells = this.current?.content?.widgets;
+    const content = this.current?.content;
+    const cells = content?.model?.cells ? content.widgets : undefined;
     const index = cells?.findIndex(one => one.model.type === 'code' && one.model.executionCount === cell);
     if (index !== -1 || !this.model.trace.byNumber?.get(cell)?.running) return index;
     return cells.findIndex(one => one.model.type === 'code' && one.model.executionCount === null
