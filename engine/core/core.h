@@ -440,13 +440,13 @@ struct drupe_queue {
     _Atomic(uintptr_t) returned_events;       /* and a bit once all events are counted */
     size_t events;                            /* that are not counted, the spare ones among them */
     _Atomic(size_t) flights;                  /* changed under the lock */
-    _Atomic(uint64_t) stuck;                  /* the oldest submission when waiting did not help; see pace.c */
-    size_t unmarked;                          /* submissions without an event since the last one with one */
-    size_t unmarked_bytes;                    /* what they keep alive */
-    uint64_t proven;                          /* submissions with numbers up to this one are over */
-    uint64_t timed_from; /* of PROFILING that came later: events of those before have no times */
-    drupe_event *guard;  /* the last fallible submission that is not known to be over; its flight keeps it */
-    drupe_event *fetch;  /* of an in-order queue: the last copy to plain host memory; its flight keeps it */
+    _Atomic(uint64_t) stuck; /* the oldest submission when waiting did not help; see pace.c */
+    size_t unmarked;         /* submissions without an event since the last one with one */
+    size_t unmarked_bytes;   /* what they keep alive */
+    uint64_t proven;         /* submissions with numbers up to this one are over */
+    uint64_t timed_from;     /* of PROFILING that came later: events of those before have no times */
+    drupe_event *guard; /* the last fallible submission that is not known to be over; its flight keeps it */
+    drupe_event *fetch; /* of an in-order queue: the last copy to plain host memory; its flight keeps it */
     drupe_event
         *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
     drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */

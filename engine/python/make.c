@@ -390,9 +390,10 @@ PyMethodDef drupe_py_make_functions[] = {
          "linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True)\n"
          "--\n\nNumbers evenly spaced from start to stop.")},
     {"asarray", FAST(make_asarray),
-     PyDoc_STR("asarray(obj, dtype=None, *, device=None, usm_type=None, queue=None, copy=None)\n--\n\n"
-               "An array of a number, nested sequences, or anything with the buffer protocol or __array__(),\n"
-               "such as NumPy arrays and tables of pandas.")},
+     PyDoc_STR(
+         "asarray(obj, dtype=None, *, device=None, usm_type=None, queue=None, copy=None)\n--\n\n"
+         "An array of a number, nested sequences, or anything with the buffer protocol or __array__(),\n"
+         "such as NumPy arrays and tables of pandas.")},
     {"asnumpy", make_asnumpy, METH_O, PyDoc_STR("asnumpy(x, /)\n--\n\nA copy in NumPy; waits.")},
     {NULL, NULL, 0, NULL},
 };

@@ -21,8 +21,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define THREADS_NEEDED 8 /* four of libzmq's with encryption, three of ours, one to spare for the watchdog   \
-                          */
+#define THREADS_NEEDED                                                                                       \
+    8 /* four of libzmq's with encryption, three of ours, one to spare for the watchdog                      \
+       */
 #define DESCRIPTORS_NEEDED 40 /* of libzmq's sockets and ours; each connection takes one more */
 #define DESCRIPTORS_LOOKED 4096
 

@@ -216,6 +216,5 @@ size_t notes_hanging(char *text, size_t size)
 void fault_spin(void);
 void fault_spin(void)
 {
-    for (volatile int i = 0;; i++) {
-    }
+    for (volatile int i = 0;; i++) {}
 }

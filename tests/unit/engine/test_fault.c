@@ -167,7 +167,8 @@ static void as_often_as_you_like(void **state)
         expect_fault(drupe_queue_wait(bench->queue, LONG), "'test_spin'", "SIGSEGV");
     }
     host_works(bench, bench->queue);
-    assert_uint_in_range(count_threads(), 1, before + 1); /* a worker that was not needed before may have begun */
+    assert_uint_in_range(count_threads(), 1,
+                         before + 1); /* a worker that was not needed before may have begun */
 }
 
 #ifdef __has_attribute
