@@ -37,8 +37,9 @@
 #define SANITIZED 0
 #endif
 
-#define SIGNAL_STACK (256u << 10)
-#define EXIT_MOST    JK_SECOND
+#define SIGNAL_STACK  (256u << 10)
+#define EXIT_MOST     JK_SECOND
+#define EXITS_AT_ONCE 16
 
 typedef enum step { NOTHING, DESCRIBE, TRACE, TRACED, FRAMES, NOTES, PUBLISH, END } step;
 
@@ -500,7 +501,8 @@ int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks)
         if (!crash.installed) crash.before[i] = there;
     }
 #ifdef __GLIBC__
-    if (!crash.installed) on_exit(on_leaving, NULL);
+    /* A handler is off the list when it runs: one for each thread that calls exit() meanwhile, to wait in. */
+    for (int i = 0; i < EXITS_AT_ONCE && !crash.installed; i++) on_exit(on_leaving, NULL);
 #endif
     crash.installed = true;
     return 0;

@@ -81,6 +81,14 @@ def test_exit_goes_on_behind_the_report(fresh, tmp_path, thread):
     assert (tmp_path / "file").read_text() == "to its end\n"
 
 
+def test_threads_that_exit_at_once(fresh):
+    """One tells it, and the others do not end the process meanwhile."""
+    left = Left(fresh, "import ctypes, threading\nC = ctypes.CDLL(None)\nready = threading.Barrier(8)\n"
+                       "def leave():\n    ready.wait()\n    C.exit(3)\n"
+                       "for _ in range(7): threading.Thread(target=leave).start()\nleave()")
+    assert exit_code(fresh) == 3 and left.report.startswith("exit(3) was called in ")
+
+
 LATE = r"""
 #include <pthread.h>
 #include <stdio.h>
