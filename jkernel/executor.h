@@ -145,6 +145,9 @@ int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks);
  * cell is told as of a crash, and the process ends with `status`. Returns where that is no news: in a forked
  * child, without jk_server_guard(), before the first cell and after a shutdown. Any thread. */
 void jk_server_leaving(const char *call, int status);
+/* The same for C's exit(), from one of its handlers, but it returns for exit() to go on: what is left of it
+ * has a second. Where the first of several such handlers has told it, the others tell nothing. */
+void jk_server_exiting(int status);
 
 /* Give the calling thread a stack of its own for signals, without which a crash by a full stack cannot be
  * reported; freed when the thread ends. Threads of the server have one. Any thread; costs a few microseconds

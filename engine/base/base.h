@@ -137,6 +137,9 @@ bool drupe_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_
  * `*standing` (static) is 0 then: their ends may wait for threads that stand, or do their work. glibc only.
  */
 void drupe_exit_early(_Atomic(uint32_t) *standing);
+/* Have `tell` called with the status before it does so; NULL: nobody, as at first. */
+typedef void drupe_exit_function(int status);
+void drupe_exit_tell(drupe_exit_function *tell);
 
 /* Start a joinable thread that blocks all signals but those its own mistakes raise (SIGSEGV, SIGBUS, SIGILL,
  * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters. */

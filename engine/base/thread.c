@@ -28,10 +28,19 @@ uint64_t drupe_deadline(uint64_t timeout_ns)
     return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
 }
 
+static _Atomic(drupe_exit_function *) exit_teller;
+
+void drupe_exit_tell(drupe_exit_function *tell)
+{
+    atomic_store(&exit_teller, tell);
+}
+
 #ifdef __GLIBC__
 static void leave(int status, void *standing)
 {
     if (!atomic_load((_Atomic(uint32_t) *)standing)) return;
+    drupe_exit_function *tell = atomic_load(&exit_teller);
+    if (tell) tell(status);
     (void)fflush(NULL);
     _exit(status);
 }

@@ -228,6 +228,7 @@ void drupe_object_free(drupe_slot *slot, void *object)
 void drupe_library_observe(const drupe_observer *fresh)
 {
     atomic_store(&observer, fresh);
+    drupe_exit_tell(fresh ? fresh->exiting : NULL);
 }
 
 void *drupe_core_cell(void)

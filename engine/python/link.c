@@ -312,6 +312,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;
+    if (DRUPE_LINK_HAS(link, exiting)) observer.exiting = link->exiting;
     if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_late;
     observer.building = drupe_py_building;
     observer.built = drupe_py_built;

@@ -4,7 +4,6 @@
  * counts the threads inside a server function; closing swaps the pointer out first and then waits for them.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,14 +41,14 @@ static void executor_handle(void *self, jk_request *request)
 static void executor_interrupt(void *self)
 {
     (void)self;
-    pthread_kill(kernel.main_thread, SIGINT);
+    jk_sigint_send(kernel.main_thread);
 }
 
 static void executor_shutdown(void *self, bool restart)
 {
     (void)self;
     atomic_store(&kernel.shutdown, restart ? 2 : 1);
-    pthread_kill(kernel.main_thread, SIGINT); /* a running cell makes way; harmless when idle */
+    jk_sigint_send(kernel.main_thread); /* a running cell makes way; harmless when idle */
     jk_server *server = jk_kernel_enter();
     if (server) {
         jk_server_wake(server);

@@ -211,6 +211,7 @@ static drupe_link link_table = {
     .set_cell_watch = set_cell_watch,
     .set_answer = set_answer,
     .keep_notes = keep_notes,
+    .exiting = jk_server_exiting,
 };
 
 PyObject *jk_link_capsule(PyObject *cell_var, PyTypeObject *parent_type)

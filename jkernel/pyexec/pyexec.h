@@ -97,6 +97,8 @@ void jk_sigint_ignore(void);
 void jk_sigint_adopt(void);
 #define JK_SIGINT_CAME  1 /* a signal */
 #define JK_SIGINT_AGAIN 2 /* jk_sigint_again() */
+/* Interrupt the main thread, `thread`. Any thread. */
+void jk_sigint_send(pthread_t thread);
 /* The Python-level handler runs: no more nudges. Returns why, JK_SIGINT_ values. Main thread. */
 int jk_sigint_seen(void);
 /* Have it run once more in a millisecond. Returns 1, or 0 when there is no timer. Main thread. */

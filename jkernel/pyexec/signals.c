@@ -5,6 +5,10 @@
  * Python's and sets a timer, and the timer's signal, which does nothing else, makes the blocking call return
  * until the Python-level handler has run.
  *
+ * While a thread holds SIGINT back, one that is aimed at it has room, and others are dropped: an interrupt
+ * behind that timer's signal, or behind the question of holding.c. So the kernel notes that it has sent one,
+ * and whichever of them arrives brings it.
+ *
  * Compilers inside device drivers install their own handler when they first run; ours must be back before the
  * next cell, or Ctrl-C ends the process. */
 #include <errno.h>
@@ -29,6 +33,7 @@ static int nudge_timer_made;
 static atomic_int nudges_left;
 static atomic_int again;  /* the next nudge is to run the Python-level handler once more */
 static atomic_int causes; /* JK_SIGINT_ values since it ran */
+static atomic_int sent;   /* an interrupt, which no handler has seen; its address marks the signal */
 
 /* Nudges come 20 ms after the signal, then after 100 and 500 ms more. Async-signal-safe. */
 static void nudge_arm(int left)
@@ -49,22 +54,31 @@ static void note(int number, int cause)
     nudge_arm(3);
 }
 
+void jk_sigint_send(pthread_t thread)
+{
+    const union sigval mark = {.sival_ptr = &sent};
+    atomic_store(&sent, 1);
+    if (pthread_sigqueue(thread, SIGINT, mark) == 0) return;
+    atomic_store(&sent, 0); /* the system has no room for marks: then without */
+    pthread_kill(thread, SIGINT);
+}
+
 static void on_sigint(int number, siginfo_t *info, void *context)
 {
-    int saved = errno;
-    if (jk_holding_asked(info, context)) {
-        errno = saved;
-        return;
-    }
-    if (!info || info->si_code != SI_TIMER) {
-        note(number, JK_SIGINT_CAME);
-        jk_kernel_interrupted();
-    } else if (atomic_exchange(&again, 0)) {
-        note(number, JK_SIGINT_AGAIN);
-    } else {
+    int saved = errno, cause = 0;
+    int asked = jk_holding_asked(info, context), timed = info && info->si_code == SI_TIMER;
+    int ours = info && info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sent;
+    /* One that came behind another of ours was seen with that. */
+    int came = asked || timed || ours ? atomic_exchange(&sent, 0) : 1;
+    if (came) cause = JK_SIGINT_CAME;
+    if (timed && atomic_exchange(&again, 0)) cause |= JK_SIGINT_AGAIN;
+    if (cause) {
+        note(number, cause);
+    } else if (timed) {
         int left = atomic_load(&nudges_left);
         if (left > 0) nudge_arm(left - 1);
     }
+    if (came) jk_kernel_interrupted();
     errno = saved;
 }
 
@@ -75,6 +89,7 @@ static void install(void)
     ours.sa_sigaction = on_sigint;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&ours.sa_mask);
+    atomic_store(&sent, 0); /* whose handler was there before has seen it */
     sigaction(SIGINT, &ours, NULL);
 }
 

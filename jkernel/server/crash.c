@@ -6,7 +6,8 @@
  * damage allows, and the end always comes.
  *
  * An end that the program itself brings about, by exit() or what stands for _exit() in its language, goes
- * through the same steps, outside of a signal handler.
+ * through the same steps, outside of a signal handler. Behind those exit() goes on: the handlers that were
+ * registered earlier, what stdio holds and the destructors of libraries have their time, too.
  *
  * Handlers are installed once, at the start. A runtime that installs its own later stands in front of ours
  * and is left there: it serves faults of its own (shared memory of devices) and passes the others on. One
@@ -15,6 +16,7 @@
  * Under a sanitizer nothing is installed: its own report says more, and it owns the signal stacks. */
 #include "jkernel/server/crash.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,7 +37,9 @@
 #define SANITIZED 0
 #endif
 
-#define SIGNAL_STACK (256u << 10)
+#define SIGNAL_STACK  (256u << 10)
+#define EXIT_MOST     JK_SECOND
+#define EXITS_AT_ONCE 16
 
 typedef enum step { NOTHING, DESCRIBE, TRACE, TRACED, FRAMES, NOTES, PUBLISH, END } step;
 
@@ -66,6 +70,7 @@ static struct {
     int signal;
     const char *call; /* by which the program ends the process; NULL: a signal does */
     int status;
+    bool exits; /* the call is exit(): more is to come behind the steps */
     siginfo_t info;
     void *context;
     jk_ink detail;
@@ -265,7 +270,7 @@ static void step_perform(jk_server *server, step now)
     }
 }
 
-_Noreturn static void steps_run(step first)
+static void steps_perform(step first)
 {
     jk_server *server = atomic_load(&crash.server);
     for (int now = (int)first; now <= END; now++) {
@@ -276,6 +281,23 @@ _Noreturn static void steps_run(step first)
         if (now != END && most > rest) most = rest;
         timer_arm(most > 0 ? most : JK_MILLISECOND);
         step_perform(server, (step)now);
+    }
+}
+
+/* What exit() still does has this time, and a fault in it is the end: on_alarm() and on_second_fault() go on
+ * behind END. */
+static void exit_bound(void)
+{
+    crash.step = END;
+    timer_arm(EXIT_MOST);
+}
+
+_Noreturn static void steps_run(step first)
+{
+    steps_perform(first);
+    if (crash.exits && first <= END) { /* above a step that was left: there is no way back to exit() */
+        exit_bound();
+        (void)fflush(NULL);
     }
     if (crash.call) _exit(crash.status);
     end_by(crash.signal);
@@ -322,12 +344,11 @@ static void own(int self)
     park();
 }
 
-_Noreturn static void report(int self)
+static void report_begin(int self)
 {
     jk_memory_freeze();
     crash.deadline = jk_clock() + JK_CRASH_MOST;
     timer_make(self);
-    steps_run(DESCRIBE);
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -346,7 +367,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     crash.signal = number;
     crash.info = *info;
     crash.context = context;
-    report(self);
+    report_begin(self);
+    steps_run(DESCRIBE);
 }
 
 static bool has_cell(jk_server *server)
@@ -358,30 +380,48 @@ static bool has_cell(jk_server *server)
     return has;
 }
 
-void jk_server_leaving(const char *call, int status)
+/* Whether that is news; the calling thread reports it then. */
+static bool leaving_begin(const char *call, int status)
 {
     jk_server *server = atomic_load(&crash.server);
     int self = thread_id();
-    if (!crash.installed || getpid() != atomic_load(&crash.process) || !server) return;
-    if (atomic_load(&server->shutdown) || atomic_load(&crash.owner) == self || !has_cell(server)) return;
+    if (!crash.installed || getpid() != atomic_load(&crash.process) || !server) return false;
+    if (atomic_load(&server->shutdown) || atomic_load(&crash.owner) == self || !has_cell(server))
+        return false;
     own(self);
     crash.signal = SIGABRT;
     crash.call = call;
     crash.status = status & 0xff;
     signals_open(SIGABRT);
-    report(self);
+    report_begin(self);
+    return true;
+}
+
+void jk_server_leaving(const char *call, int status)
+{
+    if (leaving_begin(call, status)) steps_run(DESCRIBE);
+}
+
+void jk_server_exiting(int status)
+{
+    static char call[32];
+    char text[sizeof call];
+    jk_ink ink = {text, 0, sizeof text};
+    jk_ink_text(&ink, "exit(");
+    jk_ink_number(&ink, (unsigned)status & 0xff, 10);
+    jk_ink_text(&ink, ")");
+    if (!leaving_begin(call, status)) return;
+    memcpy(call, text, sizeof call);
+    crash.exits = true;
+    steps_perform(DESCRIBE);
+    exit_bound();
 }
 
 #ifdef __GLIBC__
 static void on_leaving(int status, void *unused)
 {
-    static char call[32];
-    jk_ink ink = {call, 0, sizeof call};
     (void)unused;
-    jk_ink_text(&ink, "exit(");
-    jk_ink_number(&ink, (unsigned)status & 0xff, 10);
-    jk_ink_text(&ink, ")");
-    jk_server_leaving(call, status);
+    jk_server_exiting(status);
 }
 #endif
 
@@ -461,7 +501,8 @@ int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks)
         if (!crash.installed) crash.before[i] = there;
     }
 #ifdef __GLIBC__
-    if (!crash.installed) on_exit(on_leaving, NULL);
+    /* A handler is off the list when it runs: one for each thread that calls exit() meanwhile, to wait in. */
+    for (int i = 0; i < EXITS_AT_ONCE && !crash.installed; i++) on_exit(on_leaving, NULL);
 #endif
     crash.installed = true;
     return 0;

@@ -96,6 +96,9 @@ typedef struct drupe_link {
      * process is killed, the kernel that comes after it tells them as its last device operations. One thread
      * at a time; no system call. */
     void (*keep_notes)(const char *text, size_t size);
+    /* exit() was called, and one of its handlers is about to end the process ahead of the kernel's own: the
+     * cell is told as that would. What is left of exit() has a second from here on. */
+    void (*exiting)(int status);
 } drupe_link;
 
 #endif

@@ -1,6 +1,8 @@
 """Ends that a cell brings about: exit(), and those that the process does not survive."""
 import os
+import shutil
 import signal
+import subprocess
 
 import pytest
 import support
@@ -64,6 +66,59 @@ def test_who_leaves_says_so(fresh, call, code, thread):
     assert left.text("stdout") == "just before\n"
     assert "Cell In[1], line 4" in left.lines and "The kernel's process ends with status 3 now" in left.lines
     assert restarted(fresh) == "The previous kernel ended by %s while cell [1] ran, as reported there.\n" % call
+
+
+@pytest.mark.parametrize("thread", [False, True])
+def test_exit_goes_on_behind_the_report(fresh, tmp_path, thread):
+    """What stdio holds is written, and the handlers run that were registered before the kernel's own."""
+    leave = "C.exit(3)"
+    if thread:
+        leave = "import threading\nt = threading.Thread(target=lambda: C.exit(3)); t.start(); t.join()"
+    left = Left(fresh, "import ctypes\nC = ctypes.CDLL(None)\nC.fopen.restype = ctypes.c_void_p\n"
+                       "file = C.fopen(%r, b'w')\nC.fputs(b'to its end\\n', ctypes.c_void_p(file))\n%s"
+                       % (os.fsencode(tmp_path / "file"), leave))
+    assert exit_code(fresh) == 3 and left.report.startswith("exit(3) was called in ")
+    assert (tmp_path / "file").read_text() == "to its end\n"
+
+
+def test_threads_that_exit_at_once(fresh):
+    """One tells it, and the others do not end the process meanwhile."""
+    left = Left(fresh, "import ctypes, threading\nC = ctypes.CDLL(None)\nready = threading.Barrier(8)\n"
+                       "def leave():\n    ready.wait()\n    C.exit(3)\n"
+                       "for _ in range(7): threading.Thread(target=leave).start()\nleave()")
+    assert exit_code(fresh) == 3 and left.report.startswith("exit(3) was called in ")
+
+
+LATE = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static const char *path;
+static int way;
+__attribute__((destructor)) static void last(void)
+{
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (file) { fputs("destroyed", file); fclose(file); }
+    if (path && way == 1) for (;;) pause();
+    if (path && way == 2) *(volatile int *)0 = 1;
+}
+void late(const char *into, int what) { path = into; way = what; }
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+@pytest.mark.parametrize("way", ["returns", "hangs", "faults"])
+def test_a_destructor_runs_behind_the_report(fresh, tmp_path, way):
+    """And the end comes with the status that was told, whatever it does."""
+    (tmp_path / "late.c").write_text(LATE)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "late.so", tmp_path / "late.c"], check=True)
+    left = Left(fresh, "import ctypes\nL = ctypes.CDLL(%r)\npath = ctypes.create_string_buffer(%r)\n"
+                       "L.late(path, %d)\nctypes.CDLL(None).exit(3)"
+                       % (str(tmp_path / "late.so"), os.fsencode(tmp_path / "file"),
+                          ["returns", "hangs", "faults"].index(way)))
+    assert exit_code(fresh) == 3 and left.report.startswith("exit(3) was called in the main thread")
+    assert (tmp_path / "file").read_text() == "destroyed"
 
 
 def test_a_child_that_leaves_is_no_end(kernel):

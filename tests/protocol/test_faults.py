@@ -3,6 +3,8 @@ import json
 import platform
 
 import pytest
+from test_crash import exit_code
+from test_ends import Left
 
 WILD = '''
 import drupe, numpy as np
@@ -196,3 +198,11 @@ def test_the_ends_of_checked_memory_fault(fresh, what, work):
     assert what in text and "the 800 bytes of device memory that cell [" in text
     assert "], line 2 allocated" in text and "], line 3" in text and "works on" in text
     assert fresh.run("print(variable, int(da.sum(da.ones(9, device='host'))))").text() == "7 9\n"
+
+
+def test_exit_is_told_while_threads_stand(opencl):
+    """The process then ends ahead of the driver's handlers, and so ahead of the kernel's."""
+    assert opencl.run("program['wild'](out, 0x200000, global_size=262144).wait()", timeout=60).status == "error"
+    left = Left(opencl, "import ctypes\nctypes.CDLL(None).puts(b'just before')\nctypes.CDLL(None).exit(3)")
+    assert exit_code(opencl) == 3 and left.text("stdout") == "just before\n"
+    assert left.report == "exit(3) was called in the main thread"

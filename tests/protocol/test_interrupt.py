@@ -303,3 +303,35 @@ def test_an_interrupted_cell_keeps_nothing_alive(kernel):
     assert run.reply["ename"] == "KeyboardInterrupt"
     kernel.run("1/0")
     assert kernel.run("gc.collect(); seen() is None").result == "True"
+
+
+def test_none_is_lost_behind_a_question(fresh, gate):
+    """SIGINT asks the main thread, too, what it is at. While it is held back, there is room for one of them only."""
+    msg_id = fresh.send("""
+import os, signal, threading, time
+def strike():
+    go.wait()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for _ in range(2):
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+go, asked = threading.Event(), False
+threading.Thread(target=strike).start()
+while not asked:
+    try:
+        go.set()
+        while signal.SIGINT not in signal.sigpending(): time.sleep(0.01)
+        for _ in range(3): time.sleep(0.01)
+        asked = True
+    except KeyboardInterrupt: pass
+print('begun', flush=True)
+%s
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+print('to its end')
+""" % gate.wait)
+    fresh.told(msg_id, "begun")
+    fresh.interrupt()
+    gate.open()
+    run = fresh.finish(msg_id)
+    assert run.reply["ename"] == "KeyboardInterrupt" and run.text() == "begun\n"
+    assert fresh.run("time.sleep(0.7); 1 + 1").result == "2", "and it is one"

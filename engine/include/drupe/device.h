@@ -190,6 +190,9 @@ typedef struct drupe_observer {
     /* A line about what the engine does (libraries opened, failures), for a log. Any thread; locks are held.
      */
     void (*log)(const char *line);
+    /* exit() was called, and the engine ends the process ahead of the handlers that were registered before
+     * the driver's, because threads of a driver stand. On the thread that called exit(). */
+    void (*exiting)(int status);
 } drupe_observer;
 DRUPE_API void drupe_library_observe(const drupe_observer *observer);
 
