@@ -147,10 +147,10 @@ drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline)
 /* --- Submissions ---------------------------------------------------------------------------------------- */
 
 /* How far ahead is too far, and until when it is waited for. */
-typedef struct bound {
+typedef struct limits {
     size_t most, go_on;
     uint64_t patient_ns; /* without anything coming back */
-} bound;
+} limits;
 
 /* The number of the oldest submission; 0 without one. `*callers`: it is the program's to end. */
 static uint64_t oldest(drupe_queue *queue, bool *callers)
@@ -164,7 +164,7 @@ static uint64_t oldest(drupe_queue *queue, bool *callers)
 }
 
 /* Wait until no more than `go_on` are in flight, if they are more than `most`. */
-static drupe_status await_fewer(drupe_queue *queue, const bound *bound)
+static drupe_status await_fewer(drupe_queue *queue, const limits *bound)
 {
     bool callers = false;
     drupe_status status = DRUPE_OK;
@@ -187,7 +187,7 @@ static drupe_status await_fewer(drupe_queue *queue, const bound *bound)
     return status == DRUPE_E_BUSY ? DRUPE_OK : status;
 }
 
-static inline drupe_status pace(drupe_queue *queue, const bound *bound)
+static inline drupe_status pace(drupe_queue *queue, const limits *bound)
 {
     if (atomic_load_explicit(&queue->flights, memory_order_relaxed) <= bound->most) return DRUPE_OK;
     DRUPE_TRY(drupe_core_check());
@@ -196,7 +196,7 @@ static inline drupe_status pace(drupe_queue *queue, const bound *bound)
 
 drupe_status drupe_queue_pace(drupe_queue *queue)
 {
-    static const bound usual = {MOST_AHEAD, GO_ON, PATIENT_NS};
+    static const limits usual = {MOST_AHEAD, GO_ON, PATIENT_NS};
     return pace(queue, &usual);
 }
 
@@ -210,6 +210,6 @@ drupe_status drupe_queue_pace_heavy(drupe_queue *queue, double steps)
     size_t ahead = most > LEAST_AHEAD ? (size_t)most : LEAST_AHEAD;
     /* One of the largest takes longer than what is waited for others. */
     double patient = (double)PATIENT_NS + (steps < MOST_STEPS ? steps : MOST_STEPS) * SLOWEST_NS;
-    const bound heavy = {ahead, ahead - 1, (uint64_t)patient};
+    const limits heavy = {ahead, ahead - 1, (uint64_t)patient};
     return pace(queue, &heavy);
 }
