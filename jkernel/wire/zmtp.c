@@ -202,13 +202,13 @@ static void command_write(jk_buffer *out, const char *name, const void *more, si
 
 void jk_zmtp_greet(jk_buffer *out, const char *kind)
 {
-    char greeting[JK_GREETING_SIZE] = {[0] = (char)0xff, [9] = 0x7f, [MAJOR_AT] = 3, [MECHANISM_AT] = 'N'};
-    memcpy(greeting + MECHANISM_AT, "NULL", 4);
+    static const char greeting[JK_GREETING_SIZE] = {
+        [0] = (char)0xff, [9] = 0x7f, [MAJOR_AT] = 3, [MECHANISM_AT] = 'N', 'U', 'L', 'L'};
     jk_buffer_append(out, greeting, sizeof greeting);
     char property[64] = "\x0bSocket-Type\0\0\0";
     size_t length = strlen(kind);
     property[15] = (char)length;
-    memcpy(property + 16, kind, length);
+    for (size_t i = 0; i < length; i++) property[16 + i] = kind[i];
     command_write(out, "READY", property, 16 + length);
 }
 

@@ -51,7 +51,7 @@ static void read_all(const jk_buffer *bytes, size_t step, char *events)
                 for (size_t i = 0; i < body.size; i++) assert_int_equal(((const char *)body.data)[i], 'x');
                 sprintf(end, "%c%zu ", reader.more ? 'M' : 'F', body.size);
                 break;
-            case JK_ZMTP_BROKEN: strcpy(end, "broken"); break;
+            case JK_ZMTP_BROKEN: sprintf(end, "broken"); break;
             }
             if (strstr(events, "broken")) break;
         }
@@ -152,7 +152,7 @@ static void bundle_check(size_t content_size, size_t nbuffers, bool taken)
         jk_buffer_append(&bytes, bundle->parts[i].data, bundle->parts[i].size);
     assert_int_equal(bytes.size, READY_END + bundle->size);
     jk_zmtp reader = {.frame_most = 1u << 20};
-    jk_slice rest = {bytes.data, bytes.size}, body, frames[16];
+    jk_slice rest = {bytes.data, bytes.size}, body = {0}, frames[16] = {{0}};
     assert_int_equal(jk_zmtp_read(&reader, &rest, &body), JK_ZMTP_READY);
     size_t count = 0;
     do {
