@@ -426,6 +426,7 @@ def test_the_device_of_a_block(kernel, shell):
     """`with drupe.device(...)` holds for the shell whose cell entered it, over its further cells too."""
     support.need_parts(kernel)
     default = kernel.run("drupe.Device().filter_string").result
+    assert run(kernel, shell, "'begun'").status == "ok"  # it begins with what holds in the main shell then
     enter = "block%d = drupe.device('host:0.%d'); block%d.__enter__(); None"
     assert kernel.run(enter % (0, 0, 0)).status == "ok"
     assert run(kernel, shell, "drupe.Device().filter_string").result == default

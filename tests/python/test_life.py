@@ -211,7 +211,7 @@ LEAKS = """
     gc.collect()
     live, blocks, used = _engine._live(), __import__("sys").getallocatedblocks(), drupe.memory.pool(device).used
     tracemalloc.start()
-    rounds(20)
+    rounds(250)  # until what is kept for the next one is all traced
     gc.collect()
     before = tracemalloc.get_traced_memory()[0]
     rounds(100)
