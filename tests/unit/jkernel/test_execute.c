@@ -144,6 +144,8 @@ static void test_a_second_subscription_is_not_told_the_state_again(void **state)
     (void)state;
     char cell[64];
     test_received message;
+    jk_server_started(the_kernel.fake.server);
+    client_expect_iopub(&the_client, "status:starting", "");
     client_execute(&the_client, "sleep 600000", NULL, cell);
     client_expect_iopub(&the_client, "status:busy", cell);
     client_expect_iopub(&the_client, "execute_input", cell);
