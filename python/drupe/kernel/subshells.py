@@ -62,8 +62,8 @@ def serve(subshell):
 
 
 class _Beginnings:
-    """The contexts that subshells begin with: as they were when each was made. C makes one, whatever Python does, and its
-    thread may come to run only behind the next cells of the main shell: those leave a copy for it."""
+    """The contexts that subshells begin with: as they were when each was made. C makes one, whatever Python does; its
+    thread may come to run only behind the next cells of the main shell, so those leave a copy for it."""
 
     def __init__(self, server, context):
         self._server, self._context = server, context
