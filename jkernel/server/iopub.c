@@ -53,6 +53,7 @@ static void publish(jk_server *server, const char *topic, const char *type, cons
         .parent = entry->parent,
         .text = text,
         .only = entry->only,
+        .status = strcmp(type, "status") == 0,
     };
     if (entry->parent) outgoing.envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
     if (header.failed || content->failed) {
@@ -300,9 +301,9 @@ static void on_welcome(jk_server *server, uint64_t number, jk_slice topic)
 }
 
 /* Who comes before `starting` is said hears that. */
-static void on_again(jk_server *server, uint64_t number)
+static void on_again(jk_server *server, uint64_t number, bool told)
 {
-    jk_status_again(server, atomic_load(&server->started), number);
+    jk_status_again(server, atomic_load(&server->started), number, told);
 }
 
 static jk_bundle *on_note(jk_server *server, const jk_gap *gap)

@@ -22,6 +22,7 @@ typedef struct jk_subscriber {
     size_t topic_bytes;
     bool several; /* the latest frame was not the whole message: it is no subscription */
     bool is_new;  /* it has subscribed since it was last told the state */
+    bool told;    /* it has got a status, and missed none since */
     bool aside;
     bool lazy;   /* has taken too little in the last look */
     bool judged; /* is too far behind, and a look has begun for that */
@@ -173,7 +174,7 @@ static void on_pause(jk_port *port, jk_peer *peer)
     jk_subscriber *subscriber = subscriber_of(peer);
     if (!subscriber->is_new || peer->queued > JK_WELCOME_BELOW) return;
     subscriber->is_new = false;
-    publisher->again(publisher->server, peer->number);
+    publisher->again(publisher->server, peer->number, subscriber->told);
 }
 
 static void on_free(jk_port *port, jk_peer *peer)
@@ -258,6 +259,7 @@ static void gap_add(jk_publisher *publisher, jk_subscriber *subscriber, const jk
     jk_parent_release(before);
     gap->bytes += outgoing->text;
     gap->messages += outgoing->text == 0;
+    if (outgoing->status) subscriber->told = false;
 }
 
 /* Whoever was aside and has taken all is one of those that read. */
@@ -269,7 +271,7 @@ static void settle(jk_publisher *publisher)
         bool missed = subscriber->gap.messages > 0;
         subscriber->aside = subscriber->lazy = false;
         gap_tell(publisher, subscriber);
-        if (missed) publisher->again(publisher->server, peer->number);
+        if (missed) publisher->again(publisher->server, peer->number, subscriber->told);
         jk_peer_write(&publisher->port, peer);
     }
     jk_port_sweep(&publisher->port);
@@ -337,6 +339,7 @@ static void total_bound(jk_publisher *publisher)
         if (!worst) return;
         size_t messages = jk_peer_forget(&worst->peer);
         worst->gap.messages += messages;
+        worst->told = false;
         if (messages == 0) jk_peer_drop(&worst->peer);
     }
 }
@@ -353,6 +356,7 @@ static void subscriber_send(jk_publisher *publisher, jk_subscriber *subscriber, 
         }
         gap_tell(publisher, subscriber);
     }
+    if (outgoing->status) subscriber->told = true;
     if (jk_peer_queue(peer, bundle) != 0) {
         peer->gone = true;
     } else if (!peer->blocked && peer->queued > WRITE_ABOVE) {

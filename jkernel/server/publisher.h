@@ -40,6 +40,7 @@ typedef struct jk_outgoing {
     jk_parent *parent; /* NULL: none */
     size_t text;       /* bytes of stream text; 0: another kind of message */
     uint64_t only;     /* the number of the one who is to get it; 0: all */
+    bool status;
 } jk_outgoing;
 
 typedef struct jk_publisher {
@@ -49,7 +50,9 @@ typedef struct jk_publisher {
     /* The subscriber `number` has subscribed to this, as it had not before; about what a gap says, for a
      * note. */
     void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);
-    void (*again)(jk_server *server, uint64_t number); /* it is new, or has missed a status */
+    /* It has subscribed to something new, or has missed messages. `told`: the latest status was sent to it.
+     */
+    void (*again)(jk_server *server, uint64_t number, bool told);
     jk_bundle *(*note)(jk_server *server, const jk_gap *gap);
 } jk_publisher;
 

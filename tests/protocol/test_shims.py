@@ -207,7 +207,9 @@ def test_hooks(kernel):
 
 def test_streams_know_their_process(kernel):
     run = kernel.run("import os, sys\nend, start = os.pipe()\nif os.fork() == 0:\n"
-                     "    os.write(start, str(sys.stdout._is_master_process()).encode()); os._exit(0)\n"
+                     "    try: os.write(start, str(sys.stdout._is_master_process()).encode())\n"
+                     "    finally: os._exit(0)\n"
+                     "os.close(start)\n"
                      "(os.read(end, 9), sys.stdout._is_master_process(), sys.stderr._is_master_process(),\n"
                      " sys.stdout.topic)")
     assert run.result == "(b'False', True, True, b'stream.stdout')"
