@@ -294,8 +294,9 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     (void)self;
     (void)args;
     (void)kwargs;
-    PyErr_SetString(PyExc_TypeError, "an array on a device is not copied to the host without a word: call "
-                                     "x.asnumpy() or drupe.array.asnumpy(x)");
+    PyErr_SetString(PyExc_TypeError,
+                    "an array on a device is not copied to the host without a word: pass its "
+                    "values, x.asnumpy() or drupe.array.asnumpy(x)");
     return NULL;
 }
 
@@ -371,6 +372,8 @@ PyMethodDef drupe_py_array_methods[] = {
     {"reshape", array_reshape, METH_VARARGS,
      PyDoc_STR(
          "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
+    {"__array_ufunc__", KEYWORD(drupe_py_array_ufunc),
+     PyDoc_STR("Operators with NumPy's numbers; its functions are refused, with what to call instead.")},
     {"__array__", KEYWORD(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
     {"__array_namespace__", KEYWORD(array_namespace), PyDoc_STR("The module drupe.array.")},
     {NULL, NULL, 0, NULL},
