@@ -332,6 +332,27 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);
 }
 
+/* mean() of the module, which is made of other operations. */
+static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"axis", "keepdims", NULL};
+    PyObject *axis = Py_None, *keepdims = Py_False;
+    if (kwargs != NULL && PyMapping_HasKeyString(kwargs, "out"))
+        return array_to_array(self, args, kwargs); /* numpy.mean() */
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
+    PyObject *module = PyImport_ImportModule("drupe.array");
+    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, "mean");
+    PyObject *one = PyTuple_Pack(1, self);
+    PyObject *named = Py_BuildValue("{s:O,s:O}", names[0], axis, names[1], keepdims);
+    PyObject *result =
+        function == NULL || one == NULL || named == NULL ? NULL : PyObject_Call(function, one, named);
+    Py_XDECREF(named);
+    Py_XDECREF(one);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
 /* For pickle, which would copy from the device without a word. */
 static PyObject *array_reduce(PyObject *self, PyObject *ignored)
 {
@@ -349,6 +370,8 @@ PyMethodDef drupe_py_array_methods[] = {
     {"_repr_pretty_", array_pretty, METH_VARARGS, NULL},
     {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
     {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
+    {"mean", KEYWORD(array_mean),
+     PyDoc_STR("mean($self, axis=None, *, keepdims=False)\n--\n\nMean over the axes.")},
     {"max", FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
     {"min", FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
     {"all", FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},

@@ -61,9 +61,11 @@ def _named(devices):
 
 
 def _platform(platform):
-    found = platform.get_devices()
-    return Card("Platform", platform.name.strip(), platform.backend.name, rows=[
-        ("version", platform.version), ("vendor", platform.vendor), ("devices", _named(found))])
+    try:
+        rows = [("version", platform.version), ("vendor", platform.vendor), ("devices", _named(platform.get_devices()))]
+    except _engine.DeviceLostError:  # its driver is not asked any more
+        return Card("Platform", platform.name.strip(), platform.backend.name, pill("lost until a restart", LIMIT))
+    return Card("Platform", platform.name.strip(), platform.backend.name, rows=rows)
 
 
 def _context(context):

@@ -388,3 +388,15 @@ def test_arrays_without_dimensions_are_numbers_in_a_list(device):
         da.asarray([np.array(1j), 4], device=device)
     with pytest.raises(TypeError, match="sequences of equal length"):
         da.asarray([np.array(3), [4]], device=device)  # as of [3, [4]]
+
+
+def test_the_mean_is_a_method_as_other_reductions_are(device):
+    values = np.arange(6.).reshape(2, 3)
+    x = da.asarray(values, device=device)
+    assert float(x.mean()) == 2.5
+    np.testing.assert_array_equal(x.mean(0).asnumpy(), values.mean(0))
+    np.testing.assert_array_equal(x.mean(axis=1, keepdims=True).asnumpy(), values.mean(axis=1, keepdims=True))
+    with pytest.raises(TypeError, match="asnumpy"):
+        np.mean(x)
+    with pytest.raises(TypeError):
+        x.mean(where=True)

@@ -259,3 +259,20 @@ def test_large_and_hostile_names(device):
     card = Card("Thing", "<script>alert(1)</script>", rows=[("a", "x" * 5000), ("b", '"><svg onload=1>')])
     assert "<script" not in card.html() and "<svg" not in card.html()
     assert all(box(shape) for shape in ((1,), (10**9,), (1, 10**9), (2, 3, 4, 5), (0, 0)))
+
+
+def test_a_list_of_devices_is_a_table_as_text_too():
+    from IPython.lib import pretty
+
+    found = drupe.devices()
+    assert pretty.pretty(found) == found._repr_mimebundle_()["text/plain"] and "platform" in pretty.pretty(found)
+    assert pretty.pretty([found]) == repr([found])
+
+
+def test_a_platform_whose_device_is_lost_has_its_name(monkeypatch):
+    def lost(self):
+        raise drupe.DeviceLostError("lost")
+
+    platform = drupe.Device("host").platform
+    monkeypatch.setattr(drupe.Platform, "get_devices", lost)
+    assert platform._repr_mimebundle_()["text/plain"] == f"Platform {platform.name}: host, lost until a restart"
