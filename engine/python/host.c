@@ -197,7 +197,7 @@ static bool is_nested(PyObject *object)
 static PyObject *nest_scalar_of(PyObject *item)
 {
     Py_buffer view;
-    if (!PySequence_Check(item) || !PyObject_CheckBuffer(item)) return item;
+    if (!is_nested(item) || !PyObject_CheckBuffer(item)) return item;
     if (PyObject_GetBuffer(item, &view, PyBUF_FULL_RO) != 0) {
         PyErr_Clear(); /* whoever reads its elements says more */
         return item;
