@@ -1,5 +1,5 @@
-/* What every room of the engine may use: text, maps, threads, time, vendor libraries, signal dispositions.
- * Knows nothing of devices. The error detail of status.h is implemented here too (status.c).
+/* What every room of both halves may use: text, maps, threads, time, libraries opened by name, the machine's
+ * limits. Knows nothing of devices, nor of notebooks. The error detail of status.h is implemented here too.
  *
  * Threads: functions without a word about it are the caller's to serialise per object. */
 #ifndef DRUPE_BASE_BASE_H
@@ -7,7 +7,6 @@
 
 #include "drupe/status.h"
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -197,17 +196,6 @@ drupe_status drupe_dl_open(const char *const *names, const char *advice, const d
                            size_t count, void *table, void **handle) DRUPE_MUST_CHECK;
 void drupe_dl_close(void *handle); /* NULL-safe */
 
-/* --- signals.c: keep the process's signal dispositions ---------------------------------------------------
- */
-
-/* Some drivers install handlers when they are loaded and again with every build. Calls that may do so stand
- * between a save and a restore: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGPIPE get back the handlers
- * they had when the outermost save was made, and a SIGINT for this thread waits for them. So do SIGSEGV,
- * SIGBUS and the other signals of crashes where a driver gave them the handler that it gave SIGABRT. Pairs
- * may nest and overlap between threads; each is one thread's. Thread-safe. */
-void drupe_signals_save(void);
-void drupe_signals_restore(void);
-
 /* --- limits.c: how much of the machine this process may use ----------------------------------------------
  */
 
@@ -219,16 +207,5 @@ uint64_t drupe_machine_memory(void);
 uint64_t drupe_machine_memory_free(void);
 /* The first line of a file, without its newline; false if it cannot be read. */
 bool drupe_read_line(const char *path, char *line, size_t size);
-
-/* For a thread that waits while another one makes such calls. Between the two a SIGINT for this thread waits;
- * drupe_interrupts_look() lets one that has come reach the handler that was there before any such call, not
- * the driver's, which would take the files of its build away. What was held back before stays so. */
-typedef struct drupe_interrupts {
-    sigset_t mask;
-    struct sigaction action;
-} drupe_interrupts;
-void drupe_interrupts_hold(drupe_interrupts *held);
-void drupe_interrupts_look(const drupe_interrupts *held);
-void drupe_interrupts_let_go(const drupe_interrupts *held); /* looks, too */
 
 #endif

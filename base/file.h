@@ -1,5 +1,5 @@
 /* Files that outlive the process: a private folder, whole reads, writes that are there or not there. And what
- * runs beside it: child processes and the terminal's error stream.
+ * runs beside it: child processes.
  *
  * Failures are DRUPE_E_UNAVAILABLE with the system's reason unless said otherwise. */
 #ifndef DRUPE_BASE_FILE_H
@@ -70,13 +70,5 @@ drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64
 /* From now on a process that the calling thread runs is ended, as after its time, once `*stop` (borrowed;
  * NULL: no more) is true: then that is DRUPE_E_CANCELLED. */
 void drupe_process_stop_when(const _Atomic(bool) *stop);
-
-/* --- quiet.c -------------------------------------------------------------------------------------------- */
-
-/* Between the two, lines on descriptor 2 that say no more than "2 errors generated." are dropped: compilers
- * inside of drivers write them there although the log has everything. All other bytes pass on. Pairs may nest
- * and overlap between threads. Thread-safe; does nothing where it cannot work. */
-void drupe_quiet_begin(void);
-void drupe_quiet_end(void);
 
 #endif
