@@ -86,7 +86,7 @@ void jk_interrupt(jk_server *server)
 int jk_watchdog_open(jk_watchdog *watchdog)
 {
     if (jk_mutex_open(&watchdog->lock) != 0) return -1;
-    return jk_condition_open(&watchdog->ended);
+    return drupe_cond_init(&watchdog->ended) == DRUPE_OK ? 0 : -1;
 }
 
 /* How long the main thread has waited for a processor, in ns. */
@@ -94,7 +94,7 @@ static int64_t starved_time(void)
 {
     char text[96];
     long long computed, waited;
-    if (jk_proc_read("self/schedstat", text, sizeof text) <= 0) return 0;
+    if (drupe_proc_read("self/schedstat", text, sizeof text) <= 0) return 0;
     return sscanf(text, "%lld %lld", &computed, &waited) == 2 ? waited : 0;
 }
 
@@ -116,7 +116,7 @@ static void *watchdog_run(void *argument)
     bool in_time = true;
     pthread_mutex_lock(&watchdog->lock);
     while (!watchdog->cancelled && in_time) {
-        in_time = jk_condition_wait(&watchdog->ended, &watchdog->lock, watchdog->deadline) ||
+        in_time = drupe_cond_wait_until(&watchdog->ended, &watchdog->lock, (uint64_t)watchdog->deadline) ||
                   watchdog_extend(watchdog);
     }
     bool cancelled = watchdog->cancelled;
@@ -135,7 +135,7 @@ static void watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_cod
         watchdog->deadline = jk_clock() + patience;
         watchdog->starved = starved_time();
         watchdog->exit_code = exit_code;
-        watchdog->started = jk_thread_start(&watchdog->thread, watchdog_run, watchdog) == 0;
+        watchdog->started = jk_thread_start(&watchdog->thread, watchdog_run, watchdog, "drupe-watchdog") == 0;
     }
     pthread_mutex_unlock(&watchdog->lock);
 }

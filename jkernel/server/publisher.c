@@ -1,4 +1,5 @@
 /* Subscribers: what each wants, how far behind it is, and what is left out for it. */
+#include "base/base.h"
 #include "jkernel/server/publisher.h"
 
 #include <errno.h>
@@ -151,7 +152,7 @@ static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
         peer->gone = true;
         return;
     }
-    if (!jk_utf8_valid(topic.data, topic.size)) return; /* a welcome could not name it */
+    if (!drupe_utf8_valid(topic.data, topic.size)) return; /* a welcome could not name it */
     subscriber->is_new = true;
     if (peer->queued <= JK_WELCOME_BELOW) publisher->welcome(publisher->server, peer->number, topic);
 }
