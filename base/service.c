@@ -132,3 +132,11 @@ void drupe_service_abandon(drupe_service *service)
     service->serial++;
     service->running = service->over = service->stopping = false;
 }
+
+void drupe_service_clear(drupe_service *service)
+{
+    if (!service->prepared) return;
+    service->prepared = false;
+    pthread_cond_destroy(&service->wake);
+    pthread_cond_destroy(&service->changed);
+}

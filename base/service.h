@@ -47,5 +47,7 @@ void drupe_service_stop(drupe_service *service);
 /* After DRUPE_E_TIMEOUT: wait no more for a thread that may hang for good. It ends after its step, if that
  * ever returns; what it works on stays. */
 void drupe_service_abandon(drupe_service *service);
+/* Before the memory of one that has ended is given back. Without the lock. */
+void drupe_service_clear(drupe_service *service);
 
 #endif

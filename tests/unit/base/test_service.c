@@ -55,6 +55,7 @@ static void end(worker *self)
 {
     drupe_service_stop(&self->service);
     pthread_mutex_unlock(&self->lock);
+    drupe_service_clear(&self->service);
     pthread_mutex_destroy(&self->lock);
     pthread_cond_destroy(&self->moved);
 }
