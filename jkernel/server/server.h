@@ -13,7 +13,7 @@
 #ifndef JK_SERVER_H
 #define JK_SERVER_H
 
-#include "base/base.h"
+#include "base/service.h"
 #include "jkernel/executor.h"
 #include "jkernel/wire/wire.h"
 
@@ -375,9 +375,8 @@ typedef struct jk_replies {
 
 typedef struct jk_watchdog {
     pthread_mutex_t lock;
-    pthread_cond_t ended;
-    pthread_t thread;
-    bool started, cancelled;
+    drupe_service service;
+    bool cancelled;
     int64_t deadline;
     int64_t starved, given; /* ns the main thread had waited for a processor; by how much `deadline` grew */
     int exit_code;
