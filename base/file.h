@@ -40,7 +40,8 @@ drupe_status drupe_file_read(int folder, const char *name, size_t limit, bool us
 drupe_status drupe_file_replace(int folder, const char *name, const drupe_span *parts,
                                 size_t nparts) DRUPE_MUST_CHECK;
 
-/* Bytes of `fd` until its end, at most `most`, however often that takes; how many, or -1 with the reason in errno. */
+/* Bytes of `fd` until its end, at most `most`, however often that takes; how many, or -1 with the reason in
+ * errno. */
 long drupe_read_most(int fd, void *bytes, size_t most);
 /* All of it, however often that takes; false with the reason in errno. */
 bool drupe_write_all(int fd, const void *bytes, size_t size);

@@ -1,8 +1,8 @@
-/* What living with vendors' drivers takes: their signal handlers, and what their compilers print. guarded.h has
- * the memory that device work writes to.
+/* What living with vendors' drivers takes: their signal handlers, and what their compilers print. guarded.h
+ * has the memory that device work writes to.
  *
- * Locks: signals.c and quiet.c have one each; neither is held while another is taken. Threads: quiet.c's reads
- * the pipe that stands in for descriptor 2, from the first build on. */
+ * Locks: signals.c and quiet.c have one each; neither is held while another is taken. Threads: quiet.c's
+ * reads the pipe that stands in for descriptor 2, from the first build on. */
 #ifndef DRUPE_DRIVER_H
 #define DRUPE_DRIVER_H
 

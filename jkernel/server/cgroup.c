@@ -1,4 +1,5 @@
-/* What this process's control groups tell beside their limits (base/group.c): kills, time, where memory stands. */
+/* What this process's control groups tell beside their limits (base/group.c): kills, time, where memory
+ * stands. */
 #include "jkernel/server/usage.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ uint64_t jk_cgroup_kills(const drupe_group *memory, bool *machine)
     if (memory->path[0]) {
         const char *name = memory->unified ? "memory.events" : "memory.oom_control";
         uint64_t kills = DRUPE_NOT_KNOWN;
-        if (drupe_group_read(memory, name, text, sizeof text) > 0) kills = drupe_number_after(text, "oom_kill ");
+        if (drupe_group_read(memory, name, text, sizeof text) > 0)
+            kills = drupe_number_after(text, "oom_kill ");
         if (kills != DRUPE_NOT_KNOWN) return kills;
     }
     *machine = true;

@@ -1,6 +1,6 @@
 /* Subscribers: what each wants, how far behind it is, and what is left out for it. */
-#include "base/base.h"
 #include "jkernel/server/publisher.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <poll.h>

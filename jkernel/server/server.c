@@ -150,7 +150,8 @@ static int threads_start(jk_server *server, char *problem, size_t problem_size)
 {
     server->io_started = jk_thread_start(&server->io, jk_io_run, server, "drupe-io") == 0;
     server->control_started = jk_thread_start(&server->control, jk_control_run, server, "drupe-control") == 0;
-    server->heartbeat_started = jk_thread_start(&server->heartbeat, jk_heartbeat_run, server, "drupe-heartbeat") == 0;
+    server->heartbeat_started =
+        jk_thread_start(&server->heartbeat, jk_heartbeat_run, server, "drupe-heartbeat") == 0;
     if (server->io_started && server->control_started && server->heartbeat_started) return 0;
     snprintf(problem, problem_size, "cannot start the kernel's threads: %s", strerror(errno));
     return -1;

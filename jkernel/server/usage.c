@@ -1,7 +1,7 @@
 /* usage_reply. A percentage needs two looks; the earlier one is kept here, and a look that comes too soon
  * after it gets the same answer again, so that several clients do not spoil each other's. */
-#include "base/base.h"
 #include "jkernel/server/usage.h"
+#include "base/base.h"
 #include "jkernel/server/server.h"
 
 #include <inttypes.h>
@@ -124,7 +124,8 @@ static void memory_write(const jk_memory *memory, jk_buffer *content)
 static bool is_array(jk_slice text)
 {
     const char *data = text.data;
-    return text.size >= 2 && data[0] == '[' && data[text.size - 1] == ']' && drupe_utf8_valid(data, text.size);
+    return text.size >= 2 && data[0] == '[' && data[text.size - 1] == ']' &&
+           drupe_utf8_valid(data, text.size);
 }
 
 void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content)

@@ -1,8 +1,8 @@
 /* libzmq counts messages, not bytes, and a full XPUB cannot be waited for (it always polls writable). So its
  * own limit is off, and the bytes it holds are counted here: content is handed over without a copy, and the
  * release callback tells when the last subscriber has it. */
-#include "base/base.h"
 #include "jkernel/server/xpub.h"
+#include "base/base.h"
 #include "jkernel/server/crash.h"
 
 #include <errno.h>

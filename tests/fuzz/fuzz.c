@@ -1,6 +1,6 @@
 /* Cutting inputs into pieces, frames, a pair of sockets. */
-#include "base/base.h"
 #include "fuzz.h"
+#include "base/base.h"
 
 #include <jansson.h>
 #include <string.h>

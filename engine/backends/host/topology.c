@@ -3,8 +3,8 @@
  * Workers stand for CPUs only when there are as many of them: with a quota or a wish for another number of
  * threads nothing is known. They are numbered so that neighbours share as much as possible; then every domain
  * is a range of workers, and so is a sub-device. */
-#include "base/machine.h"
 #include "backends/host/host.h"
+#include "base/machine.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
