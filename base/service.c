@@ -20,7 +20,7 @@ static void look_for_fork(drupe_service *service)
 {
     if (service->forks == atomic_load_explicit(&forks, memory_order_relaxed)) return;
     service->forks = atomic_load(&forks);
-    service->prepared = service->running = service->stopping = service->over = false;
+    service->prepared = service->running = service->stopping = service->over = service->joining = false;
 }
 
 static drupe_status prepare(drupe_service *service)
@@ -73,10 +73,16 @@ drupe_status drupe_service_start(drupe_service *service)
     return DRUPE_OK;
 }
 
+static void rouse(drupe_service *service)
+{
+    pthread_cond_signal(&service->wake);
+    if (service->rouse) service->rouse(service->user);
+}
+
 void drupe_service_wake(drupe_service *service)
 {
     service->woken = true;
-    if (drupe_service_runs(service)) pthread_cond_signal(&service->wake);
+    if (drupe_service_runs(service)) rouse(service);
 }
 
 bool drupe_service_runs(drupe_service *service)
@@ -101,21 +107,21 @@ drupe_status drupe_service_end(drupe_service *service, uint64_t deadline)
         return drupe_error_set(DRUPE_E_INVALID, "The thread '%s' cannot wait for its own end.",
                                service->name);
     service->stopping = true;
-    pthread_cond_signal(&service->wake);
+    rouse(service);
     unsigned serial = service->serial;
     bool in_time = true;
-    while (in_time && service->running && !service->over && service->serial == serial)
+    while (in_time && service->running && service->serial == serial && (!service->over || service->joining))
         in_time = drupe_cond_wait_until(&service->changed, service->lock, deadline);
     /* Another one that waited may have been first. */
     if (!service->running || service->serial != serial) return DRUPE_OK;
-    if (!service->over)
+    if (!service->over || service->joining)
         return drupe_error_set(DRUPE_E_TIMEOUT, "The thread '%s' is still at work.", service->name);
-    service->running = service->over = service->stopping = false;
-    pthread_cond_broadcast(&service->changed);
-    pthread_t thread = service->thread;
+    service->joining = true;
     pthread_mutex_unlock(service->lock);
-    pthread_join(thread, NULL);
+    pthread_join(service->thread, NULL);
     pthread_mutex_lock(service->lock);
+    service->running = service->over = service->stopping = service->joining = false;
+    pthread_cond_broadcast(&service->changed);
     return DRUPE_OK;
 }
 
@@ -128,9 +134,11 @@ void drupe_service_stop(drupe_service *service)
 void drupe_service_abandon(drupe_service *service)
 {
     if (!drupe_service_runs(service)) return;
+    if (service->joining) return; /* it has ended meanwhile */
     pthread_detach(service->thread);
     service->serial++;
     service->running = service->over = service->stopping = false;
+    pthread_cond_broadcast(&service->changed);
 }
 
 void drupe_service_clear(drupe_service *service)

@@ -19,11 +19,13 @@ typedef struct drupe_service {
      * until somebody wakes it. Who wakes it while it runs has it called again. */
     uint64_t (*step)(void *user);
     void *user;
-    bool finishes; /* asked to end, it goes on until a step wants to sleep */
+    void (*rouse)(
+        void *user); /* (opt) for steps that sleep elsewhere: have such a sleep end, or the next one */
+    bool finishes;   /* asked to end, it goes on until a step wants to sleep */
     /* The service's own. A step may look at the first two. */
     bool stopping; /* it is to end: a long step returns */
     bool woken;    /* since the step began */
-    bool prepared, running, over;
+    bool prepared, running, over, joining;
     unsigned serial; /* of the thread: one that was abandoned ends although another one runs */
     unsigned forks;
     pthread_t thread;

@@ -253,6 +253,58 @@ static void forks(void **state)
     end(&one);
 }
 
+/* One that sleeps at a pipe of its own. */
+static uint64_t reads(void *user)
+{
+    int *ends = user;
+    char byte;
+    ssize_t got = read(ends[0], &byte, 1);
+    return got == 1 ? 0 : UINT64_MAX;
+}
+
+static void writes(void *user)
+{
+    const int *ends = user;
+    ssize_t put = write(ends[1], "", 1);
+    (void)put;
+}
+
+static uint64_t reads_without_lock(void *user);
+
+static struct {
+    pthread_mutex_t lock;
+    drupe_service service;
+    int ends[2];
+} sleeper = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .service = {.name = "test-sleeper",
+                         .lock = &sleeper.lock,
+                         .step = reads_without_lock,
+                         .user = sleeper.ends,
+                         .rouse = writes}};
+
+static uint64_t reads_without_lock(void *user)
+{
+    pthread_mutex_unlock(&sleeper.lock);
+    uint64_t until = reads(user);
+    pthread_mutex_lock(&sleeper.lock);
+    return until;
+}
+
+static void sleeps_elsewhere(void **state)
+{
+    (void)state;
+    assert_int_equal(pipe(sleeper.ends), 0);
+    pthread_mutex_lock(&sleeper.lock);
+    assert_int_equal(drupe_service_start(&sleeper.service), DRUPE_OK);
+    drupe_service_wake(&sleeper.service);
+    drupe_service_stop(&sleeper.service);
+    assert_false(drupe_service_runs(&sleeper.service));
+    drupe_service_clear(&sleeper.service);
+    pthread_mutex_unlock(&sleeper.lock);
+    close(sleeper.ends[0]);
+    close(sleeper.ends[1]);
+}
+
 #define USERS  8
 #define ROUNDS 200
 
@@ -300,7 +352,7 @@ int main(void)
         cmocka_unit_test(sleeps_for_a_time), cmocka_unit_test(ends_while_it_works),
         cmocka_unit_test(finishes),          cmocka_unit_test(does_not_wait_for_itself),
         cmocka_unit_test(is_abandoned),      cmocka_unit_test(forks),
-        cmocka_unit_test(has_many_users),
+        cmocka_unit_test(sleeps_elsewhere),  cmocka_unit_test(has_many_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
