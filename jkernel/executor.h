@@ -174,8 +174,8 @@ void jk_server_keep(jk_server *server, const char *text, size_t size);
 /* What arrives on descriptor 1 from now on belongs to `owner` (borrowed; NULL: the running cell). */
 void jk_server_give_text(jk_server *server, jk_parent *owner);
 
-/* Start a thread with every signal blocked but those of a fault. Any thread. Returns 0 or -1. */
-int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
+/* drupe_thread_start() of a thread that has a stack for signals. Any thread. Returns 0 or -1. */
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument, const char *name);
 
 /* --- Subshells: the thread that serves one ----------------------------------------------------------------
  */

@@ -18,22 +18,22 @@ def undocumented(text):
                 yield name
 
 
-def compiles(header, include, compiler):
+def compiles(header, includes, compiler):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "alone.c"
         source.write_text(f'#include "drupe/{header.name}"\nint alone;\n')
         run = subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
-                              f"-I{include}", source], capture_output=True, text=True)
+                              *(f"-I{include}" for include in includes), source], capture_output=True, text=True)
         return run.returncode == 0, run.stderr
 
 
 def main(root):
-    include = root / "engine/include"
+    includes = [root / "base/include", root / "engine/include"]
     problems = []
-    headers = sorted((include / "drupe").glob("*.h"))
+    headers = sorted(header for include in includes for header in (include / "drupe").glob("*.h"))
     for header in headers:
         problems += [f"{header.name}: {name} has no comment" for name in undocumented(header.read_text())]
-        good, text = compiles(header, include, "cc")
+        good, text = compiles(header, includes, "cc")
         if not good:
             problems.append(f"{header.name} does not compile alone:\n{text}")
     print("\n".join(problems) or f"headers: {len(headers)} compile alone and are documented")

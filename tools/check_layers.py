@@ -33,7 +33,7 @@ def room_of(path, rooms):
 def target_of(name, including, headers):
     """The project's header that an include names, as a path from the root, or None for an outside header."""
     for candidate in (f"{including.rpartition('/')[0]}/{name}", name, f"engine/{name}", f"engine/include/{name}",
-                      f"jkernel/{name}", f"python/include/{name}"):
+                      f"base/include/{name}", f"jkernel/{name}", f"python/include/{name}"):
         if candidate in headers:
             return candidate
     return None
@@ -59,7 +59,7 @@ def check_file(path, text, rooms, headers):
 
 def main(root):
     rooms = rooms_of(root)
-    folders = ("engine", "jkernel", "python", "tests", "tools")
+    folders = ("base", "engine", "jkernel", "python", "tests", "tools")
     files = sorted(path for folder in folders for pattern in SOURCES for path in (root / folder).rglob(pattern))
     headers = {p.relative_to(root).as_posix() for p in files if p.suffix in (".h", ".def")}
     problems = []

@@ -5,6 +5,7 @@
  * meanwhile waits no longer than that. Then it sleeps until there is something new to write down. Names and
  * numbers of the note are checked before they choose anything. */
 #include "array/room.h"
+#include "base/service.h"
 #include "drupe/cache.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,10 @@ typedef struct job {
 } job;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_cond_t changed;
-static pthread_t thread;
-static bool started, stopping, unsaved, loaded;
+static uint64_t work(void *unused);
+static drupe_service opener = {.name = "drupe-warm", .lock = &lock, .step = work};
+static uint64_t seen, since; /* what was going on, and when that was new */
+static bool unsaved, loaded;
 static char *note;        /* its name; NULL: no warm-up */
 static wish wishes[MOST]; /* used now, and below those used only the last time */
 static size_t nwishes;
@@ -134,51 +135,38 @@ static void run_first(void)
 }
 
 /* The lock is held. */
-static bool nothing_happens(uint64_t *seen, uint64_t *since)
+static bool nothing_happens(void)
 {
     uint64_t now = drupe_now_ns(), activity = drupe_library_activity();
-    if (activity != *seen) {
-        *seen = activity;
-        *since = now;
+    if (activity != seen) {
+        seen = activity;
+        since = now;
     }
-    return now - *since >= IDLE_NS;
+    return now - since >= IDLE_NS;
 }
 
-static void *work(void *unused)
+static uint64_t work(void *unused)
 {
-    uint64_t seen = drupe_library_activity(), since = drupe_now_ns();
     (void)unused;
-    pthread_mutex_lock(&lock);
-    while (!stopping) {
-        if (!njobs && !unsaved)
-            pthread_cond_wait(&changed, &lock);
-        else if (!nothing_happens(&seen, &since))
-            (void)drupe_cond_wait_until(&changed, &lock, drupe_now_ns() + LOOK_NS);
-        else if (njobs)
-            run_first();
-        else
-            save();
-    }
-    pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
-static void start_once(void)
-{
-    if (drupe_cond_init(&changed) != DRUPE_OK) pthread_cond_init(&changed, NULL);
+    if (!njobs && !unsaved) return UINT64_MAX;
+    if (!nothing_happens()) return drupe_deadline(LOOK_NS);
+    if (njobs)
+        run_first();
+    else
+        save();
+    return 0;
 }
 
 static void wake_locked(void)
 {
-    if (!started && !stopping) started = drupe_thread_start(&thread, work, NULL, "drupe-warm") == DRUPE_OK;
-    pthread_cond_broadcast(&changed);
+    if (!drupe_service_runs(&opener)) since = drupe_now_ns();
+    if (drupe_service_start(&opener) == DRUPE_OK) drupe_service_wake(&opener);
 }
 
 /* --- Seen from outside ---------------------------------------------------------------------------------- */
 
 void drupe_array_warm(const char *name)
 {
-    pthread_once(&once, start_once);
     pthread_mutex_lock(&lock);
     free(note);
     note = NULL;
@@ -219,14 +207,8 @@ void drupe_warm_note(const drupe_target *target, const kernel_key *key)
 void drupe_warm_stop(void)
 {
     pthread_mutex_lock(&lock);
-    bool join = started;
-    stopping = true;
     njobs = 0;
-    if (join) pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-    if (join) pthread_join(thread, NULL);
-    pthread_mutex_lock(&lock);
+    drupe_service_stop(&opener);
     if (unsaved && note) save();
-    started = stopping = false;
     pthread_mutex_unlock(&lock);
 }

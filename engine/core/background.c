@@ -1,11 +1,12 @@
 /* Programs that are built on a thread of their own, so that who waits for one can leave.
  *
- * A driver's compiler cannot be stopped, and a signal that reaches it makes its build fail (base/signals.c).
- * So it runs on a thread that gets no signals and owns all that it needs. When nobody waits any more the
- * thread goes on, its program goes to the disk cache, and the rest is dropped. A process that ends meanwhile
- * must not destroy what the compiler works with: it leaves at once. */
+ * A driver's compiler cannot be stopped, and a signal that reaches it makes its build fail
+ * (driver/signals.c). So it runs on a thread that gets no signals and owns all that it needs. When nobody
+ * waits any more the thread goes on, its program goes to the disk cache, and the rest is dropped. A process
+ * that ends meanwhile must not destroy what the compiler works with: it leaves at once. */
 #include "base/file.h"
 #include "core/cache.h"
+#include "driver/driver.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * such a job waits until nothing was submitted for a while, and is dropped when the process ends before that.
  * A job holds a reference to its program; drupe_cache_stop() gives all of them up. */
 #include "core/cache.h"
+#include "base/service.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,9 +32,11 @@ typedef struct job {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_cond_t changed; /* jobs, `working`, `stopping`, `flushing` */
-static pthread_t thread;
-static bool started, stopping, working, ended;
+static pthread_cond_t changed; /* jobs, `working` */
+static uint64_t work(void *unused);
+/* At its end it still writes what needs no compiler. */
+static drupe_service writer = {.name = "drupe-cache", .lock = &lock, .step = work, .finishes = true};
+static bool working;
 static const drupe_device *asked_device; /* of the program whose binary is being asked for */
 static unsigned flushing;
 static job *jobs, **jobs_end = &jobs;
@@ -266,47 +269,38 @@ static job *take_first(void)
     return one;
 }
 
-/* Whether the first job is to be done now; the lock is held, and given up while this waits. */
-static bool due(uint64_t *seen, uint64_t *since)
+/* When to look at the first job again; 0: it is to be done now. The lock is held. */
+static uint64_t time_of_first(void)
 {
+    static uint64_t seen, since;
     uint64_t now = drupe_now_ns(), activity = drupe_library_activity();
-    if (!jobs->compiles || flushing || stopping) return true;
-    if (activity != *seen) {
-        *seen = activity;
-        *since = now;
+    if (!jobs->compiles || flushing || writer.stopping) return 0;
+    if (activity != seen) {
+        seen = activity;
+        since = now;
     }
-    if (now - *since >= QUIET_NS) return true;
-    (void)drupe_cond_wait_until(&changed, &lock, now + LOOK_NS);
-    return false;
+    return now - since >= QUIET_NS ? 0 : now + LOOK_NS;
 }
 
-static void *work(void *unused)
+static uint64_t work(void *unused)
 {
-    uint64_t seen = 0, since = drupe_now_ns();
     (void)unused;
-    pthread_mutex_lock(&lock);
-    for (;;) {
-        while (!jobs && !stopping) pthread_cond_wait(&changed, &lock);
-        if (!jobs) break;
-        if (!due(&seen, &since)) continue;
-        job *one = take_first();
-        bool skip = one->compiles && (stopping || (!flushing && kernel_ns * one->kernels > COMPILE_NS));
-        working = true;
-        asked_device = one->program->device;
-        pthread_mutex_unlock(&lock);
-        if (!skip) run_job(one);
-        pthread_mutex_lock(&lock);
-        asked_device = NULL;
-        pthread_mutex_unlock(&lock);
-        job_free(one);
-        pthread_mutex_lock(&lock);
-        working = false;
-        pthread_cond_broadcast(&changed);
-    }
-    ended = true;
-    pthread_cond_broadcast(&changed);
+    uint64_t until = jobs ? time_of_first() : UINT64_MAX;
+    if (until) return until;
+    job *one = take_first();
+    bool skip = one->compiles && (writer.stopping || (!flushing && kernel_ns * one->kernels > COMPILE_NS));
+    working = true;
+    asked_device = one->program->device;
     pthread_mutex_unlock(&lock);
-    return NULL;
+    if (!skip) run_job(one);
+    pthread_mutex_lock(&lock);
+    asked_device = NULL;
+    pthread_mutex_unlock(&lock);
+    job_free(one);
+    pthread_mutex_lock(&lock);
+    working = false;
+    pthread_cond_broadcast(&changed);
+    return 0;
 }
 
 static void start_once(void)
@@ -342,14 +336,13 @@ void drupe_cache_add(drupe_program *program, drupe_language language, const drup
     job *one = job_new(program, language, where, key, log), *dropped = NULL;
     if (!one) return;
     pthread_mutex_lock(&lock);
-    if (!started && !stopping) started = drupe_thread_start(&thread, work, NULL, "drupe-cache") == DRUPE_OK;
-    if (!started || stopping) {
+    if (drupe_service_start(&writer) != DRUPE_OK) {
         dropped = one;
     } else {
         *jobs_end = one;
         jobs_end = &one->next;
         if (++njobs > JOBS_MOST) dropped = take_first();
-        pthread_cond_broadcast(&changed);
+        drupe_service_wake(&writer);
     }
     pthread_mutex_unlock(&lock);
     if (dropped) job_free(dropped);
@@ -362,7 +355,7 @@ drupe_status drupe_cache_flush(uint64_t timeout_ns)
     pthread_once(&once, start_once);
     pthread_mutex_lock(&lock);
     flushing++;
-    pthread_cond_broadcast(&changed);
+    drupe_service_wake(&writer);
     bool in_time = true;
     while ((jobs || working) && in_time) in_time = drupe_cond_wait_until(&changed, &lock, deadline);
     flushing--;
@@ -375,19 +368,11 @@ drupe_status drupe_cache_flush(uint64_t timeout_ns)
 void drupe_cache_stop(void)
 {
     pthread_mutex_lock(&lock);
-    bool join = started;
-    stopping = true;
-    if (join) pthread_cond_broadcast(&changed);
     /* A driver whose device was lost meanwhile may never answer. */
-    while (join && !ended && !(asked_device && drupe_device_silent(asked_device)))
-        (void)drupe_cond_wait_until(&changed, &lock, drupe_deadline(LOOK_NS));
-    bool left = join && !ended;
-    pthread_mutex_unlock(&lock);
-    if (left) pthread_detach(thread);
-    if (join && !left) pthread_join(thread, NULL);
-    pthread_mutex_lock(&lock);
-    ended = false;
-    started = stopping = asked = false;
+    while (drupe_service_end(&writer, drupe_deadline(LOOK_NS)) == DRUPE_E_TIMEOUT) {
+        if (asked_device && drupe_device_silent(asked_device)) drupe_service_abandon(&writer);
+    }
+    asked = false;
     if (folder >= 0) close(folder);
     folder = -1;
     known.on = false;

@@ -17,6 +17,7 @@
  *
  * Thread ids are used again, so a thread is known by its id and the time of its start. */
 #include "core/contain.h"
+#include "base/service.h"
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -35,8 +36,11 @@ static _Atomic(uint64_t) nfaults;
 static _Atomic(uint32_t) parked;
 static _Atomic(bool) containing;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_t watcher;
-static bool wanted, watching, stopping;
+static uint64_t serve_faults(void *unused);
+static void post(void *unused);
+/* It sleeps at `news`, which signal handlers may post to. */
+static drupe_service watcher = {.name = "drupe-faults", .lock = &lock, .step = serve_faults, .rouse = post};
+static bool wanted;
 static sem_t news;
 static int process;
 
@@ -293,40 +297,44 @@ static drupe_adopted *next_fault(void)
     return first;
 }
 
-static void *watcher_main(void *unused)
+static uint64_t serve_faults(void *unused)
+{
+    static bool early;
+    (void)unused;
+    pthread_mutex_unlock(&lock);
+    while (sem_wait(&news) != 0) {}
+    /* At the end of a process a driver may wait for its queues, and run the rest of the kernel there. */
+    if (!early && atomic_load(&parked)) {
+        early = true;
+        drupe_exit_early(&parked);
+    }
+    pthread_mutex_lock(&lock);
+    if (watcher.stopping) return 0;
+    pthread_mutex_unlock(&lock);
+    for (drupe_adopted *one; (one = next_fault()) != NULL;) {
+        drupe_fault fault = one->fault;
+        /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
+        atomic_store(&one->faulted, 0);
+        atomic_store(&one->thread, DRUPE_ADOPTED_FREE);
+        drupe_fault_spread(&fault);
+    }
+    pthread_mutex_lock(&lock);
+    return 0;
+}
+
+static void post(void *unused)
 {
     (void)unused;
-    bool early = false;
-    for (;;) {
-        while (sem_wait(&news) != 0) {}
-        /* At the end of a process a driver may wait for its queues, and run the rest of the kernel there. */
-        if (!early && atomic_load(&parked)) {
-            early = true;
-            drupe_exit_early(&parked);
-        }
-        pthread_mutex_lock(&lock);
-        bool stop = stopping;
-        pthread_mutex_unlock(&lock);
-        if (stop) return NULL;
-        for (drupe_adopted *one; (one = next_fault()) != NULL;) {
-            drupe_fault fault = one->fault;
-            /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
-            atomic_store(&one->faulted, 0);
-            atomic_store(&one->thread, DRUPE_ADOPTED_FREE);
-            drupe_fault_spread(&fault);
-        }
-    }
+    sem_post(&news);
 }
 
 /* Only once there are threads to look after. */
 void drupe_contain_start(void)
 {
     pthread_mutex_lock(&lock);
-    if (wanted && !watching && sem_init(&news, 0, 0) == 0) {
+    if (wanted && !drupe_service_runs(&watcher) && sem_init(&news, 0, 0) == 0) {
         process = getpid();
-        stopping = false;
-        watching = drupe_thread_start(&watcher, watcher_main, NULL, "drupe-faults") == DRUPE_OK;
-        atomic_store(&containing, watching);
+        atomic_store(&containing, drupe_service_start(&watcher) == DRUPE_OK);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -334,15 +342,11 @@ void drupe_contain_start(void)
 void drupe_contain_stop(void)
 {
     pthread_mutex_lock(&lock);
-    bool running = watching;
-    watching = false;
-    stopping = true;
+    bool running = drupe_service_runs(&watcher);
     atomic_store(&containing, false);
+    drupe_service_stop(&watcher);
+    if (running) sem_destroy(&news);
     pthread_mutex_unlock(&lock);
-    if (!running) return;
-    sem_post(&news);
-    pthread_join(watcher, NULL);
-    sem_destroy(&news);
 }
 
 static bool any_adopted(void)

@@ -6,6 +6,7 @@
  * (watch.c), and is woken early by drupe_hold_kick(). Notices from drivers are hints and never believed:
  * every wake-up leads to a poll. It sleeps for good while nothing that it waits for is a driver's, since core
  * tells of everything else. It drops no references of the caller. */
+#include "base/service.h"
 #include "core/core.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -17,17 +18,16 @@
 #define STOP_MOST_NS     UINT64_C(20000000000) /* it may hang in a driver */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake;    /* the waiter */
-static pthread_cond_t changed; /* those who wait for held events */
-static pthread_t waiter;
-static bool conditions, started, stopping;
+static uint64_t serve(void *unused);
+static drupe_service waiter = {.name = "drupe-waiter", .lock = &lock, .step = serve};
+static pthread_cond_t changed;    /* for those who wait for held events */
+static bool prepared;             /* `changed` is */
 static drupe_queue *queues;       /* with held work; each with an inner reference */
 static _Atomic(unsigned) nqueues; /* of these */
 static _Atomic(unsigned) nothers; /* what else the waiter has to look after */
-static unsigned kicks;
-static unsigned begun, ended; /* the waiter's rounds */
-static unsigned closers;      /* who wait for the end of a round */
-static bool must_poll;        /* the waiter's own: it has seen something that a driver will end */
+static unsigned begun, ended;     /* the waiter's rounds */
+static unsigned closers;          /* who wait for the end of a round */
+static bool must_poll;            /* the waiter's own: it has seen something that a driver will end */
 
 /* --- Waking --------------------------------------------------------------------------------------------- */
 
@@ -35,8 +35,7 @@ void drupe_hold_kick(void)
 {
     if (atomic_load(&nqueues) + atomic_load(&nothers) == 0) return;
     pthread_mutex_lock(&lock);
-    kicks++;
-    pthread_cond_signal(&wake);
+    drupe_service_wake(&waiter);
     pthread_mutex_unlock(&lock);
 }
 
@@ -50,10 +49,9 @@ void drupe_core_notify(drupe_event *event)
 void drupe_hold_announce(void)
 {
     pthread_mutex_lock(&lock);
-    if (started) {
+    if (drupe_service_runs(&waiter)) {
         pthread_cond_broadcast(&changed);
-        kicks++;
-        pthread_cond_signal(&wake);
+        drupe_service_wake(&waiter);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -78,7 +76,7 @@ bool drupe_hold_await(drupe_event *event, uint64_t deadline)
     if (event->brisk) watch_briefly(event, deadline);
     pthread_mutex_lock(&lock);
     /* Without threads nothing is held, and the condition may not exist yet. */
-    while (conditions) {
+    while (prepared) {
         if (!held_or_running(event) || !in_time) break;
         in_time = drupe_cond_wait_until(&changed, &lock, deadline);
     }
@@ -300,55 +298,41 @@ static bool serve_all(void)
     return moved;
 }
 
-static void *waiter_main(void *unused)
+static uint64_t serve(void *unused)
 {
+    static uint64_t pause = POLL_SHORTEST_NS;
     (void)unused;
-    uint64_t pause = POLL_SHORTEST_NS;
-    pthread_mutex_lock(&lock);
-    while (!stopping) {
-        if (!queues && atomic_load(&nothers) == 0) {
-            drupe_cond_wait_until(&wake, &lock, UINT64_MAX);
-            continue;
-        }
-        unsigned seen = kicks;
-        must_poll = false;
-        begun++;
-        pthread_mutex_unlock(&lock);
-        bool moved = serve_all();
-        if (drupe_watch_serve(&must_poll)) moved = true;
-        pthread_mutex_lock(&lock);
-        ended = begun;
-        if (closers) pthread_cond_broadcast(&changed);
-        if (moved || seen != kicks) {
-            pause = POLL_SHORTEST_NS;
-            continue;
-        }
-        drupe_cond_wait_until(&wake, &lock, must_poll ? drupe_deadline(pause) : UINT64_MAX);
-        pause = pause < POLL_LONGEST_NS ? pause * 2 : POLL_LONGEST_NS;
-    }
+    if (!queues && atomic_load(&nothers) == 0) return UINT64_MAX;
+    must_poll = false;
+    begun++;
     pthread_mutex_unlock(&lock);
-    return NULL;
+    bool moved = serve_all();
+    if (drupe_watch_serve(&must_poll)) moved = true;
+    pthread_mutex_lock(&lock);
+    ended = begun;
+    if (closers) pthread_cond_broadcast(&changed);
+    if (moved || waiter.woken) {
+        pause = POLL_SHORTEST_NS;
+        return 0;
+    }
+    uint64_t until = must_poll ? drupe_deadline(pause) : UINT64_MAX;
+    pause = pause < POLL_LONGEST_NS ? pause * 2 : POLL_LONGEST_NS;
+    return until;
 }
 
 /* --- Starting and stopping ------------------------------------------------------------------------------ */
 
 static drupe_status prepare_locked(void)
 {
-    if (conditions) return DRUPE_OK;
-    DRUPE_TRY(drupe_cond_init(&wake));
-    DRUPE_TRY(drupe_cond_init(&changed));
-    conditions = true;
+    if (!prepared) DRUPE_TRY(drupe_cond_init(&changed));
+    prepared = true;
     return DRUPE_OK;
 }
 
 static drupe_status start_locked(void)
 {
-    if (started) return DRUPE_OK;
     DRUPE_TRY(prepare_locked());
-    stopping = false;
-    DRUPE_TRY(drupe_thread_start(&waiter, waiter_main, NULL, "drupe-waiter"));
-    started = true;
-    return DRUPE_OK;
+    return drupe_service_start(&waiter);
 }
 
 drupe_status drupe_hold_prepare(void)
@@ -379,8 +363,7 @@ drupe_status drupe_hold_add(drupe_queue *queue)
         queues = queue;
         atomic_fetch_add(&nqueues, 1);
     }
-    kicks++;
-    if (status == DRUPE_OK) pthread_cond_signal(&wake);
+    drupe_service_wake(&waiter);
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -394,9 +377,8 @@ static void let_retire_locked(uint64_t deadline)
     if (deadline > most) deadline = most;
     unsigned wanted = begun + 1;
     closers++;
-    kicks++;
-    pthread_cond_signal(&wake);
-    while (started && queues && (int)(ended - wanted) < 0) {
+    drupe_service_wake(&waiter);
+    while (drupe_service_runs(&waiter) && queues && (int)(ended - wanted) < 0) {
         if (!drupe_cond_wait_until(&changed, &lock, deadline)) break;
     }
     closers--;
@@ -405,15 +387,9 @@ static void let_retire_locked(uint64_t deadline)
 void drupe_hold_stop(uint64_t deadline)
 {
     pthread_mutex_lock(&lock);
-    if (started && queues) let_retire_locked(deadline);
+    if (drupe_service_runs(&waiter) && queues) let_retire_locked(deadline);
     /* Work that is still held needs its thread; it stays and the library may be closed again later. */
-    bool stop = started && !queues && atomic_load(&nothers) == 0;
-    if (stop) {
-        stopping = true;
-        started = false;
-        pthread_cond_broadcast(&wake);
-    }
+    if (!queues && atomic_load(&nothers) == 0) drupe_service_stop(&waiter);
     pthread_mutex_unlock(&lock);
     drupe_worker_stop();
-    if (stop) pthread_join(waiter, NULL);
 }

@@ -4,16 +4,16 @@
  * observer, which may show it where the work was submitted. It drops nothing of the caller's: cells are lent
  * to it by the observer, which takes them back on any thread. The failure itself stays unreported, so that
  * the next wait or check raises it. */
+#include "base/service.h"
 #include "core/core.h"
 
 #define PAUSE_FIRST_NS 1000000u
 #define PAUSE_LAST_NS  50000000u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake;
-static pthread_t thread;
-static bool conditions, started, stopping;
-static unsigned asked; /* how often somebody asked for the watch */
+static uint64_t look(void *unused);
+static drupe_service looker = {.name = "drupe-late", .lock = &lock, .step = look};
+static bool asked; /* somebody has asked for the watch since the last look */
 
 static size_t look_at_queues(void)
 {
@@ -25,52 +25,20 @@ static size_t look_at_queues(void)
     return pending;
 }
 
-/* Until nothing is unfinished, or it is time to stop. Called and left with the lock held. */
-static void look_until_over(void)
+static uint64_t look(void *unused)
 {
-    uint64_t pause = PAUSE_FIRST_NS;
-    size_t pending = 1;
-    unsigned seen = asked;
-    while (pending && !stopping) {
-        pthread_mutex_unlock(&lock);
-        pending = look_at_queues();
-        drupe_failures_offer();
-        pthread_mutex_lock(&lock);
-        if (pending && !stopping) drupe_cond_wait_until(&wake, &lock, drupe_deadline(pause));
-        pause = pause < PAUSE_LAST_NS ? pause * 2 : PAUSE_LAST_NS;
-        if (seen == asked) continue;
-        seen = asked;
-        pause = PAUSE_FIRST_NS;
-        pending = 1;
-    }
-}
-
-static void *late_main(void *unused)
-{
+    static uint64_t pause;
     (void)unused;
-    unsigned served = 0;
-    pthread_mutex_lock(&lock);
-    while (!stopping) {
-        if (served == asked) {
-            drupe_cond_wait_until(&wake, &lock, UINT64_MAX);
-            continue;
-        }
-        served = asked;
-        look_until_over();
-    }
+    if (asked) pause = PAUSE_FIRST_NS;
+    asked = false;
     pthread_mutex_unlock(&lock);
-    return NULL;
-}
-
-static drupe_status start_locked(void)
-{
-    if (started) return DRUPE_OK;
-    if (!conditions) DRUPE_TRY(drupe_cond_init(&wake));
-    conditions = true;
-    stopping = false;
-    DRUPE_TRY(drupe_thread_start(&thread, late_main, NULL, "drupe-late"));
-    started = true;
-    return DRUPE_OK;
+    size_t pending = look_at_queues();
+    drupe_failures_offer();
+    pthread_mutex_lock(&lock);
+    if (!pending) return UINT64_MAX;
+    uint64_t until = drupe_deadline(pause);
+    pause = pause < PAUSE_LAST_NS ? pause * 2 : PAUSE_LAST_NS;
+    return until;
 }
 
 void drupe_failures_watch(void)
@@ -84,20 +52,14 @@ void drupe_failures_watch(void)
     if (!pending) return;
     pthread_mutex_lock(&lock);
     /* Without a thread the failures wait for the next look. */
-    if (start_locked() == DRUPE_OK) {
-        asked++;
-        pthread_cond_signal(&wake);
-    }
+    asked = true;
+    if (drupe_service_start(&looker) == DRUPE_OK) drupe_service_wake(&looker);
     pthread_mutex_unlock(&lock);
 }
 
 void drupe_late_stop(void)
 {
     pthread_mutex_lock(&lock);
-    bool stop = started;
-    stopping = true;
-    started = false;
-    if (stop) pthread_cond_signal(&wake);
+    drupe_service_stop(&looker);
     pthread_mutex_unlock(&lock);
-    if (stop) pthread_join(thread, NULL);
 }

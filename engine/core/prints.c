@@ -8,6 +8,7 @@
  *
  * The list and what the observer was told change together, under one lock, which is taken before those of the
  * observer. Cells are shared as in late.c, so that this thread may release them. */
+#include "base/service.h"
 #include "core/core.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,9 @@ static printing *first, *last; /* in the order of submission */
 static void *told;             /* compared, never followed */
 /* Guards the rest. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake;
-static pthread_t thread;
+static uint64_t take_what_is_over(void *unused);
+static drupe_service taker = {.name = "drupe-prints", .lock = &life, .step = take_what_is_over};
 static drupe_watch *watch;
-static bool conditions, started, stopping, due;
 
 /* --- What prints ---------------------------------------------------------------------------------------- */
 
@@ -113,39 +113,23 @@ static void wake_up(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&life);
-    due = true;
-    pthread_cond_signal(&wake);
+    drupe_service_wake(&taker);
     pthread_mutex_unlock(&life);
 }
 
-static void *prints_main(void *unused)
+static uint64_t take_what_is_over(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&life);
-    while (!stopping) {
-        if (!due) {
-            drupe_cond_wait_until(&wake, &life, UINT64_MAX);
-            continue;
-        }
-        due = false;
-        pthread_mutex_unlock(&life);
-        take_all();
-        pthread_mutex_lock(&life);
-    }
     pthread_mutex_unlock(&life);
-    return NULL;
+    take_all();
+    pthread_mutex_lock(&life);
+    return UINT64_MAX;
 }
 
 static drupe_status start_locked(void)
 {
-    if (started) return DRUPE_OK;
-    if (!conditions) DRUPE_TRY(drupe_cond_init(&wake));
-    conditions = true;
-    stopping = due = false;
     if (!watch) DRUPE_TRY(drupe_watch_open(wake_up, NULL, &watch));
-    DRUPE_TRY(drupe_thread_start(&thread, prints_main, NULL, "drupe-prints"));
-    started = true;
-    return DRUPE_OK;
+    return drupe_service_start(&taker);
 }
 
 /* In the list before it is watched: it may be over at once. */
@@ -215,12 +199,8 @@ drupe_event *drupe_prints_gate(const drupe_queue *queue)
 void drupe_prints_stop(void)
 {
     pthread_mutex_lock(&life);
-    bool stop = started;
-    stopping = true;
-    started = false;
-    if (stop) pthread_cond_signal(&wake);
+    drupe_service_stop(&taker);
     pthread_mutex_unlock(&life);
-    if (stop) pthread_join(thread, NULL);
     if (!watch) return;
     take_all();
     drupe_watch_close(watch, NULL);

@@ -1,6 +1,7 @@
 /* The references that a submission gathers while it is checked: what keeps it alive, what it has to wait for
  * because of the memory that it touches, and whether that memory holds what it would read. */
 #include "core/core.h"
+#include "core/valid.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,11 +77,6 @@ static void note_bit(uint64_t *bits, size_t index)
     if (index < 64) *bits |= UINT64_C(1) << index;
 }
 
-static bool has_bit(uint64_t bits, size_t index)
-{
-    return index >= 64 || bits >> index & 1;
-}
-
 drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
                                    drupe_touch touch)
 {
@@ -101,13 +97,14 @@ drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, si
     if (keep->release == drupe_uses_drop) {
         drupe_memory *memory = keep->object;
         const drupe_effects *effects = s->effects;
-        bool reads = !effects || has_bit(effects->reads, i);
+        bool reads = !effects || drupe_effect_bit(effects->reads, i);
         if (reads) note_bit(&refs->read, refs->count);
         if (reads) status = drupe_mark_read(memory, &refs->doom);
         drupe_status waits = await_order(refs, memory, s);
         if (status == DRUPE_OK) status = waits;
-        if (!effects || has_bit(effects->writes, i)) note_bit(&refs->written, refs->count);
-        if (effects && i < 64 && has_bit(effects->replaces, i)) note_bit(&refs->replaced, refs->count);
+        if (!effects || drupe_effect_bit(effects->writes, i)) note_bit(&refs->written, refs->count);
+        if (effects && i < 64 && drupe_effect_bit(effects->replaces, i))
+            note_bit(&refs->replaced, refs->count);
         refs->bytes += memory->size;
     }
     drupe_status added = drupe_refs_add(refs, keep->object, keep->release);

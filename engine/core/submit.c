@@ -1,5 +1,6 @@
 /* The public submissions: everything is checked here, so that backends need not. */
 #include "core/check.h"
+#include "core/valid.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,13 +110,12 @@ static drupe_status end(const drupe_submission *s, const char *name, const drupe
 
 static drupe_status check_kernel(const drupe_queue *queue, const drupe_kernel *kernel, size_t nargs)
 {
-    const drupe_program *program = kernel->program;
-    if (program->context != queue->context || program->device->root != queue->device->root) {
+    if (!drupe_valid_home(kernel, queue)) {
         return drupe_error_set(
             DRUPE_E_INVALID,
             "The kernel '%s' was built for %s in another context; this queue is for %s. Build "
             "the program for the queue's context and device.",
-            kernel->name, program->device->filter, queue->device->filter);
+            kernel->name, kernel->program->device->filter, queue->device->filter);
     }
     if (nargs == kernel->nargs) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID, "The kernel '%s' takes %u argument%s, %zu %s given.",
@@ -135,13 +135,13 @@ static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *ke
     if (!most) most = asked;
     for (uint32_t d = 0; d < range->dims; d++) {
         size_t local = range->local[d];
-        if (local == 0 || local > most[d]) {
+        if (!drupe_valid_local(local, most[d])) {
             return drupe_error_set(DRUPE_E_INVALID,
                                    "'%s': the local size of dimension %u is %zu; it must be from 1 "
                                    "to %llu.",
                                    kernel->name, d, local, (unsigned long long)most[d]);
         }
-        if (range->global[d] % local) {
+        if (!drupe_valid_division(local, range->global[d])) {
             return drupe_error_set(
                 DRUPE_E_INVALID,
                 "'%s': the local size %zu does not divide the global size %zu of dimension %u. "
@@ -150,7 +150,7 @@ static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *ke
         }
         product *= local;
     }
-    if (kernel->group_size == 0 || product <= kernel->group_size) return DRUPE_OK;
+    if (drupe_valid_group(kernel, product)) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID,
                            "'%s': a work-group of %llu work-items is too large; at most %llu.", kernel->name,
                            (unsigned long long)product, (unsigned long long)kernel->group_size);
@@ -159,42 +159,27 @@ static drupe_status check_local(const drupe_queue *queue, const drupe_kernel *ke
 static drupe_status check_range(const drupe_queue *queue, const drupe_kernel *kernel,
                                 const drupe_range *range)
 {
-    if (!range || range->dims < 1 || range->dims > 3) {
+    if (!drupe_valid_range(range)) {
         return drupe_error_set(DRUPE_E_INVALID, "'%s': a range has 1 to 3 dimensions.", kernel->name);
     }
-    bool given = false;
-    for (uint32_t d = 0; d < range->dims; d++) given = given || range->local[d];
-    return given ? check_local(queue, kernel, range) : DRUPE_OK;
+    return drupe_range_grouped(range) ? check_local(queue, kernel, range) : DRUPE_OK;
 }
 
 /* Against what the compiler tells of the argument, if it does. */
 static drupe_status check_declared(const drupe_kernel *kernel, size_t index, const drupe_arg *arg)
 {
     static const char *const kinds[] = {"a pointer", "a value", "local memory"};
-    if (!kernel->args) return DRUPE_OK;
+    if (!kernel->forms) return DRUPE_OK;
     const drupe_arg_info *info = &kernel->args[index];
-    if (info->kind != arg->kind) {
+    if (!drupe_valid_form_kind(kernel, index, arg)) {
         return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) is %s, %s was given.", index,
                                kernel->name, info->type_name, info->name, kinds[info->kind],
                                kinds[arg->kind]);
     }
-    size_t size = drupe_args_element(info);
-    if (arg->kind != DRUPE_ARG_VALUE || size == 0 || size == arg->size) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) has %zu bytes, %zu were given.",
-                           index, kernel->name, info->type_name, info->name, size, arg->size);
-}
-
-static bool has_bit(uint64_t bits, size_t index)
-{
-    return index >= 64 || bits >> index & 1;
-}
-
-static drupe_touch touch_of(const drupe_submission *s, const drupe_kernel *kernel, size_t index)
-{
-    const drupe_effects *effects = s->effects;
-    if (!effects) return (drupe_touch){.reads = true, .writes = has_bit(kernel->writes, index)};
-    return (drupe_touch){has_bit(effects->reads, index), has_bit(effects->writes, index),
-                         index < 64 && has_bit(effects->replaces, index)};
+    if (drupe_valid_form_size(kernel, index, arg)) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' (%s %s) has %u bytes, %zu were given.",
+                           index, kernel->name, info->type_name, info->name, kernel->forms[index].size,
+                           arg->size);
 }
 
 static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel *kernel, size_t index,
@@ -213,7 +198,7 @@ static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel 
             "of drupe.memory; copy host data there first.",
             index, kernel->name, pointer);
     }
-    if (memory->context != queue->context) {
+    if (!drupe_valid_memory(memory, queue)) {
         drupe_error_set(
             DRUPE_E_INVALID,
             "Argument %zu of '%s' is memory of another context (made for %s); this queue is for %s. "
@@ -222,7 +207,7 @@ static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel 
         drupe_memory_release(memory);
         return DRUPE_E_INVALID;
     }
-    drupe_status status = drupe_refs_add_memory(refs, memory, s, touch_of(s, kernel, index));
+    drupe_status status = drupe_refs_add_memory(refs, memory, s, drupe_arg_touch(s, kernel, index));
     drupe_memory_release(memory); /* the caller has it */
     return status;
 }
@@ -230,23 +215,18 @@ static drupe_status check_pointer(const drupe_submission *s, const drupe_kernel 
 static drupe_status check_arg(const drupe_submission *s, const drupe_kernel *kernel, size_t index,
                               const drupe_arg *arg, drupe_refs *refs)
 {
-    if ((unsigned)arg->kind > DRUPE_ARG_LOCAL) {
+    if (!drupe_valid_kind(arg)) {
         return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no known kind.", index,
                                kernel->name);
     }
-    if (arg->kind != DRUPE_ARG_LOCAL && !arg->value) {
+    if (!drupe_valid_value(arg)) {
         return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no value.", index, kernel->name);
     }
-    if (arg->kind != DRUPE_ARG_POINTER && arg->size == 0) {
+    if (!drupe_valid_size(arg)) {
         return drupe_error_set(DRUPE_E_INVALID, "Argument %zu of '%s' has no size.", index, kernel->name);
     }
     DRUPE_TRY(check_declared(kernel, index, arg));
     return arg->kind == DRUPE_ARG_POINTER ? check_pointer(s, kernel, index, arg, refs) : DRUPE_OK;
-}
-
-static void add_size(uint64_t *sum, uint64_t size)
-{
-    *sum = *sum > UINT64_MAX - size ? UINT64_MAX : *sum + size;
 }
 
 static drupe_status check_args(const drupe_submission *s, const drupe_kernel *kernel, const drupe_arg *args,
@@ -256,10 +236,8 @@ static drupe_status check_args(const drupe_submission *s, const drupe_kernel *ke
     uint64_t local = kernel->local_size, values = 0;
     for (size_t i = 0; i < nargs; i++) {
         DRUPE_TRY(check_arg(s, kernel, i, &args[i], refs));
-        if (args[i].kind == DRUPE_ARG_LOCAL)
-            add_size(&local, args[i].size);
-        else
-            add_size(&values, args[i].kind == DRUPE_ARG_POINTER ? sizeof(void *) : args[i].size);
+        if (args[i].kind == DRUPE_ARG_LOCAL) local = drupe_size_sum(local, args[i].size);
+        values = drupe_size_sum(values, drupe_arg_room(&args[i]));
     }
     /* Some drivers end the process instead of answering these two. */
     if (local) {
@@ -277,14 +255,6 @@ static drupe_status check_args(const drupe_submission *s, const drupe_kernel *ke
     return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The arguments of '%s' have %llu bytes, %s allows %llu.",
                            kernel->name, (unsigned long long)values, queue->device->filter,
                            (unsigned long long)most);
-}
-
-static bool range_empty(const drupe_range *range)
-{
-    for (uint32_t d = 0; d < range->dims; d++) {
-        if (range->global[d] == 0) return true;
-    }
-    return false;
 }
 
 /* Work of a kernel that prints has an event in any case. */
@@ -328,7 +298,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     status = check_launch(s, kernel, range, args, nargs, &refs);
     drupe_work work = {
         .kind = DRUPE_WORK_KERNEL, .kernel = kernel, .range = range, .args = args, .nargs = nargs};
-    if (status == DRUPE_OK && range_empty(range)) work.kind = DRUPE_WORK_MARK;
+    if (status == DRUPE_OK && drupe_range_empty(range)) work.kind = DRUPE_WORK_MARK;
     if (status == DRUPE_OK) status = finish_kernel(s, &refs, &work, event);
     return end(s, kernel ? kernel->name : "kernel", &work, &refs, status);
 }

@@ -4,6 +4,7 @@
  * range divides. This finds out by a few comparisons and goes on at once. Whatever is unusual, or wrong, is
  * left to the steps of submit.c, which check the same things one by one and say what is the matter. */
 #include "core/check.h"
+#include "core/valid.h"
 #include <string.h>
 
 /* A launch that is being checked. */
@@ -33,40 +34,29 @@ static inline bool below(const drupe_device *device, drupe_info key, uint64_t si
     return most && size <= *most;
 }
 
-static inline bool divides(size_t local, size_t global)
-{
-    /* Wide divisions are slow. */
-    if (((local | global) >> 32) == 0) return (uint32_t)global % (uint32_t)local == 0;
-    return global % local == 0;
-}
-
 static inline bool check_range(const drupe_device *device, const drupe_kernel *kernel,
                                const drupe_range *range)
 {
-    if (!range || range->dims < 1 || range->dims > 3) return false;
-    size_t given = 0, items = 1;
-    for (uint32_t d = 0; d < range->dims; d++) {
-        given |= range->local[d];
-        if (range->global[d] == 0) return false;
-    }
-    if (!given) return true;
+    if (!drupe_valid_range(range) || drupe_range_empty(range)) return false;
+    if (!drupe_range_grouped(range)) return true;
     const uint64_t *most = drupe_info_ready(device, DRUPE_INFO_MAX_WORK_ITEM_SIZES);
+    uint64_t items = 1;
     for (uint32_t d = 0; d < range->dims; d++) {
         size_t local = range->local[d];
-        if (!most || local == 0 || local > most[d] || !divides(local, range->global[d])) return false;
+        if (!most || !drupe_valid_local(local, most[d]) || !drupe_valid_division(local, range->global[d]))
+            return false;
         items *= local;
     }
-    return kernel->group_size == 0 || items <= kernel->group_size;
+    return drupe_valid_group(kernel, items);
 }
 
 /* Everything but the arguments. */
 static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, const drupe_range *range)
 {
     const drupe_queue *queue = s->queue;
-    const drupe_program *program = kernel->program;
     if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
     if (kernel->prints || s->nkeeps || (s->nwaits && !s->waits)) return false;
-    if (program->context != queue->context || program->device->root != queue->device->root) return false;
+    if (!drupe_valid_home(kernel, queue)) return false;
     if (kernel->local_size && !below(queue->device, DRUPE_INFO_LOCAL_MEM_SIZE, kernel->local_size))
         return false;
     return check_range(queue->device, kernel, range);
@@ -77,7 +67,7 @@ static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, c
 /* Whether the submission may use it without waiting and without asking what it holds. */
 static inline bool at_hand(const drupe_memory *memory, const drupe_submission *s)
 {
-    return memory->context == s->queue->context && !drupe_mark_possible(memory) &&
+    return drupe_valid_memory(memory, s->queue) && !drupe_mark_possible(memory) &&
            !drupe_memory_elsewhere(memory, s->queue, s->ordered);
 }
 
@@ -104,12 +94,11 @@ static inline bool add_pointer(usual *one, size_t index, uint64_t address)
     if (!address) return true;
     drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
     if (!memory) return false;
-    uint64_t bit = UINT64_C(1) << index;
-    const drupe_effects *effects = one->s->effects;
+    drupe_touch touch = drupe_arg_touch(one->s, one->work.kernel, index);
     uint64_t place = UINT64_C(1) << one->nrefs;
-    if ((effects ? effects->writes : one->work.kernel->writes) & bit) one->written |= place;
-    if (!effects || effects->reads & bit) one->read |= place;
-    if (effects && effects->replaces & ~effects->reads & bit) one->replaced |= place;
+    if (touch.writes) one->written |= place;
+    if (touch.reads) one->read |= place;
+    if (touch.replaces && !touch.reads) one->replaced |= place;
     one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
     one->bytes += memory->size;
     return true;
@@ -118,10 +107,11 @@ static inline bool add_pointer(usual *one, size_t index, uint64_t address)
 static inline uint64_t first_word(const drupe_arg *arg)
 {
     uint64_t word = 0;
-    if (arg->size == 4)
-        memcpy(&word, arg->value, 4);
-    else if (arg->size == 8 || arg->kind == DRUPE_ARG_POINTER)
+    /* The size of a pointer is not asked for. */
+    if (arg->kind == DRUPE_ARG_POINTER || arg->size == 8)
         memcpy(&word, arg->value, 8);
+    else if (arg->size == 4)
+        memcpy(&word, arg->value, 4);
     else
         memcpy(&word, arg->value, arg->size < 8 ? arg->size : 8);
     return word;
@@ -129,21 +119,20 @@ static inline uint64_t first_word(const drupe_arg *arg)
 
 static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args, size_t nargs)
 {
-    size_t values = 0;
+    uint64_t values = 0;
     bool narrow = kernel->forms != NULL;
     for (size_t i = 0; i < nargs; i++) {
         const drupe_arg *arg = &args[i];
-        const drupe_form *form = kernel->forms ? &kernel->forms[i] : NULL;
-        if (!arg->value || (form && form->kind != arg->kind)) return false;
+        if (!drupe_valid_kind(arg) || arg->kind == DRUPE_ARG_LOCAL || !drupe_valid_value(arg) ||
+            !drupe_valid_size(arg) || !drupe_valid_form_kind(kernel, i, arg) ||
+            !drupe_valid_form_size(kernel, i, arg))
+            return false;
         one->words[i] = first_word(arg);
+        values = drupe_size_sum(values, drupe_arg_room(arg));
         if (arg->kind == DRUPE_ARG_POINTER) {
             if (!add_pointer(one, i, one->words[i])) return false;
-            values += sizeof(void *);
             continue;
         }
-        if (arg->kind != DRUPE_ARG_VALUE || arg->size == 0) return false;
-        if (form && form->size && form->size != arg->size) return false;
-        values += arg->size;
         narrow = narrow && arg->size <= 8;
     }
     one->work.args = args;

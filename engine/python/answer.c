@@ -22,7 +22,7 @@ static size_t refuse(char **json, const char *format, ...)
     va_list args;
     va_start(args, format);
     *json = malloc(REASON_SIZE);
-    if (*json != NULL) vsnprintf(*json, REASON_SIZE, format, args);
+    if (*json) vsnprintf(*json, REASON_SIZE, format, args);
     va_end(args);
     return 0;
 }
@@ -85,7 +85,7 @@ static size_t answer_hello(const drupe_link_request *request, char **json)
 {
     (void)request;
     char *text = malloc(REASON_SIZE);
-    if (text == NULL) return 0;
+    if (!text) return 0;
     snprintf(text, REASON_SIZE, "{\"version\":1,\"engine\":\"%s\"}", drupe_version());
     *json = text;
     return strlen(text);
@@ -107,7 +107,7 @@ static size_t answer_refresh(const drupe_link_request *request, char **json)
 {
     (void)request;
     char *text = malloc(REASON_SIZE);
-    if (text == NULL) return 0;
+    if (!text) return 0;
     drupe_py_live_wish();
     snprintf(text, REASON_SIZE, "{\"open\":%zu}", drupe_live_list(NULL, 0));
     *json = text;
@@ -156,7 +156,7 @@ void drupe_py_answer_open(const drupe_link *link)
     link->set_answer(answer);
     /* The cell that imports drupe runs already. */
     void *cell = link->cell_retain();
-    if (cell != NULL) cell_watch(cell, 1);
+    if (cell) cell_watch(cell, 1);
     link->cell_release(cell);
 }
 

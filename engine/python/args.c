@@ -19,12 +19,12 @@ static void keyword_refuse(const drupe_py_state *state, const drupe_py_signature
                            PyObject *keyword)
 {
     PyObject *names = PyUnicode_FromString("");
-    for (int i = 0; i < signature->count && names != NULL; i++) {
+    for (int i = 0; i < signature->count && names; i++) {
         PyObject *more =
             PyUnicode_FromFormat("%U%s%U", names, i > 0 ? ", " : "", state->names[signature->names[i]]);
         Py_SETREF(names, more);
     }
-    if (names == NULL) return;
+    if (!names) return;
     PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'; there are: %U",
                  signature->function, keyword, names);
     Py_DECREF(names);
@@ -38,7 +38,7 @@ static inline bool keyword_set(const drupe_py_state *state, const drupe_py_signa
         keyword_refuse(state, signature, keyword);
         return false;
     }
-    if (out[index] != NULL) {
+    if (out[index]) {
         PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", signature->function,
                      keyword);
         return false;
@@ -64,7 +64,7 @@ static bool positional_set(const drupe_py_signature *signature, PyObject *const 
 static bool required_check(const drupe_py_state *state, const drupe_py_signature *signature, PyObject **out)
 {
     for (int i = 0; i < signature->required; i++) {
-        if (out[i] != NULL) continue;
+        if (out[i]) continue;
         PyErr_Format(PyExc_TypeError, "%s() missing required argument '%U' (position %d)",
                      signature->function, state->names[signature->names[i]], i + 1);
         return false;
@@ -76,7 +76,7 @@ bool drupe_py_args(const drupe_py_state *state, const drupe_py_signature *signat
                    Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
 {
     if (!positional_set(signature, args, nargs, out)) return false;
-    Py_ssize_t nkeywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
+    Py_ssize_t nkeywords = !kwnames ? 0 : PyTuple_GET_SIZE(kwnames);
     for (Py_ssize_t i = 0; i < nkeywords; i++)
         if (!keyword_set(state, signature, PyTuple_GET_ITEM(kwnames, i), args[nargs + i], out)) return false;
     return required_check(state, signature, out);
@@ -88,7 +88,7 @@ bool drupe_py_args_new(const drupe_py_state *state, const drupe_py_signature *si
     if (!positional_set(signature, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args), out)) return false;
     PyObject *keyword, *value;
     Py_ssize_t position = 0;
-    while (kwargs != NULL && PyDict_Next(kwargs, &position, &keyword, &value)) /* borrowed, as `args` is */
+    while (kwargs && PyDict_Next(kwargs, &position, &keyword, &value)) /* borrowed, as `args` is */
         if (!keyword_set(state, signature, keyword, value, out)) return false;
     return required_check(state, signature, out);
 }
@@ -120,7 +120,7 @@ int drupe_py_sizes(PyObject *object, const char *what, size_t *sizes, int capaci
         return -1;
     }
     PyObject *sequence = PySequence_Tuple(object);
-    if (sequence == NULL) return -1;
+    if (!sequence) return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(sequence);
     if (count > capacity) {
         PyErr_Format(PyExc_ValueError, "%s may have at most %d entries, and %zd were given", what, capacity,
@@ -175,15 +175,15 @@ drupe_device *drupe_py_device_arg(drupe_py_state *state, PyObject *object)
 {
     drupe_device *device = NULL;
     const char *filter = NULL;
-    if (object != NULL && drupe_py_is(state, object, DRUPE_PY_TYPE_Device))
+    if (object && drupe_py_is(state, object, DRUPE_PY_TYPE_Device))
         return drupe_device_retain(((drupe_py_device *)object)->device);
     if (!drupe_py_given(object)) {
         PyObject *chosen = NULL;
         if (PyContextVar_Get(state->chosen, NULL, &chosen) < 0) return NULL;
-        if (chosen != NULL && drupe_py_is(state, chosen, DRUPE_PY_TYPE_Device))
+        if (chosen && drupe_py_is(state, chosen, DRUPE_PY_TYPE_Device))
             device = drupe_device_retain(((drupe_py_device *)chosen)->device);
         Py_XDECREF(chosen);
-        if (device != NULL) return device;
+        if (device) return device;
     } else {
         if (!PyUnicode_Check(object)) {
             PyErr_Format(
@@ -193,7 +193,7 @@ drupe_device *drupe_py_device_arg(drupe_py_state *state, PyObject *object)
             return NULL;
         }
         filter = PyUnicode_AsUTF8(object);
-        if (filter == NULL) return NULL;
+        if (!filter) return NULL;
         if (filter[0] == '\0') {
             drupe_py_raise_text(state, DRUPE_E_INVALID,
                                 "the device filter is empty. Write a backend, a type, a number or a mix of "
@@ -238,9 +238,9 @@ drupe_queue *drupe_py_queue_arg(drupe_py_state *state, PyObject *queue, PyObject
     } else {
         found = fallback;
     }
-    if (found != NULL) return drupe_queue_retain(found);
+    if (found) return drupe_queue_retain(found);
     drupe_device *chosen = drupe_py_device_arg(state, device);
-    if (chosen == NULL) return NULL;
+    if (!chosen) return NULL;
     drupe_status status = drupe_device_queue(chosen, &found);
     if (status != DRUPE_OK) drupe_py_raise(state, chosen);
     drupe_device_release(chosen);
@@ -271,8 +271,8 @@ bool drupe_py_waits_arg(drupe_py_state *state, PyObject *object, drupe_py_waits 
     if (!drupe_py_given(object) || (PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 0)) return true;
     bool one = drupe_py_is(state, object, DRUPE_PY_TYPE_Event);
     PyObject *events = one ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
-    if (events == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_TypeError) && Py_TYPE(object)->tp_iter == NULL)
+    if (!events) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) && !Py_TYPE(object)->tp_iter)
             PyErr_Format(PyExc_TypeError, "what to wait for is a drupe.Event or a sequence of them, not %s",
                          Py_TYPE(object)->tp_name);
         return false;

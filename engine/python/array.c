@@ -12,7 +12,7 @@ drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Array);
-    if (self == NULL)
+    if (!self)
         drupe_array_clear(array);
     else
         *drupe_py_array_of(self) = *array;
@@ -40,9 +40,9 @@ int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS])
 PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape)
 {
     PyObject *tuple = PyTuple_New(ndim);
-    for (int i = 0; tuple != NULL && i < ndim; i++) {
+    for (int i = 0; tuple && i < ndim; i++) {
         PyObject *size = PyLong_FromSize_t(shape[i]);
-        if (size == NULL)
+        if (!size)
             Py_CLEAR(tuple);
         else
             PyTuple_SET_ITEM(tuple, i, size);
@@ -90,7 +90,7 @@ bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
 static PyObject *text_by(PyObject *self, const char *function)
 {
     PyObject *module = PyImport_ImportModule("drupe.array._text");
-    PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, function, "O", self);
+    PyObject *text = !module ? NULL : PyObject_CallMethod(module, function, "O", self);
     Py_XDECREF(module);
     return text;
 }
@@ -165,7 +165,7 @@ static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize
     PyObject *given[1];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     drupe_queue *queue = drupe_py_queue_arg(state, NULL, given[0], NULL);
-    if (queue == NULL) return NULL;
+    if (!queue) return NULL;
     PyObject *result =
         queue == array->queue
             ? Py_NewRef(self)
@@ -209,7 +209,7 @@ static PyObject *array_format(PyObject *self, PyObject *specification)
         return NULL;
     }
     PyObject *value = array->ndim > 0 ? PyObject_Str(self) : array_item(self, NULL);
-    PyObject *text = value == NULL ? NULL : PyObject_Format(value, specification);
+    PyObject *text = !value ? NULL : PyObject_Format(value, specification);
     Py_XDECREF(value);
     return text;
 }
@@ -228,7 +228,7 @@ static int reshape_arg(PyObject *shape_object, size_t size, size_t shape[DRUPE_M
 {
     PyObject *list =
         PyIndex_Check(shape_object) ? PyTuple_Pack(1, shape_object) : PySequence_Tuple(shape_object);
-    if (list == NULL) return -1;
+    if (!list) return -1;
     Py_ssize_t ndim = PyTuple_GET_SIZE(list), open = -1;
     size_t known = 1;
     bool good = ndim <= DRUPE_MAX_DIMS, huge = false;
@@ -274,7 +274,7 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
     /* The elements have to be put side by side first. */
     PyObject *copy =
         drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
-    if (copy == NULL) return NULL;
+    if (!copy) return NULL;
     if (drupe_array_reshape(drupe_py_array_of(copy), ndim, shape) == DRUPE_OK) return copy;
     Py_DECREF(copy);
     return drupe_py_raise_on(state, array->queue);
@@ -314,7 +314,7 @@ static PyObject *array_pretty(PyObject *self, PyObject *args)
     PyObject *printer, *cycle;
     if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
     PyObject *text = drupe_py_shown(self, "brief", printer);
-    PyObject *result = text == NULL ? NULL : PyObject_CallMethod(printer, "text", "O", text);
+    PyObject *result = !text ? NULL : PyObject_CallMethod(printer, "text", "O", text);
     Py_XDECREF(text);
     return result;
 }
@@ -328,7 +328,7 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     drupe_memory *memory = drupe_py_array_of(self)->memory;
-    if (memory == NULL) Py_RETURN_NONE;
+    if (!memory) Py_RETURN_NONE;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);
 }
 
@@ -451,7 +451,7 @@ static drupe_status view_permute(drupe_array *view, PyObject *argument)
     int axes[DRUPE_MAX_DIMS];
     if (argument == Py_None) return drupe_array_permute(view, NULL);
     PyObject *list = PyIndex_Check(argument) ? PyTuple_Pack(1, argument) : PySequence_Tuple(argument);
-    if (list == NULL) return DRUPE_E_INVALID;
+    if (!list) return DRUPE_E_INVALID;
     if (PyTuple_GET_SIZE(list) != view->ndim)
         PyErr_Format(PyExc_ValueError, "axes has %zd entries, and the array %d dimensions",
                      PyTuple_GET_SIZE(list), view->ndim);

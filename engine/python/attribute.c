@@ -20,9 +20,9 @@ static PyObject *get_strides(PyObject *self, void *closure)
     (void)closure;
     const drupe_array *array = array_of(self);
     PyObject *tuple = PyTuple_New(array->ndim);
-    for (int i = 0; tuple != NULL && i < array->ndim; i++) {
+    for (int i = 0; tuple && i < array->ndim; i++) {
         PyObject *stride = PyLong_FromSsize_t(array->strides[i]);
-        if (stride == NULL)
+        if (!stride)
             Py_CLEAR(tuple);
         else
             PyTuple_SET_ITEM(tuple, i, stride);
@@ -115,9 +115,9 @@ static PyObject *get_interface(PyObject *self, void *closure)
     (void)closure;
     if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
     PyObject *dtype = get_dtype(self, NULL);
-    PyObject *typestr = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "str");
+    PyObject *typestr = !dtype ? NULL : PyObject_GetAttrString(dtype, "str");
     Py_XDECREF(dtype);
-    if (typestr == NULL) return NULL;
+    if (!typestr) return NULL;
     void *base = drupe_memory_pointer(array_of(self)->memory);
     return Py_BuildValue("{s:N,s:N,s:(N,O),s:N,s:n,s:i,s:N}", "shape", get_shape(self, NULL), "typestr",
                          typestr, "data", PyLong_FromVoidPtr(base), Py_False, "strides",

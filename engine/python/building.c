@@ -80,8 +80,8 @@ static void find_names(const drupe_source *source, char *names, size_t size)
     drupe_py_paper to = {names, size, 0};
     int state = 0, found = 0;
     names[0] = '\0';
-    if ((source->language != DRUPE_LANG_OPENCL_C && source->language != DRUPE_LANG_C) || text == NULL) return;
-    if (memmem(text, source->size, ARRAY_MARK, strlen(ARRAY_MARK)) != NULL) {
+    if ((source->language != DRUPE_LANG_OPENCL_C && source->language != DRUPE_LANG_C) || !text) return;
+    if (memmem(text, source->size, ARRAY_MARK, strlen(ARRAY_MARK))) {
         drupe_py_paper_add(&to, "an array operation");
         return;
     }
@@ -122,11 +122,11 @@ static char *line_text(building *one, bool html)
     double seconds = one->took > 0 ? one->took : seconds_since(&one->began);
     char *text = malloc(512);
     /* Names of functions and filters hold nothing that HTML could take for its own. */
-    if (text != NULL && html)
+    if (text && html)
         PyOS_snprintf(text, 512, "<div style=\"font-size:13px;color:%s\">%s<b>%s</b>%s%s%s%.1f s</div>",
                       ending == FAILED ? "#d62728" : "#8a8a8a", word[0], names, word[1], one->device, word[2],
                       seconds);
-    else if (text != NULL)
+    else if (text)
         PyOS_snprintf(text, 512, "%s%s%s%s%s%.1f s", word[0], names, word[1], one->device, word[2], seconds);
     return text;
 }
@@ -134,9 +134,8 @@ static char *line_text(building *one, bool html)
 static bool publish(building *one, void *cell)
 {
     drupe_py_bundle bundle = {.text = line_text(one, false), .html = line_text(one, true)};
-    int sent = bundle.text == NULL || bundle.html == NULL
-                   ? -1
-                   : drupe_py_bundle_publish(cell, one->display, one->shown, &bundle);
+    int sent =
+        !bundle.text || !bundle.html ? -1 : drupe_py_bundle_publish(cell, one->display, one->shown, &bundle);
     drupe_py_bundle_clear(&bundle);
     if (sent == 0) one->shown = true;
     return sent == 0;
@@ -162,7 +161,7 @@ static drupe_live_answer show_begun(building *one)
         publish(one, one->cell);
         if (runs) return DRUPE_LIVE_OVER;
     }
-    if (asking == NULL) return DRUPE_LIVE_SAME;
+    if (!asking) return DRUPE_LIVE_SAME;
     publish(one, asking);
     return DRUPE_LIVE_OVER;
 }
@@ -200,9 +199,9 @@ static void release(void *user)
 static building *make(const char *device)
 {
     void *cell = quiet ? NULL : drupe_py_site_cell();
-    building *one = cell == NULL ? NULL : calloc(1, sizeof *one);
-    if (one == NULL) {
-        if (cell != NULL) kernel_link->cell_release(cell);
+    building *one = !cell ? NULL : calloc(1, sizeof *one);
+    if (!one) {
+        if (cell) kernel_link->cell_release(cell);
         return NULL;
     }
     one->cell = cell;
@@ -224,7 +223,7 @@ static building *open_display(building *one, drupe_live_answer (*shower)(void *,
 void *drupe_py_building(const drupe_source *source, const char *device)
 {
     building *one = make(device);
-    if (one == NULL) return NULL;
+    if (!one) return NULL;
     find_names(source, one->names, sizeof one->names);
     return open_display(one, show);
 }
@@ -249,10 +248,10 @@ static size_t take_place(void)
 
 void *drupe_py_launching(const char *name, const drupe_queue *queue)
 {
-    size_t place = kernel_link == NULL ? LAUNCHES_MOST : take_place();
+    size_t place = !kernel_link ? LAUNCHES_MOST : take_place();
     if (place == LAUNCHES_MOST) return NULL;
     building *one = make(drupe_device_filter(drupe_queue_device(queue)));
-    if (one == NULL) {
+    if (!one) {
         atomic_store(&launches[place], 0);
         return NULL;
     }
@@ -261,7 +260,7 @@ void *drupe_py_launching(const char *name, const drupe_queue *queue)
     one->place = place;
     one->queue = drupe_queue_number(queue);
     add_name(&names, "", name, strlen(name));
-    if (open_display(one, show_launch) == NULL) return NULL;
+    if (!open_display(one, show_launch)) return NULL;
     atomic_store(&launches[place], one->id);
     return one;
 }
@@ -277,7 +276,7 @@ void drupe_py_launches_tell(void *cell)
 void drupe_py_launched(void *shown, const drupe_event *event)
 {
     building *one = shown;
-    if (event != NULL)
+    if (event)
         atomic_store(&one->submission, drupe_event_submission(event));
     else
         atomic_store(&one->ending, FAILED);

@@ -37,12 +37,12 @@ void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID])
 
 static size_t length_of(const char *text)
 {
-    return text == NULL ? 0 : strlen(text);
+    return !text ? 0 : strlen(text);
 }
 
 static void add_text(drupe_py_paper *paper, const char *type, const char *text, bool *first)
 {
-    if (text == NULL) return;
+    if (!text) return;
     drupe_py_paper_add(paper, "%s\"%s\":\"", *first ? "" : ",", type);
     drupe_py_paper_add_json(paper, text);
     drupe_py_paper_add(paper, "\"");
@@ -55,24 +55,23 @@ int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe
     size_t size = 6 * (length_of(bundle->text) + length_of(bundle->html)) + length_of(bundle->trace) + 512;
     drupe_py_paper paper = {malloc(size), size, 0};
     bool first = true;
-    if (kernel_link == NULL || paper.text == NULL) {
+    if (!kernel_link || !paper.text) {
         free(paper.text);
         return -1;
     }
     drupe_py_paper_add(&paper, "{\"data\":{");
     add_text(&paper, "text/plain", bundle->text, &first);
     add_text(&paper, "text/html", bundle->html, &first);
-    if (bundle->trace != NULL)
-        drupe_py_paper_add(&paper, "%s\"" TRACE_TYPE "\":%s", first ? "" : ",", bundle->trace);
+    if (bundle->trace) drupe_py_paper_add(&paper, "%s\"" TRACE_TYPE "\":%s", first ? "" : ",", bundle->trace);
     drupe_py_paper_add(&paper, "},\"metadata\":{");
-    bool told = bundle->trace != NULL && bundle->kind != NULL;
+    bool told = bundle->trace && bundle->kind;
     if (told)
         drupe_py_paper_add(&paper, "\"" TRACE_TYPE "\":{\"kind\":\"%s\"%s}", bundle->kind,
                            bundle->live ? ",\"live\":true" : "");
     /* The name of the display is not saved with a notebook, metadata is: see attach.js. */
-    if (id != NULL) drupe_py_paper_add(&paper, "%s\"drupe\":{\"display\":\"%s\"}", told ? "," : "", id);
+    if (id) drupe_py_paper_add(&paper, "%s\"drupe\":{\"display\":\"%s\"}", told ? "," : "", id);
     drupe_py_paper_add(&paper, "},\"transient\":{");
-    if (id != NULL) drupe_py_paper_add(&paper, "\"display_id\":\"%s\"", id);
+    if (id) drupe_py_paper_add(&paper, "\"display_id\":\"%s\"", id);
     drupe_py_paper_add(&paper, "}}");
     int result =
         kernel_link->publish(cell, update ? "update_display_data" : "display_data", paper.text, paper.used);

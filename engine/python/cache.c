@@ -12,7 +12,7 @@ static PyObject *cache_info(PyObject *module, PyObject *ignored)
     PyObject *folder = PyUnicode_DecodeFSDefault(info.folder);
     PyObject *reason = PyUnicode_DecodeUTF8(info.reason, (Py_ssize_t)strlen(info.reason), "replace");
     PyObject *result = NULL;
-    if (folder != NULL && reason != NULL)
+    if (folder && reason)
         result = Py_BuildValue("{s:O,s:O,s:O,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "on",
                                info.on ? Py_True : Py_False, "folder", folder, "reason", reason, "entries",
                                info.entries, "bytes", info.bytes, "limit", info.limit, "hits", info.hits,
@@ -27,12 +27,12 @@ static bool entry_add(const drupe_cache_entry *entry, void *list)
     PyObject *name = PyUnicode_DecodeFSDefault(entry->name);
     PyObject *device = PyUnicode_DecodeUTF8(entry->device, (Py_ssize_t)strlen(entry->device), "replace");
     PyObject *item = NULL;
-    if (name != NULL && device != NULL)
+    if (name && device)
         item = Py_BuildValue("{s:O,s:O,s:K,s:L,s:O}", "name", name, "device", device, "bytes", entry->bytes,
                              "used", (long long)entry->used, "valid", entry->valid ? Py_True : Py_False);
     Py_XDECREF(device);
     Py_XDECREF(name);
-    bool good = item != NULL && PyList_Append(list, item) == 0;
+    bool good = item && PyList_Append(list, item) == 0;
     Py_XDECREF(item);
     return good;
 }
@@ -41,7 +41,7 @@ static PyObject *cache_entries(PyObject *module, PyObject *ignored)
 {
     PyObject *list = PyList_New(0);
     (void)ignored;
-    if (list == NULL) return NULL;
+    if (!list) return NULL;
     drupe_status status = drupe_cache_each(entry_add, list);
     if (status == DRUPE_OK && !PyErr_Occurred()) return list;
     Py_DECREF(list);

@@ -14,7 +14,7 @@ static drupe_context *context_of(PyObject *self)
 PyObject *drupe_py_context_wrap(drupe_py_state *state, drupe_context *context)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Context);
-    if (self == NULL)
+    if (!self)
         drupe_context_release(context);
     else
         ((drupe_py_context *)self)->context = context;
@@ -24,18 +24,18 @@ PyObject *drupe_py_context_wrap(drupe_py_state *state, drupe_context *context)
 /* One device or a sequence of them, each retained. The count, or -1. */
 static int devices_arg(drupe_py_state *state, PyObject *object, drupe_device **devices)
 {
-    if (object == NULL || object == Py_None || PyUnicode_Check(object) ||
+    if (!object || object == Py_None || PyUnicode_Check(object) ||
         drupe_py_is(state, object, DRUPE_PY_TYPE_Device))
-        return (devices[0] = drupe_py_device_arg(state, object)) == NULL ? -1 : 1;
+        return !(devices[0] = drupe_py_device_arg(state, object)) ? -1 : 1;
     PyObject *sequence = PySequence_Tuple(object);
-    if (sequence == NULL) return -1;
+    if (!sequence) return -1;
     Py_ssize_t given = PyTuple_GET_SIZE(sequence);
     int count = 0;
     if (given > DEVICES_MAX)
         PyErr_Format(PyExc_ValueError, "a context takes at most %d devices", DEVICES_MAX);
     while (given <= DEVICES_MAX && count < given) {
         devices[count] = drupe_py_device_arg(state, PyTuple_GET_ITEM(sequence, count));
-        if (devices[count] == NULL) break;
+        if (!devices[count]) break;
         count++;
     }
     Py_DECREF(sequence);
@@ -89,10 +89,10 @@ static PyObject *context_devices(PyObject *self, void *closure)
     drupe_py_state *state = drupe_py_state_of(self);
     size_t count = drupe_context_device_count(context_of(self));
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; i++) {
+    for (size_t i = 0; list && i < count; i++) {
         drupe_device *device = drupe_context_device(context_of(self), i);
         PyObject *item = drupe_py_device_wrap(state, drupe_device_retain(device));
-        if (item == NULL)
+        if (!item)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, item);
@@ -117,7 +117,7 @@ static PyObject *context_platform(PyObject *self, void *closure)
     (void)closure;
     drupe_device *first = drupe_context_device(context_of(self), 0);
     PyObject *device = drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(first));
-    PyObject *platform = device == NULL ? NULL : PyObject_GetAttrString(device, "platform");
+    PyObject *platform = !device ? NULL : PyObject_GetAttrString(device, "platform");
     Py_XDECREF(device);
     return platform;
 }
@@ -156,7 +156,7 @@ static PyObject *context_address(PyObject *self, PyObject *ignored)
 static PyObject *context_repr(PyObject *self)
 {
     PyObject *devices = context_devices(self, NULL);
-    PyObject *text = devices == NULL ? NULL : PyUnicode_FromFormat("<drupe.Context of %R>", devices);
+    PyObject *text = !devices ? NULL : PyUnicode_FromFormat("<drupe.Context of %R>", devices);
     Py_XDECREF(devices);
     return text;
 }

@@ -16,7 +16,7 @@ static drupe_device *device_of(PyObject *self)
 PyObject *drupe_py_device_wrap(drupe_py_state *state, drupe_device *device)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Device);
-    if (self == NULL)
+    if (!self)
         drupe_device_release(device);
     else
         ((drupe_py_device *)self)->device = device;
@@ -30,7 +30,7 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyObject *given[1];
     if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
     drupe_device *device = drupe_py_device_arg(state, given[0]);
-    return device == NULL ? NULL : drupe_py_device_wrap(state, device);
+    return !device ? NULL : drupe_py_device_wrap(state, device);
 }
 
 static void device_release(void *device)
@@ -104,10 +104,10 @@ static PyObject *device_info(PyObject *self, PyObject *ignored)
     size_t count = 0;
     for (size_t i = 0; i < sizeof computed / sizeof *computed; i++) names[count++] = computed[i];
     for (int key = 0; key < DRUPE_INFO_COUNT; key++) names[count++] = drupe_info_name((drupe_info)key);
-    for (size_t i = 0; result != NULL && i < count; i++) {
+    for (size_t i = 0; result && i < count; i++) {
         PyObject *name = PyUnicode_InternFromString(names[i]);
-        PyObject *value = name == NULL ? NULL : PyObject_GetAttr(self, name);
-        if (value == NULL || PyDict_SetItem(result, name, value) < 0) Py_CLEAR(result);
+        PyObject *value = !name ? NULL : PyObject_GetAttr(self, name);
+        if (!value || PyDict_SetItem(result, name, value) < 0) Py_CLEAR(result);
         Py_XDECREF(value);
         Py_XDECREF(name);
     }
@@ -154,7 +154,7 @@ static PyObject *device_get_parent(PyObject *self, void *closure)
 {
     (void)closure;
     drupe_device *parent = drupe_device_parent(device_of(self));
-    if (parent == NULL) Py_RETURN_NONE;
+    if (!parent) Py_RETURN_NONE;
     return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(parent));
 }
 
@@ -203,7 +203,7 @@ static PyObject *device_get_sizes(PyObject *self, void *closure)
     if (drupe_device_number(device_of(self), DRUPE_INFO_MAX_WORK_ITEM_DIMS, 0) < (uint64_t)dims)
         Py_RETURN_NONE;
     PyObject *sizes = drupe_py_info_value(state, device_of(self), DRUPE_INFO_MAX_WORK_ITEM_SIZES);
-    PyObject *some = sizes == NULL || sizes == Py_None ? Py_XNewRef(sizes) : PyTuple_GetSlice(sizes, 0, dims);
+    PyObject *some = !sizes || sizes == Py_None ? Py_XNewRef(sizes) : PyTuple_GetSlice(sizes, 0, dims);
     Py_XDECREF(sizes);
     return some;
 }
@@ -214,7 +214,7 @@ static PyObject *device_get_sizes(PyObject *self, void *closure)
 static PyObject *in_python(const char *name)
 {
     PyObject *module = PyImport_ImportModule("drupe._device");
-    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, name);
+    PyObject *function = !module ? NULL : PyObject_GetAttrString(module, name);
     Py_XDECREF(module);
     return function;
 }
@@ -222,7 +222,7 @@ static PyObject *in_python(const char *name)
 static PyObject *device_get_in_python(PyObject *self, void *closure)
 {
     PyObject *function = in_python(closure);
-    PyObject *value = function == NULL ? NULL : PyObject_CallOneArg(function, self);
+    PyObject *value = !function ? NULL : PyObject_CallOneArg(function, self);
     Py_XDECREF(function);
     return value;
 }
@@ -230,9 +230,9 @@ static PyObject *device_get_in_python(PyObject *self, void *closure)
 static PyObject *call_in_python(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
 {
     PyObject *function = in_python(name);
-    PyObject *first = function == NULL ? NULL : PyTuple_Pack(1, self);
-    PyObject *all = first == NULL ? NULL : PySequence_Concat(first, args);
-    PyObject *result = all == NULL ? NULL : PyObject_Call(function, all, kwargs);
+    PyObject *first = !function ? NULL : PyTuple_Pack(1, self);
+    PyObject *all = !first ? NULL : PySequence_Concat(first, args);
+    PyObject *result = !all ? NULL : PyObject_Call(function, all, kwargs);
     Py_XDECREF(all);
     Py_XDECREF(first);
     Py_XDECREF(function);
@@ -273,8 +273,8 @@ static PyObject *device_address(PyObject *self, PyObject *ignored)
 /* A list that notebooks show as a table; `list` is taken. */
 static PyObject *list_shown(PyObject *list)
 {
-    PyObject *module = list == NULL ? NULL : PyImport_ImportModule("drupe._listed");
-    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, "DeviceList", "O", list);
+    PyObject *module = !list ? NULL : PyImport_ImportModule("drupe._listed");
+    PyObject *result = !module ? NULL : PyObject_CallMethod(module, "DeviceList", "O", list);
     Py_XDECREF(module);
     Py_XDECREF(list);
     return result;
@@ -284,10 +284,10 @@ static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t co
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; i < count; i++) {
-        PyObject *sub = list == NULL ? NULL : drupe_py_device_wrap(state, subs[i]);
-        if (list == NULL)
+        PyObject *sub = !list ? NULL : drupe_py_device_wrap(state, subs[i]);
+        if (!list)
             drupe_device_release(subs[i]);
-        else if (sub == NULL)
+        else if (!sub)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, sub);
@@ -299,10 +299,10 @@ static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t co
 static bool domain_arg(PyObject *object, drupe_partition *partition)
 {
     const char *word = PyUnicode_AsUTF8(object);
-    int domain = word == NULL ? -1 : drupe_info_find_word(DRUPE_INFO_PARTITION_DOMAINS, word);
+    int domain = !word ? -1 : drupe_info_find_word(DRUPE_INFO_PARTITION_DOMAINS, word);
     *partition = (drupe_partition){.kind = DRUPE_SPLIT_AFFINITY, .domain = (drupe_domain)domain};
     if (domain > DRUPE_DOMAIN_NONE) return true;
-    if (word != NULL)
+    if (word)
         PyErr_Format(PyExc_ValueError,
                      "partition is a number, a sequence of numbers, or one of \"numa\", \"L4_cache\", "
                      "\"L3_cache\", \"L2_cache\", \"L1_cache\", \"next_partitionable\", not %R",
@@ -341,7 +341,7 @@ static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t 
         !partition_arg(given[0], units, &partition))
         return NULL;
     drupe_device **subs = PyMem_New(drupe_device *, SUBS_MAX);
-    if (subs == NULL) return PyErr_NoMemory();
+    if (!subs) return PyErr_NoMemory();
     size_t count = 0;
     PyObject *result = NULL;
     if (drupe_device_split(device_of(self), &partition, subs, SUBS_MAX, &count) != DRUPE_OK)
@@ -443,9 +443,9 @@ static PyObject *module_devices(PyObject *module, PyObject *const *args, Py_ssiz
     PyObject *given[1];
     const char *filter = NULL;
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    if (drupe_py_given(given[0]) && (filter = PyUnicode_AsUTF8(given[0])) == NULL) return NULL;
+    if (drupe_py_given(given[0]) && !(filter = PyUnicode_AsUTF8(given[0]))) return NULL;
     drupe_device **devices = PyMem_New(drupe_device *, SUBS_MAX);
-    if (devices == NULL) return PyErr_NoMemory();
+    if (!devices) return PyErr_NoMemory();
     size_t count = 0;
     drupe_status status;
     PyThreadState *thread = PyEval_SaveThread();
@@ -466,7 +466,7 @@ static PyObject *module_known_devices(PyObject *module, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (!drupe_py_enter(state)) return NULL;
     drupe_device **devices = PyMem_New(drupe_device *, SUBS_MAX);
-    if (devices == NULL) return PyErr_NoMemory();
+    if (!devices) return PyErr_NoMemory();
     PyObject *result = subs_list(state, devices, drupe_device_known(devices, SUBS_MAX));
     PyMem_Free(devices);
     return result;

@@ -5,11 +5,11 @@
 
 PyObject *drupe_py_word(drupe_py_state *state, const char *enumeration, const char *word)
 {
-    if (state->enums == NULL) state->enums = PyImport_ImportModule("drupe.enums");
-    PyObject *class = state->enums == NULL ? NULL : PyObject_GetAttrString(state->enums, enumeration);
+    if (!state->enums) state->enums = PyImport_ImportModule("drupe.enums");
+    PyObject *class = !state->enums ? NULL : PyObject_GetAttrString(state->enums, enumeration);
     /* The very string that names the member: the interpreter's cache of attributes would keep others. */
-    PyObject *name = class == NULL ? NULL : PyUnicode_InternFromString(word);
-    PyObject *member = name == NULL ? NULL : PyObject_GetAttr(class, name);
+    PyObject *name = !class ? NULL : PyUnicode_InternFromString(word);
+    PyObject *member = !name ? NULL : PyObject_GetAttr(class, name);
     Py_XDECREF(name);
     Py_XDECREF(class);
     return member;
@@ -19,13 +19,13 @@ PyObject *drupe_py_words(drupe_py_state *state, drupe_info key, uint64_t bits)
 {
     PyObject *list = PyList_New(0);
     const char *word;
-    for (unsigned i = 0; list != NULL && (word = drupe_info_word(key, i)) != NULL; i++) {
+    for (unsigned i = 0; list && (word = drupe_info_word(key, i)); i++) {
         if (!(bits & DRUPE_FLAG(i))) continue;
         PyObject *member = drupe_py_word(state, drupe_info_enumeration(key), word);
-        if (member == NULL || PyList_Append(list, member) < 0) Py_CLEAR(list);
+        if (!member || PyList_Append(list, member) < 0) Py_CLEAR(list);
         Py_XDECREF(member);
     }
-    PyObject *tuple = list == NULL ? NULL : PyList_AsTuple(list);
+    PyObject *tuple = !list ? NULL : PyList_AsTuple(list);
     Py_XDECREF(list);
     return tuple;
 }
@@ -33,9 +33,9 @@ PyObject *drupe_py_words(drupe_py_state *state, drupe_info key, uint64_t bits)
 static PyObject *numbers_tuple(const uint64_t *numbers, size_t count)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; tuple != NULL && i < count; i++) {
+    for (size_t i = 0; tuple && i < count; i++) {
         PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
-        if (number == NULL)
+        if (!number)
             Py_CLEAR(tuple);
         else
             PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, number);
@@ -57,7 +57,7 @@ static PyObject *info_bytes(drupe_py_state *state, drupe_device *device, drupe_i
     drupe_status status = drupe_device_info(device, key, NULL, 0, &needed);
     if (status != DRUPE_OK) return no_value(state, device, status);
     uint64_t *room = calloc(needed / sizeof *room + 1, sizeof *room);
-    if (room == NULL) return PyErr_NoMemory();
+    if (!room) return PyErr_NoMemory();
     PyObject *result = NULL;
     status = drupe_device_info(device, key, room, needed, NULL);
     if (status != DRUPE_OK)
@@ -83,6 +83,6 @@ PyObject *drupe_py_info_value(drupe_py_state *state, drupe_device *device, drupe
     if (type == DRUPE_INFO_FLAGS) return drupe_py_words(state, key, value[0]);
     if (type == DRUPE_INFO_U64) return PyLong_FromUnsignedLongLong(value[0]);
     const char *word = drupe_info_word(key, (unsigned)value[0]);
-    if (word == NULL) Py_RETURN_NONE;
+    if (!word) Py_RETURN_NONE;
     return drupe_py_word(state, drupe_info_enumeration(key), word);
 }

@@ -23,7 +23,7 @@ drupe_dtype drupe_py_dtype_float(drupe_queue *queue)
 static drupe_dtype dtype_of_text(PyObject *text)
 {
     const char *name = PyUnicode_AsUTF8(text);
-    if (name == NULL) {
+    if (!name) {
         PyErr_Clear();
         return DRUPE_DTYPE_NONE;
     }
@@ -35,7 +35,7 @@ static drupe_dtype dtype_of_attribute(PyObject *object, const char *attribute)
 {
     PyObject *name = PyObject_GetAttrString(object, attribute);
     drupe_dtype found = DRUPE_DTYPE_NONE;
-    if (name != NULL && PyUnicode_Check(name)) found = dtype_of_text(name);
+    if (name && PyUnicode_Check(name)) found = dtype_of_text(name);
     Py_XDECREF(name);
     PyErr_Clear();
     return found;
@@ -77,7 +77,7 @@ static PyObject *dtype_compare(PyObject *self, PyObject *other, int op)
 static Py_hash_t dtype_hash(PyObject *self)
 {
     PyObject *name = PyUnicode_FromString(drupe_dtype_name(dtype_of(self)));
-    Py_hash_t hash = name == NULL ? -1 : PyObject_Hash(name);
+    Py_hash_t hash = !name ? -1 : PyObject_Hash(name);
     Py_XDECREF(name);
     return hash;
 }
@@ -127,7 +127,7 @@ static PyObject *dtype_numpy(PyObject *self, void *closure)
     (void)closure;
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *result =
-        numpy == NULL ? NULL : PyObject_CallMethod(numpy, "dtype", "s", drupe_dtype_name(dtype_of(self)));
+        !numpy ? NULL : PyObject_CallMethod(numpy, "dtype", "s", drupe_dtype_name(dtype_of(self)));
     Py_XDECREF(numpy);
     return result;
 }
@@ -197,14 +197,13 @@ PyType_Spec drupe_py_DType_spec = {
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state)
 {
     PyObject *all = PyDict_New();
-    for (int i = 0; all != NULL && i < DRUPE_DTYPE_COUNT; i++) {
+    for (int i = 0; all && i < DRUPE_DTYPE_COUNT; i++) {
         PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_DType);
         state->dtypes[i] = self;
-        if (self != NULL) ((drupe_py_dtype *)self)->dtype = (drupe_dtype)i;
-        if (self == NULL || PyDict_SetItemString(all, drupe_dtype_name((drupe_dtype)i), self) < 0)
-            Py_CLEAR(all);
+        if (self) ((drupe_py_dtype *)self)->dtype = (drupe_dtype)i;
+        if (!self || PyDict_SetItemString(all, drupe_dtype_name((drupe_dtype)i), self) < 0) Py_CLEAR(all);
     }
-    int result = all == NULL ? -1 : PyModule_AddObjectRef(module, "dtypes", all);
+    int result = !all ? -1 : PyModule_AddObjectRef(module, "dtypes", all);
     Py_XDECREF(all);
     return result;
 }

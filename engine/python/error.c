@@ -62,7 +62,7 @@ static PyObject *attributes_new(void)
         "status",    "native_code", "native_name", "backend", "device", "hint", "label",  "kernel", "queue",
         "operation", "arguments",   "submission",  "cell",    "line",   "file", "source", "cause"};
     PyObject *attributes = PyDict_New();
-    for (size_t i = 0; attributes != NULL && i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; attributes && i < sizeof names / sizeof *names; i++)
         if (PyDict_SetItemString(attributes, names[i], Py_None) < 0) Py_CLEAR(attributes);
     return attributes;
 }
@@ -73,14 +73,14 @@ static int error_add(PyObject *module, PyObject **slot, const char *name, const 
     char full[64];
     PyOS_snprintf(full, sizeof full, "drupe.%s", name);
     *slot = PyErr_NewExceptionWithDoc(full, doc, bases, attributes);
-    if (*slot == NULL) return -1;
+    if (!*slot) return -1;
     return PyModule_AddObjectRef(module, name, *slot);
 }
 
 int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
 {
     PyObject *attributes = attributes_new();
-    if (attributes == NULL) return -1;
+    if (!attributes) return -1;
     int base = error_add(module, &state->device_error, "DeviceError",
                          "Something went wrong on a device. Attributes, None where not known: status,\n"
                          "native_code, native_name, backend, device, hint; operation (\"kernel\", \"copy\",\n"
@@ -92,9 +92,9 @@ int drupe_py_errors_init(PyObject *module, drupe_py_state *state)
     Py_DECREF(attributes);
     if (base < 0) return -1;
     for (size_t i = 0; i < TABLE_SIZE; i++) {
-        PyObject *bases = table[i].base == NULL ? PyTuple_Pack(1, state->device_error)
-                                                : PyTuple_Pack(2, state->device_error, *table[i].base);
-        if (bases == NULL) return -1;
+        PyObject *bases = !table[i].base ? PyTuple_Pack(1, state->device_error)
+                                         : PyTuple_Pack(2, state->device_error, *table[i].base);
+        if (!bases) return -1;
         int result =
             error_add(module, &state->errors[table[i].status], table[i].name, table[i].doc, bases, NULL);
         Py_DECREF(bases);
@@ -120,14 +120,14 @@ const char *drupe_py_error_name(drupe_status status)
 /* Takes `value`. */
 static bool attribute_set(PyObject *exception, const char *name, PyObject *value)
 {
-    bool set = value != NULL && PyObject_SetAttrString(exception, name, value) == 0;
+    bool set = value && PyObject_SetAttrString(exception, name, value) == 0;
     Py_XDECREF(value);
     return set;
 }
 
 static PyObject *text_or_none(const char *text)
 {
-    if (text == NULL || text[0] == '\0') Py_RETURN_NONE;
+    if (!text || text[0] == '\0') Py_RETURN_NONE;
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
@@ -135,14 +135,13 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
                                 const char *text)
 {
     PyObject *class = state->device_error;
-    if (error->status > DRUPE_OK && error->status < DRUPE_STATUS_COUNT &&
-        state->errors[error->status] != NULL)
+    if (error->status > DRUPE_OK && error->status < DRUPE_STATUS_COUNT && state->errors[error->status])
         class = state->errors[error->status];
-    if (text == NULL) text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
+    if (!text) text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     PyObject *body = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-    PyObject *exception = body == NULL ? NULL : PyObject_CallOneArg(class, body);
+    PyObject *exception = !body ? NULL : PyObject_CallOneArg(class, body);
     Py_XDECREF(body);
-    if (exception == NULL) return NULL;
+    if (!exception) return NULL;
     if (attribute_set(exception, "status", PyUnicode_FromString(drupe_status_name(error->status))) &&
         attribute_set(exception, "native_code", PyLong_FromLongLong(error->native)) &&
         attribute_set(exception, "native_name", text_or_none(error->native_name)) &&
@@ -156,7 +155,7 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
 
 PyObject *drupe_py_raise_object(PyObject *exception)
 {
-    if (exception != NULL) {
+    if (exception) {
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
         Py_DECREF(exception);
     }
@@ -178,9 +177,9 @@ static PyObject *raise_last(drupe_py_state *state, drupe_device *device, uint32_
     if (drupe_failure_last(&own, &cause))
         return drupe_py_raise_object(drupe_py_failure_object(state, &own, &cause, DRUPE_PY_WAITER));
     drupe_error error = *drupe_error_last();
-    const char *name = device == NULL ? NULL : drupe_device_filter(device);
+    const char *name = !device ? NULL : drupe_device_filter(device);
     PyObject *exception = drupe_py_error_object(state, &error, name, NULL);
-    if (exception != NULL) drupe_py_failure_place(exception, operation_of(error.status), queue);
+    if (exception) drupe_py_failure_place(exception, operation_of(error.status), queue);
     return drupe_py_raise_object(exception);
 }
 
@@ -191,7 +190,7 @@ PyObject *drupe_py_raise(drupe_py_state *state, drupe_device *device)
 
 PyObject *drupe_py_raise_on(drupe_py_state *state, drupe_queue *queue)
 {
-    if (queue == NULL) return raise_last(state, NULL, 0);
+    if (!queue) return raise_last(state, NULL, 0);
     return raise_last(state, drupe_queue_device(queue), drupe_queue_number(queue));
 }
 
@@ -201,8 +200,8 @@ PyObject *drupe_py_raise_text(drupe_py_state *state, drupe_status status, const 
     va_start(list, format);
     PyObject *text = PyUnicode_FromFormatV(format, list);
     va_end(list);
-    const char *utf8 = text == NULL ? NULL : PyUnicode_AsUTF8(text);
-    if (utf8 != NULL) {
+    const char *utf8 = !text ? NULL : PyUnicode_AsUTF8(text);
+    if (utf8) {
         drupe_error error = {.status = status};
         PyOS_snprintf(error.text, sizeof error.text, "%s", utf8);
         drupe_py_raise_object(drupe_py_error_object(state, &error, NULL, NULL));
@@ -217,7 +216,7 @@ PyObject *drupe_py_exception_take(void)
 #if PY_VERSION_HEX < 0x030C0000
     PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
     PyObject *exception = Py_XNewRef(saved.parts[1]);
-    if (exception != NULL && saved.parts[2] != NULL) PyException_SetTraceback(exception, saved.parts[2]);
+    if (exception && saved.parts[2]) PyException_SetTraceback(exception, saved.parts[2]);
 #else
     PyObject *exception = Py_XNewRef(saved.parts[0]);
 #endif

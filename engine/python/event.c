@@ -14,7 +14,7 @@ static drupe_event *event_of(PyObject *self)
 PyObject *drupe_py_event_wrap(drupe_py_state *state, drupe_event *event)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Event);
-    if (self == NULL)
+    if (!self)
         drupe_event_release(event);
     else
         ((drupe_py_event *)self)->event = event;
@@ -78,14 +78,14 @@ static PyObject *event_backend(PyObject *self, void *closure)
 {
     (void)closure;
     drupe_queue *queue = drupe_event_queue(event_of(self));
-    if (queue == NULL) Py_RETURN_NONE;
+    if (!queue) Py_RETURN_NONE;
     return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue)));
 }
 
 static PyObject *event_queue(PyObject *self, void *closure)
 {
     (void)closure;
-    if (drupe_event_queue(event_of(self)) == NULL) Py_RETURN_NONE;
+    if (!drupe_event_queue(event_of(self))) Py_RETURN_NONE;
     return drupe_py_queue_wrap(drupe_py_state_of(self),
                                drupe_queue_retain(drupe_event_queue(event_of(self))));
 }
@@ -139,19 +139,19 @@ static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
     drupe_status status = drupe_event_waits(event_of(self), NULL, 0, &count);
     if (count > capacity) {
         events = PyMem_Calloc(count, sizeof(drupe_event *));
-        if (events == NULL) return PyErr_NoMemory();
+        if (!events) return PyErr_NoMemory();
         capacity = count;
     }
     if (status == DRUPE_OK) status = drupe_event_waits(event_of(self), events, capacity, &count);
     if (status != DRUPE_OK) count = 0;
     PyObject *list = status == DRUPE_OK ? PyList_New(0) : drupe_py_raise(state, NULL);
     for (size_t i = 0; i < count && i < capacity; i++) {
-        if (list == NULL) {
+        if (!list) {
             drupe_event_release(events[i]);
             continue;
         }
         PyObject *event = drupe_py_event_wrap(state, events[i]);
-        if (event == NULL || PyList_Append(list, event) < 0) Py_CLEAR(list);
+        if (!event || PyList_Append(list, event) < 0) Py_CLEAR(list);
         Py_XDECREF(event);
     }
     if (events != few) PyMem_Free(events);
@@ -186,7 +186,7 @@ static PyObject *event_add_done_callback(PyObject *self, PyObject *const *args, 
         return NULL;
     }
     PyObject *context = copied ? PyContext_CopyCurrent() : Py_NewRef(given[1]);
-    if (context == NULL) return NULL;
+    if (!context) return NULL;
     PyObject *const both[] = {given[0], context};
     PyObject *result = drupe_py_events_call("add_done_callback", self, both, 2, NULL);
     Py_DECREF(context);
@@ -207,8 +207,8 @@ static PyObject *event_finish(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "|zp:_finish", &text, &cancelled)) return NULL;
     if (drupe_py_forked()) Py_RETURN_NONE;
     drupe_error error = {.status = cancelled ? DRUPE_E_CANCELLED : DRUPE_E_TASK};
-    PyOS_snprintf(error.text, sizeof error.text, "%s", text == NULL ? "" : text);
-    if (drupe_event_finish(event_of(self), text == NULL ? NULL : &error) == DRUPE_OK) Py_RETURN_NONE;
+    PyOS_snprintf(error.text, sizeof error.text, "%s", !text ? "" : text);
+    if (drupe_event_finish(event_of(self), !text ? NULL : &error) == DRUPE_OK) Py_RETURN_NONE;
     return drupe_py_raise(state, NULL);
 }
 
@@ -221,7 +221,7 @@ static PyObject *event_submission(PyObject *self, PyObject *ignored)
 static PyObject *event_await(PyObject *self)
 {
     PyObject *coroutine = drupe_py_events_call("wait", self, NULL, 0, NULL);
-    PyObject *iterator = coroutine == NULL ? NULL : PyObject_CallMethod(coroutine, "__await__", NULL);
+    PyObject *iterator = !coroutine ? NULL : PyObject_CallMethod(coroutine, "__await__", NULL);
     Py_XDECREF(coroutine);
     return iterator;
 }
@@ -250,10 +250,10 @@ static PyObject *event_times(PyObject *self, void *closure)
     uint64_t const fields[] = {times.queued, times.submitted, times.started, times.ended,
                                times.ended - times.started};
     PyObject *result = PyStructSequence_New(state->times);
-    for (int i = 0; result != NULL && i < 5; i++) {
+    for (int i = 0; result && i < 5; i++) {
         PyObject *value = PyLong_FromUnsignedLongLong(fields[i]);
         PyStructSequence_SetItem(result, i, value);
-        if (value == NULL) Py_CLEAR(result);
+        if (!value) Py_CLEAR(result);
     }
     return result;
 }
@@ -274,7 +274,7 @@ static PyObject *event_profiling(PyObject *self, void *closure)
 static PyObject *event_repr(PyObject *self)
 {
     PyObject *status = event_status(self, NULL);
-    if (status == NULL) return NULL;
+    if (!status) return NULL;
     drupe_queue *queue = drupe_event_queue(event_of(self));
     drupe_trace_record record = {.id = 0};
     uint64_t number = drupe_event_submission(event_of(self));
@@ -282,11 +282,10 @@ static PyObject *event_repr(PyObject *self)
         record.label[0] = '\0';
     const char *quote = record.label[0] == '\0' ? "" : "'";
     PyObject *label = PyUnicode_DecodeUTF8(record.label, (Py_ssize_t)strlen(record.label), "replace");
-    PyObject *text = label == NULL ? NULL
-                     : queue == NULL
-                         ? PyUnicode_FromFormat("<drupe.Event: %U>", status)
-                         : PyUnicode_FromFormat("<drupe.Event %s%U%s on %s: %U>", quote, label, quote,
-                                                drupe_device_filter(drupe_queue_device(queue)), status);
+    PyObject *text = !label   ? NULL
+                     : !queue ? PyUnicode_FromFormat("<drupe.Event: %U>", status)
+                              : PyUnicode_FromFormat("<drupe.Event %s%U%s on %s: %U>", quote, label, quote,
+                                                     drupe_device_filter(drupe_queue_device(queue)), status);
     Py_XDECREF(label);
     Py_DECREF(status);
     return text;

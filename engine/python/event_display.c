@@ -62,7 +62,7 @@ static void write_times(const drupe_trace_record *record, char *words, size_t si
 static bool find_failure(uint64_t id, char *words, size_t size)
 {
     drupe_failure_note *notes = calloc(DRUPE_FAILURE_NOTES, sizeof *notes);
-    size_t count = notes == NULL ? 0 : drupe_failures_read(0, notes, DRUPE_FAILURE_NOTES), i = 0;
+    size_t count = !notes ? 0 : drupe_failures_read(0, notes, DRUPE_FAILURE_NOTES), i = 0;
     while (i < count && notes[i].failure.submission != id) i++;
     if (i < count) {
         PyOS_snprintf(words, size, "%s", notes[i].failure.error.text);
@@ -98,7 +98,7 @@ static void add_plain(drupe_py_paper *to, const char *words, bool html)
                            : *words == '&' ? "&amp;"
                            : *words == '"' ? "&quot;"
                                            : NULL;
-        if (name != NULL)
+        if (name)
             drupe_py_paper_add(to, "%s", name);
         else
             drupe_py_paper_add(to, "%c", *words);
@@ -110,7 +110,7 @@ static char *fill(const char *form, bool html, const char *times, const char *er
 {
     size_t size = strlen(form) + 12 * WORDS_SIZE;
     drupe_py_paper to = {malloc(size), size, 0};
-    if (to.text == NULL) return NULL;
+    if (!to.text) return NULL;
     to.text[0] = '\0';
     while (*form != '\0') {
         static const char marks[] = {MARK_TIMES, MARK_ERROR, '\0'};
@@ -133,8 +133,7 @@ static void publish(event_display *one, void *cell)
     if (bad) write_error(record, error, sizeof error);
     drupe_py_bundle bundle = {.text = fill(one->forms[bad ? BAD_TEXT : GOOD_TEXT], false, times, error),
                               .html = fill(one->forms[bad ? BAD_HTML : GOOD_HTML], true, times, error)};
-    if (bundle.text != NULL && bundle.html != NULL)
-        (void)drupe_py_bundle_publish(cell, one->name, true, &bundle);
+    if (bundle.text && bundle.html) (void)drupe_py_bundle_publish(cell, one->name, true, &bundle);
     drupe_py_bundle_clear(&bundle);
 }
 
@@ -162,10 +161,10 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
         one->published = true;
         if (!DRUPE_LINK_HAS(kernel_link, cell_running) || kernel_link->cell_running(one->cell))
             return DRUPE_LIVE_OVER;
-        if (asking == NULL) return DRUPE_LIVE_SHOWN;
+        if (!asking) return DRUPE_LIVE_SHOWN;
     }
     if (reason == DRUPE_LIVE_TIME) return DRUPE_LIVE_SAME;
-    if (asking != NULL) publish(one, asking);
+    if (asking) publish(one, asking);
     return DRUPE_LIVE_OVER;
 }
 
@@ -189,12 +188,12 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Ks(ssss):_event_display", &id, &name, &forms[0], &forms[1], &forms[2],
                           &forms[3]))
         return NULL;
-    if (id == 0 || kernel_link == NULL || drupe_py_forked()) return PyLong_FromLong(0);
+    if (id == 0 || !kernel_link || drupe_py_forked()) return PyLong_FromLong(0);
     if (drupe_trace_read(id - 1, &record, 1) != 1 || record.id != id) return PyLong_FromLong(0);
     void *cell = kernel_link->cell_retain();
-    event_display *one = cell == NULL ? NULL : calloc(1, sizeof *one);
-    if (one == NULL) {
-        if (cell != NULL) kernel_link->cell_release(cell);
+    event_display *one = !cell ? NULL : calloc(1, sizeof *one);
+    if (!one) {
+        if (cell) kernel_link->cell_release(cell);
         return PyLong_FromLong(0);
     }
     bool room = atomic_fetch_add(&open_count, 1) < OPEN_MOST;

@@ -28,9 +28,9 @@ static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *lines_of(PyObject *file)
 {
     PyObject *module = PyImport_ImportModule("linecache");
-    PyObject *lines = module == NULL ? NULL : PyObject_CallMethod(module, "getlines", "O", file);
+    PyObject *lines = !module ? NULL : PyObject_CallMethod(module, "getlines", "O", file);
     Py_XDECREF(module);
-    if (lines != NULL && PyList_Check(lines)) return lines;
+    if (lines && PyList_Check(lines)) return lines;
     Py_XDECREF(lines);
     PyErr_Clear();
     return NULL;
@@ -39,8 +39,8 @@ static PyObject *lines_of(PyObject *file)
 static void add_line(drupe_py_paper *to, PyObject *object)
 {
     const char *line = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    if (line == NULL) PyErr_Clear();
-    if (line == NULL) line = "";
+    if (!line) PyErr_Clear();
+    if (!line) line = "";
     size_t whole = strcspn(line, "\r\n"), size = drupe_py_utf8_cut(line, LINE_MOST);
     if (size > whole) size = whole;
     drupe_py_paper_add(to, "%.*s%s\n", (int)size, line, size < whole ? "..." : "");
@@ -63,17 +63,17 @@ static excerpt *excerpt_make(uint32_t site)
     drupe_py_spot place;
     int offset = 0;
     PyCodeObject *code = drupe_py_site_code(site, &offset);
-    if (code == NULL) return NULL;
+    if (!code) return NULL;
     PyObject *lines = drupe_py_site_spot(site, &place) ? lines_of(code->co_filename) : NULL;
     Py_DECREF((PyObject *)code);
-    Py_ssize_t count = lines == NULL ? 0 : PyList_GET_SIZE(lines);
+    Py_ssize_t count = !lines ? 0 : PyList_GET_SIZE(lines);
     int first = place.line > AROUND ? place.line - AROUND : 1;
     for (int i = first; i <= place.line + AROUND && i <= count; i++)
         add_line(&to, PyList_GET_ITEM(lines, i - 1)); /* borrowed: no Python code runs */
     Py_XDECREF(lines);
     if (place.line < 1 || place.line > count) return NULL;
     excerpt *made = malloc(sizeof *made + to.used + 1);
-    if (made == NULL) return NULL;
+    if (!made) return NULL;
     *made = (excerpt){.site = site, .first = first, .line = place.line};
     memcpy(made->text, text, to.used + 1);
     set_heading(made, &place);
@@ -84,11 +84,11 @@ static excerpt *excerpt_make(uint32_t site)
 static bool colours_wanted(void)
 {
     PyObject *name = PyUnicode_FromString("IPython");
-    PyObject *module = name == NULL ? NULL : PyImport_GetModule(name);
-    PyObject *shell = module == NULL ? NULL : PyObject_CallMethod(module, "get_ipython", NULL);
-    PyObject *colours = shell == NULL ? NULL : PyObject_GetAttrString(shell, "colors");
+    PyObject *module = !name ? NULL : PyImport_GetModule(name);
+    PyObject *shell = !module ? NULL : PyObject_CallMethod(module, "get_ipython", NULL);
+    PyObject *colours = !shell ? NULL : PyObject_GetAttrString(shell, "colors");
     const char *word = colours != NULL && PyUnicode_Check(colours) ? PyUnicode_AsUTF8(colours) : NULL;
-    bool wanted = word != NULL && PyOS_stricmp(word, "nocolor") != 0;
+    bool wanted = word && PyOS_stricmp(word, "nocolor") != 0;
     Py_XDECREF(colours);
     Py_XDECREF(shell);
     Py_XDECREF(module);
@@ -106,7 +106,7 @@ void drupe_py_excerpts_prepare(void)
     /* Python code runs in between, and another thread may come here. */
     while (prepared < latest) {
         excerpt *made = excerpt_make(++prepared);
-        if (made == NULL) continue;
+        if (!made) continue;
         pthread_mutex_lock(&guard);
         excerpt *old = kept[made->site % KEPT];
         kept[made->site % KEPT] = made;
@@ -150,7 +150,7 @@ bool drupe_py_excerpt_add(drupe_py_paper *to, uint32_t site)
     bool coloured = drupe_py_excerpts_colour(), found;
     pthread_mutex_lock(&guard);
     const excerpt *shown = kept[site % KEPT];
-    found = site != 0 && shown != NULL && shown->site == site;
+    found = site != 0 && shown && shown->site == site;
     if (found) {
         size_t word = strcspn(shown->heading, " ");
         drupe_py_paper_add(to, coloured ? "\x1b[36m%.*s\x1b[32m%s\x1b[39m\n" : "%.*s%s\n", (int)word,

@@ -67,11 +67,11 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
         return -1;
     }
     const drupe_array *given = drupe_py_array_of(object);
-    if (given->memory != NULL && !drupe_py_address_leaves(state, given->memory)) return -1;
+    if (given->memory && !drupe_py_address_leaves(state, given->memory)) return -1;
     *array = (drupe_ext_array){.data = drupe_array_pointer(given),
                                .queue = given->queue,
                                .kind = (int)drupe_py_array_kind(given),
-                               .host = given->memory == NULL || functions_reach(given->memory),
+                               .host = !given->memory || functions_reach(given->memory),
                                .type = type_of(given->dtype),
                                .itemsize = (int)drupe_dtype_size(given->dtype),
                                .ndim = given->ndim,
@@ -139,7 +139,7 @@ static PyObject *ext_array_new(drupe_queue *queue, int kind, char type, int item
 static drupe_queue *queue_kept(PyObject *object)
 {
     drupe_py_device *device = (drupe_py_device *)object;
-    if (device->queue == NULL) device->queue = drupe_py_queue_arg(the_state, NULL, object, NULL);
+    if (!device->queue) device->queue = drupe_py_queue_arg(the_state, NULL, object, NULL);
     return device->queue;
 }
 
@@ -149,7 +149,7 @@ static drupe_queue *queue_named(PyObject *filter)
 {
     PyObject *chosen = NULL;
     if (!drupe_py_given(filter) && PyContextVar_Get(the_state->chosen, NULL, &chosen) < 0) return NULL;
-    bool device = chosen != NULL && drupe_py_is(the_state, chosen, DRUPE_PY_TYPE_Device);
+    bool device = chosen && drupe_py_is(the_state, chosen, DRUPE_PY_TYPE_Device);
     drupe_queue *queue = device ? queue_kept(chosen) : drupe_py_queue_arg(the_state, NULL, filter, NULL);
     if (!device) drupe_py_queue_release(queue);
     Py_XDECREF(chosen);
@@ -207,7 +207,7 @@ static bool kept_gather(PyObject *const *objects, size_t count, PyObject *wait_f
 {
     *all = (kept){.count = 0};
     all->keeps = PyMem_Calloc(count + 1, sizeof *all->keeps);
-    if (all->keeps == NULL) {
+    if (!all->keeps) {
         PyErr_NoMemory();
         return false;
     }
@@ -223,7 +223,7 @@ static bool kept_gather(PyObject *const *objects, size_t count, PyObject *wait_f
         kept_drop(all);
         return false;
     }
-    if (own != NULL) all->keeps[all->count++] = *own;
+    if (own) all->keeps[all->count++] = *own;
     return true;
 }
 
@@ -255,9 +255,8 @@ static PyObject *ext_submit_host(drupe_queue *queue, const char *label, drupe_ex
     drupe_keep own = {user, release};
     drupe_event *event = NULL;
     kept all;
-    if (!drupe_py_enter(the_state) ||
-        !kept_gather(keep, nkeep, wait_for, release == NULL ? NULL : &own, &all)) {
-        if (release != NULL) release(user);
+    if (!drupe_py_enter(the_state) || !kept_gather(keep, nkeep, wait_for, !release ? NULL : &own, &all)) {
+        if (release) release(user);
         return NULL;
     }
     drupe_submission submission = submission_of(queue, &all, label);
@@ -319,7 +318,7 @@ int drupe_py_ext_init(PyObject *module, drupe_py_state *state)
     };
     the_state = state;
     PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&api, DRUPE_EXT_CAPSULE, NULL);
-    if (capsule == NULL) return -1;
+    if (!capsule) return -1;
     int result = PyModule_AddObjectRef(module, "ext", capsule);
     Py_DECREF(capsule);
     return result;

@@ -19,12 +19,12 @@ static void add_place(drupe_py_paper *to, const drupe_failure *failure, drupe_py
     char place[160];
     if (drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) == 0) {
         if (reader == DRUPE_PY_NO_CELL) drupe_py_paper_add(to, "\nSubmitted outside of a cell.");
-        if (unknown[reader] == NULL) return;
+        if (!unknown[reader]) return;
         PyOS_snprintf(place, sizeof place, "%s", unknown[reader]);
     }
     drupe_py_paper_add(to, "\nSubmitted by %s", place);
     if (reader == DRUPE_PY_OTHER_CELL) drupe_py_paper_add(to, ", whose output shows this error too");
-    if (source != NULL)
+    if (source)
         drupe_py_paper_add(to, ":\n    %.200s", source);
     else
         drupe_py_paper_add(to, ".");
@@ -84,7 +84,7 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
     add_late(&to, own, reader, source);
     const char *hint = drupe_py_failure_hint(own);
     if (hint[0] != '\0' && !dependent) drupe_py_paper_add(&to, "\nWhat to do: %s", hint);
-    if (cause == NULL || cause->error.status == DRUPE_OK) return to.used;
+    if (!cause || cause->error.status == DRUPE_OK) return to.used;
     drupe_py_paper_add(&to, "\nThe first cause is ");
     add_name(&to, cause);
     drupe_py_paper_add(&to, ".");
@@ -98,12 +98,12 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
 static PyObject *source_line(PyObject *file, int line)
 {
     PyObject *module = PyImport_ImportModule("linecache");
-    PyObject *text = module == NULL ? NULL : PyObject_CallMethod(module, "getline", "Oi", file, line);
-    PyObject *plain = text == NULL ? NULL : PyObject_CallMethod(text, "strip", NULL);
+    PyObject *text = !module ? NULL : PyObject_CallMethod(module, "getline", "Oi", file, line);
+    PyObject *plain = !text ? NULL : PyObject_CallMethod(text, "strip", NULL);
     Py_XDECREF(text);
     Py_XDECREF(module);
-    if (plain == NULL) PyErr_Clear();
-    if (plain != NULL && PyUnicode_Check(plain) && PyUnicode_GET_LENGTH(plain) > 0) return plain;
+    if (!plain) PyErr_Clear();
+    if (plain && PyUnicode_Check(plain) && PyUnicode_GET_LENGTH(plain) > 0) return plain;
     Py_XDECREF(plain);
     return NULL;
 }
@@ -111,7 +111,7 @@ static PyObject *source_line(PyObject *file, int line)
 /* Takes `value`; NULL leaves the class's None. */
 static void attribute_put(PyObject *exception, const char *name, PyObject *value)
 {
-    if (value != NULL) (void)PyObject_SetAttrString(exception, name, value);
+    if (value) (void)PyObject_SetAttrString(exception, name, value);
     Py_XDECREF(value);
     PyErr_Clear();
 }
@@ -152,7 +152,7 @@ static place place_find(const drupe_failure *failure)
     int offset = 0;
     place found = {NULL, NULL, 0};
     PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
-    if (code == NULL) return found;
+    if (!code) return found;
     found.file = Py_NewRef(code->co_filename);
     found.line = PyCode_Addr2Line(code, offset);
     if (found.line > 0) found.source = source_line(found.file, found.line);
@@ -185,7 +185,7 @@ void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t
     if (drupe_py_site_spot(here.site, &spot)) here.cell_number = spot.cell;
     place where = place_find(&here);
     attributes_put(exception, &here, &where);
-    attribute_put(exception, "operation", operation == NULL ? NULL : text_of(operation));
+    attribute_put(exception, "operation", !operation ? NULL : text_of(operation));
 }
 
 /* The exception that a host task or a future raised, or NULL without one. */
@@ -193,11 +193,11 @@ static PyObject *raised_by(const drupe_failure *failure)
 {
     if (failure->error.status != DRUPE_E_TASK) return NULL;
     PyObject *module = PyImport_ImportModule("drupe._events");
-    PyObject *raised = module == NULL ? NULL
-                                      : PyObject_CallMethod(module, "raised_by", "K",
-                                                            (unsigned long long)failure->submission);
+    PyObject *raised =
+        !module ? NULL
+                : PyObject_CallMethod(module, "raised_by", "K", (unsigned long long)failure->submission);
     Py_XDECREF(module);
-    if (raised != NULL && PyExceptionInstance_Check(raised)) return raised;
+    if (raised && PyExceptionInstance_Check(raised)) return raised;
     Py_XDECREF(raised);
     PyErr_Clear();
     return NULL;
@@ -208,10 +208,9 @@ static void exception_locate(PyObject *exception, uint32_t site)
 {
     int offset = 0;
     PyCodeObject *code = drupe_py_site_code(site, &offset);
-    if (code == NULL) return;
+    if (!code) return;
     PyObject *module = PyImport_ImportModule("drupe._located");
-    PyObject *result =
-        module == NULL ? NULL : PyObject_CallMethod(module, "locate", "OOi", exception, code, offset);
+    PyObject *result = !module ? NULL : PyObject_CallMethod(module, "locate", "OOi", exception, code, offset);
     Py_XDECREF(result);
     Py_XDECREF(module);
     Py_DECREF((PyObject *)code);
@@ -223,11 +222,11 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
 {
     char text[DRUPE_PY_FAILURE_TEXT];
     place where = place_find(own);
-    const char *source = where.source == NULL ? NULL : PyUnicode_AsUTF8(where.source);
-    if (where.source != NULL && source == NULL) PyErr_Clear();
+    const char *source = !where.source ? NULL : PyUnicode_AsUTF8(where.source);
+    if (where.source && !source) PyErr_Clear();
     (void)drupe_py_failure_text(own, cause, reader, source, text, sizeof text);
     PyObject *exception = drupe_py_error_object(state, &own->error, own->device, text);
-    if (exception == NULL) {
+    if (!exception) {
         Py_XDECREF(where.file);
         Py_XDECREF(where.source);
         return NULL;
@@ -235,10 +234,10 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
     if (reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
     attributes_put(exception, own, &where);
     PyObject *raised = raised_by(own);
-    if (raised != NULL) PyException_SetCause(exception, raised);
-    if (cause == NULL || cause->error.status == DRUPE_OK) return exception;
+    if (raised) PyException_SetCause(exception, raised);
+    if (!cause || cause->error.status == DRUPE_OK) return exception;
     PyObject *first = drupe_py_failure_object(state, cause, NULL, DRUPE_PY_WAITER);
-    if (first == NULL) {
+    if (!first) {
         PyErr_Clear();
         return exception;
     }
@@ -253,13 +252,13 @@ static atomic_bool any_handler;
 
 PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue)
 {
-    if (state->handlers == NULL || PyDict_GET_SIZE(state->handlers) == 0) return NULL;
+    if (!state->handlers || PyDict_GET_SIZE(state->handlers) == 0) return NULL;
     PyObject *key = PyLong_FromUnsignedLong(queue);
     PyObject *handler =
-        key == NULL ? NULL : PyDict_GetItemWithError(state->handlers, key); /* borrowed for this line alone */
+        !key ? NULL : PyDict_GetItemWithError(state->handlers, key); /* borrowed for this line alone */
     Py_XINCREF(handler);
     Py_XDECREF(key);
-    if (handler == NULL) PyErr_Clear();
+    if (!handler) PyErr_Clear();
     return handler;
 }
 
@@ -267,17 +266,17 @@ int drupe_py_handler_set(drupe_py_state *state, uint32_t queue, PyObject *handle
 {
     if (handler == Py_None) {
         PyObject *before = drupe_py_handler(state, queue);
-        if (before == NULL) return 0;
+        if (!before) return 0;
         Py_DECREF(before);
     }
-    if (state->handlers == NULL) state->handlers = PyDict_New();
-    PyObject *key = state->handlers == NULL ? NULL : PyLong_FromUnsignedLong(queue);
+    if (!state->handlers) state->handlers = PyDict_New();
+    PyObject *key = !state->handlers ? NULL : PyLong_FromUnsignedLong(queue);
     int result = -1;
-    if (key != NULL)
+    if (key)
         result = handler == Py_None ? PyDict_DelItem(state->handlers, key)
                                     : PyDict_SetItem(state->handlers, key, handler);
     Py_XDECREF(key);
-    if (state->handlers != NULL) atomic_store(&any_handler, PyDict_GET_SIZE(state->handlers) > 0);
+    if (state->handlers) atomic_store(&any_handler, PyDict_GET_SIZE(state->handlers) > 0);
     return result;
 }
 
@@ -291,7 +290,7 @@ static void context_put(PyObject *failure)
 {
     PyObject *raised = drupe_py_exception_take();
     PyObject *context = PyException_GetContext(raised);
-    if (context == NULL && raised != failure) PyException_SetContext(raised, Py_NewRef(failure));
+    if (!context && raised != failure) PyException_SetContext(raised, Py_NewRef(failure));
     Py_XDECREF(context);
     drupe_py_raise_object(raised);
 }
@@ -299,10 +298,10 @@ static void context_put(PyObject *failure)
 bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception, bool *good)
 {
     PyObject *handler = drupe_py_handler(state, queue);
-    if (handler == NULL) return false;
-    PyObject *result = exception == NULL ? NULL : PyObject_CallOneArg(handler, exception);
+    if (!handler) return false;
+    PyObject *result = !exception ? NULL : PyObject_CallOneArg(handler, exception);
     Py_DECREF(handler);
-    if (result == NULL && exception != NULL) context_put(exception);
+    if (!result && exception) context_put(exception);
     Py_XDECREF(exception);
     *good = result != NULL;
     Py_XDECREF(result);

@@ -8,7 +8,7 @@
 /* Takes `value`. */
 static bool put(PyObject *record, const char *name, PyObject *value)
 {
-    bool done = value != NULL && PyDict_SetItemString(record, name, value) == 0;
+    bool done = value && PyDict_SetItemString(record, name, value) == 0;
     Py_XDECREF(value);
     return done;
 }
@@ -30,8 +30,8 @@ static bool put_place(PyObject *record, const drupe_failure *failure)
     char place[160];
     int offset = 0, line = 0;
     PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
-    if (code != NULL) line = PyCode_Addr2Line(code, offset);
-    PyObject *file = Py_NewRef(code == NULL ? Py_None : code->co_filename);
+    if (code) line = PyCode_Addr2Line(code, offset);
+    PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
     Py_XDECREF((PyObject *)code);
     (void)drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place);
     return put(record, "place", text_or_none(place)) && put(record, "file", file) &&
@@ -43,7 +43,7 @@ static PyObject *note_dict(const drupe_failure_note *note)
     const drupe_failure *failure = &note->failure;
     const drupe_error *error = &failure->error;
     PyObject *record = PyDict_New();
-    if (record == NULL) return NULL;
+    if (!record) return NULL;
     if (put(record, "id", PyLong_FromUnsignedLongLong(note->id)) &&
         put(record, "unix", PyLong_FromUnsignedLongLong(note->unix_ns / 1000000)) &&
         put(record, "at", PyLong_FromUnsignedLongLong(note->at_ns)) &&
@@ -68,9 +68,9 @@ static PyObject *note_dict(const drupe_failure_note *note)
 static PyObject *notes_list(const drupe_failure_note *notes, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; i++) {
+    for (size_t i = 0; list && i < count; i++) {
         PyObject *record = note_dict(&notes[i]);
-        if (record == NULL)
+        if (!record)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, record);
@@ -87,7 +87,7 @@ static PyObject *module_failures(PyObject *module, PyObject *args, PyObject *kwa
     drupe_trace_update();
     drupe_py_hold_collect();
     drupe_failure_note *notes = malloc(DRUPE_FAILURE_NOTES * sizeof *notes);
-    if (notes == NULL) return PyErr_NoMemory();
+    if (!notes) return PyErr_NoMemory();
     size_t count = drupe_failures_read(after, notes, DRUPE_FAILURE_NOTES);
     PyObject *list = notes_list(notes, count);
     free(notes);

@@ -6,7 +6,7 @@
 
 int drupe_py_fault_claim(int signal, void *siginfo, void *ucontext)
 {
-    if (PyGILState_GetThisThreadState() != NULL) return 0;
+    if (PyGILState_GetThisThreadState()) return 0;
     return drupe_fault_claim(signal, siginfo, ucontext);
 }
 

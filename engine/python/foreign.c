@@ -16,13 +16,13 @@ PyObject *drupe_py_foreign_array(PyObject *object)
 {
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyType_Check(object)) return NULL;
     PyObject *method = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__array__");
-    if (method == NULL) {
+    if (!method) {
         if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
         return NULL;
     }
     Py_DECREF(method);
     PyObject *array = PyObject_CallMethod(object, "__array__", NULL);
-    if (array == NULL || PyObject_CheckBuffer(array)) return array;
+    if (!array || PyObject_CheckBuffer(array)) return array;
     PyErr_Format(PyExc_TypeError, "%s.__array__() gave %s, which is no array of NumPy",
                  Py_TYPE(object)->tp_name, Py_TYPE(array)->tp_name);
     Py_DECREF(array);
@@ -52,15 +52,15 @@ void drupe_py_foreign_unreadable(PyObject *object, PyObject *array)
     if (!PyErr_ExceptionMatches(PyExc_ValueError)) return;
     drupe_py_saved saved = drupe_py_error_save();
     PyObject *dtype = PyObject_GetAttrString(array, "dtype");
-    PyObject *kind = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "kind");
-    PyObject *name = dtype == NULL ? NULL : PyObject_Str(dtype);
+    PyObject *kind = !dtype ? NULL : PyObject_GetAttrString(dtype, "kind");
+    PyObject *name = !dtype ? NULL : PyObject_Str(dtype);
     const char *letter = kind != NULL && PyUnicode_Check(kind) ? PyUnicode_AsUTF8(kind) : NULL;
     const char *type = Py_TYPE(object)->tp_name;
     PyErr_Clear();
     drupe_py_error_restore(saved); /* it stays, unless there is more to say */
-    if (letter != NULL && strcmp(letter, "T") == 0)
+    if (letter && strcmp(letter, "T") == 0)
         refuse_text(type);
-    else if (letter != NULL && name != NULL && strstr("MmV", letter) != NULL)
+    else if (letter && name && strstr("MmV", letter))
         PyErr_Format(PyExc_TypeError,
                      "%s with elements of type %U cannot become an array: %s. Convert it first: %s.", type,
                      name, has,
@@ -78,11 +78,11 @@ void drupe_py_foreign_refuse(PyObject *object, const char *format)
         return;
     }
     const char *type = Py_TYPE(object)->tp_name, *plain = format;
-    bool foreign = strchr(PY_LITTLE_ENDIAN ? ">!" : "<", format[0]) != NULL && format[0] != '\0';
-    if (format[0] != '\0' && strchr("@=<>!", format[0]) != NULL) plain++;
+    bool foreign = strchr(PY_LITTLE_ENDIAN ? ">!" : "<", format[0]) && format[0] != '\0';
+    if (format[0] != '\0' && strchr("@=<>!", format[0])) plain++;
     for (size_t i = 0; !foreign && i < sizeof formats / sizeof *formats; i++) {
         if (strcmp(plain, formats[i].format) != 0) continue;
-        if (formats[i].instead != NULL)
+        if (formats[i].instead)
             PyErr_Format(PyExc_TypeError,
                          "%s with elements of type %s cannot become an array: %s. Convert it first: "
                          "x.astype(\"%s\") in NumPy.",
@@ -111,12 +111,12 @@ void drupe_py_foreign_refuse(PyObject *object, const char *format)
 void drupe_py_foreign_dtype(PyObject *dtype)
 {
     PyObject *text = PyObject_Repr(dtype);
-    const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text);
-    if (name != NULL)
+    const char *name = !text ? NULL : PyUnicode_AsUTF8(text);
+    if (name)
         PyErr_Format(
             PyExc_TypeError,
             "%s is no data type of drupe.array. There are bool, int32, int64, float32 and float64.%s", name,
-            strstr(name, "complex") != NULL ? " " DRUPE_PY_COMPLEX_HINT "." : "");
+            strstr(name, "complex") ? " " DRUPE_PY_COMPLEX_HINT "." : "");
     Py_XDECREF(text);
 }
 

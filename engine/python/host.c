@@ -52,7 +52,7 @@ static bool settle(drupe_py_state *state, drupe_queue *queue)
 /* Cast to `dtype` unless it has it. Takes `self`, which may be NULL. */
 static PyObject *cast(drupe_py_state *state, PyObject *self, drupe_dtype dtype)
 {
-    if (self == NULL || dtype == DRUPE_DTYPE_NONE || drupe_py_array_of(self)->dtype == dtype) return self;
+    if (!self || dtype == DRUPE_DTYPE_NONE || drupe_py_array_of(self)->dtype == dtype) return self;
     const drupe_array *array = drupe_py_array_of(self);
     PyObject *other = drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
     Py_DECREF(self);
@@ -64,7 +64,7 @@ PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array
 {
     PyObject *self = array_new(state, queue, kind, dtype, array->ndim, array->shape);
     drupe_operand operand = {.array = array};
-    if (self == NULL || array->size == 0) return self;
+    if (!self || array->size == 0) return self;
     if (drupe_py_assign(state, drupe_py_array_of(self), &operand)) return self;
     Py_DECREF(self);
     return NULL;
@@ -75,10 +75,10 @@ PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array
 /* The element type of a struct format such as "<f", or NONE. */
 static drupe_dtype format_dtype(const Py_buffer *view)
 {
-    const char *format = view->format == NULL ? "B" : view->format;
+    const char *format = !view->format ? "B" : view->format;
     char foreign = PY_LITTLE_ENDIAN ? '>' : '<';
     if (format[0] == foreign || (format[0] == '!' && foreign == '>')) return DRUPE_DTYPE_NONE;
-    if (strchr("@=<>!", format[0]) != NULL && format[0] != '\0') format++;
+    if (strchr("@=<>!", format[0]) && format[0] != '\0') format++;
     if (format[0] == '\0' || format[1] != '\0') return DRUPE_DTYPE_NONE;
     switch (format[0]) {
     case '?': return DRUPE_BOOL;
@@ -95,7 +95,7 @@ static drupe_dtype format_dtype(const Py_buffer *view)
 static bool view_check(PyObject *object, const Py_buffer *view)
 {
     if (format_dtype(view) == DRUPE_DTYPE_NONE) {
-        drupe_py_foreign_refuse(object, view->format == NULL ? "B" : view->format);
+        drupe_py_foreign_refuse(object, !view->format ? "B" : view->format);
         return false;
     }
     if (view->ndim <= DRUPE_MAX_DIMS) return true;
@@ -108,8 +108,7 @@ static bool view_check(PyObject *object, const Py_buffer *view)
 static PyObject *buffer_bytes(const Py_buffer *view)
 {
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, view->len);
-    if (bytes != NULL && PyBuffer_ToContiguous(PyBytes_AS_STRING(bytes), view, view->len, 'C') < 0)
-        Py_CLEAR(bytes);
+    if (bytes && PyBuffer_ToContiguous(PyBytes_AS_STRING(bytes), view, view->len, 'C') < 0) Py_CLEAR(bytes);
     return bytes;
 }
 
@@ -137,7 +136,7 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *
         (!bools || are_truths(hold->view.buf, (size_t)hold->view.len)))
         return upload(state, self, hold->view.buf, hold) && settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&hold->view);
-    if (bytes == NULL) {
+    if (!bytes) {
         drupe_py_hold_free(hold);
         return false;
     }
@@ -152,7 +151,7 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *
                              drupe_mem_kind kind, drupe_dtype dtype)
 {
     drupe_py_hold *hold = drupe_py_hold_new();
-    if (hold == NULL) return NULL;
+    if (!hold) return NULL;
     size_t shape[DRUPE_MAX_DIMS];
     PyObject *self = NULL;
     if (PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) < 0) {
@@ -161,7 +160,7 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *
         for (int i = 0; i < hold->view.ndim; i++) shape[i] = (size_t)hold->view.shape[i];
         self = array_new(state, queue, kind, format_dtype(&hold->view), hold->view.ndim, shape);
     }
-    if (self == NULL || hold->view.len == 0) {
+    if (!self || hold->view.len == 0) {
         drupe_py_hold_free(hold);
     } else if (!buffer_upload(state, self, hold)) {
         Py_CLEAR(self);
@@ -217,14 +216,14 @@ static PyObject *nest_scalar_of(PyObject *item)
 static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
 {
     PyObject *item = PySequence_GetItem(sequence, i);
-    if (item == NULL) {
+    if (!item) {
         drupe_py_foreign_keys(sequence);
         return NULL;
     }
     if (PyFloat_Check(item) || PyLong_Check(item)) return item;
     if (PyObject_CheckBuffer(item)) return nest_scalar_of(item);
     PyObject *array = drupe_py_foreign_array(item);
-    if (array == NULL && !PyErr_Occurred()) return item;
+    if (!array && !PyErr_Occurred()) return item;
     Py_DECREF(item);
     return array == NULL ? NULL : nest_scalar_of(array);
 }
@@ -233,7 +232,7 @@ static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
 static bool nest_shape(nest *self, PyObject *object)
 {
     PyObject *level = Py_NewRef(object);
-    while (level != NULL && is_nested(level)) {
+    while (level && is_nested(level)) {
         Py_ssize_t length = PySequence_Size(level);
         if (length >= 0 && self->ndim == DRUPE_MAX_DIMS) {
             PyErr_Format(PyExc_ValueError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
@@ -287,7 +286,7 @@ static bool nest_scalar(nest *self, PyObject *object)
     int found = drupe_py_scalar_arg(self->state, object, &scalar);
     if (found == 0) drupe_py_foreign_element(object);
     if (found <= 0 || !go_on(self->state, &self->seen)) return false;
-    if (self->next != NULL) return nest_store(self, &scalar);
+    if (self->next) return nest_store(self, &scalar);
     if ((int)scalar.kind > self->kind) self->kind = (int)scalar.kind;
     return true;
 }
@@ -325,19 +324,18 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
                     : all.kind == DRUPE_SCALAR_KIND_INT ? DRUPE_INT64
                                                         : drupe_py_dtype_float(queue);
     PyObject *self = array_new(state, queue, kind, all.dtype, all.ndim, all.shape);
-    size_t size = self == NULL ? 0 : drupe_py_array_of(self)->size;
+    size_t size = !self ? 0 : drupe_py_array_of(self)->size;
     if (size == 0) return self;
     drupe_py_hold *hold = drupe_py_hold_new();
-    if (hold != NULL)
-        hold->owner = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
-    bool good = hold != NULL && hold->owner != NULL;
+    if (hold) hold->owner = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
+    bool good = hold && hold->owner;
     if (good) {
         all.next = (uint8_t *)PyBytes_AS_STRING(hold->owner);
         good = nest_walk(&all, object, 0);
     }
     if (good)
         good = upload(state, self, PyBytes_AS_STRING(hold->owner), hold);
-    else if (hold != NULL)
+    else if (hold)
         drupe_py_hold_free(hold);
     if (!good) Py_CLEAR(self);
     return self;
@@ -348,7 +346,7 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
 {
     if (PyObject_CheckBuffer(object)) return from_buffer(state, object, object, queue, kind, dtype);
     PyObject *array = drupe_py_foreign_array(object);
-    if (array == NULL) return PyErr_Occurred() ? NULL : from_nested(state, object, queue, kind, dtype);
+    if (!array) return PyErr_Occurred() ? NULL : from_nested(state, object, queue, kind, dtype);
     PyObject *result = from_buffer(state, array, object, queue, kind, dtype);
     Py_DECREF(array);
     return result;
@@ -394,7 +392,7 @@ PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array)
     if (!drupe_py_enter(state)) return NULL;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, 8);
     PyObject *result = NULL;
-    if (bytes != NULL && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
+    if (bytes && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
         result = element(array->dtype, (const uint8_t *)PyBytes_AS_STRING(bytes));
     Py_XDECREF(bytes);
     return result;
@@ -417,15 +415,15 @@ static PyObject *nested_list(listing *self, int axis)
         return item;
     }
     PyObject *list = PyList_New((Py_ssize_t)array->shape[axis]);
-    if (list != NULL) PyObject_GC_UnTrack(list);
-    for (size_t i = 0; list != NULL && i < array->shape[axis]; i++) {
+    if (list) PyObject_GC_UnTrack(list);
+    for (size_t i = 0; list && i < array->shape[axis]; i++) {
         PyObject *item = nested_list(self, axis + 1);
-        if (item == NULL)
+        if (!item)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, item);
     }
-    if (list != NULL) PyObject_GC_Track(list);
+    if (list) PyObject_GC_Track(list);
     return list;
 }
 
@@ -434,10 +432,10 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
     size_t nbytes = array->size * drupe_dtype_size(array->dtype);
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
     PyObject *result = NULL;
-    if (bytes == NULL && PyErr_ExceptionMatches(PyExc_MemoryError))
+    if (!bytes && PyErr_ExceptionMatches(PyExc_MemoryError))
         PyErr_Format(PyExc_MemoryError, "no host memory for the %zu bytes of %zu elements", nbytes,
                      array->size);
-    if (bytes != NULL && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
+    if (bytes && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
         listing all = {.state = state, .array = array, .next = (const uint8_t *)PyBytes_AS_STRING(bytes)};
         result = nested_list(&all, 0);
     }
@@ -448,14 +446,13 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
 PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array)
 {
     PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *shape = numpy == NULL ? NULL : drupe_py_shape_tuple(array->ndim, array->shape);
-    PyObject *result = shape == NULL
-                           ? NULL
-                           : PyObject_CallMethod(numpy, "empty", "Os", shape, drupe_dtype_name(array->dtype));
+    PyObject *shape = !numpy ? NULL : drupe_py_shape_tuple(array->ndim, array->shape);
+    PyObject *result =
+        !shape ? NULL : PyObject_CallMethod(numpy, "empty", "Os", shape, drupe_dtype_name(array->dtype));
     Py_XDECREF(shape);
     Py_XDECREF(numpy);
     Py_buffer view;
-    if (result == NULL || array->size == 0) return result;
+    if (!result || array->size == 0) return result;
     bool good = PyObject_GetBuffer(result, &view, PyBUF_WRITABLE | PyBUF_STRIDES) == 0;
     if (good) {
         good = drupe_py_array_fetch(state, array, view.buf, result);

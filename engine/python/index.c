@@ -139,7 +139,7 @@ PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key)
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index)
 {
     PyObject *key = PyLong_FromSsize_t(index);
-    if (key == NULL) return NULL;
+    if (!key) return NULL;
     if (drupe_py_array_of(self)->ndim == 0) {
         Py_DECREF(key);
         PyErr_SetString(PyExc_TypeError, "an array without dimensions cannot be iterated over");
@@ -163,7 +163,7 @@ static bool assign_other(drupe_py_state *state, drupe_array *view, PyObject *val
 {
     drupe_mem_kind kind = drupe_py_array_kind(view);
     PyObject *source = drupe_py_array_from(state, value, view->queue, kind, DRUPE_DTYPE_NONE);
-    if (source == NULL) return false;
+    if (!source) return false;
     drupe_operand operand = {.array = drupe_py_array_of(source)};
     bool good = drupe_py_assign(state, view, &operand);
     Py_DECREF(source);
@@ -175,7 +175,7 @@ int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_array view;
     drupe_operand operand;
-    if (value == NULL) {
+    if (!value) {
         PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted");
         return -1;
     }

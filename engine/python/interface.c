@@ -37,7 +37,7 @@ static bool wrong(const char *what)
  * the caller. */
 static bool numbers(PyObject *object, const char *what, Py_ssize_t *values, int *count)
 {
-    if (object == NULL || !PyTuple_Check(object) || PyTuple_GET_SIZE(object) > MOST_DIMS) return wrong(what);
+    if (!object || !PyTuple_Check(object) || PyTuple_GET_SIZE(object) > MOST_DIMS) return wrong(what);
     if (*count >= 0 && PyTuple_GET_SIZE(object) != *count) return wrong(what);
     *count = (int)PyTuple_GET_SIZE(object);
     for (int i = 0; i < *count; i++) {
@@ -51,9 +51,9 @@ static bool numbers(PyObject *object, const char *what, Py_ssize_t *values, int 
 static bool element_size(PyObject *object, Py_ssize_t *size)
 {
     const char *text = object != NULL && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    if (text == NULL) return wrong("typestr");
-    if (strchr("<>|=", text[0]) != NULL && text[0] != '\0') text++;
-    bool known = text[0] != '\0' && strchr("biufcV", text[0]) != NULL;
+    if (!text) return wrong("typestr");
+    if (strchr("<>|=", text[0]) && text[0] != '\0') text++;
+    bool known = text[0] != '\0' && strchr("biufcV", text[0]);
     char *end = NULL;
     long bytes = known ? strtol(text + 1, &end, 10) : 0;
     if (!known || end == text + 1 || *end != '\0' || bytes < 1 || bytes > 4096) return wrong("typestr");
@@ -65,7 +65,7 @@ static bool element_size(PyObject *object, Py_ssize_t *size)
 static bool offset_read(PyObject *interface, layout *self)
 {
     PyObject *offset = entry(interface, "offset");
-    self->offset = offset == NULL ? 0 : PyNumber_AsSsize_t(offset, PyExc_OverflowError);
+    self->offset = !offset ? 0 : PyNumber_AsSsize_t(offset, PyExc_OverflowError);
     Py_XDECREF(offset);
     return !PyErr_Occurred() || wrong("offset");
 }
@@ -91,7 +91,7 @@ static bool shape_read(PyObject *interface, layout *self)
 static bool strides_read(PyObject *interface, layout *self)
 {
     PyObject *strides = entry(interface, "strides");
-    if (strides != NULL) {
+    if (strides) {
         bool good = numbers(strides, "strides", self->strides, &self->ndim);
         Py_DECREF(strides);
         return good;
@@ -139,7 +139,7 @@ static bool layout_span(const layout *self, Py_ssize_t *first, size_t *nbytes)
 static bool span_find(char *pointer, size_t nbytes, drupe_py_span *span)
 {
     span->memory = drupe_memory_find(pointer);
-    if (span->memory == NULL) {
+    if (!span->memory) {
         PyErr_SetString(PyExc_ValueError,
                         "the object's __sycl_usm_array_interface__ does not point into memory "
                         "that this process allocated with drupe");
@@ -159,7 +159,7 @@ static bool span_find(char *pointer, size_t nbytes, drupe_py_span *span)
 int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_span *span)
 {
     PyObject *interface = PyObject_GetAttr(object, state->names[DRUPE_PY_NAME___sycl_usm_array_interface__]);
-    if (interface == NULL) {
+    if (!interface) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
         PyErr_Clear();
         return 0;
@@ -169,7 +169,7 @@ int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_sp
     size_t nbytes = 0;
     bool good = PyDict_Check(interface) || wrong("data");
     PyObject *data = good ? entry(interface, "data") : NULL;
-    if (good && (data == NULL || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)) good = wrong("data");
+    if (good && (!data || !PyTuple_Check(data) || PyTuple_GET_SIZE(data) < 1)) good = wrong("data");
     char *pointer = good ? PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0)) : NULL;
     if (good && PyErr_Occurred()) good = false;
     Py_XDECREF(data);

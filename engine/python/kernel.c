@@ -27,7 +27,7 @@ static bool params_load(drupe_py_state *state, drupe_py_kernel *self)
     self->counted = self->typed = true;
     self->params = PyMem_Calloc((size_t)count + 1, sizeof *self->params);
     self->forms = PyMem_Calloc((size_t)count + 1, sizeof *self->forms);
-    if (self->params == NULL || self->forms == NULL) {
+    if (!self->params || !self->forms) {
         PyErr_NoMemory();
         return false;
     }
@@ -55,7 +55,7 @@ PyObject *drupe_py_kernel_open(drupe_py_state *state, drupe_program *program, dr
     PyEval_RestoreThread(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, queue);
     drupe_py_kernel *self = (drupe_py_kernel *)drupe_py_new(state, DRUPE_PY_TYPE_Kernel);
-    if (self == NULL) {
+    if (!self) {
         drupe_kernel_release(kernel);
         return NULL;
     }
@@ -92,7 +92,7 @@ static void kernel_dealloc(PyObject *self)
 static inline bool keywords_again(const drupe_py_recall *last, PyObject *const *values, PyObject *kwnames,
                                   PyObject **given)
 {
-    if (kwnames != last->keywords || kwnames == NULL) return false;
+    if (kwnames != last->keywords || !kwnames) return false;
     for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++)
         given[i] = last->at[i] < 0 ? NULL : values[last->at[i]];
     return true;
@@ -109,7 +109,7 @@ static bool keywords_find(const drupe_py_state *state, drupe_py_kernel *self, Py
                                                   DRUPE_PY_NAME_queue, DRUPE_PY_NAME_wait_for,
                                                   DRUPE_PY_NAME_event}};
     if (!drupe_py_args(state, &signature, values, 0, kwnames, given)) return false;
-    if (kwnames == NULL) return true;
+    if (!kwnames) return true;
     for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++) self->last.at[i] = -1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); k++)
         for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++)
@@ -142,7 +142,7 @@ static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t n
     }
     drupe_event *event = NULL;
     if (!drupe_py_launch_run(state, &launch, want ? &event : NULL)) return NULL;
-    if (event == NULL) Py_RETURN_NONE;
+    if (!event) Py_RETURN_NONE;
     return drupe_py_event_wrap(state, event);
 }
 
@@ -181,10 +181,10 @@ static PyObject *kernel_arguments(PyObject *self, void *closure)
     const drupe_py_kernel *kernel = kernel_of(self);
     if (!kernel->typed) Py_RETURN_NONE;
     PyObject *list = PyTuple_New((Py_ssize_t)kernel->nparams);
-    for (size_t i = 0; list != NULL && i < kernel->nparams; i++) {
+    for (size_t i = 0; list && i < kernel->nparams; i++) {
         const drupe_arg_info *info = &kernel->params[i];
         PyObject *item = Py_BuildValue("(sss)", info->name, info->type_name, kinds[info->kind]);
-        if (item == NULL)
+        if (!item)
             Py_CLEAR(list);
         else
             PyTuple_SET_ITEM(list, (Py_ssize_t)i, item);
@@ -196,16 +196,15 @@ static PyObject *kernel_repr(PyObject *self)
 {
     const drupe_py_kernel *kernel = kernel_of(self);
     PyObject *parts = PyList_New(0);
-    for (size_t i = 0; parts != NULL && kernel->typed && i < kernel->nparams; i++) {
+    for (size_t i = 0; parts && kernel->typed && i < kernel->nparams; i++) {
         PyObject *part = PyUnicode_FromFormat("%s %s", kernel->params[i].type_name, kernel->params[i].name);
-        if (part == NULL || PyList_Append(parts, part) < 0) Py_CLEAR(parts);
+        if (!part || PyList_Append(parts, part) < 0) Py_CLEAR(parts);
         Py_XDECREF(part);
     }
-    PyObject *comma = parts == NULL ? NULL : PyUnicode_FromString(", ");
-    PyObject *text = comma == NULL ? NULL : PyUnicode_Join(comma, parts);
+    PyObject *comma = !parts ? NULL : PyUnicode_FromString(", ");
+    PyObject *text = !comma ? NULL : PyUnicode_Join(comma, parts);
     PyObject *result =
-        text == NULL ? NULL
-                     : PyUnicode_FromFormat("<drupe.Kernel %s(%U)>", drupe_kernel_name(kernel->kernel), text);
+        !text ? NULL : PyUnicode_FromFormat("<drupe.Kernel %s(%U)>", drupe_kernel_name(kernel->kernel), text);
     Py_XDECREF(text);
     Py_XDECREF(comma);
     Py_XDECREF(parts);
@@ -224,7 +223,7 @@ static PyObject *kernel_signature(PyObject *self, void *closure)
 {
     (void)closure;
     PyObject *module = PyImport_ImportModule("drupe._shown");
-    PyObject *signature = module == NULL ? NULL : PyObject_CallMethod(module, "call_signature", "O", self);
+    PyObject *signature = !module ? NULL : PyObject_CallMethod(module, "call_signature", "O", self);
     Py_XDECREF(module);
     return signature;
 }
@@ -300,7 +299,7 @@ static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_LocalMemory);
-    if (self != NULL) ((drupe_py_local *)self)->nbytes = nbytes;
+    if (self) ((drupe_py_local *)self)->nbytes = nbytes;
     return self;
 }
 

@@ -50,8 +50,8 @@ static bool arg_fail(const drupe_py_launch *launch, size_t index)
 static bool place_join(drupe_py_state *state, const drupe_py_launch *launch, launch_place *place,
                        drupe_queue *queue, size_t index)
 {
-    if (place->queue == NULL) *place = (launch_place){queue, index};
-    if (place->queue == queue || launch->queue != NULL) return true;
+    if (!place->queue) *place = (launch_place){queue, index};
+    if (place->queue == queue || launch->queue) return true;
     drupe_py_raise_text(
         state, DRUPE_E_PLACEMENT,
         "kernel '%s': arguments %zu (on %s) and %zu (on %s) live on different queues. Bring them "
@@ -74,7 +74,7 @@ static bool element_matches(drupe_dtype dtype, drupe_scalar_type scalar)
 static bool array_arg(const drupe_py_launch *launch, const drupe_array *array, const drupe_arg_info *info,
                       size_t index, void **pointer)
 {
-    if (info != NULL && !element_matches(array->dtype, info->scalar)) {
+    if (info && !element_matches(array->dtype, info->scalar)) {
         PyErr_Format(PyExc_TypeError, "the array's elements are %s, and the kernel's are %s; use astype()",
                      drupe_dtype_name(array->dtype), drupe_py_scalar_name(info->scalar));
         return arg_fail(launch, index);
@@ -109,7 +109,7 @@ static int pointer_arg(drupe_py_state *state, const drupe_py_launch *launch, PyO
         return 0;
     }
     *arg = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), value};
-    return queue == NULL || place_join(state, launch, place, queue, index) ? 1 : -1;
+    return !queue || place_join(state, launch, place, queue, index) ? 1 : -1;
 }
 
 /* The bytes of a buffer (bytes, a ctypes value, a NumPy scalar) as the value. `size` 0: any. */
@@ -153,7 +153,7 @@ static bool vector_arg(PyObject *object, const drupe_arg_info *info, launch_valu
     uint32_t stored = info->lanes == 3 ? 4 : info->lanes; /* OpenCL stores three as four */
     PyObject *components = PyObject_CheckBuffer(object) ? NULL : PySequence_Tuple(object);
     memset(value->bytes, 0, sizeof value->bytes);
-    if (components == NULL) {
+    if (!components) {
         if (PyErr_Occurred()) return false;
         drupe_py_scalar_bytes(Py_False, info->scalar, "", value->bytes, &size);
         return bytes_arg(object, size * stored, value, arg);
@@ -174,7 +174,7 @@ static PyObject *ctypes_value(PyObject *object)
 {
     if (PyNumber_Check(object) || !PyObject_HasAttrString((PyObject *)Py_TYPE(object), "_type_")) return NULL;
     PyObject *value = PyObject_GetAttrString(object, "value");
-    if (value == NULL) PyErr_Clear();
+    if (!value) PyErr_Clear();
     return value;
 }
 
@@ -186,7 +186,7 @@ static bool value_arg(PyObject *object, const drupe_arg_info *info, launch_value
     if (PyLong_CheckExact(object) || PyFloat_CheckExact(object))
         return number_bytes(object, info, "the value", value->bytes, &arg->size);
     PyObject *number = ctypes_value(object);
-    bool good = number_bytes(number == NULL ? object : number, info, "the value", value->bytes, &arg->size);
+    bool good = number_bytes(!number ? object : number, info, "the value", value->bytes, &arg->size);
     Py_XDECREF(number);
     return good;
 }
@@ -221,10 +221,10 @@ static bool one_arg(drupe_py_state *state, const drupe_py_launch *launch, size_t
 {
     PyObject *object = launch->args[index];
     const drupe_arg_info *info = launch->kernel->typed ? &launch->kernel->params[index] : NULL;
-    if (info == NULL || info->kind == DRUPE_ARG_POINTER) {
+    if (!info || info->kind == DRUPE_ARG_POINTER) {
         int done = pointer_arg(state, launch, object, info, index, place, value, arg);
         if (done != 0) return done > 0;
-        if (info == NULL) return untyped_arg(state, object, value, arg) || arg_fail(launch, index);
+        if (!info) return untyped_arg(state, object, value, arg) || arg_fail(launch, index);
         PyErr_Format(PyExc_TypeError,
                      "USM memory (drupe.memory), a drupe.array.Array or None is needed, not %s%s",
                      Py_TYPE(object)->tp_name,
@@ -299,7 +299,7 @@ static inline bool quick_number(PyObject *object, unsigned scalar, uint64_t *wor
 static inline bool quick_usm(launch_words *all, size_t index, drupe_queue *queue, drupe_memory *memory,
                              void *pointer)
 {
-    if (all->queue == NULL) all->queue = queue;
+    if (!all->queue) all->queue = queue;
     all->memories[index] = memory;
     all->words[index] = (uintptr_t)pointer;
     return all->queue == queue;
@@ -372,7 +372,7 @@ static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *
 {
     drupe_py_recall *last = &launch->kernel->last;
     if (launch->global_size == last->global_size && launch->local_size == last->local_size &&
-        launch->global_size != NULL)
+        launch->global_size)
         return &last->range;
     if (!range_parse(launch, own)) return NULL;
     last->looked = 0;
@@ -392,7 +392,7 @@ static inline drupe_status submit_now(const drupe_submission *submission, const 
                                       drupe_event **event)
 {
     drupe_kernel *kernel = launch->kernel->kernel;
-    if (words != NULL) return drupe_submit_words(submission, kernel, range, words, event);
+    if (words) return drupe_submit_words(submission, kernel, range, words, event);
     return drupe_submit_kernel(submission, kernel, range, args, launch->nargs, event);
 }
 
@@ -406,10 +406,10 @@ static drupe_status submit_first(const drupe_submission *submission, const drupe
     void *shown = submission->nwaits > 0
                       ? NULL
                       : drupe_py_launching(drupe_kernel_name(launch->kernel->kernel), submission->queue);
-    if (shown != NULL && event == NULL) wanted = &own;
+    if (shown && !event) wanted = &own;
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = submit_now(submission, launch, range, words, args, wanted);
-    if (shown != NULL) drupe_py_launched(shown, status == DRUPE_OK ? *wanted : NULL);
+    if (shown) drupe_py_launched(shown, status == DRUPE_OK ? *wanted : NULL);
     drupe_py_site_return(thread);
     drupe_event_release(own);
     return status;
@@ -461,9 +461,7 @@ static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, co
     drupe_py_waits waits;
     if (!drupe_py_waits_arg(state, launch->wait_for, &waits)) return false;
     drupe_submission submission = {.waits = waits.events, .nwaits = waits.count};
-    submission.queue = launch->queue != NULL ? launch->queue
-                       : place.queue != NULL ? place.queue
-                                             : launch->kernel->queue;
+    submission.queue = launch->queue ? launch->queue : place.queue ? place.queue : launch->kernel->queue;
     bool good = submit(state, &submission, launch, range, NULL, args, event);
     drupe_py_waits_clear(&waits);
     return good;
@@ -492,7 +490,7 @@ static bool launch_any(drupe_py_state *state, const drupe_py_launch *launch, con
     }
     launch_value *values = PyMem_Calloc(launch->nargs, sizeof *values);
     drupe_arg *args = PyMem_Calloc(launch->nargs, sizeof *args);
-    bool good = values != NULL && args != NULL;
+    bool good = values && args;
     if (good)
         good = launch_with(state, launch, range, values, args, event);
     else
@@ -509,7 +507,7 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
     /* May run Python code, which may launch the kernel with another range. */
     const uint32_t site = drupe_py_site();
     const drupe_range *range = count_check(launch) ? range_arg(launch, &own) : NULL;
-    if (range == NULL) return false;
+    if (!range) return false;
     if (site != launch->kernel->last.looked) {
         launch->kernel->last.looked = site;
         drupe_py_reach_look(state, launch, range, site);
@@ -519,8 +517,6 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
         return launch_any(state, launch, &own, event);
     }
     drupe_submission submission = {.memories = all.memories, .site = site};
-    submission.queue = launch->queue != NULL ? launch->queue
-                       : all.queue != NULL   ? all.queue
-                                             : launch->kernel->queue;
+    submission.queue = launch->queue ? launch->queue : all.queue ? all.queue : launch->kernel->queue;
     return submit(state, &submission, launch, range, all.words, NULL, event);
 }

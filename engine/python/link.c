@@ -43,7 +43,7 @@ bool drupe_py_claims_faults(void)
 static bool failure_publish(const drupe_failure *failure)
 {
     char *json = malloc(DRUPE_PY_FAILURE_JSON);
-    if (json == NULL) return false;
+    if (!json) return false;
     size_t size = drupe_py_failure_json(failure, DRUPE_PY_OWN_CELL, json, DRUPE_PY_FAILURE_JSON);
     bool shown = kernel_link->publish(failure->cell, "error", json, size) == 0;
     free(json);
@@ -81,7 +81,7 @@ static void other_add(PyObject *exception, PyObject *other)
     note_add(exception, PyObject_Str(other));
     PyObject *notes = PyObject_GetAttrString(other, "__notes__");
     PyErr_Clear();
-    for (Py_ssize_t i = 0; notes != NULL && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
+    for (Py_ssize_t i = 0; notes && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
         note_add(exception, PySequence_GetItem(notes, i));
     Py_XDECREF(notes);
 }
@@ -90,7 +90,7 @@ static void other_add(PyObject *exception, PyObject *other)
 static void shown_elsewhere(PyObject *exception, const drupe_failure *failure)
 {
     PyObject *number = PyLong_FromUnsignedLong(failure->cell_number);
-    if (exception != NULL && number != NULL) (void)PyObject_SetAttrString(exception, "_shown_in", number);
+    if (exception && number) (void)PyObject_SetAttrString(exception, "_shown_in", number);
     Py_XDECREF(number);
     PyErr_Clear();
 }
@@ -99,7 +99,7 @@ static void shown_elsewhere(PyObject *exception, const drupe_failure *failure)
  * handler raised, or NULL. */
 static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *failure, void *current)
 {
-    bool own = failure->cell == current, none = failure->cell == NULL, good = false;
+    bool own = failure->cell == current, none = !failure->cell, good = false;
     drupe_py_reader reader = none ? DRUPE_PY_NO_CELL : own ? DRUPE_PY_OWN_CELL : DRUPE_PY_OTHER_CELL;
     PyObject *exception = drupe_py_failure_object(state, failure, NULL, reader);
     if (drupe_py_handle(state, failure->queue, exception, &good))
@@ -114,29 +114,29 @@ static int cell_check(void *user)
     drupe_failure failure;
     PyObject *first = NULL;
     bool here = false; /* no other cell shows `first` */
-    if (state == NULL || drupe_py_forked()) return 0;
+    if (!state || drupe_py_forked()) return 0;
     drupe_py_hold_collect();
     drupe_py_excerpts_prepare();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
         PyObject *exception = failure_raised(state, &failure, current), *other = first;
         kernel_link->cell_release(failure.cell);
-        if (exception == NULL) continue;
+        if (!exception) continue;
         bool only_here = !PyObject_HasAttrString(exception, "_shown_in");
-        if (first != NULL && (here || !only_here)) {
+        if (first && (here || !only_here)) {
             other = exception;
         } else {
             first = exception;
             here = only_here;
         }
-        if (other != NULL) other_add(first, other);
+        if (other) other_add(first, other);
         Py_XDECREF(other);
     }
     drupe_py_launches_tell(current);
     kernel_link->cell_release(current);
     drupe_failures_watch();
     drupe_py_hold_drain();
-    if (first == NULL) return 0;
+    if (!first) return 0;
     (void)drupe_py_raise_object(first);
     return -1;
 }
@@ -149,13 +149,13 @@ static void failures_print(drupe_py_state *state, PyObject *module)
     drupe_failure failure;
     while (drupe_failure_take(&failure)) {
         bool shown = failure.shown;
-        if (failure.cell != NULL && kernel_link != NULL) {
+        if (failure.cell && kernel_link) {
             if (!shown) shown = failure_publish(&failure);
             kernel_link->cell_release(failure.cell);
         }
         if (shown) continue;
         PyObject *exception = drupe_py_failure_object(state, &failure, NULL, DRUPE_PY_WAITER);
-        if (exception == NULL) continue;
+        if (!exception) continue;
         (void)drupe_py_raise_object(exception);
         PyErr_WriteUnraisable(module);
     }
@@ -165,8 +165,8 @@ static void failures_print(drupe_py_state *state, PyObject *module)
 static void events_end(void)
 {
     PyObject *name = PyUnicode_FromString("drupe._events");
-    PyObject *module = name == NULL ? NULL : PyImport_GetModule(name);
-    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, "end", NULL);
+    PyObject *module = !name ? NULL : PyImport_GetModule(name);
+    PyObject *result = !module ? NULL : PyObject_CallMethod(module, "end", NULL);
     if (PyErr_Occurred()) PyErr_WriteUnraisable(module);
     Py_XDECREF(result);
     Py_XDECREF(module);
@@ -183,7 +183,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_answer_close();
     PyEval_RestoreThread(thread);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
-    if (kernel_link != NULL) kernel_link->set_cell_check(NULL, NULL);
+    if (kernel_link) kernel_link->set_cell_check(NULL, NULL);
     if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
     if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
@@ -213,11 +213,11 @@ static PyMethodDef shutdown_method = {
 static int exit_register(PyObject *module)
 {
     PyObject *function = PyCFunction_NewEx(&shutdown_method, module, NULL);
-    PyObject *atexit = function == NULL ? NULL : PyImport_ImportModule("atexit");
-    PyObject *result = atexit == NULL ? NULL : PyObject_CallMethod(atexit, "register", "O", function);
+    PyObject *atexit = !function ? NULL : PyImport_ImportModule("atexit");
+    PyObject *result = !atexit ? NULL : PyObject_CallMethod(atexit, "register", "O", function);
     Py_XDECREF(atexit);
     Py_XDECREF(function);
-    if (result == NULL) return -1;
+    if (!result) return -1;
     Py_DECREF(result);
     return 0;
 }
@@ -243,8 +243,7 @@ static int log_file = -1;
 static void log_open(void)
 {
     const char *path = getenv("DRUPE_LOG");
-    if (path != NULL && path[0] != '\0')
-        log_file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (path && path[0] != '\0') log_file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 }
 
 /* One write a line, so that threads and processes do not mix. */
@@ -255,7 +254,7 @@ static void log_line(const char *line)
     struct tm parts;
     time_t now = time(NULL);
     pthread_once(&once, log_open);
-    if (log_file < 0 || gmtime_r(&now, &parts) == NULL) return;
+    if (log_file < 0 || !gmtime_r(&now, &parts)) return;
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     PyOS_snprintf(text, sizeof text, "%s [%ld] %s\n", date, (long)getpid(), line);
     /* A log that cannot be written is no reason to fail. */
@@ -270,9 +269,9 @@ static void warm_start(void)
 {
     const char *wanted = getenv("DRUPE_WARM"), *name = getenv("JPY_SESSION_NAME");
     char folder[1024];
-    if (wanted != NULL && strcmp(wanted, "0") == 0) return;
-    if (name == NULL || *name == '\0') name = getcwd(folder, sizeof folder);
-    if (name != NULL) drupe_array_warm(name);
+    if (wanted && strcmp(wanted, "0") == 0) return;
+    if (!name || *name == '\0') name = getcwd(folder, sizeof folder);
+    if (name) drupe_array_warm(name);
 }
 
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
@@ -284,9 +283,9 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();
     PyObject *kernel = PyDict_GetItemString(modules, "drupe._jkernel"); /* borrowed, and not used */
-    if (kernel == NULL) return 0;
+    if (!kernel) return 0;
     const drupe_link *link = PyCapsule_Import(DRUPE_LINK_CAPSULE, 0);
-    if (link == NULL) {
+    if (!link) {
         /* The kernel's extension is loaded, and no kernel runs in this process. */
         PyErr_Clear();
         return 0;

@@ -110,7 +110,7 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
         drupe_frame_html(view, display->kind, &style, &bundle->html, &size) != DRUPE_OK)
         return false;
     if (many && drupe_view_take(&brief, &small) != DRUPE_OK) return false;
-    bool made = drupe_frame_json(small != NULL ? small : view, &bundle->trace, &size) == DRUPE_OK;
+    bool made = drupe_frame_json(small ? small : view, &bundle->trace, &size) == DRUPE_OK;
     drupe_view_release(small);
     return made;
 }
@@ -148,7 +148,7 @@ static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live
 static bool look(live_view *display, drupe_live_reason reason, bool *live, drupe_py_bundle *bundle)
 {
     drupe_view *view = take(display, reason, live);
-    bool drawn = view != NULL && draw(display, view, *live, bundle);
+    bool drawn = view && draw(display, view, *live, bundle);
     drupe_view_release(view);
     return drawn;
 }
@@ -158,7 +158,7 @@ static drupe_live_answer publish(live_view *display, bool live, drupe_live_reaso
                                  const drupe_py_bundle *bundle)
 {
     uint64_t hash = text_hash(bundle->html);
-    void *cell = asking != NULL ? asking : display->cell;
+    void *cell = asking ? asking : display->cell;
     unsigned wished = atomic_load(&live_wishes);
     bool same = display->shown && hash == display->hash && live == display->live && wished == display->wished;
     if (same && (reason == DRUPE_LIVE_TIME || display->heard)) return DRUPE_LIVE_SAME;
@@ -232,7 +232,7 @@ static void view_release(void *user)
 static int kind_of(PyObject *object, void *to)
 {
     const char *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    for (size_t i = 0; name != NULL && i < sizeof kind_names / sizeof *kind_names; i++)
+    for (size_t i = 0; name && i < sizeof kind_names / sizeof *kind_names; i++)
         if (strcmp(name, kind_names[i]) == 0) {
             *(drupe_frame_kind *)to = (drupe_frame_kind)i;
             return 1;
@@ -270,10 +270,10 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
     if (!drupe_py_enter(state)) return NULL;
     if (!(hz >= HZ_LEAST && hz <= HZ_MOST))
         return PyErr_Format(PyExc_ValueError, "hz must be from 0.01 to 2");
-    void *cell = live_link == NULL ? NULL : live_link->cell_retain();
-    if (cell == NULL) return PyLong_FromLong(0);
+    void *cell = !live_link ? NULL : live_link->cell_retain();
+    if (!cell) return PyLong_FromLong(0);
     live_view *display = calloc(1, sizeof *display);
-    if (display == NULL) {
+    if (!display) {
         live_link->cell_release(cell);
         return PyErr_NoMemory();
     }
@@ -293,9 +293,9 @@ static PyObject *open_numbers(void)
     uint64_t ids[LISTED_MOST];
     size_t count = drupe_live_list(ids, LISTED_MOST);
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < count && i < LISTED_MOST; i++) {
+    for (size_t i = 0; list && i < count && i < LISTED_MOST; i++) {
         PyObject *id = PyLong_FromUnsignedLongLong(ids[i]);
-        if (id == NULL || PyList_Append(list, id) < 0) Py_CLEAR(list);
+        if (!id || PyList_Append(list, id) < 0) Py_CLEAR(list);
         Py_XDECREF(id);
     }
     return list;
@@ -324,7 +324,7 @@ static PyObject *live_call(PyObject *args, const char *format, void (*call)(uint
 {
     unsigned long long id = 0;
     if (!PyArg_ParseTuple(args, format, &id)) return NULL;
-    if (drupe_py_forked() || live_link == NULL) return PyList_New(0);
+    if (drupe_py_forked() || !live_link) return PyList_New(0);
     void *cell = live_link->cell_retain();
     call_for(cell, id, call);
     live_link->cell_release(cell);
@@ -348,9 +348,9 @@ static PyObject *module_cell(PyObject *module, PyObject *ignored)
     (void)module;
     (void)ignored;
     uint32_t number = 0;
-    void *cell = live_link == NULL ? NULL : live_link->cell_retain();
-    if (cell != NULL && DRUPE_LINK_HAS(live_link, cell_number)) number = live_link->cell_number(cell);
-    if (cell != NULL) live_link->cell_release(cell);
+    void *cell = !live_link ? NULL : live_link->cell_retain();
+    if (cell && DRUPE_LINK_HAS(live_link, cell_number)) number = live_link->cell_number(cell);
+    if (cell) live_link->cell_release(cell);
     return PyLong_FromUnsignedLong(number);
 }
 

@@ -26,13 +26,13 @@ static bool place_arg(drupe_py_state *state, PyObject *const *given, const drupe
                       make_place *place)
 {
     *place = (make_place){NULL, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE};
-    if (like != NULL) {
+    if (like) {
         place->kind = drupe_py_array_kind(like);
         place->dtype = like->dtype;
     }
     if (!drupe_py_dtype_arg(state, given[0], &place->dtype) || !drupe_py_mem_kind(given[2], &place->kind))
         return false;
-    place->queue = drupe_py_queue_arg(state, given[3], given[1], like == NULL ? NULL : like->queue);
+    place->queue = drupe_py_queue_arg(state, given[3], given[1], !like ? NULL : like->queue);
     return place->queue != NULL;
 }
 
@@ -52,7 +52,7 @@ static bool empty_make(drupe_py_state *state, const make_place *place, int ndim,
 /* Fill and wrap `array`, which is taken. `value` NULL: leave the elements undefined. */
 static PyObject *filled_wrap(drupe_py_state *state, drupe_array *array, const drupe_scalar *value)
 {
-    if (value != NULL && array->size > 0) {
+    if (value && array->size > 0) {
         drupe_operand operand = {.array = NULL, .scalar = *value};
         if (!drupe_py_assign(state, array, &operand)) {
             drupe_array_clear(array);
@@ -69,7 +69,7 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
                              const char *function, bool like, const drupe_scalar *value)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    bool full = value == NULL && function[0] == 'f';
+    bool full = !value && function[0] == 'f';
     drupe_py_signature signature = {.function = function, .required = full ? 2 : 1};
     signature.names[signature.count++] = like ? DRUPE_PY_NAME_x : DRUPE_PY_NAME_shape;
     if (full) signature.names[signature.count++] = DRUPE_PY_NAME_fill_value;
@@ -297,12 +297,9 @@ static PyObject *make_linspace(PyObject *module, PyObject *const *args, Py_ssize
     stop = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, as_double(&stop)};
     drupe_scalar step = {DRUPE_SCALAR_KIND_FLOAT, 0, (stop.f - start.f) / (double)steps};
     PyObject *result = sequence_make(state, &place, count, start, step);
-    if (result != NULL && endpoint && count > 1 && !linspace_end(state, result, count, &stop))
-        Py_CLEAR(result);
-    if (result == NULL || wanted == DRUPE_DTYPE_NONE || drupe_py_array_of(result)->dtype == wanted)
-        return result;
-    if ((wanted == DRUPE_INT32 || wanted == DRUPE_INT64) && (result = whole(state, result)) == NULL)
-        return NULL;
+    if (result && endpoint && count > 1 && !linspace_end(state, result, count, &stop)) Py_CLEAR(result);
+    if (!result || wanted == DRUPE_DTYPE_NONE || drupe_py_array_of(result)->dtype == wanted) return result;
+    if ((wanted == DRUPE_INT32 || wanted == DRUPE_INT64) && !(result = whole(state, result))) return NULL;
     const drupe_array *array = drupe_py_array_of(result);
     PyObject *cast = drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), wanted);
     Py_DECREF(result);

@@ -30,7 +30,7 @@ static drupe_py_type type_of_kind(drupe_mem_kind kind)
 static PyObject *span_wrap(drupe_py_state *state, const drupe_py_span *span, PyObject *reference)
 {
     PyObject *self = drupe_py_new(state, type_of_kind(drupe_memory_kind(span->memory)));
-    if (self == NULL) {
+    if (!self) {
         drupe_memory_release(span->memory);
         return NULL;
     }
@@ -80,7 +80,7 @@ static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject
     drupe_py_place_clear(&host);
     /* An interrupted wait is safe: the queue holds the host buffer until the copy is done. */
     if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event != NULL) drupe_event_release(event);
+    if (event) drupe_event_release(event);
     return good;
 }
 
@@ -92,18 +92,18 @@ static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_
     bool good = src->nbytes <= dst.nbytes;
     if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src->nbytes, dst.nbytes);
     /* What still writes the source on another queue comes first. */
-    if (good && src->queue != NULL && src->queue != dst.queue) {
+    if (good && src->queue && src->queue != dst.queue) {
         drupe_submission barrier = {.queue = src->queue};
         good = drupe_submit_barrier(&barrier, &before) == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, src->queue);
     }
     drupe_queue *queue = dst.queue;
-    drupe_py_waits waits = {&before, before == NULL ? 0 : 1};
+    drupe_py_waits waits = {&before, !before ? 0 : 1};
     if (good) good = drupe_py_copy(state, queue, &waits, &dst, src, src->nbytes, &event);
     drupe_py_place_clear(src);
     if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event != NULL) drupe_event_release(event);
-    if (before != NULL) drupe_event_release(before);
+    if (event) drupe_event_release(event);
+    if (before) drupe_event_release(before);
     return good;
 }
 
@@ -290,7 +290,7 @@ static PyObject *memory_to_host(PyObject *self, PyObject *const *args, Py_ssize_
     PyObject *target = drupe_py_given(given[0])
                            ? Py_NewRef(given[0])
                            : PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)span.nbytes);
-    if (target != NULL && !copy_host(state, &span, target, true)) Py_CLEAR(target);
+    if (target && !copy_host(state, &span, target, true)) Py_CLEAR(target);
     return target;
 }
 
@@ -322,8 +322,7 @@ static PyObject *memory_memset(PyObject *self, PyObject *const *args, Py_ssize_t
     uint8_t byte[8] = {0};
     size_t size;
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    if (given[0] != NULL && !drupe_py_scalar_bytes(given[0], DRUPE_SCALAR_U8, "val", byte, &size))
-        return NULL;
+    if (given[0] && !drupe_py_scalar_bytes(given[0], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
     drupe_submission submission = {.queue = drupe_memory_queue(memory_of(self)), .label = "memset"};
     drupe_event *event = NULL;
     if (drupe_submit_fill(&submission, drupe_py_memory_pointer(self), byte, 1,
@@ -345,14 +344,14 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
     drupe_event *event = NULL;
     drupe_submission submission = {.queue = queue};
-    if (bytes == NULL) return NULL;
+    if (!bytes) return NULL;
     bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_py_memory_pointer(self),
                                   nbytes, &event) == DRUPE_OK;
     if (!good)
         drupe_py_raise_on(state, queue);
     else
         good = drupe_py_event_wait_holding(state, event, bytes);
-    if (event != NULL) drupe_event_release(event);
+    if (event) drupe_event_release(event);
     if (!good) Py_CLEAR(bytes);
     return bytes;
 }
@@ -362,10 +361,10 @@ static PyObject *memory_reduce(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     PyObject *module = PyImport_ImportModule("drupe.memory");
-    PyObject *restore = module == NULL ? NULL : PyObject_GetAttrString(module, "_restore");
+    PyObject *restore = !module ? NULL : PyObject_GetAttrString(module, "_restore");
     Py_XDECREF(module);
-    PyObject *bytes = restore == NULL ? NULL : memory_bytes(self, NULL);
-    if (bytes == NULL) {
+    PyObject *bytes = !restore ? NULL : memory_bytes(self, NULL);
+    if (!bytes) {
         Py_XDECREF(restore);
         return NULL;
     }
@@ -506,7 +505,7 @@ static PyObject *memory_reference(PyObject *self, void *closure)
 {
     (void)closure;
     PyObject *reference = ((drupe_py_memory *)self)->reference;
-    return Py_NewRef(reference == NULL ? Py_None : reference);
+    return Py_NewRef(!reference ? Py_None : reference);
 }
 
 static PyObject *memory_interface(PyObject *self, void *closure)

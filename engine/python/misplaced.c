@@ -54,7 +54,7 @@ bool drupe_py_misplaced(drupe_py_state *state, const drupe_py_launch *launch, dr
     drupe_device *own = drupe_device_root(drupe_queue_device(launch->kernel->queue));
     for (size_t i = 0; i < launch->nargs; i++) {
         drupe_queue *place = queue_of(state, launch->args[i]);
-        if (place != NULL && apart(place, launch->kernel->queue))
+        if (place && apart(place, launch->kernel->queue))
             return raise_argument(state, launch, i, own, drupe_queue_device(place));
     }
     if (drupe_device_root(drupe_queue_device(queue)) == own) return false;

@@ -25,7 +25,7 @@ drupe_py_state *drupe_py_state_of_pair(PyObject *a, PyObject *b)
         PyTypeObject *type = Py_TYPE(both[i]);
         if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) continue;
         PyObject *module = PyType_GetModuleByDef(type, &drupe_py_module);
-        if (module != NULL) return drupe_py_state_of_module(module);
+        if (module) return drupe_py_state_of_module(module);
         PyErr_Clear();
     }
     return NULL;
@@ -41,7 +41,7 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
     PyObject *self = type == DRUPE_PY_TYPE_Event && state->nspares > 0
                          ? PyObject_Init(state->spares[--state->nspares], class)
                          : class->tp_alloc(class, 0);
-    if (self != NULL) live_instances[type]++;
+    if (self) live_instances[type]++;
     return self;
 }
 
@@ -49,7 +49,7 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
 static bool keep_spare(PyObject *self)
 {
     drupe_py_state *state = drupe_py_state_left(self);
-    if (state == NULL || state->nspares < 0 || state->nspares == DRUPE_PY_SPARES) return false;
+    if (!state || state->nspares < 0 || state->nspares == DRUPE_PY_SPARES) return false;
     state->spares[state->nspares++] = self;
     return true;
 }
@@ -79,12 +79,12 @@ static PyObject *module_live(PyObject *module, PyObject *ignored)
     (void)module;
     (void)ignored;
     PyObject *live = PyDict_New();
-    if (live == NULL) return NULL;
+    if (!live) return NULL;
     drupe_py_hold_collect();
     for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++) {
         const char *name = strrchr(specs[i]->name, '.') + 1;
         PyObject *count = PyLong_FromSsize_t(live_instances[i]);
-        if (count == NULL || PyDict_SetItemString(live, name, count) < 0) {
+        if (!count || PyDict_SetItemString(live, name, count) < 0) {
             Py_XDECREF(count);
             Py_DECREF(live);
             return NULL;
@@ -106,7 +106,7 @@ static int array_override(drupe_py_state *state)
 {
     PyTypeObject *type = state->types[DRUPE_PY_TYPE_Array];
     PyObject *priority = PyFloat_FromDouble(1000.0);
-    int result = priority == NULL ? -1 : PyDict_SetItemString(type->tp_dict, "__array_priority__", priority);
+    int result = !priority ? -1 : PyDict_SetItemString(type->tp_dict, "__array_priority__", priority);
     Py_XDECREF(priority);
     PyType_Modified(type);
     return result;
@@ -116,7 +116,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
 {
     for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++) {
         PyObject *type = PyType_FromModuleAndSpec(module, specs[i], NULL);
-        if (type == NULL) return -1;
+        if (!type) return -1;
         state->types[i] = (PyTypeObject *)type;
         if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
     }
@@ -155,10 +155,10 @@ static int times_init(PyObject *module, drupe_py_state *state)
 static int look_init(drupe_py_state *state)
 {
     PyObject *globals = PyDict_New();
-    if (globals == NULL) return -1;
+    if (!globals) return -1;
     state->look = PyRun_String("lambda: None", Py_eval_input, globals, globals);
     Py_DECREF(globals);
-    return state->look == NULL ? -1 : 0;
+    return !state->look ? -1 : 0;
 }
 
 /* One for each thread and task, as context variables are. Set by drupe.device, read by drupe_py_device_arg().
@@ -166,14 +166,14 @@ static int look_init(drupe_py_state *state)
 static int chosen_init(PyObject *module, drupe_py_state *state)
 {
     state->chosen = PyContextVar_New("drupe.device", NULL);
-    return state->chosen == NULL ? -1 : PyModule_AddObjectRef(module, "_chosen_device", state->chosen);
+    return !state->chosen ? -1 : PyModule_AddObjectRef(module, "_chosen_device", state->chosen);
 }
 
 static int names_init(drupe_py_state *state)
 {
     for (int i = 0; i < DRUPE_PY_NAME_COUNT; i++) {
         state->names[i] = PyUnicode_InternFromString(name_texts[i]);
-        if (state->names[i] == NULL) return -1;
+        if (!state->names[i]) return -1;
     }
     return 0;
 }
@@ -201,7 +201,7 @@ static int functions_init(PyObject *module)
                                    drupe_py_wait_functions,
                                    drupe_py_program_functions,
                                    NULL};
-    for (size_t i = 0; tables[i] != NULL; i++)
+    for (size_t i = 0; tables[i]; i++)
         if (PyModule_AddFunctions(module, tables[i]) < 0) return -1;
     return PyModule_AddStringConstant(module, "__version__", drupe_version());
 }
@@ -259,7 +259,7 @@ typedef struct visit_call {
 static int visit_slot(PyObject **slot, void *arg)
 {
     const visit_call *call = arg;
-    return *slot == NULL ? 0 : call->visit(*slot, call->arg);
+    return !*slot ? 0 : call->visit(*slot, call->arg);
 }
 
 static int clear_slot(PyObject **slot, void *arg)
@@ -273,13 +273,13 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     visit_call call = {visit, arg};
     drupe_py_state *state = drupe_py_state_of_module(module);
-    return state == NULL ? 0 : state_each(state, visit_slot, &call);
+    return !state ? 0 : state_each(state, visit_slot, &call);
 }
 
 static int module_clear(PyObject *module)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (state == NULL) return 0;
+    if (!state) return 0;
     spares_clear(state);
     return state_each(state, clear_slot, NULL);
 }

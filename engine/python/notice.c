@@ -18,7 +18,7 @@ static drupe_watch *watch; /* opened and closed under the GIL */
 
 static bool open_watch(drupe_py_state *state)
 {
-    if (watch != NULL) return true;
+    if (watch) return true;
     if (drupe_watch_open(NULL, NULL, &watch) == DRUPE_OK) return true;
     drupe_py_raise(state, NULL);
     return false;
@@ -35,7 +35,7 @@ bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when w
 {
     if (!open_watch(state)) return false;
     notice *one = calloc(1, sizeof *one);
-    if (one == NULL) {
+    if (!one) {
         PyErr_NoMemory();
         return false;
     }
@@ -55,7 +55,7 @@ bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when w
 static void notice_call(notice *one)
 {
     PyObject *result = PyObject_CallOneArg(one->function, one->event);
-    if (result == NULL) PyErr_WriteUnraisable(one->function);
+    if (!result) PyErr_WriteUnraisable(one->function);
     Py_XDECREF(result);
     notice_free(one);
 }
@@ -65,7 +65,7 @@ void drupe_py_notices_run(void)
     drupe_event *event;
     void *user;
     /* A function that is called may close the watch: it ends the program. */
-    while (watch != NULL && drupe_watch_take(watch, &event, &user)) {
+    while (watch && drupe_watch_take(watch, &event, &user)) {
         drupe_event_release(event);
         notice_call(user);
     }
@@ -100,15 +100,15 @@ void drupe_py_notices_close(void)
 PyObject *drupe_py_events_call(const char *function, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                PyObject *kwnames)
 {
-    size_t named = kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames);
+    size_t named = !kwnames ? 0 : (size_t)PyTuple_GET_SIZE(kwnames);
     size_t given = (size_t)nargs, total = given + named + 1;
     PyObject *few[8], **all = total <= 8 ? few : PyMem_Calloc(total, sizeof *all);
-    if (all == NULL) return PyErr_NoMemory();
+    if (!all) return PyErr_NoMemory();
     all[0] = self;
     for (size_t i = 0; i < given + named; i++) all[i + 1] = args[i];
     PyObject *module = PyImport_ImportModule("drupe._events");
-    PyObject *callable = module == NULL ? NULL : PyObject_GetAttrString(module, function);
-    PyObject *result = callable == NULL ? NULL : PyObject_Vectorcall(callable, all, given + 1, kwnames);
+    PyObject *callable = !module ? NULL : PyObject_GetAttrString(module, function);
+    PyObject *result = !callable ? NULL : PyObject_Vectorcall(callable, all, given + 1, kwnames);
     Py_XDECREF(callable);
     Py_XDECREF(module);
     if (all != few) PyMem_Free(all);
@@ -136,14 +136,14 @@ static PyObject *call_back(PyObject *module, PyObject *args)
         /* Somebody is in it: its variables will do. */
         PyErr_Clear();
         Py_SETREF(context, PyContext_Copy(context));
-        if (context == NULL || PyContext_Enter(context) < 0) {
+        if (!context || PyContext_Enter(context) < 0) {
             PyErr_WriteUnraisable(function);
             Py_XDECREF(context);
             Py_RETURN_NONE;
         }
     }
     PyObject *result = PyObject_CallOneArg(function, event);
-    if (result == NULL) PyErr_WriteUnraisable(function);
+    if (!result) PyErr_WriteUnraisable(function);
     Py_XDECREF(result);
     if (PyContext_Exit(context) < 0) PyErr_WriteUnraisable(function);
     Py_DECREF(context);

@@ -66,7 +66,7 @@ static PyObject *binary(PyObject *a, PyObject *b, drupe_py_slot slot, PyObject *
     drupe_py_state *state = drupe_py_state_of_pair(a, b);
     PyObject *const objects[] = {a, b};
     drupe_operand operands[2];
-    if (state == NULL) Py_RETURN_NOTIMPLEMENTED;
+    if (!state) Py_RETURN_NOTIMPLEMENTED;
     if (!drupe_py_enter(state)) return NULL;
     for (int i = 0; i < 2; i++) {
         int found = drupe_py_operand_arg(state, objects[i], &operands[i]);
@@ -75,7 +75,7 @@ static PyObject *binary(PyObject *a, PyObject *b, drupe_py_slot slot, PyObject *
     }
     int op = slot_op(state, slot, operands, 2);
     if (op < 0) return NULL;
-    size_t spent = out == NULL ? drupe_py_temporary(a, b, operands) : 2;
+    size_t spent = !out ? drupe_py_temporary(a, b, operands) : 2;
     return drupe_py_apply_over(state, (drupe_op)op, operands, 2, spent, out);
 }
 
@@ -140,7 +140,7 @@ static PyObject *number_inplace_power(PyObject *a, PyObject *b, PyObject *modulu
 static PyObject *number_matmul(PyObject *a, PyObject *b)
 {
     drupe_py_state *state = drupe_py_state_of_pair(a, b);
-    if (state == NULL) Py_RETURN_NOTIMPLEMENTED;
+    if (!state) Py_RETURN_NOTIMPLEMENTED;
     return drupe_py_enter(state) ? drupe_py_matmul(state, a, b) : NULL;
 }
 
@@ -158,7 +158,7 @@ PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op)
 static PyObject *number_float(PyObject *self)
 {
     PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
-    PyObject *result = item == NULL ? NULL : PyNumber_Float(item);
+    PyObject *result = !item ? NULL : PyNumber_Float(item);
     Py_XDECREF(item);
     return result;
 }
@@ -166,7 +166,7 @@ static PyObject *number_float(PyObject *self)
 static PyObject *number_int(PyObject *self)
 {
     PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
-    PyObject *result = item == NULL ? NULL : PyNumber_Long(item);
+    PyObject *result = !item ? NULL : PyNumber_Long(item);
     Py_XDECREF(item);
     return result;
 }
@@ -194,7 +194,7 @@ static int number_bool(PyObject *self)
         return -1;
     }
     PyObject *item = drupe_py_array_item(drupe_py_state_of(self), array);
-    int truth = item == NULL ? -1 : PyObject_IsTrue(item);
+    int truth = !item ? -1 : PyObject_IsTrue(item);
     Py_XDECREF(item);
     return truth;
 }

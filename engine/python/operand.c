@@ -10,14 +10,14 @@
 /* Is it an instance of numpy.generic? NumPy is looked up among the imported modules, never imported. */
 static bool numpy_scalar(drupe_py_state *state, PyObject *object)
 {
-    if (state->numpy_generic == NULL) {
+    if (!state->numpy_generic) {
         PyObject *name = PyUnicode_FromString("numpy");
-        PyObject *numpy = name == NULL ? NULL : PyImport_GetModule(name);
-        PyObject *generic = numpy == NULL ? NULL : PyObject_GetAttrString(numpy, "generic");
+        PyObject *numpy = !name ? NULL : PyImport_GetModule(name);
+        PyObject *generic = !numpy ? NULL : PyObject_GetAttrString(numpy, "generic");
         Py_XDECREF(numpy);
         Py_XDECREF(name);
         PyErr_Clear();
-        if (generic == NULL) return false;
+        if (!generic) return false;
         Py_XSETREF(state->numpy_generic, generic); /* Python code ran, and may have come here */
     }
     return PyObject_IsInstance(object, state->numpy_generic) == 1;
@@ -45,7 +45,7 @@ static int scalar_of_numpy(PyObject *object, drupe_scalar *scalar)
     }
     if (PyIndex_Check(object)) {
         PyObject *integer = PyNumber_Index(object);
-        int result = integer == NULL ? -1 : scalar_of_long(integer, scalar);
+        int result = !integer ? -1 : scalar_of_long(integer, scalar);
         Py_XDECREF(integer);
         return result;
     }
@@ -95,14 +95,14 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
  */
 static uint64_t warm_key(int op, const drupe_array *a, const drupe_array *b)
 {
-    if (a == NULL) {
+    if (!a) {
         a = b;
         b = NULL;
     }
-    if (a == NULL) return 0;
+    if (!a) return 0;
     uint64_t key = (uint64_t)(uintptr_t)drupe_queue_device(a->queue) << 16;
     key ^= (uint64_t)(unsigned)op << 8 ^ (uint64_t)a->dtype << 4;
-    return key ^ (b == NULL ? 15u : (uint64_t)b->dtype);
+    return key ^ (!b ? 15u : (uint64_t)b->dtype);
 }
 
 /* A weak scalar and an output choose programs too. */
@@ -111,8 +111,8 @@ static uint64_t warm_key_of(drupe_op op, const drupe_operand *operands, size_t c
     const drupe_array *a = operands[0].array, *b = count > 1 ? operands[1].array : NULL;
     uint64_t key = warm_key((int)op, a, b);
     for (size_t i = 0; i < count; i++)
-        if (operands[i].array == NULL) key ^= (uint64_t)(operands[i].scalar.kind + 1) << 56;
-    return key ^ (out->memory == NULL ? 0 : (uint64_t)(out->dtype + 1) << 59);
+        if (!operands[i].array) key ^= (uint64_t)(operands[i].scalar.kind + 1) << 56;
+    return key ^ (!out->memory ? 0 : (uint64_t)(out->dtype + 1) << 59);
 }
 
 static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
@@ -132,18 +132,18 @@ static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand 
 static PyObject *apply_fail(drupe_py_state *state, const drupe_operand *operands, size_t count)
 {
     drupe_queue *queue = NULL;
-    for (size_t i = 0; i < count && queue == NULL; i++)
-        if (operands[i].array != NULL) queue = operands[i].array->queue;
+    for (size_t i = 0; i < count && !queue; i++)
+        if (operands[i].array) queue = operands[i].array->queue;
     return drupe_py_raise_on(state, queue);
 }
 
 /* Whether integers are raised to powers that an array holds: negative ones have no result. */
 static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
 {
-    if (op != DRUPE_OP_POW || operands[1].array == NULL || operands[1].array->size == 0) return false;
+    if (op != DRUPE_OP_POW || !operands[1].array || operands[1].array->size == 0) return false;
     const drupe_operand *base = &operands[0];
-    const bool whole = base->array != NULL ? base->array->dtype < DRUPE_FLOAT32
-                                           : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
+    const bool whole =
+        base->array ? base->array->dtype < DRUPE_FLOAT32 : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
     return whole && (operands[1].array->dtype == DRUPE_INT32 || operands[1].array->dtype == DRUPE_INT64);
 }
 
@@ -161,10 +161,10 @@ static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
         return false;
     }
     PyObject *item = drupe_py_array_item(state, &lowest);
-    long long value = item == NULL ? -1 : PyLong_AsLongLong(item);
+    long long value = !item ? -1 : PyLong_AsLongLong(item);
     Py_XDECREF(item);
     drupe_array_clear(&lowest);
-    if (item != NULL && value < 0)
+    if (item && value < 0)
         drupe_py_raise_text(state, DRUPE_E_INVALID,
                             "integers have no power of %lld among integers: convert them with "
                             "astype(float64) first",
@@ -186,7 +186,7 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
         if (!powers_check(state, operands[1].array)) return NULL;
         spent = count; /* others may have got hold of it */
     }
-    if (out != NULL) {
+    if (out) {
         if (run(state, op, operands, count, count, drupe_py_array_of(out)) != DRUPE_OK)
             return apply_fail(state, operands, count);
         return Py_NewRef(out);

@@ -86,7 +86,7 @@ static PyObject *call_unary_binary(PyObject *self, PyObject *const *args, size_t
         int found = drupe_py_operand_arg(state, given[i], &operands[i]);
         if (found == 0) drupe_py_operand_refuse(given[i], drupe_op_name(op));
         if (found <= 0) return NULL;
-        any_array = any_array || operands[i].array != NULL;
+        any_array = any_array || operands[i].array;
     }
     PyObject *out = drupe_py_given(given[arity]) ? given[arity] : NULL;
     if (!any_array || (out != NULL && !drupe_py_is(state, out, DRUPE_PY_TYPE_Array))) {
@@ -144,10 +144,10 @@ static PyObject *operation_signature(PyObject *self, void *closure)
     char text[80];
     PyOS_snprintf(text, sizeof text, "lambda %s: None", parameters(op_of(self)));
     PyObject *globals = PyDict_New();
-    PyObject *like = globals == NULL ? NULL : PyRun_String(text, Py_eval_input, globals, globals);
+    PyObject *like = !globals ? NULL : PyRun_String(text, Py_eval_input, globals, globals);
     Py_XDECREF(globals);
-    PyObject *module = like == NULL ? NULL : PyImport_ImportModule("inspect");
-    PyObject *signature = module == NULL ? NULL : PyObject_CallMethod(module, "signature", "O", like);
+    PyObject *module = !like ? NULL : PyImport_ImportModule("inspect");
+    PyObject *signature = !module ? NULL : PyObject_CallMethod(module, "signature", "O", like);
     Py_XDECREF(module);
     Py_XDECREF(like);
     return signature;
@@ -204,7 +204,7 @@ PyType_Spec drupe_py_Operation_spec = {
 
 static int op_find(const char *name)
 {
-    for (int op = 0; name != NULL && op < DRUPE_OP_COUNT; op++)
+    for (int op = 0; name && op < DRUPE_OP_COUNT; op++)
         if (strcmp(drupe_op_name((drupe_op)op), name) == 0) return op;
     return -1;
 }
@@ -222,10 +222,10 @@ static int slots_init(drupe_py_state *state)
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state)
 {
     PyObject *all = PyDict_New();
-    for (int i = 0; all != NULL && i < DRUPE_OP_COUNT; i++) {
+    for (int i = 0; all && i < DRUPE_OP_COUNT; i++) {
         operation *self = (operation *)drupe_py_new(state, DRUPE_PY_TYPE_Operation);
         state->operations[i] = (PyObject *)self;
-        if (self == NULL || PyDict_SetItemString(all, drupe_op_name((drupe_op)i), (PyObject *)self) < 0) {
+        if (!self || PyDict_SetItemString(all, drupe_op_name((drupe_op)i), (PyObject *)self) < 0) {
             Py_CLEAR(all);
             continue;
         }
@@ -233,7 +233,7 @@ int drupe_py_operations_init(PyObject *module, drupe_py_state *state)
         self->vectorcall =
             drupe_op_kind_of((drupe_op)i) == DRUPE_OP_REDUCTION ? call_reduction : call_unary_binary;
     }
-    int result = all == NULL ? -1 : PyModule_AddObjectRef(module, "operations", all);
+    int result = !all ? -1 : PyModule_AddObjectRef(module, "operations", all);
     Py_XDECREF(all);
     return result < 0 ? -1 : slots_init(state);
 }

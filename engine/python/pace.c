@@ -25,7 +25,7 @@ static bool interrupted(void)
 drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
 {
     /* A thread that Python does not know serves those who wait. */
-    if (the_state == NULL || PyGILState_GetThisThreadState() == NULL) return DRUPE_E_BUSY;
+    if (!the_state || !PyGILState_GetThisThreadState()) return DRUPE_E_BUSY;
     bool held = PyGILState_Check() != 0;
     if (held && PyErr_Occurred()) return DRUPE_E_BUSY;
     PyThreadState *thread = held ? PyEval_SaveThread() : NULL;
@@ -52,7 +52,7 @@ bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
     while (paused == DRUPE_OK && status == DRUPE_E_BUSY) {
         drupe_event *event;
         status = drupe_memory_before_use(memory, &event);
-        if (status == DRUPE_OK && event == NULL) return true;
+        if (status == DRUPE_OK && !event) return true;
         if (status == DRUPE_OK) status = DRUPE_E_BUSY;
         if (status == DRUPE_E_BUSY) paused = drupe_py_pause(drupe_memory_queue(memory), SLICE_NS);
         drupe_event_release(event);
@@ -89,10 +89,10 @@ static drupe_queue **all_queues(size_t *count)
 {
     size_t room = QUEUES_FEW;
     drupe_queue **queues = malloc(room * sizeof *queues);
-    *count = queues == NULL ? 0 : drupe_queue_list(queues, room);
-    while (queues != NULL && *count == room) {
+    *count = !queues ? 0 : drupe_queue_list(queues, room);
+    while (queues && *count == room) {
         drupe_queue **larger = malloc(2 * room * sizeof *queues);
-        if (larger == NULL) break;
+        if (!larger) break;
         for (size_t i = 0; i < *count; i++) drupe_py_queue_release(queues[i]);
         free(queues);
         queues = larger;
@@ -119,7 +119,7 @@ static bool all_idle(bool *stop)
     size_t count;
     drupe_queue **queues = all_queues(&count);
     bool idle = true;
-    if (queues == NULL) {
+    if (!queues) {
         PyErr_NoMemory();
         *stop = true;
         return false;

@@ -27,21 +27,21 @@ static PyObject *use_dict(const drupe_pool_use *use)
 static PyObject *pool_stats(PyObject *module, PyObject *object)
 {
     drupe_device *device = device_of(module, object);
-    if (device == NULL) return NULL;
+    if (!device) return NULL;
     drupe_pool_stats stats;
     drupe_py_collect_all(); /* what is over is in flight no more */
     drupe_pool_stats_of(device, &stats);
     drupe_device_release(device);
     drupe_pool_use all = {stats.used, stats.flying, stats.reserved, stats.peak, stats.count};
     PyObject *result = use_dict(&all), *kinds = PyDict_New();
-    bool good = result != NULL && kinds != NULL;
+    bool good = result && kinds;
     for (int i = 0; good && i < KINDS; i++) {
         PyObject *use = use_dict(&stats.kinds[i]);
         good = use != NULL && PyDict_SetItemString(kinds, drupe_mem_kind_name((drupe_mem_kind)i), use) == 0;
         Py_XDECREF(use);
     }
     PyObject *limit = PyLong_FromUnsignedLongLong(stats.limit), *wipe = PyLong_FromUnsignedLong(stats.wipe);
-    good = good && limit != NULL && wipe != NULL && PyDict_SetItemString(result, "limit", limit) == 0 &&
+    good = good && limit && wipe && PyDict_SetItemString(result, "limit", limit) == 0 &&
            PyDict_SetItemString(result, "wipe", wipe) == 0 &&
            PyDict_SetItemString(result, "by_kind", kinds) == 0;
     Py_XDECREF(limit);
@@ -54,7 +54,7 @@ static PyObject *pool_stats(PyObject *module, PyObject *object)
 static PyObject *pool_trim(PyObject *module, PyObject *object)
 {
     drupe_device *device = device_of(module, object);
-    if (device == NULL) return NULL;
+    if (!device) return NULL;
     PyThreadState *thread = PyEval_SaveThread();
     size_t given_back = drupe_pool_trim(device);
     PyEval_RestoreThread(thread);
@@ -65,7 +65,7 @@ static PyObject *pool_trim(PyObject *module, PyObject *object)
 static PyObject *pool_reset_peak(PyObject *module, PyObject *object)
 {
     drupe_device *device = device_of(module, object);
-    if (device == NULL) return NULL;
+    if (!device) return NULL;
     drupe_pool_reset_peak(device);
     drupe_device_release(device);
     Py_RETURN_NONE;
@@ -83,7 +83,7 @@ static PyObject *pool_limit(PyObject *module, PyObject *args)
         return NULL;
     }
     drupe_device *device = device_of(module, object);
-    if (device == NULL) return NULL;
+    if (!device) return NULL;
     drupe_pool_set_limit(device, bytes);
     drupe_device_release(device);
     Py_RETURN_NONE;
@@ -95,7 +95,7 @@ static PyObject *pool_wipe(PyObject *module, PyObject *args)
     unsigned when;
     if (!PyArg_ParseTuple(args, "OI", &object, &when)) return NULL;
     drupe_device *device = device_of(module, object);
-    if (device == NULL) return NULL;
+    if (!device) return NULL;
     drupe_status status = drupe_pool_set_wipe(device, when);
     if (status != DRUPE_OK) drupe_py_raise(drupe_py_state_of_module(module), device);
     drupe_device_release(device);
@@ -111,7 +111,7 @@ static PyObject *holder_tuple(const drupe_holder *holder)
     int offset = 0, line = 0;
     PyCodeObject *code = drupe_py_site_code(holder->site, &offset);
     PyObject *file = Py_None, *function = Py_None;
-    if (code != NULL) {
+    if (code) {
         line = PyCode_Addr2Line(code, offset);
         file = code->co_filename;
         function = code->co_name;
@@ -121,11 +121,10 @@ static PyObject *holder_tuple(const drupe_holder *holder)
     PyObject *cell = holder->cell == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(holder->cell);
     PyObject *number = line <= 0 ? Py_NewRef(Py_None) : PyLong_FromLong(line);
     PyObject *result =
-        cell == NULL || number == NULL
-            ? NULL
-            : Py_BuildValue("(ssKKOOOOs)", holder->filter, drupe_mem_kind_name(holder->kind),
-                            (unsigned long long)holder->bytes, (unsigned long long)holder->count, cell, file,
-                            number, function, place);
+        !cell || !number ? NULL
+                         : Py_BuildValue("(ssKKOOOOs)", holder->filter, drupe_mem_kind_name(holder->kind),
+                                         (unsigned long long)holder->bytes, (unsigned long long)holder->count,
+                                         cell, file, number, function, place);
     Py_XDECREF(cell);
     Py_XDECREF(number);
     Py_XDECREF((PyObject *)code);
@@ -137,7 +136,7 @@ static drupe_holder *holders_list(drupe_device *device, bool merge, size_t *coun
 {
     size_t capacity = drupe_memory_holders(device, merge, NULL, 0) + 16;
     drupe_holder *list = calloc(capacity, sizeof *list);
-    if (list == NULL) {
+    if (!list) {
         PyErr_NoMemory();
         return NULL;
     }
@@ -152,14 +151,14 @@ static PyObject *holders(PyObject *module, PyObject *args)
     int merge;
     if (!PyArg_ParseTuple(args, "Op", &object, &merge)) return NULL;
     drupe_device *device = NULL;
-    if (object != Py_None && (device = device_of(module, object)) == NULL) return NULL;
+    if (object != Py_None && !(device = device_of(module, object))) return NULL;
     size_t count = 0;
     drupe_holder *list = holders_list(device, merge != 0, &count);
     drupe_device_release(device);
-    PyObject *result = list == NULL ? NULL : PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; result != NULL && i < count; i++) {
+    PyObject *result = !list ? NULL : PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; result && i < count; i++) {
         PyObject *one = holder_tuple(&list[i]);
-        if (one == NULL)
+        if (!one)
             Py_CLEAR(result);
         else
             PyList_SET_ITEM(result, (Py_ssize_t)i, one);
@@ -223,7 +222,7 @@ static PyObject *ipc_import(PyObject *module, PyObject *args)
         return NULL;
     }
     drupe_queue *queue = drupe_py_queue_arg(state, queue_object, NULL, NULL);
-    if (queue == NULL) return NULL;
+    if (!queue) return NULL;
     drupe_memory *memory = NULL;
     drupe_status status = drupe_memory_import(queue, handle, (size_t)nbytes, &memory);
     if (status != DRUPE_OK) drupe_py_raise_on(state, queue);

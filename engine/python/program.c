@@ -45,7 +45,7 @@ static bool source_arg(PyObject *object, drupe_source *source)
     Py_ssize_t size = 0;
     if (PyUnicode_Check(object)) {
         source->bytes = PyUnicode_AsUTF8AndSize(object, &size);
-        if (source->bytes == NULL) return false;
+        if (!source->bytes) return false;
     } else if (PyBytes_Check(object)) {
         source->bytes = PyBytes_AS_STRING(object);
         size = PyBytes_GET_SIZE(object);
@@ -66,17 +66,17 @@ static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_
         drupe_py_raise(state, device);
         return;
     }
-    if (log == NULL) log = error.text;
+    if (!log) log = error.text;
     PyObject *text = drupe_py_log_explain(log, source->bytes, source->size);
-    PyObject *message = text == NULL ? NULL
-                                     : PyUnicode_FromFormat("the program was not built for %s:\n%U",
-                                                            drupe_device_filter(device), text);
+    PyObject *message = !text ? NULL
+                              : PyUnicode_FromFormat("the program was not built for %s:\n%U",
+                                                     drupe_device_filter(device), text);
     PyObject *exception =
-        message == NULL ? NULL : drupe_py_error_object(state, &error, drupe_device_filter(device), NULL);
-    PyObject *raw = exception == NULL ? NULL : PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
+        !message ? NULL : drupe_py_error_object(state, &error, drupe_device_filter(device), NULL);
+    PyObject *raw = !exception ? NULL : PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
     /* The engine's own text holds the log's first lines, so the explained log stands in its place. */
-    PyObject *args = raw == NULL ? NULL : PyTuple_Pack(1, message);
-    if (args != NULL && PyObject_SetAttrString(exception, "log", raw) == 0 &&
+    PyObject *args = !raw ? NULL : PyTuple_Pack(1, message);
+    if (args && PyObject_SetAttrString(exception, "log", raw) == 0 &&
         PyObject_SetAttrString(exception, "args", args) == 0) {
         drupe_py_failure_place(exception, "build", 0);
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
@@ -116,16 +116,15 @@ static PyObject *program_wrap(drupe_py_state *state, drupe_program *program, dru
                               const char *log)
 {
     drupe_py_program *self = (drupe_py_program *)drupe_py_new(state, DRUPE_PY_TYPE_Program);
-    if (self == NULL) {
+    if (!self) {
         drupe_program_release(program);
         return NULL;
     }
     self->program = program;
     self->queue = drupe_queue_retain(queue);
     self->kernels = PyDict_New();
-    self->log =
-        PyUnicode_DecodeUTF8(log == NULL ? "" : log, log == NULL ? 0 : (Py_ssize_t)strlen(log), "replace");
-    if (self->kernels != NULL && self->log != NULL) return (PyObject *)self;
+    self->log = PyUnicode_DecodeUTF8(!log ? "" : log, !log ? 0 : (Py_ssize_t)strlen(log), "replace");
+    if (self->kernels && self->log) return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
 }
@@ -143,7 +142,7 @@ static drupe_queue *program_queue(drupe_py_state *state, PyObject *queue, PyObje
     drupe_context *opened = ((drupe_py_context *)context)->context;
     drupe_device *chosen = drupe_py_given(device) ? drupe_py_device_arg(state, device)
                                                   : drupe_device_retain(drupe_context_device(opened, 0));
-    if (chosen == NULL) return NULL;
+    if (!chosen) return NULL;
     drupe_queue *result = NULL;
     if (drupe_queue_open(opened, chosen, DRUPE_QUEUE_DEFAULT, &result) != DRUPE_OK)
         drupe_py_raise(state, chosen);
@@ -157,11 +156,11 @@ static PyObject *program_make(drupe_py_state *state, drupe_queue *queue, const d
     char *log = NULL;
     drupe_program *program =
         build(state, drupe_queue_context(queue), drupe_queue_device(queue), source, &log);
-    PyObject *self = program == NULL ? NULL : program_wrap(state, program, queue, log);
+    PyObject *self = !program ? NULL : program_wrap(state, program, queue, log);
     free(log);
-    if (self != NULL && source->options != NULL) {
+    if (self && source->options) {
         PyObject *options = PyUnicode_FromString(source->options);
-        if (options == NULL) PyErr_Clear();
+        if (!options) PyErr_Clear();
         program_of(self)->options = options;
     }
     drupe_py_queue_release(queue);
@@ -183,7 +182,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     drupe_source source = {.options = NULL};
     drupe_py_values values;
     if (!language_arg(given[5], &source.language) || !source_arg(given[0], &source)) return NULL;
-    if (drupe_py_given(given[4]) && (source.options = PyUnicode_AsUTF8(given[4])) == NULL) return NULL;
+    if (drupe_py_given(given[4]) && !(source.options = PyUnicode_AsUTF8(given[4]))) return NULL;
     int cache = drupe_py_flag(given[7], 1);
     if (cache < 0) return NULL;
     if (!cache) source.flags = DRUPE_SOURCE_UNCACHED;
@@ -191,7 +190,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     source.values = values.list;
     source.nvalues = values.count;
     drupe_queue *queue = program_queue(state, given[2], given[1], given[3]);
-    PyObject *self = queue == NULL ? NULL : program_make(state, queue, &source);
+    PyObject *self = !queue ? NULL : program_make(state, queue, &source);
     drupe_py_values_clear(&values);
     return self;
 }
@@ -232,11 +231,11 @@ static PyObject *kernel_get(PyObject *self, PyObject *name)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_program *program = program_of(self);
     PyObject *kernel = PyDict_GetItemWithError(program->kernels, name); /* borrowed for this line alone */
-    if (kernel != NULL) return Py_NewRef(kernel);
+    if (kernel) return Py_NewRef(kernel);
     const char *text = PyErr_Occurred() ? NULL : PyUnicode_AsUTF8(name);
-    if (text == NULL || !drupe_py_enter(state)) return NULL;
+    if (!text || !drupe_py_enter(state)) return NULL;
     kernel = drupe_py_kernel_open(state, program->program, program->queue, text);
-    if (kernel != NULL && PyDict_SetItem(program->kernels, name, kernel) < 0) Py_CLEAR(kernel);
+    if (kernel && PyDict_SetItem(program->kernels, name, kernel) < 0) Py_CLEAR(kernel);
     return kernel;
 }
 
@@ -253,7 +252,7 @@ static PyObject *kernel_missing(PyObject *self, PyObject *class)
 static PyObject *program_getattr(PyObject *self, PyObject *name)
 {
     PyObject *found = PyObject_GenericGetAttr(self, name);
-    if (found != NULL || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+    if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
     /* Names such as _repr_html_ are asked for by front-ends and are never kernels. */
     if (PyUnicode_GET_LENGTH(name) > 0 && PyUnicode_READ_CHAR(name, 0) == '_') return NULL;
     PyErr_Clear();
@@ -281,8 +280,7 @@ static PyObject *program_get_kernel(PyObject *self, PyObject *name)
 static PyObject *program_has_kernel(PyObject *self, PyObject *name)
 {
     PyObject *kernel = program_get_kernel(self, name);
-    if (kernel == NULL && !PyErr_ExceptionMatches(drupe_py_state_of(self)->errors[DRUPE_E_NOT_FOUND]))
-        return NULL;
+    if (!kernel && !PyErr_ExceptionMatches(drupe_py_state_of(self)->errors[DRUPE_E_NOT_FOUND])) return NULL;
     PyErr_Clear();
     PyObject *result = PyBool_FromLong(kernel != NULL);
     Py_XDECREF(kernel);
@@ -293,10 +291,10 @@ static PyObject *program_names(PyObject *self, void *closure)
 {
     (void)closure;
     const char *names = drupe_program_kernel_names(program_of(self)->program);
-    PyObject *text = PyUnicode_FromString(names == NULL ? "" : names);
-    PyObject *semicolon = text == NULL ? NULL : PyUnicode_FromString(";");
+    PyObject *text = PyUnicode_FromString(!names ? "" : names);
+    PyObject *semicolon = !text ? NULL : PyUnicode_FromString(";");
     PyObject *list = NULL;
-    if (semicolon != NULL)
+    if (semicolon)
         list = PyUnicode_GET_LENGTH(text) == 0 ? PyList_New(0) : PyUnicode_Split(text, semicolon, -1);
     Py_XDECREF(semicolon);
     Py_XDECREF(text);
@@ -308,8 +306,8 @@ static PyObject *program_dir(PyObject *self, PyObject *ignored)
     (void)ignored;
     PyObject *names = program_names(self, NULL);
     PyObject *base =
-        names == NULL ? NULL : PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
-    PyObject *all = base == NULL ? NULL : PySequence_Concat(names, base);
+        !names ? NULL : PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
+    PyObject *all = !base ? NULL : PySequence_Concat(names, base);
     Py_XDECREF(base);
     Py_XDECREF(names);
     return all;
@@ -363,7 +361,7 @@ static PyObject *program_options(PyObject *self, void *closure)
 {
     (void)closure;
     PyObject *options = program_of(self)->options;
-    return options == NULL ? PyUnicode_FromString("") : Py_NewRef(options);
+    return !options ? PyUnicode_FromString("") : Py_NewRef(options);
 }
 
 static PyObject *program_repr(PyObject *self)

@@ -16,9 +16,9 @@ static bool line_next(text_span *rest, text_span *line)
 {
     if (rest->size == 0) return false;
     const char *end = memchr(rest->start, '\n', rest->size);
-    size_t size = end == NULL ? rest->size : (size_t)(end - rest->start);
+    size_t size = !end ? rest->size : (size_t)(end - rest->start);
     *line = (text_span){rest->start, size > 0 && rest->start[size - 1] == '\r' ? size - 1 : size};
-    size_t step = end == NULL ? size : size + 1;
+    size_t step = !end ? size : size + 1;
     *rest = (text_span){rest->start + step, rest->size - step};
     return true;
 }
@@ -64,7 +64,7 @@ static bool position_find(text_span line, log_position *position)
 
 static bool contains(text_span text, text_span part)
 {
-    return part.size > 0 && memmem(text.start, text.size, part.start, part.size) != NULL;
+    return part.size > 0 && memmem(text.start, text.size, part.start, part.size);
 }
 
 static void span_write(FILE *out, text_span span)
@@ -105,12 +105,12 @@ PyObject *drupe_py_log_explain(const char *log, const char *source, size_t sourc
 {
     char *text = NULL;
     size_t size = 0;
-    if (log == NULL) return PyUnicode_FromString("");
+    if (!log) return PyUnicode_FromString("");
     FILE *out = open_memstream(&text, &size);
-    if (out == NULL) return PyErr_NoMemory();
+    if (!out) return PyErr_NoMemory();
     text_span rest = {log, strlen(log)}, line;
     while (line_next(&rest, &line)) message_write(out, line, rest, (text_span){source, source_size});
-    bool good = fclose(out) == 0 && text != NULL;
+    bool good = fclose(out) == 0 && text;
     PyObject *result = good ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace") : PyErr_NoMemory();
     free(text);
     return result;

@@ -13,7 +13,7 @@ static drupe_queue *queue_of(PyObject *self)
 PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Queue);
-    if (self == NULL)
+    if (!self)
         drupe_py_queue_release(queue);
     else
         ((drupe_py_queue *)self)->queue = queue;
@@ -36,7 +36,7 @@ static bool property_arg(PyObject *object, uint32_t *flags)
     };
     if (!drupe_py_given(object)) return true;
     PyObject *given = PyUnicode_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
-    if (given == NULL) return false;
+    if (!given) return false;
     bool good = true;
     for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(given); i++) {
         PyObject *word = PyTuple_GET_ITEM(given, i);
@@ -99,7 +99,7 @@ static PyObject *queue_open(drupe_py_state *state, drupe_device *device, PyObjec
 {
     drupe_queue *queue = NULL;
     drupe_context *context = context_arg(state, context_object, device);
-    if (context == NULL) return NULL;
+    if (!context) return NULL;
     drupe_status status = drupe_queue_open(context, device, flags, &queue);
     if (status != DRUPE_OK) drupe_py_raise(state, device);
     drupe_context_release(context);
@@ -121,13 +121,13 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     uint32_t flags = DRUPE_QUEUE_DEFAULT;
     if (!flags_arg(given, &flags)) return NULL;
     /* dpctl has them the other way round. */
-    if (given[0] != NULL && drupe_py_is(state, given[0], DRUPE_PY_TYPE_Context)) {
+    if (given[0] && drupe_py_is(state, given[0], DRUPE_PY_TYPE_Context)) {
         PyObject *context = given[0];
         given[0] = given[1];
         given[1] = context;
     }
     drupe_device *device = drupe_py_device_arg(state, given[0]);
-    if (device == NULL) return NULL;
+    if (!device) return NULL;
     PyObject *self = queue_open(state, device, given[1], flags);
     drupe_device_release(device);
     return self;
@@ -137,7 +137,7 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void handler_forget(PyObject *self)
 {
     drupe_py_state *state = drupe_py_state_left(self);
-    if (state == NULL || state->handlers == NULL || !drupe_queue_last(queue_of(self))) return;
+    if (!state || !state->handlers || !drupe_queue_last(queue_of(self))) return;
     /* Queues also go while an exception is on its way. */
     drupe_py_saved saved = drupe_py_error_save();
     if (drupe_py_handler_set(state, drupe_queue_number(queue_of(self)), Py_None) < 0) PyErr_Clear();
@@ -211,13 +211,13 @@ static PyObject *queue_on_error(PyObject *self, void *closure)
 {
     (void)closure;
     PyObject *handler = drupe_py_handler(drupe_py_state_of(self), drupe_queue_number(queue_of(self)));
-    return handler == NULL ? Py_NewRef(Py_None) : handler;
+    return !handler ? Py_NewRef(Py_None) : handler;
 }
 
 static int queue_on_error_set(PyObject *self, PyObject *handler, void *closure)
 {
     (void)closure;
-    if (handler == NULL) handler = Py_None;
+    if (!handler) handler = Py_None;
     if (handler != Py_None && !PyCallable_Check(handler)) {
         PyErr_Format(PyExc_TypeError, "on_error must be a function of one exception, or None, not %s",
                      Py_TYPE(handler)->tp_name);
@@ -245,7 +245,7 @@ static PyObject *queue_priority(PyObject *self, void *closure)
 static PyObject *queue_of_device(PyObject *self, void *closure)
 {
     PyObject *device = queue_device(self, NULL);
-    PyObject *value = device == NULL ? NULL : PyObject_GetAttrString(device, closure);
+    PyObject *value = !device ? NULL : PyObject_GetAttrString(device, closure);
     Py_XDECREF(device);
     return value;
 }
@@ -266,7 +266,7 @@ static PyObject *queue_print_device_info(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     PyObject *device = queue_device(self, NULL);
-    PyObject *result = device == NULL ? NULL : PyObject_CallMethod(device, "print_device_info", NULL);
+    PyObject *result = !device ? NULL : PyObject_CallMethod(device, "print_device_info", NULL);
     Py_XDECREF(device);
     return result;
 }
@@ -344,7 +344,7 @@ static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
     PyObject *list = PyList_New(0);
     for (size_t i = 0; i < count; i++) {
         PyObject *event = drupe_py_event_wrap(state, events[i]);
-        if (list == NULL || event == NULL || PyList_Append(list, event) < 0) Py_CLEAR(list);
+        if (!list || !event || PyList_Append(list, event) < 0) Py_CLEAR(list);
         Py_XDECREF(event);
     }
     return list;
@@ -491,7 +491,7 @@ static PyObject *module_queues(PyObject *module, PyObject *ignored)
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; i < count; i++) {
         PyObject *queue = drupe_py_queue_wrap(state, queues[i]);
-        if (list == NULL || queue == NULL) {
+        if (!list || !queue) {
             Py_XDECREF(queue);
             Py_CLEAR(list);
         } else {

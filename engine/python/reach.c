@@ -76,7 +76,7 @@ static void tell(const drupe_py_launch *launch, size_t items, size_t elements, u
     drupe_py_paper_add(&message, "{\"name\": \"stderr\", \"text\": \"");
     drupe_py_paper_add_json(&message, text);
     drupe_py_paper_add(&message, "\"}");
-    if (cell != NULL) (void)kernel_link->publish(cell, "stream", json, message.used);
+    if (cell) (void)kernel_link->publish(cell, "stream", json, message.used);
     kernel_link->cell_release(cell);
 }
 
@@ -84,7 +84,7 @@ void drupe_py_reach_look(const drupe_py_state *state, const drupe_py_launch *lau
                          uint32_t site)
 {
     size_t elements, items = 0;
-    if (kernel_link == NULL) return;
+    if (!kernel_link) return;
     for (uint32_t i = 0; i < range->dims; i++)
         if (range->global[i] > items) items = range->global[i];
     if (items < MORE || !largest(state, launch, &elements)) return;

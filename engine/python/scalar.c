@@ -68,7 +68,7 @@ static bool integer_bytes(PyObject *object, drupe_scalar_type type, const char *
         return false;
     }
     PyObject *integer = PyLong_CheckExact(object) ? Py_NewRef(object) : PyNumber_Index(object);
-    if (integer == NULL) return false;
+    if (!integer) return false;
     int overflow = 0;
     long long value = PyLong_AsLongLongAndOverflow(integer, &overflow);
     uint64_t bits = (uint64_t)value;

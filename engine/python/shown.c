@@ -4,7 +4,7 @@
 PyObject *drupe_py_shown(PyObject *self, const char *function, PyObject *argument)
 {
     PyObject *module = PyImport_ImportModule("drupe._shown");
-    PyObject *result = module == NULL ? NULL : PyObject_CallMethod(module, function, "OO", self, argument);
+    PyObject *result = !module ? NULL : PyObject_CallMethod(module, function, "OO", self, argument);
     Py_XDECREF(module);
     return result;
 }

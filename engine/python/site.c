@@ -64,7 +64,7 @@ static uint32_t *bucket_of(const PyCodeObject *code, int offset)
 
 static bool is_own(const PyCodeObject *code)
 {
-    if (own_folder == NULL) return false;
+    if (!own_folder) return false;
     return PyUnicode_Tailmatch(code->co_filename, own_folder, 0, PY_SSIZE_T_MAX, -1) == 1;
 }
 
@@ -72,13 +72,13 @@ static void file_note(site *fresh)
 {
     Py_ssize_t size = 0;
     const char *name = PyUnicode_AsUTF8AndSize(fresh->code->co_filename, &size);
-    if (name == NULL) {
+    if (!name) {
         PyErr_Clear();
         return;
     }
     if (DRUPE_LINK_HAS(kernel_link, file_cell)) fresh->cell = kernel_link->file_cell(name, (size_t)size);
     const char *slash = strrchr(name, '/');
-    PyOS_snprintf(fresh->file, sizeof fresh->file, "%s", slash == NULL ? name : slash + 1);
+    PyOS_snprintf(fresh->file, sizeof fresh->file, "%s", !slash ? name : slash + 1);
 }
 
 static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
@@ -95,7 +95,7 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
     pthread_mutex_unlock(&guard);
     unsigned slot = number % BUCKET;
     for (unsigned i = BUCKET; i-- > 0;)
-        if (site_of(bucket[i]) == NULL) slot = i;
+        if (!site_of(bucket[i])) slot = i;
     bucket[slot] = number;
     Py_XDECREF(old);
     return place;
@@ -105,7 +105,7 @@ static site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
 {
     for (unsigned i = 0; i < BUCKET; i++) {
         site *seen = site_of(bucket[i]);
-        if (seen != NULL && seen->code == code && seen->offset == offset) return seen;
+        if (seen && seen->code == code && seen->offset == offset) return seen;
     }
     return site_add(code, offset, bucket);
 }
@@ -121,11 +121,11 @@ static uint32_t site_of_caller(void)
 {
     uint32_t number = 0;
     PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
-    while (frame != NULL && number == 0) {
+    while (frame && number == 0) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         int offset = PyFrame_GetLasti(frame);
         const site *found = offset < 0 ? NULL : site_intern(code, offset);
-        if (found != NULL && !found->own) number = found->number;
+        if (found && !found->own) number = found->number;
         PyFrameObject *back = PyFrame_GetBack(frame);
         Py_DECREF(code);
         Py_DECREF(frame);
@@ -139,7 +139,7 @@ static uint32_t site_of_caller(void)
 static PyObject *running(int *offset)
 {
     struct _PyInterpreterFrame *frame = drupe_py_frame();
-    if (frame == NULL) return NULL;
+    if (!frame) return NULL;
     *offset = PyUnstable_InterpreterFrame_GetLasti(frame);
     return PyUnstable_InterpreterFrame_GetCode(frame);
 }
@@ -147,7 +147,7 @@ static PyObject *running(int *offset)
 static PyObject *running(int *offset)
 {
     const _PyInterpreterFrame *frame = drupe_py_frame();
-    if (frame == NULL) return NULL;
+    if (!frame) return NULL;
     *offset = _PyInterpreterFrame_LASTI(frame) * (int)sizeof(_Py_CODEUNIT);
     return Py_NewRef((PyObject *)frame->f_code);
 }
@@ -157,7 +157,7 @@ uint32_t drupe_py_site(void)
 {
     int offset = -1;
     PyObject *code = running(&offset);
-    if (code == NULL) return 0;
+    if (!code) return 0;
     uint32_t number = 0;
     if (PyCode_Check(code) && offset >= 0) {
         const site *found = site_intern((PyCodeObject *)code, offset);
@@ -171,7 +171,7 @@ int drupe_py_site_depth(void)
 {
     int offset = -1, depth = -1;
     PyObject *code = running(&offset);
-    if (code != NULL && PyCode_Check(code) && offset >= 0) {
+    if (code && PyCode_Check(code) && offset >= 0) {
         site *found = site_intern((PyCodeObject *)code, offset);
         depth = found->depth;
         if (depth == NOT_ASKED) {
@@ -193,7 +193,7 @@ uint32_t drupe_py_site_ask(void)
 PyThreadState *drupe_py_site_leave(void)
 {
     left_at = drupe_py_site();
-    left_cell = kernel_link == NULL ? NULL : kernel_link->cell_retain();
+    left_cell = !kernel_link ? NULL : kernel_link->cell_retain();
     return PyEval_SaveThread();
 }
 
@@ -201,15 +201,14 @@ void drupe_py_site_return(PyThreadState *thread)
 {
     PyEval_RestoreThread(thread);
     left_at = 0;
-    if (left_cell != NULL) kernel_link->cell_release(left_cell);
+    if (left_cell) kernel_link->cell_release(left_cell);
     left_cell = NULL;
 }
 
 void *drupe_py_site_cell(void)
 {
-    if (kernel_link == NULL) return NULL;
-    if (left_cell != NULL && DRUPE_LINK_HAS(kernel_link, cell_share))
-        return kernel_link->cell_share(left_cell);
+    if (!kernel_link) return NULL;
+    if (left_cell && DRUPE_LINK_HAS(kernel_link, cell_share)) return kernel_link->cell_share(left_cell);
     return kernel_link->cell_retain();
 }
 
@@ -225,7 +224,7 @@ static int site_look(uint32_t number, site *copy)
         (void)sched_yield();
     }
     const site *found = site_of(number);
-    if (found != NULL) {
+    if (found) {
         line = PyCode_Addr2Line(found->code, found->offset);
         *copy = *found;
         copy->code = NULL;
@@ -303,7 +302,7 @@ static PyObject *file_cell(PyObject *module, PyObject *file)
     (void)module;
     Py_ssize_t size = 0;
     const char *name = PyUnicode_AsUTF8AndSize(file, &size);
-    if (name == NULL) return NULL;
+    if (!name) return NULL;
     bool known = DRUPE_LINK_HAS(kernel_link, file_cell);
     return PyLong_FromUnsignedLong(known ? kernel_link->file_cell(name, (size_t)size) : 0);
 }
@@ -323,7 +322,7 @@ void drupe_py_site_link(const drupe_link *link)
 PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)
 {
     const site *found = site_of(number);
-    if (found == NULL) return NULL;
+    if (!found) return NULL;
     *offset = found->offset;
     return (PyCodeObject *)Py_NewRef((PyObject *)found->code);
 }
@@ -333,11 +332,11 @@ PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)
 int drupe_py_site_init(PyObject *module)
 {
     PyObject *file = PyModule_GetFilenameObject(module);
-    if (file == NULL) return -1;
+    if (!file) return -1;
     Py_ssize_t slash = PyUnicode_FindChar(file, '/', 0, PyUnicode_GET_LENGTH(file), -1);
     PyObject *folder = slash < 0 ? NULL : PyUnicode_Substring(file, 0, slash + 1);
     Py_DECREF(file);
-    if (slash >= 0 && folder == NULL) return -1;
+    if (slash >= 0 && !folder) return -1;
     Py_XSETREF(own_folder, folder);
     return 0;
 }

@@ -28,12 +28,11 @@ bool drupe_py_values_arg(PyObject *object, PyObject *module, drupe_py_values *va
     *values = (drupe_py_values){NULL, NULL, 0};
     if (!drupe_py_given(object)) return true;
     PyObject *python = PyImport_ImportModule("drupe.program");
-    PyObject *pairs =
-        python == NULL ? NULL : PyObject_CallMethod(python, "_spec_values", "OO", module, object);
+    PyObject *pairs = !python ? NULL : PyObject_CallMethod(python, "_spec_values", "OO", module, object);
     Py_XDECREF(python);
-    values->owner = pairs == NULL ? NULL : PySequence_Tuple(pairs);
+    values->owner = !pairs ? NULL : PySequence_Tuple(pairs);
     Py_XDECREF(pairs);
-    if (values->owner == NULL) return false;
+    if (!values->owner) return false;
     values->count = (size_t)PyTuple_GET_SIZE(values->owner);
     values->list = PyMem_Calloc(values->count + 1, sizeof *values->list);
     bool good = values->list != NULL;
@@ -54,15 +53,14 @@ void drupe_py_values_clear(drupe_py_values *values)
 static PyObject *constants_list(const drupe_spec_constant *constants, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; i++) {
+    for (size_t i = 0; list && i < count; i++) {
         const drupe_spec_constant *one = &constants[i];
         PyObject *name = PyUnicode_DecodeUTF8(one->name, (Py_ssize_t)strlen(one->name), "replace");
-        PyObject *item = name == NULL
-                             ? NULL
-                             : Py_BuildValue("(kCIOy#)", (unsigned long)one->id, one->type, one->bytes, name,
-                                             (const char *)one->value, (Py_ssize_t)one->bytes);
+        PyObject *item = !name ? NULL
+                               : Py_BuildValue("(kCIOy#)", (unsigned long)one->id, one->type, one->bytes,
+                                               name, (const char *)one->value, (Py_ssize_t)one->bytes);
         Py_XDECREF(name);
-        if (item == NULL)
+        if (!item)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, item);

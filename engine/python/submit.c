@@ -14,7 +14,7 @@ static drupe_queue *queue_of(PyObject *self)
 
 void drupe_py_place_clear(drupe_py_place *place)
 {
-    if (place->hold != NULL) drupe_py_hold_free(place->hold);
+    if (place->hold) drupe_py_hold_free(place->hold);
     *place = (drupe_py_place){NULL, 0, NULL, NULL};
 }
 
@@ -26,7 +26,7 @@ static bool place_host(PyObject *object, bool writable, const char *what, drupe_
         return false;
     }
     place->hold = drupe_py_hold_new();
-    if (place->hold == NULL) return false;
+    if (!place->hold) return false;
     if (PyObject_GetBuffer(object, &place->hold->view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) {
         drupe_py_place_clear(place);
         return false;
@@ -68,12 +68,12 @@ bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_wai
     drupe_keep keeps[2];
     drupe_submission submission = {.queue = queue, .keeps = keeps};
     void *to = dst->pointer, *from = src->pointer;
-    if (waits != NULL) {
+    if (waits) {
         submission.waits = waits->events;
         submission.nwaits = waits->count;
     }
-    if (dst->hold != NULL) keeps[submission.nkeeps++] = drupe_py_hold_keep(dst->hold);
-    if (src->hold != NULL) keeps[submission.nkeeps++] = drupe_py_hold_keep(src->hold);
+    if (dst->hold) keeps[submission.nkeeps++] = drupe_py_hold_keep(dst->hold);
+    if (src->hold) keeps[submission.nkeeps++] = drupe_py_hold_keep(src->hold);
     if (submission.nkeeps > 0) drupe_py_hold_watch(queue);
     dst->hold = src->hold = NULL; /* taken by the submission, also when it fails */
     drupe_status status = drupe_submit_copy(&submission, to, from, nbytes, event);
@@ -87,7 +87,7 @@ bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_wai
 static PyObject *event_or_none(drupe_py_state *state, bool submitted, drupe_event *event)
 {
     if (!submitted) return NULL;
-    if (event == NULL) Py_RETURN_NONE;
+    if (!event) Py_RETURN_NONE;
     return drupe_py_event_wrap(state, event);
 }
 
@@ -103,9 +103,9 @@ static PyObject *finished_or_event(drupe_py_state *state, bool submitted, drupe_
 
 static bool fits(const drupe_py_place *dst, const drupe_py_place *src, size_t nbytes)
 {
-    if (nbytes <= dst->nbytes && (src == NULL || nbytes <= src->nbytes)) return true;
+    if (nbytes <= dst->nbytes && (!src || nbytes <= src->nbytes)) return true;
     PyErr_Format(PyExc_ValueError, "cannot write %zu bytes: the destination has %zu and the source %zu bytes",
-                 nbytes, dst->nbytes, src == NULL ? nbytes : src->nbytes);
+                 nbytes, dst->nbytes, !src ? nbytes : src->nbytes);
     return false;
 }
 
@@ -190,7 +190,7 @@ static PyObject *memcpy_named(PyObject *self, PyObject *const *args, Py_ssize_t 
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[5];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    PyObject *waits = given[3] == NULL ? given[4] : given[3];
+    PyObject *waits = !given[3] ? given[4] : given[3];
     const copy_call call = {given[0], given[1], given[2], NULL, waits, true, blocks};
     return copy(self, &call);
 }
@@ -247,7 +247,7 @@ static PyObject *fill_place(PyObject *self, drupe_py_place *place, const uint8_t
                                    .waits = waits.events,
                                    .nwaits = waits.count,
                                    .keeps = &keep,
-                                   .nkeeps = place->hold == NULL ? 0 : 1};
+                                   .nkeeps = !place->hold ? 0 : 1};
     place->hold = NULL;
     bool good = drupe_submit_fill(&submission, place->pointer, pattern, size, nbytes, want ? &event : NULL) ==
                 DRUPE_OK;
@@ -307,8 +307,7 @@ static PyObject *memset_named(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (!drupe_py_scalar_bytes(given[1], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
     if (drupe_py_place_arg(state, given[0], true, "the memory to set", &place) &&
         count_arg(given[2], &place, &nbytes))
-        return fill_place(self, &place, byte, 1, nbytes, given[3] == NULL ? given[4] : given[3], true,
-                          blocks);
+        return fill_place(self, &place, byte, 1, nbytes, !given[3] ? given[4] : given[3], true, blocks);
     drupe_py_place_clear(&place);
     return NULL;
 }
@@ -339,9 +338,9 @@ static PyObject *hint(PyObject *self, PyObject *memory, PyObject *count, PyObjec
         drupe_py_place_arg(state, memory, false, "the memory", &place) && count_arg(count, &place, &nbytes);
     if (good) {
         drupe_submission submission = {.queue = queue_of(self), .waits = waits.events, .nwaits = waits.count};
-        good = (advice == NULL
-                    ? drupe_submit_prefetch(&submission, place.pointer, nbytes, &event)
-                    : drupe_submit_advise(&submission, place.pointer, nbytes, *advice, &event)) == DRUPE_OK;
+        good =
+            (!advice ? drupe_submit_prefetch(&submission, place.pointer, nbytes, &event)
+                     : drupe_submit_advise(&submission, place.pointer, nbytes, *advice, &event)) == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, queue_of(self));
     }
     drupe_py_place_clear(&place);
@@ -413,7 +412,7 @@ PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ss
     drupe_event *event = NULL;
     drupe_py_hold *hold = drupe_py_hold_new();
     drupe_status status = DRUPE_OK;
-    if (hold != NULL) {
+    if (hold) {
         hold->owner = Py_NewRef(given[0]);
         drupe_keep keep = drupe_py_hold_keep(hold);
         drupe_submission submission = {.queue = queue_of(self),
@@ -452,14 +451,14 @@ PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_
     }
     /* The names that dpctl has for the same. */
     for (int i = 0; i < 3; i++)
-        if (given[2 + i] == NULL) given[2 + i] = given[6 + i];
-    if (given[2] == NULL) {
+        if (!given[2 + i]) given[2 + i] = given[6 + i];
+    if (!given[2]) {
         PyErr_SetString(PyExc_TypeError, "submit() is missing required argument 'global_size'");
         return NULL;
     }
     /* A tuple of our own: other threads may change a list while the GIL is given up. */
     PyObject *arguments = PySequence_Tuple(given[1]);
-    if (arguments == NULL) return NULL;
+    if (!arguments) return NULL;
     drupe_py_launch launch = {(drupe_py_kernel *)given[0],
                               queue_of(self),
                               &PyTuple_GET_ITEM(arguments, 0),

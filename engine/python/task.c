@@ -36,11 +36,11 @@ static PyObject *module_task(PyObject *module, PyObject *args)
         return NULL;
     }
     task *work = calloc(1, sizeof *work);
-    if (work == NULL) return PyErr_NoMemory();
+    if (!work) return PyErr_NoMemory();
     work->duration.tv_sec = (time_t)seconds;
     work->duration.tv_nsec = (long)((seconds - (double)work->duration.tv_sec) * 1e9);
     work->fails = text != NULL;
-    PyOS_snprintf(work->text, sizeof work->text, "%s", text == NULL ? "" : text);
+    PyOS_snprintf(work->text, sizeof work->text, "%s", !text ? "" : text);
     drupe_py_waits waits;
     if (!drupe_py_waits_arg(state, waits_object, &waits)) {
         free(work);
@@ -101,8 +101,8 @@ static PyObject *module_host_call(PyObject *module, PyObject *args)
         !queue_and_waits(state, queue, waits_object, &waits))
         return NULL;
     call *work = calloc(1, sizeof *work);
-    drupe_py_hold *hold = work == NULL ? NULL : drupe_py_hold_new();
-    if (hold == NULL) {
+    drupe_py_hold *hold = !work ? NULL : drupe_py_hold_new();
+    if (!hold) {
         free(work);
         drupe_py_waits_clear(&waits);
         return PyErr_NoMemory();
@@ -132,7 +132,7 @@ static PyObject *module_capsule_address(PyObject *module, PyObject *capsule)
         return NULL;
     }
     void *pointer = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
-    return pointer == NULL ? NULL : PyLong_FromVoidPtr(pointer);
+    return !pointer ? NULL : PyLong_FromVoidPtr(pointer);
 }
 
 /* --- Functions in Python -------------------------------------------------------------------------------- */
@@ -162,9 +162,9 @@ static PyObject *module_turn(PyObject *module, PyObject *args)
     drupe_py_waits_clear(&waits);
     drupe_event_retain(event);
     PyObject *result = submitted(state, submission.queue, status, event);
-    if (result != NULL && !drupe_py_notice_add(state, result, DRUPE_PY_WHEN_TURN, function)) Py_CLEAR(result);
+    if (result && !drupe_py_notice_add(state, result, DRUPE_PY_WHEN_TURN, function)) Py_CLEAR(result);
     /* Or the queue would wait for a turn that nobody takes. */
-    if (result == NULL && event != NULL) turn_give_up(event);
+    if (!result && event) turn_give_up(event);
     drupe_event_release(event);
     return result;
 }

@@ -103,11 +103,11 @@ int drupe_py_stack_depth(PyCodeObject *code, int offset)
 {
     const int generator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
     PyObject *bytes = PyCode_GetCode(code);
-    int depth = -1, count = bytes == NULL ? 0 : (int)(PyBytes_GET_SIZE(bytes) / 2);
+    int depth = -1, count = !bytes ? 0 : (int)(PyBytes_GET_SIZE(bytes) / 2);
     int *depths = count > 0 ? PyMem_Malloc((size_t)count * sizeof *depths) : NULL;
     /* Before 3.13 the effect of making a generator leaves out what is sent to it. */
     const int first = PY_VERSION_HEX < 0x030D0000 && code->co_flags & generator ? 1 : 0;
-    if (depths != NULL && offset / 2 < count) {
+    if (depths && offset / 2 < count) {
         const unsigned char *units = (const unsigned char *)PyBytes_AS_STRING(bytes);
         if (units[offset / 2 * 2] == BINARY_OP) depth = walk_to(units, count, offset / 2, first, depths);
     }
@@ -131,8 +131,8 @@ static const PyObject *code_of(const struct _PyInterpreterFrame *frame)
 static bool are_operands(const PyObject *a, const PyObject *b)
 {
     const struct _PyInterpreterFrame *frame = drupe_py_frame();
-    const PyObject *code = frame == NULL ? NULL : code_of(frame);
-    if (code == NULL || !PyCode_Check(code)) return false;
+    const PyObject *code = !frame ? NULL : code_of(frame);
+    if (!code || !PyCode_Check(code)) return false;
     const int depth = drupe_py_site_depth();
     if (depth < 0) return false;
     PyObject *const *top = frame->localsplus + ((const PyCodeObject *)code)->co_nlocalsplus + depth;
@@ -156,6 +156,6 @@ size_t drupe_py_temporary(PyObject *a, PyObject *b, const drupe_operand operands
 {
     PyObject *const objects[] = {a, b};
     for (size_t i = 0; i < 2; i++)
-        if (operands[i].array != NULL && Py_REFCNT(objects[i]) == 1 && are_operands(a, b)) return i;
+        if (operands[i].array && Py_REFCNT(objects[i]) == 1 && are_operands(a, b)) return i;
     return 2;
 }

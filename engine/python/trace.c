@@ -8,7 +8,7 @@
 /* Takes `value`; NULL and 0-like values are given as None by the callers. */
 static bool put(PyObject *record, const char *name, PyObject *value)
 {
-    bool done = value != NULL && PyDict_SetItemString(record, name, value) == 0;
+    bool done = value && PyDict_SetItemString(record, name, value) == 0;
     Py_XDECREF(value);
     return done;
 }
@@ -33,8 +33,8 @@ static bool put_place(PyObject *record, uint32_t site)
 {
     int offset = 0, line = 0;
     PyCodeObject *code = drupe_py_site_code(site, &offset);
-    if (code != NULL) line = PyCode_Addr2Line(code, offset);
-    PyObject *file = Py_NewRef(code == NULL ? Py_None : code->co_filename);
+    if (code) line = PyCode_Addr2Line(code, offset);
+    PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
     Py_XDECREF((PyObject *)code);
     return put(record, "file", file) && put(record, "line", number_or_none(line > 0 ? (uint64_t)line : 0));
 }
@@ -42,7 +42,7 @@ static bool put_place(PyObject *record, uint32_t site)
 static PyObject *record_dict(const drupe_trace_record *one)
 {
     PyObject *record = PyDict_New();
-    if (record == NULL) return NULL;
+    if (!record) return NULL;
     if (put(record, "id", number(one->id)) &&
         put(record, "operation", text(drupe_py_operation_name((drupe_work_kind)one->kind))) &&
         put(record, "label", text(one->label)) && put(record, "device", text(one->device)) &&
@@ -63,9 +63,9 @@ static PyObject *record_dict(const drupe_trace_record *one)
 static PyObject *records_list(const drupe_trace_record *records, size_t count)
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list != NULL && i < count; i++) {
+    for (size_t i = 0; list && i < count; i++) {
         PyObject *record = record_dict(&records[i]);
-        if (record == NULL)
+        if (!record)
             Py_CLEAR(list);
         else
             PyList_SET_ITEM(list, (Py_ssize_t)i, record);
@@ -87,7 +87,7 @@ static PyObject *module_trace(PyObject *module, PyObject *args, PyObject *kwargs
     drupe_trace_update();
     drupe_py_hold_collect();
     drupe_trace_record *records = malloc(DRUPE_TRACE_RECORDS * sizeof *records);
-    if (records == NULL) return PyErr_NoMemory();
+    if (!records) return PyErr_NoMemory();
     size_t count = drupe_trace_read(after, records, DRUPE_TRACE_RECORDS);
     size_t skipped = count > (size_t)limit ? count - (size_t)limit : 0;
     PyObject *list = records_list(records + skipped, count - skipped);

@@ -95,8 +95,8 @@ static PyObject *view_chrome(PyObject *self, PyObject *ignored)
 static PyObject *view_data(PyObject *self, PyObject *ignored)
 {
     PyObject *text = view_json(self, ignored);
-    PyObject *json = text == NULL ? NULL : PyImport_ImportModule("json");
-    PyObject *data = json == NULL ? NULL : PyObject_CallMethod(json, "loads", "O", text);
+    PyObject *json = !text ? NULL : PyImport_ImportModule("json");
+    PyObject *data = !json ? NULL : PyObject_CallMethod(json, "loads", "O", text);
     Py_XDECREF(json);
     Py_XDECREF(text);
     return data;
@@ -158,7 +158,7 @@ static PyObject *module_view(PyObject *module, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_View);
-    if (self == NULL)
+    if (!self)
         drupe_view_release(view);
     else
         ((drupe_py_view *)self)->view = view;

@@ -67,7 +67,7 @@ bool drupe_py_enter(drupe_py_state *state)
 
 void drupe_py_hold_free(drupe_py_hold *hold)
 {
-    if (hold->view.obj != NULL) PyBuffer_Release(&hold->view);
+    if (hold->view.obj) PyBuffer_Release(&hold->view);
     Py_XDECREF(hold->owner);
     free(hold);
 }
@@ -75,7 +75,7 @@ void drupe_py_hold_free(drupe_py_hold *hold)
 drupe_py_hold *drupe_py_hold_new(void)
 {
     drupe_py_hold *hold = calloc(1, sizeof *hold);
-    if (hold == NULL) PyErr_NoMemory();
+    if (!hold) PyErr_NoMemory();
     return hold;
 }
 
@@ -95,18 +95,18 @@ drupe_keep drupe_py_hold_keep(drupe_py_hold *hold)
 static void stress_run(void)
 {
     PyObject *function = Py_XNewRef(stress);
-    PyObject *result = function == NULL ? NULL : PyObject_CallNoArgs(function);
-    if (result == NULL && function != NULL) PyErr_WriteUnraisable(function);
+    PyObject *result = !function ? NULL : PyObject_CallNoArgs(function);
+    if (!result && function) PyErr_WriteUnraisable(function);
     Py_XDECREF(result);
     Py_XDECREF(function);
 }
 
 void drupe_py_hold_drain(void)
 {
-    if (atomic_load_explicit(&deferred, memory_order_relaxed) == NULL && stress == NULL) return;
+    if (!atomic_load_explicit(&deferred, memory_order_relaxed) && !stress) return;
     drupe_py_saved saved = drupe_py_error_save();
     drupe_py_hold *hold = atomic_exchange(&deferred, NULL);
-    while (hold != NULL) {
+    while (hold) {
         drupe_py_hold *next = hold->next;
         drupe_py_hold_free(hold);
         hold = next;
@@ -134,7 +134,7 @@ static bool watch_add(drupe_queue *queue)
     if (nwatched == room) {
         size_t more = room == 0 ? WATCHED_FEW : 2 * room;
         drupe_queue **list = realloc(watched, more * sizeof *list);
-        if (list == NULL) return false;
+        if (!list) return false;
         watched = list;
         room = more;
     }
@@ -169,13 +169,13 @@ void drupe_py_hold_collect(void)
 
 void drupe_py_collect(drupe_queue *queue)
 {
-    if (queue != NULL) drupe_queue_collect(queue);
+    if (queue) drupe_queue_collect(queue);
     drupe_py_hold_collect();
 }
 
 void drupe_py_queue_release(drupe_queue *queue)
 {
-    if (queue == NULL || drupe_py_forked()) return;
+    if (!queue || drupe_py_forked()) return;
     if (drupe_queue_last(queue) && drupe_queue_pending(queue) > 0) {
         if (nwatched >= WATCHED_FEW) watched_look();
         /* Given up for good rather than waited for: other threads would stand still meanwhile. */
@@ -188,7 +188,7 @@ void drupe_py_queue_release(drupe_queue *queue)
 void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void *object)
 {
     if (drupe_py_forked()) return;
-    if (queue == NULL || !drupe_queue_last(queue)) {
+    if (!queue || !drupe_queue_last(queue)) {
         release(object);
         return;
     }
@@ -215,14 +215,14 @@ bool drupe_py_interrupted(const drupe_py_state *state)
     if (PyErr_CheckSignals() < 0) return true;
     PyObject *none = PyObject_CallNoArgs(state->look);
     Py_XDECREF(none);
-    return none == NULL;
+    return !none;
 }
 
 /* A KeyboardInterrupt that is set says what becomes of the work; what has not started is given up. */
 static void interrupt_explain(drupe_queue *queue)
 {
     size_t left = 0, given_up = 0;
-    if (queue == NULL || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return;
+    if (!queue || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return;
     drupe_status status = drupe_queue_cancel(queue, &left, &given_up);
     if (status != DRUPE_OK && status != DRUPE_E_UNSUPPORTED) return;
     drupe_py_saved saved = drupe_py_error_save();
@@ -236,8 +236,8 @@ static void interrupt_explain(drupe_queue *queue)
         "the wait for %s was given up. Submissions that had not started: %zu cancelled. Submissions that go "
         "on: %zu. Work that a device has begun cannot be stopped: it ends by itself, or with this process.",
         drupe_device_filter(drupe_queue_device(queue)), given_up, left);
-    PyObject *args = text == NULL ? NULL : PyTuple_Pack(1, text);
-    if (args != NULL) (void)PyObject_SetAttrString(exception, "args", args);
+    PyObject *args = !text ? NULL : PyTuple_Pack(1, text);
+    if (args) (void)PyObject_SetAttrString(exception, "args", args);
     Py_XDECREF(args);
     Py_XDECREF(text);
     PyErr_Clear();
@@ -249,9 +249,9 @@ static _Thread_local PyObject *serves;
 
 static void serve(void)
 {
-    if (serves == NULL) return;
+    if (!serves) return;
     PyObject *result = PyObject_CallNoArgs(serves);
-    if (result == NULL) PyErr_WriteUnraisable(serves);
+    if (!result) PyErr_WriteUnraisable(serves);
     Py_XDECREF(result);
 }
 
@@ -267,7 +267,7 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
     uint64_t slice = SLICE_FIRST_NS;
     drupe_status status = wait(object, 0);
     while (status == DRUPE_E_TIMEOUT && timeout_ns > 0) {
-        if (serves != NULL) slice = SLICE_SERVE_NS;
+        if (serves) slice = SLICE_SERVE_NS;
         uint64_t now = slice < timeout_ns ? slice : timeout_ns;
         if (timeout_ns != DRUPE_FOREVER) timeout_ns -= now;
         PyThreadState *thread = PyEval_SaveThread();
@@ -306,7 +306,7 @@ static bool hand_over(drupe_py_state *state, drupe_queue *queue)
 {
     bool good = false;
     PyObject *handler = drupe_py_handler(state, drupe_queue_number(queue));
-    if (handler == NULL) return false;
+    if (!handler) return false;
     Py_DECREF(handler);
     PyObject *exception = drupe_py_exception_take();
     return drupe_py_handle(state, drupe_queue_number(queue), exception, &good) && good;
@@ -327,7 +327,7 @@ bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t tim
 static void hold_behind(drupe_queue *queue, PyObject *owner)
 {
     drupe_py_hold *hold = calloc(1, sizeof *hold);
-    if (hold == NULL) {
+    if (!hold) {
         Py_INCREF(owner);
         return;
     }

@@ -56,23 +56,6 @@ static void put_member(drupe_text *text, const char *name, uint64_t number)
     drupe_json_number(text, number);
 }
 
-/* The bytes of a sequence of UTF-8 at `at`, 0 when there is none. */
-static size_t sequence(const unsigned char *at)
-{
-    static const struct {
-        unsigned char mask, value, least;
-    } heads[] = {{0xe0, 0xc0, 0xc2}, {0xf0, 0xe0, 0xe0}, {0xf8, 0xf0, 0xf0}};
-    for (size_t i = 0; i < DRUPE_COUNT_OF(heads); i++) {
-        if ((at[0] & heads[i].mask) != heads[i].value || at[0] < heads[i].least || at[0] > 0xf4) continue;
-        for (size_t k = 1; k <= i + 1; k++)
-            if ((at[k] & 0xc0) != 0x80) return 0;
-        bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-        bool outside = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
-        return overlong || outside ? 0 : i + 2;
-    }
-    return 0;
-}
-
 /* Labels are cut to fit, perhaps inside of a letter: what is no UTF-8 becomes a question mark. */
 void drupe_json_string(drupe_text *text, const char *utf8)
 {
@@ -83,16 +66,16 @@ void drupe_json_string(drupe_text *text, const char *utf8)
         while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
         drupe_text_append(text, (const char *)at, plain);
         at += plain;
-        size_t size = *at >= 0x80 ? sequence(at) : 0;
-        if (size)
-            drupe_text_append(text, (const char *)at, size);
+        int size = *at >= 0x80 ? drupe_utf8_next((const char *)at, 4) : 0;
+        if (size > 0)
+            drupe_text_append(text, (const char *)at, (size_t)size);
         else if (*at == '"' || *at == '\\')
             drupe_text_printf(text, "\\%c", *at);
         else if (*at >= 0x80)
             put(text, "?");
         else if (*at)
             drupe_text_printf(text, "\\u%04x", *at);
-        at += size ? size : *at != 0;
+        at += size > 0 ? size : *at != 0;
     }
     put(text, "\"");
 }

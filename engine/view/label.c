@@ -9,17 +9,11 @@
 static uint32_t utf8_next(const char *bytes, size_t *size)
 {
     const unsigned char *at = (const unsigned char *)bytes;
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = at[0] < 0x80 ? 1 : at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : at[0] >= 0xC0 ? 2 : 0;
-    *size = 1;
-    if (length == 0 || at[0] > 0xF4) return REPLACEMENT;
+    int length = drupe_utf8_next(bytes, 4);
+    *size = length > 0 ? (size_t)length : 1;
+    if (length <= 0) return REPLACEMENT;
     uint32_t code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xC0) != 0x80) return REPLACEMENT;
-        code = code << 6 | (at[i] & 0x3F);
-    }
-    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return REPLACEMENT;
-    *size = length;
+    for (int i = 1; i < length; i++) code = code << 6 | (at[i] & 0x3F);
     return code;
 }
 

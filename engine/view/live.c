@@ -4,7 +4,7 @@
  * as long as a message that a slow client does not read. Closing one that somebody else shows leaves a mark,
  * and that somebody closes it. */
 #include "drupe/live.h"
-#include "base/base.h"
+#include "base/service.h"
 #include <stdlib.h>
 #include <time.h>
 
@@ -29,8 +29,8 @@ static pthread_cond_t changed;
 static drupe_status changed_status;
 static display *displays; /* oldest first */
 static uint64_t latest, budget_ns;
-static bool running, stopping;
-static pthread_t thread;
+static uint64_t show_next(void *unused);
+static drupe_service shower = {.name = "drupe-live", .lock = &mutex, .step = show_next};
 
 static void changed_init(void)
 {
@@ -93,6 +93,7 @@ static drupe_live_answer display_show(display *one, drupe_live_reason reason)
     bool over = one->closing || reason == DRUPE_LIVE_LAST || answer == DRUPE_LIVE_OVER;
     if (over) display_unlink(one);
     pthread_cond_broadcast(&changed);
+    drupe_service_wake(&shower);
     if (!over) return answer;
     pthread_mutex_unlock(&mutex);
     if (one->source.release != NULL) one->source.release(one->source.user);
@@ -111,24 +112,17 @@ static display *display_next(uint64_t *when)
     return best;
 }
 
-static void *live_main(void *unused)
+static uint64_t show_next(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&mutex);
-    while (!stopping) {
-        uint64_t when = 0, now = drupe_now_ns();
-        display *one = display_next(&when);
-        if (one == NULL || when > now) {
-            (void)drupe_cond_wait_until(&changed, &mutex, when);
-            continue;
-        }
-        one->showing = true;
-        if (display_show(one, DRUPE_LIVE_TIME) == DRUPE_LIVE_SAME) continue;
-        uint64_t floor = now > BURST_NS ? now - BURST_NS : 0;
-        budget_ns = (budget_ns > floor ? budget_ns : floor) + BUDGET_NS;
-    }
-    pthread_mutex_unlock(&mutex);
-    return NULL;
+    uint64_t when = 0, now = drupe_now_ns();
+    display *one = display_next(&when);
+    if (one == NULL || when > now) return when;
+    one->showing = true;
+    if (display_show(one, DRUPE_LIVE_TIME) == DRUPE_LIVE_SAME) return 0;
+    uint64_t floor = now > BURST_NS ? now - BURST_NS : 0;
+    budget_ns = (budget_ns > floor ? budget_ns : floor) + BUDGET_NS;
+    return 0;
 }
 
 static drupe_status live_start(void)
@@ -136,10 +130,7 @@ static drupe_status live_start(void)
     pthread_once(&once, changed_init);
     if (changed_status != DRUPE_OK)
         return drupe_error_set(changed_status, "No condition variable could be made.");
-    if (running) return DRUPE_OK;
-    drupe_status status = drupe_thread_start(&thread, live_main, NULL, "drupe-live");
-    running = status == DRUPE_OK;
-    return status;
+    return drupe_service_start(&shower);
 }
 
 drupe_status drupe_live_open(const drupe_live_source *source, uint64_t period_ns, uint64_t *id)
@@ -156,7 +147,7 @@ drupe_status drupe_live_open(const drupe_live_source *source, uint64_t period_ns
         display **link = &displays;
         while (*link != NULL) link = &(*link)->next;
         *link = one;
-        pthread_cond_broadcast(&changed);
+        drupe_service_wake(&shower);
         one = NULL;
     }
     pthread_mutex_unlock(&mutex);
@@ -218,13 +209,7 @@ void drupe_live_stop(void)
 {
     pthread_mutex_lock(&mutex);
     live_each(0, DRUPE_LIVE_LAST);
-    bool join = running;
-    stopping = true;
-    if (join) pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&mutex);
-    if (join) pthread_join(thread, NULL);
-    pthread_mutex_lock(&mutex);
-    running = stopping = false;
+    drupe_service_stop(&shower);
     pthread_mutex_unlock(&mutex);
 }
 

@@ -8,6 +8,7 @@
  * The beginnings and ends of cells are told by threads that must not wait: they put a note into a small ring
  * with a lock of its own. Everything else is done under one lock, by the thread or by whoever takes a view.
  */
+#include "base/service.h"
 #include "view/room.h"
 #include <stdatomic.h>
 #include <time.h>
@@ -31,11 +32,10 @@ typedef struct edge {
 
 static struct {
     pthread_mutex_t lock;
-    pthread_mutex_t life; /* starting and stopping; taken first */
-    pthread_t thread;
+    pthread_mutex_t life; /* the service's; taken first */
     bool running;
     drupe_history *history;
-    _Atomic(bool) stopping, forked, on;
+    _Atomic(bool) forked, on;
     _Atomic(uint64_t) viewed_ns;
     drupe_view_listener *_Atomic listener;
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .life = PTHREAD_MUTEX_INITIALIZER};
@@ -252,16 +252,27 @@ static uint64_t work(rounds *round)
     return quiet ? rest : fill < pause ? fill : pause;
 }
 
-static void *recorder_main(void *unused)
+static rounds round_now;
+
+static uint64_t record(void *unused)
 {
-    rounds round = {.changed_ns = drupe_now_ns(), .own_ns = own_time()};
     (void)unused;
-    while (!atomic_load(&recorder.stopping)) {
-        uint64_t span = work(&round);
-        if (!atomic_load(&recorder.stopping)) drupe_trace_await(round.until, span);
-    }
-    return NULL;
+    pthread_mutex_unlock(&recorder.life);
+    uint64_t span = work(&round_now);
+    drupe_trace_await(round_now.until, span);
+    pthread_mutex_lock(&recorder.life);
+    return 0;
 }
+
+/* It sleeps where submissions ring. */
+static void rouse(void *unused)
+{
+    (void)unused;
+    drupe_trace_wake();
+}
+
+static drupe_service service = {
+    .name = "drupe-recorder", .lock = &recorder.life, .step = record, .rouse = rouse};
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 
@@ -286,17 +297,18 @@ static drupe_status check_process(void)
 static drupe_status start_locked(void)
 {
     if (recorder.running) return DRUPE_OK;
-    recorder.history = drupe_history_new();
-    if (!recorder.history) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to record what devices do.");
+    drupe_history *history = drupe_history_new();
+    if (!history) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to record what devices do.");
     uint64_t latest = drupe_trace_latest();
-    recorder.history->after = latest > DRUPE_TRACE_RECORDS ? latest - DRUPE_TRACE_RECORDS : 0;
-    atomic_store(&recorder.stopping, false);
-    drupe_status status = drupe_thread_start(&recorder.thread, recorder_main, NULL, "drupe-recorder");
+    history->after = latest > DRUPE_TRACE_RECORDS ? latest - DRUPE_TRACE_RECORDS : 0;
+    drupe_status status = drupe_service_start(&service);
     if (status != DRUPE_OK) {
-        drupe_history_free(recorder.history);
-        recorder.history = NULL;
+        drupe_history_free(history);
         return status;
     }
+    /* The first step waits for `life`. */
+    round_now = (rounds){.changed_ns = drupe_now_ns()};
+    recorder.history = history;
     recorder.running = true;
     atomic_store(&recorder.on, true);
     return DRUPE_OK;
@@ -321,11 +333,9 @@ static void stop(void)
     bool running = recorder.running;
     recorder.running = false;
     atomic_store(&recorder.on, false);
-    atomic_store(&recorder.stopping, true);
     pthread_mutex_unlock(&recorder.lock);
-    if (!running) return;
-    drupe_trace_wake();
-    pthread_join(recorder.thread, NULL);
+    drupe_service_stop(&service);
+    if (!running) return; /* whoever came first sees to the rest */
     drupe_history_free(recorder.history);
     recorder.history = NULL;
 }

@@ -50,7 +50,7 @@ static bool process_lives(long process)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    if (jk_file_read(path, text, sizeof text) <= 0) return false;
+    if (drupe_small_read(path, text, sizeof text) <= 0) return false;
     const char *rest = strrchr(text, ')');
     return rest && rest[1] && rest[2] != 'Z' && rest[2] != 'X';
 }

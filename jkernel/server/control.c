@@ -83,18 +83,12 @@ void jk_interrupt(jk_server *server)
     jk_processes_signal(&children, SIGINT, true);
 }
 
-int jk_watchdog_open(jk_watchdog *watchdog)
-{
-    if (jk_mutex_open(&watchdog->lock) != 0) return -1;
-    return jk_condition_open(&watchdog->ended);
-}
-
 /* How long the main thread has waited for a processor, in ns. */
 static int64_t starved_time(void)
 {
     char text[96];
     long long computed, waited;
-    if (jk_proc_read("self/schedstat", text, sizeof text) <= 0) return 0;
+    if (drupe_proc_read("self/schedstat", text, sizeof text) <= 0) return 0;
     return sscanf(text, "%lld %lld", &computed, &waited) == 2 ? waited : 0;
 }
 
@@ -110,32 +104,33 @@ static bool watchdog_extend(jk_watchdog *watchdog)
     return true;
 }
 
-static void *watchdog_run(void *argument)
+static uint64_t watchdog_look(void *user)
 {
-    jk_watchdog *watchdog = argument;
-    bool in_time = true;
-    pthread_mutex_lock(&watchdog->lock);
-    while (!watchdog->cancelled && in_time) {
-        in_time = jk_condition_wait(&watchdog->ended, &watchdog->lock, watchdog->deadline) ||
-                  watchdog_extend(watchdog);
-    }
-    bool cancelled = watchdog->cancelled;
+    jk_watchdog *watchdog = user;
+    jk_thread_guard();
+    if (jk_clock() < watchdog->deadline || watchdog_extend(watchdog)) return (uint64_t)watchdog->deadline;
     int exit_code = watchdog->exit_code;
     pthread_mutex_unlock(&watchdog->lock);
-    if (cancelled) return NULL;
     jk_log("the main thread did not end in time; ending the process");
     jk_children_signal(SIGKILL, false);
     _exit(exit_code);
 }
 
+int jk_watchdog_open(jk_watchdog *watchdog)
+{
+    watchdog->service = (drupe_service){
+        .name = "drupe-watchdog", .lock = &watchdog->lock, .step = watchdog_look, .user = watchdog};
+    return jk_mutex_open(&watchdog->lock);
+}
+
 static void watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_code)
 {
     pthread_mutex_lock(&watchdog->lock);
-    if (!watchdog->started && !watchdog->cancelled) {
+    if (!drupe_service_runs(&watchdog->service) && !watchdog->cancelled) {
         watchdog->deadline = jk_clock() + patience;
         watchdog->starved = starved_time();
         watchdog->exit_code = exit_code;
-        watchdog->started = jk_thread_start(&watchdog->thread, watchdog_run, watchdog) == 0;
+        if (drupe_service_start(&watchdog->service) != DRUPE_OK) jk_log("%s", drupe_error_last()->text);
     }
     pthread_mutex_unlock(&watchdog->lock);
 }
@@ -144,11 +139,8 @@ void jk_watchdog_clear(jk_watchdog *watchdog)
 {
     pthread_mutex_lock(&watchdog->lock);
     watchdog->cancelled = true;
-    pthread_cond_broadcast(&watchdog->ended);
-    bool started = watchdog->started;
+    drupe_service_stop(&watchdog->service);
     pthread_mutex_unlock(&watchdog->lock);
-    if (started) pthread_join(watchdog->thread, NULL);
-    watchdog->started = false;
 }
 
 void jk_shutdown(jk_server *server, bool restart, int exit_code)

@@ -17,7 +17,7 @@ int jk_outbox_open(jk_outbox *outbox)
     outbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (outbox->wake < 0) return -1;
     if (jk_mutex_open(&outbox->lock) != 0) return -1;
-    return jk_condition_open(&outbox->moved);
+    return drupe_cond_init(&outbox->moved) == DRUPE_OK ? 0 : -1;
 }
 
 void jk_outbox_clear(jk_outbox *outbox)
@@ -277,7 +277,7 @@ void jk_outbox_wait_room(jk_server *server)
             atomic_store(&outbox->watched, true);
             /* The last of it may have landed before the flag was up. */
             if (!outbox_full(outbox)) break;
-            if (jk_condition_wait(&outbox->moved, &outbox->lock, deadline)) continue;
+            if (drupe_cond_wait_until(&outbox->moved, &outbox->lock, (uint64_t)deadline)) continue;
             /* Who prints more at once than a slow client takes meanwhile goes on; the next one waits. */
             bool read = server->publisher && landed != atomic_load(&outbox->landed);
             if (read && outbox->bytes <= JK_OUTBOX_MOST) break;
@@ -316,7 +316,7 @@ int jk_server_flush(jk_server *server, int timeout_ms)
     outbox->waiting++;
     bool in_time = true;
     while (!outbox->closed && outbox->sent < target && in_time) {
-        in_time = jk_condition_wait(&outbox->moved, &outbox->lock, deadline);
+        in_time = drupe_cond_wait_until(&outbox->moved, &outbox->lock, (uint64_t)deadline);
     }
     outbox->waiting--;
     int result = outbox->sent >= target ? 0 : -1;

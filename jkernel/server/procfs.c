@@ -1,4 +1,4 @@
-/* Small files under /proc, and what a process tree uses.
+/* What a process tree uses.
  *
  * A process's proportional set size costs a walk over its pages with its memory map locked, so it is asked
  * for only while processes are small and time is left; the resident size stands in for it. */
@@ -6,8 +6,6 @@
 #include "jkernel/server/usage.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,53 +14,9 @@
 #define WALKED_MOST ((uint64_t)1 << 30)
 #define WALK_TIME   (40 * JK_MILLISECOND)
 
-long jk_file_read(const char *path, char *text, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t got = 0;
-    text[0] = '\0';
-    if (fd < 0) return -1;
-    while (got + 1 < size) {
-        ssize_t more = read(fd, text + got, size - 1 - got);
-        if (more < 0 && errno == EINTR) continue;
-        if (more <= 0) break;
-        got += (size_t)more;
-    }
-    close(fd);
-    text[got] = '\0';
-    return (long)got;
-}
-
-static char root[JK_PATH / 2] = "/proc";
-
 void jk_proc_choose(void)
 {
-    const char *given = getenv("DRUPE_TEST_PROC");
-    snprintf(root, sizeof root, "%s", given && strlen(given) < sizeof root ? given : "/proc");
-}
-
-long jk_proc_read(const char *name, char *text, size_t size)
-{
-    char path[JK_PATH];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    return jk_file_read(path, text, size);
-}
-
-uint64_t jk_text_number(const char *text, const char *key)
-{
-    size_t length = strlen(key);
-    for (const char *line = text; line && *line;) {
-        if (strncmp(line, key, length) == 0) {
-            char *end;
-            const char *digits = line + length + strspn(line + length, " \t");
-            if (*digits < '0' || *digits > '9') return JK_NOT_KNOWN;
-            unsigned long long number = strtoull(digits, &end, 10);
-            return number;
-        }
-        line = strchr(line, '\n');
-        if (line) line++;
-    }
-    return JK_NOT_KNOWN;
+    drupe_proc_choose(getenv("DRUPE_TEST_PROC"));
 }
 
 /* --- The tree
@@ -80,7 +34,7 @@ void jk_children_add(long process, jk_processes *found)
         long id = strtol(thread->d_name, NULL, 10);
         if (id <= 0) continue;
         snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", process, id);
-        if (jk_file_read(path, text, sizeof text) <= 0) continue;
+        if (drupe_small_read(path, text, sizeof text) <= 0) continue;
         for (char *at = text, *end; found->count < JK_PROCESSES_MOST; at = end) {
             long child = strtol(at, &end, 10);
             if (end == at || child <= 0) break;
@@ -97,7 +51,7 @@ static double cpu_read(long process)
     unsigned long user, system;
     long user_children, system_children;
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    if (jk_file_read(path, text, sizeof text) <= 0) return 0;
+    if (drupe_small_read(path, text, sizeof text) <= 0) return 0;
     const char *rest = strrchr(text, ')'); /* the name before it may hold anything */
     if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld", &user,
                         &system, &user_children, &system_children) != 4) {
@@ -112,13 +66,13 @@ static uint64_t memory_read(long process, int64_t deadline)
     char path[64], text[2048];
     unsigned long long resident = 0;
     snprintf(path, sizeof path, "/proc/%ld/statm", process);
-    if (jk_file_read(path, text, sizeof text) > 0) sscanf(text, "%*u %llu", &resident);
+    if (drupe_small_read(path, text, sizeof text) > 0) sscanf(text, "%*u %llu", &resident);
     resident *= (unsigned long long)sysconf(_SC_PAGESIZE);
     if (resident > WALKED_MOST || jk_clock() > deadline) return resident;
     snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", process);
-    if (jk_file_read(path, text, sizeof text) <= 0) return resident;
-    uint64_t share = jk_text_number(text, "Pss:");
-    return share == JK_NOT_KNOWN ? resident : share * 1024;
+    if (drupe_small_read(path, text, sizeof text) <= 0) return resident;
+    uint64_t share = drupe_number_after(text, "Pss:");
+    return share == DRUPE_NOT_KNOWN ? resident : share * 1024;
 }
 
 void jk_tree_read(jk_tree *tree)

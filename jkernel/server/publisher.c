@@ -1,5 +1,6 @@
 /* Subscribers: what each wants, how far behind it is, and what is left out for it. */
 #include "jkernel/server/publisher.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -152,7 +153,7 @@ static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
         peer->gone = true;
         return;
     }
-    if (!jk_utf8_valid(topic.data, topic.size)) return; /* a welcome could not name it */
+    if (!drupe_utf8_valid(topic.data, topic.size)) return; /* a welcome could not name it */
     subscriber->is_new = true;
     if (peer->queued <= JK_WELCOME_BELOW) publisher->welcome(publisher->server, peer->number, topic);
 }

@@ -27,16 +27,16 @@ static int record_path(const jk_server *server, char *path, size_t size)
 
 static void record_begin(jk_record *record)
 {
-    jk_cgroup group;
+    drupe_groups group;
     bool machine;
-    jk_cgroup_find(&group);
+    drupe_groups_find(&group);
     memset(record, 0, sizeof *record);
     memcpy(record->magic, MAGIC, sizeof MAGIC);
     record->size = sizeof *record;
-    jk_proc_read("sys/kernel/random/boot_id", record->boot, sizeof record->boot);
+    drupe_proc_read("sys/kernel/random/boot_id", record->boot, sizeof record->boot);
     memccpy(record->group, group.memory.path, 0, sizeof record->group - 1);
     record->kills = jk_cgroup_kills(&group.memory, &machine);
-    record->limit = jk_cgroup_memory_limit(&group.memory, NULL);
+    record->limit = drupe_group_memory_limit(&group.memory, NULL);
 }
 
 /* --- The story
@@ -133,7 +133,7 @@ static char *story_of_kill(const jk_record *old, const jk_record *now, const cha
     char *story = NULL, limit[64] = "", *text = unsent_text(old);
     const char *heading, *notes = kept_notes(old, &heading);
     int size = 0;
-    bool counted = old->kills != JK_NOT_KNOWN && now->kills != JK_NOT_KNOWN && now->kills > old->kills;
+    bool counted = old->kills != DRUPE_NOT_KNOWN && now->kills != DRUPE_NOT_KNOWN && now->kills > old->kills;
     if (old->limit) snprintf(limit, sizeof limit, " The limit is %.2f GiB.", (double)old->limit / (1u << 30));
     if (counted && strcmp(old->group, now->group) == 0) {
         const char *hedge =

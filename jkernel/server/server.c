@@ -53,13 +53,6 @@ bool jk_server_own_thread(const jk_server *server)
 /* --- Tools -------------------------------------------------------------------------------------------------
  */
 
-int64_t jk_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * JK_SECOND + now.tv_nsec;
-}
-
 int jk_mutex_open(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attributes;
@@ -68,22 +61,6 @@ int jk_mutex_open(pthread_mutex_t *lock)
     int result = pthread_mutex_init(lock, &attributes);
     pthread_mutexattr_destroy(&attributes);
     return result == 0 ? 0 : -1;
-}
-
-int jk_condition_open(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    if (pthread_condattr_init(&attributes) != 0) return -1;
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    int result = pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return result == 0 ? 0 : -1;
-}
-
-bool jk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline)
-{
-    struct timespec until = {.tv_sec = deadline / JK_SECOND, .tv_nsec = deadline % JK_SECOND};
-    return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
 }
 
 void jk_event_raise(int eventfd)
@@ -100,15 +77,6 @@ void jk_event_clear(int eventfd)
     uint64_t count;
     ssize_t ignored = read(eventfd, &count, sizeof count);
     (void)ignored;
-}
-
-static void signals_block(sigset_t *before)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) sigdelset(&blocked, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
 typedef struct thread_start {
@@ -129,17 +97,14 @@ void jk_server_note(const char *text)
     jk_log("%s", text);
 }
 
-int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument, const char *name)
 {
-    sigset_t before;
     thread_start *start = malloc(sizeof *start);
     if (!start) return -1;
     *start = (thread_start){body, argument};
-    signals_block(&before);
-    int result = pthread_create(thread, NULL, thread_run, start);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (result != 0) free(start);
-    return result == 0 ? 0 : -1;
+    if (drupe_thread_start(thread, thread_run, start, name) == DRUPE_OK) return 0;
+    free(start);
+    return -1;
 }
 
 /* --- Open --------------------------------------------------------------------------------------------------
@@ -183,9 +148,10 @@ static int trust_open(jk_server *server, char *problem, size_t problem_size)
 
 static int threads_start(jk_server *server, char *problem, size_t problem_size)
 {
-    server->io_started = jk_thread_start(&server->io, jk_io_run, server) == 0;
-    server->control_started = jk_thread_start(&server->control, jk_control_run, server) == 0;
-    server->heartbeat_started = jk_thread_start(&server->heartbeat, jk_heartbeat_run, server) == 0;
+    server->io_started = jk_thread_start(&server->io, jk_io_run, server, "drupe-io") == 0;
+    server->control_started = jk_thread_start(&server->control, jk_control_run, server, "drupe-control") == 0;
+    server->heartbeat_started =
+        jk_thread_start(&server->heartbeat, jk_heartbeat_run, server, "drupe-heartbeat") == 0;
     if (server->io_started && server->control_started && server->heartbeat_started) return 0;
     snprintf(problem, problem_size, "cannot start the kernel's threads: %s", strerror(errno));
     return -1;
@@ -214,7 +180,7 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
     sigset_t before;
     pthread_once(&fork_once, fork_watch);
     jk_proc_choose();
-    signals_block(&before); /* for libzmq's threads */
+    drupe_thread_signals(&before); /* for libzmq's threads */
     jk_server *server = server_create(executor, problem, problem_size);
     bool good = server && parts_open(server, problem, problem_size) == 0 &&
                 jk_config_read(connection_file, &server->config, problem, problem_size) == 0 &&

@@ -13,6 +13,7 @@
 #ifndef JK_SERVER_H
 #define JK_SERVER_H
 
+#include "base/service.h"
 #include "jkernel/executor.h"
 #include "jkernel/wire/wire.h"
 
@@ -378,9 +379,8 @@ typedef struct jk_replies {
 
 typedef struct jk_watchdog {
     pthread_mutex_t lock;
-    pthread_cond_t ended;
-    pthread_t thread;
-    bool started, cancelled;
+    drupe_service service;
+    bool cancelled;
     int64_t deadline;
     int64_t starved, given; /* ns the main thread had waited for a processor; by how much `deadline` grew */
     int exit_code;
@@ -456,12 +456,13 @@ bool jk_server_alive(const jk_server *server);
 bool jk_server_forked(const jk_server *server);
 /* Whether the calling thread is io, control or heartbeat. */
 bool jk_server_own_thread(const jk_server *server);
-int64_t jk_clock(void);
+/* drupe_now_ns() with a sign, since times are subtracted here. */
+static inline int64_t jk_clock(void)
+{
+    return (int64_t)drupe_now_ns();
+}
 /* A lock that knows its owner: a crashed thread gives up what it holds, and nothing else. */
 int jk_mutex_open(pthread_mutex_t *lock);
-int jk_condition_open(pthread_cond_t *condition); /* on CLOCK_MONOTONIC */
-/* Wait until `deadline`. Returns false when it has passed. */
-bool jk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t deadline);
 void jk_event_raise(int eventfd);
 void jk_event_clear(int eventfd);
 

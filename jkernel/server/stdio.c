@@ -3,6 +3,7 @@
  * Text from C and from child processes sits in a pipe until somebody takes it. Every producer of other output
  * takes it first, under the lock that also covers its own enqueueing; the io thread takes it when nobody else
  * writes. So a descriptor and the prints around it keep their order. */
+#include "base/base.h"
 #include "jkernel/server/server.h"
 
 #include <errno.h>
@@ -106,7 +107,7 @@ static size_t text_unfinished(const char *text, size_t size)
     for (size_t back = 1; back <= 3 && back <= size; back++) {
         unsigned char byte = (unsigned char)text[size - back];
         if (byte < 0x80) return 0;
-        if (byte >= 0xc0) return jk_utf8_next(text + size - back, back) == 0 ? back : 0;
+        if (byte >= 0xc0) return drupe_utf8_next(text + size - back, back) == 0 ? back : 0;
     }
     return 0;
 }

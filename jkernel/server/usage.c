@@ -1,10 +1,10 @@
 /* usage_reply. A percentage needs two looks; the earlier one is kept here, and a look that comes too soon
  * after it gets the same answer again, so that several clients do not spoil each other's. */
 #include "jkernel/server/usage.h"
+#include "base/base.h"
 #include "jkernel/server/server.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 struct jk_usage {
     pthread_mutex_t lock;
-    jk_cgroup group;
+    drupe_groups group;
     bool found;
     int64_t taken;          /* when the samples were; 0: none yet */
     double busy, whole;     /* of the machine or group: time used, time there was */
@@ -49,7 +49,7 @@ static bool machine_read(double *busy, double *whole)
 {
     char text[4096];
     unsigned long long user, nice, system, idle, waiting, irq, soft, stolen;
-    if (jk_proc_read("stat", text, sizeof text) <= 0 ||
+    if (drupe_proc_read("stat", text, sizeof text) <= 0 ||
         sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &waiting,
                &irq, &soft, &stolen) != 8) {
         return false;
@@ -57,15 +57,6 @@ static bool machine_read(double *busy, double *whole)
     *busy = (double)(user + nice + system + irq + soft + stolen);
     *whole = *busy + (double)(idle + waiting);
     return true;
-}
-
-static int cpu_count(double quota)
-{
-    cpu_set_t set;
-    int count = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
-    if (quota > 0 && quota < count) count = (int)quota + (quota > (int)quota);
-    return count > 0 ? count : 1;
 }
 
 static double percent(double part, double whole)
@@ -133,7 +124,8 @@ static void memory_write(const jk_memory *memory, jk_buffer *content)
 static bool is_array(jk_slice text)
 {
     const char *data = text.data;
-    return text.size >= 2 && data[0] == '[' && data[text.size - 1] == ']' && jk_utf8_valid(data, text.size);
+    return text.size >= 2 && data[0] == '[' && data[text.size - 1] == ']' &&
+           drupe_utf8_valid(data, text.size);
 }
 
 void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content)
@@ -141,9 +133,9 @@ void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content)
     char host[256] = "";
     jk_memory memory;
     pthread_mutex_lock(&usage->lock);
-    if (!usage->found) jk_cgroup_find(&usage->group);
+    if (!usage->found) drupe_groups_find(&usage->group);
     usage->found = true;
-    double quota = jk_cgroup_cpus(&usage->group.cpu);
+    double quota = drupe_group_cpus(&usage->group.cpu);
     sample(usage, quota);
     jk_memory_read(&usage->group.memory, &memory);
     gethostname(host, sizeof host - 1);
@@ -152,7 +144,7 @@ void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content)
     size_write(content, "pid", (uint64_t)getpid());
     number_write(content, "kernel_cpu", usage->own_percent);
     size_write(content, "kernel_memory", usage->tree.memory);
-    size_write(content, "cpu_count", (uint64_t)cpu_count(quota));
+    size_write(content, "cpu_count", (uint64_t)(int)drupe_cpus_within(quota));
     /* The first look knows nothing yet, and clients take a missing value better than a wrong one. */
     if (usage->machine_percent > 0) number_write(content, "host_cpu_percent", usage->machine_percent);
     memory_write(&memory, content);

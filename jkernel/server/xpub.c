@@ -2,6 +2,7 @@
  * own limit is off, and the bytes it holds are counted here: content is handed over without a copy, and the
  * release callback tells when the last subscriber has it. */
 #include "jkernel/server/xpub.h"
+#include "base/base.h"
 #include "jkernel/server/crash.h"
 
 #include <errno.h>
@@ -118,7 +119,7 @@ void jk_xpub_receive(jk_server *server)
         if (result > 0 && frames.count == 1 && zmq_msg_size(&frames.items[0]) > 0) {
             const char *data = zmq_msg_data(&frames.items[0]);
             size_t size = zmq_msg_size(&frames.items[0]) - 1;
-            if (data[0] == 1 && jk_utf8_valid(data + 1, size)) {
+            if (data[0] == 1 && drupe_utf8_valid(data + 1, size)) {
                 welcomed = true;
                 present |= atomic_load(&server->started);
                 welcome(server, (jk_slice){data + 1, size});

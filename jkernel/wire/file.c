@@ -1,4 +1,5 @@
 /* Files that hold a session's key. The mode is checked on the open descriptor, before anything is read. */
+#include "base/file.h"
 #include "jkernel/wire/config.h"
 
 #include <errno.h>
@@ -43,26 +44,13 @@ static int file_check(int fd, const char *path, char *problem, size_t problem_si
     return 0;
 }
 
-static ssize_t fully_read(int fd, char *text, size_t most)
-{
-    size_t size = 0;
-    while (size < most) {
-        ssize_t got = read(fd, text + size, most - size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return -1;
-        if (got == 0) break;
-        size += (size_t)got;
-    }
-    return (ssize_t)size;
-}
-
 int jk_file_load(const char *path, char *problem, size_t problem_size, char **text, size_t *size)
 {
     size_t expected = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int result = file_check(fd, path, problem, problem_size, &expected);
     char *space = result == 0 ? malloc(expected + 1) : NULL;
-    ssize_t got = space ? fully_read(fd, space, expected) : -1;
+    long got = space ? drupe_read_most(fd, space, expected) : -1;
     if (result == 0 && got < 0) {
         snprintf(problem, problem_size, "cannot read the connection file %s: %s", path,
                  space ? strerror(errno) : "no memory");
@@ -85,18 +73,6 @@ void jk_file_forget(char *text, size_t size)
     free(text);
 }
 
-static int fully_write(int fd, const char *text, size_t size)
-{
-    while (size > 0) {
-        ssize_t done = write(fd, text, size);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return -1;
-        text += done;
-        size -= (size_t)done;
-    }
-    return fsync(fd);
-}
-
 int jk_file_store(const char *path, const char *text, size_t size)
 {
     size_t length = strlen(path) + 8;
@@ -104,7 +80,7 @@ int jk_file_store(const char *path, const char *text, size_t size)
     if (!beside) return -1;
     snprintf(beside, length, "%s.XXXXXX", path);
     int fd = mkostemp(beside, O_CLOEXEC); /* creates with mode 0600 */
-    int result = fd < 0 ? -1 : fully_write(fd, text, size);
+    int result = fd >= 0 && drupe_write_all(fd, text, size) ? fsync(fd) : -1;
     if (fd >= 0 && close(fd) != 0) result = -1;
     if (result == 0) result = rename(beside, path);
     int reason = errno;

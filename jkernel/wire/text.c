@@ -1,5 +1,6 @@
 /* Growing text and UTF-8. Stream text comes from descriptors that anything may write to, so it is made valid
  * here, on its way into JSON. */
+#include "base/base.h"
 #include "jkernel/wire/wire.h"
 
 #include <stdint.h>
@@ -48,53 +49,11 @@ void jk_buffer_clear(jk_buffer *buffer)
     memset(buffer, 0, sizeof *buffer);
 }
 
-/* The bounds of the second byte rule out overlong forms, surrogates and what lies beyond U+10FFFF. */
-int jk_utf8_next(const char *text, size_t size)
-{
-    const unsigned char *bytes = (const unsigned char *)text;
-    if (size == 0) return 0;
-    unsigned char first = bytes[0];
-    if (first < 0x80) return 1;
-
-    int length;
-    unsigned char low = 0x80, high = 0xbf;
-    if (first >= 0xc2 && first <= 0xdf) {
-        length = 2;
-    } else if (first >= 0xe0 && first <= 0xef) {
-        length = 3;
-        if (first == 0xe0) low = 0xa0;
-        if (first == 0xed) high = 0x9f;
-    } else if (first >= 0xf0 && first <= 0xf4) {
-        length = 4;
-        if (first == 0xf0) low = 0x90;
-        if (first == 0xf4) high = 0x8f;
-    } else {
-        return -1;
-    }
-    for (int i = 1; i < length; i++) {
-        if ((size_t)i == size) return 0;
-        if (bytes[i] < low || bytes[i] > high) return -1;
-        low = 0x80;
-        high = 0xbf;
-    }
-    return length;
-}
-
 void jk_line_clean(char *line, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f) line[i] = '?';
     }
-}
-
-bool jk_utf8_valid(const char *text, size_t size)
-{
-    for (size_t at = 0; at < size;) {
-        int length = jk_utf8_next(text + at, size - at);
-        if (length <= 0) return false;
-        at += (size_t)length;
-    }
-    return true;
 }
 
 static void append_escape(jk_buffer *buffer, unsigned char byte)
@@ -122,7 +81,7 @@ void jk_buffer_append_json(jk_buffer *buffer, const char *text, size_t size)
             at++;
             continue;
         }
-        int length = byte < 0x80 ? 1 : jk_utf8_next(text + at, size - at);
+        int length = byte < 0x80 ? 1 : drupe_utf8_next(text + at, size - at);
         if (byte >= 0x80 && length > 0) {
             at += (size_t)length;
             continue;

@@ -50,12 +50,8 @@ void jk_buffer_append_text(jk_buffer *buffer, const char *text);
 void jk_buffer_append_json(jk_buffer *buffer, const char *text, size_t size);
 void jk_buffer_clear(jk_buffer *buffer); /* free and zero */
 
-/* The length of the UTF-8 sequence at `text`: 1 to 4, 0 when `size` cuts a so far valid one, -1 when invalid.
- */
-int jk_utf8_next(const char *text, size_t size);
 /* Replace control characters, so that quoted text cannot add lines or steer a terminal. */
 void jk_line_clean(char *line, size_t size);
-bool jk_utf8_valid(const char *text, size_t size);
 
 /* --- The connection file -------------------------------------------------------------------------------- */
 

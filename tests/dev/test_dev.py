@@ -258,7 +258,7 @@ def tree(tmp_path):
     """A checkout that is set up: its Jupyter writes into the tour, as a run of it does, and its Python packages and
     Drupe itself count as installed."""
     tree = tmp_path / "tree"
-    for folder in ("cmake", "engine", "jkernel", "kernelspec", "python", ".venv/bin"):
+    for folder in ("cmake", "base", "engine", "jkernel", "kernelspec", "python", ".venv/bin"):
         (tree / folder).mkdir(parents=True)
     for name in ("dev", "pyproject.toml", "CMakeLists.txt"):
         shutil.copy(ROOT / name, tree / name)

@@ -1,5 +1,6 @@
 /* Cutting inputs into pieces, frames, a pair of sockets. */
 #include "fuzz.h"
+#include "base/base.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -58,6 +59,6 @@ void fuzz_check_object(jk_slice text)
     json_error_t error;
     json_t *object = json_loadb(text.data, text.size, 0, &error);
     FUZZ_CHECK(json_is_object(object));
-    FUZZ_CHECK(jk_utf8_valid(text.data, text.size));
+    FUZZ_CHECK(drupe_utf8_valid(text.data, text.size));
     json_decref(object);
 }

@@ -1,5 +1,6 @@
 /* What is inside a message: header, parent, metadata, content of a signed one, and what is made of its texts.
  * Pieces: header, parent header, metadata, content. */
+#include "base/base.h"
 #include "fuzz.h"
 
 #include "jkernel/server/server.h"
@@ -44,7 +45,7 @@ static void text_check(jk_slice text)
     json_error_t error;
     json_t *value = json_loadb(quoted.data, quoted.size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     FUZZ_CHECK(json_is_string(value));
-    if (jk_utf8_valid(text.data, text.size)) {
+    if (drupe_utf8_valid(text.data, text.size)) {
         FUZZ_CHECK(json_string_length(value) == text.size);
         FUZZ_CHECK(text.size == 0 || memcmp(json_string_value(value), text.data, text.size) == 0);
     }

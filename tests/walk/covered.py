@@ -12,7 +12,8 @@ ELSEWHERE = {"drupe_fault_claim", "drupe_fault_contain", "drupe_fault_install", 
 def main():
     scenes = "".join(path.read_text() for path in HERE.glob("*.c"))
     missing = []
-    for header in sorted((HERE.parents[1] / "engine/include/drupe").glob("*.h")):
+    root = HERE.parents[1]
+    for header in sorted([*root.glob("base/include/drupe/*.h"), *root.glob("engine/include/drupe/*.h")]):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         for name in re.findall(r"DRUPE_API[^;{]*?\b(drupe_\w+)\(", text):
             if name not in ELSEWHERE and not re.search(rf"\b{name}\(", scenes):

@@ -369,24 +369,17 @@ static void enlarge(drupe_host_crew *crew)
         atomic_store(&crew->count, count + 1);
 }
 
-static void *watcher_main(void *user)
+static uint64_t watch(void *user)
 {
     drupe_host_crew *crew = user;
-    pthread_mutex_lock(&crew->lock);
-    while (!crew->stopping) {
-        if (!atomic_load(&crew->alarmed)) {
-            pthread_cond_wait(&crew->alarm, &crew->lock);
-            continue;
-        }
-        uint64_t taken = progress_of(crew).taken;
-        drupe_cond_wait_until(&crew->alarm, &crew->lock, drupe_deadline(STUCK_NS));
-        atomic_store(&crew->alarmed, false);
-        if (!drupe_host_crew_backlog(crew)) continue;
-        atomic_store(&crew->alarmed, true);
-        if (taken == progress_of(crew).taken) enlarge(crew);
-    }
-    pthread_mutex_unlock(&crew->lock);
-    return NULL;
+    if (!atomic_load(&crew->alarmed)) return UINT64_MAX;
+    uint64_t taken = progress_of(crew).taken;
+    (void)drupe_service_sleep(&crew->watcher, drupe_deadline(STUCK_NS));
+    atomic_store(&crew->alarmed, false);
+    if (!drupe_host_crew_backlog(crew)) return 0;
+    atomic_store(&crew->alarmed, true);
+    if (taken == progress_of(crew).taken) enlarge(crew);
+    return 0;
 }
 
 void drupe_host_crew_alarm(drupe_host_crew *crew)
@@ -394,9 +387,7 @@ void drupe_host_crew_alarm(drupe_host_crew *crew)
     if (atomic_load(&crew->alarmed)) return;
     pthread_mutex_lock(&crew->lock);
     atomic_store(&crew->alarmed, true);
-    if (!crew->watched)
-        crew->watched = drupe_thread_start(&crew->watcher, watcher_main, crew, "drupe-watcher") == DRUPE_OK;
-    pthread_cond_signal(&crew->alarm);
+    if (drupe_service_start(&crew->watcher) == DRUPE_OK) drupe_service_wake(&crew->watcher);
     pthread_mutex_unlock(&crew->lock);
 }
 
@@ -405,13 +396,12 @@ void drupe_host_crew_alarm(drupe_host_crew *crew)
 
 static void close_conditions(drupe_host_crew *crew, unsigned count)
 {
+    drupe_service_clear(&crew->watcher);
     for (unsigned i = 0; i < count; i++) pthread_cond_destroy(&crew->workers[i].wake);
-    pthread_cond_destroy(&crew->alarm);
 }
 
 static drupe_status open_conditions(drupe_host_crew *crew, unsigned count)
 {
-    DRUPE_TRY(drupe_cond_init(&crew->alarm));
     for (unsigned i = 0; i < count; i++) {
         drupe_status status = drupe_cond_init(&crew->workers[i].wake);
         if (status == DRUPE_OK) continue;
@@ -439,6 +429,8 @@ drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, 
     atomic_init(&crew->count, count);
     atomic_init(&crew->sleeping, count);
     pthread_mutex_init(&crew->lock, NULL);
+    crew->watcher =
+        (drupe_service){.name = "drupe-watcher", .lock = &crew->lock, .step = watch, .user = crew};
     for (unsigned i = 0; i < most; i++) {
         drupe_host_worker *worker = &crew->workers[i];
         worker->crew = crew;
@@ -454,10 +446,9 @@ void drupe_host_crew_close(drupe_host_crew *crew)
     if (!crew->opened) return;
     pthread_mutex_lock(&crew->lock);
     crew->stopping = true;
-    pthread_cond_signal(&crew->alarm);
     for (unsigned i = 0; i < crew->most; i++) pthread_cond_signal(&crew->workers[i].wake);
+    drupe_service_stop(&crew->watcher);
     pthread_mutex_unlock(&crew->lock);
-    if (crew->watched) pthread_join(crew->watcher, NULL);
     /* They look into each other's lists until the last of them has ended. */
     for (unsigned i = 0; i < crew->most; i++) {
         if (crew->workers[i].started) pthread_join(crew->workers[i].thread, NULL);

@@ -20,7 +20,7 @@
 #define DRUPE_HOST_H
 
 #include "backends/backend.h"
-#include "base/base.h"
+#include "base/service.h"
 #include <setjmp.h>
 
 #define DRUPE_HOST_MAX_WORKERS DRUPE_HOST_THREADS_MOST
@@ -114,7 +114,6 @@ struct drupe_host_crew {
     _Atomic(unsigned) count; /* that may be at work */
     bool grows;              /* its tasks may wait for each other */
     bool opened, stopping;
-    bool watched;
     _Atomic(bool) quick;        /* what they ran lately took less than waking somebody for it */
     _Atomic(bool) napping;      /* while it is quick, one of the sleeping ones looks from time to time, */
     _Atomic(unsigned) sleeping; /* or not yet started, of `count` */
@@ -123,8 +122,7 @@ struct drupe_host_crew {
     _Alignas(64) _Atomic(unsigned) searching; /* awake without work, or on their way */
     _Atomic(bool) spinning;                   /* while it is quick, only one of them searches */
     _Alignas(64) pthread_mutex_t lock;
-    pthread_t watcher;
-    pthread_cond_t alarm;
+    drupe_service watcher; /* under `lock` */
 };
 
 drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, const char *name,

@@ -1,5 +1,6 @@
 /* What the host device tells about itself. What the machine does not tell is unknown, never 0. */
 #include "backends/host/host.h"
+#include "base/machine.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,5 @@
 /* The processor, from /proc and /sys. What cannot be read stays unknown; nothing here fails. */
+#include "base/machine.h"
 #include "backends/host/host.h"
 #include "base/file.h"
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* Memory of the host device: all three kinds are plain host memory, between pages that fault
- * (base/guarded.h).
+ * (driver/guarded.h).
  *
  * A block is named for other processes by making it a file: its bytes go into a memory file, which is then
  * mapped over the block, at the same address. The name holds the process and the number of the descriptor;
@@ -8,7 +8,7 @@
  * is freed, memory of its own comes back. */
 #include "backends/host/host.h"
 #include "base/file.h"
-#include "base/guarded.h"
+#include "driver/guarded.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

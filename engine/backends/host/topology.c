@@ -4,6 +4,7 @@
  * threads nothing is known. They are numbered so that neighbours share as much as possible; then every domain
  * is a range of workers, and so is a sub-device. */
 #include "backends/host/host.h"
+#include "base/machine.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

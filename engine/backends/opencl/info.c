@@ -2,6 +2,7 @@
  *
  * A row may need a version of OpenCL or an extension: a driver that is asked for a key it does not know may
  * answer nonsense. Keys of vendors' extensions that no header of ours has are written here as numbers. */
+#include "base/machine.h"
 #include "opencl.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,8 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include "backends/backend.h"
 #include "base/file.h"
-#include "base/guarded.h"
+#include "driver/driver.h"
+#include "driver/guarded.h"
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 

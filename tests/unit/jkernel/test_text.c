@@ -1,4 +1,5 @@
 /* JSON text, UTF-8 and dates. */
+#include "base/base.h"
 #include "jkernel/wire/wire.h"
 
 #include <setjmp.h>
@@ -61,16 +62,16 @@ static void test_any_bytes_make_json(void **state)
 static void test_utf8(void **state)
 {
     (void)state;
-    assert_int_equal(jk_utf8_next("", 0), 0);
-    assert_int_equal(jk_utf8_next("a", 1), 1);
-    assert_int_equal(jk_utf8_next("\xf0\x9f\x8d\x91", 4), 4);
-    for (size_t size = 1; size < 4; size++) assert_int_equal(jk_utf8_next("\xf0\x9f\x8d\x91", size), 0);
-    assert_int_equal(jk_utf8_next("\x80", 1), -1);
-    assert_int_equal(jk_utf8_next("\xe0\x80\x80", 3), -1);
-    assert_int_equal(jk_utf8_next("\xf8", 1), -1);
-    assert_true(jk_utf8_valid("\xe2\x82\xac", 3));
-    assert_false(jk_utf8_valid("\xe2\x82", 2));
-    assert_true(jk_utf8_valid("", 0));
+    assert_int_equal(drupe_utf8_next("", 0), 0);
+    assert_int_equal(drupe_utf8_next("a", 1), 1);
+    assert_int_equal(drupe_utf8_next("\xf0\x9f\x8d\x91", 4), 4);
+    for (size_t size = 1; size < 4; size++) assert_int_equal(drupe_utf8_next("\xf0\x9f\x8d\x91", size), 0);
+    assert_int_equal(drupe_utf8_next("\x80", 1), -1);
+    assert_int_equal(drupe_utf8_next("\xe0\x80\x80", 3), -1);
+    assert_int_equal(drupe_utf8_next("\xf8", 1), -1);
+    assert_true(drupe_utf8_valid("\xe2\x82\xac", 3));
+    assert_false(drupe_utf8_valid("\xe2\x82", 2));
+    assert_true(drupe_utf8_valid("", 0));
 }
 
 static void test_date(void **state)

@@ -1,5 +1,5 @@
-/* What every room of the engine may use: text, maps, threads, time, vendor libraries, signal dispositions.
- * Knows nothing of devices. The error detail of status.h is implemented here too (status.c).
+/* What every room of both halves may use: text, maps, threads, time, libraries opened by name, the machine's
+ * limits. Knows nothing of devices, nor of notebooks. The error detail of status.h is implemented here too.
  *
  * Threads: functions without a word about it are the caller's to serialise per object. */
 #ifndef DRUPE_BASE_BASE_H
@@ -32,6 +32,13 @@ drupe_status drupe_text_check(const drupe_text *text) DRUPE_MUST_CHECK;
 /* The string, *taken* by the caller (free()), or NULL if it is empty or failed; the text is empty then. */
 char *drupe_text_take(drupe_text *text);
 void drupe_text_clear(drupe_text *text);
+
+/* --- utf8.c --------------------------------------------------------------------------------------------- */
+
+/* The length of the UTF-8 sequence at `text`: 1 to 4, 0 when `size` cuts a so far valid one, -1 when invalid.
+ * Nothing is read behind a byte that does not belong to it, so of a NUL-ended string `size` may be 4. */
+int drupe_utf8_next(const char *text, size_t size);
+bool drupe_utf8_valid(const char *text, size_t size);
 
 /* --- unit.c: numbers for people ------------------------------------------------------------------------- */
 
@@ -142,9 +149,11 @@ typedef void drupe_exit_function(int status);
 void drupe_exit_tell(drupe_exit_function *tell);
 
 /* Start a joinable thread that blocks all signals but those its own mistakes raise (SIGSEGV, SIGBUS, SIGILL,
- * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters. */
+ * SIGFPE, SIGABRT, SIGTRAP, SIGSYS). `name`: at most 15 characters; NULL: that of the calling thread. */
 drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user,
                                 const char *name) DRUPE_MUST_CHECK;
+/* Give the calling thread the mask of such a thread, for threads that a library starts. */
+void drupe_thread_signals(sigset_t *before);
 /* Whether the thread of this id was started so. Between the other two none is: whoever lists all threads then
  * can tell those that are not ours. */
 bool drupe_thread_ours(int id);
@@ -196,39 +205,5 @@ typedef struct drupe_dl_symbol {
 drupe_status drupe_dl_open(const char *const *names, const char *advice, const drupe_dl_symbol *symbols,
                            size_t count, void *table, void **handle) DRUPE_MUST_CHECK;
 void drupe_dl_close(void *handle); /* NULL-safe */
-
-/* --- signals.c: keep the process's signal dispositions ---------------------------------------------------
- */
-
-/* Some drivers install handlers when they are loaded and again with every build. Calls that may do so stand
- * between a save and a restore: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and SIGPIPE get back the handlers
- * they had when the outermost save was made, and a SIGINT for this thread waits for them. So do SIGSEGV,
- * SIGBUS and the other signals of crashes where a driver gave them the handler that it gave SIGABRT. Pairs
- * may nest and overlap between threads; each is one thread's. Thread-safe. */
-void drupe_signals_save(void);
-void drupe_signals_restore(void);
-
-/* --- limits.c: how much of the machine this process may use ----------------------------------------------
- */
-
-/* CPUs by affinity and quota, at least 1. */
-unsigned drupe_machine_cpus(void);
-/* Physical memory or the control group's limit, whichever is less. */
-uint64_t drupe_machine_memory(void);
-/* What could be allocated now without pushing the machine, or the control group, out of memory. */
-uint64_t drupe_machine_memory_free(void);
-/* The first line of a file, without its newline; false if it cannot be read. */
-bool drupe_read_line(const char *path, char *line, size_t size);
-
-/* For a thread that waits while another one makes such calls. Between the two a SIGINT for this thread waits;
- * drupe_interrupts_look() lets one that has come reach the handler that was there before any such call, not
- * the driver's, which would take the files of its build away. What was held back before stays so. */
-typedef struct drupe_interrupts {
-    sigset_t mask;
-    struct sigaction action;
-} drupe_interrupts;
-void drupe_interrupts_hold(drupe_interrupts *held);
-void drupe_interrupts_look(const drupe_interrupts *held);
-void drupe_interrupts_let_go(const drupe_interrupts *held); /* looks, too */
 
 #endif

@@ -1,7 +1,7 @@
 /* Descriptor 2 is one for the process, so it is not closed but led through a pipe, whose other end a thread
  * reads and passes on at once. Who inherited the pipe meanwhile (a child process) may keep it: the thread and
  * the pipe stay, and pass on to where descriptor 2 led last. */
-#include "base/file.h"
+#include "driver/driver.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -117,23 +117,31 @@ void drupe_folder_list_free(drupe_file_entry *entries, size_t count)
 
 /* --- Files ---------------------------------------------------------------------------------------------- */
 
+long drupe_read_most(int fd, void *bytes, size_t most)
+{
+    size_t have = 0;
+    while (have < most) {
+        ssize_t more = read(fd, (char *)bytes + have, most - have);
+        if (more < 0 && errno == EINTR) continue;
+        if (more < 0) return -1;
+        if (more == 0) break;
+        have += (size_t)more;
+    }
+    return (long)have;
+}
+
 static drupe_status read_all(int fd, const char *name, size_t size, void **bytes)
 {
     char *data = malloc(size ? size : 1);
     if (!data) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the %zu bytes of %s.", size, name);
-    size_t have = 0;
-    while (have < size) {
-        ssize_t more = read(fd, data + have, size - have);
-        if (more < 0 && errno == EINTR) continue;
-        if (more <= 0) {
-            if (more == 0) errno = EIO; /* cut off while we read */
-            free(data);
-            return failed("read", name);
-        }
-        have += (size_t)more;
+    long have = drupe_read_most(fd, data, size);
+    if (have == (long)size) {
+        *bytes = data;
+        return DRUPE_OK;
     }
-    *bytes = data;
-    return DRUPE_OK;
+    if (have >= 0) errno = EIO; /* cut off while we read */
+    free(data);
+    return failed("read", name);
 }
 
 drupe_status drupe_file_read(int folder, const char *name, size_t limit, bool used, void **bytes,

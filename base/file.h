@@ -1,5 +1,5 @@
 /* Files that outlive the process: a private folder, whole reads, writes that are there or not there. And what
- * runs beside it: child processes and the terminal's error stream.
+ * runs beside it: child processes.
  *
  * Failures are DRUPE_E_UNAVAILABLE with the system's reason unless said otherwise. */
 #ifndef DRUPE_BASE_FILE_H
@@ -40,6 +40,9 @@ drupe_status drupe_file_read(int folder, const char *name, size_t limit, bool us
 drupe_status drupe_file_replace(int folder, const char *name, const drupe_span *parts,
                                 size_t nparts) DRUPE_MUST_CHECK;
 
+/* Bytes of `fd` until its end, at most `most`, however often that takes; how many, or -1 with the reason in
+ * errno. */
+long drupe_read_most(int fd, void *bytes, size_t most);
 /* All of it, however often that takes; false with the reason in errno. */
 bool drupe_write_all(int fd, const void *bytes, size_t size);
 
@@ -70,13 +73,5 @@ drupe_status drupe_process_run(const char *const *argv, drupe_span input, uint64
 /* From now on a process that the calling thread runs is ended, as after its time, once `*stop` (borrowed;
  * NULL: no more) is true: then that is DRUPE_E_CANCELLED. */
 void drupe_process_stop_when(const _Atomic(bool) *stop);
-
-/* --- quiet.c -------------------------------------------------------------------------------------------- */
-
-/* Between the two, lines on descriptor 2 that say no more than "2 errors generated." are dropped: compilers
- * inside of drivers write them there although the log has everything. All other bytes pass on. Pairs may nest
- * and overlap between threads. Thread-safe; does nothing where it cannot work. */
-void drupe_quiet_begin(void);
-void drupe_quiet_end(void);
 
 #endif

@@ -7,7 +7,7 @@
  * LLVM's handler of crashes puts the one before it back and sends the signal again, from a new LLVM on so
  * that the instruction that faulted is lost to whom it comes. A handler of SIGSEGV alone may serve page
  * faults of a device, and stays. */
-#include "base/base.h"
+#include "driver/driver.h"
 #include <signal.h>
 
 static const int kept_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE};

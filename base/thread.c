@@ -164,20 +164,42 @@ bool drupe_thread_ours(int id)
     return one != NULL;
 }
 
-drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user, const char *name)
+/* In a forked child none of them goes on, and a lock may be held by one that is not there. */
+static void fork_child(void)
+{
+    starting = members_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    entered = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    members = NULL;
+}
+
+static void fork_watch(void)
+{
+    (void)pthread_atfork(NULL, NULL, fork_child);
+}
+
+void drupe_thread_signals(sigset_t *before)
 {
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
-    sigset_t blocked, before;
+    sigset_t blocked;
     sigfillset(&blocked);
     for (size_t i = 0; i < DRUPE_COUNT_OF(synchronous); i++) sigdelset(&blocked, synchronous[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
+drupe_status drupe_thread_start(pthread_t *thread, void *(*run)(void *), void *user, const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    sigset_t before;
+    pthread_once(&once, fork_watch);
     /* The new thread inherits the mask, so that no signal finds it unprepared. */
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    drupe_thread_signals(&before);
     beginning begin = {.run = run, .user = user};
     int error = start(thread, &begin);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error) {
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "Cannot start the thread '%s': %s.", name, strerror(error));
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "Cannot start the thread '%s': %s.", name ? name : "",
+                               strerror(error));
     }
-    pthread_setname_np(*thread, name);
+    if (name) pthread_setname_np(*thread, name);
     return DRUPE_OK;
 }

@@ -1,5 +1,5 @@
 /* See guarded.h. What describes a block lies elsewhere: nothing that a kernel can reach is believed. */
-#include "base/guarded.h"
+#include "driver/guarded.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
