@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Fail when a C file includes a header that its room may not use (tools/layers.ini).
+"""Fail when a C file includes a header that its room may not use (tools/layers.ini), when a source file is longer than
+600 lines, or when docs/internals/rooms.svg is not what tools/draw_rooms.py makes of the includes.
 
-Also fails for a source file over 600 lines, and for Python modules of the package that import a native module
-outside of the places made for it."""
+tools/check_calls.py checks the calls between the rooms, which takes objects."""
 import configparser
 import pathlib
 import re
 import sys
+
+import draw_rooms
 
 STANDARD = re.compile(r"^(assert|ctype|dirent|dlfcn|elf|errno|fcntl|float|inttypes|limits|link|locale|malloc|math|"
                       r"poll|pthread|sched|semaphore|setjmp|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|"
@@ -39,7 +41,8 @@ def target_of(name, including, headers):
     return None
 
 
-def check_file(path, text, rooms, headers):
+def check_file(path, text, rooms, headers, arrows):
+    """What is wrong with the file's includes; notes in `arrows` which room it includes from."""
     room = room_of(path, rooms)
     if room is None:
         return
@@ -51,29 +54,31 @@ def check_file(path, text, rooms, headers):
         name = match.group(2)
         target = target_of(name, path, headers)
         if target is not None:
+            arrows.add((room, room_of(target, rooms)))
             if room_of(target, rooms) not in may:
                 yield f"{path}:{number}: {room} may not include {room_of(target, rooms)} ({name})"
         elif match.group(1) == "<" and not STANDARD.match(name) and not any(name.startswith(s) for s in system):
             yield f"{path}:{number}: {room} may not include <{name}>"
 
 
-def main(root):
+def main(root, write):
     rooms = rooms_of(root)
     folders = ("base", "engine", "jkernel", "python", "tests", "tools")
     files = sorted(path for folder in folders for pattern in SOURCES for path in (root / folder).rglob(pattern))
     headers = {p.relative_to(root).as_posix() for p in files if p.suffix in (".h", ".def")}
-    problems = []
+    problems, arrows = [], set()
     for path in files:
         relative = path.relative_to(root).as_posix()
         text = path.read_text(errors="replace")
         if path.suffix in (".c", ".h"):
-            problems += check_file(relative, text, rooms, headers)
+            problems += check_file(relative, text, rooms, headers, arrows)
         length = text.count("\n")
         if length > LONGEST:
             problems.append(f"{relative}: {length} lines; {LONGEST} is the limit: more than one job?")
+    problems += draw_rooms.problems(root, list(rooms), arrows, write)
     print("\n".join(problems) or f"layers: {len(files)} files in order")
     return 1 if problems else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(__file__).resolve().parent.parent))
+    sys.exit(main(pathlib.Path(__file__).resolve().parent.parent, sys.argv[1:] == ["--draw"]))

@@ -123,6 +123,11 @@ def tidy_problems(build):
         return [text for text in pool.map(tidy, files) if text]
 
 
+def call_problems(build):
+    """Between rooms: of the objects that tidy_problems() has built."""
+    return run(sys.executable, "tools/check_calls.py", build)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/lint")
@@ -140,6 +145,7 @@ def main():
     if not options.quick:
         good.append(step("clang-format", format_problems()))
         good.append(step("clang-tidy", tidy_problems(options.build.resolve())))
+        good.append(step("calls between rooms", call_problems(options.build.resolve())))
     return 0 if all(good) else 1
 
 

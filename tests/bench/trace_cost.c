@@ -1,7 +1,7 @@
 /* What the trace ring costs a submission: the same submissions over a backend that does nothing, in turns
  * with the ring and without. The linker puts the switch in front of core's functions (--wrap), so that
  * the engine itself has none. Prints the medians of the turns in nanoseconds. */
-#include "core/core.h"
+#include "core/queue/launch.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* What giving up a queue's work reaches, and what it leaves alone. */
 #include "conformance.h"
-#include "core/core.h"
-#include "core/steps.h"
+#include "core/queue/launch.h"
 #include <sched.h>
 
 #define N 100

@@ -1,7 +1,6 @@
 /* What a failure stops, what it says, and that it is said once. */
 #include "conformance.h"
-#include "core/core.h"
-#include "core/steps.h"
+#include "core/queue/launch.h"
 #include <stdio.h>
 
 #define N 100

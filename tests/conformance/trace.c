@@ -1,8 +1,7 @@
 /* The trace ring: what it says of each submission, how it ends, and that reading it needs nobody's leave. */
 #include "drupe/trace.h"
 #include "conformance.h"
-#include "core/core.h"
-#include "core/steps.h"
+#include "core/queue/launch.h"
 #include <stdio.h>
 
 #define N 16

@@ -1,6 +1,6 @@
 /* The disk cache of programs: what is found, and what is not. */
 #include "cache_fixture.h"
-#include "core/cache.h"
+#include "core/program/program_room.h"
 #include <sys/stat.h>
 #include <unistd.h>
 

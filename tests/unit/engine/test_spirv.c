@@ -1,5 +1,5 @@
 /* SPIR-V modules: what is let through to a driver, and the constants in them. */
-#include "core/cache.h"
+#include "core/program/program_room.h"
 #include "drupe/program.h"
 #include <setjmp.h>
 #include <stdarg.h>

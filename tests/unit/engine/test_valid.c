@@ -2,7 +2,7 @@
  *
  * A million launches by chance, each tried twice: as it is, and with something to keep alive, which only the
  * steps take. The backend is `host` with a launch that does nothing, so what is looked at are the checks. */
-#include "core/core.h"
+#include "core/queue/queue_room.h"
 #include "drupe/memory.h"
 #include <setjmp.h>
 #include <stdarg.h>

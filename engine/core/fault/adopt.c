@@ -1,0 +1,244 @@
+/* Threads of drivers: those that were not there before the driver was called.
+ *
+ * They are given stacks that are larger than the system's default, since CPU drivers put a whole work-group's
+ * private memory there: only what is touched costs memory. And they get a stack for signals, because a kernel
+ * that has used up its stack leaves none for the handler. A thread can only set that itself, so it is sent a
+ * signal, whose handler has it set by the return from the signal. */
+#include "core/fault/fault_room.h"
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define LARGE_STACK ((size_t)80 << 20) /* with its guard: */
+#define LARGE_GUARD ((size_t)16 << 20) /* a kernel's frame may be as large */
+
+struct drupe_threads {
+    struct sigaction division; /* who handles SIGFPE */
+    sigset_t mask;             /* of the calling thread before */
+    size_t count, capacity;
+    int ids[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+static drupe_threads *list_threads(void)
+{
+    size_t capacity = 64;
+    drupe_threads *list = malloc(sizeof *list + capacity * sizeof(int));
+    DIR *folder = list ? opendir("/proc/self/task") : NULL;
+    if (list) *list = (drupe_threads){.capacity = capacity};
+    for (struct dirent *entry; folder && list && (entry = readdir(folder)) != NULL;) {
+        int id = atoi(entry->d_name);
+        if (id <= 0) continue;
+        if (list->count == list->capacity) {
+            drupe_threads *larger = realloc(list, sizeof *list + 2 * list->capacity * sizeof(int));
+            if (!larger) break;
+            list = larger;
+            list->capacity *= 2;
+        }
+        list->ids[list->count++] = id;
+    }
+    if (folder) closedir(folder);
+    return list;
+}
+
+static bool lists(const drupe_threads *list, int id)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->ids[i] == id) return true;
+    }
+    return false;
+}
+
+/* --- Divisions by zero ---------------------------------------------------------------------------------- */
+
+static struct sigaction host_division, driver_division;
+
+/* Some drivers hide divisions by zero, which their kernels may do, and would hide those of the whole process.
+ */
+static void on_division(int signal, siginfo_t *info, void *context)
+{
+    const drupe_adopted *one = drupe_adopted_find(thread_id());
+    const struct sigaction *who = one && !one->busy ? &driver_division : &host_division;
+    if (who->sa_flags & SA_SIGINFO)
+        who->sa_sigaction(signal, info, context);
+    else if (who->sa_handler == SIG_DFL || who->sa_handler == SIG_IGN)
+        sigaction(signal, who, NULL); /* and fault again */
+    else
+        who->sa_handler(signal);
+}
+
+static void confine_division(const struct sigaction *before)
+{
+    struct sigaction now, ours;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = on_division;
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    if (sigaction(SIGFPE, NULL, &now) != 0 || now.sa_handler == before->sa_handler ||
+        now.sa_sigaction == on_division || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) {
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    driver_division = now;
+    if (before->sa_sigaction != on_division) host_division = *before;
+    sigaction(SIGFPE, &ours, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- Stacks for signals --------------------------------------------------------------------------------- */
+
+static int errand; /* the signal that is sent; 0: there is none; `lock` */
+
+/* What is set by sigaltstack() inside of a handler is undone when it returns; what its context says is done.
+ */
+static void on_errand(int signal, siginfo_t *info, void *context)
+{
+    (void)signal;
+    ucontext_t *machine = context;
+    if (info->si_code != SI_TKILL || info->si_pid != getpid()) return;
+    int kept = errno;
+    drupe_adopted *one = drupe_adopted_find(thread_id());
+    void *stack = one ? atomic_load(&one->stack) : NULL;
+    if (stack && machine->uc_stack.ss_flags & SS_DISABLE)
+        machine->uc_stack = (stack_t){.ss_sp = stack, .ss_size = DRUPE_SIGNAL_STACK};
+    errno = kept;
+}
+
+/* One of the system's spare signals that nobody handles; the handler stays, because a thread may hold the
+ * signal back for as long as it likes. */
+static void errand_open(void)
+{
+    struct sigaction ours, there;
+    memset(&ours, 0, sizeof ours);
+    ours.sa_sigaction = on_errand;
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    if (errand && sigaction(errand, NULL, &there) == 0 && there.sa_sigaction == on_errand) return;
+    errand = 0;
+    for (int signal = SIGRTMAX - 4; signal > SIGRTMIN + 8 && !errand; signal--) {
+        if (sigaction(signal, NULL, &there) != 0 || there.sa_flags & SA_SIGINFO ||
+            there.sa_handler != SIG_DFL)
+            continue;
+        if (sigaction(signal, &ours, NULL) == 0) errand = signal;
+    }
+}
+
+static void give_stack(drupe_adopted *one, int thread)
+{
+    void *stack = mmap(NULL, DRUPE_SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED) return;
+    atomic_store(&one->stack, stack);
+    if (syscall(SYS_tgkill, getpid(), thread, errand) == 0) return;
+    atomic_store(&one->stack, NULL);
+    munmap(stack, DRUPE_SIGNAL_STACK);
+}
+
+/* Those of threads that have ended. */
+static void take_stacks_back(const drupe_threads *living)
+{
+    drupe_adopted *one;
+    for (size_t i = 0; (one = drupe_adopted_at(i)) != NULL; i++) {
+        int thread = atomic_load(&one->thread);
+        void *stack = atomic_load(&one->stack);
+        if (thread <= 0 || !stack || lists(living, thread)) continue;
+        atomic_store(&one->stack, NULL);
+        if (atomic_compare_exchange_strong(&one->thread, &thread, DRUPE_ADOPTED_FREE))
+            munmap(stack, DRUPE_SIGNAL_STACK);
+    }
+}
+
+/* --- Larger stacks -------------------------------------------------------------------------------------- */
+
+static unsigned enlarging;
+static size_t usual_stack, usual_guard; /* 0: nothing was changed */
+
+/* Not where the address space is limited. `lock`. */
+static void stacks_enlarge(void)
+{
+    pthread_attr_t attributes;
+    struct rlimit space;
+    if (enlarging++) return;
+    usual_stack = 0;
+    if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
+        pthread_getattr_default_np(&attributes) != 0)
+        return;
+    size_t size = 0;
+    if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < LARGE_STACK &&
+        pthread_attr_getguardsize(&attributes, &usual_guard) == 0 &&
+        pthread_attr_setstacksize(&attributes, LARGE_STACK) == 0 &&
+        pthread_attr_setguardsize(&attributes, LARGE_GUARD) == 0 &&
+        pthread_setattr_default_np(&attributes) == 0)
+        usual_stack = size;
+    pthread_attr_destroy(&attributes);
+}
+
+static void stacks_restore(void)
+{
+    pthread_attr_t attributes;
+    if (--enlarging || !usual_stack || pthread_getattr_default_np(&attributes) != 0) return;
+    if (pthread_attr_setstacksize(&attributes, usual_stack) == 0 &&
+        pthread_attr_setguardsize(&attributes, usual_guard) == 0)
+        (void)pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
+/* --- Adoption ------------------------------------------------------------------------------------------- */
+
+drupe_threads *drupe_core_adoption_begin(void)
+{
+    drupe_threads *list = list_threads();
+    if (!list) return NULL;
+    if (sigaction(SIGFPE, NULL, &list->division) != 0) memset(&list->division, 0, sizeof list->division);
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    pthread_mutex_lock(&lock);
+    stacks_enlarge();
+    if (drupe_contain_active()) errand_open();
+    if (errand) sigaddset(&wanted, errand);
+    pthread_mutex_unlock(&lock);
+    /* Threads inherit it. */
+    pthread_sigmask(SIG_UNBLOCK, &wanted, &list->mask);
+    return list;
+}
+
+static void adopt_all(const drupe_threads *before, const drupe_threads *after, const void *owner)
+{
+    const drupe_adopted place = {.owner = owner};
+    for (size_t i = 0; i < after->count; i++) {
+        int id = after->ids[i];
+        /* Another thread of the program may have had one of ours started meanwhile. */
+        if (lists(before, id) || drupe_adopted_living(id) || drupe_thread_ours(id)) continue;
+        drupe_adopted *one = drupe_adopted_enter(id, &place);
+        if (one && errand) give_stack(one, id);
+    }
+    take_stacks_back(after);
+}
+
+void drupe_core_adoption_end(drupe_threads *before, const void *owner)
+{
+    if (!before) return;
+    drupe_threads_hold();
+    pthread_mutex_lock(&lock);
+    stacks_restore();
+    drupe_threads *after = list_threads();
+    if (after) adopt_all(before, after, owner);
+    pthread_mutex_unlock(&lock);
+    drupe_threads_go_on();
+    confine_division(&before->division);
+    pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+    free(before);
+    free(after);
+    drupe_contain_start();
+}

@@ -1,0 +1,160 @@
+/* Contexts. Default ones: queue/defaults.c. */
+#include "core/memory/memory_room.h"
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic(const drupe_memory_users *) users;
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static drupe_context *all;
+
+static void context_destroy(drupe_context *context)
+{
+    drupe_device *first = context->is_default ? context->devices[0] : NULL;
+    if (first) {
+        drupe_library_lock();
+        if (first->context == context) first->context = NULL;
+        drupe_library_unlock();
+    }
+    pthread_mutex_lock(&all_lock);
+    if (context->prev)
+        context->prev->next = context->next;
+    else if (all == context)
+        all = context->next;
+    if (context->next) context->next->prev = context->prev;
+    pthread_mutex_unlock(&all_lock);
+    for (size_t i = 0; context->pools && i < context->ndevices * 3; i++) drupe_pool_close(&context->pools[i]);
+    bool silent = false;
+    for (size_t i = 0; i < context->ndevices; i++) {
+        const drupe_device *device = context->devices[i];
+        silent = silent || (device && drupe_device_silent(device));
+    }
+    if (context->ring) context->ring_close(context);
+    if (context->opened && !silent) context->slot->backend->context_close(context);
+    for (size_t i = 0; i < context->ndevices; i++) drupe_device_release(context->devices[i]);
+    free(context->pools);
+    free(context->devices);
+    drupe_object_free(&context->slot->live, context);
+}
+
+static drupe_status context_fill(drupe_context *context, drupe_device *const *devices, size_t count)
+{
+    context->devices = calloc(count, sizeof(drupe_device *));
+    drupe_pool *pools = calloc(count * 3, sizeof *pools);
+    if (!context->devices || !pools) {
+        free(pools);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a context of %zu devices.", count);
+    }
+    for (size_t i = 0; i < count; i++) context->devices[i] = drupe_device_retain(devices[i]);
+    context->ndevices = count;
+    for (size_t i = 0; i < count * 3; i++) {
+        drupe_pool_open(&pools[i], context, context->devices[i / 3], (drupe_mem_kind)(i % 3));
+    }
+    context->pools = pools;
+    for (size_t i = 0; i < context->ndevices; i++) DRUPE_TRY(drupe_loss_check(context->devices[i]));
+    context->opened = true;
+    return context->slot->backend->context_open(context);
+}
+
+static drupe_status check_devices(drupe_device *const *devices, size_t count)
+{
+    if (!devices || count == 0) return drupe_error_set(DRUPE_E_INVALID, "A context needs at least 1 device.");
+    for (size_t i = 0; i < count; i++) {
+        if (!devices[i]) return drupe_error_set(DRUPE_E_INVALID, "Device %zu of the context is missing.", i);
+        if (devices[i]->slot != devices[0]->slot ||
+            drupe_device_number(devices[i], DRUPE_INFO_PLATFORM_INDEX, 0) !=
+                drupe_device_number(devices[0], DRUPE_INFO_PLATFORM_INDEX, 0)) {
+            return drupe_error_set(DRUPE_E_INVALID,
+                                   "The devices %s and %s are of different platforms and cannot share a "
+                                   "context; make one for each.",
+                                   devices[0]->filter, devices[i]->filter);
+        }
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_context_open(drupe_device *const *devices, size_t count, drupe_context **context)
+{
+    *context = NULL;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(check_devices(devices, count));
+    drupe_slot *slot = devices[0]->slot;
+    drupe_context *fresh = drupe_object_new(&slot->live, slot->backend, DRUPE_OBJECT_CONTEXT, sizeof *fresh,
+                                            slot->backend->size.context);
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->slot = slot;
+    drupe_status status = context_fill(fresh, devices, count);
+    if (status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        context_destroy(fresh);
+        return drupe_error_restore(&kept);
+    }
+    pthread_mutex_lock(&all_lock);
+    fresh->next = all;
+    if (all) all->prev = fresh;
+    all = fresh;
+    pthread_mutex_unlock(&all_lock);
+    *context = fresh;
+    return DRUPE_OK;
+}
+
+drupe_context *drupe_context_retain(drupe_context *context)
+{
+    if (context) drupe_object_retain(context);
+    return context;
+}
+
+void drupe_context_release(drupe_context *context)
+{
+    if (context && drupe_object_release(context)) context_destroy(context);
+}
+
+size_t drupe_context_device_count(const drupe_context *context)
+{
+    return context->ndevices;
+}
+
+drupe_device *drupe_context_device(const drupe_context *context, size_t index)
+{
+    return index < context->ndevices ? context->devices[index] : NULL;
+}
+
+long drupe_context_member(const drupe_context *context, const drupe_device *device)
+{
+    for (const drupe_device *ancestor = device; ancestor; ancestor = ancestor->parent) {
+        for (size_t i = 0; i < context->ndevices; i++) {
+            if (context->devices[i] == ancestor) return (long)i;
+        }
+    }
+    return -1;
+}
+
+void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user)
+{
+    pthread_mutex_lock(&all_lock);
+    for (drupe_context *context = all; context; context = context->next) fn(context, user);
+    pthread_mutex_unlock(&all_lock);
+}
+
+/* --- Who uses memory ------------------------------------------------------------------------------------ */
+
+void drupe_memory_serve(const drupe_memory_users *fresh)
+{
+    atomic_store(&users, fresh);
+}
+
+const drupe_memory_users *drupe_memory_users_of(void)
+{
+    return atomic_load_explicit(&users, memory_order_acquire);
+}
+
+void drupe_queue_inner_retain(drupe_queue *queue)
+{
+    atomic_fetch_add_explicit(&drupe_base(queue)->inner, 1, memory_order_relaxed);
+}
+
+void drupe_queue_inner_release(drupe_queue *queue)
+{
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return;
+    if (atomic_fetch_sub_explicit(&drupe_base(queue)->inner, 1, memory_order_acq_rel) == 1)
+        drupe_memory_users_of()->destroy(queue);
+}

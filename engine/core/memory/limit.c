@@ -1,0 +1,162 @@
+/* How much memory of a device may be taken, and what happens when there is no more.
+ *
+ * Bytes count from the moment they are asked of a driver until they are given back, so free lists count too.
+ * A request that finds no room goes back to the pool after each step that may have made some, from the
+ * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
+#include "core/memory/memory_room.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_AT_LEAST (256u << 20)
+#define ASKED_FOR     (64u << 20) /* bytes of one allocation from which on it is asked what is free */
+#define PATIENCE_NS   UINT64_C(2000000000)
+
+uint64_t drupe_limit_keep(drupe_device *root)
+{
+    uint64_t total = drupe_device_number(root, DRUPE_INFO_GLOBAL_MEM_SIZE, 0);
+    uint64_t share = total / 8 > IDLE_AT_LEAST ? total / 8 : IDLE_AT_LEAST;
+    return drupe_amount_of("DRUPE_MEMORY_KEEP", root, total, share);
+}
+
+uint32_t drupe_limit_wipe(drupe_device *root)
+{
+    uint32_t wipe = atomic_load_explicit(&root->wipe, memory_order_relaxed);
+    if (wipe & DRUPE_WIPE_ASKED) return wipe;
+    const char *text = getenv("DRUPE_MEMORY_WIPE");
+    uint32_t asked = 0;
+    if (text && !drupe_settings_wipe(text, &asked)) asked = 0; /* told where devices are chosen */
+    asked |= DRUPE_WIPE_ASKED;
+    return atomic_compare_exchange_strong(&root->wipe, &wipe, asked) ? asked : wipe;
+}
+
+drupe_status drupe_pool_set_wipe(drupe_device *device, uint32_t when)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (when & ~(uint32_t)(DRUPE_WIPE_ALLOC | DRUPE_WIPE_FREE))
+        return drupe_error_set(DRUPE_E_INVALID, "There is no time to wipe number 0x%x.", when);
+    if (when && !device->slot->backend->mem_wipe) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
+                               device->slot->backend->name);
+    }
+    atomic_store(&device->root->wipe, when | DRUPE_WIPE_ASKED);
+    return DRUPE_OK;
+}
+
+/* --- Limits --------------------------------------------------------------------------------------------- */
+
+static uint64_t limit_of(drupe_device *root)
+{
+    uint64_t limit = atomic_load_explicit(&root->limit, memory_order_relaxed);
+    if (limit) return limit;
+    uint64_t total = drupe_device_number(root, DRUPE_INFO_GLOBAL_MEM_SIZE, UINT64_MAX);
+    uint64_t said = drupe_amount_of("DRUPE_MEMORY_LIMIT", root, total, total);
+    if (said == 0) said = 1;
+    if (said > total) said = total;
+    return atomic_compare_exchange_strong(&root->limit, &limit, said) ? said : limit;
+}
+
+void drupe_pool_set_limit(drupe_device *device, uint64_t bytes)
+{
+    atomic_store(&device->root->limit, bytes);
+}
+
+uint64_t drupe_limit_get(drupe_device *root)
+{
+    return limit_of(root);
+}
+
+uint64_t drupe_limit_free(drupe_device *root)
+{
+    uint64_t limit = drupe_limit_get(root), reserved = atomic_load(&root->use.reserved);
+    uint64_t left = limit > reserved ? limit - reserved : 0;
+    uint64_t told = drupe_device_number(root, DRUPE_INFO_FREE_MEMORY, UINT64_MAX);
+    return told < left ? told : left;
+}
+
+/* A system promises memory that it does not have, and ends the process when that is touched: the device, or
+ * the machine whose memory it uses, is asked first. */
+static drupe_status check_free(const drupe_pool *pool, size_t size, size_t asked)
+{
+    uint64_t left = UINT64_MAX;
+    if (size >= ASKED_FOR) left = drupe_device_number(pool->root, DRUPE_INFO_FREE_MEMORY, UINT64_MAX);
+    if (size <= left) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY,
+                           "%s (%zu bytes) of %s memory were asked for, and %s has %s that are free now.",
+                           drupe_unit_bytes(asked).text, asked, drupe_mem_kind_name(pool->kind),
+                           pool->root->filter, drupe_unit_bytes(left).text);
+}
+
+drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked)
+{
+    drupe_device *root = pool->root;
+    uint64_t limit = limit_of(root);
+    DRUPE_TRY(check_free(pool, size, asked));
+    uint64_t before = atomic_fetch_add(&root->use.reserved, size);
+    if (size <= limit && before <= limit - size) {
+        atomic_fetch_add(&root->kinds[pool->kind].reserved, size);
+        return DRUPE_OK;
+    }
+    atomic_fetch_sub(&root->use.reserved, size);
+    return drupe_error_set(
+        DRUPE_E_NO_MEMORY, "%s (%zu bytes) of %s memory were asked for, and %s has no room for them.",
+        drupe_unit_bytes(asked).text, asked, drupe_mem_kind_name(pool->kind), root->filter);
+}
+
+void drupe_limit_return(drupe_pool *pool, size_t size)
+{
+    atomic_fetch_sub(&pool->root->use.reserved, size);
+    atomic_fetch_sub(&pool->root->kinds[pool->kind].reserved, size);
+}
+
+/* --- Making room ---------------------------------------------------------------------------------------- */
+
+drupe_status drupe_limit_make_room(drupe_device *root, unsigned step, bool *more)
+{
+    *more = step < 3;
+    const drupe_memory_users *users = drupe_memory_users_of();
+    if (step == 0) users->collect(root);
+    if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
+    if (step == 1 || step == 2) drupe_pool_trim(root);
+    return DRUPE_OK;
+}
+
+/* --- Explaining ----------------------------------------------------------------------------------------- */
+
+static void describe(const drupe_holder *holder, char *text, size_t size)
+{
+    const char *kind = drupe_mem_kind_name(holder->kind);
+    drupe_unit bytes = drupe_unit_bytes(holder->bytes);
+    char place[64];
+    drupe_core_site_text(holder->site, holder->cell, place, sizeof place);
+    const char *comma = place[0] ? ", " : "";
+    if (holder->count == 1)
+        snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);
+    else
+        snprintf(text, size, "%s in %llu allocations (%s%s%s)", bytes.text, (unsigned long long)holder->count,
+                 kind, comma, place);
+}
+
+drupe_status drupe_limit_explain(drupe_device *root)
+{
+    drupe_error error = *drupe_error_last();
+    drupe_holder largest[3];
+    size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
+    drupe_pool_stats stats;
+    drupe_pool_stats_of(root, &stats);
+    char text[DRUPE_COUNT_OF(largest) * 128 + 32] = "";
+    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");
+        used += strlen(text + used);
+        describe(&largest[i], text + used, sizeof text - used);
+    }
+    size_t used = strlen(error.text);
+    snprintf(error.text + used, sizeof error.text - used,
+             " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
+             "Delete what is not needed.",
+             drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
+             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, text,
+             *text ? "." : "");
+    return drupe_error_restore(&error);
+}

@@ -1,0 +1,261 @@
+/* USM allocations over the pools of a context. */
+#include "core/memory/memory_room.h"
+#include <stdlib.h>
+
+const char *drupe_mem_kind_name(drupe_mem_kind kind)
+{
+    static const char *const names[] = {"device", "shared", "host"};
+    return (unsigned)kind < DRUPE_COUNT_OF(names) ? names[kind] : "unknown";
+}
+
+static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t align)
+{
+    if ((unsigned)kind > DRUPE_MEM_HOST) {
+        return drupe_error_set(DRUPE_E_INVALID, "There is no memory kind number %d.", (int)kind);
+    }
+    if (bytes == 0) return drupe_error_set(DRUPE_E_INVALID, "An allocation has at least 1 byte.");
+    if (align & (align - 1) || align > 4096) {
+        return drupe_error_set(DRUPE_E_INVALID, "The alignment %zu is not a power of two up to 4096.", align);
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status wipe(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    if (!backend->mem_wipe) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
+                               backend->name);
+    }
+    return backend->mem_wipe(pool->context, pool->device, pool->kind, memory->base, memory->room);
+}
+
+static uint32_t cell_number(void)
+{
+    void *cell = drupe_core_cell();
+    uint32_t number = drupe_core_cell_number(cell);
+    drupe_core_cell_release(cell);
+    return number;
+}
+
+/* A piece that goes from one handle to the next, because work still uses it, has kept its queue. */
+static void take_queue(drupe_memory *memory, drupe_queue *queue)
+{
+    drupe_queue *before = memory->queue;
+    if (before == queue) return;
+    drupe_queue_inner_retain(queue); /* and with it the context, and the backend */
+    memory->queue = queue;
+    memory->context = drupe_base(queue)->context;
+    if (before) drupe_queue_inner_release(before);
+}
+
+/* Hand out a piece that has no references; the last step, after which lookups find it. */
+static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, size_t bytes)
+{
+    take_queue(memory, queue);
+    memory->kind = kind;
+    drupe_mark_drop(memory); /* of an earlier handle */
+    atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
+    memory->site = drupe_core_site();
+    memory->cell = cell_number();
+    atomic_store_explicit(&memory->born, drupe_flight_latest(), memory_order_relaxed);
+    atomic_store_explicit(&memory->object.references, 1, memory_order_release);
+}
+
+static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align, uint32_t order,
+                          drupe_memory **memory)
+{
+    *memory = NULL;
+    DRUPE_TRY(drupe_core_check());
+    DRUPE_TRY(check_request(kind, bytes, align));
+    DRUPE_TRY(drupe_loss_check(drupe_base(queue)->device));
+    drupe_pool *pool = drupe_pool_of(queue, kind);
+    drupe_memory *fresh;
+    bool wiped = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC;
+    DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
+    drupe_status status = wiped ? wipe(fresh) : DRUPE_OK;
+    if (status != DRUPE_OK) {
+        if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
+        return status;
+    }
+    lend(fresh, queue, kind, bytes);
+    *memory = fresh;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_memory_alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align,
+                                drupe_memory **memory)
+{
+    return alloc(queue, kind, bytes, align, 0, memory);
+}
+
+drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
+                                       drupe_memory **memory)
+{
+    return alloc(queue, kind, bytes, 0, drupe_base(queue)->number, memory);
+}
+
+drupe_memory *drupe_memory_retain(drupe_memory *memory)
+{
+    if (memory) drupe_object_retain(memory);
+    return memory;
+}
+
+static void detach(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_registry_remove(memory);
+    drupe_mark_drop(memory);
+    pool->context->slot->backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
+    free(memory);
+}
+
+void drupe_memory_release(drupe_memory *memory)
+{
+    if (!memory || !drupe_object_release(memory)) return;
+    drupe_mark_drop(memory);
+    atomic_store_explicit(&memory->order, 0, memory_order_relaxed);
+    if (drupe_pool_orphan(memory)) drupe_memory_retire(memory);
+}
+
+void drupe_memory_retire(drupe_memory *memory)
+{
+    drupe_queue *queue = memory->queue;
+    memory->queue = NULL;
+    memory->context = NULL;
+    if (drupe_check_on()) {
+        const drupe_guard *guard = drupe_guarding();
+        if (guard) guard->forget(memory->base, memory->room);
+    }
+    if (memory->imported) {
+        detach(memory);
+    } else {
+        /* What cannot be overwritten is not kept: the driver gets it back. */
+        if (drupe_limit_wipe(memory->pool->root) & DRUPE_WIPE_FREE && wipe(memory) != DRUPE_OK)
+            memory->index = DRUPE_POOL_NEVER;
+        drupe_pool_give(memory);
+    }
+    drupe_queue_inner_release(queue);
+}
+
+void *drupe_memory_pointer(const drupe_memory *memory)
+{
+    return memory->base;
+}
+
+size_t drupe_memory_size(const drupe_memory *memory)
+{
+    return memory->size;
+}
+
+drupe_mem_kind drupe_memory_kind(const drupe_memory *memory)
+{
+    return memory->kind;
+}
+
+drupe_queue *drupe_memory_queue(const drupe_memory *memory)
+{
+    return memory->queue;
+}
+
+bool drupe_memory_host_accessible(const drupe_memory *memory)
+{
+    return memory->kind != DRUPE_MEM_DEVICE;
+}
+
+uint32_t drupe_memory_site(const drupe_memory *memory)
+{
+    return memory->site;
+}
+
+bool drupe_memory_plain(const drupe_memory *memory)
+{
+    return memory->kind != DRUPE_MEM_DEVICE &&
+           drupe_pool_support(memory->pool->device, memory->kind) == DRUPE_USM_NATIVE;
+}
+
+drupe_memory *drupe_memory_find(const void *pointer)
+{
+    drupe_memory *memory = NULL;
+    if (drupe_core_check() != DRUPE_OK) return NULL;
+    /* An address outside of everything is no error here. */
+    if (drupe_registry_find(pointer, 0, "find", &memory) != DRUPE_OK) return NULL;
+    return memory;
+}
+
+/* --- Between processes ---------------------------------------------------------------------------------- */
+
+static drupe_status no_names(const drupe_device *device)
+{
+    return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                           "Memory of %s cannot be shared between processes. Copy it through host memory, or "
+                           "use the device \"host\".",
+                           device->filter);
+}
+
+drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUPE_IPC_BYTES])
+{
+    DRUPE_TRY(drupe_core_check());
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    if (!backend->mem_export || memory->zone) return no_names(pool->device);
+    if (memory->imported) {
+        return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
+    }
+    drupe_memory_users_of()->collect(NULL); /* what is over uses it no more */
+    if (drupe_memory_in_use(memory)) {
+        return drupe_error_set(DRUPE_E_BUSY,
+                               "Work in flight uses this memory, whose pages change places when "
+                               "it is shared. Wait for all queues that use it first.");
+    }
+    DRUPE_TRY(
+        backend->mem_export(pool->context, pool->device, memory->kind, memory->base, memory->room, handle));
+    /* Others may have it open for ever: it is never handed out again. */
+    pthread_mutex_lock(&pool->lock);
+    memory->index = DRUPE_POOL_NEVER;
+    pthread_mutex_unlock(&pool->lock);
+    return DRUPE_OK;
+}
+
+static drupe_status import_into(drupe_memory *memory, const unsigned char handle[DRUPE_IPC_BYTES],
+                                size_t bytes, drupe_queue *queue)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_context *context = drupe_base(queue)->context;
+    const drupe_backend *backend = context->slot->backend;
+    drupe_mem_kind kind = DRUPE_MEM_DEVICE;
+    DRUPE_TRY(backend->mem_import(context, pool->device, handle, &kind, &memory->base, &memory->room));
+    memory->pool = drupe_pool_of(queue, kind);
+    drupe_status status = DRUPE_OK;
+    if (bytes > memory->room) {
+        status = drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                                 "%zu bytes were asked for, the memory behind the handle has %zu.", bytes,
+                                 memory->room);
+    }
+    if (status == DRUPE_OK) status = drupe_registry_add(memory);
+    if (status != DRUPE_OK) {
+        backend->mem_detach(context, pool->device, memory->base, memory->room);
+        return status;
+    }
+    lend(memory, queue, kind, bytes ? bytes : memory->room);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_memory_import(drupe_queue *queue, const unsigned char handle[DRUPE_IPC_BYTES],
+                                 size_t bytes, drupe_memory **memory)
+{
+    *memory = NULL;
+    DRUPE_TRY(drupe_core_check());
+    if (!drupe_base(queue)->slot->backend->mem_import) return no_names(drupe_base(queue)->device);
+    drupe_memory *fresh = drupe_memory_new(drupe_pool_of(queue, DRUPE_MEM_DEVICE));
+    if (!fresh) return DRUPE_E_NO_MEMORY;
+    fresh->imported = true;
+    drupe_status status = import_into(fresh, handle, bytes, queue);
+    if (status != DRUPE_OK) {
+        free(fresh);
+        return status;
+    }
+    *memory = fresh;
+    return DRUPE_OK;
+}

@@ -1,0 +1,410 @@
+/* Pools: one per (context, member device, kind), of pieces in size classes.
+ *
+ * Classes step by a quarter of a power of two, so at most a fifth of a piece is unused; what is too large for
+ * a class has its size rounded to pages and is found again for requests that use seven eighths of it. Pieces
+ * of a page and more are aligned to a page, smaller ones to 64 bytes: alignment needs no classes of its own.
+ * The free lists of one pool keep at most a fixed share of the device's memory; what exceeds it goes back to
+ * the driver. */
+#include "core/memory/memory_room.h"
+#include <stdlib.h>
+
+_Atomic(const drupe_guard *) drupe_guard_now;
+
+#define SMALLEST 64u
+#define PAGE     4096u
+
+/* Class 4k + q holds pieces of (4 + q) * 16 * 2^k bytes, q from 0 to 3: 64, 80, 96, 112, 128, 160 ... */
+static size_t class_size(size_t index)
+{
+    return (size_t)(4 + index % 4) << (4 + index / 4);
+}
+
+/* The smallest class that holds `bytes`, or DRUPE_POOL_LARGE when there is none. Sizes below a page that are
+ * no multiple of 64 break the alignment of nothing: every piece has an allocation of its own. */
+static size_t class_of(size_t bytes)
+{
+    if (bytes <= SMALLEST) return 0;
+    size_t power = 63 - (size_t)__builtin_clzll((unsigned long long)bytes - 1);
+    size_t index = (power - 6) * 4;
+    while (index < DRUPE_POOL_CLASSES && class_size(index) < bytes) index++;
+    return index < DRUPE_POOL_CLASSES ? index : DRUPE_POOL_LARGE;
+}
+
+void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *device, drupe_mem_kind kind)
+{
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->context = context;
+    pool->device = device;
+    pool->root = device->root;
+    pool->kind = kind;
+}
+
+drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind)
+{
+    drupe_context *context = drupe_base(queue)->context;
+    long member = 0;
+    if (context->devices[0] != drupe_base(queue)->device)
+        member = drupe_context_member(context, drupe_base(queue)->device);
+    return &context->pools[member * 3 + (long)kind];
+}
+
+drupe_memory *drupe_memory_new(drupe_pool *pool)
+{
+    drupe_memory *memory = calloc(1, sizeof *memory);
+    if (!memory) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe an allocation.");
+        return NULL;
+    }
+    memory->object.kind = DRUPE_OBJECT_MEMORY;
+    memory->object.backend = pool->context->slot->backend;
+    memory->pool = pool;
+    return memory;
+}
+
+/* --- Giving back to the driver -------------------------------------------------------------------------- */
+
+void drupe_pool_discard(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_registry_remove(memory);
+    drupe_mark_drop(memory);
+    const drupe_guard *guard = memory->fence ? drupe_guarding() : NULL;
+    if (!drupe_device_silent(pool->device) && (!guard || guard->lower(memory)))
+        pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind,
+                                               (char *)memory->base - memory->zone);
+    drupe_limit_return(pool, memory->room);
+    free(memory);
+}
+
+size_t drupe_pool_trim_one(drupe_pool *pool)
+{
+    const drupe_guard *guard = drupe_guarding();
+    if (guard) guard->flush(pool);
+    drupe_memory *list = NULL;
+    pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i <= DRUPE_POOL_LARGE; i++) {
+        while (pool->free[i]) {
+            drupe_memory *memory = pool->free[i];
+            pool->free[i] = memory->next;
+            memory->next = list;
+            list = memory;
+        }
+    }
+    pool->idle = 0;
+    pthread_mutex_unlock(&pool->lock);
+    size_t freed = 0;
+    while (list) {
+        drupe_memory *next = list->next;
+        freed += list->room;
+        drupe_pool_discard(list);
+        list = next;
+    }
+    return freed;
+}
+
+void drupe_pool_close(drupe_pool *pool)
+{
+    drupe_pool_trim_one(pool);
+    pthread_mutex_destroy(&pool->lock);
+}
+
+/* --- Taking --------------------------------------------------------------------------------------------- */
+
+drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind)
+{
+    static const drupe_info keys[] = {[DRUPE_MEM_DEVICE] = DRUPE_INFO_USM_DEVICE,
+                                      [DRUPE_MEM_SHARED] = DRUPE_INFO_USM_SHARED,
+                                      [DRUPE_MEM_HOST] = DRUPE_INFO_USM_HOST};
+    return (drupe_usm_support)drupe_device_number(device, keys[kind], DRUPE_USM_NONE);
+}
+
+/* What does not change, asked for once. Two threads may do it, with the same answers. */
+static void ask_device(drupe_pool *pool)
+{
+    drupe_usm_support support = drupe_pool_support(pool->device, pool->kind);
+    uint64_t most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
+    uint64_t keep = drupe_limit_keep(pool->root);
+    pthread_mutex_lock(&pool->lock);
+    pool->served = support != DRUPE_USM_NONE;
+    pool->most = most;
+    pool->keep = keep;
+    pthread_mutex_unlock(&pool->lock);
+    atomic_store_explicit(&pool->asked, true, memory_order_release);
+}
+
+static drupe_status check_pool(drupe_pool *pool, size_t bytes)
+{
+    if (!atomic_load_explicit(&pool->asked, memory_order_acquire)) ask_device(pool);
+    if (!pool->served) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s has no memory of kind '%s'.%s",
+                               pool->device->filter, drupe_mem_kind_name(pool->kind),
+                               pool->kind == DRUPE_MEM_DEVICE ? "" : " Use device memory and copy.");
+    }
+    if (bytes <= pool->most) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY,
+                           "%s (%zu bytes) were asked for; one allocation on %s may have at most %s "
+                           "(%llu bytes).",
+                           drupe_unit_bytes(bytes).text, bytes, pool->device->filter,
+                           drupe_unit_bytes(pool->most).text, (unsigned long long)pool->most);
+}
+
+/* Large enough and not much too large. */
+static bool suits(const drupe_memory *memory, size_t bytes)
+{
+    return memory->room >= bytes && memory->room - bytes <= memory->room / 8;
+}
+
+/* The smallest that suits. */
+static drupe_memory **find_large(drupe_pool *pool, size_t bytes)
+{
+    drupe_memory **best = NULL;
+    for (drupe_memory **link = &pool->free[DRUPE_POOL_LARGE]; *link; link = &(*link)->next) {
+        if (!suits(*link, bytes)) continue;
+        if (!best || (*link)->room < (*best)->room) best = link;
+    }
+    return best;
+}
+
+/* --- Counting ------------------------------------------------------------------------------------------- */
+
+/* Of all devices together; its peak is that of drupe_memory_high(). */
+static drupe_use everything;
+
+static void raise_peak(drupe_use *use, uint64_t used)
+{
+    uint64_t peak = atomic_load_explicit(&use->peak, memory_order_relaxed);
+    while (used > peak && !atomic_compare_exchange_weak(&use->peak, &peak, used)) {}
+}
+
+static void count_peak(drupe_use *use, size_t size)
+{
+    raise_peak(use, atomic_fetch_add_explicit(&use->used, size, memory_order_relaxed) + size);
+}
+
+uint64_t drupe_memory_high(bool restart, uint64_t *used)
+{
+    *used = atomic_load(&everything.used);
+    uint64_t high = restart ? atomic_exchange(&everything.peak, *used) : atomic_load(&everything.peak);
+    /* It may have grown since. */
+    raise_peak(&everything, atomic_load(&everything.used));
+    return high > *used ? high : *used;
+}
+
+/* --- What work still uses ------------------------------------------------------------------------------- */
+
+static void count_flying(const drupe_memory *memory, bool more)
+{
+    drupe_device *root = memory->pool->root;
+    uint64_t bytes = more ? memory->room : 0 - (uint64_t)memory->room;
+    atomic_fetch_add_explicit(&root->use.flying, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&root->kinds[memory->pool->kind].flying, bytes, memory_order_relaxed);
+}
+
+static void unlink_ordered(drupe_memory *memory)
+{
+    if (memory->prev)
+        memory->prev->next = memory->next;
+    else
+        memory->pool->ordered[memory->index] = memory->next;
+    if (memory->next) memory->next->prev = memory->prev;
+    memory->next = memory->prev = NULL;
+}
+
+static void link_ordered(drupe_memory *memory)
+{
+    drupe_memory **list = &memory->pool->ordered[memory->index];
+    memory->prev = NULL;
+    memory->next = *list;
+    if (*list) (*list)->prev = memory;
+    *list = memory;
+}
+
+/* Whether work of one queue, whose order is known, may go on with it: not where it has to be wiped first, or
+ * others have it. */
+static bool stays_in_order(const drupe_memory *memory, uint64_t uses)
+{
+    if (memory->zone || memory->imported || memory->index > DRUPE_POOL_LARGE) return false;
+    if (uses >> DRUPE_USES_SHIFT == DRUPE_USES_SEVERAL) return false;
+    return !(drupe_limit_wipe(memory->pool->root) & ~DRUPE_WIPE_ASKED);
+}
+
+bool drupe_pool_orphan(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_use *all = &pool->root->use, *kind = &pool->root->kinds[pool->kind];
+    if (!memory->imported) {
+        atomic_fetch_sub_explicit(&everything.used, memory->room, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&all->used, memory->room, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&kind->used, memory->room, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&kind->count, 1, memory_order_relaxed);
+    }
+    /* Without uses there is nobody to be told apart from. */
+    if (!(atomic_load_explicit(&memory->uses, memory_order_acquire) & DRUPE_USES_COUNT)) return true;
+    pthread_mutex_lock(&pool->lock);
+    uint64_t uses = atomic_fetch_or_explicit(&memory->uses, DRUPE_USES_ORPHAN, memory_order_acq_rel);
+    bool last = !(uses & DRUPE_USES_COUNT);
+    if (last) {
+        atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
+    } else if (stays_in_order(memory, uses)) {
+        memory->place = DRUPE_PIECE_ORDERED;
+        link_ordered(memory);
+    } else {
+        memory->place = DRUPE_PIECE_IN_FLIGHT;
+    }
+    if (!last && !memory->imported) count_flying(memory, true);
+    pthread_mutex_unlock(&pool->lock);
+    return last;
+}
+
+bool drupe_pool_unuse(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    pthread_mutex_lock(&pool->lock);
+    uint64_t uses = atomic_fetch_sub_explicit(&memory->uses, 1, memory_order_acq_rel) - 1;
+    bool last = uses & DRUPE_USES_ORPHAN && !(uses & DRUPE_USES_COUNT);
+    if (last) {
+        if (memory->place == DRUPE_PIECE_ORDERED) unlink_ordered(memory);
+        if (!memory->imported) count_flying(memory, false);
+        atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return last;
+}
+
+/* Lists are short: what is in them is what one queue has in flight, or a few. */
+#define LOOK_MOST 64
+
+static drupe_memory *take_ordered(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+{
+    size_t looked = 0;
+    drupe_memory *memory = pool->ordered[index];
+    for (; memory && looked < LOOK_MOST; memory = memory->next, looked++) {
+        uint64_t uses = atomic_load_explicit(&memory->uses, memory_order_relaxed);
+        bool fits = index != DRUPE_POOL_LARGE || suits(memory, bytes);
+        if (fits && uses >> DRUPE_USES_SHIFT == order) break;
+    }
+    if (!memory || looked == LOOK_MOST) return NULL;
+    unlink_ordered(memory);
+    count_flying(memory, false);
+    atomic_fetch_and_explicit(&memory->uses, ~DRUPE_USES_ORPHAN, memory_order_acq_rel);
+    atomic_store_explicit(&memory->order, order, memory_order_relaxed);
+    return memory;
+}
+
+static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+{
+    pthread_mutex_lock(&pool->lock);
+    drupe_memory *memory = order ? take_ordered(pool, bytes, index, order) : NULL;
+    if (!memory) {
+        drupe_memory **link = index == DRUPE_POOL_LARGE ? find_large(pool, bytes) : &pool->free[index];
+        memory = link ? *link : NULL;
+        if (memory) {
+            *link = memory->next;
+            pool->idle -= memory->room;
+        }
+    }
+    if (memory) {
+        memory->next = NULL;
+        memory->place = DRUPE_PIECE_LENT;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return memory;
+}
+
+static size_t room_for(const drupe_pool *pool, size_t bytes, size_t *index)
+{
+    if (*index != DRUPE_POOL_LARGE && class_size(*index) <= pool->most) return class_size(*index);
+    *index = DRUPE_POOL_LARGE;
+    size_t whole = bytes <= SIZE_MAX - PAGE ? (bytes + PAGE - 1) & ~(size_t)(PAGE - 1) : bytes;
+    return whole <= pool->most ? whole : bytes;
+}
+
+static drupe_status ask_driver(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    size_t align = memory->zone ? drupe_page_size() : memory->room >= PAGE ? PAGE : SMALLEST;
+    void *start;
+    DRUPE_TRY(backend->mem_alloc(pool->context, pool->device, pool->kind,
+                                 memory->zone + memory->room + memory->behind, align, &start));
+    memory->base = (char *)start + memory->zone;
+    drupe_status status = drupe_registry_add(memory);
+    if (status != DRUPE_OK) backend->mem_free(pool->context, pool->device, pool->kind, start);
+    if (status == DRUPE_OK && memory->zone) drupe_guarding()->open(memory);
+    return status;
+}
+
+static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
+                               drupe_memory **result)
+{
+    /* Guarded memory has no byte to spare. */
+    const drupe_guard *guard = drupe_check_on() ? drupe_guarding() : NULL;
+    size_t room = guard ? bytes : room_for(pool, bytes, &index);
+    drupe_memory *memory = drupe_memory_new(pool);
+    if (!memory) return DRUPE_E_NO_MEMORY;
+    memory->room = room;
+    memory->index = index;
+    if (guard) guard->plan(memory, align);
+    drupe_status status = drupe_limit_reserve(pool, room, bytes);
+    if (status == DRUPE_OK) {
+        status = ask_driver(memory);
+        if (status != DRUPE_OK) drupe_limit_return(pool, room);
+    }
+    if (status != DRUPE_OK) {
+        free(memory);
+        return status;
+    }
+    *result = memory;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+                             drupe_memory **memory)
+{
+    DRUPE_TRY(check_pool(pool, bytes));
+    if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
+    size_t index = class_of(bytes);
+    bool paced = false, more = true;
+    for (unsigned step = 0;;) {
+        *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index, order);
+        if (*memory) break;
+        if (!paced) {
+            /* Something may come back meanwhile. */
+            DRUPE_TRY(drupe_memory_users_of()->pace(pool->root, bytes));
+            paced = true;
+            continue;
+        }
+        drupe_status status = take_fresh(pool, bytes, align, index, memory);
+        if (status == DRUPE_OK) break;
+        if (status != DRUPE_E_NO_MEMORY) return status;
+        drupe_error kept = *drupe_error_last();
+        DRUPE_TRY(drupe_limit_make_room(pool->root, step++, &more));
+        if (more) continue;
+        drupe_error_restore(&kept);
+        return drupe_limit_explain(pool->root);
+    }
+    count_peak(&everything, (*memory)->room);
+    count_peak(&pool->root->use, (*memory)->room);
+    count_peak(&pool->root->kinds[pool->kind], (*memory)->room);
+    atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
+    return DRUPE_OK;
+}
+
+void drupe_pool_give(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    if (memory->zone) {
+        drupe_guarding()->give(memory);
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    bool kept = memory->index <= DRUPE_POOL_LARGE && pool->idle + memory->room <= pool->keep;
+    if (kept) {
+        memory->place = DRUPE_PIECE_IDLE;
+        memory->next = pool->free[memory->index];
+        pool->free[memory->index] = memory;
+        pool->idle += memory->room;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (!kept) drupe_pool_discard(memory);
+}

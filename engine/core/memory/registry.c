@@ -1,0 +1,153 @@
+/* The table of all driver memory, ordered by address.
+ *
+ * Pieces that wait in a pool stay in it without references, so an allocation from a warm pool leaves the
+ * table alone: it changes only when a driver is asked. Lookups, several per kernel, share the lock. A piece
+ * is lent to whoever raises its references from zero; what is written in it then is read after a reference is
+ * had. */
+#include "core/memory/memory_room.h"
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+/* Bases and ends lie beside the pointers, so that a search touches no block. */
+static struct entry {
+    uintptr_t base, end;
+    drupe_memory *memory;
+} * entries;
+static size_t count, capacity;
+
+/* The number of entries that begin at or before `address`. */
+static size_t entries_up_to(uintptr_t address)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (entries[middle].base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static drupe_status grow(void)
+{
+    if (count < capacity) return DRUPE_OK;
+    size_t larger = capacity ? capacity * 2 : 64;
+    struct entry *fresh = realloc(entries, larger * sizeof *fresh);
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to register %zu allocations.", larger);
+    entries = fresh;
+    capacity = larger;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_registry_add(drupe_memory *memory)
+{
+    pthread_rwlock_wrlock(&lock);
+    drupe_status status = grow();
+    if (status == DRUPE_OK) {
+        uintptr_t base = (uintptr_t)memory->base;
+        size_t at = entries_up_to(base);
+        memmove(&entries[at + 1], &entries[at], (count - at) * sizeof *entries);
+        entries[at] = (struct entry){.base = base, .end = base + memory->room, .memory = memory};
+        count++;
+    }
+    pthread_rwlock_unlock(&lock);
+    return status;
+}
+
+void drupe_registry_remove(drupe_memory *memory)
+{
+    pthread_rwlock_wrlock(&lock);
+    size_t at = entries_up_to((uintptr_t)memory->base);
+    if (at > 0 && entries[at - 1].memory == memory) {
+        memmove(&entries[at - 1], &entries[at], (count - at) * sizeof *entries);
+        count--;
+    }
+    pthread_rwlock_unlock(&lock);
+}
+
+static bool lent(const drupe_memory *memory)
+{
+    return atomic_load_explicit(&((drupe_memory *)memory)->object.references, memory_order_acquire) != 0;
+}
+
+size_t drupe_registry_lent(drupe_memory ***list)
+{
+    size_t found = 0;
+    pthread_rwlock_rdlock(&lock);
+    *list = count ? malloc(count * sizeof **list) : NULL;
+    for (size_t i = 0; *list && i < count; i++) {
+        if (drupe_object_try_retain(entries[i].memory)) (*list)[found++] = entries[i].memory;
+    }
+    pthread_rwlock_unlock(&lock);
+    return found;
+}
+
+void drupe_registry_clear(void)
+{
+    pthread_rwlock_wrlock(&lock);
+    if (count == 0) {
+        free(entries);
+        entries = NULL;
+        capacity = 0;
+    }
+    pthread_rwlock_unlock(&lock);
+}
+
+/* A range that begins outside of all memory that is lent. */
+static drupe_status check_outside(const char *what, uintptr_t address, size_t bytes, size_t following)
+{
+    for (size_t i = following; i < count && bytes && entries[i].base - address < bytes; i++) {
+        if (!lent(entries[i].memory)) continue;
+        return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                               "%s: %zu bytes of host memory run into an allocation of the engine.", what,
+                               bytes);
+    }
+    return DRUPE_OK;
+}
+
+static drupe_status not_allocated(uintptr_t address, const char *what)
+{
+    return drupe_error_set(DRUPE_E_INVALID, "%s: %p points into device memory that is not allocated.", what,
+                           (void *)address);
+}
+
+static drupe_status find_locked(uintptr_t address, size_t bytes, const char *what, drupe_memory **memory)
+{
+    size_t at = entries_up_to(address);
+    if (at == 0 || address >= entries[at - 1].end) return check_outside(what, address, bytes, at);
+    /* Given back, or the last release is under way on another thread. */
+    drupe_memory *owner = entries[at - 1].memory;
+    if (!drupe_object_try_retain(owner))
+        return owner->zone ? drupe_guarding()->freed(owner, what, (void *)address)
+                           : not_allocated(address, what);
+    *memory = owner;
+    return DRUPE_OK;
+}
+
+static drupe_status check_inside(uintptr_t address, size_t bytes, const char *what,
+                                 const drupe_memory *memory)
+{
+    size_t offset = address - (uintptr_t)memory->base;
+    if (offset >= memory->size) return not_allocated(address, what);
+    if (bytes <= memory->size - offset) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
+                           "%s: %zu bytes from offset %zu run past the end of an allocation of %zu bytes.",
+                           what, bytes, offset, memory->size);
+}
+
+drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what, drupe_memory **memory)
+{
+    *memory = NULL;
+    pthread_rwlock_rdlock(&lock);
+    drupe_status status = find_locked((uintptr_t)pointer, bytes, what, memory);
+    pthread_rwlock_unlock(&lock);
+    if (!*memory) return status;
+    status = check_inside((uintptr_t)pointer, bytes, what, *memory);
+    if (status == DRUPE_OK) return DRUPE_OK;
+    drupe_error kept = *drupe_error_last();
+    drupe_memory_release(*memory);
+    *memory = NULL;
+    return drupe_error_restore(&kept);
+}

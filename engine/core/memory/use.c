@@ -1,0 +1,54 @@
+/* What work in flight uses.
+ *
+ * On an in-order queue the order of submissions is the order of uses. So a piece whose handle is gone may be
+ * written by the next work of the queue that still uses it, and nobody has to know when that use ends.
+ * Whatever leaves this order has to wait for it: here is told for what. */
+#include "core/memory/memory_room.h"
+
+static uint64_t count_of(uint64_t uses)
+{
+    return uses & DRUPE_USES_COUNT;
+}
+
+void drupe_uses_add(drupe_memory *memory, const drupe_queue *queue)
+{
+    uint64_t seen = atomic_load_explicit(&memory->uses, memory_order_relaxed), wanted;
+    do {
+        uint64_t whose = drupe_base(queue)->number;
+        if (count_of(seen) && seen >> DRUPE_USES_SHIFT != whose) whose = DRUPE_USES_SEVERAL;
+        wanted = whose << DRUPE_USES_SHIFT | (uint32_t)(seen + 1);
+    } while (!atomic_compare_exchange_weak_explicit(&memory->uses, &seen, wanted, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+}
+
+void drupe_uses_drop(void *object)
+{
+    drupe_memory *memory = object;
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return;
+    uint64_t seen = atomic_load_explicit(&memory->uses, memory_order_relaxed);
+    while (!(seen & DRUPE_USES_ORPHAN)) {
+        if (atomic_compare_exchange_weak_explicit(&memory->uses, &seen, seen - 1, memory_order_acq_rel,
+                                                  memory_order_relaxed))
+            return;
+    }
+    if (drupe_pool_unuse(memory)) drupe_memory_retire(memory);
+}
+
+drupe_keep drupe_memory_keep(drupe_memory *memory, const drupe_queue *queue)
+{
+    drupe_uses_add(memory, queue);
+    return (drupe_keep){memory, drupe_uses_drop};
+}
+
+bool drupe_memory_in_use(const drupe_memory *memory)
+{
+    return count_of(atomic_load_explicit(&((drupe_memory *)memory)->uses, memory_order_acquire)) > 0;
+}
+
+bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)
+{
+    uint64_t uses = atomic_load_explicit(&((drupe_memory *)memory)->uses, memory_order_acquire);
+    bool here = memory->queue == queue && !drupe_queue_unordered(queue) && !memory->imported;
+    if (!here || (count_of(uses) && uses >> DRUPE_USES_SHIFT != drupe_base(queue)->number)) return false;
+    return atomic_load_explicit(&((drupe_memory *)memory)->object.references, memory_order_acquire) == 1;
+}

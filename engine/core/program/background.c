@@ -1,0 +1,213 @@
+/* Programs that are built on a thread of their own, so that who waits for one can leave.
+ *
+ * A driver's compiler cannot be stopped, and a signal that reaches it makes its build fail
+ * (driver/signals.c). So it runs on a thread that gets no signals and owns all that it needs. When nobody
+ * waits any more the thread goes on, its program goes to the disk cache, and the rest is dropped. A process
+ * that ends meanwhile must not destroy what the compiler works with: it leaves at once. */
+#include "base/file.h"
+#include "core/program/program_room.h"
+#include "driver/driver.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct drupe_build {
+    drupe_build *next, **link;    /* among all that go on */
+    _Atomic(uint32_t) references; /* the thread's and the waiter's */
+    _Atomic(bool) stop;           /* nobody waits */
+    bool over;
+    drupe_context *context; /* until it is over */
+    drupe_device *device;   /* as well */
+    drupe_source source;    /* its parts lie behind this struct */
+    void *shown;            /* see drupe_core_building() */
+    drupe_interrupts held;  /* of the waiting thread */
+    drupe_status status;
+    drupe_error error;
+    char *log;
+    drupe_program *program;
+};
+
+/* Guards the list and `over` of all. A leaf. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ended; /* some build is over */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static drupe_build *all;
+static _Atomic(uint32_t) running;
+static _Thread_local bool here;
+
+static void prepare(void)
+{
+    if (drupe_cond_init(&ended) != DRUPE_OK) (void)pthread_cond_init(&ended, NULL);
+}
+
+bool drupe_build_here(void)
+{
+    return here;
+}
+
+uint32_t drupe_builds(void)
+{
+    return atomic_load(&running);
+}
+
+/* --- What a build owns ---------------------------------------------------------------------------------- */
+
+static const void *put(char **to, const void *bytes, size_t size)
+{
+    char *place = *to;
+    if (!bytes) return NULL;
+    memcpy(place, bytes, size);
+    *to += size;
+    return place;
+}
+
+static drupe_build *build_new(drupe_context *context, drupe_device *device, const drupe_source *source)
+{
+    size_t options = source->options ? strlen(source->options) + 1 : 0;
+    size_t values = source->nvalues * sizeof *source->values, size = values + source->size + options;
+    for (size_t i = 0; i < source->nvalues; i++) size += source->values[i].size;
+    drupe_build *self = calloc(1, sizeof *self + size);
+    if (!self) return NULL;
+    char *to = (char *)(self + 1);
+    drupe_spec_value *list = (drupe_spec_value *)(void *)to;
+    self->source = *source;
+    if (values > 0) self->source.values = put(&to, source->values, values);
+    for (size_t i = 0; i < source->nvalues; i++)
+        list[i].value = put(&to, source->values[i].value, source->values[i].size);
+    self->source.bytes = put(&to, source->bytes, source->size);
+    self->source.options = put(&to, source->options, options);
+    self->context = drupe_context_retain(context);
+    self->device = drupe_device_retain(device);
+    atomic_init(&self->references, 2);
+    return self;
+}
+
+static void build_release(drupe_build *self)
+{
+    if (atomic_fetch_sub(&self->references, 1) != 1) return;
+    drupe_program_release(self->program);
+    free(self->log);
+    free(self);
+}
+
+/* --- The thread ----------------------------------------------------------------------------------------- */
+
+static void enlist(drupe_build *self)
+{
+    pthread_mutex_lock(&lock);
+    self->link = &all;
+    self->next = all;
+    if (all) all->link = &self->next;
+    all = self;
+    atomic_fetch_add(&running, 1);
+    pthread_mutex_unlock(&lock);
+}
+
+static void run(drupe_build *self)
+{
+    here = true;
+    drupe_process_stop_when(&self->stop);
+    self->status = drupe_program_open(self->context, self->device, &self->source, &self->log, &self->program);
+    self->error = *drupe_error_last();
+    drupe_process_stop_when(NULL);
+    /* Before it is over: who waited may count what is left. */
+    drupe_device_release(self->device);
+    drupe_context_release(self->context);
+    here = false;
+    drupe_core_built(self->shown, self->status == DRUPE_OK);
+}
+
+static void finish(drupe_build *self)
+{
+    pthread_mutex_lock(&lock);
+    *self->link = self->next;
+    if (self->next) self->next->link = self->link;
+    self->over = true;
+    pthread_cond_broadcast(&ended);
+    pthread_mutex_unlock(&lock);
+    /* What it drops is the drivers' affair, too, and belongs to it. */
+    build_release(self);
+    pthread_mutex_lock(&lock);
+    atomic_fetch_sub(&running, 1);
+    pthread_cond_broadcast(&ended);
+    pthread_mutex_unlock(&lock);
+}
+
+static void *thread_main(void *user)
+{
+    run(user);
+    finish(user);
+    return NULL;
+}
+
+/* --- Waiting -------------------------------------------------------------------------------------------- */
+
+drupe_status drupe_build_begin(drupe_context *context, drupe_device *device, const drupe_source *source,
+                               drupe_build **build)
+{
+    pthread_t thread;
+    *build = NULL;
+    DRUPE_TRY(drupe_core_check());
+    pthread_once(&once, prepare);
+    drupe_build *self = build_new(context, device, source);
+    if (!self) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to build a program.");
+    bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
+    self->shown = compiles ? drupe_core_building(source, device->filter) : NULL;
+    enlist(self);
+    drupe_interrupts_hold(&self->held);
+    if (drupe_thread_start(&thread, thread_main, self, "drupe-build") == DRUPE_OK) {
+        pthread_detach(thread);
+    } else { /* on this one, then */
+        run(self);
+        finish(self);
+    }
+    *build = self;
+    return DRUPE_OK;
+}
+
+bool drupe_build_wait(drupe_build *build, uint64_t timeout_ns)
+{
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    bool in_time = true;
+    pthread_mutex_lock(&lock);
+    while (!build->over && in_time) in_time = drupe_cond_wait_until(&ended, &lock, deadline);
+    bool over = build->over;
+    pthread_mutex_unlock(&lock);
+    drupe_interrupts_look(&build->held);
+    return over;
+}
+
+drupe_status drupe_build_take(drupe_build *build, char **log, drupe_program **program)
+{
+    (void)drupe_build_wait(build, DRUPE_FOREVER);
+    drupe_interrupts_let_go(&build->held);
+    *log = build->log;
+    *program = build->program;
+    build->log = NULL;
+    build->program = NULL;
+    drupe_status status = build->status;
+    if (status != DRUPE_OK) status = drupe_error_restore(&build->error);
+    build_release(build);
+    return status;
+}
+
+void drupe_build_leave(drupe_build *build)
+{
+    atomic_store(&build->stop, true);
+    drupe_interrupts_let_go(&build->held);
+    build_release(build);
+}
+
+/* --- The end -------------------------------------------------------------------------------------------- */
+
+void drupe_builds_end(uint64_t timeout_ns)
+{
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    bool in_time = true;
+    if (drupe_core_check() != DRUPE_OK) return;
+    pthread_once(&once, prepare);
+    pthread_mutex_lock(&lock);
+    for (drupe_build *one = all; one; one = one->next) atomic_store(&one->stop, true);
+    while (atomic_load(&running) && in_time) in_time = drupe_cond_wait_until(&ended, &lock, deadline);
+    pthread_mutex_unlock(&lock);
+    if (!in_time) drupe_exit_early(&running);
+}

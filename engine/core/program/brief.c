@@ -1,0 +1,199 @@
+/* See brief.h. The kernel's own declaration gives names and types to the bytes. */
+#include "core/program/program_room.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- Taking --------------------------------------------------------------------------------------------- */
+
+static void take_args(drupe_brief *brief, const drupe_work *work)
+{
+    for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
+        const drupe_arg *arg = &work->args[i];
+        size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
+        brief->bits[i] = 0;
+        brief->forms[i] = (drupe_form){(uint32_t)arg->kind, (uint32_t)size};
+        if (arg->kind == DRUPE_ARG_LOCAL || !arg->value) continue;
+        if (size == 8)
+            memcpy(&brief->bits[i], arg->value, 8);
+        else
+            memcpy(&brief->bits[i], arg->value, size < 8 ? size : 8);
+    }
+}
+
+static inline void take_kernel(drupe_brief *brief, const drupe_work *work)
+{
+    brief->kernel = work->kernel;
+    brief->nargs = work->args ? (uint32_t)work->nargs : 0;
+    if (work->range && work->range->dims <= 3) {
+        brief->dims = (uint8_t)work->range->dims;
+        memcpy(brief->global, work->range->global, sizeof brief->global);
+        memcpy(brief->local, work->range->local, sizeof brief->local);
+    }
+    brief->worded = work->words != NULL;
+    if (!brief->worded) take_args(brief, work);
+    for (uint32_t i = 0; brief->worded && i < brief->nargs; i++) brief->bits[i] = work->words[i];
+}
+
+void drupe_brief_take(drupe_brief *brief, const drupe_work *work)
+{
+    brief->kind = (uint8_t)work->kind;
+    brief->dims = 0;
+    brief->kernel = NULL;
+    if (work->kind == DRUPE_WORK_KERNEL) {
+        take_kernel(brief, work);
+        return;
+    }
+    if (work->kind == DRUPE_WORK_BARRIER || work->kind == DRUPE_WORK_MARK || work->kind == DRUPE_WORK_HOST)
+        return;
+    brief->nargs = work->kind == DRUPE_WORK_COPY ? 2 : 1;
+    brief->bytes = work->bytes;
+    brief->pattern_size = work->pattern_size;
+    brief->bits[0] = (uintptr_t)work->dst;
+    brief->bits[1] = (uintptr_t)work->src;
+}
+
+/* --- Telling -------------------------------------------------------------------------------------------- */
+
+struct line {
+    char *text;
+    size_t size, used;
+};
+
+static void add(struct line *line, const char *format, ...) DRUPE_PRINTF(2, 3);
+static void add(struct line *line, const char *format, ...)
+{
+    if (line->used + 1 >= line->size) return;
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(line->text + line->used, line->size - line->used, format, list);
+    va_end(list);
+    if (length < 0) return;
+    line->used += (size_t)length;
+    if (line->used < line->size) return;
+    /* Cut, and seen to be. */
+    line->used = line->size - 1;
+    if (line->size > 4) memcpy(line->text + line->size - 4, "...", 3);
+}
+
+static const drupe_memory *find_memory(uint64_t address, const drupe_keep *refs, size_t nrefs)
+{
+    for (size_t i = 0; i < nrefs; i++) {
+        if (refs[i].release != drupe_uses_drop) continue;
+        const drupe_memory *memory = refs[i].object;
+        uint64_t start = (uintptr_t)drupe_memory_pointer(memory);
+        if (address >= start && address - start < memory->size) return memory;
+    }
+    return NULL;
+}
+
+static void add_pointer(struct line *line, uint64_t address, const drupe_keep *refs, size_t nrefs)
+{
+    static const char *const kinds[] = {
+        [DRUPE_MEM_DEVICE] = "device", [DRUPE_MEM_SHARED] = "shared", [DRUPE_MEM_HOST] = "host"};
+    const drupe_memory *memory = find_memory(address, refs, nrefs);
+    if (!address) {
+        add(line, "NULL");
+    } else if (memory) {
+        uint64_t offset = address - (uintptr_t)drupe_memory_pointer(memory);
+        add(line, "%s memory of %zu bytes", kinds[memory->pool->kind], (size_t)memory->size);
+        if (offset) add(line, " + %" PRIu64, offset);
+    } else {
+        add(line, "0x%" PRIx64 ", which is not USM", address);
+    }
+}
+
+/* A number of a type that the compiler told. */
+static bool add_scalar(struct line *line, uint64_t bits, drupe_scalar_type type)
+{
+    float f32;
+    double f64;
+    switch (type) {
+    case DRUPE_SCALAR_I8: add(line, "%d", (int8_t)bits); return true;
+    case DRUPE_SCALAR_U8: add(line, "%u", (uint8_t)bits); return true;
+    case DRUPE_SCALAR_I16: add(line, "%d", (int16_t)bits); return true;
+    case DRUPE_SCALAR_U16: add(line, "%u", (uint16_t)bits); return true;
+    case DRUPE_SCALAR_I32: add(line, "%" PRId32, (int32_t)bits); return true;
+    case DRUPE_SCALAR_U32: add(line, "%" PRIu32, (uint32_t)bits); return true;
+    case DRUPE_SCALAR_I64: add(line, "%" PRId64, (int64_t)bits); return true;
+    case DRUPE_SCALAR_U64: add(line, "%" PRIu64, bits); return true;
+    case DRUPE_SCALAR_F32:
+        memcpy(&f32, &bits, sizeof f32);
+        add(line, "%.9g", (double)f32);
+        return true;
+    case DRUPE_SCALAR_F64:
+        memcpy(&f64, &bits, sizeof f64);
+        add(line, "%.17g", f64);
+        return true;
+    default: return false;
+    }
+}
+
+static void add_arg(struct line *line, const drupe_brief *brief, uint32_t index, const drupe_keep *refs,
+                    size_t nrefs)
+{
+    const drupe_kernel *kernel = brief->kernel;
+    const drupe_arg_info *info =
+        kernel && kernel->args && index < kernel->nargs ? &kernel->args[index] : NULL;
+    uint64_t bits = brief->bits[index];
+    const drupe_form *form = brief->worded && kernel ? &kernel->forms[index] : &brief->forms[index];
+    if (info && info->name[0])
+        add(line, "%s = ", info->name);
+    else
+        add(line, "argument %u = ", index);
+    switch ((drupe_arg_kind)form->kind) {
+    case DRUPE_ARG_POINTER: add_pointer(line, bits, refs, nrefs); return;
+    case DRUPE_ARG_LOCAL: add(line, "%u bytes of local memory", form->size); return;
+    default: break;
+    }
+    bool scalar = info && info->lanes == 1 && !info->either_sign;
+    if (scalar && add_scalar(line, bits, info->scalar)) return;
+    if (form->size <= 8)
+        add(line, "0x%" PRIx64 " (%u bytes)", bits, form->size);
+    else
+        add(line, "%u bytes", form->size);
+}
+
+static void add_extent(struct line *line, const size_t *sizes, unsigned dims)
+{
+    for (unsigned d = 0; d < dims; d++) add(line, "%s%zu", d ? " x " : "", sizes[d]);
+}
+
+static void add_kernel(struct line *line, const drupe_brief *brief, const drupe_keep *refs, size_t nrefs)
+{
+    for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
+        if (i) add(line, ", ");
+        add_arg(line, brief, i, refs, nrefs);
+    }
+    if (brief->nargs > DRUPE_BRIEF_ARGS) add(line, " and %u more", brief->nargs - DRUPE_BRIEF_ARGS);
+    if (brief->nargs) add(line, "; ");
+    add_extent(line, brief->global, brief->dims);
+    if (brief->dims) add(line, " work-items");
+    if (!brief->dims || !brief->local[0]) return;
+    add(line, " in groups of ");
+    add_extent(line, brief->local, brief->dims);
+}
+
+void drupe_brief_text(const drupe_brief *brief, const drupe_keep *refs, size_t nrefs, char *text, size_t size)
+{
+    struct line line = {.text = text, .size = size};
+    text[0] = '\0';
+    switch ((drupe_work_kind)brief->kind) {
+    case DRUPE_WORK_KERNEL: add_kernel(&line, brief, refs, nrefs); return;
+    case DRUPE_WORK_COPY:
+        add(&line, "%zu bytes from ", brief->bytes);
+        add_pointer(&line, brief->bits[1], refs, nrefs);
+        add(&line, " to ");
+        add_pointer(&line, brief->bits[0], refs, nrefs);
+        return;
+    case DRUPE_WORK_FILL:
+    case DRUPE_WORK_PREFETCH:
+    case DRUPE_WORK_ADVISE:
+        add(&line, "%zu bytes at ", brief->bytes);
+        add_pointer(&line, brief->bits[0], refs, nrefs);
+        if (brief->kind == DRUPE_WORK_FILL) add(&line, ", with a pattern of %zu bytes", brief->pattern_size);
+        return;
+    default: return;
+    }
+}

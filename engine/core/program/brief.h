@@ -1,0 +1,57 @@
+/* What a submission does; and what it was called with, in the few words that a message needs: copied in every
+ * submission, so small, and made into text after a failure. */
+#ifndef DRUPE_CORE_BRIEF_H
+#define DRUPE_CORE_BRIEF_H
+
+#include "core/memory/memory_room.h"
+
+#define DRUPE_BRIEF_ARGS 12u
+
+typedef struct drupe_work drupe_work;
+typedef struct drupe_brief drupe_brief;
+
+/* What a submission does. Everything in it is borrowed, except in a held one, which owns `args`. */
+struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
+    drupe_work_kind kind;
+    uint32_t advice;
+    drupe_kernel *kernel;
+    const drupe_range *range;
+    const drupe_arg *args;
+    size_t nargs;
+    const uint64_t *words; /* as in drupe_submit */
+    void *dst;             /* or the memory that a hint is about */
+    const void *src;       /* COPY: the source; FILL: the pattern */
+    size_t bytes;
+    uint32_t pattern_size;
+    bool to_host, from_host; /* COPY: that end is plain host memory */
+    drupe_host_fn fn;
+    void *user;
+};
+
+/* What an argument is, or must be. */
+typedef struct drupe_form {
+    uint32_t kind; /* drupe_arg_kind */
+    uint32_t size; /* of a value in bytes; of what is declared 0: any */
+} drupe_form;
+
+struct drupe_brief {
+    uint8_t kind; /* drupe_work_kind */
+    uint8_t dims;
+    bool worded;                /* the arguments are as the kernel's forms say */
+    uint32_t nargs;             /* given; at most DRUPE_BRIEF_ARGS are kept */
+    const drupe_kernel *kernel; /* borrowed; of a KERNEL */
+    size_t global[3], local[3];
+    size_t bytes, pattern_size; /* of a COPY, FILL or hint */
+    /* The first eight bytes of each value; COPY: the target, the source; FILL: the target. */
+    uint64_t bits[DRUPE_BRIEF_ARGS];
+    drupe_form forms[DRUPE_BRIEF_ARGS]; /* of a KERNEL, unless it is `worded` */
+};
+
+/* `work` may be incomplete, as it is when it was refused. */
+void drupe_brief_take(drupe_brief *brief, const drupe_work *work);
+/* What is known of it as one line; "" for a barrier. `refs` are what the submission keeps alive: memory among
+ * them is told by kind and size. */
+void drupe_brief_text(const drupe_brief *brief, const drupe_keep *refs, size_t nrefs, char *text,
+                      size_t size);
+
+#endif

@@ -1,0 +1,539 @@
+/* The folder of built programs, and the thread that fills it.
+ *
+ * Looking happens in the build's own thread and is one read of one file. Writing never does: some drivers
+ * compile everything once more when they are asked for a binary (PoCL: a tenth of a second per kernel), so
+ * such a job waits until nothing was submitted for a while, and is dropped when the process ends before that.
+ * A job holds a reference to its program; drupe_cache_stop() gives all of them up. */
+#include "base/service.h"
+#include "core/program/program_room.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIMIT_BYTES (UINT64_C(256) << 20)
+#define ENTRY_BYTES ((size_t)1 << 28)
+#define QUIET_NS    UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
+#define LOOK_NS     UINT64_C(50000000)
+#define JOBS_MOST   64u
+#define COMPILE_NS  UINT64_C(4000000000) /* a binary that is expected to take longer is not asked for */
+#define SECOND_NS   INT64_C(1000000000)
+
+typedef struct job {
+    struct job *next;
+    drupe_program *program; /* retained */
+    drupe_text where, key, log;
+    size_t kernels;
+    bool compiles; /* the driver may compile for it */
+} job;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_cond_t changed; /* jobs, `working` */
+static uint64_t work(void *unused);
+/* At its end it still writes what needs no compiler. */
+static drupe_service writer = {.name = "drupe-cache", .lock = &lock, .step = work, .finishes = true};
+static bool working;
+static const drupe_device *asked_device; /* of the program whose binary is being asked for */
+static unsigned flushing;
+static job *jobs, **jobs_end = &jobs;
+static size_t njobs;
+static uint64_t kernel_ns =
+    100000000; /* of a processor: what a driver that compiles took per kernel the last time */
+static drupe_cache_info known = {.on = false};
+static bool asked, marked;
+static int folder = -1;
+
+/* --- The folder ----------------------------------------------------------------------------------------- */
+
+static uint64_t limit_of_environment(void)
+{
+    const char *text = getenv("DRUPE_CACHE_SIZE");
+    uint64_t bytes;
+    return text && drupe_settings_bytes(text, &bytes) ? bytes : LIMIT_BYTES;
+}
+
+static bool folder_name(char *path, size_t size)
+{
+    const char *own = getenv("DRUPE_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length = 0;
+    if (own && *own)
+        length = snprintf(path, size, "%s/programs", own);
+    else if (xdg && *xdg == '/')
+        length = snprintf(path, size, "%s/drupe/programs", xdg);
+    else if (home && *home == '/')
+        length = snprintf(path, size, "%s/.cache/drupe/programs", home);
+    bool fits = length > 0 && (size_t)length < size;
+    if (!fits) path[0] = '\0';
+    return fits;
+}
+
+static void note_reason(const char *reason)
+{
+    snprintf(known.reason, sizeof known.reason, "%.255s", reason);
+}
+
+/* Read the environment and open the folder once; the lock is held. */
+static void settle_locked(void)
+{
+    if (asked) return;
+    const char *wanted = getenv("DRUPE_CACHE");
+    drupe_error kept = *drupe_error_last();
+    asked = true;
+    known.limit = limit_of_environment();
+    known.on = false;
+    known.reason[0] = '\0';
+    bool named = folder_name(known.folder, sizeof known.folder);
+    if (wanted && (strcmp(wanted, "0") == 0 || strcasecmp(wanted, "off") == 0))
+        note_reason("DRUPE_CACHE switches it off.");
+    else if (!named)
+        note_reason("Neither DRUPE_CACHE_DIR nor HOME names a folder.");
+    else if (drupe_folder_open(known.folder, true, &folder) != DRUPE_OK)
+        note_reason(drupe_error_last()->text);
+    else
+        known.on = true;
+    marked = known.on && drupe_cache_mark(folder);
+    drupe_error_restore(&kept);
+}
+
+/* A descriptor of the folder for the caller to close, or -1 while the cache is off. */
+static int folder_get(void)
+{
+    if (drupe_core_check() != DRUPE_OK) return -1;
+    pthread_mutex_lock(&lock);
+    settle_locked();
+    int fd = known.on ? fcntl(folder, F_DUPFD_CLOEXEC, 0) : -1;
+    pthread_mutex_unlock(&lock);
+    return fd;
+}
+
+static void entry_name(char name[48], const drupe_text *where, const drupe_text *key)
+{
+    drupe_span parts[] = {{where->data, where->length}, {key->data, key->length}};
+    drupe_cache_name(name, parts, 2, DRUPE_CACHE_ENTRY);
+}
+
+/* --- Looking -------------------------------------------------------------------------------------------- */
+
+static bool same(drupe_span part, const drupe_text *text)
+{
+    return part.size == text->length && memcmp(part.bytes, text->data, part.size) == 0;
+}
+
+static void count(uint64_t *counter)
+{
+    pthread_mutex_lock(&lock);
+    ++*counter;
+    pthread_mutex_unlock(&lock);
+}
+
+bool drupe_cache_find(const drupe_text *where, const drupe_text *key, void **bytes, drupe_record *record)
+{
+    char name[48];
+    size_t size = 0;
+    drupe_error kept = *drupe_error_last();
+    *bytes = NULL;
+    int fd = folder_get();
+    if (fd < 0) return false;
+    entry_name(name, where, key);
+    drupe_status status = drupe_file_read(fd, name, ENTRY_BYTES, true, bytes, &size);
+    close(fd);
+    drupe_error_restore(&kept);
+    bool good = status == DRUPE_OK && drupe_record_open(*bytes, size, DRUPE_RECORD_PROGRAM, record) &&
+                same(record->parts[DRUPE_PART_WHERE], where) && same(record->parts[DRUPE_PART_KEY], key);
+    count(good ? &known.hits : status == DRUPE_E_NOT_FOUND ? &known.misses : &known.rejected);
+    if (good) return true;
+    free(*bytes);
+    *bytes = NULL;
+    return false;
+}
+
+void drupe_cache_reject(const drupe_text *where, const drupe_text *key)
+{
+    char name[48];
+    int fd = folder_get();
+    if (fd < 0) return;
+    entry_name(name, where, key);
+    (void)unlinkat(fd, name, 0);
+    close(fd);
+    pthread_mutex_lock(&lock);
+    known.hits--;
+    known.rejected++;
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- Writing -------------------------------------------------------------------------------------------- */
+
+static bool is_marked(void)
+{
+    pthread_mutex_lock(&lock);
+    bool is = marked;
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+static drupe_status write_record(int fd, const char *name, const drupe_record *record, uint64_t limit)
+{
+    void *bytes;
+    size_t size;
+    DRUPE_TRY(drupe_record_pack(record, &bytes, &size));
+    drupe_span part = {bytes, size};
+    drupe_status status;
+    const bool tidy = is_marked();
+    if (!tidy && size <= limit && drupe_cache_make_room(fd, limit, false) > limit - size) {
+        status =
+            drupe_error_set(DRUPE_E_UNAVAILABLE,
+                            "The folder is full, and nothing is deleted in it: it has files of others with "
+                            "names of the cache.");
+    } else if (size > limit || size > ENTRY_BYTES) {
+        status = drupe_error_set(DRUPE_E_NO_MEMORY, "An entry of %zu bytes is larger than the limit.", size);
+    } else {
+        status = drupe_file_replace(fd, name, &part, 1);
+    }
+    free(bytes);
+    if (status == DRUPE_OK && tidy) (void)drupe_cache_make_room(fd, limit, true);
+    return status;
+}
+
+static drupe_status store(const job *one, int fd, uint64_t limit)
+{
+    char name[48];
+    void *bytes = NULL;
+    size_t size = 0;
+    DRUPE_TRY(drupe_loss_check(one->program->device));
+    drupe_text args = {0};
+    drupe_status status = drupe_args_pack(one->program, &args);
+    if (status == DRUPE_OK)
+        status = one->program->object.backend->program_binary(one->program, &bytes, &size);
+    if (status != DRUPE_OK) {
+        drupe_text_clear(&args);
+        return status;
+    }
+    drupe_record record = {DRUPE_RECORD_PROGRAM,
+                           {{one->where.data, one->where.length},
+                            {one->key.data, one->key.length},
+                            {one->log.data, one->log.length},
+                            {args.data, args.length},
+                            {bytes, size}}};
+    entry_name(name, &one->where, &one->key);
+    status = write_record(fd, name, &record, limit);
+    free(bytes);
+    drupe_text_clear(&args);
+    return status;
+}
+
+/* What this thread has used: a busy machine must not look like a slow driver. */
+static uint64_t processor_ns(void)
+{
+    struct timespec used = {0, 0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
+}
+
+static void run_job(const job *one)
+{
+    int fd = folder_get();
+    if (fd < 0) return;
+    pthread_mutex_lock(&lock);
+    uint64_t limit = known.limit;
+    pthread_mutex_unlock(&lock);
+    uint64_t begin = processor_ns();
+    drupe_status status = store(one, fd, limit);
+    uint64_t took = processor_ns() - begin;
+    close(fd);
+    pthread_mutex_lock(&lock);
+    if (one->compiles) kernel_ns = took / (one->kernels ? one->kernels : 1);
+    if (status == DRUPE_OK) known.stored++;
+    note_reason(status == DRUPE_OK ? "" : drupe_error_last()->text);
+    pthread_mutex_unlock(&lock);
+}
+
+static void job_free(job *one)
+{
+    drupe_program_release(one->program);
+    drupe_text_clear(&one->where);
+    drupe_text_clear(&one->key);
+    drupe_text_clear(&one->log);
+    free(one);
+}
+
+static job *take_first(void)
+{
+    job *one = jobs;
+    jobs = one->next;
+    if (!jobs) jobs_end = &jobs;
+    njobs--;
+    return one;
+}
+
+/* When to look at the first job again; 0: it is to be done now. The lock is held. */
+static uint64_t time_of_first(void)
+{
+    static uint64_t seen, since;
+    uint64_t now = drupe_now_ns(), activity = drupe_library_activity();
+    if (!jobs->compiles || flushing || writer.stopping) return 0;
+    if (activity != seen) {
+        seen = activity;
+        since = now;
+    }
+    return now - since >= QUIET_NS ? 0 : now + LOOK_NS;
+}
+
+static uint64_t work(void *unused)
+{
+    (void)unused;
+    uint64_t until = jobs ? time_of_first() : UINT64_MAX;
+    if (until) return until;
+    job *one = take_first();
+    bool skip = one->compiles && (writer.stopping || (!flushing && kernel_ns * one->kernels > COMPILE_NS));
+    working = true;
+    asked_device = one->program->device;
+    pthread_mutex_unlock(&lock);
+    if (!skip) run_job(one);
+    pthread_mutex_lock(&lock);
+    asked_device = NULL;
+    pthread_mutex_unlock(&lock);
+    job_free(one);
+    pthread_mutex_lock(&lock);
+    working = false;
+    pthread_cond_broadcast(&changed);
+    return 0;
+}
+
+static void start_once(void)
+{
+    if (drupe_cond_init(&changed) != DRUPE_OK) pthread_cond_init(&changed, NULL);
+}
+
+static job *job_new(drupe_program *program, drupe_language language, const drupe_text *where,
+                    const drupe_text *key, const char *log)
+{
+    job *one = calloc(1, sizeof *one);
+    if (!one) return NULL;
+    one->program = drupe_program_retain(program);
+    drupe_text_append(&one->where, where->data, where->length);
+    drupe_text_append(&one->key, key->data, key->length);
+    if (log) drupe_text_append(&one->log, log, strlen(log));
+    /* The library that C became is at hand. */
+    one->compiles = program->device->type == DRUPE_DEVICE_CPU && language != DRUPE_LANG_C;
+    one->kernels = 1;
+    for (const char *at = drupe_program_kernel_names(program); *at; at++) one->kernels += *at == ';';
+    if (!one->where.failed && !one->key.failed && !one->log.failed) return one;
+    job_free(one);
+    return NULL;
+}
+
+void drupe_cache_add(drupe_program *program, drupe_language language, const drupe_text *where,
+                     const drupe_text *key, const char *log)
+{
+    int fd = folder_get();
+    if (fd < 0) return;
+    close(fd);
+    pthread_once(&once, start_once);
+    job *one = job_new(program, language, where, key, log), *dropped = NULL;
+    if (!one) return;
+    pthread_mutex_lock(&lock);
+    if (drupe_service_start(&writer) != DRUPE_OK) {
+        dropped = one;
+    } else {
+        *jobs_end = one;
+        jobs_end = &one->next;
+        if (++njobs > JOBS_MOST) dropped = take_first();
+        drupe_service_wake(&writer);
+    }
+    pthread_mutex_unlock(&lock);
+    if (dropped) job_free(dropped);
+}
+
+drupe_status drupe_cache_flush(uint64_t timeout_ns)
+{
+    DRUPE_TRY(drupe_core_check());
+    uint64_t deadline = drupe_deadline(timeout_ns);
+    pthread_once(&once, start_once);
+    pthread_mutex_lock(&lock);
+    flushing++;
+    drupe_service_wake(&writer);
+    bool in_time = true;
+    while ((jobs || working) && in_time) in_time = drupe_cond_wait_until(&changed, &lock, deadline);
+    flushing--;
+    bool done = !jobs && !working;
+    pthread_mutex_unlock(&lock);
+    return done ? DRUPE_OK
+                : drupe_error_set(DRUPE_E_TIMEOUT, "Programs still wait to be written to the cache.");
+}
+
+void drupe_cache_stop(void)
+{
+    pthread_mutex_lock(&lock);
+    /* A driver whose device was lost meanwhile may never answer. */
+    while (drupe_service_end(&writer, drupe_deadline(LOOK_NS)) == DRUPE_E_TIMEOUT) {
+        if (asked_device && drupe_device_silent(asked_device)) drupe_service_abandon(&writer);
+    }
+    asked = false;
+    if (folder >= 0) close(folder);
+    folder = -1;
+    known.on = false;
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- Seen from outside ---------------------------------------------------------------------------------- */
+
+void drupe_cache_info_get(drupe_cache_info *info)
+{
+    *info = (drupe_cache_info){.on = false};
+    if (drupe_core_check() != DRUPE_OK) {
+        snprintf(info->reason, sizeof info->reason, "%.255s", drupe_error_last()->text);
+        return;
+    }
+    int fd = folder_get();
+    pthread_mutex_lock(&lock);
+    *info = known;
+    pthread_mutex_unlock(&lock);
+    info->entries = info->bytes = 0;
+    drupe_file_entry *entries;
+    size_t nentries;
+    if (fd >= 0 && drupe_folder_list(fd, &entries, &nentries) == DRUPE_OK) {
+        for (size_t i = 0; i < nentries; i++) {
+            info->entries += drupe_cache_is_entry(entries[i].name);
+            if (drupe_cache_is_ours(entries[i].name)) info->bytes += entries[i].bytes;
+        }
+        drupe_folder_list_free(entries, nentries);
+    }
+    if (fd >= 0) close(fd);
+}
+
+static drupe_status folder_for_user(int *fd)
+{
+    DRUPE_TRY(drupe_core_check());
+    *fd = folder_get();
+    if (*fd >= 0) return DRUPE_OK;
+    pthread_mutex_lock(&lock);
+    drupe_status status = drupe_error_set(DRUPE_E_UNAVAILABLE, "The cache is off. %s", known.reason);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* The value of the line that begins with `name`, or "". */
+static void line_of(drupe_span text, const char *name, char *value, size_t size)
+{
+    const char *at = text.bytes, *end = at + text.size;
+    size_t length = strlen(name);
+    value[0] = '\0';
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        if (!stop) stop = end;
+        if ((size_t)(stop - at) > length && memcmp(at, name, length) == 0 && at[length] == ' ') {
+            snprintf(value, size, "%.*s", (int)(stop - at - (ptrdiff_t)length - 1), at + length + 1);
+            return;
+        }
+        at = stop + 1;
+    }
+}
+
+static bool visit_file(int fd, const drupe_file_entry *file, bool (*visit)(const drupe_cache_entry *, void *),
+                       void *user)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    drupe_record record = {0};
+    char device[200] = "", backend[32], name[96], driver[32];
+    bool valid = drupe_file_read(fd, file->name, ENTRY_BYTES, false, &bytes, &size) == DRUPE_OK &&
+                 drupe_record_open(bytes, size, DRUPE_RECORD_PROGRAM, &record);
+    if (valid) {
+        drupe_span where = record.parts[DRUPE_PART_WHERE];
+        line_of(where, "backend", backend, sizeof backend);
+        line_of(where, "device", name, sizeof name);
+        line_of(where, "driver", driver, sizeof driver);
+        snprintf(device, sizeof device, "%s %s (driver %s)", backend, name, driver);
+    }
+    free(bytes);
+    drupe_cache_entry entry = {file->name, device, file->bytes, file->used / SECOND_NS, valid};
+    return visit(&entry, user);
+}
+
+drupe_status drupe_cache_each(bool (*visit)(const drupe_cache_entry *entry, void *user), void *user)
+{
+    int fd;
+    drupe_file_entry *entries;
+    size_t nentries;
+    DRUPE_TRY(folder_for_user(&fd));
+    drupe_status status = drupe_folder_list(fd, &entries, &nentries);
+    bool more = true;
+    for (size_t i = nentries; i-- > 0 && more;)
+        if (drupe_cache_is_entry(entries[i].name)) more = visit_file(fd, &entries[i], visit, user);
+    drupe_folder_list_free(entries, nentries);
+    close(fd);
+    return status;
+}
+
+drupe_status drupe_cache_clear(uint64_t *bytes)
+{
+    int fd;
+    drupe_file_entry *entries;
+    size_t nentries;
+    uint64_t freed = 0;
+    if (bytes) *bytes = 0;
+    DRUPE_TRY(folder_for_user(&fd));
+    if (!is_marked()) {
+        close(fd);
+        return drupe_error_set(
+            DRUPE_E_UNAVAILABLE,
+            "Nothing was deleted: the folder of the cache has files of others with names of the "
+            "cache. Delete them by hand.");
+    }
+    drupe_status status = drupe_folder_list(fd, &entries, &nentries);
+    for (size_t i = 0; i < nentries; i++)
+        if (drupe_cache_is_ours(entries[i].name) && unlinkat(fd, entries[i].name, 0) == 0)
+            freed += entries[i].bytes;
+    drupe_folder_list_free(entries, nentries);
+    close(fd);
+    if (bytes) *bytes = freed;
+    return status;
+}
+
+/* --- Notes ---------------------------------------------------------------------------------------------- */
+
+drupe_status drupe_cache_note_read(const char *name, void **bytes, size_t *size)
+{
+    int fd;
+    char file[48];
+    void *data;
+    size_t all;
+    drupe_record record;
+    *bytes = NULL;
+    *size = 0;
+    if (folder_for_user(&fd) != DRUPE_OK) return drupe_error_set(DRUPE_E_NOT_FOUND, "The cache is off.");
+    drupe_cache_name(file, &(drupe_span){name, strlen(name)}, 1, DRUPE_CACHE_NOTE);
+    drupe_status status = drupe_file_read(fd, file, ENTRY_BYTES, true, &data, &all);
+    close(fd);
+    if (status == DRUPE_OK && drupe_record_open(data, all, DRUPE_RECORD_NOTE, &record) &&
+        record.parts[DRUPE_PART_KEY].size == strlen(name) &&
+        memcmp(record.parts[DRUPE_PART_KEY].bytes, name, strlen(name)) == 0) {
+        *size = record.parts[DRUPE_PART_BODY].size;
+        memmove(data, record.parts[DRUPE_PART_BODY].bytes, *size);
+        *bytes = data;
+        return DRUPE_OK;
+    }
+    free(data);
+    return drupe_error_set(DRUPE_E_NOT_FOUND, "There is no note of that name in the cache.");
+}
+
+drupe_status drupe_cache_note_write(const char *name, const void *bytes, size_t size)
+{
+    int fd;
+    char file[48];
+    DRUPE_TRY(folder_for_user(&fd));
+    pthread_mutex_lock(&lock);
+    uint64_t limit = known.limit;
+    pthread_mutex_unlock(&lock);
+    drupe_cache_name(file, &(drupe_span){name, strlen(name)}, 1, DRUPE_CACHE_NOTE);
+    drupe_record record = {.kind = DRUPE_RECORD_NOTE};
+    record.parts[DRUPE_PART_KEY] = (drupe_span){name, strlen(name)};
+    record.parts[DRUPE_PART_BODY] = (drupe_span){bytes, size};
+    drupe_status status = write_record(fd, file, &record, limit);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* Which files of the cache's folder are the cache's own, and when they go.
+ *
+ * People name a folder that has files of theirs already, so nothing is deleted by an ending alone: only names
+ * of exactly the form that this file makes, and only in a folder with our mark in it. The mark is a
+ * CACHEDIR.TAG, which backup programs know, with a second line of ours; a folder gets it as long as no file
+ * in it has a name of that form without being an entry. */
+#include "core/program/program_room.h"
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TAG       "CACHEDIR.TAG"
+#define DIGITS    32u /* of a hash, in the names of entries and notes */
+#define SECOND_NS INT64_C(1000000000)
+#define STALE_NS  (3600 * SECOND_NS)
+
+static const char tag_text[] =
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# Programs that Drupe has built. It deletes the oldest when there are too many.\n";
+
+void drupe_cache_name(char name[48], const drupe_span *parts, size_t nparts, const char *ending)
+{
+    drupe_hash hash = {0, 0};
+    for (size_t i = 0; i < nparts; i++) drupe_hash_add(&hash, parts[i].bytes, parts[i].size);
+    snprintf(name, 48, "%016" PRIx64 "%016" PRIx64 "%s", hash.a, hash.b, ending);
+}
+
+static bool is_hash_with(const char *name, const char *ending)
+{
+    const char *rest = name + strspn(name, "0123456789abcdef");
+    return strcmp(rest, ending) == 0 && rest - name == DIGITS;
+}
+
+bool drupe_cache_is_entry(const char *name)
+{
+    return is_hash_with(name, DRUPE_CACHE_ENTRY);
+}
+
+static bool is_kept(const char *name)
+{
+    return drupe_cache_is_entry(name) || is_hash_with(name, DRUPE_CACHE_NOTE);
+}
+
+/* What drupe_file_replace() writes before it has its name: ".new-PROCESS-NUMBER". */
+static bool is_unfinished(const char *name)
+{
+    static const char begin[] = ".new-", digits[] = "0123456789";
+    if (strncmp(name, begin, sizeof begin - 1) != 0) return false;
+    const char *at = name + sizeof begin - 1;
+    const size_t process = strspn(at, digits);
+    if (process == 0 || at[process] != '-') return false;
+    at += process + 1;
+    const size_t number = strspn(at, digits);
+    return number > 0 && at[number] == '\0';
+}
+
+bool drupe_cache_is_ours(const char *name)
+{
+    return is_kept(name) || is_unfinished(name);
+}
+
+static bool has_mark(int folder)
+{
+    void *bytes = NULL;
+    size_t size = 0;
+    bool good = drupe_file_read(folder, TAG, sizeof tag_text, false, &bytes, &size) == DRUPE_OK &&
+                size == sizeof tag_text - 1 && memcmp(bytes, tag_text, size) == 0;
+    free(bytes);
+    return good;
+}
+
+static bool is_record(int folder, const char *name)
+{
+    char begin[sizeof DRUPE_RECORD_MAGIC - 1];
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return false;
+    bool good = read(fd, begin, sizeof begin) == (ssize_t)sizeof begin &&
+                memcmp(begin, DRUPE_RECORD_MAGIC, sizeof begin) == 0;
+    close(fd);
+    return good;
+}
+
+/* Whether a file has one of our names, or the mark's, and was written by somebody else. */
+static bool has_foreign(int folder)
+{
+    drupe_file_entry *entries;
+    size_t nentries;
+    if (drupe_folder_list(folder, &entries, &nentries) != DRUPE_OK) return true;
+    bool foreign = false;
+    for (size_t i = 0; i < nentries && !foreign; i++) {
+        const char *name = entries[i].name;
+        foreign = strcmp(name, TAG) == 0 || (is_kept(name) && !is_record(folder, name));
+    }
+    drupe_folder_list_free(entries, nentries);
+    return foreign;
+}
+
+bool drupe_cache_mark(int folder)
+{
+    if (has_mark(folder)) return true;
+    const drupe_span part = {tag_text, sizeof tag_text - 1};
+    if (has_foreign(folder)) return has_mark(folder); /* another process may just have done it */
+    return drupe_file_replace(folder, TAG, &part, 1) == DRUPE_OK;
+}
+
+uint64_t drupe_cache_make_room(int folder, uint64_t limit, bool marked)
+{
+    drupe_file_entry *entries;
+    size_t nentries;
+    uint64_t all = 0;
+    if (drupe_folder_list(folder, &entries, &nentries) != DRUPE_OK) return 0;
+    int64_t stale = (int64_t)time(NULL) * SECOND_NS - STALE_NS;
+    for (size_t i = 0; i < nentries; i++) {
+        if (marked && is_unfinished(entries[i].name) && entries[i].used < stale)
+            (void)unlinkat(folder, entries[i].name, 0);
+        if (is_kept(entries[i].name)) all += entries[i].bytes;
+    }
+    uint64_t most = all > limit ? limit - limit / 8 : limit;
+    for (size_t i = 0; marked && i < nentries && all > most; i++)
+        if (is_kept(entries[i].name) && unlinkat(folder, entries[i].name, 0) == 0) all -= entries[i].bytes;
+    drupe_folder_list_free(entries, nentries);
+    return all;
+}

@@ -1,0 +1,422 @@
+/* Is this a whole SPIR-V module for OpenCL? Drivers are not asked: some end the process on a damaged module.
+ *
+ * Two passes: the first walks the instructions, checks their lengths, order and nesting, and notes where each
+ * id is defined; the second looks whether every id that is used has a definition. Types of operands are the
+ * compiler's business. Instructions of extensions are only walked over; since they may define ids that are
+ * not seen then, a module that has any is spared the second pass. */
+#include "core/program/spirv.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC     0x07230203u
+#define MOST_IDS  0x400000u /* the format's own limit */
+#define NO_OPCODE 0xffffu
+
+/* --- The shape of instructions -------------------------------------------------------------------------- */
+
+enum { TYPE = 1, RESULT = 2, REST = 4, STRING = 8, BOTH = TYPE | RESULT };
+
+/* After the first word: the id of a type, the id defined, `skip` literals, `ids` ids; REST: what follows are
+ * ids too; STRING: what follows begins with text. */
+typedef struct shape {
+    uint16_t first, last;
+    uint8_t flags, skip, ids;
+} shape;
+
+static const shape shapes[] = {
+    {0, 0, 0, 0, 0},
+    {1, 1, BOTH, 0, 0},
+    {2, 2, STRING, 0, 0},
+    {3, 3, 0, 2, 0},
+    {4, 4, STRING, 0, 0},
+    {5, 5, STRING, 0, 1},
+    {6, 6, 0, 0, 1},
+    {7, 7, RESULT | STRING, 0, 0},
+    {8, 8, 0, 0, 1},
+    {10, 10, STRING, 0, 0},
+    {11, 11, RESULT | STRING, 0, 0},
+    {12, 12, BOTH, 0, 1},
+    {14, 14, 0, 2, 0},
+    {15, 15, STRING, 1, 1},
+    {16, 16, 0, 0, 1},
+    {17, 17, 0, 1, 0},
+    {19, 20, RESULT, 0, 0},
+    {21, 21, RESULT, 2, 0},
+    {22, 22, RESULT, 1, 0},
+    {23, 25, RESULT, 0, 1},
+    {26, 26, RESULT, 0, 0},
+    {27, 27, RESULT, 0, 1},
+    {28, 28, RESULT, 0, 2},
+    {29, 29, RESULT, 0, 1},
+    {30, 30, RESULT | REST, 0, 0},
+    {31, 31, RESULT | STRING, 0, 0},
+    {32, 32, RESULT, 1, 1},
+    {33, 33, RESULT | REST, 0, 1},
+    {34, 37, RESULT, 0, 0},
+    {38, 38, RESULT, 1, 0},
+    {39, 39, 0, 0, 1},
+    {41, 42, BOTH, 0, 0},
+    {43, 43, BOTH, 1, 0},
+    {44, 44, BOTH | REST, 0, 0},
+    {45, 45, BOTH, 3, 0},
+    {46, 46, BOTH, 0, 0},
+    {48, 49, BOTH, 0, 0},
+    {50, 50, BOTH, 1, 0},
+    {51, 51, BOTH | REST, 0, 0},
+    {52, 52, BOTH, 1, 0},
+    {54, 54, BOTH, 1, 1},
+    {55, 55, BOTH, 0, 0},
+    {56, 56, 0, 0, 0},
+    {57, 57, BOTH | REST, 0, 1},
+    {59, 59, BOTH | REST, 1, 0},
+    {60, 60, BOTH, 0, 3},
+    {61, 61, BOTH, 0, 1},
+    {62, 63, 0, 0, 2},
+    {64, 64, 0, 0, 3},
+    {65, 67, BOTH | REST, 0, 1},
+    {68, 69, BOTH, 0, 1},
+    {70, 70, BOTH | REST, 0, 2},
+    {71, 71, 0, 0, 1},
+    {72, 72, 0, 0, 1},
+    {73, 73, RESULT, 0, 0},
+    {74, 74, REST, 0, 1},
+    {75, 75, 0, 0, 1},
+    {77, 77, BOTH, 0, 2},
+    {78, 78, BOTH, 0, 3},
+    {79, 79, BOTH, 0, 2},
+    {80, 80, BOTH | REST, 0, 0},
+    {81, 81, BOTH, 0, 1},
+    {82, 82, BOTH, 0, 2},
+    {83, 84, BOTH, 0, 1},
+    {86, 98, BOTH, 0, 2},
+    {99, 99, 0, 0, 3},
+    {100, 107, BOTH | REST, 0, 1},
+    {109, 124, BOTH, 0, 1},
+    {126, 127, BOTH, 0, 1},
+    {128, 152, BOTH | REST, 0, 1},
+    {154, 160, BOTH, 0, 1},
+    {161, 167, BOTH, 0, 2},
+    {168, 168, BOTH, 0, 1},
+    {169, 169, BOTH, 0, 3},
+    {170, 191, BOTH, 0, 2},
+    {194, 199, BOTH, 0, 2},
+    {200, 200, BOTH, 0, 1},
+    {201, 201, BOTH, 0, 4},
+    {202, 203, BOTH, 0, 3},
+    {204, 205, BOTH, 0, 1},
+    {207, 215, BOTH, 0, 1},
+    {224, 224, 0, 0, 3},
+    {225, 225, 0, 0, 2},
+    {227, 227, BOTH, 0, 3},
+    {228, 228, 0, 0, 4},
+    {229, 229, BOTH, 0, 4},
+    {230, 231, BOTH, 0, 6},
+    {232, 233, BOTH, 0, 3},
+    {234, 242, BOTH, 0, 4},
+    {245, 245, BOTH | REST, 0, 0},
+    {246, 246, 0, 0, 2},
+    {247, 247, 0, 0, 1},
+    {248, 248, RESULT, 0, 0},
+    {249, 249, 0, 0, 1},
+    {250, 250, 0, 0, 3},
+    {251, 251, 0, 0, 2},
+    {252, 253, 0, 0, 0},
+    {254, 254, 0, 0, 1},
+    {255, 255, 0, 0, 0},
+    {256, 257, 0, 0, 1},
+    {259, 259, BOTH, 0, 6},
+    {260, 260, 0, 0, 3},
+    {261, 262, BOTH, 0, 2},
+    {263, 263, BOTH, 0, 3},
+    {264, 271, BOTH, 0, 1},
+    {274, 279, BOTH | REST, 0, 0},
+    {280, 281, REST, 0, 0},
+    {282, 286, BOTH | REST, 0, 0},
+    {287, 288, REST, 0, 0},
+    {291, 296, BOTH | REST, 0, 0},
+    {297, 298, 0, 0, 1},
+    {299, 300, BOTH | REST, 0, 0},
+    {301, 301, 0, 0, 2},
+    {302, 302, 0, 0, 3},
+    {303, 304, BOTH | REST, 0, 0},
+    {317, 317, 0, 0, 0},
+    {318, 318, BOTH, 0, 3},
+    {319, 319, 0, 0, 3},
+    {321, 321, BOTH, 0, 1},
+    {322, 322, RESULT, 0, 0},
+    {323, 323, BOTH, 3, 0},
+    {324, 326, BOTH | REST, 0, 1},
+    {327, 327, RESULT, 0, 0},
+    {328, 328, BOTH, 0, 1},
+    {329, 329, 0, 0, 3},
+    {330, 330, STRING, 0, 0},
+    {331, 332, 0, 0, 1},
+    {333, 333, BOTH, 0, 1},
+    {400, 400, BOTH, 0, 1},
+    {401, 403, BOTH, 0, 2},
+};
+
+static const shape *shape_of(uint32_t opcode)
+{
+    size_t low = 0, high = DRUPE_COUNT_OF(shapes);
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (shapes[middle].last < opcode)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < DRUPE_COUNT_OF(shapes) && shapes[low].first <= opcode ? &shapes[low] : NULL;
+}
+
+/* Words that the instruction has at least, its first one included. */
+static size_t least_length(const shape *s)
+{
+    return 1u + (s->flags & TYPE ? 1 : 0) + (s->flags & RESULT ? 1 : 0) + s->skip + s->ids +
+           (s->flags & STRING ? 1 : 0);
+}
+
+/* --- The first pass ------------------------------------------------------------------------------------- */
+
+typedef struct walk {
+    drupe_spirv *module;
+    size_t at;
+    int section; /* the latest one */
+    bool function, block, extended, kernel, model;
+    size_t entries;
+    const char *fault;
+} walk;
+
+/* The sections of a module in their order; -1: anywhere. */
+static int section_of(uint32_t opcode)
+{
+    switch (opcode) {
+    case SPIRV_CAPABILITY: return 0;
+    case 10: return 1;
+    case 11: return 2;
+    case SPIRV_MEMORY_MODEL: return 3;
+    case SPIRV_ENTRY_POINT: return 4;
+    case 16:
+    case 331: return 5;
+    case 2:
+    case 3:
+    case 4:
+    case SPIRV_NAME:
+    case 6:
+    case 7:
+    case 330: return 6;
+    case SPIRV_DECORATE:
+    case 72:
+    case 73:
+    case 74:
+    case 75:
+    case 332: return 7;
+    case 0:
+    case 1:
+    case 8:
+    case 12:
+    case 59:
+    case 317: return -1;
+    default: return (opcode >= 19 && opcode <= 52) || opcode == 322 || opcode == 323 || opcode == 327 ? 8 : 9;
+    }
+}
+
+static const char *check_model(walk *w, uint32_t opcode)
+{
+    const uint32_t *words = &w->module->words[w->at];
+    if (opcode == SPIRV_CAPABILITY) w->kernel |= words[1] == 6;
+    if (opcode == SPIRV_MEMORY_MODEL) {
+        if (w->model) return "it has two memory models";
+        w->model = true;
+        if ((words[1] != 1 && words[1] != 2) || words[2] != 2)
+            return "it was not made for OpenCL, but for graphics";
+    }
+    if (opcode == SPIRV_ENTRY_POINT) {
+        w->entries++;
+        if (words[1] != 6) return "an entry point is no kernel: it was made for graphics";
+    }
+    return NULL;
+}
+
+/* Functions hold blocks, blocks begin with a label and end with a branch or return. */
+static const char *check_nesting(walk *w, uint32_t opcode)
+{
+    bool ends = opcode >= 249 && opcode <= 255;
+    if (opcode == SPIRV_FUNCTION) {
+        if (w->function) return "a function begins inside another one";
+        w->function = true;
+    } else if (opcode == SPIRV_FUNCTION_END) {
+        if (!w->function || w->block) return "a function ends where none may";
+        w->function = false;
+    } else if (opcode == SPIRV_LABEL) {
+        if (!w->function || w->block) return "a block begins where none may";
+        w->block = true;
+    } else if (ends) {
+        if (!w->block) return "a block ends where none may";
+        w->block = false;
+    } else if (opcode == SPIRV_FUNCTION_PARAMETER) {
+        if (!w->function || w->block) return "a parameter stands outside of a function's head";
+    } else if (!w->block && opcode != 8 && opcode != 317 && opcode != 0) {
+        return "an instruction stands outside of a block";
+    }
+    return NULL;
+}
+
+static const char *check_order(walk *w, uint32_t opcode)
+{
+    int section = section_of(opcode);
+    if (section >= 0 && section < w->section && w->section < 9) return "its parts are in the wrong order";
+    if (section >= 0 && section < 9 && w->section == 9) return "a declaration stands inside of the functions";
+    if (section > w->section) w->section = section;
+    if (w->section == 9) return check_nesting(w, opcode);
+    return check_model(w, opcode);
+}
+
+/* Text ends inside of its instruction. */
+static bool has_string(const walk *w, size_t from, size_t length)
+{
+    return memchr(&w->module->words[w->at + from], 0, (length - from) * sizeof(uint32_t)) != NULL;
+}
+
+static const char *define(walk *w, uint32_t id)
+{
+    if (id == 0 || id >= w->module->bound) return "it defines an id beyond its bound";
+    if (w->module->at[id]) return "it defines an id twice";
+    w->module->at[id] = (uint32_t)w->at;
+    return NULL;
+}
+
+static const char *check_instruction(walk *w, size_t length)
+{
+    uint32_t opcode = drupe_spirv_opcode(w->module, w->at);
+    const shape *s = shape_of(opcode);
+    if (!s) {
+        w->extended = true;
+        return NULL;
+    }
+    if (length < least_length(s)) return "an instruction is too short";
+    size_t fixed = least_length(s) - (s->flags & STRING ? 1 : 0);
+    if (s->flags & STRING && !has_string(w, fixed, length)) return "a name does not end";
+    const char *fault = check_order(w, opcode);
+    if (!fault && s->flags & RESULT) fault = define(w, w->module->words[w->at + (s->flags & TYPE ? 2 : 1)]);
+    return fault;
+}
+
+static const char *first_pass(walk *w)
+{
+    drupe_spirv *module = w->module;
+    for (w->at = SPIRV_HEADER_WORDS; w->at < module->count;) {
+        size_t length = drupe_spirv_length(module, w->at);
+        if (length == 0 || length > module->count - w->at) return "it is cut off or damaged";
+        const char *fault = check_instruction(w, length);
+        if (fault) return fault;
+        w->at += length;
+    }
+    w->at = 0;
+    if (w->function) return "it is cut off inside of a function";
+    if (!w->model || !w->kernel) return "it does not say that it is made for OpenCL";
+    if (w->entries == 0) return "it has no kernel";
+    return NULL;
+}
+
+/* --- The second pass ------------------------------------------------------------------------------------ */
+
+static const char *check_use(const drupe_spirv *module, uint32_t id)
+{
+    if (id == 0 || id >= module->bound) return "it uses an id beyond its bound";
+    return module->at[id] ? NULL : "it uses an id that it does not define";
+}
+
+static const char *check_type(const drupe_spirv *module, uint32_t id)
+{
+    const char *fault = check_use(module, id);
+    if (fault) return fault;
+    uint32_t opcode = drupe_spirv_opcode(module, module->at[id]);
+    return (opcode >= 19 && opcode <= 38) || opcode == 322 || opcode == 327 ? NULL : "a type is none";
+}
+
+static const char *check_uses(const drupe_spirv *module, size_t at)
+{
+    const uint32_t *words = &module->words[at];
+    uint32_t opcode = drupe_spirv_opcode(module, at);
+    const shape *s = shape_of(opcode);
+    size_t next = 1, end;
+    const char *fault = NULL;
+    if (s->flags & TYPE) fault = check_type(module, words[next++]);
+    if (s->flags & RESULT) next++;
+    next += s->skip;
+    end = s->flags & REST ? drupe_spirv_length(module, at) : next + s->ids;
+    while (!fault && next < end) fault = check_use(module, words[next++]);
+    if (!fault && opcode == SPIRV_ENTRY_POINT &&
+        drupe_spirv_opcode(module, module->at[words[2]]) != SPIRV_FUNCTION)
+        fault = "an entry point is no function";
+    return fault;
+}
+
+static const char *second_pass(walk *w)
+{
+    const drupe_spirv *module = w->module;
+    for (w->at = SPIRV_HEADER_WORDS; w->at < module->count; w->at += drupe_spirv_length(module, w->at)) {
+        const char *fault = check_uses(module, w->at);
+        if (fault) return fault;
+    }
+    return NULL;
+}
+
+/* --- Modules -------------------------------------------------------------------------------------------- */
+
+static const char *check_header(const drupe_spirv *module, size_t size)
+{
+    const uint32_t *words = module->words;
+    if (size % sizeof(uint32_t) || module->count < SPIRV_HEADER_WORDS) return "its length is wrong";
+    if (words[0] == __builtin_bswap32(MAGIC)) return "its byte order is the other one";
+    if (words[0] != MAGIC) return "it does not begin with SPIR-V's magic number";
+    if (words[1] & 0xff0000ffu || words[1] >> 16 != 1) return "its version is unknown";
+    if (words[3] == 0 || words[3] > MOST_IDS) return "its number of ids is impossible";
+    if (words[4] != 0) return "its instruction schema is unknown";
+    return NULL;
+}
+
+drupe_status drupe_spirv_open(const void *bytes, size_t size, drupe_spirv *module)
+{
+    walk w = {.module = module};
+    *module = (drupe_spirv){.words = malloc(size + 1), .count = size / sizeof(uint32_t)};
+    if (!module->words) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu bytes of SPIR-V.", size);
+    memcpy(module->words, bytes, size);
+    const char *fault = check_header(module, size);
+    if (!fault) {
+        module->bound = module->words[3];
+        module->at = calloc(module->bound, sizeof *module->at);
+        if (!module->at) {
+            drupe_spirv_close(module);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the ids of a SPIR-V module.");
+        }
+        fault = first_pass(&w);
+    }
+    if (!fault && !w.extended) fault = second_pass(&w);
+    if (!fault) return DRUPE_OK;
+    uint32_t opcode = w.at ? drupe_spirv_opcode(module, w.at) : NO_OPCODE;
+    drupe_spirv_close(module);
+    if (opcode == NO_OPCODE) {
+        return drupe_error_set(DRUPE_E_INVALID, "The program is no SPIR-V module (%zu bytes): %s.", size,
+                               fault);
+    }
+    return drupe_error_set(DRUPE_E_INVALID,
+                           "The program is no SPIR-V module (%zu bytes): %s (at byte %zu, instruction %u).",
+                           size, fault, w.at * sizeof(uint32_t), opcode);
+}
+
+void drupe_spirv_close(drupe_spirv *module)
+{
+    free(module->words);
+    free(module->at);
+    *module = (drupe_spirv){0};
+}
+
+drupe_status drupe_spirv_check(const void *bytes, size_t size)
+{
+    drupe_spirv module;
+    DRUPE_TRY(drupe_spirv_open(bytes, size, &module));
+    drupe_spirv_close(&module);
+    return DRUPE_OK;
+}

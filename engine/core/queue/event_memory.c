@@ -1,0 +1,161 @@
+/* The memory of events, which goes back to their queue for the next ones.
+ *
+ * So that neither end of an event's life touches a counter, the queue knows how many it has made, and while
+ * it has handles nobody asks how many of these are still in use. When the last handle goes, those that are
+ * get an inner reference each, and a bit beside the list to which events return tells them so. */
+#include "core/queue/launch.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A sanitizer shall see the use of an event that is gone. */
+#if defined(__SANITIZE_ADDRESS__)
+#define KEEPS_SPARES false
+#else
+#define KEEPS_SPARES true
+#endif
+
+#define ALL_COUNTED ((uintptr_t)1) /* in `returned_events` */
+#define TAKES       8u             /* from the spare ones, until it is looked whether others came back */
+
+static bool all_counted(const drupe_queue *queue)
+{
+    uintptr_t seen = atomic_load_explicit(&((drupe_queue *)queue)->returned_events, memory_order_relaxed);
+    return !KEEPS_SPARES || seen & ALL_COUNTED;
+}
+
+/* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */
+static void fetch_returned(drupe_queue *queue, uintptr_t leave)
+{
+    uintptr_t seen = atomic_exchange_explicit(&queue->returned_events, leave, memory_order_acq_rel);
+    drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED);
+    if (!list) return;
+    if (queue->spare_events) {
+        queue->spare_events->older_spares = queue->older_events;
+        queue->older_events = queue->spare_events;
+    }
+    queue->spare_events = list;
+}
+
+/* Out of the list, or NULL. */
+static drupe_event *pop_spare(drupe_queue *queue)
+{
+    drupe_event *spare = queue->spare_events;
+    if (!spare) return NULL;
+    drupe_event *after = spare->next_spare;
+    if (!after && queue->older_events) {
+        after = queue->older_events;
+        queue->older_events = after->older_spares;
+    }
+    queue->spare_events = after;
+    return spare;
+}
+
+static drupe_event *take_spare(drupe_queue *queue)
+{
+    bool look = !queue->spare_events || ++queue->takes % TAKES == 0;
+    if (look && atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) fetch_returned(queue, 0);
+    drupe_event *spare = pop_spare(queue), *after = queue->spare_events;
+    if (after) {
+        drupe_prefetch_write(after);
+        drupe_prefetch_write(after + 1);
+    }
+    return spare;
+}
+
+void drupe_event_count_all(drupe_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (!all_counted(queue)) {
+        /* Too many at first: others give theirs up as soon as they see the bit. */
+        atomic_fetch_add(&queue->base.inner, (uint32_t)queue->events);
+        fetch_returned(queue, ALL_COUNTED);
+        uint32_t spare = 0;
+        for (drupe_event *list = queue->spare_events, *older = queue->older_events; list;
+             list = older, older = older ? older->older_spares : NULL) {
+            for (drupe_event *at = list; at; at = at->next_spare) spare += !at->counted;
+        }
+        atomic_fetch_sub(&queue->base.inner, spare);
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void drupe_event_forget_spares(drupe_queue *queue)
+{
+    fetch_returned(queue, 0);
+    for (drupe_event *spare; (spare = pop_spare(queue));) free(spare);
+}
+
+void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
+{
+    bool counted = event->counted;
+    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
+    do {
+        if (!keep && (counted || seen & ALL_COUNTED)) {
+            free(event);
+            break;
+        }
+        event->next_spare = (drupe_event *)(seen & ~ALL_COUNTED);
+    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen,
+                                                    (uintptr_t)event | (seen & ALL_COUNTED),
+                                                    memory_order_acq_rel, memory_order_acquire));
+    /* Where it is not counted the queue may be gone by now. */
+    if (counted || seen & ALL_COUNTED) drupe_queue_inner_release(queue);
+}
+
+void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch)
+{
+    if (!bunch->first) return;
+    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
+    do {
+        if (seen & ALL_COUNTED) break;
+        bunch->last->next_spare = (drupe_event *)seen;
+    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen, (uintptr_t)bunch->first,
+                                                    memory_order_acq_rel, memory_order_acquire));
+    if (!(seen & ALL_COUNTED)) return;
+    bunch->last->next_spare = NULL;
+    for (drupe_event *event = bunch->first, *next; event; event = next) {
+        next = event->next_spare;
+        drupe_event_put_away(queue, event, false);
+    }
+}
+
+static drupe_status event_make(drupe_queue *queue, drupe_event **event)
+{
+    const drupe_backend *backend = queue->base.slot->backend;
+    *event = drupe_object_new(NULL, backend, DRUPE_OBJECT_EVENT, sizeof **event, backend->size.event);
+    if (!*event) return DRUPE_E_NO_MEMORY;
+    (*event)->queue = queue;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
+{
+    DRUPE_TRY(event_make(queue, event));
+    drupe_queue_inner_retain(queue);
+    (*event)->counted = true;
+    return DRUPE_OK;
+}
+
+/* One that is nobody's, as if it was fresh. Its second line is (see drupe_event_release()). */
+static void renew(drupe_event *event, size_t native)
+{
+    atomic_init(&event->object.references, 1);
+    memset(&event->phase, 0, offsetof(drupe_event, number) - offsetof(drupe_event, phase));
+    event->flight = NULL;
+    for (size_t at = 0; at < native; at += 64) memset((char *)(event + 1) + at, 0, 64);
+}
+
+drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
+{
+    if (all_counted(queue)) return drupe_event_new(queue, event);
+    drupe_event *spare = take_spare(queue);
+    if (!spare || spare->counted) queue->events++;
+    *event = spare;
+    if (!spare) {
+        drupe_status status = event_make(queue, event);
+        if (status != DRUPE_OK) queue->events--;
+        return status;
+    }
+    renew(spare, queue->base.slot->backend->size.event);
+    return DRUPE_OK;
+}

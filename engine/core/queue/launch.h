@@ -1,0 +1,248 @@
+/* The steps of a submission on its queue: the second header of queue/. */
+#ifndef DRUPE_CORE_LAUNCH_H
+#define DRUPE_CORE_LAUNCH_H
+
+#include "core/fault/fault_room.h"
+#include "core/queue/queue_room.h"
+
+/* --- program.c ------------------------------------------------------------------------------------------ */
+
+/* Most kernels are launched on one queue, whose lock is held then and serves as theirs; `sole` is the number
+ * of that queue, or 0 before the first launch. Once another one comes it is SHARED for ever, and whoever
+ * launches takes the kernel's lock as well. Needs no lock; comes before the queue's is taken for a launch. */
+#define DRUPE_KERNEL_SHARED UINT32_MAX
+void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue);
+static inline void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue)
+{
+    uint32_t sole = atomic_load_explicit(&kernel->sole, memory_order_acquire);
+    if (sole != queue->base.number && sole != DRUPE_KERNEL_SHARED) drupe_kernel_share(kernel, queue);
+}
+/* Around a launch, with the queue's lock. */
+static inline bool drupe_kernel_lock(drupe_kernel *kernel, const drupe_queue *queue)
+{
+    if (atomic_load_explicit(&kernel->sole, memory_order_relaxed) == queue->base.number) return false;
+    pthread_mutex_lock(&kernel->lock);
+    return true;
+}
+static inline void drupe_kernel_unlock(drupe_kernel *kernel, bool locked)
+{
+    if (locked) pthread_mutex_unlock(&kernel->lock);
+}
+
+/* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
+
+/* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
+ * ticket's refs are taken, also on failure. */
+drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work,
+                                drupe_event **event) DRUPE_MUST_CHECK;
+
+typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_readiness;
+
+/* The following need the queue's lock. */
+/* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
+drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
+/* Give the flight to the waiter; the caller puts it on its list. */
+drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight,
+                               const drupe_work *work) DRUPE_MUST_CHECK;
+/* Whether core runs this work itself. */
+static inline bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
+{
+    if (work->kind != DRUPE_WORK_HOST) return work->fn != NULL; /* a copy in pieces */
+    return !work->fn || !queue->base.slot->backend->submit_host;
+}
+static inline drupe_trace_queue drupe_queue_traced(const drupe_queue *queue)
+{
+    return (drupe_trace_queue){queue->base.number, queue->trace_device, drupe_queue_unordered(queue)};
+}
+/* Begin the record of a flight that is about to be launched or held; `used`: bytes of memory that it keeps
+ * alive. */
+static inline void drupe_flight_trace(const drupe_queue *queue, const drupe_flight *flight,
+                                      const drupe_work *work, size_t used)
+{
+    bool kernel = work->kind == DRUPE_WORK_KERNEL;
+    const char *label = flight->what.label;
+    const drupe_trace_queue traced = drupe_queue_traced(queue);
+    drupe_trace_work what = {.kind = work->kind, .ticks = queue->ticks, .bytes = used};
+    what.told = queue->base.slot->backend->tells_runs || drupe_work_emulated(queue, work);
+    what.name = kernel && label == work->kernel->name ? work->kernel->trace_name : drupe_trace_own(label);
+    if (work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL) what.bytes = work->bytes;
+    what.items = kernel;
+    for (uint32_t d = 0; kernel && d < work->range->dims; d++) what.items *= work->range->global[d];
+    drupe_trace_begin(&traced, &flight->what, &what);
+}
+/* Until nobody is writing down how the event ended. */
+drupe_phase drupe_event_settled(const drupe_event *event);
+/* Why a flight that is being placed reads what was not written, retained, or NULL; the queue is in trouble
+ * then. */
+drupe_cause *drupe_flight_doomed(drupe_queue *queue, drupe_flight *flight);
+/* drupe_queue_doom() after a look at the queue's guard. */
+drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
+/* An event of its own for the flight, unless it has one. */
+drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight) DRUPE_MUST_CHECK;
+/* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
+bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
+/* The backend has the flight's work. */
+void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight);
+/* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */
+drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
+/* Hand the work to the backend. */
+drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
+                                 const drupe_work *work) DRUPE_MUST_CHECK;
+/* An event at the end of what was launched, retained: the last flight's own or a barrier's; NULL when there
+ * is no flight. `before`: a held flight to stop at, or NULL. */
+drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
+void drupe_queue_flush_locked(drupe_queue *queue);
+/* Without the lock: the thread's last error refused this flight. */
+void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight);
+
+/* The following five need the queue's lock. */
+/* How many waits a submission gets beyond those that it names. */
+size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier);
+/* Launch or hold it, as a `barrier` too; `*over` when it failed at once and the caller drops it. Its event is
+ * attached. */
+drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
+                                   bool barrier, bool *over) DRUPE_MUST_CHECK;
+/* Detach what is over, looking at `most` flights only. */
+drupe_flight *drupe_unordered_reap(drupe_queue *queue, size_t most);
+void drupe_unordered_settle(drupe_queue *queue);
+size_t drupe_unordered_pending(drupe_queue *queue);
+/* Until everything submitted so far is over. */
+drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_MUST_CHECK;
+/* The waiter's step: launch what can be. True when something moved. */
+bool drupe_unordered_serve(drupe_queue *queue);
+
+/* --- use.c ---------------------------------------------------------------------------------------------- */
+
+/* Whether a submission has to wait for other work before it may touch the piece: where the queue's order does
+ * not see to it. `ordered`: it is a barrier to an out-of-order queue. */
+static inline bool drupe_memory_elsewhere(const drupe_memory *memory, const drupe_queue *queue, bool ordered)
+{
+    uint32_t order = atomic_load_explicit(&((drupe_memory *)memory)->order, memory_order_relaxed);
+    return order && (order != queue->base.number || (drupe_queue_unordered(queue) && !ordered));
+}
+
+/* before.c: give `add` what has to be over before the bytes are used out of the order in which they were
+ * handed on: each event retained. Ends the order when there is nothing. No queue's lock may be held; `add` is
+ * called with one. */
+drupe_status drupe_memory_before(drupe_memory *memory, drupe_status (*add)(void *user, drupe_event *event),
+                                 void *user) DRUPE_MUST_CHECK;
+
+/* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
+
+/* The references that a submission gathers while it is checked. */
+typedef struct drupe_refs {
+    drupe_keep *list; /* `fixed`, or malloc'ed */
+    size_t count, capacity;
+    size_t bytes;                     /* of memory among them */
+    uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
+    unsigned marks_seen;
+    drupe_cause *doom;    /* retained */
+    drupe_event **before; /* malloc'ed, each retained: what has to be over before the memory may be touched */
+    size_t nbefore;
+    bool passed_on; /* with a ticket: whoever has them tells of failures */
+    drupe_keep fixed[16];
+} drupe_refs;
+
+void drupe_refs_init(drupe_refs *refs);
+/* `object` is taken, also on failure. */
+drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *)) DRUPE_MUST_CHECK;
+/* How a submission touches one of its pieces of memory. */
+typedef struct drupe_touch {
+    bool reads, writes, replaces;
+} drupe_touch;
+/* Memory for the submission `s`: a use of it, and what that has to wait for. Refused when it
+ * reads what holds no result. The caller keeps its reference. */
+drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
+                                   drupe_touch touch) DRUPE_MUST_CHECK;
+/* The submission waits for `event`, taken also on failure. */
+drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event) DRUPE_MUST_CHECK;
+/* keeps[i] of the submission, taken also on failure; memory among them has its use already. */
+drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, size_t i) DRUPE_MUST_CHECK;
+/* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
+void drupe_refs_drop(drupe_refs *refs);
+/* --- Failures: trouble.c ---------------------------------------------------------------------------------
+ */
+
+/* What was submitted after `from` is cancelled; needs the queue's lock. */
+drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_CHECK;
+/* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
+drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* A new cause from the thread's last error, which work without an event up to submission `number` caused:
+ * with all that its suspects have in common. The queue's lock is held. */
+drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
+/* A GPU that is lost fails all that nobody has asked for yet, complete or not: say so in the error of the
+ * first, submission `number`. Any thread. */
+void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number);
+
+/* --- worker.c: threads for host functions --------------------------------------------------------------- */
+
+/* There is a worker. */
+drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
+/* Run job->run(job) on a worker; after drupe_worker_start(). Jobs may wait for each other: as long as all
+ * workers are busy more are started, up to 64. */
+void drupe_worker_post(drupe_job *job);
+/* A worker faulted in its job, which fails. False when it was none of these. */
+bool drupe_worker_fault(const drupe_fault *fault);
+
+/* --- lost.c, blame.c -------------------------------------------------------------------------------------
+ */
+
+/* The labels of what the device may have been at, appended: of the submissions that are not over, the one
+ * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
+ */
+void drupe_loss_suspects(const drupe_device *device, const char *function, drupe_text *text);
+/* drupe_core_device_lost(), for a fault in that function: each queue's failure is that of its kernel, if any.
+ */
+void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent);
+/* End the thread that serves faults; it starts again with the next adopted thread. */
+/* Tell those whose thread it was, on the thread that serves faults; registered with fault/. */
+void drupe_fault_spread(const drupe_fault *fault);
+
+/* --- pace.c, defaults.c ----------------------------------------------------------------------------------
+ */
+
+/* As pace() and room() of drupe_memory_users. */
+drupe_status drupe_pace(drupe_device *root, uint64_t bytes) DRUPE_MUST_CHECK;
+drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline) DRUPE_MUST_CHECK;
+/* Give up the default queue and context of a device, and the library's reference with it. */
+void drupe_device_forget(drupe_device *device);
+
+/* End the threads, unless jobs are left. */
+void drupe_worker_stop(void);
+
+/* --- watch.c -------------------------------------------------------------------------------------------- */
+
+/* The waiter's step: move what is over to where it is taken from. `*poll` is set when a driver has some of
+ * the rest. */
+bool drupe_watch_serve(bool *poll);
+
+/* --- hold.c --------------------------------------------------------------------------------------------- */
+
+/* Give a queue with held work to the waiter; the queue's lock is held. */
+drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Something may have finished. */
+void drupe_hold_kick(void);
+/* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
+drupe_status drupe_hold_attend(int more) DRUPE_MUST_CHECK;
+/* Events that core itself ends can be waited for. */
+drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
+/* One look at a held flight: launch it, start its host function, or fail it. True when it is no longer held.
+ * The queue's lock is held. */
+bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
+/* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
+ * the waiter for that takes longer than many of them. The queue's lock is held. */
+void drupe_hold_begin(drupe_queue *queue, drupe_flight *flight);
+/* Look at what a held flight waits for, without a lock. */
+void drupe_hold_poll(const drupe_flight *flight);
+/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
+ * over can be collected. */
+void drupe_hold_let_pass(drupe_queue *queue);
+/* Tell those who wait for a held event that it has changed. */
+void drupe_hold_announce(void);
+/* Until the event is neither held nor running in core, or the deadline passed (false). */
+bool drupe_hold_await(drupe_event *event, uint64_t deadline);
+/* End the threads, unless work is still held. For what is over and has only not been put away the waiter is
+ * given until the deadline, 0.2 s at least and 20 s at most. */
+void drupe_hold_stop(uint64_t deadline);
+
+#endif

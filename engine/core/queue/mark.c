@@ -1,0 +1,249 @@
+/* Marks: which handles do not hold what the program expects, and why.
+ *
+ * Work that did not run, or failed, is no error of the memory's bytes: it is one of whoever reads them as a
+ * result. So the mark belongs to the handle, and a piece that is handed on starts without one. A mark names
+ * the handle by its birth, since the flight that sets it may outlive that: a mark of an earlier handle counts
+ * for nothing.
+ *
+ * A failure dooms everything behind it on an in-order queue, also what has no event and what a driver has
+ * begun to fail; all that is marked at one time, before anybody hears of the failure, by a walk over the
+ * queue's flights. The walk needs the queue's lock, and failures are noticed with and without it: so the
+ * queue owes its marks until somebody comes who can take it, and whoever tells of failures or looks at marks
+ * has them all paid first. */
+#include "core/queue/launch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reason {
+    drupe_mark mark;
+    drupe_cause *cause;   /* retained */
+    bool ran;             /* the work had begun, so the contents are nobody's */
+    bool new_bytes;       /* it was to replace all of them */
+    drupe_memory *memory; /* while it is lifted, as is the next */
+    struct reason *next;
+    char label[64]; /* of the work */
+} reason;
+
+static void reason_free(drupe_mark *mark)
+{
+    reason *one = (reason *)(void *)mark;
+    drupe_cause_release(one->cause);
+    free(one);
+}
+
+static void keep(drupe_mark *mark)
+{
+    (void)mark;
+}
+
+/* For all that is marked while no memory is left to write down why. */
+static reason unexplained = {.mark = {.free = keep, .born = DRUPE_MARK_ANY}, .label = "work"};
+
+/* --- Setting -------------------------------------------------------------------------------------------- */
+
+static bool has_bit(uint64_t bits, size_t index)
+{
+    return index >= 64 || bits >> index & 1;
+}
+
+static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cause *cause, bool replaced)
+{
+    uint64_t born = memory->born;
+    if (flight->what.number <= born) return; /* its handle is gone */
+    reason *mark = calloc(1, sizeof *mark);
+    if (!mark) {
+        drupe_mark_put(memory, &unexplained.mark, born);
+        return;
+    }
+    mark->cause = drupe_cause_retain(cause);
+    mark->mark = (drupe_mark){.free = reason_free, .born = born};
+    mark->ran = cause->what.submission == flight->what.number && !cause->cancels && !cause->before;
+    mark->new_bytes = replaced;
+    snprintf(mark->label, sizeof mark->label, "%s", flight->what.label);
+    drupe_mark_put(memory, &mark->mark, born);
+}
+
+void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause)
+{
+    uint64_t written = atomic_exchange(&flight->written, 0);
+    for (size_t i = 0; written && i < flight->what.nrefs; i++) {
+        if (flight->what.refs[i].release != drupe_uses_drop || !has_bit(written, i)) continue;
+        bool replaced = i < 64 && has_bit(flight->replaced, i);
+        mark_one(flight->what.refs[i].object, flight, cause, replaced);
+    }
+}
+
+drupe_mark *drupe_marks_lift(const drupe_flight *flight)
+{
+    reason *list = NULL;
+    for (size_t i = 0; i < flight->what.nrefs && i < 64; i++) {
+        if (flight->what.refs[i].release != drupe_uses_drop || !has_bit(flight->replaced, i)) continue;
+        reason *mark = (reason *)(void *)drupe_mark_take(flight->what.refs[i].object);
+        if (!mark || mark == &unexplained) continue;
+        mark->memory = flight->what.refs[i].object;
+        mark->next = list;
+        list = mark;
+    }
+    return list ? &list->mark : NULL;
+}
+
+void drupe_marks_lifted(drupe_mark *list, bool replaced)
+{
+    for (reason *mark = (reason *)(void *)list, *next; mark; mark = next) {
+        next = mark->next;
+        if (replaced)
+            reason_free(&mark->mark);
+        else
+            drupe_mark_put(mark->memory, &mark->mark, mark->mark.born);
+    }
+}
+
+/* --- Paying what is owed -------------------------------------------------------------------------------- */
+
+/* That it is over does not tell that it ran. */
+static bool is_complete(const drupe_flight *flight)
+{
+    return flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE;
+}
+
+/* What stands behind the queue's cause. On an out-of-order queue every submission has an event, which marks
+ * for itself. */
+static void walk(drupe_queue *queue)
+{
+    drupe_flight *flight = drupe_queue_unordered(queue) ? NULL : queue->head;
+    for (; flight; flight = flight->next) {
+        if (!atomic_load(&flight->written) || is_complete(flight)) continue;
+        drupe_cause *cause = drupe_queue_doom(queue, drupe_flight_place(flight));
+        if (!cause) continue;
+        drupe_mark_flight(flight, cause);
+        drupe_cause_release(cause);
+    }
+}
+
+void drupe_marks_settle_locked(drupe_queue *queue)
+{
+    unsigned due = atomic_load(&queue->base.marks_due);
+    while (due) {
+        walk(queue);
+        /* Only now: who finds nothing owed reads marks. Blamed again meanwhile, it is walked over again. */
+        if (atomic_compare_exchange_strong(&queue->base.marks_due, &due, 0)) {
+            atomic_fetch_sub(&drupe_marks_owed, 1);
+            due = 0;
+        }
+    }
+}
+
+void drupe_marks_settle(void)
+{
+    if (!atomic_load_explicit(&drupe_marks_owed, memory_order_acquire)) return;
+    for (drupe_queue *queue = drupe_queue_walk(NULL); queue; queue = drupe_queue_walk(queue)) {
+        if (!atomic_load(&queue->base.marks_due)) continue;
+        pthread_mutex_lock(&queue->lock);
+        drupe_marks_settle_locked(queue);
+        pthread_mutex_unlock(&queue->lock);
+    }
+}
+
+/* --- Looking -------------------------------------------------------------------------------------------- */
+
+static void copy_reason(const drupe_mark *mark, void *user)
+{
+    reason *copy = user;
+    *copy = *(const reason *)(const void *)mark;
+    if (copy->cause) drupe_cause_retain(copy->cause);
+}
+
+/* A copy of the mark with a reference to its cause, or false. */
+static bool read_mark(drupe_memory *memory, reason *copy)
+{
+    return drupe_mark_look(memory, copy_reason, copy);
+}
+
+static const char *contents(const reason *mark)
+{
+    if (mark->ran) return "What it holds is undefined.";
+    return mark->new_bytes ? "It holds no result." : "It holds its earlier value.";
+}
+
+/* Takes the mark's cause. */
+static drupe_status explain(const drupe_memory *memory, reason mark)
+{
+    if (!mark.cause) {
+        return drupe_error_set(DRUPE_E_DEPENDENCY,
+                               "The work that was to write this memory did not, and there was no host memory "
+                               "to keep the reason. Compute it again, or take it as it is with "
+                               "accept_contents().");
+    }
+    const drupe_cause *first = drupe_cause_first(mark.cause);
+    const drupe_failure *what = &first->what;
+    drupe_status status = first->cancels ? DRUPE_E_CANCELLED : DRUPE_E_DEPENDENCY;
+    char why[900];
+    if (first->cancels)
+        snprintf(why, sizeof why, "was cancelled before it started");
+    else if (mark.ran)
+        snprintf(why, sizeof why, "failed: %.700s", what->error.text);
+    else
+        snprintf(why, sizeof why,
+                 "did not run, because '%s' on %s (submission %llu) failed before it: %.600s", what->label,
+                 what->device, (unsigned long long)what->submission, what->error.text);
+    status =
+        drupe_error_set(status,
+                        "This memory was to be written by '%s', which %s%s %s Compute it again, or take it "
+                        "as it is with accept_contents().",
+                        mark.label, why, why[0] && why[strlen(why) - 1] == '.' ? "" : ".", contents(&mark));
+    const drupe_queue *queue = memory->queue;
+    drupe_failure own;
+    drupe_failure_describe(&own, drupe_error_last(), queue, NULL);
+    drupe_failure_tell(&own, first->cancels ? NULL : what);
+    drupe_cause_release(mark.cause);
+    return status;
+}
+
+static drupe_status check(drupe_memory *memory)
+{
+    reason mark;
+    return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
+}
+
+static drupe_status read_one(drupe_memory *memory, drupe_cause **doom)
+{
+    reason mark;
+    if (!read_mark(memory, &mark)) return DRUPE_OK;
+    if (!mark.cause || atomic_load(&mark.cause->reported)) return explain(memory, mark);
+    if (*doom)
+        drupe_cause_release(mark.cause);
+    else
+        *doom = mark.cause;
+    return DRUPE_OK;
+}
+
+drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom)
+{
+    if (!drupe_mark_possible(memory)) return DRUPE_OK;
+    drupe_marks_settle();
+    return read_one(memory, doom);
+}
+
+drupe_status drupe_memory_contents(drupe_memory *memory)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (!drupe_mark_possible(memory)) return DRUPE_OK;
+    drupe_marks_settle();
+    return check(memory);
+}
+
+drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read, drupe_cause **doom)
+{
+    for (size_t i = 0; i < nrefs; i++) {
+        if (refs[i].release == drupe_uses_drop && has_bit(read, i)) DRUPE_TRY(read_one(refs[i].object, doom));
+    }
+    return DRUPE_OK;
+}
+
+void drupe_memory_accept(drupe_memory *memory)
+{
+    if (drupe_core_check() != DRUPE_OK) return;
+    drupe_marks_settle();
+    drupe_mark_drop(memory);
+}

@@ -1,0 +1,223 @@
+/* Queues: their order, what they have in flight, how it ends, and who waits for it.
+ *
+ * Reading order: records.h (the structs) -> queue.c (opening, looking, waiting) -> launch.c, unordered.c
+ * (from a ticket to the backend) -> flight.c, event.c, event_memory.c (what is in flight, and how it ended)
+ * -> hold.c (work that must wait for another context), worker.c, watch.c (who is told of its end) ->
+ * trouble.c, mark.c, cancel.c, lost.c, blame.c (failures) -> refs.c, before.c, pace.c (memory in flight),
+ * defaults.c. Owns: queues, events, flights; the list of queues; the waiter's list. Locks, in the order in
+ * which they may be taken: `serving` of watch.c; queue->lock (one queue's flights; held during its backend
+ * calls, never while references are dropped); kernel->lock; hold_lock (queues with held work, and waiting for
+ * held events). No thread holds two queue locks. Threads: drupe-waiter (hold.c), drupe-worker (worker.c).
+ * They never drop what a caller gave. */
+#ifndef DRUPE_CORE_QUEUE_ROOM_H
+#define DRUPE_CORE_QUEUE_ROOM_H
+
+#include "core/queue/records.h"
+
+/* With its lock: nobody else changes the number. */
+static inline void drupe_queue_count(drupe_queue *queue, int more)
+{
+    size_t count = atomic_load_explicit(&queue->flights, memory_order_relaxed);
+    atomic_store_explicit(&queue->flights, count + (size_t)more, memory_order_relaxed);
+}
+/* Beside drupe_queue_flags: events have times for the trace, because they cost next to nothing; callers see
+ * none. */
+#define DRUPE_QUEUE_TIMED (1u << 30)
+/* Whether its work gets events, to be asked for times. */
+static inline bool drupe_queue_timed(const drupe_queue *queue)
+{
+    return (queue->base.flags & (DRUPE_QUEUE_PROFILING | DRUPE_QUEUE_TIMED)) != 0;
+}
+
+/* --- event.c, event_memory.c ---------------------------------------------------------------------------- */
+
+/* Have its native state come: another thread has written to it if it is not known to be over. Who asks will
+ * write there sooner or later, as one that waits or as the one that uses it again. */
+static inline void drupe_event_prefetch(const drupe_event *event)
+{
+    drupe_prefetch_write(event + 1);
+}
+
+/* What was submitted after this number, on the same in-order queue, stands behind the event. Numbers tell the
+ * order of submission; a barrier that core puts between others has one that is too high for its place. */
+static inline uint64_t drupe_event_place(const drupe_event *event)
+{
+    return event->behind ? event->behind : event->number;
+}
+static inline uint64_t drupe_flight_place(const drupe_flight *flight)
+{
+    return flight->event ? drupe_event_place(flight->event) : flight->what.number;
+}
+
+drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+/* The same, quicker, with the queue's lock held. */
+drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
+/* The queue has lost its last handle: from now on each of its events has an inner reference. Takes the
+ * queue's lock. */
+void drupe_event_count_all(drupe_queue *queue);
+/* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
+ * still know of it, so its memory stays until the queue goes. */
+void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
+/* Events of one queue that are let go of together: their memory goes back at one time. Zeroed: none. */
+typedef struct drupe_event_bunch {
+    drupe_event *first, *last;
+} drupe_event_bunch;
+/* As drupe_event_release() does; NULL-safe. */
+void drupe_event_release_to(drupe_event *event, drupe_event_bunch *bunch);
+void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch);
+/* The memory of events that are gone. Nobody else has the queue. */
+void drupe_event_forget_spares(drupe_queue *queue);
+static inline drupe_phase drupe_event_phase(const drupe_event *event)
+{
+    return (drupe_phase)atomic_load_explicit(&((drupe_event *)event)->phase, memory_order_acquire);
+}
+static inline bool drupe_phase_over(drupe_phase phase)
+{
+    return phase >= DRUPE_PHASE_COMPLETE;
+}
+/* Ask the backend if it is still its own. No queue lock may be held. */
+drupe_phase drupe_event_poll(drupe_event *event);
+/* The same for a caller that holds the queue's lock and polls in the order of submission. */
+drupe_phase drupe_event_poll_locked(drupe_event *event);
+/* Both for many at one time: `*ticks` is 0 for the first of them. */
+drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks);
+drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
+/* Whether it is complete, without settling it otherwise. The lock is held. */
+bool drupe_event_proves(drupe_event *event, uint64_t *ticks);
+/* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
+drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
+void drupe_event_complete(drupe_event *event, drupe_phase from);
+void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t ticks);
+/* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. What it
+ * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
+void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
+/* Fail a fresh event that never had a flight. */
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_flight *flight);
+/* Fail an event that is still held for `cause`, without a look at its waits. */
+void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
+/* Have the waiter woken when it is over; harmless when called again. */
+void drupe_event_ask_notify(drupe_event *event);
+static inline drupe_cause *drupe_queue_doom_event(drupe_queue *queue, const drupe_event *event)
+{
+    return drupe_queue_doom_at(queue, event->behind ? event->behind + 1 : event->number, event->number);
+}
+
+/* --- flight.c ------------------------------------------------------------------------------------------- */
+
+/* The following need the queue's lock. */
+drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;
+/* Take what the ticket brings and make room for `more` waits; on failure the objects not yet taken are the
+ * caller's. */
+drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
+                               size_t more) DRUPE_MUST_CHECK;
+/* The records that are free. Nobody else has the queue. */
+void drupe_flight_forget_spares(drupe_queue *queue);
+/* Take the record of work that was done at once for the next one, unless something must be dropped first. */
+bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight);
+/* There is room for one. */
+void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
+void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
+/* Own copies of what `work` points to. */
+drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
+/* Whether a complete kernel of this queue proves those before it. */
+bool drupe_queue_leaps(const drupe_queue *queue);
+/* A walk over flights in the order of submission that asks how far they are. */
+typedef struct drupe_asking {
+    unsigned span; /* one may answer for so many; DRUPE_FLIGHT_SPAN at first */
+    bool hasty;    /* what none has answered for may be asked the next time */
+    uint64_t *ticks;
+} drupe_asking;
+#define DRUPE_FLIGHT_SPAN 32u
+drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, drupe_asking *asking);
+/* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
+ * list after unlocking. */
+drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty);
+/* The same without detaching: only the trace is told. Of an in-order queue. True: there may be more. */
+bool drupe_flight_look(drupe_queue *queue, size_t most);
+/* Of an in-order queue: what no look has told to be over yet. */
+static inline drupe_flight *drupe_flight_unlooked(const drupe_queue *queue)
+{
+    return queue->looked ? queue->looked->next : queue->head;
+}
+
+/* The number of the next one. */
+uint64_t drupe_flight_next(void);
+
+/* Without the lock: drop references and return the records. */
+void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
+
+/* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
+ *
+ * Work that does not run, or fails, leaves what it would have written as it was, which is nobody's result.
+ * The handles are marked with the cause, before anybody is told of it; reading or computing from them is
+ * refused until something replaces all of their bytes. Without a queue's lock, unless told otherwise. */
+
+/* Mark what all queues owe. Before anybody is told of a failure and before marks are looked at. */
+void drupe_marks_settle(void);
+/* The same for this queue, whose lock is held. */
+void drupe_marks_settle_locked(drupe_queue *queue);
+/* Mark what this flight would have written, once: what is found out about it later, when a program may have
+ * accepted or replaced the contents, counts for nothing. Its references cannot go meanwhile. Any lock may be
+ * held. */
+void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause);
+/* Take the marks off what a flight is about to replace, and put them back when it was refused after all. Its
+ * queue's lock is held. */
+drupe_mark *drupe_marks_lift(const drupe_flight *flight);
+void drupe_marks_lifted(drupe_mark *list, bool replaced);
+/* drupe_memory_contents() for a submission that would read it: as long as nobody was told of the failure, the
+ * submission is made and fails with what it stands behind. Then the answer is DRUPE_OK, and `*doom`, unless
+ * it is set already, the cause, retained. */
+drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom) DRUPE_MUST_CHECK;
+/* The same of those among `refs` that are `read`, for who holds the lock of the queue. */
+drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,
+                              drupe_cause **doom) DRUPE_MUST_CHECK;
+/* A glance: false means that the handle has no mark. */
+static inline bool drupe_mark_possible(const drupe_memory *memory)
+{
+    /* In this order: what is owed no more has been marked. */
+    return atomic_load_explicit(&drupe_marks_owed, memory_order_acquire) ||
+           atomic_load_explicit(&((drupe_memory *)memory)->mark, memory_order_acquire);
+}
+
+/* --- queue.c -------------------------------------------------------------------------------------------- */
+
+/* Of a queue that the caller never saw: that its work is over tells the caller nothing. NULL-safe. */
+void drupe_queue_release_inside(drupe_queue *queue);
+/* Look at what has finished without dropping anything. `leaping`: where a kernel answers for others, let it;
+ * not where one of them is known to have failed. */
+void drupe_queue_settle(drupe_queue *queue, bool leaping);
+/* Wait until everything is over, whatever it ended like, and drop its references. */
+void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
+/* Push what was submitted to the hardware. */
+void drupe_queue_flush(drupe_queue *queue);
+/* The queue after `queue` (NULL: the first) with an inner reference; that of `queue` is given up. */
+drupe_queue *drupe_queue_walk(drupe_queue *queue);
+
+/* --- Checked mode -----------------------------------------------------------------------------------------
+ */
+
+/* What queues ask of checked mode; check/ registers itself when it is switched on. */
+typedef struct drupe_checker {
+    /* Before the work of a loaded flight is launched; the queue's lock is held. */
+    drupe_status (*submission)(const drupe_ticket *ticket, const drupe_flight *flight,
+                               const drupe_work *work);
+    /* The caller knows that the event is over, and with it all that it waited for unless it failed. */
+    void (*event)(const drupe_event *event);
+    /* The same for what was submitted to the queue up to `number`. */
+    void (*queue)(const drupe_queue *queue, uint64_t number);
+    void (*closed)(const drupe_queue *queue); /* it is gone; another may get its address */
+    void (*skipped)(uint64_t number);         /* a submission did not run */
+    void (*dropped)(uint64_t number); /* one gives up what it kept alive: its host memory may be another's */
+    drupe_status (*memory)(void);     /* look at the zones of all memory, once per wait */
+    /* What a fault has to do with guarded memory, appended to `text` of `size` bytes; false: nothing. */
+    bool (*fault)(const drupe_fault *fault, char *text, size_t size);
+} drupe_checker;
+/* NULL before checked mode was on for the first time. */
+extern _Atomic(const drupe_checker *) drupe_checker_now;
+/* NULL while checked mode is off. */
+static inline const drupe_checker *drupe_checking(void)
+{
+    return drupe_check_on() ? atomic_load_explicit(&drupe_checker_now, memory_order_acquire) : NULL;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* The references that a submission gathers while it is checked: what keeps it alive, what it has to wait for
+ * because of the memory that it touches, and whether that memory holds what it would read. */
+#include "core/queue/launch.h"
+#include "core/queue/valid.h"
+#include <stdlib.h>
+#include <string.h>
+
+void drupe_refs_init(drupe_refs *refs)
+{
+    refs->list = refs->fixed;
+    refs->count = 0;
+    refs->capacity = DRUPE_COUNT_OF(refs->fixed);
+    refs->bytes = 0;
+    refs->written = refs->replaced = refs->read = 0;
+    refs->marks_seen = atomic_load(&drupe_marks_version);
+    refs->before = NULL;
+    refs->nbefore = 0;
+    refs->doom = NULL;
+    refs->passed_on = false;
+}
+
+drupe_status drupe_refs_add(drupe_refs *refs, void *object, void (*release)(void *))
+{
+    if (refs->count == refs->capacity) {
+        size_t capacity = refs->capacity * 2;
+        drupe_keep *list = malloc(capacity * sizeof *list);
+        if (!list) {
+            if (release) release(object);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a submission of %zu objects.",
+                                   capacity);
+        }
+        memcpy(list, refs->list, refs->count * sizeof *list);
+        if (refs->list != refs->fixed) free(refs->list);
+        refs->list = list;
+        refs->capacity = capacity;
+    }
+    refs->list[refs->count++] = (drupe_keep){.object = object, .release = release};
+    return DRUPE_OK;
+}
+
+void drupe_refs_drop(drupe_refs *refs)
+{
+    drupe_keeps_drop(refs->list, refs->count);
+    if (refs->list != refs->fixed) free(refs->list);
+    for (size_t i = 0; i < refs->nbefore; i++) drupe_event_release(refs->before[i]);
+    free(refs->before);
+    drupe_cause_release(refs->doom);
+    drupe_refs_init(refs);
+}
+
+drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event)
+{
+    drupe_event **more = realloc(refs->before, (refs->nbefore + 1) * sizeof *more);
+    if (!more) {
+        drupe_event_release(event);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for what a submission waits for.");
+    }
+    refs->before = more;
+    refs->before[refs->nbefore++] = event;
+    return DRUPE_OK;
+}
+
+static drupe_status add_wait(void *refs, drupe_event *event)
+{
+    return drupe_refs_add_wait(refs, event);
+}
+
+/* Have the submission wait for work of another queue that still uses the piece. */
+static drupe_status await_order(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s)
+{
+    if (!drupe_memory_elsewhere(memory, s->queue, s->ordered)) return DRUPE_OK;
+    return drupe_memory_before(memory, add_wait, refs);
+}
+
+static void note_bit(uint64_t *bits, size_t index)
+{
+    if (index < 64) *bits |= UINT64_C(1) << index;
+}
+
+drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
+                                   drupe_touch touch)
+{
+    if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->doom));
+    DRUPE_TRY(await_order(refs, memory, s));
+    refs->bytes += memory->size;
+    if (touch.reads) note_bit(&refs->read, refs->count);
+    if (touch.writes) note_bit(&refs->written, refs->count);
+    if (touch.replaces && !touch.reads) note_bit(&refs->replaced, refs->count);
+    const drupe_keep keep = drupe_memory_keep(memory, s->queue);
+    return drupe_refs_add(refs, keep.object, keep.release);
+}
+
+drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, size_t i)
+{
+    const drupe_keep *keep = &s->keeps[i];
+    drupe_status status = DRUPE_OK;
+    if (keep->release == drupe_uses_drop) {
+        drupe_memory *memory = keep->object;
+        const drupe_effects *effects = s->effects;
+        bool reads = !effects || drupe_effect_bit(effects->reads, i);
+        if (reads) note_bit(&refs->read, refs->count);
+        if (reads) status = drupe_mark_read(memory, &refs->doom);
+        drupe_status waits = await_order(refs, memory, s);
+        if (status == DRUPE_OK) status = waits;
+        if (!effects || drupe_effect_bit(effects->writes, i)) note_bit(&refs->written, refs->count);
+        if (effects && i < 64 && drupe_effect_bit(effects->replaces, i))
+            note_bit(&refs->replaced, refs->count);
+        refs->bytes += memory->size;
+    }
+    drupe_status added = drupe_refs_add(refs, keep->object, keep->release);
+    return status != DRUPE_OK ? status : added;
+}

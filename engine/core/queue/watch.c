@@ -1,0 +1,263 @@
+/* Watches: lists of events of which the finished ones can be taken.
+ *
+ * The waiter (hold.c) looks at what is watched, since drivers tell late or never. An entry goes from
+ * `pending` to `done` in the order of its end as the waiter sees it. While it looks, the entries are nobody
+ * else's: `serving` is held then, and closing a watch waits for that. The eventfd is written when `done` gets
+ * its first entry and read when it loses its last, both under the watch's lock. */
+#include "core/queue/launch.h"
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+typedef struct watched {
+    struct watched *next;
+    drupe_event *event; /* retained */
+    void *user;
+    bool turn; /* its turn is enough */
+} watched;
+
+typedef struct watched_list {
+    watched *first, *last;
+} watched_list;
+
+struct drupe_watch {
+    pthread_mutex_t lock;
+    int fd;
+    void (*wake)(void *user);
+    void *user;
+    watched_list pending, done;
+    size_t count;
+    drupe_watch *next; /* all watches */
+};
+
+/* Taken before any lock of core. */
+static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
+/* Guards the list of all watches; a leaf. */
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static drupe_watch *all;
+
+static void append(watched_list *list, watched *entry)
+{
+    entry->next = NULL;
+    if (list->last)
+        list->last->next = entry;
+    else
+        list->first = entry;
+    list->last = entry;
+}
+
+static void prepend(watched_list *list, watched *entry)
+{
+    entry->next = list->first;
+    list->first = entry;
+    if (!list->last) list->last = entry;
+}
+
+static watched *remove_first(watched_list *list)
+{
+    watched *entry = list->first;
+    if (!entry) return NULL;
+    list->first = entry->next;
+    if (!list->first) list->last = NULL;
+    return entry;
+}
+
+/* --- Opening and closing -------------------------------------------------------------------------------- */
+
+drupe_status drupe_watch_open(void (*wake)(void *user), void *user, drupe_watch **watch)
+{
+    *watch = NULL;
+    DRUPE_TRY(drupe_core_check());
+    drupe_watch *fresh = calloc(1, sizeof *fresh);
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for watching events.");
+    fresh->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fresh->fd < 0) {
+        free(fresh);
+        return drupe_error_set(DRUPE_E_NO_MEMORY, "No file descriptor is left for watching events.");
+    }
+    pthread_mutex_init(&fresh->lock, NULL);
+    fresh->wake = wake;
+    fresh->user = user;
+    pthread_mutex_lock(&all_lock);
+    fresh->next = all;
+    all = fresh;
+    pthread_mutex_unlock(&all_lock);
+    *watch = fresh;
+    return DRUPE_OK;
+}
+
+static void leave_all(drupe_watch *watch)
+{
+    pthread_mutex_lock(&serving);
+    pthread_mutex_lock(&all_lock);
+    drupe_watch **link = &all;
+    while (*link != watch) link = &(*link)->next;
+    *link = watch->next;
+    pthread_mutex_unlock(&all_lock);
+    pthread_mutex_unlock(&serving);
+}
+
+static void drop_all(watched_list *list, void (*release)(void *user))
+{
+    for (watched *entry = remove_first(list); entry; entry = remove_first(list)) {
+        drupe_event_release(entry->event);
+        if (release) release(entry->user);
+        free(entry);
+    }
+}
+
+void drupe_watch_close(drupe_watch *watch, void (*release)(void *user))
+{
+    if (!watch || drupe_core_check() != DRUPE_OK) return;
+    leave_all(watch);
+    for (watched *at = watch->pending.first; at; at = at->next) {
+        if (drupe_hold_attend(-1) != DRUPE_OK) break;
+    }
+    drop_all(&watch->pending, release);
+    drop_all(&watch->done, release);
+    close(watch->fd);
+    pthread_mutex_destroy(&watch->lock);
+    free(watch);
+}
+
+int drupe_watch_fd(const drupe_watch *watch)
+{
+    return watch->fd;
+}
+
+/* --- Adding and taking ---------------------------------------------------------------------------------- */
+
+static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool turn)
+{
+    DRUPE_TRY(drupe_core_check());
+    if (!event) return drupe_error_set(DRUPE_E_INVALID, "There is no event to watch.");
+    watched *fresh = malloc(sizeof *fresh);
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for watching an event.");
+    drupe_status status = drupe_hold_attend(1);
+    if (status != DRUPE_OK) {
+        free(fresh);
+        return status;
+    }
+    *fresh = (watched){.event = drupe_event_retain(event), .user = user, .turn = turn};
+    if (drupe_event_poll(event) == DRUPE_PHASE_NATIVE) drupe_queue_flush(event->queue);
+    pthread_mutex_lock(&watch->lock);
+    append(&watch->pending, fresh);
+    watch->count++;
+    pthread_mutex_unlock(&watch->lock);
+    drupe_hold_kick();
+    return DRUPE_OK;
+}
+
+drupe_status drupe_watch_add(drupe_watch *watch, drupe_event *event, void *user)
+{
+    return add(watch, event, user, false);
+}
+
+drupe_status drupe_watch_turn(drupe_watch *watch, drupe_event *event, void *user)
+{
+    return add(watch, event, user, true);
+}
+
+bool drupe_watch_take(drupe_watch *watch, drupe_event **event, void **user)
+{
+    *event = NULL;
+    *user = NULL;
+    if (drupe_core_check() != DRUPE_OK) return false;
+    uint64_t told;
+    pthread_mutex_lock(&watch->lock);
+    watched *entry = remove_first(&watch->done);
+    if (entry) watch->count--;
+    bool last = entry && !watch->done.first;
+    if (last && read(watch->fd, &told, sizeof told) < 0) told = 0; /* it was read by somebody else */
+    pthread_mutex_unlock(&watch->lock);
+    if (!entry) return false;
+    *event = entry->event;
+    *user = entry->user;
+    /* The caller does the work from here on. */
+    if (entry->turn) drupe_core_began(entry->event->number);
+    const drupe_checker *checker = drupe_checking();
+    if (checker && drupe_phase_over(drupe_event_phase(*event))) checker->event(*event);
+    free(entry);
+    return true;
+}
+
+size_t drupe_watch_count(drupe_watch *watch)
+{
+    if (drupe_core_check() != DRUPE_OK) return 0;
+    pthread_mutex_lock(&watch->lock);
+    size_t count = watch->count;
+    pthread_mutex_unlock(&watch->lock);
+    return count;
+}
+
+/* --- The waiter's step ---------------------------------------------------------------------------------- */
+
+static bool is_due(const watched *entry, bool *poll)
+{
+    drupe_phase phase = drupe_event_poll(entry->event);
+    if (phase == DRUPE_PHASE_RUNNING && entry->turn) return true;
+    if (phase == DRUPE_PHASE_NATIVE) drupe_event_ask_notify(entry->event);
+    if (phase == DRUPE_PHASE_NATIVE || phase == DRUPE_PHASE_SETTLING) *poll = true;
+    return drupe_phase_over(phase);
+}
+
+/* Sort what is pending; `over` gets what is not any more. The last ones are looked at first: an event may end
+ * meanwhile, and who watched it first is told first. */
+static size_t look(drupe_watch *watch, watched_list *over, bool *poll)
+{
+    size_t count = 0;
+    watched_list waiting = {NULL, NULL}, backwards = {NULL, NULL};
+    pthread_mutex_lock(&watch->lock);
+    watched_list pending = watch->pending;
+    watch->pending = waiting;
+    pthread_mutex_unlock(&watch->lock);
+    for (watched *entry = remove_first(&pending); entry; entry = remove_first(&pending))
+        prepend(&backwards, entry);
+    for (watched *entry = remove_first(&backwards); entry; entry = remove_first(&backwards)) {
+        bool done = is_due(entry, poll);
+        prepend(done ? over : &waiting, entry);
+        count += done;
+    }
+    pthread_mutex_lock(&watch->lock);
+    if (waiting.first) {
+        waiting.last->next = watch->pending.first;
+        if (!watch->pending.first) watch->pending.last = waiting.last;
+        watch->pending.first = waiting.first;
+    }
+    pthread_mutex_unlock(&watch->lock);
+    return count;
+}
+
+static void hand_over(drupe_watch *watch, watched_list *over)
+{
+    const uint64_t one = 1;
+    pthread_mutex_lock(&watch->lock);
+    bool first = watch->done.first == NULL;
+    for (watched *entry = remove_first(over); entry; entry = remove_first(over)) append(&watch->done, entry);
+    if (first && write(watch->fd, &one, sizeof one) < 0) first = true; /* it is readable already */
+    pthread_mutex_unlock(&watch->lock);
+    if (first && watch->wake) watch->wake(watch->user);
+}
+
+bool drupe_watch_serve(bool *poll)
+{
+    bool moved = false;
+    pthread_mutex_lock(&serving);
+    pthread_mutex_lock(&all_lock);
+    drupe_watch *watch = all;
+    pthread_mutex_unlock(&all_lock);
+    while (watch) {
+        watched_list over = {NULL, NULL};
+        size_t count = look(watch, &over, poll);
+        if (count) hand_over(watch, &over);
+        for (; count; count--) {
+            moved = true;
+            if (drupe_hold_attend(-1) != DRUPE_OK) break;
+        }
+        pthread_mutex_lock(&all_lock);
+        watch = watch->next;
+        pthread_mutex_unlock(&all_lock);
+    }
+    pthread_mutex_unlock(&serving);
+    return moved;
+}

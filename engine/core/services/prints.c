@@ -1,0 +1,175 @@
+/* Kernels that print: whose text it is that a driver writes.
+ *
+ * A driver writes what its kernels print to descriptor 1 of the process, as PoCL does when the kernel is at
+ * its end, and nothing in the text says who printed it. So work of programs that print is watched, and as
+ * long as some of it is not over the observer is told to give such text to the cell of the oldest. Work of
+ * another cell on the same queue starts only when that has been changed. It may be wrong where two queues
+ * print at once, or where a program of another cell writes to the descriptor meanwhile.
+ *
+ * The list and what the observer was told change together, under one lock, which is taken before those of the
+ * observer. Cells are shared as in late.c, so that this thread may release them. */
+#include "base/service.h"
+#include "core/services/services_room.h"
+#include <stdlib.h>
+
+typedef struct printing {
+    struct printing *next;
+    void *cell;
+    uint32_t queue;
+    drupe_event *gate; /* retained: what behind it waits for it; NULL: nothing does */
+} printing;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static printing *first, *last; /* in the order of submission */
+static void *told;             /* compared, never followed */
+/* Guards the rest. */
+static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t take_what_is_over(void *unused);
+static drupe_service taker = {.name = "drupe-prints", .lock = &life, .step = take_what_is_over};
+static drupe_watch *watch;
+
+/* --- What is not over ----------------------------------------------------------------------------------- */
+
+/* The lock is held. */
+static void tell(void)
+{
+    void *cell = first ? first->cell : NULL;
+    if (cell == told) return;
+    told = cell;
+    drupe_core_printing(cell);
+}
+
+/* Only one that is over already cannot be finished. */
+static void finish(drupe_event *gate)
+{
+    drupe_status status = gate ? drupe_event_finish(gate, NULL) : DRUPE_OK;
+    (void)status;
+}
+
+static void remove_one(printing *over)
+{
+    pthread_mutex_lock(&lock);
+    printing **link = &first, *before = NULL;
+    while (*link != over) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = over->next;
+    if (last == over) last = before;
+    tell();
+    pthread_mutex_unlock(&lock);
+    finish(over->gate);
+    drupe_event_release(over->gate);
+    drupe_core_cell_release(over->cell);
+    free(over);
+}
+
+static void take_all(void)
+{
+    drupe_event *event;
+    void *over;
+    while (drupe_watch_take(watch, &event, &over)) {
+        drupe_event_release(event);
+        remove_one(over);
+    }
+}
+
+/* On the waiter's thread. */
+static void wake_up(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&life);
+    drupe_service_wake(&taker);
+    pthread_mutex_unlock(&life);
+}
+
+static uint64_t take_what_is_over(void *unused)
+{
+    (void)unused;
+    pthread_mutex_unlock(&life);
+    take_all();
+    pthread_mutex_lock(&life);
+    return UINT64_MAX;
+}
+
+static drupe_status start_locked(void)
+{
+    if (!watch) DRUPE_TRY(drupe_watch_open(wake_up, NULL, &watch));
+    return drupe_service_start(&taker);
+}
+
+/* In the list before it is watched: it may be over at once. */
+static drupe_status begin(drupe_event *event, void *cell, uint32_t queue)
+{
+    pthread_mutex_lock(&life);
+    drupe_status status = start_locked();
+    pthread_mutex_unlock(&life);
+    if (status != DRUPE_OK) return status;
+    printing *fresh = calloc(1, sizeof *fresh);
+    if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to watch a kernel that prints.");
+    fresh->cell = drupe_core_cell_share(cell);
+    fresh->queue = queue;
+    pthread_mutex_lock(&lock);
+    if (last)
+        last->next = fresh;
+    else
+        first = fresh;
+    last = fresh;
+    tell();
+    pthread_mutex_unlock(&lock);
+    status = drupe_watch_add(watch, event, fresh);
+    if (status != DRUPE_OK) remove_one(fresh);
+    return status;
+}
+
+void drupe_prints_begin(drupe_event *event)
+{
+    if (!drupe_core_prints()) return;
+    drupe_error kept = *drupe_error_last();
+    void *cell = drupe_core_cell();
+    /* Without it the text goes to the cell that runs: no reason to fail. */
+    if (cell && begin(event, cell, event->queue->base.number) != DRUPE_OK) drupe_error_restore(&kept);
+    drupe_core_cell_release(cell);
+}
+
+/* The latest on this queue, if it is another cell's. The lock is held. */
+static printing *stranger_on(uint32_t queue, const void *cell)
+{
+    printing *found = NULL;
+    for (printing *at = first; at; at = at->next)
+        if (at->queue == queue) found = at;
+    return found && found->cell != cell ? found : NULL;
+}
+
+drupe_event *drupe_prints_gate(const drupe_queue *queue)
+{
+    if (!drupe_core_prints() || drupe_queue_unordered(queue)) return NULL;
+    drupe_error kept = *drupe_error_last();
+    drupe_event *fresh = NULL, *gate = NULL;
+    void *cell = drupe_core_cell();
+    pthread_mutex_lock(&lock);
+    bool needed = stranger_on(queue->base.number, cell) != NULL;
+    pthread_mutex_unlock(&lock);
+    if (needed && drupe_event_open("text", 0, &fresh) != DRUPE_OK) drupe_error_restore(&kept);
+    pthread_mutex_lock(&lock);
+    printing *before = fresh ? stranger_on(queue->base.number, cell) : NULL;
+    if (before && !before->gate) before->gate = drupe_event_retain(fresh);
+    if (before) gate = drupe_event_retain(before->gate);
+    pthread_mutex_unlock(&lock);
+    if (gate != fresh) finish(fresh);
+    drupe_event_release(fresh);
+    drupe_core_cell_release(cell);
+    return gate;
+}
+
+void drupe_prints_stop(void)
+{
+    pthread_mutex_lock(&life);
+    drupe_service_stop(&taker);
+    pthread_mutex_unlock(&life);
+    if (!watch) return;
+    take_all();
+    drupe_watch_close(watch, NULL);
+    watch = NULL;
+    while (first) remove_one(first);
+}

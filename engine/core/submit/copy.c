@@ -1,0 +1,162 @@
+/* Copies, fills and hints. */
+#include "core/submit/submit_room.h"
+#include <string.h>
+
+/* --- From a lost device ----------------------------------------------------------------------------------
+ */
+
+/* Whether the copy is one to host memory from a lost device that computes in host memory: it needs no device.
+ */
+static bool loss_readable(const drupe_place *dst, const drupe_place *src)
+{
+    if (dst->memory || !src->memory) return false;
+    const drupe_device *device = src->memory->pool->device;
+    return drupe_device_silent(device) && device->type == DRUPE_DEVICE_CPU;
+}
+
+/* Make it, at once. `event` may be NULL. */
+static drupe_status loss_copy(drupe_queue *queue, void *dst, const void *src, size_t bytes,
+                              drupe_event **event)
+{
+    if (event) {
+        DRUPE_TRY(drupe_event_new(queue, event));
+        atomic_store(&(*event)->phase, DRUPE_PHASE_COMPLETE);
+    }
+    memcpy(dst, src, bytes);
+    return DRUPE_OK;
+}
+
+/* --- Copy and fill -------------------------------------------------------------------------------------- */
+
+static drupe_status find_place(const drupe_submission *s, const void *pointer, size_t bytes, const char *what,
+                               drupe_touch touch, drupe_refs *refs, drupe_place *place)
+{
+    *place = (drupe_place){.pointer = (void *)(uintptr_t)pointer};
+    if (bytes == 0) return DRUPE_OK;
+    if (!pointer) return drupe_error_set(DRUPE_E_INVALID, "%s: the address is NULL.", what);
+    DRUPE_TRY(drupe_registry_find(pointer, bytes, what, &place->memory));
+    if (!place->memory) return DRUPE_OK;
+    place->foreign = place->memory->context != s->queue->base.context && !drupe_memory_plain(place->memory);
+    touch.replaces = touch.writes && bytes == place->memory->size;
+    drupe_status status = drupe_refs_add_memory(refs, place->memory, s, touch);
+    drupe_memory_release(place->memory); /* the caller has it */
+    return status;
+}
+
+static bool overlap(const void *a, const void *b, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)a, second = (uintptr_t)b;
+    return first < second ? second - first < bytes : first - second < bytes;
+}
+
+static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, drupe_refs *refs,
+                                drupe_event **event)
+{
+    drupe_place to, from;
+    DRUPE_TRY(find_place(s, work->dst, work->bytes, "copy target", (drupe_touch){.writes = true}, refs, &to));
+    DRUPE_TRY(
+        find_place(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
+    if (work->bytes && overlap(work->dst, work->src, work->bytes)) {
+        return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
+                               work->bytes);
+    }
+    work->to_host = !to.memory || to.memory->context != s->queue->base.context;
+    work->from_host = !from.memory || from.memory->context != s->queue->base.context;
+    if (loss_readable(&to, &from)) return loss_copy(s->queue, work->dst, work->src, work->bytes, event);
+    if (!to.foreign && !from.foreign) {
+        DRUPE_TRY(drupe_pinned_plan(s->queue, &to, &from, work, refs));
+        return drupe_submission_finish(s, refs, work, "copy", event);
+    }
+    DRUPE_TRY(drupe_submission_join_waits(s, refs));
+    drupe_ticket ticket = drupe_submission_make_ticket(s, refs, "copy");
+    return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);
+}
+
+drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
+                               drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = drupe_submission_begin(s, &refs);
+    drupe_work work = {
+        .kind = bytes ? DRUPE_WORK_COPY : DRUPE_WORK_MARK, .dst = dst, .src = src, .bytes = bytes};
+    if (status == DRUPE_OK) status = submit_copy(s, &work, &refs, event);
+    return drupe_submission_end(s, "copy", &work, &refs, status);
+}
+
+static drupe_status check_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
+                               size_t bytes, drupe_refs *refs)
+{
+    if (!pattern || pattern_size == 0 || pattern_size > 16 || pattern_size & (pattern_size - 1)) {
+        return drupe_error_set(DRUPE_E_INVALID, "A fill's pattern has 1, 2, 4, 8 or 16 bytes, not %zu.",
+                               pattern_size);
+    }
+    if (bytes % pattern_size) {
+        return drupe_error_set(DRUPE_E_INVALID, "%zu bytes cannot be filled with a pattern of %zu bytes.",
+                               bytes, pattern_size);
+    }
+    if (bytes == 0) return DRUPE_OK;
+    if ((uintptr_t)dst % pattern_size) {
+        return drupe_error_set(
+            DRUPE_E_INVALID, "A fill's address must be a multiple of its pattern's size %zu.", pattern_size);
+    }
+    drupe_place place;
+    DRUPE_TRY(find_place(s, dst, bytes, "fill", (drupe_touch){.writes = true}, refs, &place));
+    if (place.memory && place.memory->context == s->queue->base.context) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
+}
+
+drupe_status drupe_submit_fill(const drupe_submission *s, void *dst, const void *pattern, size_t pattern_size,
+                               size_t bytes, drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_status status = drupe_submission_begin(s, &refs);
+    if (status == DRUPE_OK) status = check_fill(s, dst, pattern, pattern_size, bytes, &refs);
+    drupe_work work = {.kind = bytes ? DRUPE_WORK_FILL : DRUPE_WORK_MARK,
+                       .dst = dst,
+                       .src = pattern,
+                       .pattern_size = pattern_size,
+                       .bytes = bytes};
+    if (status == DRUPE_OK) status = drupe_submission_finish(s, &refs, &work, "fill", event);
+    return drupe_submission_end(s, "fill", &work, &refs, status);
+}
+
+/* --- Hints ---------------------------------------------------------------------------------------------- */
+
+static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, const char *name,
+                                drupe_event **event)
+{
+    if (event) *event = NULL;
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    drupe_place place = {.memory = NULL};
+    drupe_status status = drupe_submission_begin(s, &refs);
+    if (status == DRUPE_OK)
+        status = find_place(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &place);
+    if (status == DRUPE_OK && work->bytes &&
+        (!place.memory || place.memory->context != s->queue->base.context)) {
+        status =
+            drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);
+    }
+    if (work->bytes == 0) work->kind = DRUPE_WORK_MARK;
+    if (status == DRUPE_OK) status = drupe_submission_finish(s, &refs, work, name, event);
+    return drupe_submission_end(s, name, work, &refs, status);
+}
+
+drupe_status drupe_submit_prefetch(const drupe_submission *s, const void *pointer, size_t bytes,
+                                   drupe_event **event)
+{
+    drupe_work work = {.kind = DRUPE_WORK_PREFETCH, .dst = (void *)(uintptr_t)pointer, .bytes = bytes};
+    return submit_hint(s, &work, "prefetch", event);
+}
+
+drupe_status drupe_submit_advise(const drupe_submission *s, const void *pointer, size_t bytes,
+                                 uint32_t advice, drupe_event **event)
+{
+    drupe_work work = {
+        .kind = DRUPE_WORK_ADVISE, .dst = (void *)(uintptr_t)pointer, .bytes = bytes, .advice = advice};
+    return submit_hint(s, &work, "advice", event);
+}

@@ -1,0 +1,369 @@
+/* The usual launch of a kernel, checked in one go.
+ *
+ * Most launches have nothing to complain about: the arguments are as declared, their memory is at hand, the
+ * range divides. This finds out by a few comparisons and goes on at once. Whatever is unusual, or wrong, is
+ * left to the steps of submit.c, which check the same things one by one and say what is the matter. */
+#include "core/submit/submit_room.h"
+#include "core/queue/valid.h"
+#include <string.h>
+
+/* A launch that is being checked. */
+typedef struct usual {
+    const drupe_submission *s;
+    drupe_work work; /* only what a kernel's has is set: to clear it takes as long as to check it */
+    size_t bytes;    /* of the memory among `refs` */
+    uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
+    unsigned marks_seen;
+    size_t nrefs;
+    bool borrowed; /* the caller's references keep what `refs` has; else it is kept here */
+    drupe_keep refs[DRUPE_BRIEF_ARGS + 1];
+    uint64_t words[DRUPE_BRIEF_ARGS];
+} usual;
+
+static void release_kernel(void *object)
+{
+    drupe_kernel_release(object);
+}
+
+/* --- Checks --------------------------------------------------------------------------------------------- */
+
+/* A limit that is known and not reached. */
+static inline bool below(const drupe_device *device, drupe_info key, uint64_t size)
+{
+    const uint64_t *most = drupe_info_ready(device, key);
+    return most && size <= *most;
+}
+
+static inline bool check_range(const drupe_device *device, const drupe_kernel *kernel,
+                               const drupe_range *range)
+{
+    if (!drupe_valid_range(range) || drupe_range_empty(range)) return false;
+    if (!drupe_range_grouped(range)) return true;
+    const uint64_t *most = drupe_info_ready(device, DRUPE_INFO_MAX_WORK_ITEM_SIZES);
+    uint64_t items = 1;
+    for (uint32_t d = 0; d < range->dims; d++) {
+        size_t local = range->local[d];
+        if (!most || !drupe_valid_local(local, most[d]) || !drupe_valid_division(local, range->global[d]))
+            return false;
+        items *= local;
+    }
+    return drupe_valid_group(kernel, items);
+}
+
+/* Everything but the arguments. */
+static inline bool fits(const drupe_submission *s, const drupe_kernel *kernel, const drupe_range *range)
+{
+    const drupe_queue *queue = s->queue;
+    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;
+    if (kernel->prints || s->nkeeps || (s->nwaits && !s->waits)) return false;
+    if (!drupe_valid_home(kernel, queue)) return false;
+    if (kernel->local_size && !below(queue->base.device, DRUPE_INFO_LOCAL_MEM_SIZE, kernel->local_size))
+        return false;
+    return check_range(queue->base.device, kernel, range);
+}
+
+/* --- Arguments ------------------------------------------------------------------------------------------ */
+
+/* Whether the submission may use it without waiting and without asking what it holds. */
+static inline bool at_hand(const drupe_memory *memory, const drupe_submission *s)
+{
+    return drupe_valid_memory(memory, s->queue) && !drupe_mark_possible(memory) &&
+           !drupe_memory_elsewhere(memory, s->queue, s->ordered);
+}
+
+/* The memory of an argument, with a use of it unless it is `borrowed`, or NULL. */
+static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, uint64_t address,
+                                      bool borrowed)
+{
+    drupe_memory *memory = s->memories ? s->memories[index] : NULL;
+    if (memory) {
+        if (address - (uintptr_t)memory->base >= memory->size || !at_hand(memory, s)) return NULL;
+        if (!borrowed) drupe_uses_add(memory, s->queue);
+        return memory;
+    }
+    if (borrowed) return NULL;
+    if (drupe_registry_find((void *)(uintptr_t)address, 0, "", &memory) != DRUPE_OK || !memory) return NULL;
+    bool good = at_hand(memory, s);
+    if (good) drupe_uses_add(memory, s->queue);
+    drupe_memory_release(memory); /* the caller has it */
+    return good ? memory : NULL;
+}
+
+static inline bool add_pointer(usual *one, size_t index, uint64_t address)
+{
+    if (!address) return true;
+    drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
+    if (!memory) return false;
+    drupe_touch touch = drupe_arg_touch(one->s, one->work.kernel, index);
+    uint64_t place = UINT64_C(1) << one->nrefs;
+    if (touch.writes) one->written |= place;
+    if (touch.reads) one->read |= place;
+    if (touch.replaces && !touch.reads) one->replaced |= place;
+    one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
+    one->bytes += memory->size;
+    return true;
+}
+
+static inline uint64_t first_word(const drupe_arg *arg)
+{
+    uint64_t word = 0;
+    /* The size of a pointer is not asked for. */
+    if (arg->kind == DRUPE_ARG_POINTER || arg->size == 8)
+        memcpy(&word, arg->value, 8);
+    else if (arg->size == 4)
+        memcpy(&word, arg->value, 4);
+    else
+        memcpy(&word, arg->value, arg->size < 8 ? arg->size : 8);
+    return word;
+}
+
+static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args, size_t nargs)
+{
+    uint64_t values = 0;
+    bool narrow = kernel->forms != NULL;
+    for (size_t i = 0; i < nargs; i++) {
+        const drupe_arg *arg = &args[i];
+        if (!drupe_valid_kind(arg) || arg->kind == DRUPE_ARG_LOCAL || !drupe_valid_value(arg) ||
+            !drupe_valid_size(arg) || !drupe_valid_form_kind(kernel, i, arg) ||
+            !drupe_valid_form_size(kernel, i, arg))
+            return false;
+        one->words[i] = first_word(arg);
+        values = drupe_size_sum(values, drupe_arg_room(arg));
+        if (arg->kind == DRUPE_ARG_POINTER) {
+            if (!add_pointer(one, i, one->words[i])) return false;
+            continue;
+        }
+        narrow = narrow && arg->size <= 8;
+    }
+    one->work.args = args;
+    one->work.words = narrow ? one->words : NULL;
+    return below(one->s->queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, values);
+}
+
+/* --- References -----------------------------------------------------------------------------------------
+ *
+ * Who launches the same kernel with the same memory again and again would count up and down once each time.
+ * On an in-order queue a flight is dropped after those before it, so the references of the last one are
+ * passed on to the next that needs the same. */
+
+static void retain(usual *one)
+{
+    for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
+        if (one->refs[i].release == drupe_uses_drop)
+            drupe_uses_add(one->refs[i].object, one->s->queue);
+        else
+            drupe_kernel_retain(one->refs[i].object);
+    }
+    one->borrowed = false;
+}
+
+static void drop(const usual *one)
+{
+    if (!one->borrowed) drupe_keeps_drop(one->refs, one->nrefs);
+}
+
+/* The last flight, if it has the same references; else those of `one` are retained. The queue's lock is held.
+ */
+static inline drupe_flight *same_before(usual *one)
+{
+    drupe_flight *last = one->s->queue->tail;
+    bool same = one->borrowed && last && last->what.nrefs == one->nrefs;
+    for (size_t i = 0; same && i < one->nrefs; i++)
+        same = last->what.refs[i].object == one->refs[i].object &&
+               last->what.refs[i].release == one->refs[i].release;
+    if (same) return last;
+    retain(one);
+    return NULL;
+}
+
+/* --- The launch ----------------------------------------------------------------------------------------- */
+
+/* Nothing on the queue asks for more than launching. Its lock is held. */
+static inline bool is_plain(const drupe_queue *queue, unsigned marks_seen)
+{
+    if (atomic_load_explicit(&drupe_marks_version, memory_order_relaxed) != marks_seen) return false;
+    return !queue->held && !queue->guard && !drupe_device_loss(queue->base.device) &&
+           !atomic_load_explicit(&((drupe_queue *)queue)->base.cause, memory_order_acquire);
+}
+
+static inline void load(const usual *one, drupe_flight *flight, void *cell)
+{
+    flight->what.cell = cell;
+    flight->what.cell_number = drupe_core_cell_number(cell);
+    flight->what.label = one->work.kernel->name;
+    flight->what.site = one->s->site ? one->s->site : drupe_core_site();
+    flight->what.nrefs = one->nrefs;
+    atomic_store_explicit(&flight->written, one->written, memory_order_relaxed);
+    flight->replaced = one->replaced;
+    for (size_t i = 0; i < one->nrefs; i++) flight->what.refs[i] = one->refs[i];
+    drupe_brief_take(&flight->brief, &one->work);
+}
+
+static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_event **event)
+{
+    drupe_queue *queue = one->s->queue;
+    drupe_kernel *kernel = one->work.kernel;
+    drupe_flight_trace(queue, flight, &one->work, one->bytes);
+    if (event || drupe_queue_wants_event(queue, one->bytes)) DRUPE_TRY(drupe_flight_attach(queue, flight));
+    const drupe_submit submit = {.queue = queue,
+                                 .event = flight->event,
+                                 .done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done,
+                                 .words = one->work.words,
+                                 .number = flight->what.number};
+    if (submit.event) submit.event->opened = true;
+    bool locked = drupe_kernel_lock(kernel, queue);
+    drupe_status status = queue->base.slot->backend->submit_kernel(&submit, kernel, one->work.range,
+                                                                   one->work.args, one->work.nargs);
+    drupe_kernel_unlock(kernel, locked);
+    DRUPE_TRY(status);
+    drupe_flight_launched(queue, flight);
+    if (event) *event = flight->event;
+    if (flight->done) {
+        queue->proven = flight->what.number;
+        if (event) flight->event = NULL;
+        return DRUPE_OK;
+    }
+    drupe_flight_append(queue, flight);
+    if (event) drupe_object_retain_unshared(flight->event);
+    if (!flight->event) queue->unmarked_bytes += one->bytes;
+    return DRUPE_OK;
+}
+
+/* A launch on an in-order queue that waits for nothing, in one piece. False: something is in its way, and
+ * `refs` are still the caller's. */
+static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
+{
+    drupe_queue *queue = one->s->queue;
+    drupe_flight *flight = NULL, *finished;
+    void *cell = drupe_core_cell();
+    bool over = false;
+    pthread_mutex_lock(&queue->lock);
+    finished = drupe_queue_reap_some(queue, one->bytes);
+    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_FLIGHT_REFS &&
+        drupe_flight_new(queue, &flight) == DRUPE_OK) {
+        drupe_flight *before = same_before(one);
+        load(one, flight, cell);
+        *status = launch(one, flight, event);
+        over = flight->done;
+        if (before) (*status == DRUPE_OK && !over ? before : flight)->passed = true;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (!flight) {
+        drupe_core_cell_release(cell);
+    } else if (*status != DRUPE_OK) {
+        drupe_error kept = *drupe_error_last();
+        drupe_flight_refused(queue, flight);
+        drupe_flight_drop(queue, flight);
+        drupe_error_restore(&kept);
+    } else if (over) {
+        drupe_flight_drop(queue, flight);
+    }
+    drupe_flight_drop(queue, finished);
+    return flight != NULL;
+}
+
+static drupe_status submit_any(usual *one, drupe_event **event)
+{
+    const drupe_submission *s = one->s;
+    const drupe_work work = {.kind = DRUPE_WORK_KERNEL,
+                             .kernel = one->work.kernel,
+                             .range = one->work.range,
+                             .args = one->work.args,
+                             .nargs = one->work.nargs,
+                             .words = one->work.words};
+    const drupe_ticket ticket = {
+        .queue = s->queue,
+        .waits = s->waits,
+        .nwaits = s->nwaits,
+        .label = s->label ? s->label : one->work.kernel->name,
+        .label_static = !s->label,
+        .refs = one->refs,
+        .nrefs = one->nrefs,
+        .bytes = one->bytes,
+        .written = one->written,
+        .replaced = one->replaced,
+        .read = one->read,
+        .marks_seen = one->marks_seen,
+        .accesses = s->accesses,
+        .naccesses = s->naccesses,
+        .ordered = s->ordered,
+        .site = s->site ? s->site : drupe_core_site(),
+    };
+    return drupe_queue_submit(&ticket, &work, event);
+}
+
+static drupe_status submit(usual *one, drupe_event **event)
+{
+    const drupe_submission *s = one->s;
+    drupe_status status = DRUPE_OK;
+    drupe_kernel_enter(one->work.kernel, s->queue);
+    if (!one->borrowed) drupe_kernel_retain(one->work.kernel);
+    one->refs[one->nrefs++] = (drupe_keep){one->work.kernel, release_kernel};
+    bool plain = !s->nwaits && !s->label && !drupe_queue_unordered(s->queue) && !drupe_check_on();
+    if (plain && submit_plain(one, event, &status)) return status;
+    retain(one);
+    return submit_any(one, event);
+}
+
+/* --- Entries -------------------------------------------------------------------------------------------- */
+
+static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *kernel,
+                         const drupe_range *range, size_t nargs)
+{
+    one->s = s;
+    one->work.kind = DRUPE_WORK_KERNEL;
+    one->work.kernel = kernel;
+    one->work.range = range;
+    one->work.args = NULL;
+    one->work.nargs = nargs;
+    one->work.words = NULL;
+    one->bytes = one->nrefs = 0;
+    one->written = one->replaced = one->read = 0;
+    one->marks_seen = atomic_load_explicit(&drupe_marks_version, memory_order_acquire);
+    one->borrowed = false;
+}
+
+bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                        const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
+{
+    if (nargs != kernel->nargs || nargs > DRUPE_BRIEF_ARGS || !fits(s, kernel, range)) return false;
+    usual one;
+    begin(&one, s, kernel, range, nargs);
+    if (!gather(&one, kernel, args, nargs)) {
+        drop(&one);
+        return false;
+    }
+    *status = submit(&one, event);
+    return true;
+}
+
+static bool add_words(usual *one, const drupe_kernel *kernel, const uint64_t *words)
+{
+    for (uint32_t i = 0; i < kernel->nargs; i++) {
+        if (kernel->forms[i].kind == DRUPE_ARG_POINTER && !add_pointer(one, i, words[i])) return false;
+    }
+    return below(one->s->queue->base.device, DRUPE_INFO_MAX_PARAMETER_SIZE, kernel->nargs * sizeof *words);
+}
+
+drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                                const uint64_t *words, drupe_event **event)
+{
+    drupe_arg args[DRUPE_BRIEF_ARGS];
+    if (event) *event = NULL;
+    if (!kernel || !words || !kernel->worded)
+        return drupe_error_set(DRUPE_E_INVALID, "This kernel takes no words, or there are none.");
+    for (uint32_t i = 0; i < kernel->nargs; i++) {
+        const drupe_form *form = &kernel->forms[i];
+        args[i] = (drupe_arg){(drupe_arg_kind)form->kind, form->size, &words[i]};
+    }
+    if (s && s->queue && fits(s, kernel, range)) {
+        usual one;
+        begin(&one, s, kernel, range, kernel->nargs);
+        one.work.args = args;
+        one.work.words = words;
+        one.borrowed = s->memories != NULL;
+        if (add_words(&one, kernel, words)) return submit(&one, event);
+        drop(&one);
+    }
+    return drupe_submit_kernel(s, kernel, range, args, kernel->nargs, event);
+}

@@ -1,0 +1,52 @@
+/* What those need who follow the trace: to be woken in time.
+ *
+ * Submitters compare their number with one that the waiting thread has set, which is UINT64_MAX while it is
+ * awake. The first that reaches it takes it away and wakes the thread, so a wait costs one of them a system
+ * call. A number that is set just after the submission with it was made would wake nobody: so the waiting
+ * thread looks for that once more before it sleeps. */
+#include "core/trace/trace_room.h"
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static _Alignas(64) _Atomic(uint64_t) alarm_at = UINT64_MAX;
+static _Alignas(64) _Atomic(uint32_t) calls; /* the futex: counts the wakings */
+static uint32_t heard;                       /* the waiting thread's: those before its last wait */
+
+void drupe_trace_wake(void)
+{
+    atomic_fetch_add(&calls, 1);
+    syscall(SYS_futex, &calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void ring_alarm(uint64_t number)
+{
+    uint64_t at = atomic_load(&alarm_at);
+    while (number >= at) {
+        if (!atomic_compare_exchange_weak(&alarm_at, &at, UINT64_MAX)) continue;
+        drupe_trace_wake();
+        return;
+    }
+}
+
+void drupe_trace_made(uint64_t number)
+{
+    if (number >= atomic_load(&alarm_at)) ring_alarm(number);
+}
+
+void drupe_trace_await(uint64_t number, uint64_t timeout_ns)
+{
+    atomic_store(&alarm_at, number);
+    uint32_t seen = atomic_load(&calls);
+    if (seen == heard && drupe_flight_latest() < number) {
+        struct timespec span = {.tv_sec = (time_t)(timeout_ns / 1000000000),
+                                .tv_nsec = (long)(timeout_ns % 1000000000)};
+        syscall(SYS_futex, &calls, FUTEX_WAIT_PRIVATE, seen, timeout_ns == DRUPE_FOREVER ? NULL : &span, NULL,
+                0);
+    }
+    heard = atomic_load(&calls);
+    atomic_store(&alarm_at, UINT64_MAX);
+}

@@ -1,0 +1,388 @@
+/* A large copy between plain host memory and a device, by threads of core.
+ *
+ * The bytes cross in pieces through a ring of pinned buffers: the device copies some while several threads
+ * (the hands) copy others, since a single thread is slower than the bus.
+ *
+ *     to the device:    hands: buffer <- src -> device: dst <- buffer
+ *     from the device:  device: buffer <- src -> hands: dst <- buffer
+ *
+ * Such a copy is one submission, which core runs itself, as it does a host function on a device that has
+ * none: it has its turn when all before it is over, and what stands behind it is held until then. So nobody
+ * else uses the queue meanwhile, and the device's pieces go to the backend past core: they need no place, no
+ * cause and no record of their own. The thread that runs the submission talks to the device and opens pieces
+ * for the hands; it touches no memory of the caller's, so that a fault there costs a hand, and the copy still
+ * ends in order. All of them keep watching while the copy lasts: being woken for each piece would take longer
+ * than the piece.
+ *
+ * Without a ring (the memory of a CPU device) there is one piece, and the hands copy it from end to end. */
+#include "core/transfer/transfer_room.h"
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PIECE_MOST ((size_t)4 << 20) /* a submission and a gap cost as much as 256 KiB */
+#define BUFFERS    (DRUPE_RING / PIECE_MOST)
+/* Nothing overlaps with the first piece's way in and the last one's way out. */
+#define PIECE_LEAST ((size_t)256 << 10)
+#define CHUNK       ((size_t)128 << 10) /* that a hand takes at a time */
+#define PAGE        ((size_t)4096)
+#define STREAM_MOST ((size_t)16 << 20) /* beyond, memory is what hands and the device compete for */
+#define WATCH       1000u              /* looks without anything to do, until a thread sleeps between them; */
+#define SLEEP_NS    50000
+#define LONG_NS     2000000  /* and after as many again: the device is busy elsewhere, or hangs */
+#define ALONE_NS    10000000 /* no hand has come by then: there may be none to be had */
+
+/* A piece on its way, in the buffer of the same place. */
+struct piece {
+    size_t offset, bytes;
+    _Atomic(size_t) left; /* bytes that hands have not copied yet */
+    drupe_event *event;   /* the device's half, or NULL */
+};
+
+struct hand {
+    drupe_job job;
+    drupe_crossing *crossing; /* retained */
+};
+
+struct drupe_crossing {
+    drupe_pieces calls;
+    _Atomic(uint32_t) references;
+    drupe_queue *queue; /* borrowed: of the submission */
+    drupe_ring *ring;   /* NULL: hands alone */
+    bool to_device;
+    char *dst;
+    const char *src;
+    size_t bytes;
+    struct piece pieces[BUFFERS];
+    _Atomic(size_t) opened;  /* pieces that hands may copy, so far */
+    _Atomic(bool) ended;     /* hands are to leave; */
+    _Atomic(bool) failed;    /* one of them faulted, with `error` */
+    _Atomic(size_t) copying; /* chunks under way */
+    pthread_mutex_t lock;
+    _Atomic(size_t) at; /* the piece that hands are at, and */
+    size_t taken;       /* its bytes that were given out; both change under the lock */
+    unsigned begun;     /* hands that came; lock */
+    bool alone;         /* none did, and none is to; lock */
+    drupe_error error;
+    unsigned nhands;
+    _Atomic(bool) hurried; /* the hands were called */
+    struct hand hands[DRUPE_CROSSING_HANDS];
+};
+
+static void hurry(drupe_pieces *pieces);
+
+drupe_crossing *drupe_crossing_new(drupe_ring *ring, unsigned nhands)
+{
+    drupe_crossing *c = calloc(1, sizeof *c);
+    if (!c) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a copy in pieces.");
+        return NULL;
+    }
+    atomic_init(&c->references, 1);
+    pthread_mutex_init(&c->lock, NULL);
+    c->ring = ring;
+    c->nhands = nhands;
+    c->calls = (drupe_pieces){.hurry = hurry, .brisk = ring && nhands > 2};
+    return c;
+}
+
+void drupe_crossing_load(drupe_crossing *c, drupe_queue *queue, bool to_device, const drupe_work *work)
+{
+    c->queue = queue;
+    c->to_device = to_device;
+    c->dst = work->dst;
+    c->src = work->src;
+    c->bytes = work->bytes;
+}
+
+/* After a failure: the buffers are in use until the device is done with them. */
+static void give_up_device(drupe_crossing *c)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        drupe_event *event = c->pieces[i].event;
+        while (event && !drupe_device_loss(event->queue->base.device)) {
+            if (event->object.backend->event_wait(event, DRUPE_SLICE_NS) != DRUPE_E_TIMEOUT) break;
+        }
+        drupe_event_release(event);
+        c->pieces[i].event = NULL;
+    }
+}
+
+void drupe_crossing_release(void *object)
+{
+    drupe_crossing *c = object;
+    if (atomic_fetch_sub(&c->references, 1) != 1) return;
+    if (!atomic_load(&c->ended)) give_up_device(c); /* it has never run, or faulted where it was alone */
+    drupe_ring_give_back(c->ring);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+static void rest(unsigned *idle)
+{
+    const struct timespec pause = {.tv_nsec = *idle < 2 * WATCH ? SLEEP_NS : LONG_NS};
+    if (*idle < 2 * WATCH) ++*idle;
+    if (*idle < WATCH)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+}
+
+/* --- The hands ------------------------------------------------------------------------------------------ */
+
+struct chunk {
+    struct piece *of;
+    char *dst;
+    const char *src;
+    size_t bytes;
+};
+
+static char *buffer_of(const drupe_crossing *c, size_t index)
+{
+    return c->ring ? drupe_ring_buffers(c->ring) + index % BUFFERS * PIECE_MOST : NULL;
+}
+
+/* False: there is none just now. It counts as under way. */
+static bool take_chunk(drupe_crossing *c, struct chunk *chunk)
+{
+    bool found = false;
+    if (atomic_load(&c->at) >= atomic_load(&c->opened)) return false;
+    pthread_mutex_lock(&c->lock);
+    size_t at = atomic_load(&c->at);
+    if (at < atomic_load(&c->opened) && !atomic_load(&c->ended)) {
+        struct piece *piece = &c->pieces[at % BUFFERS];
+        char *buffer = buffer_of(c, at);
+        size_t left = piece->bytes - c->taken;
+        chunk->of = piece;
+        chunk->bytes = left < CHUNK ? left : CHUNK;
+        chunk->src = c->src + piece->offset + c->taken;
+        chunk->dst = c->dst + piece->offset + c->taken;
+        if (buffer && c->to_device) chunk->dst = buffer + c->taken;
+        if (buffer && !c->to_device) chunk->src = buffer + c->taken;
+        c->taken += chunk->bytes;
+        if (c->taken == piece->bytes) {
+            c->taken = 0;
+            atomic_store(&c->at, at + 1);
+        }
+        atomic_fetch_add(&c->copying, 1);
+        found = true;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+static void copy_chunk(drupe_crossing *c, const struct chunk *chunk)
+{
+    /* What is in a processor's cache reaches the device at two thirds of the bus's rate. */
+    if (c->ring && c->to_device && c->bytes <= STREAM_MOST)
+        drupe_copy_past_caches(chunk->dst, chunk->src, chunk->bytes);
+    else
+        memcpy(chunk->dst, chunk->src, chunk->bytes);
+    atomic_fetch_sub(&chunk->of->left, chunk->bytes);
+    atomic_fetch_sub(&c->copying, 1);
+}
+
+static bool begin_hand(drupe_crossing *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool wanted = !c->alone;
+    c->begun += wanted;
+    pthread_mutex_unlock(&c->lock);
+    return wanted;
+}
+
+static void run_hand(drupe_job *job)
+{
+    drupe_crossing *c = ((struct hand *)(void *)((char *)job - offsetof(struct hand, job)))->crossing;
+    unsigned idle = 0;
+    struct chunk chunk;
+    bool wanted = begin_hand(c);
+    while (wanted && !atomic_load(&c->ended)) {
+        if (!take_chunk(c, &chunk)) {
+            rest(&idle);
+            continue;
+        }
+        idle = 0;
+        atomic_store(job->busy, 1);
+        copy_chunk(c, &chunk);
+        atomic_store(job->busy, 0);
+    }
+    drupe_crossing_release(c);
+}
+
+/* It faulted in copy_chunk(), with the thread's error. */
+static void fail_hand(drupe_job *job)
+{
+    drupe_crossing *c = ((struct hand *)(void *)((char *)job - offsetof(struct hand, job)))->crossing;
+    pthread_mutex_lock(&c->lock);
+    if (!atomic_load(&c->failed)) c->error = *drupe_error_last();
+    atomic_store(&c->failed, true);
+    pthread_mutex_unlock(&c->lock);
+    atomic_fetch_sub(&c->copying, 1);
+    drupe_crossing_release(c);
+}
+
+/* Have the hands come while the thread that runs the copy is still being woken; it runs, or will at once. */
+static void hurry(drupe_pieces *pieces)
+{
+    drupe_crossing *c = (drupe_crossing *)(void *)pieces;
+    if (atomic_exchange(&c->hurried, true)) return;
+    for (unsigned i = 0; i < c->nhands; i++) {
+        struct hand *hand = &c->hands[i];
+        atomic_fetch_add(&c->references, 1);
+        hand->crossing = c;
+        hand->job = (drupe_job){.run = run_hand, .fail = fail_hand, .what = "copy"};
+        drupe_worker_post(&hand->job);
+    }
+}
+
+/* Every worker may be busy with something that waits for this copy. A fault here is that of the submission.
+ */
+static void be_a_hand(drupe_crossing *c, uint64_t started)
+{
+    struct chunk chunk;
+    if (!c->alone && drupe_now_ns() - started < ALONE_NS) return;
+    pthread_mutex_lock(&c->lock);
+    c->alone = c->alone || c->begun == 0;
+    pthread_mutex_unlock(&c->lock);
+    if (c->alone && take_chunk(c, &chunk)) copy_chunk(c, &chunk);
+}
+
+/* --- The device ----------------------------------------------------------------------------------------- */
+
+/* Straight to the backend. */
+static drupe_status send(drupe_crossing *c, size_t index)
+{
+    struct piece *piece = &c->pieces[index % BUFFERS];
+    drupe_queue *queue = c->queue;
+    const drupe_backend *backend = queue->base.slot->backend;
+    char *buffer = buffer_of(c, index);
+    void *dst = c->to_device ? c->dst + piece->offset : buffer;
+    const void *src = c->to_device ? buffer : c->src + piece->offset;
+    DRUPE_TRY(drupe_loss_check(queue->base.device));
+    DRUPE_TRY(drupe_event_new(queue, &piece->event));
+    drupe_submit submit = {.queue = queue, .event = piece->event};
+    piece->event->opened = true;
+    pthread_mutex_lock(&queue->lock);
+    drupe_status status = backend->submit_copy(&submit, dst, src, piece->bytes);
+    drupe_error kept = *drupe_error_last();
+    /* A queue that cannot be flushed shows it in its events. */
+    bool flush = status == DRUPE_OK && backend->queue_flush;
+    if (flush && backend->queue_flush(queue) != DRUPE_OK) drupe_error_restore(&kept);
+    pthread_mutex_unlock(&queue->lock);
+    if (status == DRUPE_OK) return DRUPE_OK;
+    drupe_event_release(piece->event);
+    piece->event = NULL;
+    return drupe_error_restore(&kept);
+}
+
+/* Whether the device's half is over; a failure if it failed. */
+static drupe_status look(struct piece *piece, bool *over)
+{
+    drupe_event_state state = DRUPE_EVENT_COMPLETE;
+    const drupe_device *device = piece->event->queue->base.device;
+    *over = false;
+    if (drupe_device_silent(device)) return drupe_loss_check(device);
+    DRUPE_TRY(piece->event->object.backend->event_state(piece->event, &state));
+    if (state == DRUPE_EVENT_FAILED) return drupe_error_last()->status;
+    *over = state == DRUPE_EVENT_COMPLETE;
+    if (!*over) return drupe_loss_check(device); /* what a lost device has begun may have no end */
+    drupe_event_release(piece->event);
+    piece->event = NULL;
+    return DRUPE_OK;
+}
+
+/* --- The copy ------------------------------------------------------------------------------------------- */
+
+/* How far it is. Pieces pass in order; each has two halves, and between them it is in its buffer. */
+typedef struct progress {
+    size_t planned; /* bytes in pieces so far */
+    size_t pieces;  /* so many of these */
+    size_t copied;  /* by hands */
+    size_t sent;    /* to the device, */
+    size_t landed;  /* which has copied so many */
+} progress;
+
+/* Pieces grow from the beginning of a copy to the device, and shrink towards the end of one from it. */
+static size_t piece_size(const drupe_crossing *c, size_t done)
+{
+    size_t left = c->bytes - done, size = c->to_device ? done : left / 2;
+    if (!c->ring) return left;
+    size = (size + PAGE - 1) / PAGE * PAGE;
+    if (size < PIECE_LEAST) size = PIECE_LEAST;
+    if (size > PIECE_MOST) size = PIECE_MOST;
+    return size < left ? size : left;
+}
+
+/* The next piece, when there is a buffer for it. */
+static bool plan(drupe_crossing *c, progress *p)
+{
+    size_t out = c->to_device && c->ring ? p->landed : p->copied;
+    if (p->planned == c->bytes || p->pieces - out == BUFFERS) return false;
+    struct piece *piece = &c->pieces[p->pieces++ % BUFFERS];
+    piece->offset = p->planned;
+    piece->bytes = piece_size(c, p->planned);
+    atomic_store(&piece->left, piece->bytes);
+    p->planned += piece->bytes;
+    return true;
+}
+
+/* One round; `*moved` when something happened. */
+static drupe_status advance(drupe_crossing *c, progress *p, bool *moved)
+{
+    size_t opened = atomic_load(&c->opened);
+    bool up = c->to_device || !c->ring; /* hands come first */
+    *moved = plan(c, p);
+    if (p->copied < opened && atomic_load(&c->pieces[p->copied % BUFFERS].left) == 0) {
+        p->copied++;
+        *moved = true;
+    }
+    if (c->ring && p->sent < (up ? p->copied : p->pieces)) {
+        DRUPE_TRY(send(c, p->sent++));
+        *moved = true;
+    } else if (p->landed < p->sent) {
+        bool over;
+        DRUPE_TRY(look(&c->pieces[p->landed % BUFFERS], &over));
+        p->landed += over;
+        *moved = *moved || over;
+    }
+    atomic_store(&c->opened, up ? p->pieces : p->landed);
+    return DRUPE_OK;
+}
+
+static drupe_status cross(drupe_crossing *c)
+{
+    progress p = {0};
+    unsigned idle = c->ring ? 0 : WATCH; /* hands alone: they need the processors */
+    uint64_t started = drupe_now_ns();
+    while (p.planned < c->bytes || p.copied < p.pieces || (c->ring && p.landed < p.pieces)) {
+        bool moved;
+        if (atomic_load(&c->failed)) return drupe_error_restore(&c->error);
+        DRUPE_TRY(advance(c, &p, &moved));
+        if (moved) {
+            idle = c->ring ? 0 : WATCH;
+            continue;
+        }
+        be_a_hand(c, started);
+        if (!c->alone) rest(&idle);
+    }
+    return DRUPE_OK;
+}
+
+drupe_status drupe_crossing_run(void *user)
+{
+    drupe_crossing *c = user;
+    unsigned idle = 0;
+    hurry(&c->calls);
+    drupe_status status = cross(c);
+    drupe_error kept = *drupe_error_last();
+    pthread_mutex_lock(&c->lock); /* nothing is taken afterwards */
+    atomic_store(&c->ended, true);
+    pthread_mutex_unlock(&c->lock);
+    while (atomic_load(&c->copying)) rest(&idle);
+    if (status != DRUPE_OK) give_up_device(c);
+    drupe_ring_give_back(c->ring);
+    c->ring = NULL;
+    return status == DRUPE_OK ? status : drupe_error_restore(&kept);
+}

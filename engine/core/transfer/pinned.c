@@ -1,0 +1,146 @@
+/* Which copies are made in pieces, and the pinned memory for that. How they are made is crossing.c's.
+ *
+ * A device that copies faster from pinned memory gets large copies of plain host memory through a ring of
+ * pinned buffers. The memory of a CPU device is memory like any other, and its driver copies with one thread:
+ * there threads of core make the whole copy, without a ring. */
+#include "core/transfer/transfer_room.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_LEAST ((size_t)4 << 20)  /* below, the ring does not get going */
+#define DIRECT     ((size_t)16 << 20) /* below, the way through core's threads is felt */
+
+struct drupe_ring {
+    drupe_context *context; /* retained while it is in use */
+    char *buffers;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- Rings: each context keeps one for the next copy ---------------------------------------------------- */
+
+/* A driver that does not answer any more is not asked. */
+static void ring_free(drupe_context *context, drupe_ring *ring)
+{
+    bool silent = false;
+    for (size_t i = 0; i < context->ndevices; i++)
+        silent = silent || drupe_device_silent(context->devices[i]);
+    if (!silent) context->slot->backend->mem_unpin(context, ring->buffers);
+    free(ring);
+}
+
+static void ring_close(drupe_context *context)
+{
+    pthread_mutex_lock(&lock);
+    drupe_ring *ring = context->ring;
+    context->ring = NULL;
+    pthread_mutex_unlock(&lock);
+    if (ring) ring_free(context, ring);
+}
+
+void drupe_ring_give_back(drupe_ring *ring)
+{
+    if (!ring) return;
+    drupe_context *context = ring->context;
+    pthread_mutex_lock(&lock);
+    bool kept = context->ring == NULL;
+    if (kept) {
+        context->ring = ring;
+        context->ring_close = ring_close;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!kept) ring_free(context, ring);
+    drupe_context_release(context);
+}
+
+static drupe_status ring_take(drupe_context *context, drupe_ring **result)
+{
+    pthread_mutex_lock(&lock);
+    drupe_ring *ring = context->ring;
+    context->ring = NULL;
+    pthread_mutex_unlock(&lock);
+    if (!ring) {
+        void *buffers;
+        DRUPE_TRY(context->slot->backend->mem_pin(context, DRUPE_RING, &buffers));
+        ring = calloc(1, sizeof *ring);
+        if (!ring) {
+            context->slot->backend->mem_unpin(context, buffers);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe pinned memory.");
+        }
+        ring->buffers = buffers;
+    }
+    ring->context = drupe_context_retain(context);
+    *result = ring;
+    return DRUPE_OK;
+}
+
+char *drupe_ring_buffers(const drupe_ring *ring)
+{
+    return ring->buffers;
+}
+
+/* --- The choice ----------------------------------------------------------------------------------------- */
+
+/* DRUPE_PINNED=0 leaves every copy to the driver. */
+static bool allowed(void)
+{
+    const char *text = getenv("DRUPE_PINNED");
+    return !text || strcmp(text, "0") != 0;
+}
+
+typedef enum way { WAY_DRIVER, WAY_RING, WAY_DIRECT } way;
+
+static way way_of(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src, size_t bytes)
+{
+    bool cpu = queue->base.device->type == DRUPE_DEVICE_CPU;
+    if (bytes < (cpu ? DIRECT : RING_LEAST) || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
+    /* The times of a copy in steps would be those of its last step. */
+    if (queue->base.flags & DRUPE_QUEUE_PROFILING) return WAY_DRIVER;
+    if (!dst->memory == !src->memory || dst->foreign || src->foreign || !allowed()) return WAY_DRIVER;
+    const drupe_memory *memory = dst->memory ? dst->memory : src->memory;
+    drupe_device *device = memory->pool->device;
+    /* Where memory is shared without being mapped, what is the device's can be used so as well. */
+    if (cpu && drupe_pool_support(device, DRUPE_MEM_SHARED) == DRUPE_USM_NATIVE) return WAY_DIRECT;
+    return memory->kind == DRUPE_MEM_DEVICE && !cpu ? WAY_RING : WAY_DRIVER;
+}
+
+/* How many threads shall copy: those that the host device may use, as far as the bus gains by them. */
+static unsigned hands(void)
+{
+    drupe_device *device;
+    if (drupe_device_select("host", &device) != DRUPE_OK) return 1;
+    uint64_t count = drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
+    drupe_device_release(device);
+    return count < DRUPE_CROSSING_HANDS ? (unsigned)count : DRUPE_CROSSING_HANDS;
+}
+
+static drupe_status open_crossing(const drupe_queue *queue, way chosen, drupe_crossing **crossing)
+{
+    drupe_ring *ring = NULL;
+    unsigned count = hands();
+    if (chosen == WAY_DIRECT && count < 2)
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "A copy needs two threads.");
+    if (chosen == WAY_RING) DRUPE_TRY(ring_take(queue->base.context, &ring));
+    *crossing = drupe_crossing_new(ring, count);
+    if (*crossing) return DRUPE_OK;
+    drupe_ring_give_back(ring);
+    return DRUPE_E_NO_MEMORY;
+}
+
+drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_place *dst, const drupe_place *src,
+                               drupe_work *work, drupe_refs *refs)
+{
+    way chosen = way_of(queue, dst, src, work->bytes);
+    if (chosen == WAY_DRIVER) return DRUPE_OK;
+    drupe_crossing *crossing = NULL;
+    drupe_error kept = *drupe_error_last();
+    if (open_crossing(queue, chosen, &crossing) != DRUPE_OK) {
+        drupe_error_restore(&kept); /* then the driver makes it, as well as it can */
+        return DRUPE_OK;
+    }
+    drupe_crossing_load(crossing, queue, dst->memory != NULL, work);
+    DRUPE_TRY(drupe_refs_add(refs, crossing, drupe_crossing_release));
+    work->fn = drupe_crossing_run;
+    work->user = crossing;
+    return DRUPE_OK;
+}

@@ -1,0 +1,180 @@
+/* Copies that no single driver can make: an end lies in memory of another context.
+ *
+ * They are composed of ordinary submissions, so that order, failure and keep-alive need no rules of their
+ * own. The foreign half runs on a queue opened for this copy in the foreign context. Its place in the user's
+ * queue is kept by events: the foreign half waits for the user's queue up to here, and the user's queue waits
+ * for the foreign half. Data crosses through a bounce buffer in host memory unless one end is host memory
+ * already.
+ *
+ *     source foreign:  [barrier on q] -> foreign queue: bounce <- src -> q: dst <- bounce
+ *     target foreign:  q: bounce <- src -> foreign queue: dst <- bounce -> q: barrier
+ *     both foreign:    [barrier on q] -> bounce <- src -> dst <- bounce -> q: barrier */
+#include "core/transfer/transfer_room.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct stage {
+    const drupe_ticket *ticket;
+    drupe_event *last; /* retained: what the next step waits for; NULL at first */
+    void *bounce;
+    bool bounced;
+    drupe_queue *read, *write; /* foreign queues, retained, or NULL */
+};
+
+static void release_queue(void *object)
+{
+    drupe_queue_release_inside(object);
+}
+
+static drupe_status open_foreign(const drupe_place *place, drupe_queue **queue)
+{
+    if (!place->foreign) return DRUPE_OK;
+    const drupe_memory *memory = place->memory;
+    return drupe_queue_open(memory->context, memory->queue->base.device, DRUPE_QUEUE_DEFAULT, queue);
+}
+
+/* One step on `queue`. The first step waits for what the user named, the others for the step before. */
+static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_work *work, drupe_refs *refs)
+{
+    drupe_ticket ticket = *stage->ticket;
+    ticket.queue = queue;
+    ticket.kept = ticket.kept || stage->bounced;
+    if (stage->last) {
+        ticket.waits = &stage->last;
+        ticket.nwaits = 1;
+        ticket.doom = NULL;
+    }
+    /* What becomes of the memory shows in the step that has it all. */
+    ticket.written = refs ? refs->written : 0;
+    ticket.replaced = refs ? refs->replaced : 0;
+    ticket.read = refs ? refs->read : 0;
+    ticket.refs = refs ? refs->list : NULL;
+    ticket.nrefs = refs ? refs->count : 0;
+    ticket.bytes = refs ? refs->bytes : 0;
+    if (refs) refs->count = 0;
+    drupe_event *event;
+    DRUPE_TRY(drupe_queue_submit(&ticket, work, &event));
+    drupe_event_release(stage->last);
+    stage->last = event;
+    return DRUPE_OK;
+}
+
+/* `used`: the end that is not plain host memory. */
+static drupe_status copy_step(struct stage *stage, drupe_queue *queue, void *dst, const void *src,
+                              size_t bytes, drupe_memory *used)
+{
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    const drupe_keep keep = drupe_memory_keep(used, queue);
+    DRUPE_TRY(drupe_refs_add(&refs, keep.object, keep.release));
+    drupe_work work = {.kind = DRUPE_WORK_COPY, .dst = dst, .src = src, .bytes = bytes};
+    uintptr_t offset = (uintptr_t)dst - (uintptr_t)drupe_memory_pointer(used);
+    work.from_host = offset < drupe_memory_size(used);
+    work.to_host = !work.from_host;
+    return step(stage, queue, &work, &refs);
+}
+
+static drupe_status give_queue(drupe_queue **queue, drupe_refs *refs)
+{
+    drupe_queue *given = *queue;
+    *queue = NULL;
+    return given ? drupe_refs_add(refs, given, release_queue) : DRUPE_OK;
+}
+
+/* The last step, on the user's queue: it owns everything that all steps use. The foreign queues come first:
+ * letting go of them waits for their half of the copy, which uses what comes after. */
+static drupe_status last_step(struct stage *stage, const drupe_work *work)
+{
+    drupe_refs refs;
+    drupe_refs_init(&refs);
+    refs.bytes = stage->ticket->bytes;
+    drupe_status status = give_queue(&stage->read, &refs);
+    if (status == DRUPE_OK) status = give_queue(&stage->write, &refs);
+    refs.written = stage->ticket->written << refs.count;
+    refs.replaced = stage->ticket->replaced << refs.count;
+    refs.read = stage->ticket->read << refs.count;
+    for (size_t i = 0; status == DRUPE_OK && i < stage->ticket->nrefs; i++) {
+        status = drupe_refs_add(&refs, stage->ticket->refs[i].object, stage->ticket->refs[i].release);
+        stage->ticket->refs[i].release = NULL;
+    }
+    if (status == DRUPE_OK && stage->bounce) {
+        status = drupe_refs_add(&refs, stage->bounce, free);
+        stage->bounce = NULL;
+    }
+    if (status == DRUPE_OK) status = step(stage, stage->ticket->queue, work, &refs);
+    drupe_refs_drop(&refs);
+    return status;
+}
+
+static drupe_status run_steps(struct stage *stage, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes)
+{
+    drupe_queue *queue = stage->ticket->queue;
+    drupe_work barrier = {.kind = DRUPE_WORK_MARK};
+    void *middle = stage->bounce;
+    const void *from = src->pointer;
+    if (!middle) middle = dst->pointer;
+    if (src->foreign) {
+        DRUPE_TRY(step(stage, queue, &barrier, NULL));
+        DRUPE_TRY(copy_step(stage, stage->read, middle, from, bytes, src->memory));
+    } else if (stage->bounce) {
+        DRUPE_TRY(copy_step(stage, queue, middle, from, bytes, src->memory));
+    } else {
+        DRUPE_TRY(step(stage, queue, &barrier, NULL));
+        middle = src->pointer;
+    }
+    if (dst->foreign) {
+        DRUPE_TRY(copy_step(stage, stage->write, dst->pointer, middle, bytes, dst->memory));
+        return last_step(stage, &barrier);
+    }
+    if (!stage->bounce) return last_step(stage, &barrier);
+    drupe_work copy = {
+        .kind = DRUPE_WORK_COPY, .dst = dst->pointer, .src = middle, .bytes = bytes, .from_host = true};
+    return last_step(stage, &copy);
+}
+
+static drupe_status prepare(struct stage *stage, const drupe_place *dst, const drupe_place *src, size_t bytes)
+{
+    DRUPE_TRY(open_foreign(src, &stage->read));
+    DRUPE_TRY(open_foreign(dst, &stage->write));
+    bool direct = (src->foreign && !dst->memory) || (dst->foreign && !src->memory);
+    if (direct) return DRUPE_OK;
+    stage->bounce = malloc(bytes);
+    stage->bounced = stage->bounce != NULL;
+    if (stage->bounced) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %zu bytes between %s and %s.", bytes,
+                           src->memory->queue->base.device->filter, dst->memory->queue->base.device->filter);
+}
+
+/* When a step cannot be submitted, the steps before it are waited for: they use what is now given back. */
+static void clean_up(struct stage *stage)
+{
+    drupe_error kept = *drupe_error_last();
+    if (stage->last && drupe_event_await(stage->last, UINT64_MAX) == DRUPE_OK) {
+        const drupe_checker *checker = drupe_checking();
+        if (checker) checker->event(stage->last);
+        drupe_event_release(stage->last);
+    }
+    free(stage->bounce);
+    drupe_queue_release_inside(stage->read);
+    drupe_queue_release_inside(stage->write);
+    drupe_keeps_drop(stage->ticket->refs, stage->ticket->nrefs);
+    drupe_error_restore(&kept);
+}
+
+drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
+                              size_t bytes, drupe_event **event)
+{
+    struct stage stage = {.ticket = ticket};
+    drupe_status status = prepare(&stage, dst, src, bytes);
+    if (status == DRUPE_OK) status = run_steps(&stage, dst, src, bytes);
+    if (status != DRUPE_OK) {
+        clean_up(&stage);
+        return status;
+    }
+    if (event)
+        *event = stage.last;
+    else
+        drupe_event_release(stage.last);
+    return DRUPE_OK;
+}
