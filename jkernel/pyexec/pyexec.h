@@ -4,8 +4,9 @@
  * stream fast path, the link to the engine); the package drupe.kernel does what IPython does. A request is
  * not called back into Python: handle() parks it, and Server.dispatch() returns it as an object.
  *
- * There is one kernel per process, so its state (kernel.c) is process-wide; the Python types live in the
- * module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception set.
+ * There is one kernel per process, so its state (pyexec_kernel.c) is process-wide; the Python types live in
+ * the module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception
+ * set.
  */
 #ifndef JK_PYEXEC_H
 #define JK_PYEXEC_H
@@ -18,7 +19,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* --- The one kernel of the process (kernel.c): no GIL needed ---------------------------------------------
+/* --- The one kernel of the process (pyexec_kernel.c): no GIL needed
+ * ---------------------------------------------
  */
 
 /* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `features`
@@ -48,7 +50,8 @@ int jk_kernel_shutdown_state(void);
 
 typedef struct jk_state jk_state;
 
-/* --- Workers (worker.c): C threads that run a Python function; no GIL needed ------------------------------
+/* --- Workers (pyexec_worker.c): C threads that run a Python function; no GIL needed
+ * ------------------------------
  */
 
 typedef struct jk_worker_task {
@@ -74,7 +77,8 @@ void jk_workers_open(void);
  * have ended; if not, the process must end without finalizing Python. */
 bool jk_workers_close(int timeout_ms);
 
-/* --- Debugging (debug.c) ---------------------------------------------------------------------------------
+/* --- Debugging (pyexec_debug.c)
+ * ---------------------------------------------------------------------------------
  */
 
 /* executor.debug: queue the request for drupe.kernel.debugger, whose thread starts with the first. No GIL. */
@@ -85,10 +89,11 @@ PyObject *jk_debug_next(PyObject *module, PyObject *unused);
 PyObject *jk_debug_cell_name(PyObject *module, PyObject *code);
 PyObject *jk_debug_cell_prefix(PyObject *module, PyObject *unused);
 
-/* executor.h's subshell_open(): a worker that runs drupe.kernel.subshells.serve() (subshell.c). */
+/* executor.h's subshell_open(): a worker that runs drupe.kernel.subshells.serve() (pyexec_subshell.c). */
 int jk_executor_subshell_open(void *self, jk_subshell *subshell);
 
-/* --- Signals (signals.c) ---------------------------------------------------------------------------------
+/* --- Signals (pyexec_signals.c)
+ * ---------------------------------------------------------------------------------
  */
 
 /* Ignore SIGINT: from the binding of the sockets until Python's handler stands. */
@@ -116,12 +121,13 @@ size_t jk_holding(void *self, char *text, size_t size);
 /* SIGINT's handler: whether this one only asks what the thread is doing. It is noted then. Async-signal-safe.
  */
 int jk_holding_asked(const siginfo_t *info, const void *ucontext);
-/* Count an interrupt (kernel.c). Async-signal-safe. */
+/* Count an interrupt (pyexec_kernel.c). Async-signal-safe. */
 void jk_kernel_interrupted(void);
 /* The thread that interrupts aim at. */
 pthread_t jk_kernel_main_thread(void);
 
-/* --- Crashes (crash.c) -------------------------------------------------------------------------------------
+/* --- Crashes (pyexec_crash.c)
+ * -------------------------------------------------------------------------------------
  */
 
 /* Have crashes reported (jk_server_guard()), with the Python traceback of the thread. Does what can be done
@@ -137,7 +143,8 @@ size_t jk_crash_innermost(const char *raw, size_t raw_size, char *text, size_t s
 /* The number noted last for a file name, or 0. Needs the GIL. */
 uint32_t jk_crash_cell_of_file(const char *name, size_t size);
 
-/* --- The link (link.c) -----------------------------------------------------------------------------------
+/* --- The link (pyexec_link.c)
+ * -----------------------------------------------------------------------------------
  */
 
 /* A new capsule DRUPE_LINK_CAPSULE; `cell_var` holds the Parent (of `parent_type`) that a Python thread works
@@ -171,7 +178,7 @@ struct jk_state {
     PyObject *cell_var; /* ContextVar: the Parent whose cell this thread or task works for */
 };
 
-/* Module slots, called by jkernel/main/module.c. */
+/* Module slots, called by jkernel/main/jkernel_module.c. */
 int jk_state_exec(PyObject *module);
 int jk_state_traverse(PyObject *module, visitproc visit, void *arg);
 int jk_state_clear(PyObject *module);

@@ -12,7 +12,7 @@
 #ifndef JK_WIRE_H
 #define JK_WIRE_H
 
-#include "jkernel/wire/memory.h"
+#include "jkernel/wire/wire_memory.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
