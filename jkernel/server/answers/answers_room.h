@@ -14,8 +14,7 @@
     2 /* ms without a message, after which the socket holds nothing older than a failure */
 #define JK_ABORT_GRACE 20 /* ms at most */
 
-/* --- cell_name.c -----------------------------------------------------------------------------------------
- */
+/* --- cell_name.c --------------------------------------------------------------------------------------- */
 
 #define JK_CELL_SEED   0xc70f6907u
 #define JK_CELL_SUFFIX ".py"
@@ -29,8 +28,7 @@ typedef struct jk_answers {
 void jk_cell_names_open(jk_server *server);
 uint32_t jk_cell_hash(const void *data, size_t size);
 
-/* --- answer.c --------------------------------------------------------------------------------------------
- */
+/* --- answer.c ------------------------------------------------------------------------------------------ */
 
 /* Answer on the socket of `channel`, which the calling thread owns. `content` is a JSON object. */
 void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content);
@@ -38,21 +36,18 @@ void jk_answer(jk_server *server, jk_channel channel, const jk_message *message,
  * and those about subshells. Returns false for others. */
 bool jk_answer_here(jk_server *server, jk_channel channel, const jk_message *message);
 
-/* --- debug_request.c -------------------------------------------------------------------------------------
- */
+/* --- debug_request.c ----------------------------------------------------------------------------------- */
 
 /* A debug_request has arrived on `channel`, whose socket the calling thread owns. Takes `message`. */
 void jk_debug_request(jk_server *server, jk_channel channel, jk_message *message);
 
-/* --- route.c ---------------------------------------------------------------------------------------------
- */
+/* --- route.c ------------------------------------------------------------------------------------------- */
 
 /* Read what waits in a ROUTER socket, at most `most` messages, and route each. Only by the socket's owner.
  * Returns how many. */
 int jk_route_receive(jk_server *server, jk_channel channel, int most);
 
-/* --- leaving.c: what iopub hands over --------------------------------------------------------------------
- */
+/* --- leaving.c: what iopub hands over ------------------------------------------------------------------ */
 
 /* io thread: a reply and a question leave. */
 extern const jk_leaving jk_answers_leaving;

@@ -10,8 +10,7 @@
 #include "jkernel/server/process/process_room.h"
 #include "jkernel/server/requests/requests_room.h"
 
-/* --- shutdown.c ------------------------------------------------------------------------------------------
- */
+/* --- shutdown.c ---------------------------------------------------------------------------------------- */
 
 /* Break the running cell and what it started. Any thread. */
 void jk_interrupt(jk_server *server);
@@ -20,8 +19,7 @@ void jk_shutdown(jk_server *server, bool restart, int exit_code);
 /* After jk_shutdown(): descendants that ignore SIGTERM are killed when their time is over. */
 void jk_shutdown_children(jk_server *server);
 
-/* --- watchdog.c ------------------------------------------------------------------------------------------
- */
+/* --- watchdog.c ---------------------------------------------------------------------------------------- */
 
 typedef struct jk_watchdog {
     pthread_mutex_t lock;
@@ -37,8 +35,7 @@ int jk_watchdog_open(jk_watchdog *watchdog);
 void jk_watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_code);
 void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
 
-/* --- insist.c --------------------------------------------------------------------------------------------
- */
+/* --- insist.c ------------------------------------------------------------------------------------------ */
 
 /* Interrupts that a cell survives: the control thread's own, but what is atomic. */
 typedef struct jk_insist {
@@ -55,8 +52,7 @@ typedef struct jk_insist {
  */
 int jk_insist_look(jk_server *server);
 
-/* --- The room as a whole: shutdown.c ---------------------------------------------------------------------
- */
+/* --- The room as a whole: shutdown.c ------------------------------------------------------------------- */
 
 typedef struct jk_control {
     _Atomic(int64_t) children_until; /* after a shutdown: when descendants that ignore SIGTERM are killed */

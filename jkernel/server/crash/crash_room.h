@@ -16,8 +16,7 @@
 
 #define JK_CRASH_MOST (1900 * JK_MILLISECOND)
 
-/* --- crash_text.c: async-signal-safe ---------------------------------------------------------------------
- */
+/* --- crash_text.c: async-signal-safe ------------------------------------------------------------------- */
 
 /* What happened and where, in half a line: "address 0x0 is not mapped (reading)". */
 void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context);
@@ -27,8 +26,7 @@ void jk_crash_frames(jk_ink *ink, const void *context);
 /* Call once before: the unwinder loads its library at its first use. */
 void jk_crash_frames_prime(void);
 
-/* --- fatal_signal.c --------------------------------------------------------------------------------------
- */
+/* --- fatal_signal.c ------------------------------------------------------------------------------------ */
 
 /* The server goes down: from here on a fatal signal just ends the process. */
 void jk_crash_forget(jk_server *server);
@@ -37,8 +35,7 @@ void jk_crash_look(jk_server *server);
 /* The report has left, or cannot. Any thread. */
 void jk_crash_published(bool left);
 
-/* --- crash_publish.c -------------------------------------------------------------------------------------
- */
+/* --- crash_publish.c ----------------------------------------------------------------------------------- */
 
 /* Send everything queued, then the report. io thread, or its fault handler. */
 void jk_crash_publish(jk_server *server);

@@ -19,8 +19,7 @@
 #define JK_STREAM_RATE  600
 #define JK_COPIED_BELOW 1024 /* bytes of content that are cheaper to copy than to hand over */
 
-/* --- iopub_pace.c: when ----------------------------------------------------------------------------------
- */
+/* --- iopub_pace.c: when -------------------------------------------------------------------------------- */
 
 typedef struct jk_pace {
     bool expecting;         /* requests were handed over: their busy and execute_input come at once */
@@ -63,8 +62,7 @@ void jk_xpub_receive(jk_server *server);
 /* The welcome of a subscriber, whose own filter lets it through. */
 jk_envelope jk_welcome_make(jk_server *server, jk_slice topic, jk_buffer *header, jk_buffer *content);
 
-/* --- iopub_subscribers.c ---------------------------------------------------------------------------------
- */
+/* --- iopub_subscribers.c ------------------------------------------------------------------------------- */
 
 /* Take subscriptions and welcome each. */
 void jk_iopub_receive(jk_server *server);
@@ -73,8 +71,7 @@ zmq_pollitem_t jk_iopub_item(const jk_server *server);
 /* The content of a stream message. */
 void jk_stream_content(jk_buffer *content, jk_stream stream, const char *text, size_t size);
 
-/* --- iopub.c ---------------------------------------------------------------------------------------------
- */
+/* --- iopub.c ------------------------------------------------------------------------------------------- */
 
 /* What the rooms above do with entries that leave on another channel. Each takes the entry. */
 typedef struct jk_leaving {

@@ -53,8 +53,7 @@ typedef struct jk_life {
     int nlocks;
 } jk_life;
 
-/* --- life.c ----------------------------------------------------------------------------------------------
- */
+/* --- life.c -------------------------------------------------------------------------------------------- */
 
 void jk_life_begin(jk_server *server);
 /* False in a forked child and after jk_server_close() has begun to stop. */
@@ -86,8 +85,7 @@ void jk_lock_register(jk_server *server, pthread_mutex_t *lock);
  * Async-signal-safe. */
 void jk_locks_give_up(const jk_server *server);
 
-/* --- parent.c: with the functions of executor.h ----------------------------------------------------------
- */
+/* --- parent.c: with the functions of executor.h -------------------------------------------------------- */
 
 struct jk_parent {
     atomic_uint references;

@@ -24,8 +24,7 @@
 #define JK_ANSWERED_FOR  (60 * JK_SECOND) /* how long they are remembered */
 #define JK_LOOK_AGAIN    1 /* ms until the io thread looks again after it has handed requests over */
 
-/* --- entry.c ---------------------------------------------------------------------------------------------
- */
+/* --- entry.c ------------------------------------------------------------------------------------------- */
 
 typedef enum jk_entry_kind {
     JK_ENTRY_PUBLISH, /* an iopub message */
@@ -62,8 +61,7 @@ typedef struct jk_entry {
 jk_entry *jk_entry_create(jk_entry_kind kind, const char *type, jk_parent *parent);
 void jk_entry_release(jk_entry *entry);
 
-/* --- outbox.c: the queue and the wake-up of the io thread ------------------------------------------------
- */
+/* --- outbox.c: the queue and the wake-up of the io thread ---------------------------------------------- */
 
 typedef struct jk_outbox {
     pthread_mutex_t lock;
@@ -114,8 +112,7 @@ void jk_outbox_sleep_locked(jk_outbox *outbox, int delay);
 void jk_outbox_awake_locked(jk_outbox *outbox);
 void jk_outbox_awake(jk_server *server);
 
-/* --- unread.c: what the slowest subscriber has not taken, of those that are waited for -------------------
- */
+/* --- unread.c: what the slowest subscriber has not taken, of those that are waited for ----------------- */
 
 typedef struct jk_unread {
     atomic_size_t bytes;
@@ -131,8 +128,7 @@ void jk_unread_tell(jk_server *server);
 /* Have the io thread woken when some of it lands. */
 void jk_unread_watch(jk_server *server);
 
-/* --- writers.c: the limit --------------------------------------------------------------------------------
- */
+/* --- writers.c: the limit ------------------------------------------------------------------------------ */
 
 typedef struct jk_writers {
     bool apart;          /* subscribers that do not read are set aside one by one */
@@ -155,8 +151,7 @@ void jk_writers_tell_locked(jk_server *server);
 void jk_writers_open(jk_writers *writers);
 void jk_writers_apart(jk_server *server);
 
-/* --- cell_status.c ---------------------------------------------------------------------------------------
- */
+/* --- cell_status.c ------------------------------------------------------------------------------------- */
 
 typedef struct jk_answered {
     jk_parent *parent; /* retained; NULL: none */
@@ -191,14 +186,12 @@ void jk_status_answered(jk_server *server, jk_parent *parent);
  * `only`: as in jk_entry. */
 void jk_status_again(jk_server *server, bool present, uint64_t only);
 
-/* --- stream_text.c ---------------------------------------------------------------------------------------
- */
+/* --- stream_text.c ------------------------------------------------------------------------------------- */
 
 /* Append stream text. Waits for nothing. */
 int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, const char *text, size_t size);
 
-/* --- stdio_capture.c -------------------------------------------------------------------------------------
- */
+/* --- stdio_capture.c ----------------------------------------------------------------------------------- */
 
 typedef struct jk_pipe {
     int saved;         /* what the descriptor was */
@@ -226,8 +219,7 @@ void jk_stdio_leave(jk_server *server, bool entered);
 /* In a crash: take what the descriptors and C's stdout hold, as far as their locks can be had. */
 void jk_stdio_take(jk_server *server);
 
-/* --- output.c: the room as a whole -----------------------------------------------------------------------
- */
+/* --- output.c: the room as a whole --------------------------------------------------------------------- */
 
 /* The room's parts, each written by the file above that declares it. Together they have over 20 members: they
  * share two locks, and are one block. */

@@ -31,8 +31,7 @@ typedef struct jk_ports {
     int heart_stop;                  /* eventfd: the heartbeat's thread is to end */
 } jk_ports;
 
-/* --- sockets.c -------------------------------------------------------------------------------------------
- */
+/* --- sockets.c ----------------------------------------------------------------------------------------- */
 
 /* Before jk_sockets_bind(): what jk_sockets_close() needs to find. */
 void jk_ports_open(jk_ports *ports);
@@ -43,23 +42,20 @@ void jk_sockets_close(jk_server *server);
 /* Have the heartbeat's thread end. */
 void jk_heartbeat_stop(jk_server *server);
 
-/* --- register.c ------------------------------------------------------------------------------------------
- */
+/* --- register.c ---------------------------------------------------------------------------------------- */
 
 /* Tell the launcher the ports and wait for its acknowledgement, 5 s at most. Returns 0, or -1 and a problem.
  */
 int jk_server_register(jk_server *server, char *problem, size_t problem_size);
 
-/* --- ipc.c -----------------------------------------------------------------------------------------------
- */
+/* --- ipc.c --------------------------------------------------------------------------------------------- */
 
 /* A Unix socket that listens at `path`, for its owner alone. `replace`: what a process that has ended left
  * there is removed. Returns a descriptor, or -1 with errno: EADDRINUSE when somebody listens there, EEXIST
  * when it is no socket. */
 int jk_ipc_claim(const char *path, bool replace);
 
-/* --- router.c: all but iopub -----------------------------------------------------------------------------
- */
+/* --- router.c: all but iopub --------------------------------------------------------------------------- */
 
 /* As an item of zmq_poll(): then jk_channel_read(). */
 zmq_pollitem_t jk_channel_item(const jk_server *server, jk_channel channel);

@@ -8,15 +8,13 @@
 
 #include "jkernel/server/usage/usage_room.h"
 
-/* --- process_limits.c ------------------------------------------------------------------------------------
- */
+/* --- process_limits.c ---------------------------------------------------------------------------------- */
 
 /* Open what is closed of the descriptors 0 to 2, and see that there is room for the server's descriptors and
  * threads. Returns 0, or -1 and a problem. */
 int jk_process_prepare(char *problem, size_t problem_size);
 
-/* --- ending_signals.c ------------------------------------------------------------------------------------
- */
+/* --- ending_signals.c ---------------------------------------------------------------------------------- */
 
 /* Have SIGTERM and SIGHUP, unless somebody handles or ignores them, raise `wake`, an eventfd. */
 void jk_ending_watch(int wake);
@@ -28,16 +26,14 @@ void jk_ending_forget(void);
 void jk_ending_hold(void);
 void jk_ending_resume(void);
 
-/* --- forked_child.c --------------------------------------------------------------------------------------
- */
+/* --- forked_child.c ------------------------------------------------------------------------------------ */
 
 /* The addresses of the kernel's sockets; NULL: none any more. */
 void jk_bound_remember(const jk_config *config);
 /* In a forked child: close every socket with one of these addresses. Async-signal-safe. */
 void jk_bound_close(void);
 
-/* --- descendants.c ---------------------------------------------------------------------------------------
- */
+/* --- descendants.c ------------------------------------------------------------------------------------- */
 
 /* The descendants of this process, parents before their children. */
 void jk_descendants(jk_processes *found);
@@ -50,8 +46,7 @@ void jk_children_adopt(void);
 /* Wait until the descendants have ended; those that have not by `deadline` are killed. */
 void jk_children_end(int64_t deadline);
 
-/* --- parent_watch.c --------------------------------------------------------------------------------------
- */
+/* --- parent_watch.c ------------------------------------------------------------------------------------ */
 
 typedef struct jk_parent_watch {
     int pidfd;     /* of the process named in JPY_PARENT_PID; -1: none, look at getppid() */

@@ -58,8 +58,7 @@ typedef struct jk_record_keeper {
 /* The line in `detail` that the engine's notes stand under, to its end. */
 #define JK_CRASH_NOTES "Last device operations:\n"
 
-/* --- life_record.c ---------------------------------------------------------------------------------------
- */
+/* --- life_record.c ------------------------------------------------------------------------------------- */
 
 /* Find what the kernel before left behind and begin a new record. Never fails: without a file the record is
  * plain memory. Main thread, as the next one. */
@@ -82,14 +81,12 @@ void jk_record_sent(jk_server *server, size_t size);
 bool jk_record_has_notice(const jk_server *server);
 char *jk_record_take_notice(jk_server *server);
 
-/* --- record_story.c --------------------------------------------------------------------------------------
- */
+/* --- record_story.c ------------------------------------------------------------------------------------ */
 
 /* What to tell about the kernel that left `old`, for free(), or NULL. */
 char *jk_record_story(const jk_record *old, const jk_record *now);
 
-/* --- ink.c: async-signal-safe ----------------------------------------------------------------------------
- */
+/* --- ink.c: async-signal-safe -------------------------------------------------------------------------- */
 
 /* Text in a fixed room; what does not fit is left out. Always NUL-ended. */
 typedef struct jk_ink {

@@ -15,8 +15,7 @@
  * client sends then waits with the transport and with the client. */
 #define JK_HELD_LIMIT (128u << 20)
 
-/* --- inbox.c ---------------------------------------------------------------------------------------------
- */
+/* --- inbox.c ------------------------------------------------------------------------------------------- */
 
 typedef struct jk_queued {
     uint64_t arrival; /* its place among all of the inbox */
@@ -66,8 +65,7 @@ void jk_inbox_abort(jk_inbox *inbox);
 /* Take the cells that are queued, linked as above; others may start again. */
 jk_request *jk_inbox_take_cells(jk_inbox *inbox);
 
-/* --- held_request.c --------------------------------------------------------------------------------------
- */
+/* --- held_request.c ------------------------------------------------------------------------------------ */
 
 struct jk_request {
     jk_server *server;
@@ -95,16 +93,14 @@ bool jk_shell_has_room(jk_server *server);
 /* "execute_request" to "execute_reply". */
 void jk_reply_type(const char *request_type, char *type, size_t size);
 
-/* --- shell.c ---------------------------------------------------------------------------------------------
- */
+/* --- shell.c ------------------------------------------------------------------------------------------- */
 
 /* Take the first request that may start and publish its busy. NULL: there is none. */
 jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox);
 /* io thread: `request` is about to be pushed; publish its busy now when nothing can run before it. */
 void jk_shell_announce(jk_server *server, jk_request *request);
 
-/* --- reply.c ---------------------------------------------------------------------------------------------
- */
+/* --- reply.c ------------------------------------------------------------------------------------------- */
 
 jk_inbox *jk_inbox_of(const jk_request *request);
 /* Answer without running it, between busy and idle: failed for `reason`, or aborted (an execute_request) when
@@ -115,8 +111,7 @@ void jk_error_content(jk_buffer *content, const char *reason);
 /* Send a REPLY entry on the socket of `channel`, which the calling thread owns. */
 void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry);
 
-/* --- subshell.c, subshell_list.c -------------------------------------------------------------------------
- */
+/* --- subshell.c, subshell_list.c ----------------------------------------------------------------------- */
 
 /* A shell beside the main one. References: the list's, the executor's, and one of each of its requests. */
 struct jk_subshell {
@@ -143,8 +138,7 @@ jk_subshell *jk_subshell_find(jk_server *server, const char *id);
  * into `content`. */
 void jk_subshell_answer(jk_server *server, const jk_message *message, jk_buffer *content);
 
-/* --- input.c ---------------------------------------------------------------------------------------------
- */
+/* --- input.c ------------------------------------------------------------------------------------------- */
 
 typedef struct jk_input {
     pthread_mutex_t lock;
@@ -167,8 +161,7 @@ int jk_input_resend(jk_server *server);
 /* io thread: `request` is about to be replied to, nobody waits for an answer any more. */
 void jk_input_end(jk_server *server, const jk_request *request);
 
-/* --- control_replies.c: what the executor replies to control requests ------------------------------------
- */
+/* --- control_replies.c: what the executor replies to control requests ---------------------------------- */
 
 typedef struct jk_replies {
     pthread_mutex_t lock;
@@ -182,8 +175,7 @@ void jk_replies_push(jk_server *server, jk_entry *entry); /* taken */
 void jk_replies_send(jk_server *server);                  /* control thread */
 void jk_replies_wake(jk_server *server);                  /* the control thread; async-signal-safe */
 
-/* --- requests.c: the room as a whole ---------------------------------------------------------------------
- */
+/* --- requests.c: the room as a whole ------------------------------------------------------------------- */
 
 /* The room's parts, each written by the file above that declares it; over 20 members together, because each
  * has a lock of its own. */

@@ -25,8 +25,7 @@
 #define JK_SANITIZED 0
 #endif
 
-/* --- waiting.c -------------------------------------------------------------------------------------------
- */
+/* --- waiting.c ----------------------------------------------------------------------------------------- */
 
 int64_t jk_clock(void);
 /* A lock that knows its owner: a crashed thread gives up what it holds, and nothing else. */
@@ -37,8 +36,7 @@ bool jk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t
 void jk_event_raise(int eventfd); /* async-signal-safe */
 void jk_event_clear(int eventfd);
 
-/* --- server_thread.c: with jk_thread_start() and jk_thread_guard() of executor.h -------------------------
- */
+/* --- server_thread.c: with jk_thread_start() and jk_thread_guard() of executor.h ----------------------- */
 
 /* Block every signal but those of a fault; `before` receives what was blocked. */
 void jk_signals_block(sigset_t *before);

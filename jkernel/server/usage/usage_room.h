@@ -13,8 +13,7 @@
 #define JK_NOT_KNOWN UINT64_MAX
 #define JK_PATH      512
 
-/* --- cgroup.c ---------------------------------------------------------------------------------------------
- */
+/* --- cgroup.c ------------------------------------------------------------------------------------------ */
 
 /* One controller of this process: its folder, and how much of the path is the mount point, above which
  * nothing is looked at. An empty path: there is none. */
@@ -47,8 +46,7 @@ double jk_cgroup_cpu_time(const jk_cgroup *group);
 /* Fill `memory` from the host, then narrow it to the group's limit if one is smaller. */
 void jk_memory_read(const jk_group *group, jk_memory *memory);
 
-/* --- procfs.c ---------------------------------------------------------------------------------------------
- */
+/* --- procfs.c ------------------------------------------------------------------------------------------ */
 
 /* Read a whole small file into `text`, NUL-ended and cut to `size`. Returns its length, or -1. */
 long jk_file_read(const char *path, char *text, size_t size);
