@@ -154,6 +154,11 @@ static void queue_drop(jk_peer *peer)
     while (peer->head) head_drop(peer);
 }
 
+void jk_peer_leave(jk_peer *peer)
+{
+    peer->gone = true;
+}
+
 void jk_peer_drop(jk_peer *peer)
 {
     peer->gone = true;
@@ -427,8 +432,12 @@ int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int liste
     port->owner = owner;
     port->listener = listener;
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (port->epoll < 0) return -1;
-    return epoll_ctl(port->epoll, EPOLL_CTL_ADD, listener, &event);
+    if (port->epoll >= 0 && epoll_ctl(port->epoll, EPOLL_CTL_ADD, listener, &event) == 0) return 0;
+    int reason = errno;
+    if (port->epoll >= 0) close(port->epoll);
+    port->epoll = port->listener = -1;
+    errno = reason;
+    return -1;
 }
 
 static bool queued_any(const jk_port *port)

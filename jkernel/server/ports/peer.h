@@ -71,7 +71,8 @@ struct jk_port {
  * of a network interface. Returns a descriptor, or -1 with errno. */
 int jk_tcp_listen(const char *ip, int *port);
 
-/* Begin to accept on a zeroed port. Takes `listener`, which does not block. Returns 0, or -1 with errno. */
+/* Begin to accept on a zeroed port. Takes `listener`, which does not block. Returns 0, or -1 with errno, and
+ * `listener` is still the caller's. */
 int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener);
 /* Hang up, after what is queued was taken, or `linger` ns. */
 void jk_port_close(jk_port *port, int64_t linger);
@@ -88,6 +89,8 @@ int jk_peer_queue(jk_peer *peer, jk_bundle *bundle);
 void jk_peer_write(jk_port *port, jk_peer *peer);
 /* Drop what is queued and not begun. Returns the number of bundles. */
 size_t jk_peer_forget(jk_peer *peer);
+/* Mark as gone. */
+void jk_peer_leave(jk_peer *peer);
 /* Mark as gone and drop all that is queued. */
 void jk_peer_drop(jk_peer *peer);
 /* Free those that are gone. */

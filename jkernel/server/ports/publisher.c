@@ -156,7 +156,7 @@ static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
         return;
     }
     if (!topic_add(publisher, subscriber, topic)) {
-        peer->gone = true;
+        jk_peer_leave(peer);
         return;
     }
     if (!jk_utf8_valid(topic.data, topic.size)) return; /* a welcome could not name it */
@@ -347,7 +347,7 @@ static void subscriber_send(jk_publisher *publisher, jk_subscriber *subscriber, 
         gap_tell(publisher, subscriber);
     }
     if (jk_peer_queue(peer, bundle) != 0) {
-        peer->gone = true;
+        jk_peer_leave(peer);
     } else if (!peer->blocked && peer->queued > WRITE_ABOVE) {
         jk_peer_write(&publisher->port, peer);
     }
@@ -431,8 +431,6 @@ jk_publisher *jk_publisher_create(jk_server *server, int listener)
     publisher->server = server;
     if (jk_port_open(&publisher->port, &kind, publisher, listener) == 0) return publisher;
     int reason = errno;
-    publisher->port.listener = -1; /* the caller's, still */
-    jk_port_close(&publisher->port, 0);
     free(publisher);
     errno = reason;
     return NULL;

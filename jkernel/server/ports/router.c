@@ -44,24 +44,16 @@ static int frame_add(routed *from, jk_zmtp *reader, jk_slice body)
 /* --- Names ------------------------------------------------------------------------------------------------
  */
 
-static jk_peer *peer_find(const jk_port *port, jk_slice name)
+/* `except` (NULL: nobody) is not looked at. */
+static jk_peer *peer_find(const jk_port *port, jk_slice name, const jk_peer *except)
 {
     for (jk_peer *peer = port->peers; peer; peer = peer->next) {
         const jk_zmtp *reader = &peer->reader;
-        if (!peer->gone && reader->ready && reader->identity_size == name.size &&
+        if (peer != except && !peer->gone && reader->ready && reader->identity_size == name.size &&
             memcmp(reader->identity, name.data, name.size) == 0)
             return peer;
     }
     return NULL;
-}
-
-/* A name that begins with a zero, as no client's may. */
-static void peer_name(jk_peer *peer)
-{
-    jk_zmtp *reader = &peer->reader;
-    reader->identity[0] = 0;
-    memcpy(reader->identity + 1, &peer->number, sizeof peer->number);
-    reader->identity_size = 1 + sizeof peer->number;
 }
 
 /* A client that reconnects comes back with its old name and takes it from the connection before. That one may
@@ -69,12 +61,10 @@ static void peer_name(jk_peer *peer)
 static void on_ready(jk_port *port, jk_peer *peer)
 {
     jk_zmtp *reader = &peer->reader;
-    reader->ready = false; /* not to be found itself */
-    jk_peer *before =
-        reader->identity_size ? peer_find(port, (jk_slice){reader->identity, reader->identity_size}) : NULL;
-    reader->ready = true;
-    if (before) peer_name(before);
-    if (reader->identity_size == 0 || reader->identity[0] == 0) peer_name(peer);
+    jk_slice name = {reader->identity, reader->identity_size};
+    jk_peer *before = name.size ? peer_find(port, name, peer) : NULL;
+    if (before) jk_zmtp_rename(&before->reader, before->number);
+    if (reader->identity_size == 0 || reader->identity[0] == 0) jk_zmtp_rename(reader, peer->number);
 }
 
 /* --- Receiving --------------------------------------------------------------------------------------------
@@ -134,7 +124,7 @@ static void on_pause(jk_port *port, jk_peer *peer)
         for (jk_peer *other = port->peers; other; other = other->next)
             if (((routed *)other)->unfinished > worst->unfinished) worst = (routed *)other;
         jk_log("hung up on a client whose message does not end");
-        worst->peer.gone = true;
+        jk_peer_leave(&worst->peer);
         message_drop(worst);
         jk_zmtp_clear(&worst->peer.reader);
         unfinished_set(router, worst, 0);
@@ -158,7 +148,7 @@ static void echo_frame(jk_port *port, jk_peer *peer, jk_slice body)
     jk_buffer_append(&bytes, head, jk_zmtp_head(head, body.size, peer->reader.more));
     jk_buffer_append(&bytes, body.data, body.size);
     jk_peer_send(port, peer, &bytes);
-    if (peer->queued > JK_ECHOES_MOST || peer->links > JK_ECHOES_COUNT) peer->gone = true;
+    if (peer->queued > JK_ECHOES_MOST || peer->links > JK_ECHOES_COUNT) jk_peer_leave(peer);
 }
 
 static void echo_nothing(jk_port *port, jk_peer *peer)
@@ -198,8 +188,6 @@ static jk_router *router_create(int listener, const jk_port_kind *kind)
     if (!router) return NULL;
     if (jk_port_open(&router->port, kind, router, listener) == 0) return router;
     int reason = errno;
-    router->port.listener = -1; /* the caller's, still */
-    jk_port_close(&router->port, 0);
     jk_memory_release(router);
     errno = reason;
     return NULL;
@@ -281,7 +269,7 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
 {
     jk_router *router = server->ports->routers[channel];
     if (!router) return jk_envelope_send(envelope, server->ports->sockets[channel], server->signer);
-    jk_peer *peer = peer_find(&router->port, jk_message_identity(envelope->to, 0));
+    jk_peer *peer = peer_find(&router->port, jk_message_identity(envelope->to, 0), NULL);
     if (!peer) {
         errno = EHOSTUNREACH;
         return 0;
