@@ -28,7 +28,8 @@ typedef struct jk_answers {
 void jk_cell_names_open(jk_server *server);
 uint32_t jk_cell_hash(const void *data, size_t size);
 
-/* --- answer.c ------------------------------------------------------------------------------------------ */
+/* --- c_answers.c -----------------------------------------------------------------------------------------
+ */
 
 /* Answer on the socket of `channel`, which the calling thread owns. `content` is a JSON object. */
 void jk_answer(jk_server *server, jk_channel channel, const jk_message *message, jk_slice content);

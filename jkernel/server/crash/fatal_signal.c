@@ -47,6 +47,7 @@ static const int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGABR
 #define FAULTS        7
 #define TRACED_FAULTS 5 /* which a language's crash handlers know */
 
+/* Over 20 members: a process crashes once, and all that its handlers know must be there before it does. */
 static struct {
     _Atomic(jk_server *) server;
     atomic_int process; /* the one that is guarded: a forked child just dies */

@@ -79,7 +79,7 @@ typedef struct jk_leaving {
     void (*question)(jk_server *server, jk_entry *entry);
 } jk_leaving;
 
-/* Over 20 members with those of the pace, which is the room's one state. */
+/* The room's parts, each written by the file above that declares it. */
 typedef struct jk_iopub {
     jk_pace pace;
     jk_stall stall;

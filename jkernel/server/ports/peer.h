@@ -18,6 +18,8 @@ typedef struct jk_link { /* in a peer's queue */
     jk_bundle *bundle; /* one reference */
 } jk_link;
 
+/* Over 20 members with those of its reader, which is a part of each connection. The reader is written by
+ * wire/zmtp.c, the rest by peer.c. */
 typedef struct jk_peer {
     struct jk_peer *next;
     uint64_t number; /* never used again for another one */

@@ -98,11 +98,10 @@ static int tcp_bind(void *socket, const char *endpoint, int *port)
 }
 
 /* `*port` of 0 is replaced by the one chosen. */
-static int socket_bind(jk_server *server, jk_channel channel, char endpoint[JK_ENDPOINT_SIZE])
+static int port_bind(jk_server *server, jk_channel channel, int *port, char endpoint[JK_ENDPOINT_SIZE])
 {
     const jk_config *config = server->config;
     void *socket = server->ports->sockets[channel];
-    int *port = &server->config->ports[channel];
     jk_endpoint_format(config->transport, config->ip, *port, endpoint);
     if (config->transport == JK_TCP)
         return socket ? tcp_bind(socket, endpoint, port) : tcp_open(server, channel, port);
@@ -116,6 +115,16 @@ static int socket_bind(jk_server *server, jk_channel channel, char endpoint[JK_E
         if (zmq_errno() != EADDRINUSE) return -1;
     }
     return -1;
+}
+
+static int socket_bind(jk_server *server, jk_channel channel, char endpoint[JK_ENDPOINT_SIZE])
+{
+    int port = server->config->ports[channel];
+    int result = port_bind(server, channel, &port, endpoint);
+    int reason = errno;
+    jk_config_set_port(server->config, channel, port);
+    errno = reason;
+    return result;
 }
 
 static const char *bind_advice(int reason)
