@@ -63,7 +63,7 @@ OWN_RELEASES = re.compile(r"\b(drupe_queue_release|drupe_queue_collect)\(")
 
 def reference_problems():
     """engine/python: what is borrowed from a container of Python's, and queues that are let go under the GIL."""
-    for path in sorted((ROOT / "engine" / "python").glob("*.c")):
+    for path in sorted((ROOT / "engine" / "python").rglob("*.c")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             where = f"{path.relative_to(ROOT)}:{number}"
             if BORROWS.search(line) and "borrowed" not in line:

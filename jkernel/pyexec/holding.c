@@ -1,9 +1,9 @@
 /* What the main thread is doing while it does not take an interrupt. A function of C may hold the GIL, so the
  * thread is asked by a signal: SIGINT with a mark, whose handler is ours anyway.
  *
- * The Python frames are told by faulthandler, as in a crash (crash.c). Its handlers for crashes work once;
- * those that faulthandler.register() makes work again and again. So one is registered for a signal that is
- * then given back: the handler is called as a function, and nobody misses the signal. */
+ * The Python frames are told by faulthandler, as in a crash (pyexec_crash.c). Its handlers for crashes work
+ * once; those that faulthandler.register() makes work again and again. So one is registered for a signal that
+ * is then given back: the handler is called as a function, and nobody misses the signal. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

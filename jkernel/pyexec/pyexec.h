@@ -4,8 +4,9 @@
  * stream fast path, the link to the engine); the package drupe.kernel does what IPython does. A request is
  * not called back into Python: handle() parks it, and Server.dispatch() returns it as an object.
  *
- * There is one kernel per process, so its state (kernel.c) is process-wide; the Python types live in the
- * module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception set.
+ * There is one kernel per process, so its state (pyexec_kernel.c) is process-wide; the Python types live in
+ * the module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception
+ * set.
  */
 #ifndef JK_PYEXEC_H
 #define JK_PYEXEC_H
@@ -18,14 +19,17 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* --- The one kernel of the process (kernel.c): no GIL needed ---------------------------------------------
- */
+/* --- The one kernel of the process (pyexec_kernel.c): no GIL needed ------------------------------------ */
 
 /* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `features`
  * is what kernel_info announces as supported_features: the inside of a JSON array, below JK_FEATURES_SIZE
  * bytes. Returns 0, or -1 with one line of what to do in `problem`. */
 #define JK_FEATURES_SIZE 512
-int jk_kernel_open(const char *connection_file, const char *features, char *problem, size_t problem_size);
+int jk_executor_open(const char *connection_file, const char *features, char *problem, size_t problem_size);
+/* The same with the executor's table, which is borrowed for good. */
+int jk_kernel_open(const char *connection_file, const jk_executor *executor, char *problem,
+                   size_t problem_size);
+bool jk_kernel_is_open(void);
 
 /* Refuse new users, wait for those inside (1 s at most), close the server. Does nothing when it is not open.
  */
@@ -39,17 +43,18 @@ void jk_kernel_leave(void);
 /* The request that the last jk_server_dispatch() handed over (*taken* by the caller), or NULL. With the GIL
  * held since that call. */
 jk_request *jk_kernel_take_request(void);
+void jk_kernel_park_request(jk_request *request); /* executor.handle */
 
 /* The content of a kernel_info_reply that is the language's, as JSON. Lives as long as the process. */
 const char *jk_kernel_info(void);
 
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
 int jk_kernel_shutdown_state(void);
+void jk_kernel_set_shutdown(bool restart);
 
 typedef struct jk_state jk_state;
 
-/* --- Workers (worker.c): C threads that run a Python function; no GIL needed ------------------------------
- */
+/* --- Workers (pyexec_worker.c): C threads that run a Python function; no GIL needed -------------------- */
 
 typedef struct jk_worker_task {
     const char *module, *function; /* static text: module.function(object) runs in the thread */
@@ -74,8 +79,7 @@ void jk_workers_open(void);
  * have ended; if not, the process must end without finalizing Python. */
 bool jk_workers_close(int timeout_ms);
 
-/* --- Debugging (debug.c) ---------------------------------------------------------------------------------
- */
+/* --- Debugging (pyexec_debug.c) ------------------------------------------------------------------------ */
 
 /* executor.debug: queue the request for drupe.kernel.debugger, whose thread starts with the first. No GIL. */
 void jk_debug_push(void *self, jk_request *request);
@@ -85,11 +89,10 @@ PyObject *jk_debug_next(PyObject *module, PyObject *unused);
 PyObject *jk_debug_cell_name(PyObject *module, PyObject *code);
 PyObject *jk_debug_cell_prefix(PyObject *module, PyObject *unused);
 
-/* executor.h's subshell_open(): a worker that runs drupe.kernel.subshells.serve() (subshell.c). */
+/* executor.h's subshell_open(): a worker that runs drupe.kernel.subshells.serve() (pyexec_subshell.c). */
 int jk_executor_subshell_open(void *self, jk_subshell *subshell);
 
-/* --- Signals (signals.c) ---------------------------------------------------------------------------------
- */
+/* --- Signals (pyexec_signals.c) ------------------------------------------------------------------------ */
 
 /* Ignore SIGINT: from the binding of the sockets until Python's handler stands. */
 void jk_sigint_ignore(void);
@@ -106,8 +109,7 @@ int jk_sigint_again(void);
 /* Put ours back when something else has taken SIGINT or blocked it on this thread. Returns 1 if it had. */
 int jk_sigint_reassert(void);
 
-/* --- Interrupts that a cell survives (holding.c) -----------------------------------------------------------
- */
+/* --- Interrupts that a cell survives (holding.c) ------------------------------------------------------- */
 
 /* Prepare for jk_holding(). Main thread, at the start. */
 void jk_holding_install(void);
@@ -116,13 +118,12 @@ size_t jk_holding(void *self, char *text, size_t size);
 /* SIGINT's handler: whether this one only asks what the thread is doing. It is noted then. Async-signal-safe.
  */
 int jk_holding_asked(const siginfo_t *info, const void *ucontext);
-/* Count an interrupt (kernel.c). Async-signal-safe. */
+/* Count an interrupt (pyexec_kernel.c). Async-signal-safe. */
 void jk_kernel_interrupted(void);
 /* The thread that interrupts aim at. */
 pthread_t jk_kernel_main_thread(void);
 
-/* --- Crashes (crash.c) -------------------------------------------------------------------------------------
- */
+/* --- Crashes (pyexec_crash.c) -------------------------------------------------------------------------- */
 
 /* Have crashes reported (jk_server_guard()), with the Python traceback of the thread. Does what can be done
  * and never fails. Main thread. */
@@ -137,8 +138,7 @@ size_t jk_crash_innermost(const char *raw, size_t raw_size, char *text, size_t s
 /* The number noted last for a file name, or 0. Needs the GIL. */
 uint32_t jk_crash_cell_of_file(const char *name, size_t size);
 
-/* --- The link (link.c) -----------------------------------------------------------------------------------
- */
+/* --- The link (pyexec_link.c) -------------------------------------------------------------------------- */
 
 /* A new capsule DRUPE_LINK_CAPSULE; `cell_var` holds the Parent (of `parent_type`) that a Python thread works
  * for. Both are retained until jk_link_clear(). */
@@ -159,8 +159,7 @@ size_t jk_link_usage(char *json, size_t size);
  * Returns 0, or -1 with the exception it raised. */
 int jk_link_run_check(void);
 
-/* --- Module state and types ------------------------------------------------------------------------------
- */
+/* --- Module state and types ---------------------------------------------------------------------------- */
 
 struct jk_state {
     PyTypeObject *server_type;
@@ -171,7 +170,7 @@ struct jk_state {
     PyObject *cell_var; /* ContextVar: the Parent whose cell this thread or task works for */
 };
 
-/* Module slots, called by jkernel/main/module.c. */
+/* Module slots, called by jkernel/main/jkernel_module.c. */
 int jk_state_exec(PyObject *module);
 int jk_state_traverse(PyObject *module, visitproc visit, void *arg);
 int jk_state_clear(PyObject *module);

@@ -1,7 +1,5 @@
 /* The heartbeat echoes whatever arrives, on a thread of its own, so that no traffic can delay it. */
-#include "jkernel/server/router.h"
-
-#include <errno.h>
+#include "jkernel/server/server_room.h"
 
 /* Move one frame back to its sender; returns false when the context ends. */
 static bool frame_echo(void *socket)
@@ -21,15 +19,15 @@ static bool frame_echo(void *socket)
 void *jk_heartbeat_run(void *argument)
 {
     jk_server *server = argument;
-    if (!server->routers[JK_HEARTBEAT]) {
-        while (frame_echo(server->sockets[JK_HEARTBEAT])) continue;
+    if (!jk_channel_is_bounded(server, JK_HEARTBEAT)) {
+        while (frame_echo(server->ports->sockets[JK_HEARTBEAT])) continue;
         return NULL;
     }
     zmq_pollitem_t items[] = {
         jk_channel_item(server, JK_HEARTBEAT),
-        {.fd = server->heart_stop, .events = ZMQ_POLLIN},
+        {.fd = server->ports->heart_stop, .events = ZMQ_POLLIN},
     };
-    while (!atomic_load(&server->stopping)) {
+    while (!jk_life_stopping(server)) {
         zmq_poll(items, 2, jk_channel_delay(server, JK_HEARTBEAT));
         jk_channel_read(server, JK_HEARTBEAT);
     }

@@ -1,10 +1,12 @@
-/* What the files about a configuration share: connection.c, registration.c, file.c. Inside jkernel/wire. */
+/* What the files about a configuration share: connection.c, registration.c, wire_file.c. Inside jkernel/wire.
+ */
 #ifndef JK_WIRE_CONFIG_H
 #define JK_WIRE_CONFIG_H
 
 #include "jkernel/wire/wire.h"
 
-/* --- Private files (file.c) ----------------------------------------------------------------------------- */
+/* --- Private files (wire_file.c)
+ * ----------------------------------------------------------------------------- */
 
 /* Read a small regular file that only its owner may read or write; the environment variable
  * JUPYTER_ALLOW_INSECURE_WRITES=1 allows any mode. Returns 0 and the malloc'ed, NUL-ended text (*taken* by

@@ -265,6 +265,11 @@ int jk_config_read(const char *path, jk_config *config, char *problem, size_t pr
     }
 }
 
+void jk_config_set_port(jk_config *config, jk_channel channel, int port)
+{
+    config->ports[channel] = port;
+}
+
 int jk_config_write(jk_config *config, char *problem, size_t problem_size)
 {
     int result = config->kernel_id ? jk_registration_move(config) : 0;

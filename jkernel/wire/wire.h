@@ -12,7 +12,7 @@
 #ifndef JK_WIRE_H
 #define JK_WIRE_H
 
-#include "jkernel/wire/memory.h"
+#include "jkernel/wire/wire_memory.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,6 +92,8 @@ int jk_config_read(const char *path, jk_config *config, char *problem, size_t pr
 int jk_config_parse(const char *path, const char *text, size_t size, jk_config *config, char *problem,
                     size_t problem_size);
 
+/* A port was chosen. */
+void jk_config_set_port(jk_config *config, jk_channel channel, int port);
 /* Put the ports of `config` into its file: a new file of mode 0600 takes the place of the old one at once.
  * All other fields stay. After a registration file: into a connection file of our own, for other clients, in
  * Jupyter's runtime folder; `path` is then its path. Returns 0, or -1 and a problem. */

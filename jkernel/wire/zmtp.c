@@ -217,3 +217,10 @@ void jk_zmtp_pong(jk_buffer *out, jk_slice context)
     /* The protocol gives a context 16 bytes at most. */
     command_write(out, "PONG", context.data, context.size < 16 ? context.size : 16);
 }
+
+void jk_zmtp_rename(jk_zmtp *reader, uint64_t number)
+{
+    reader->identity[0] = 0;
+    memcpy(reader->identity + 1, &number, sizeof number);
+    reader->identity_size = 1 + sizeof number;
+}

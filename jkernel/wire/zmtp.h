@@ -74,4 +74,7 @@ jk_bundle *jk_bundle_of(jk_buffer *bytes, atomic_size_t *total);
 jk_bundle *jk_bundle_retain(jk_bundle *bundle);
 void jk_bundle_release(jk_bundle *bundle); /* NULL-safe */
 
+/* Give the peer a name that begins with a zero, as no client's may, and that no other `number` gets. */
+void jk_zmtp_rename(jk_zmtp *reader, uint64_t number);
+
 #endif

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "fuzz.h"
 
-#include "jkernel/server/server.h"
+#include "jkernel/server/server_room.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -69,12 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     header_check(message->type);
     jk_message_flag(message, "restart");
     free(jk_message_parent_id(message));
-    static jk_server server; /* only counts what its requests hold */
-    jk_request *request = jk_request_create(&server, message, JK_SHELL);
+    static jk_requests requests; /* only counts what its requests hold */
+    static jk_server server = {.requests = &requests};
+    jk_request *request = jk_request_create(&server, message, JK_SHELL, NULL);
     FUZZ_CHECK(request && jk_request_content(request).size >= 2);
     FUZZ_CHECK(jk_parent_header(jk_request_parent(request)).size == parts[0].size);
-    FUZZ_CHECK(atomic_load(&server.held) > parts[0].size);
+    FUZZ_CHECK(atomic_load(&requests.held.bytes) > parts[0].size);
     jk_request_release(request);
-    FUZZ_CHECK(atomic_load(&server.held) == 0);
+    FUZZ_CHECK(atomic_load(&requests.held.bytes) == 0);
     return 0;
 }

@@ -285,7 +285,8 @@ def test_the_footer_stands_under_cells_that_used_a_device(engine):
     run = engine.run("y = submit(25)\ny.queue.wait()")
     (kind, name, data), = frames(run.messages)
     assert kind == "display_data" and name is None
-    assert re.match(r"[\d.]+ m?s wall \u00b7 CPU [\d.]+ m?s busy \([\d.]+ %\) \u00b7 25 kernels", data["text/plain"])
+    time = r"[\d.]+ [m\u00b5]?s"
+    assert re.match(rf"{time} wall \u00b7 CPU {time} busy \([\d.]+ %\) \u00b7 25 kernels", data["text/plain"])
     assert not frames(engine.run("1 + 1").messages)
     # What goes on after the cell says so, and changes once when it is over.
     engine.run("from drupe import _engine; gate = _engine._event_open('gate'); queue = drupe.Queue('host')")

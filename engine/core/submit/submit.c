@@ -1,6 +1,6 @@
 /* The public submissions: everything is checked here, so that backends need not. */
-#include "core/submit/submit_room.h"
 #include "core/queue/valid.h"
+#include "core/submit/submit_room.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * Most launches have nothing to complain about: the arguments are as declared, their memory is at hand, the
  * range divides. This finds out by a few comparisons and goes on at once. Whatever is unusual, or wrong, is
  * left to the steps of submit.c, which check the same things one by one and say what is the matter. */
-#include "core/submit/submit_room.h"
 #include "core/queue/valid.h"
+#include "core/submit/submit_room.h"
 #include <string.h>
 
 /* A launch that is being checked. */

@@ -11,7 +11,7 @@ from . import jsontext
 
 _NAMED_MOST = 4096
 _names = {}  # number -> the front-end's name for the cell, of the latest
-SEED = 0xC70F6907  # of the hash in the file names of cells: as in jkernel/server/server.h
+SEED = 0xC70F6907  # of the hash in the file names of cells: as in jkernel/server/answers/answers_room.h
 
 
 class Cell:

@@ -2,7 +2,7 @@
  *
  * A million launches by chance, each tried twice: as it is, and with something to keep alive, which only the
  * steps take. The backend is `host` with a launch that does nothing, so what is looked at are the checks. */
-#include "core/queue/queue_room.h"
+#include "core/submit/submit_room.h"
 #include "drupe/memory.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,9 +79,9 @@ static int open_all(void **state)
     atomic_store(&local->state, DRUPE_INFO_KNOWN);
     ok(drupe_device_info(device, DRUPE_INFO_MAX_PARAMETER_SIZE, &number, sizeof number, NULL));
     ok(drupe_device_info(device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, sizes, sizeof sizes, NULL));
-    all.backend = *all.queue->slot->backend;
+    all.backend = *all.queue->base.slot->backend;
     all.backend.submit_kernel = launch;
-    all.queue->slot->backend = &all.backend;
+    all.queue->base.slot->backend = &all.backend;
     drupe_program_release(program);
     drupe_context_release(context);
     drupe_device_release(device);
@@ -91,7 +91,7 @@ static int open_all(void **state)
 static int close_all(void **state)
 {
     (void)state;
-    all.queue->slot->backend = all.queue->slot->base;
+    all.queue->base.slot->backend = all.queue->base.slot->base;
     drupe_kernel_release(all.kernel);
     drupe_memory_release(all.ours);
     drupe_memory_release(all.others);

@@ -1,7 +1,7 @@
 /* Connection files: the good, and every way to be refused with advice. */
 #include "harness.h"
 
-#include "jkernel/server/server.h"
+#include "jkernel/server/server_room.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* debug_request without a language: what C answers, what it hands over, and the names of cells. */
 #include "harness.h"
 
-#include "jkernel/server/server.h"
+#include "jkernel/server/server_room.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -185,7 +185,9 @@ static void test_odd_folders_for_cells(void **state)
 {
     (void)state;
     static char folder[400] = "/";
-    jk_server server = {.session = {.id = "0123456789abcdef0123456789abcdef"}};
+    jk_session session = {.id = "0123456789abcdef0123456789abcdef"};
+    jk_answers answers = {.cell_prefix = ""};
+    jk_server server = {.session = &session, .answers = &answers};
     static const struct {
         const char *folder, *prefix;
     } cases[] = {
@@ -198,8 +200,8 @@ static void test_odd_folders_for_cells(void **state)
     memset(folder + 1, '.', sizeof folder - 2);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         setenv("TMPDIR", cases[i].folder, 1);
-        jk_debug_open(&server);
-        assert_string_equal(server.cell_prefix, cases[i].prefix);
+        jk_cell_names_open(&server);
+        assert_string_equal(answers.cell_prefix, cases[i].prefix);
     }
     unsetenv("TMPDIR");
 }

@@ -1,6 +1,6 @@
 /* Input, interrupt, shutdown, the parent's end, and what is left after closing. */
 #include "harness.h"
-#include "jkernel/server/server.h"
+#include "jkernel/server/server_room.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ static void test_input(void **state)
 /* Wait until the server has the answer. */
 static void input_settle(void)
 {
-    jk_input *input = &the_kernel.fake.server->input;
+    jk_input *input = &the_kernel.fake.server->requests->input;
     bool waiting = true;
     while (waiting) {
         usleep(1000);

@@ -1,8 +1,7 @@
 /* Output: order, coalescing, captured descriptors, slow subscribers, forked children. */
 #include "harness.h"
 
-#include "jkernel/server/publisher.h"
-#include "jkernel/server/server.h"
+#include "jkernel/server/server_room.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,9 +310,9 @@ static void test_dead_subscriber(void **state)
 static size_t kept_bytes(void)
 {
     jk_server *server = the_kernel.fake.server;
-    pthread_mutex_lock(&server->outbox.lock);
-    size_t kept = atomic_load(&server->publisher->port.total);
-    pthread_mutex_unlock(&server->outbox.lock);
+    pthread_mutex_lock(&server->output->outbox.lock);
+    size_t kept = jk_publisher_kept(server->ports->publisher);
+    pthread_mutex_unlock(&server->output->outbox.lock);
     return kept;
 }
 

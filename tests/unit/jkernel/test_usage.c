@@ -1,6 +1,6 @@
 /* Control groups in a made-up /proc, and usage_request with a language that is stuck. */
 #include "harness.h"
-#include "jkernel/server/usage.h"
+#include "jkernel/server/usage/usage_room.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,71 @@
+/* New arrays, and their shapes as objects of Python. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+
+PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
+{
+    PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Array);
+    if (self == NULL)
+        drupe_array_clear(array);
+    else
+        *drupe_py_array_of(self) = *array;
+    memset(array, 0, sizeof *array);
+    return self;
+}
+
+drupe_mem_kind drupe_py_array_kind(const drupe_array *array)
+{
+    return drupe_memory_kind(array->memory);
+}
+
+int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS])
+{
+    return drupe_py_sizes(object, "shape", shape, DRUPE_MAX_DIMS);
+}
+
+PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape)
+{
+    PyObject *tuple = PyTuple_New(ndim);
+    for (int i = 0; tuple != NULL && i < ndim; i++) {
+        PyObject *size = PyLong_FromSize_t(shape[i]);
+        if (size == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, size);
+    }
+    return tuple;
+}
+
+bool drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes)
+{
+    Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_IndexError);
+    if (axis == -1 && PyErr_Occurred()) return false;
+    if (axis < -ndim || axis >= ndim) {
+        PyErr_Format(PyExc_IndexError, "axis %zd is out of bounds for an array with %d dimensions", axis,
+                     ndim);
+        return false;
+    }
+    uint32_t bit = UINT32_C(1) << (axis < 0 ? axis + ndim : axis);
+    if ((*axes & bit) != 0) {
+        PyErr_Format(PyExc_ValueError, "axis %zd is given twice", axis);
+        return false;
+    }
+    *axes |= bit;
+    return true;
+}
+
+bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
+{
+    *axes = 0;
+    if (!drupe_py_given(object)) {
+        *axes = (UINT32_C(1) << ndim) - 1;
+        return true;
+    }
+    if (PyIndex_Check(object)) return drupe_py_axis_arg(object, ndim, axes);
+    PyObject *list = PySequence_Tuple(object);
+    bool good = list != NULL;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(list); i++)
+        good = drupe_py_axis_arg(PyTuple_GET_ITEM(list, i), ndim, axes);
+    Py_XDECREF(list);
+    return good;
+}

@@ -1,0 +1,144 @@
+/* The attributes of Array. None of them waits. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/waits/waits_room.h"
+
+static const drupe_array *array_of(PyObject *self)
+{
+    return drupe_py_array_of(self);
+}
+
+static PyObject *get_shape(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_shape_tuple(array_of(self)->ndim, array_of(self)->shape);
+}
+
+static PyObject *get_strides(PyObject *self, void *closure)
+{
+    (void)closure;
+    const drupe_array *array = array_of(self);
+    PyObject *tuple = PyTuple_New(array->ndim);
+    for (int i = 0; tuple && i < array->ndim; i++) {
+        PyObject *stride = PyLong_FromSsize_t(array->strides[i]);
+        if (!stride)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, stride);
+    }
+    return tuple;
+}
+
+static PyObject *get_dtype(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_dtype_object(drupe_py_state_of(self), array_of(self)->dtype);
+}
+
+static PyObject *get_ndim(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(array_of(self)->ndim);
+}
+
+static PyObject *get_size(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(array_of(self)->size);
+}
+
+static PyObject *get_itemsize(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(drupe_dtype_size(array_of(self)->dtype));
+}
+
+static PyObject *get_nbytes(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(array_of(self)->size * drupe_dtype_size(array_of(self)->dtype));
+}
+
+static PyObject *get_transposed(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_array view;
+    memset(&view, 0, sizeof view);
+    drupe_array_view(array_of(self), &view);
+    if (drupe_array_permute(&view, NULL) == DRUPE_OK) return drupe_py_array_wrap(state, &view);
+    drupe_array_clear(&view);
+    return drupe_py_raise_on(state, array_of(self)->queue);
+}
+
+static PyObject *get_queue(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(array_of(self)->queue));
+}
+
+static PyObject *get_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_device *device = drupe_queue_device(array_of(self)->queue);
+    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
+}
+
+static PyObject *get_usm_type(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_mem_kind_name(drupe_py_array_kind(array_of(self))));
+}
+
+static PyObject *get_usm_data(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_memory_wrap(drupe_py_state_of(self), drupe_memory_retain(array_of(self)->memory));
+}
+
+static PyObject *get_pointer(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
+    return PyLong_FromVoidPtr(drupe_array_pointer(array_of(self)));
+}
+
+static PyObject *get_contiguous(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(drupe_array_contiguous(array_of(self)));
+}
+
+static PyObject *get_interface(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
+    PyObject *dtype = get_dtype(self, NULL);
+    PyObject *typestr = !dtype ? NULL : PyObject_GetAttrString(dtype, "str");
+    Py_XDECREF(dtype);
+    if (!typestr) return NULL;
+    void *base = drupe_memory_pointer(array_of(self)->memory);
+    return Py_BuildValue("{s:N,s:N,s:(N,O),s:N,s:n,s:i,s:N}", "shape", get_shape(self, NULL), "typestr",
+                         typestr, "data", PyLong_FromVoidPtr(base), Py_False, "strides",
+                         get_strides(self, NULL), "offset", (Py_ssize_t)array_of(self)->offset, "version", 1,
+                         "syclobj", get_queue(self, NULL));
+}
+
+PyGetSetDef drupe_py_array_getset[] = {
+    {"shape", get_shape, NULL, "Sizes of the axes.", NULL},
+    {"strides", get_strides, NULL, "Elements from one to the next along each axis.", NULL},
+    {"dtype", get_dtype, NULL, "Data type of the elements.", NULL},
+    {"ndim", get_ndim, NULL, "Number of axes.", NULL},
+    {"size", get_size, NULL, "Number of elements.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"T", get_transposed, NULL, "A view with the axes reversed.", NULL},
+    {"queue", get_queue, NULL, "The queue its work goes to.", NULL},
+    {"device", get_device, NULL, "The device it lives on.", NULL},
+    {"usm_type", get_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
+    {"usm_data", get_usm_data, NULL, "The memory behind it, the whole allocation.", NULL},
+    {"is_contiguous", get_contiguous, NULL, "Whether the elements lie side by side in C order.", NULL},
+    {"_pointer", get_pointer, NULL, "The address of the first element, as an integer.", NULL},
+    {"__sycl_usm_array_interface__", get_interface, NULL, "The description other libraries read.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,208 @@
+/* drupe.array's data types: one object per type, equal to its name, to NumPy's data type and to NumPy's
+ * scalar class. NumPy is only imported when somebody asks for `dtype`, the NumPy type. */
+#include "engine/python/array/array_room.h"
+
+static drupe_dtype dtype_of(PyObject *self)
+{
+    return ((drupe_py_dtype *)self)->dtype;
+}
+
+PyObject *drupe_py_dtype_object(drupe_py_state *state, drupe_dtype dtype)
+{
+    return Py_NewRef(state->dtypes[dtype]);
+}
+
+drupe_dtype drupe_py_dtype_float(drupe_queue *queue)
+{
+    bool fp64 = drupe_device_number(drupe_queue_device(queue), DRUPE_INFO_HAS_FP64, 0) != 0;
+    return fp64 ? DRUPE_FLOAT64 : DRUPE_FLOAT32;
+}
+
+/* A type's name in a str; NumPy's class of booleans was called bool_ for long. */
+static drupe_dtype dtype_of_text(PyObject *text)
+{
+    const char *name = PyUnicode_AsUTF8(text);
+    if (!name) {
+        PyErr_Clear();
+        return DRUPE_DTYPE_NONE;
+    }
+    return strcmp(name, "bool_") == 0 ? DRUPE_BOOL : drupe_dtype_find(name);
+}
+
+/* By the name that an attribute of the object gives. */
+static drupe_dtype dtype_of_attribute(PyObject *object, const char *attribute)
+{
+    PyObject *name = PyObject_GetAttrString(object, attribute);
+    drupe_dtype found = DRUPE_DTYPE_NONE;
+    if (name && PyUnicode_Check(name)) found = dtype_of_text(name);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return found;
+}
+
+/* What an object means as a data type; NONE, without an exception, if nothing. */
+static drupe_dtype dtype_find(const drupe_py_state *state, PyObject *object)
+{
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_DType)) return dtype_of(object);
+    if (PyUnicode_Check(object)) return dtype_of_text(object);
+    if (object == (PyObject *)&PyBool_Type) return DRUPE_BOOL;
+    if (object == (PyObject *)&PyLong_Type) return DRUPE_INT64;
+    if (object == (PyObject *)&PyFloat_Type) return DRUPE_FLOAT64;
+    if (PyType_Check(object)) return dtype_of_attribute(object, "__name__");
+    /* numpy.dtype: `str` tells the byte order too, and `isbuiltin` nobody else has. */
+    if (PyObject_HasAttrString(object, "isbuiltin")) return dtype_of_attribute(object, "str");
+    return DRUPE_DTYPE_NONE;
+}
+
+bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dtype)
+{
+    if (!drupe_py_given(object)) return true;
+    drupe_dtype found = dtype_find(state, object);
+    if (found == DRUPE_DTYPE_NONE) {
+        drupe_py_foreign_dtype(object);
+        return false;
+    }
+    *dtype = found;
+    return true;
+}
+
+static PyObject *dtype_compare(PyObject *self, PyObject *other, int op)
+{
+    if (op != Py_EQ && op != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return PyBool_FromLong((dtype_find(state, other) == dtype_of(self)) == (op == Py_EQ));
+}
+
+static Py_hash_t dtype_hash(PyObject *self)
+{
+    PyObject *name = PyUnicode_FromString(drupe_dtype_name(dtype_of(self)));
+    Py_hash_t hash = !name ? -1 : PyObject_Hash(name);
+    Py_XDECREF(name);
+    return hash;
+}
+
+static PyObject *dtype_name(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_dtype_name(dtype_of(self)));
+}
+
+static PyObject *dtype_str(PyObject *self)
+{
+    return dtype_name(self, NULL);
+}
+
+static PyObject *dtype_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("drupe.array.%s", drupe_dtype_name(dtype_of(self)));
+}
+
+static PyObject *dtype_itemsize(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(drupe_dtype_size(dtype_of(self)));
+}
+
+static char kind_of(drupe_dtype dtype)
+{
+    return dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
+}
+
+static PyObject *dtype_kind(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromFormat("%c", kind_of(dtype_of(self)));
+}
+
+static PyObject *dtype_typestr(PyObject *self, void *closure)
+{
+    (void)closure;
+    char order = dtype_of(self) == DRUPE_BOOL ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
+    return PyUnicode_FromFormat("%c%c%zu", order, kind_of(dtype_of(self)), drupe_dtype_size(dtype_of(self)));
+}
+
+static PyObject *dtype_numpy(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    PyObject *result =
+        !numpy ? NULL : PyObject_CallMethod(numpy, "dtype", "s", drupe_dtype_name(dtype_of(self)));
+    Py_XDECREF(numpy);
+    return result;
+}
+
+static PyObject *dtype_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    PyObject *type = (PyObject *)Py_TYPE(self);
+    return Py_BuildValue("(O(s))", type, drupe_dtype_name(dtype_of(self)));
+}
+
+static PyObject *dtype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {"DType", 1, 1, 1, {DRUPE_PY_NAME_dtype}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[1];
+    drupe_dtype dtype = DRUPE_DTYPE_NONE;
+    if (!drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    if (given[0] == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "name a data type, such as \"float32\"");
+        return NULL;
+    }
+    return drupe_py_dtype_arg(state, given[0], &dtype) ? drupe_py_dtype_object(state, dtype) : NULL;
+}
+
+static void dtype_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    drupe_py_free(self, DRUPE_PY_TYPE_DType);
+}
+
+static PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef dtype_getset[] = {
+    {"name", dtype_name, NULL, "The name, such as \"float32\".", NULL},
+    {"itemsize", dtype_itemsize, NULL, "Bytes of an element.", NULL},
+    {"kind", dtype_kind, NULL, "\"b\", \"i\" or \"f\".", NULL},
+    {"str", dtype_typestr, NULL, "NumPy's type string, such as \"<f4\".", NULL},
+    {"dtype", dtype_numpy, NULL, "The same type in NumPy, which is imported.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot dtype_slots[] = {
+    {Py_tp_doc, (void *)PyDoc_STR("DType(dtype)\n--\n\nA data type of arrays, by any of its names.")},
+    {Py_tp_new, DRUPE_PY_FUNCTION(dtype_new)},
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(dtype_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(dtype_compare)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(dtype_hash)},
+    {Py_tp_str, DRUPE_PY_FUNCTION(dtype_str)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(dtype_repr)},
+    {Py_tp_methods, dtype_methods},
+    {Py_tp_getset, dtype_getset},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_DType_spec = {
+    .name = "drupe.array.DType",
+    .basicsize = sizeof(drupe_py_dtype),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = dtype_slots,
+};
+
+int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state)
+{
+    PyObject *all = PyDict_New();
+    for (int i = 0; all && i < DRUPE_DTYPE_COUNT; i++) {
+        PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_DType);
+        state->dtypes[i] = self;
+        if (self) ((drupe_py_dtype *)self)->dtype = (drupe_dtype)i;
+        if (!self || PyDict_SetItemString(all, drupe_dtype_name((drupe_dtype)i), self) < 0) Py_CLEAR(all);
+    }
+    int result = !all ? -1 : PyModule_AddObjectRef(module, "dtypes", all);
+    Py_XDECREF(all);
+    return result;
+}

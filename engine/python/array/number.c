@@ -1,0 +1,262 @@
+/* The operators of Array, and its type.
+ *
+ * Each operator is a row: the operation comes from the table by the operator's place in it. A bitwise
+ * operator between bools is a logical one. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/waits/waits_room.h"
+
+static const char *const symbols[DRUPE_PY_SLOT_COUNT] = {
+    [DRUPE_PY_ADD] = "+",
+    [DRUPE_PY_SUBTRACT] = "-",
+    [DRUPE_PY_MULTIPLY] = "*",
+    [DRUPE_PY_DIVIDE] = "/",
+    [DRUPE_PY_FLOOR_DIVIDE] = "//",
+    [DRUPE_PY_REMAINDER] = "%",
+    [DRUPE_PY_POW] = "**",
+    [DRUPE_PY_AND] = "&",
+    [DRUPE_PY_OR] = "|",
+    [DRUPE_PY_XOR] = "^",
+    [DRUPE_PY_LSHIFT] = "<<",
+    [DRUPE_PY_RSHIFT] = ">>",
+    [DRUPE_PY_NEGATIVE] = "-",
+    [DRUPE_PY_POSITIVE] = "+",
+    [DRUPE_PY_ABS] = "abs",
+    [DRUPE_PY_INVERT] = "~",
+    [DRUPE_PY_LT] = "<",
+    [DRUPE_PY_LE] = "<=",
+    [DRUPE_PY_EQ] = "==",
+    [DRUPE_PY_NE] = "!=",
+    [DRUPE_PY_GT] = ">",
+    [DRUPE_PY_GE] = ">=",
+};
+
+static bool is_bool(const drupe_operand *operand)
+{
+    return operand->array != NULL ? operand->array->dtype == DRUPE_BOOL
+                                  : operand->scalar.kind == DRUPE_SCALAR_KIND_BOOL;
+}
+
+static int slot_op(const drupe_py_state *state, drupe_py_slot slot, const drupe_operand *operands,
+                   size_t count)
+{
+    bool bools = true;
+    for (size_t i = 0; i < count; i++) bools = bools && is_bool(&operands[i]);
+    int op = bools ? state->bool_slots[slot] : state->slots[slot];
+    if (op < 0)
+        PyErr_Format(PyExc_TypeError, "operator %s of drupe.array takes %s", symbols[slot],
+                     state->bool_slots[slot] >= 0 ? "arrays of bool" : "no arrays in this version");
+    return op;
+}
+
+/* Data of other libraries is refused with advice; anything else may have an operator of its own for us. */
+static PyObject *not_operand(PyObject *object, drupe_py_slot slot)
+{
+    if (!PyObject_CheckBuffer(object) && !PyList_Check(object) && !PyTuple_Check(object))
+        Py_RETURN_NOTIMPLEMENTED;
+    char function[32];
+    PyOS_snprintf(function, sizeof function, "operator %s", symbols[slot]);
+    drupe_py_operand_refuse(object, function);
+    return NULL;
+}
+
+static PyObject *binary(PyObject *a, PyObject *b, drupe_py_slot slot, PyObject *out)
+{
+    drupe_py_state *state = drupe_py_state_of_pair(a, b);
+    PyObject *const objects[] = {a, b};
+    drupe_operand operands[2];
+    if (!state) Py_RETURN_NOTIMPLEMENTED;
+    if (!drupe_py_enter(state)) return NULL;
+    for (int i = 0; i < 2; i++) {
+        int found = drupe_py_operand_arg(state, objects[i], &operands[i]);
+        if (found < 0) return NULL;
+        if (found == 0) return not_operand(objects[i], slot);
+    }
+    int op = slot_op(state, slot, operands, 2);
+    if (op < 0) return NULL;
+    size_t spent = !out ? drupe_py_temporary(a, b, operands) : 2;
+    return drupe_py_apply_over(state, (drupe_op)op, operands, 2, spent, out);
+}
+
+static PyObject *unary(PyObject *self, drupe_py_slot slot)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_operand operand = {.array = drupe_py_array_of(self)};
+    if (!drupe_py_enter(state)) return NULL;
+    int op = slot_op(state, slot, &operand, 1);
+    return op < 0 ? NULL : drupe_py_apply(state, (drupe_op)op, &operand, 1, NULL);
+}
+
+#define BINARY(name, slot)                                                                                   \
+    static PyObject *number_##name(PyObject *a, PyObject *b)                                                 \
+    {                                                                                                        \
+        return binary(a, b, slot, NULL);                                                                     \
+    }                                                                                                        \
+    static PyObject *number_inplace_##name(PyObject *a, PyObject *b)                                         \
+    {                                                                                                        \
+        return binary(a, b, slot, a);                                                                        \
+    }
+
+#define UNARY(name, slot)                                                                                    \
+    static PyObject *number_##name(PyObject *self)                                                           \
+    {                                                                                                        \
+        return unary(self, slot);                                                                            \
+    }
+
+BINARY(add, DRUPE_PY_ADD)
+BINARY(subtract, DRUPE_PY_SUBTRACT)
+BINARY(multiply, DRUPE_PY_MULTIPLY)
+BINARY(divide, DRUPE_PY_DIVIDE)
+BINARY(floor_divide, DRUPE_PY_FLOOR_DIVIDE)
+BINARY(remainder, DRUPE_PY_REMAINDER)
+BINARY(and, DRUPE_PY_AND)
+BINARY(or, DRUPE_PY_OR)
+BINARY(xor, DRUPE_PY_XOR)
+BINARY(lshift, DRUPE_PY_LSHIFT)
+BINARY(rshift, DRUPE_PY_RSHIFT)
+UNARY(negative, DRUPE_PY_NEGATIVE)
+UNARY(positive, DRUPE_PY_POSITIVE)
+UNARY(absolute, DRUPE_PY_ABS)
+UNARY(invert, DRUPE_PY_INVERT)
+
+static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus, PyObject *out)
+{
+    if (modulus == Py_None) return binary(a, b, DRUPE_PY_POW, out);
+    PyErr_SetString(PyExc_TypeError, "pow() of arrays takes no modulus: write (a ** b) % m");
+    return NULL;
+}
+
+static PyObject *number_power(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    return power(a, b, modulus, NULL);
+}
+
+static PyObject *number_inplace_power(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    return power(a, b, modulus, a);
+}
+
+static PyObject *number_matmul(PyObject *a, PyObject *b)
+{
+    drupe_py_state *state = drupe_py_state_of_pair(a, b);
+    if (!state) Py_RETURN_NOTIMPLEMENTED;
+    return drupe_py_enter(state) ? drupe_py_matmul(state, a, b) : NULL;
+}
+
+PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op)
+{
+    static const drupe_py_slot slots[] = {
+        [Py_LT] = DRUPE_PY_LT, [Py_LE] = DRUPE_PY_LE, [Py_EQ] = DRUPE_PY_EQ,
+        [Py_NE] = DRUPE_PY_NE, [Py_GT] = DRUPE_PY_GT, [Py_GE] = DRUPE_PY_GE,
+    };
+    return binary(self, other, slots[op], NULL);
+}
+
+/* --- Python numbers: these wait ------------------------------------------------------------------------ */
+
+static PyObject *number_float(PyObject *self)
+{
+    PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
+    PyObject *result = !item ? NULL : PyNumber_Float(item);
+    Py_XDECREF(item);
+    return result;
+}
+
+static PyObject *number_int(PyObject *self)
+{
+    PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
+    PyObject *result = !item ? NULL : PyNumber_Long(item);
+    Py_XDECREF(item);
+    return result;
+}
+
+static PyObject *number_index(PyObject *self)
+{
+    const drupe_array *array = drupe_py_array_of(self);
+    if (array->ndim == 0 && (array->dtype == DRUPE_INT32 || array->dtype == DRUPE_INT64))
+        return number_int(self);
+    PyErr_Format(
+        PyExc_TypeError,
+        "only an integer array without dimensions can be an index, and this one is %s with %d dimensions",
+        drupe_dtype_name(array->dtype), array->ndim);
+    return NULL;
+}
+
+static int number_bool(PyObject *self)
+{
+    const drupe_array *array = drupe_py_array_of(self);
+    if (array->size != 1) {
+        PyErr_Format(PyExc_ValueError,
+                     "the truth of an array of %zu elements is ambiguous; say drupe.array.any(x) or "
+                     "drupe.array.all(x)",
+                     array->size);
+        return -1;
+    }
+    PyObject *item = drupe_py_array_item(drupe_py_state_of(self), array);
+    int truth = !item ? -1 : PyObject_IsTrue(item);
+    Py_XDECREF(item);
+    return truth;
+}
+
+/* --- The type ------------------------------------------------------------------------------------------ */
+
+static PyType_Slot array_slots[] = {
+    {Py_tp_doc,
+     (void *)PyDoc_STR("An array on a device. Made by drupe.array.asarray(), zeros() and their like;\n"
+                       "its work is queued, and only reading its elements waits.")},
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(drupe_py_array_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(drupe_py_array_repr)},
+    {Py_tp_str, DRUPE_PY_FUNCTION(drupe_py_array_str)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(PyObject_HashNotImplemented)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_array_compare)},
+    {Py_tp_methods, drupe_py_array_methods},
+    {Py_tp_getset, drupe_py_array_getset},
+    {Py_mp_length, DRUPE_PY_FUNCTION(drupe_py_array_length)},
+    {Py_mp_subscript, DRUPE_PY_FUNCTION(drupe_py_array_subscript)},
+    {Py_mp_ass_subscript, DRUPE_PY_FUNCTION(drupe_py_array_subscript_set)},
+    {Py_sq_length, DRUPE_PY_FUNCTION(drupe_py_array_length)},
+    {Py_sq_item, DRUPE_PY_FUNCTION(drupe_py_array_row)},
+    {Py_nb_add, DRUPE_PY_FUNCTION(number_add)},
+    {Py_nb_inplace_add, DRUPE_PY_FUNCTION(number_inplace_add)},
+    {Py_nb_subtract, DRUPE_PY_FUNCTION(number_subtract)},
+    {Py_nb_inplace_subtract, DRUPE_PY_FUNCTION(number_inplace_subtract)},
+    {Py_nb_multiply, DRUPE_PY_FUNCTION(number_multiply)},
+    {Py_nb_inplace_multiply, DRUPE_PY_FUNCTION(number_inplace_multiply)},
+    {Py_nb_true_divide, DRUPE_PY_FUNCTION(number_divide)},
+    {Py_nb_inplace_true_divide, DRUPE_PY_FUNCTION(number_inplace_divide)},
+    {Py_nb_floor_divide, DRUPE_PY_FUNCTION(number_floor_divide)},
+    {Py_nb_inplace_floor_divide, DRUPE_PY_FUNCTION(number_inplace_floor_divide)},
+    {Py_nb_remainder, DRUPE_PY_FUNCTION(number_remainder)},
+    {Py_nb_inplace_remainder, DRUPE_PY_FUNCTION(number_inplace_remainder)},
+    {Py_nb_power, DRUPE_PY_FUNCTION(number_power)},
+    {Py_nb_inplace_power, DRUPE_PY_FUNCTION(number_inplace_power)},
+    {Py_nb_and, DRUPE_PY_FUNCTION(number_and)},
+    {Py_nb_inplace_and, DRUPE_PY_FUNCTION(number_inplace_and)},
+    {Py_nb_or, DRUPE_PY_FUNCTION(number_or)},
+    {Py_nb_inplace_or, DRUPE_PY_FUNCTION(number_inplace_or)},
+    {Py_nb_xor, DRUPE_PY_FUNCTION(number_xor)},
+    {Py_nb_inplace_xor, DRUPE_PY_FUNCTION(number_inplace_xor)},
+    {Py_nb_lshift, DRUPE_PY_FUNCTION(number_lshift)},
+    {Py_nb_inplace_lshift, DRUPE_PY_FUNCTION(number_inplace_lshift)},
+    {Py_nb_rshift, DRUPE_PY_FUNCTION(number_rshift)},
+    {Py_nb_inplace_rshift, DRUPE_PY_FUNCTION(number_inplace_rshift)},
+    {Py_nb_negative, DRUPE_PY_FUNCTION(number_negative)},
+    {Py_nb_positive, DRUPE_PY_FUNCTION(number_positive)},
+    {Py_nb_absolute, DRUPE_PY_FUNCTION(number_absolute)},
+    {Py_nb_invert, DRUPE_PY_FUNCTION(number_invert)},
+    {Py_nb_matrix_multiply, DRUPE_PY_FUNCTION(number_matmul)},
+    {Py_nb_float, DRUPE_PY_FUNCTION(number_float)},
+    {Py_nb_int, DRUPE_PY_FUNCTION(number_int)},
+    {Py_nb_index, DRUPE_PY_FUNCTION(number_index)},
+    {Py_nb_bool, DRUPE_PY_FUNCTION(number_bool)},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_Array_spec = {
+    .name = "drupe.array.Array",
+    .basicsize = sizeof(drupe_py_array),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = array_slots,
+};

@@ -1,0 +1,266 @@
+/* What operators and functions take, and running an operation on it.
+ *
+ * Scalars of Python and of NumPy are weak: they take the type of the arrays. Arrays of other libraries are
+ * refused, since taking them would copy to the device without a word. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/waits/waits_room.h"
+
+/* Is it an instance of numpy.generic? NumPy is looked up among the imported modules, never imported. */
+static bool numpy_scalar(drupe_py_state *state, PyObject *object)
+{
+    if (!state->numpy_generic) {
+        PyObject *name = PyUnicode_FromString("numpy");
+        PyObject *numpy = !name ? NULL : PyImport_GetModule(name);
+        PyObject *generic = !numpy ? NULL : PyObject_GetAttrString(numpy, "generic");
+        Py_XDECREF(numpy);
+        Py_XDECREF(name);
+        PyErr_Clear();
+        if (!generic) return false;
+        Py_XSETREF(state->numpy_generic, generic); /* Python code ran, and may have come here */
+    }
+    return PyObject_IsInstance(object, state->numpy_generic) == 1;
+}
+
+static int scalar_of_long(PyObject *object, drupe_scalar *scalar)
+{
+    int overflow = 0;
+    scalar->kind = DRUPE_SCALAR_KIND_INT;
+    scalar->i = PyLong_AsLongLongAndOverflow(object, &overflow);
+    scalar->f = (double)scalar->i;
+    if (scalar->i == -1 && PyErr_Occurred()) return -1;
+    if (overflow == 0) return 1;
+    PyErr_Format(PyExc_OverflowError, "%R does not fit into int64, the largest integer type of drupe.array",
+                 object);
+    return -1;
+}
+
+static int scalar_of_numpy(PyObject *object, drupe_scalar *scalar)
+{
+    const char *name = Py_TYPE(object)->tp_name;
+    if (strncmp(name, "numpy.bool", 10) == 0) {
+        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_BOOL, PyObject_IsTrue(object), 0};
+        return 1;
+    }
+    if (PyIndex_Check(object)) {
+        PyObject *integer = PyNumber_Index(object);
+        int result = !integer ? -1 : scalar_of_long(integer, scalar);
+        Py_XDECREF(integer);
+        return result;
+    }
+    /* Complex numbers and dates have no place here. */
+    if (strncmp(name, "numpy.float", 11) != 0) return 0;
+    *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, PyFloat_AsDouble(object)};
+    return scalar->f == -1.0 && PyErr_Occurred() ? -1 : 1;
+}
+
+int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *scalar)
+{
+    if (PyFloat_Check(object)) {
+        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, PyFloat_AS_DOUBLE(object)};
+        return 1;
+    }
+    if (PyBool_Check(object)) {
+        *scalar = (drupe_scalar){DRUPE_SCALAR_KIND_BOOL, object == Py_True, object == Py_True ? 1.0 : 0.0};
+        return 1;
+    }
+    if (PyLong_Check(object)) return scalar_of_long(object, scalar);
+    return numpy_scalar(state, object) ? scalar_of_numpy(object, scalar) : 0;
+}
+
+int drupe_py_operand_arg(drupe_py_state *state, PyObject *object, drupe_operand *operand)
+{
+    operand->array = NULL;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        operand->array = drupe_py_array_of(object);
+        return 1;
+    }
+    return drupe_py_scalar_arg(state, object, &operand->scalar);
+}
+
+void drupe_py_operand_refuse(PyObject *object, const char *function)
+{
+    bool holds_data = PyObject_CheckBuffer(object) || PySequence_Check(object);
+    PyErr_Format(PyExc_TypeError, "%s: operands are arrays of drupe.array and numbers, not %s%s", function,
+                 Py_TYPE(object)->tp_name,
+                 holds_data && !PyUnicode_Check(object)
+                     ? ". Copy it to the device first: drupe.array.asarray(x)"
+                     : "");
+}
+
+/* --- Running ------------------------------------------------------------------------------------------- */
+
+/* Distinguishes what may need a program of its own: operation, types and device. One of the two may be NULL.
+ */
+static uint64_t warm_key(int op, const drupe_array *a, const drupe_array *b)
+{
+    if (!a) {
+        a = b;
+        b = NULL;
+    }
+    if (!a) return 0;
+    uint64_t key = (uint64_t)(uintptr_t)drupe_queue_device(a->queue) << 16;
+    key ^= (uint64_t)(unsigned)op << 8 ^ (uint64_t)a->dtype << 4;
+    return key ^ (!b ? 15u : (uint64_t)b->dtype);
+}
+
+/* A weak scalar and an output choose programs too. */
+static uint64_t warm_key_of(drupe_op op, const drupe_operand *operands, size_t count, const drupe_array *out)
+{
+    const drupe_array *a = operands[0].array, *b = count > 1 ? operands[1].array : NULL;
+    uint64_t key = warm_key((int)op, a, b);
+    for (size_t i = 0; i < count; i++)
+        if (!operands[i].array) key ^= (uint64_t)(operands[i].scalar.kind + 1) << 56;
+    return key ^ (!out->memory ? 0 : (uint64_t)(out->dtype + 1) << 59);
+}
+
+static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
+                        size_t spent, drupe_array *out)
+{
+    uint64_t key = warm_key_of(op, operands, count, out);
+    if (drupe_py_warm(state, key)) return drupe_array_apply_over(op, operands, count, spent, out);
+    drupe_status status;
+    PyThreadState *thread = drupe_py_site_leave();
+    /* Others may get hold of a temporary operand meanwhile. */
+    status = drupe_array_apply(op, operands, count, out);
+    drupe_py_site_return(thread);
+    if (status != DRUPE_OK) drupe_py_cool(state, key);
+    return status;
+}
+
+static PyObject *apply_fail(drupe_py_state *state, const drupe_operand *operands, size_t count)
+{
+    drupe_queue *queue = NULL;
+    for (size_t i = 0; i < count && !queue; i++)
+        if (operands[i].array) queue = operands[i].array->queue;
+    return drupe_py_raise_on(state, queue);
+}
+
+/* Whether integers are raised to powers that an array holds: negative ones have no result. */
+static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
+{
+    if (op != DRUPE_OP_POW || !operands[1].array || operands[1].array->size == 0) return false;
+    const drupe_operand *base = &operands[0];
+    const bool whole =
+        base->array ? base->array->dtype < DRUPE_FLOAT32 : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
+    return whole && (operands[1].array->dtype == DRUPE_INT32 || operands[1].array->dtype == DRUPE_INT64);
+}
+
+/* Waits for the least exponent: an error that came later would be one of another line. */
+static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
+{
+    drupe_array lowest;
+    memset(&lowest, 0, sizeof lowest);
+    PyThreadState *thread = drupe_py_site_leave();
+    drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (UINT32_C(1) << exponents->ndim) - 1,
+                                             false, DRUPE_DTYPE_NONE, &lowest);
+    drupe_py_site_return(thread);
+    if (status != DRUPE_OK) {
+        drupe_py_raise_on(state, exponents->queue);
+        return false;
+    }
+    PyObject *item = drupe_py_array_item(state, &lowest);
+    long long value = !item ? -1 : PyLong_AsLongLong(item);
+    Py_XDECREF(item);
+    drupe_array_clear(&lowest);
+    if (item && value < 0)
+        drupe_py_raise_text(state, DRUPE_E_INVALID,
+                            "integers have no power of %lld among integers: convert them with "
+                            "astype(float64) first",
+                            value);
+    return item != NULL && value >= 0;
+}
+
+PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
+                         PyObject *out)
+{
+    return drupe_py_apply_over(state, op, operands, count, count, out);
+}
+
+PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
+                              size_t spent, PyObject *out)
+{
+    drupe_array result;
+    if (has_integer_powers(op, operands)) {
+        if (!powers_check(state, operands[1].array)) return NULL;
+        spent = count; /* others may have got hold of it */
+    }
+    if (out) {
+        if (run(state, op, operands, count, count, drupe_py_array_of(out)) != DRUPE_OK)
+            return apply_fail(state, operands, count);
+        return Py_NewRef(out);
+    }
+    memset(&result, 0, sizeof result);
+    if (run(state, op, operands, count, spent, &result) != DRUPE_OK)
+        return apply_fail(state, operands, count);
+    return drupe_py_array_wrap(state, &result);
+}
+
+PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, PyObject *axis,
+                          PyObject *dtype, PyObject *keepdims)
+{
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        drupe_py_operand_refuse(object, drupe_op_name(op));
+        return NULL;
+    }
+    const drupe_array *array = drupe_py_array_of(object);
+    drupe_dtype wanted = DRUPE_DTYPE_NONE;
+    uint32_t axes;
+    int keep = drupe_py_flag(keepdims, 0);
+    if (keep < 0 || !drupe_py_dtype_arg(state, dtype, &wanted) ||
+        !drupe_py_axes_arg(axis, array->ndim, &axes))
+        return NULL;
+    drupe_array result;
+    memset(&result, 0, sizeof result);
+    drupe_status status;
+    if (drupe_py_warm(state,
+                      warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^ (uint64_t)(wanted + 1) << 48)) {
+        status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+    } else {
+        PyThreadState *thread = drupe_py_site_leave();
+        status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+        drupe_py_site_return(thread);
+    }
+    if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
+    return drupe_py_array_wrap(state, &result);
+}
+
+/* Numbers beside those of the table's operations, for drupe_py_warm(). */
+enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL };
+
+bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value)
+{
+    drupe_status status;
+    if (drupe_py_warm(state, warm_key(WARM_ASSIGN, array, value->array))) {
+        status = drupe_array_assign(array, value);
+    } else {
+        PyThreadState *thread = drupe_py_site_leave();
+        status = drupe_array_assign(array, value);
+        drupe_py_site_return(thread);
+    }
+    if (status != DRUPE_OK) drupe_py_raise_on(state, array->queue);
+    return status == DRUPE_OK;
+}
+
+PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
+{
+    for (int i = 0; i < 2; i++) {
+        PyObject *object = i == 0 ? a : b;
+        if (drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) continue;
+        drupe_py_operand_refuse(object, "matmul");
+        return NULL;
+    }
+    const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
+    drupe_array result;
+    memset(&result, 0, sizeof result);
+    drupe_status status;
+    if (drupe_py_warm(state, warm_key(WARM_MATMUL + left->ndim, left, right))) {
+        status = drupe_array_matmul(left, right, &result);
+    } else {
+        PyThreadState *thread = drupe_py_site_leave();
+        status = drupe_array_matmul(left, right, &result);
+        drupe_py_site_return(thread);
+    }
+    if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
+    return drupe_py_array_wrap(state, &result);
+}

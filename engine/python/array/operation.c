@@ -1,0 +1,240 @@
+/* The operations of the table as callable objects: drupe.array.add and so on, made at import. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/waits/waits_room.h"
+#include <stddef.h>
+#include <structmember.h>
+
+typedef struct operation {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    drupe_op op;
+} operation;
+
+static const struct {
+    int op;
+    const char *doc;
+} docs[] = {
+#define DRUPE_OP(id, name, kind, arity, doc) {DRUPE_OP_##id, doc},
+#include "drupe/ops.def"
+#undef DRUPE_OP
+};
+
+/* Which operation an operator of Python is. */
+static const char *const slot_names[DRUPE_PY_SLOT_COUNT] = {
+    [DRUPE_PY_ADD] = "add",
+    [DRUPE_PY_SUBTRACT] = "subtract",
+    [DRUPE_PY_MULTIPLY] = "multiply",
+    [DRUPE_PY_DIVIDE] = "divide",
+    [DRUPE_PY_FLOOR_DIVIDE] = "floor_divide",
+    [DRUPE_PY_REMAINDER] = "remainder",
+    [DRUPE_PY_POW] = "pow",
+    [DRUPE_PY_AND] = "bitwise_and",
+    [DRUPE_PY_OR] = "bitwise_or",
+    [DRUPE_PY_XOR] = "bitwise_xor",
+    [DRUPE_PY_LSHIFT] = "bitwise_left_shift",
+    [DRUPE_PY_RSHIFT] = "bitwise_right_shift",
+    [DRUPE_PY_NEGATIVE] = "negative",
+    [DRUPE_PY_POSITIVE] = "positive",
+    [DRUPE_PY_ABS] = "abs",
+    [DRUPE_PY_INVERT] = "bitwise_invert",
+    [DRUPE_PY_LT] = "less",
+    [DRUPE_PY_LE] = "less_equal",
+    [DRUPE_PY_EQ] = "equal",
+    [DRUPE_PY_NE] = "not_equal",
+    [DRUPE_PY_GT] = "greater",
+    [DRUPE_PY_GE] = "greater_equal",
+    [DRUPE_PY_SUM] = "sum",
+    [DRUPE_PY_PROD] = "prod",
+    [DRUPE_PY_MAX] = "max",
+    [DRUPE_PY_MIN] = "min",
+    [DRUPE_PY_ALL] = "all",
+    [DRUPE_PY_ANY] = "any",
+};
+
+/* What stands in for a bitwise operation among bools. */
+static const char *const bool_names[DRUPE_PY_SLOT_COUNT] = {
+    [DRUPE_PY_AND] = "logical_and",
+    [DRUPE_PY_OR] = "logical_or",
+    [DRUPE_PY_XOR] = "not_equal",
+    [DRUPE_PY_INVERT] = "logical_not",
+};
+
+static drupe_op op_of(PyObject *self)
+{
+    return ((operation *)self)->op;
+}
+
+/* --- Calls --------------------------------------------------------------------------------------------- */
+
+static PyObject *call_unary_binary(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_op op = op_of(self);
+    int arity = drupe_op_arity(op);
+    drupe_py_signature signature = {
+        drupe_op_name(op), arity, arity, arity + 1, {DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2, DRUPE_PY_NAME_out}};
+    if (arity == 1) {
+        signature.names[0] = DRUPE_PY_NAME_x;
+        signature.names[1] = DRUPE_PY_NAME_out;
+    }
+    PyObject *given[3];
+    drupe_operand operands[2];
+    if (!drupe_py_enter(state) ||
+        !drupe_py_args(state, &signature, args, PyVectorcall_NARGS(nargsf), kwnames, given))
+        return NULL;
+    bool any_array = false;
+    for (int i = 0; i < arity; i++) {
+        int found = drupe_py_operand_arg(state, given[i], &operands[i]);
+        if (found == 0) drupe_py_operand_refuse(given[i], drupe_op_name(op));
+        if (found <= 0) return NULL;
+        any_array = any_array || operands[i].array;
+    }
+    PyObject *out = drupe_py_given(given[arity]) ? given[arity] : NULL;
+    if (!any_array || (out != NULL && !drupe_py_is(state, out, DRUPE_PY_TYPE_Array))) {
+        PyErr_Format(PyExc_TypeError, "%s: %s must be a drupe.array.Array", drupe_op_name(op),
+                     any_array ? "out" : "one operand at least");
+        return NULL;
+    }
+    return drupe_py_apply(state, op, operands, (size_t)arity, out);
+}
+
+static PyObject *call_reduction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_op op = op_of(self);
+    const drupe_py_signature signature = {
+        drupe_op_name(op),
+        2,
+        1,
+        4,
+        {DRUPE_PY_NAME_x, DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
+    PyObject *given[4];
+    if (!drupe_py_enter(state) ||
+        !drupe_py_args(state, &signature, args, PyVectorcall_NARGS(nargsf), kwnames, given))
+        return NULL;
+    return drupe_py_reduce(state, op, given[0], given[1], given[2], given[3]);
+}
+
+/* --- The type ------------------------------------------------------------------------------------------ */
+
+static PyObject *operation_name(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_op_name(op_of(self)));
+}
+
+static const char *parameters(drupe_op op)
+{
+    if (drupe_op_kind_of(op) == DRUPE_OP_REDUCTION) return "x, /, axis=None, *, dtype=None, keepdims=False";
+    return drupe_op_arity(op) == 2 ? "x1, x2, /, *, out=None" : "x, /, *, out=None";
+}
+
+static PyObject *operation_doc(PyObject *self, void *closure)
+{
+    (void)closure;
+    const char *doc = "";
+    for (size_t i = 0; i < sizeof docs / sizeof *docs; i++)
+        if (docs[i].op == (int)op_of(self)) doc = docs[i].doc;
+    return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op_of(self)), parameters(op_of(self)), doc);
+}
+
+/* inspect knows objects of foreign types by a Signature only: it is taken from a function like this one. */
+static PyObject *operation_signature(PyObject *self, void *closure)
+{
+    (void)closure;
+    char text[80];
+    PyOS_snprintf(text, sizeof text, "lambda %s: None", parameters(op_of(self)));
+    PyObject *globals = PyDict_New();
+    PyObject *like = !globals ? NULL : PyRun_String(text, Py_eval_input, globals, globals);
+    Py_XDECREF(globals);
+    PyObject *module = !like ? NULL : PyImport_ImportModule("inspect");
+    PyObject *signature = !module ? NULL : PyObject_CallMethod(module, "signature", "O", like);
+    Py_XDECREF(module);
+    Py_XDECREF(like);
+    return signature;
+}
+
+static PyObject *operation_nin(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(drupe_op_arity(op_of(self)));
+}
+
+static PyObject *operation_repr(PyObject *self)
+{
+    return PyUnicode_FromFormat("<drupe.array.%s>", drupe_op_name(op_of(self)));
+}
+
+static void operation_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    drupe_py_free(self, DRUPE_PY_TYPE_Operation);
+}
+
+static PyMemberDef operation_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(operation, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef operation_getset[] = {
+    {"__name__", operation_name, NULL, NULL, NULL},
+    {"__qualname__", operation_name, NULL, NULL, NULL},
+    {"__doc__", operation_doc, NULL, NULL, NULL},
+    {"__signature__", operation_signature, NULL, NULL, NULL},
+    {"nin", operation_nin, NULL, "Number of operands.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot operation_slots[] = {
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(operation_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(operation_repr)},
+    {Py_tp_call, DRUPE_PY_FUNCTION(PyVectorcall_Call)},
+    {Py_tp_members, operation_members},
+    {Py_tp_getset, operation_getset},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_Operation_spec = {
+    .name = "drupe.array.Operation",
+    .basicsize = sizeof(operation),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = operation_slots,
+};
+
+static int op_find(const char *name)
+{
+    for (int op = 0; name && op < DRUPE_OP_COUNT; op++)
+        if (strcmp(drupe_op_name((drupe_op)op), name) == 0) return op;
+    return -1;
+}
+
+static int slots_init(drupe_py_state *state)
+{
+    for (int slot = 0; slot < DRUPE_PY_SLOT_COUNT; slot++) {
+        state->slots[slot] = op_find(slot_names[slot]);
+        int other = op_find(bool_names[slot]);
+        state->bool_slots[slot] = other >= 0 ? other : state->slots[slot];
+    }
+    return 0;
+}
+
+int drupe_py_operations_init(PyObject *module, drupe_py_state *state)
+{
+    PyObject *all = PyDict_New();
+    for (int i = 0; all && i < DRUPE_OP_COUNT; i++) {
+        operation *self = (operation *)drupe_py_new(state, DRUPE_PY_TYPE_Operation);
+        state->operations[i] = (PyObject *)self;
+        if (!self || PyDict_SetItemString(all, drupe_op_name((drupe_op)i), (PyObject *)self) < 0) {
+            Py_CLEAR(all);
+            continue;
+        }
+        self->op = (drupe_op)i;
+        self->vectorcall =
+            drupe_op_kind_of((drupe_op)i) == DRUPE_OP_REDUCTION ? call_reduction : call_unary_binary;
+    }
+    int result = !all ? -1 : PyModule_AddObjectRef(module, "operations", all);
+    Py_XDECREF(all);
+    return result < 0 ? -1 : slots_init(state);
+}

@@ -1,0 +1,444 @@
+/* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/waits/waits_room.h"
+
+static void array_release(void *array)
+{
+    drupe_array_clear(array);
+}
+
+void drupe_py_array_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    drupe_py_release_on(drupe_py_array_of(self)->queue, array_release, drupe_py_array_of(self));
+    drupe_py_free(self, DRUPE_PY_TYPE_Array);
+}
+
+/* --- Text ---------------------------------------------------------------------------------------------- */
+
+/* Formatting is Python's work: drupe/array/_text.py. */
+static PyObject *text_by(PyObject *self, const char *function)
+{
+    PyObject *module = PyImport_ImportModule("drupe.array._text");
+    PyObject *text = !module ? NULL : PyObject_CallMethod(module, function, "O", self);
+    Py_XDECREF(module);
+    return text;
+}
+
+PyObject *drupe_py_array_repr(PyObject *self)
+{
+    return text_by(self, "array_repr");
+}
+
+PyObject *drupe_py_array_str(PyObject *self)
+{
+    return text_by(self, "array_str");
+}
+
+/* --- Methods ------------------------------------------------------------------------------------------- */
+
+static PyObject *array_reduction(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                                 drupe_py_slot slot)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    int op = state->slots[slot];
+    if (op < 0) {
+        PyErr_SetString(PyExc_NotImplementedError, "the table of operations has no such reduction");
+        return NULL;
+    }
+    const drupe_py_signature signature = {drupe_op_name((drupe_op)op),
+                                          1,
+                                          0,
+                                          3,
+                                          {DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
+    PyObject *given[3];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return drupe_py_reduce(state, (drupe_op)op, self, given[0], given[1], given[2]);
+}
+
+#define REDUCTION(name, slot)                                                                                \
+    static PyObject *array_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,                   \
+                                  PyObject *kwnames)                                                         \
+    {                                                                                                        \
+        return array_reduction(self, args, nargs, kwnames, slot);                                            \
+    }
+
+REDUCTION(sum, DRUPE_PY_SUM)
+REDUCTION(prod, DRUPE_PY_PROD)
+REDUCTION(max, DRUPE_PY_MAX)
+REDUCTION(min, DRUPE_PY_MIN)
+REDUCTION(all, DRUPE_PY_ALL)
+REDUCTION(any, DRUPE_PY_ANY)
+
+static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "astype", 1, 1, 2, {DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_copy}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    const drupe_array *array = drupe_py_array_of(self);
+    PyObject *given[2];
+    drupe_dtype dtype = array->dtype;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_dtype_arg(state, given[0], &dtype))
+        return NULL;
+    int copy = drupe_py_flag(given[1], 1);
+    if (copy < 0) return NULL;
+    if (!copy && dtype == array->dtype) return Py_NewRef(self);
+    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
+}
+
+static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"to_device", 1, 1, 1, {DRUPE_PY_NAME_device}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    const drupe_array *array = drupe_py_array_of(self);
+    PyObject *given[1];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    drupe_queue *queue = drupe_py_queue_arg(state, NULL, given[0], NULL);
+    if (!queue) return NULL;
+    PyObject *result =
+        queue == array->queue
+            ? Py_NewRef(self)
+            : drupe_py_array_convert(state, array, queue, drupe_py_array_kind(array), array->dtype);
+    drupe_py_queue_release(queue);
+    return result;
+}
+
+static PyObject *array_asnumpy(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_enter(state) ? drupe_py_array_numpy(state, drupe_py_array_of(self)) : NULL;
+}
+
+static PyObject *array_tolist(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_enter(state) ? drupe_py_array_list(state, drupe_py_array_of(self)) : NULL;
+}
+
+static PyObject *array_item(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    return drupe_py_enter(state) ? drupe_py_array_item(state, drupe_py_array_of(self)) : NULL;
+}
+
+/* Without dimensions it is formatted as its number is; str() formats every array. */
+static PyObject *array_format(PyObject *self, PyObject *specification)
+{
+    const drupe_array *array = drupe_py_array_of(self);
+    bool plain = PyUnicode_Check(specification) && PyUnicode_GET_LENGTH(specification) == 0;
+    if (array->ndim > 0 && !plain) {
+        PyErr_Format(
+            PyExc_TypeError,
+            "only an array without dimensions takes a format, and this one has %d: take one element, "
+            "or convert it with x.asnumpy()",
+            array->ndim);
+        return NULL;
+    }
+    PyObject *value = array->ndim > 0 ? PyObject_Str(self) : array_item(self, NULL);
+    PyObject *text = !value ? NULL : PyObject_Format(value, specification);
+    Py_XDECREF(value);
+    return text;
+}
+
+static PyObject *array_copy(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    const drupe_array *array = drupe_py_array_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
+}
+
+/* The shape wanted of `size` elements; one entry may be -1. The number of dimensions, or -1. */
+static int reshape_arg(PyObject *shape_object, size_t size, size_t shape[DRUPE_MAX_DIMS])
+{
+    PyObject *list =
+        PyIndex_Check(shape_object) ? PyTuple_Pack(1, shape_object) : PySequence_Tuple(shape_object);
+    if (!list) return -1;
+    Py_ssize_t ndim = PyTuple_GET_SIZE(list), open = -1;
+    size_t known = 1;
+    bool good = ndim <= DRUPE_MAX_DIMS, huge = false;
+    if (!good) PyErr_Format(PyExc_ValueError, "an array has at most %d dimensions", DRUPE_MAX_DIMS);
+    for (Py_ssize_t i = 0; good && i < ndim; i++) {
+        Py_ssize_t entry = PyNumber_AsSsize_t(PyTuple_GET_ITEM(list, i), PyExc_OverflowError);
+        good = !(entry == -1 && PyErr_Occurred());
+        if (good && (entry < -1 || (entry == -1 && open >= 0))) {
+            PyErr_SetString(PyExc_ValueError, "a shape has sizes of 0 or more, and one entry may be -1");
+            good = false;
+        }
+        if (entry == -1)
+            open = i;
+        else
+            huge = huge || __builtin_mul_overflow(known, (size_t)entry, &known);
+        shape[i] = (size_t)entry;
+    }
+    Py_DECREF(list);
+    if (good && huge && open >= 0) {
+        PyErr_Format(PyExc_ValueError, "cannot reshape %zu elements into rows of more than 2**64", size);
+        good = false;
+    } else if (good && open >= 0 && (known == 0 || size % known != 0)) {
+        PyErr_Format(PyExc_ValueError, "cannot reshape %zu elements into rows of %zu", size, known);
+        good = false;
+    } else if (good && open >= 0) {
+        shape[open] = size / known;
+    }
+    return good ? (int)ndim : -1;
+}
+
+static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObject *shape_object)
+{
+    size_t shape[DRUPE_MAX_DIMS];
+    int ndim = reshape_arg(shape_object, array->size, shape);
+    if (ndim < 0) return NULL;
+    drupe_array view;
+    memset(&view, 0, sizeof view);
+    drupe_array_view(array, &view);
+    drupe_status status = drupe_array_reshape(&view, ndim, shape);
+    if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
+    drupe_array_clear(&view);
+    if (status != DRUPE_E_UNSUPPORTED) return drupe_py_raise_on(state, array->queue);
+    /* The elements have to be put side by side first. */
+    PyObject *copy =
+        drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
+    if (!copy) return NULL;
+    if (drupe_array_reshape(drupe_py_array_of(copy), ndim, shape) == DRUPE_OK) return copy;
+    Py_DECREF(copy);
+    return drupe_py_raise_on(state, array->queue);
+}
+
+/* reshape((2, 3)) and reshape(2, 3) */
+static PyObject *array_reshape(PyObject *self, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    bool one = PyTuple_GET_SIZE(args) == 1;
+    return reshape(state, drupe_py_array_of(self), one ? PyTuple_GET_ITEM(args, 0) : args);
+}
+
+static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    (void)args;
+    (void)kwargs;
+    PyErr_SetString(PyExc_TypeError,
+                    "an array on a device is not copied to the host without a word: pass its "
+                    "values, x.asnumpy() or drupe.array.asnumpy(x)");
+    return NULL;
+}
+
+static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    (void)self;
+    (void)args;
+    (void)kwargs;
+    return PyImport_ImportModule("drupe.array");
+}
+
+/* As an element of what IPython prints. */
+static PyObject *array_pretty(PyObject *self, PyObject *args)
+{
+    PyObject *printer, *cycle;
+    if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
+    PyObject *text = drupe_py_shown(self, "brief", printer);
+    PyObject *result = !text ? NULL : PyObject_CallMethod(printer, "text", "O", text);
+    Py_XDECREF(text);
+    return result;
+}
+
+#define FAST(function)    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+#define KEYWORD(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+#define REDUCTION_DOC(name, sentence)                                                                        \
+    PyDoc_STR(#name "($self, axis=None, *, dtype=None, keepdims=False)\n--\n\n" sentence)
+
+static PyObject *array_accept(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_memory *memory = drupe_py_array_of(self)->memory;
+    if (!memory) Py_RETURN_NONE;
+    return drupe_py_contents_accept(drupe_py_state_of(self), memory);
+}
+
+/* mean() of the module, which is made of other operations. */
+static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"axis", "keepdims", NULL};
+    PyObject *axis = Py_None, *keepdims = Py_False;
+    if (kwargs != NULL && PyMapping_HasKeyString(kwargs, "out"))
+        return array_to_array(self, args, kwargs); /* numpy.mean() */
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
+    PyObject *module = PyImport_ImportModule("drupe.array");
+    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, "mean");
+    PyObject *one = PyTuple_Pack(1, self);
+    PyObject *named = Py_BuildValue("{s:O,s:O}", names[0], axis, names[1], keepdims);
+    PyObject *result =
+        function == NULL || one == NULL || named == NULL ? NULL : PyObject_Call(function, one, named);
+    Py_XDECREF(named);
+    Py_XDECREF(one);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+/* For pickle, which would copy from the device without a word. */
+static PyObject *array_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)self;
+    (void)ignored;
+    PyErr_SetString(
+        PyExc_TypeError,
+        "an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
+        "them with drupe.array.asarray()");
+    return NULL;
+}
+
+PyMethodDef drupe_py_array_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
+    {"_repr_pretty_", array_pretty, METH_VARARGS, NULL},
+    {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
+    {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
+    {"mean", KEYWORD(array_mean),
+     PyDoc_STR("mean($self, axis=None, *, keepdims=False)\n--\n\nMean over the axes.")},
+    {"max", FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
+    {"min", FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
+    {"all", FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
+    {"any", FAST(array_any), REDUCTION_DOC(any, "Whether one element over the axes is true.")},
+    {"astype", FAST(array_astype),
+     PyDoc_STR("astype($self, dtype, *, copy=True)\n--\n\nThe elements as another data type.")},
+    {"to_device", FAST(array_to_device),
+     PyDoc_STR("to_device($self, device)\n--\n\n"
+               "The array on another device or queue (a Device, filter or Queue); itself if it is there.")},
+    {"asnumpy", array_asnumpy, METH_NOARGS, PyDoc_STR("asnumpy($self)\n--\n\nA copy in NumPy; waits.")},
+    {"tolist", array_tolist, METH_NOARGS,
+     PyDoc_STR("tolist($self)\n--\n\nThe elements in nested lists; waits.")},
+    {"item", array_item, METH_NOARGS,
+     PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
+    {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
+    {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
+    {"__format__", array_format, METH_O, NULL},
+    {"__copy__", array_copy, METH_NOARGS, NULL},
+    {"__reduce__", array_reduce, METH_NOARGS, NULL},
+    {"__deepcopy__", array_copy, METH_O, NULL},
+    {"reshape", array_reshape, METH_VARARGS,
+     PyDoc_STR(
+         "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
+    {"__array_ufunc__", KEYWORD(drupe_py_array_ufunc),
+     PyDoc_STR("Operators with NumPy's numbers; its functions are refused, with what to call instead.")},
+    {"__array__", KEYWORD(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
+    {"__array_namespace__", KEYWORD(array_namespace), PyDoc_STR("The module drupe.array.")},
+    {NULL, NULL, 0, NULL},
+};
+
+/* --- Functions of the module --------------------------------------------------------------------------- */
+
+static PyObject *module_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"matmul", 2, 2, 2, {DRUPE_PY_NAME_x1, DRUPE_PY_NAME_x2}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return drupe_py_matmul(state, given[0], given[1]);
+}
+
+/* Views that take one more argument: the array's, already a copy of the descriptor. */
+typedef drupe_status (*view_fn)(drupe_array *view, PyObject *argument);
+
+static PyObject *view_of(drupe_py_state *state, PyObject *object, PyObject *argument, view_fn change)
+{
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) {
+        drupe_py_operand_refuse(object, "view");
+        return NULL;
+    }
+    drupe_array view;
+    memset(&view, 0, sizeof view);
+    drupe_array_view(drupe_py_array_of(object), &view);
+    drupe_status status = change(&view, argument);
+    if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
+    if (!PyErr_Occurred()) drupe_py_raise_on(state, view.queue);
+    drupe_array_clear(&view);
+    return NULL;
+}
+
+static drupe_status view_broadcast(drupe_array *view, PyObject *argument)
+{
+    size_t shape[DRUPE_MAX_DIMS];
+    int ndim = drupe_py_shape_arg(argument, shape);
+    return ndim < 0 ? DRUPE_E_INVALID : drupe_array_broadcast(view, ndim, shape);
+}
+
+static int bit_number(uint32_t bit)
+{
+    int number = 0;
+    while (number < DRUPE_MAX_DIMS && bit >> number != 1) number++;
+    return number;
+}
+
+static drupe_status view_permute(drupe_array *view, PyObject *argument)
+{
+    int axes[DRUPE_MAX_DIMS];
+    if (argument == Py_None) return drupe_array_permute(view, NULL);
+    PyObject *list = PyIndex_Check(argument) ? PyTuple_Pack(1, argument) : PySequence_Tuple(argument);
+    if (!list) return DRUPE_E_INVALID;
+    if (PyTuple_GET_SIZE(list) != view->ndim)
+        PyErr_Format(PyExc_ValueError, "axes has %zd entries, and the array %d dimensions",
+                     PyTuple_GET_SIZE(list), view->ndim);
+    uint32_t seen = 0;
+    for (int i = 0; !PyErr_Occurred() && i < view->ndim; i++) {
+        uint32_t before = seen;
+        if (drupe_py_axis_arg(PyTuple_GET_ITEM(list, i), view->ndim, &seen))
+            axes[i] = bit_number(before ^ seen);
+    }
+    Py_DECREF(list);
+    return PyErr_Occurred() ? DRUPE_E_INVALID : drupe_array_permute(view, axes);
+}
+
+static PyObject *module_broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "broadcast_to", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_shape}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return view_of(state, given[0], given[1], view_broadcast);
+}
+
+static PyObject *module_permute_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "permute_dims", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_axes}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return view_of(state, given[0], given[1], view_permute);
+}
+
+static PyObject *module_promote(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    drupe_dtype types[2] = {DRUPE_DTYPE_NONE, DRUPE_DTYPE_NONE};
+    if (nargs != 2 || args[0] == Py_None || args[1] == Py_None) {
+        PyErr_SetString(PyExc_TypeError, "_promote() takes two data types");
+        return NULL;
+    }
+    if (!drupe_py_dtype_arg(state, args[0], &types[0]) || !drupe_py_dtype_arg(state, args[1], &types[1]))
+        return NULL;
+    return drupe_py_dtype_object(state, drupe_dtype_promote(types[0], types[1]));
+}
+
+PyMethodDef drupe_py_array_functions[] = {
+    {"_promote", (PyCFunction)(void (*)(void))module_promote, METH_FASTCALL,
+     PyDoc_STR("The common data type of two.")},
+    {"matmul", FAST(module_matmul),
+     PyDoc_STR("matmul(x1, x2, /)\n--\n\nMatrix product of arrays with one or two dimensions.")},
+    {"broadcast_to", FAST(module_broadcast_to),
+     PyDoc_STR("broadcast_to(x, /, shape)\n--\n\nA view in which axes of size 1 are repeated.")},
+    {"permute_dims", FAST(module_permute_dims),
+     PyDoc_STR("permute_dims(x, /, axes)\n--\n\nA view with the axes in another order.")},
+    {NULL, NULL, 0, NULL},
+};

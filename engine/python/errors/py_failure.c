@@ -1,0 +1,305 @@
+/* What is told of a failure.
+ *
+ * The text is made in C, because a failure that happens while no cell runs is published by a thread of the
+ * engine, which never takes the GIL. The source line is added only where Python may be asked for it. */
+#include "engine/python/errors/errors_room.h"
+#include <stdatomic.h>
+
+/* --- The text ------------------------------------------------------------------------------------------ */
+
+/* `source`: the line as the user wrote it, or NULL. */
+static void add_place(drupe_py_paper *to, const drupe_failure *failure, drupe_py_reader reader,
+                      const char *source)
+{
+    static const char *const unknown[] = {NULL, "this cell", "another cell", NULL};
+    char place[160];
+    if (drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) == 0) {
+        if (reader == DRUPE_PY_NO_CELL) drupe_py_paper_add(to, "\nSubmitted outside of a cell.");
+        if (!unknown[reader]) return;
+        PyOS_snprintf(place, sizeof place, "%s", unknown[reader]);
+    }
+    drupe_py_paper_add(to, "\nSubmitted by %s", place);
+    if (reader == DRUPE_PY_OTHER_CELL) drupe_py_paper_add(to, ", whose output shows this error too");
+    if (source)
+        drupe_py_paper_add(to, ":\n    %.200s", source);
+    else
+        drupe_py_paper_add(to, ".");
+}
+
+/* A refused argument is explained by its own message; what a driver refuses is not. */
+static bool wants_arguments(const drupe_failure *failure)
+{
+    if (failure->arguments[0] == '\0') return false;
+    return !failure->refused || failure->error.native != 0;
+}
+
+/* An event that the caller ended is on no device. */
+static void add_name(drupe_py_paper *to, const drupe_failure *failure)
+{
+    drupe_py_paper_add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "",
+                       failure->device);
+}
+
+/* The first line alone tells where to look: summaries and logs show no more. */
+static void add_briefly(drupe_py_paper *to, const drupe_failure *failure)
+{
+    char place[160];
+    bool known = drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) > 0;
+    drupe_py_paper_add(to, " failed%s%s%s: ", known ? " (" : "", place, known ? ")" : "");
+}
+
+static void add_late(drupe_py_paper *to, const drupe_failure *failure, drupe_py_reader reader,
+                     const char *source)
+{
+    add_place(to, failure, reader, source);
+    if (wants_arguments(failure)) drupe_py_paper_add(to, "\nCalled with: %s.", failure->arguments);
+}
+
+const char *drupe_py_failure_hint(const drupe_failure *failure)
+{
+    return failure->kind == DRUPE_WORK_HOST ? "" : drupe_py_error_hint(failure->error.status);
+}
+
+size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
+                             const char *source, char *text, size_t size)
+{
+    drupe_py_paper to = {text, size, 0};
+    const drupe_error *error = &own->error;
+    const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
+    bool dependent = error->status == DRUPE_E_DEPENDENCY || error->status == DRUPE_E_CANCELLED;
+    text[0] = '\0';
+    if (!own->refused && !dependent) {
+        add_name(&to, own);
+        add_briefly(&to, own);
+    }
+    drupe_py_paper_add(&to, "%s", why);
+    if (own->refused) {
+        if (wants_arguments(own)) drupe_py_paper_add(&to, "\nCalled with: %s.", own->arguments);
+        return to.used;
+    }
+    add_late(&to, own, reader, source);
+    const char *hint = drupe_py_failure_hint(own);
+    if (hint[0] != '\0' && !dependent) drupe_py_paper_add(&to, "\nWhat to do: %s", hint);
+    if (!cause || cause->error.status == DRUPE_OK) return to.used;
+    drupe_py_paper_add(&to, "\nThe first cause is ");
+    add_name(&to, cause);
+    drupe_py_paper_add(&to, ".");
+    add_late(&to, cause, DRUPE_PY_WAITER, NULL);
+    return to.used;
+}
+
+/* --- Exceptions ---------------------------------------------------------------------------------------- */
+
+/* The text of the line as the user wrote it, or NULL without an exception. */
+static PyObject *source_line(PyObject *file, int line)
+{
+    PyObject *module = PyImport_ImportModule("linecache");
+    PyObject *text = !module ? NULL : PyObject_CallMethod(module, "getline", "Oi", file, line);
+    PyObject *plain = !text ? NULL : PyObject_CallMethod(text, "strip", NULL);
+    Py_XDECREF(text);
+    Py_XDECREF(module);
+    if (!plain) PyErr_Clear();
+    if (plain && PyUnicode_Check(plain) && PyUnicode_GET_LENGTH(plain) > 0) return plain;
+    Py_XDECREF(plain);
+    return NULL;
+}
+
+/* Takes `value`; NULL leaves the class's None. */
+static void attribute_put(PyObject *exception, const char *name, PyObject *value)
+{
+    if (value) (void)PyObject_SetAttrString(exception, name, value);
+    Py_XDECREF(value);
+    PyErr_Clear();
+}
+
+static PyObject *text_of(const char *text)
+{
+    return text[0] == '\0' ? NULL : PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+static PyObject *number_of(unsigned long long number)
+{
+    return number == 0 ? NULL : PyLong_FromUnsignedLongLong(number);
+}
+
+const char *drupe_py_operation_name(drupe_work_kind kind)
+{
+    switch (kind) {
+    case DRUPE_WORK_KERNEL: return "kernel";
+    case DRUPE_WORK_COPY: return "copy";
+    case DRUPE_WORK_FILL: return "fill";
+    case DRUPE_WORK_HOST: return "host function";
+    case DRUPE_WORK_PREFETCH: return "prefetch";
+    case DRUPE_WORK_ADVISE: return "advice";
+    case DRUPE_WORK_MARK:
+    case DRUPE_WORK_BARRIER: break;
+    }
+    return "barrier";
+}
+
+/* Where it was submitted, as far as it is known. */
+typedef struct place {
+    PyObject *file, *source; /* str, or NULL */
+    int line;
+} place;
+
+static place place_find(const drupe_failure *failure)
+{
+    int offset = 0;
+    place found = {NULL, NULL, 0};
+    PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
+    if (!code) return found;
+    found.file = Py_NewRef(code->co_filename);
+    found.line = PyCode_Addr2Line(code, offset);
+    if (found.line > 0) found.source = source_line(found.file, found.line);
+    Py_DECREF(code);
+    return found;
+}
+
+/* Takes what `where` holds. */
+static void attributes_put(PyObject *exception, const drupe_failure *failure, const place *where)
+{
+    attribute_put(exception, "label", text_of(failure->label));
+    if (failure->kind == DRUPE_WORK_KERNEL) attribute_put(exception, "kernel", text_of(failure->label));
+    const char *operation = drupe_py_operation_name(failure->kind);
+    /* What is not known counts as a barrier. */
+    if (failure->kind != DRUPE_WORK_BARRIER || strcmp(failure->label, operation) == 0)
+        attribute_put(exception, "operation", text_of(operation));
+    attribute_put(exception, "arguments", text_of(failure->arguments));
+    attribute_put(exception, "queue", number_of(failure->queue));
+    attribute_put(exception, "submission", number_of(failure->submission));
+    attribute_put(exception, "cell", number_of(failure->cell_number));
+    attribute_put(exception, "file", where->file);
+    attribute_put(exception, "line", where->line > 0 ? PyLong_FromLong(where->line) : NULL);
+    attribute_put(exception, "source", where->source);
+}
+
+void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t queue)
+{
+    drupe_failure here = {.kind = DRUPE_WORK_BARRIER, .queue = queue, .site = drupe_py_site()};
+    drupe_py_spot spot;
+    if (drupe_py_site_spot(here.site, &spot)) here.cell_number = spot.cell;
+    place where = place_find(&here);
+    attributes_put(exception, &here, &where);
+    attribute_put(exception, "operation", !operation ? NULL : text_of(operation));
+}
+
+/* The exception that a host task or a future raised, or NULL without one. */
+static PyObject *raised_by(const drupe_failure *failure)
+{
+    if (failure->error.status != DRUPE_E_TASK) return NULL;
+    PyObject *module = PyImport_ImportModule("drupe._events");
+    PyObject *raised =
+        !module ? NULL
+                : PyObject_CallMethod(module, "raised_by", "K", (unsigned long long)failure->submission);
+    Py_XDECREF(module);
+    if (raised && PyExceptionInstance_Check(raised)) return raised;
+    Py_XDECREF(raised);
+    PyErr_Clear();
+    return NULL;
+}
+
+/* For a cell: a traceback that ends at the submitting line. Without one the text says it all. */
+static void exception_locate(PyObject *exception, uint32_t site)
+{
+    int offset = 0;
+    PyCodeObject *code = drupe_py_site_code(site, &offset);
+    if (!code) return;
+    PyObject *module = PyImport_ImportModule("drupe._located");
+    PyObject *result = !module ? NULL : PyObject_CallMethod(module, "locate", "OOi", exception, code, offset);
+    Py_XDECREF(result);
+    Py_XDECREF(module);
+    Py_DECREF((PyObject *)code);
+    PyErr_Clear();
+}
+
+PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
+                                  drupe_py_reader reader)
+{
+    char text[DRUPE_PY_FAILURE_TEXT];
+    place where = place_find(own);
+    const char *source = !where.source ? NULL : PyUnicode_AsUTF8(where.source);
+    if (where.source && !source) PyErr_Clear();
+    (void)drupe_py_failure_text(own, cause, reader, source, text, sizeof text);
+    PyObject *exception = drupe_py_error_object(state, &own->error, own->device, text);
+    if (!exception) {
+        Py_XDECREF(where.file);
+        Py_XDECREF(where.source);
+        return NULL;
+    }
+    if (reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
+    attributes_put(exception, own, &where);
+    PyObject *raised = raised_by(own);
+    if (raised) PyException_SetCause(exception, raised);
+    if (!cause || cause->error.status == DRUPE_OK) return exception;
+    PyObject *first = drupe_py_failure_object(state, cause, NULL, DRUPE_PY_WAITER);
+    if (!first) {
+        PyErr_Clear();
+        return exception;
+    }
+    attribute_put(exception, "cause", Py_NewRef(first));
+    PyException_SetCause(exception, first);
+    return exception;
+}
+
+/* --- Handlers ------------------------------------------------------------------------------------------ */
+
+static atomic_bool any_handler;
+
+PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue)
+{
+    if (!state->handlers || PyDict_GET_SIZE(state->handlers) == 0) return NULL;
+    PyObject *key = PyLong_FromUnsignedLong(queue);
+    PyObject *handler =
+        !key ? NULL : PyDict_GetItemWithError(state->handlers, key); /* borrowed for this line alone */
+    Py_XINCREF(handler);
+    Py_XDECREF(key);
+    if (!handler) PyErr_Clear();
+    return handler;
+}
+
+int drupe_py_handler_set(drupe_py_state *state, uint32_t queue, PyObject *handler)
+{
+    if (handler == Py_None) {
+        PyObject *before = drupe_py_handler(state, queue);
+        if (!before) return 0;
+        Py_DECREF(before);
+    }
+    if (!state->handlers) state->handlers = PyDict_New();
+    PyObject *key = !state->handlers ? NULL : PyLong_FromUnsignedLong(queue);
+    int result = -1;
+    if (key)
+        result = handler == Py_None ? PyDict_DelItem(state->handlers, key)
+                                    : PyDict_SetItem(state->handlers, key, handler);
+    Py_XDECREF(key);
+    if (state->handlers) atomic_store(&any_handler, PyDict_GET_SIZE(state->handlers) > 0);
+    return result;
+}
+
+bool drupe_py_handlers(void)
+{
+    return atomic_load(&any_handler);
+}
+
+/* What a handler raised has come while it was told of `failure`, as in an `except`. */
+static void context_put(PyObject *failure)
+{
+    PyObject *raised = drupe_py_exception_take();
+    PyObject *context = PyException_GetContext(raised);
+    if (!context && raised != failure) PyException_SetContext(raised, Py_NewRef(failure));
+    Py_XDECREF(context);
+    drupe_py_raise_object(raised);
+}
+
+bool drupe_py_handle(drupe_py_state *state, uint32_t queue, PyObject *exception, bool *good)
+{
+    PyObject *handler = drupe_py_handler(state, queue);
+    if (!handler) return false;
+    PyObject *result = !exception ? NULL : PyObject_CallOneArg(handler, exception);
+    Py_DECREF(handler);
+    if (!result && exception) context_put(exception);
+    Py_XDECREF(exception);
+    *good = result != NULL;
+    Py_XDECREF(result);
+    return true;
+}

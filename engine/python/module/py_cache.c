@@ -1,0 +1,90 @@
+/* The disk cache of programs, for drupe.program and the command `python -m drupe cache`. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/module/module_room.h"
+#include "engine/python/types/types_room.h"
+
+static PyObject *cache_info(PyObject *module, PyObject *ignored)
+{
+    drupe_cache_info info;
+    (void)module, (void)ignored;
+    PyThreadState *thread = PyEval_SaveThread();
+    drupe_cache_info_get(&info);
+    PyEval_RestoreThread(thread);
+    PyObject *folder = PyUnicode_DecodeFSDefault(info.folder);
+    PyObject *reason = PyUnicode_DecodeUTF8(info.reason, (Py_ssize_t)strlen(info.reason), "replace");
+    PyObject *result = NULL;
+    if (folder && reason)
+        result = Py_BuildValue("{s:O,s:O,s:O,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "on",
+                               info.on ? Py_True : Py_False, "folder", folder, "reason", reason, "entries",
+                               info.entries, "bytes", info.bytes, "limit", info.limit, "hits", info.hits,
+                               "misses", info.misses, "stored", info.stored, "rejected", info.rejected);
+    Py_XDECREF(reason);
+    Py_XDECREF(folder);
+    return result;
+}
+
+static bool entry_add(const drupe_cache_entry *entry, void *list)
+{
+    PyObject *name = PyUnicode_DecodeFSDefault(entry->name);
+    PyObject *device = PyUnicode_DecodeUTF8(entry->device, (Py_ssize_t)strlen(entry->device), "replace");
+    PyObject *item = NULL;
+    if (name && device)
+        item = Py_BuildValue("{s:O,s:O,s:K,s:L,s:O}", "name", name, "device", device, "bytes", entry->bytes,
+                             "used", (long long)entry->used, "valid", entry->valid ? Py_True : Py_False);
+    Py_XDECREF(device);
+    Py_XDECREF(name);
+    bool good = item && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return good;
+}
+
+static PyObject *cache_entries(PyObject *module, PyObject *ignored)
+{
+    PyObject *list = PyList_New(0);
+    (void)ignored;
+    if (!list) return NULL;
+    drupe_status status = drupe_cache_each(entry_add, list);
+    if (status == DRUPE_OK && !PyErr_Occurred()) return list;
+    Py_DECREF(list);
+    return PyErr_Occurred() ? NULL : drupe_py_raise(drupe_py_state_of_module(module), NULL);
+}
+
+static PyObject *cache_clear(PyObject *module, PyObject *ignored)
+{
+    uint64_t bytes = 0;
+    (void)ignored;
+    if (drupe_cache_clear(&bytes) != DRUPE_OK) return drupe_py_raise(drupe_py_state_of_module(module), NULL);
+    return PyLong_FromUnsignedLongLong(bytes);
+}
+
+/* In slices, between which Ctrl-C is looked for. */
+static PyObject *cache_flush(PyObject *module, PyObject *timeout)
+{
+    uint64_t left;
+    const uint64_t slice = UINT64_C(50000000);
+    drupe_status status = DRUPE_E_TIMEOUT;
+    if (!drupe_py_timeout(timeout, &left)) return NULL;
+    while (status == DRUPE_E_TIMEOUT) {
+        uint64_t now = left < slice ? left : slice;
+        PyThreadState *thread = PyEval_SaveThread();
+        status = drupe_cache_flush(now);
+        PyEval_RestoreThread(thread);
+        if (PyErr_CheckSignals() < 0) return NULL;
+        if (left != DRUPE_FOREVER) left -= now;
+        if (left == 0) break;
+    }
+    if (status != DRUPE_OK) return drupe_py_raise(drupe_py_state_of_module(module), NULL);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef drupe_py_cache_functions[] = {
+    {"_cache_info", cache_info, METH_NOARGS,
+     PyDoc_STR("_cache_info()\n--\n\nThe disk cache: where, how large, what this process used of it.")},
+    {"_cache_entries", cache_entries, METH_NOARGS,
+     PyDoc_STR("_cache_entries()\n--\n\nThe entries, those used last first.")},
+    {"_cache_clear", cache_clear, METH_NOARGS,
+     PyDoc_STR("_cache_clear()\n--\n\nRemove all entries; the bytes that freed.")},
+    {"_cache_flush", cache_flush, METH_O,
+     PyDoc_STR("_cache_flush(timeout)\n--\n\nWrite what waits to be written.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,266 @@
+/* The extension module drupe._engine.
+ *
+ * Multi-phase, with every object in the module's state, so that nothing but the engine itself is shared by
+ * the whole process. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/module/module_room.h"
+#include "engine/python/notebook/notebook_room.h"
+#include "engine/python/submit/submit_room.h"
+#include "engine/python/types/types_room.h"
+#include "engine/python/waits/waits_room.h"
+#include <stddef.h>
+
+static const char *const name_texts[] = {
+#define NAME_TEXT(name) #name,
+    DRUPE_PY_NAMES(NAME_TEXT)
+#undef NAME_TEXT
+};
+
+static PyType_Spec *const specs[] = {
+#define SPEC(type) &drupe_py_##type##_spec,
+    DRUPE_PY_TYPES(SPEC)
+#undef SPEC
+};
+
+static PyObject *module_live(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    PyObject *live = PyDict_New();
+    if (!live) return NULL;
+    drupe_py_hold_collect();
+    for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++) {
+        const char *name = strrchr(specs[i]->name, '.') + 1;
+        PyObject *count = PyLong_FromSsize_t(drupe_py_instances((drupe_py_type)i));
+        if (!count || PyDict_SetItemString(live, name, count) < 0) {
+            Py_XDECREF(count);
+            Py_DECREF(live);
+            return NULL;
+        }
+        Py_DECREF(count);
+    }
+    return live;
+}
+
+static PyMethodDef own_functions[] = {
+    {"_live", module_live, METH_NOARGS,
+     PyDoc_STR("_live()\n--\n\nThe number of living instances of each type, for leak tests.")},
+    {NULL, NULL, 0, NULL},
+};
+
+/* NumPy asks the operand with the highest priority. Set in the type's own dict, since it takes no new
+ * attributes. */
+static int array_override(drupe_py_state *state)
+{
+    PyTypeObject *type = state->types[DRUPE_PY_TYPE_Array];
+    PyObject *priority = PyFloat_FromDouble(1000.0);
+    int result = !priority ? -1 : PyDict_SetItemString(type->tp_dict, "__array_priority__", priority);
+    Py_XDECREF(priority);
+    PyType_Modified(type);
+    return result;
+}
+
+static int types_init(PyObject *module, drupe_py_state *state)
+{
+    for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++) {
+        PyObject *type = PyType_FromModuleAndSpec(module, specs[i], NULL);
+        if (!type) return -1;
+        state->types[i] = (PyTypeObject *)type;
+        if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
+    }
+    drupe_py_memory_init(state);
+    return array_override(state);
+}
+
+static PyStructSequence_Field times_fields[] = {
+    {"queued", "when the work was given to the queue, in ns"},
+    {"submitted", "when it was handed to the device, in ns"},
+    {"started", "when the device began, in ns"},
+    {"ended", "when the device was done, in ns"},
+    {"duration", "ended - started, in ns"},
+    {NULL, NULL},
+};
+
+static PyStructSequence_Desc times_desc = {
+    "drupe.EventTimes",
+    "The four times of an event in nanoseconds. Only differences between times of\n"
+    "one device mean something.",
+    times_fields, 5};
+
+/* A struct sequence has no methods but those that are added. */
+static int times_init(PyObject *module, drupe_py_state *state)
+{
+    static PyMethodDef shown = DRUPE_PY_MIMEBUNDLE;
+    state->times = PyStructSequence_NewType(&times_desc);
+    if (state->times == NULL) return -1;
+    PyObject *method = PyDescr_NewMethod(state->times, &shown);
+    int result =
+        method == NULL ? -1 : PyObject_SetAttrString((PyObject *)state->times, shown.ml_name, method);
+    Py_XDECREF(method);
+    return result < 0 ? -1 : PyModule_AddType(module, state->times);
+}
+
+static int look_init(drupe_py_state *state)
+{
+    PyObject *globals = PyDict_New();
+    if (!globals) return -1;
+    state->look = PyRun_String("lambda: None", Py_eval_input, globals, globals);
+    Py_DECREF(globals);
+    return !state->look ? -1 : 0;
+}
+
+/* One for each thread and task, as context variables are. Set by drupe.device, read by drupe_py_device_arg().
+ */
+static int chosen_init(PyObject *module, drupe_py_state *state)
+{
+    state->chosen = PyContextVar_New("drupe.device", NULL);
+    return !state->chosen ? -1 : PyModule_AddObjectRef(module, "_chosen_device", state->chosen);
+}
+
+static int names_init(drupe_py_state *state)
+{
+    for (int i = 0; i < DRUPE_PY_NAME_COUNT; i++) {
+        state->names[i] = PyUnicode_InternFromString(name_texts[i]);
+        if (!state->names[i]) return -1;
+    }
+    return 0;
+}
+
+static int functions_init(PyObject *module)
+{
+    PyMethodDef *const tables[] = {own_functions,
+                                   drupe_py_device_functions,
+                                   drupe_py_queue_functions,
+                                   drupe_py_check_functions,
+                                   drupe_py_pool_functions,
+                                   drupe_py_make_functions,
+                                   drupe_py_task_functions,
+                                   drupe_py_cache_functions,
+                                   drupe_py_spirv_functions,
+                                   drupe_py_trace_functions,
+                                   drupe_py_failure_functions,
+                                   drupe_py_live_functions,
+                                   drupe_py_event_display_functions,
+                                   drupe_py_notice_functions,
+                                   drupe_py_site_functions,
+                                   drupe_py_fault_functions,
+                                   drupe_py_array_functions,
+                                   drupe_py_view_functions,
+                                   drupe_py_wait_functions,
+                                   drupe_py_program_functions,
+                                   NULL};
+    for (size_t i = 0; tables[i]; i++)
+        if (PyModule_AddFunctions(module, tables[i]) < 0) return -1;
+    return PyModule_AddStringConstant(module, "__version__", drupe_version());
+}
+
+static int module_exec(PyObject *module)
+{
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "drupe works in the main interpreter only: its devices belong to "
+                                           "the whole process. Import it there.");
+        return -1;
+    }
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (names_init(state) < 0 || look_init(state) < 0 || chosen_init(module, state) < 0 ||
+        drupe_py_errors_init(module, state) < 0 || times_init(module, state) < 0)
+        return -1;
+    if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
+    if (drupe_py_dtypes_init(module, state) < 0 || drupe_py_operations_init(module, state) < 0) return -1;
+    if (drupe_py_ext_init(module, state) < 0) return -1;
+    return drupe_py_link_init(module, state);
+}
+
+/* Calls `each` on every object of the state, so that no list of them is written twice. */
+static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *arg), void *arg)
+{
+    struct {
+        PyObject **slots;
+        size_t count;
+    } const groups[] = {
+        {(PyObject **)state->types, DRUPE_PY_TYPE_COUNT},
+        {(PyObject **)&state->times, 1},
+        {&state->device_error, 1},
+        {state->errors, DRUPE_STATUS_COUNT},
+        {state->names, DRUPE_PY_NAME_COUNT},
+        {state->dtypes, DRUPE_DTYPE_COUNT},
+        {state->operations, DRUPE_OP_COUNT},
+        {&state->handlers, 1},
+        {&state->numpy_generic, 1},
+        {&state->chosen, 1},
+        {&state->enums, 1},
+        {&state->look, 1},
+    };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        for (size_t j = 0; j < groups[i].count; j++) {
+            int result = each(&groups[i].slots[j], arg);
+            if (result != 0) return result;
+        }
+    return 0;
+}
+
+typedef struct visit_call {
+    visitproc visit;
+    void *arg;
+} visit_call;
+
+static int visit_slot(PyObject **slot, void *arg)
+{
+    const visit_call *call = arg;
+    return !*slot ? 0 : call->visit(*slot, call->arg);
+}
+
+static int clear_slot(PyObject **slot, void *arg)
+{
+    (void)arg;
+    Py_CLEAR(*slot);
+    return 0;
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    visit_call call = {visit, arg};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    return !state ? 0 : state_each(state, visit_slot, &call);
+}
+
+static int module_clear(PyObject *module)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!state) return 0;
+    drupe_py_spares_clear(state);
+    return state_each(state, clear_slot, NULL);
+}
+
+static void module_free(void *module)
+{
+    (void)module_clear(module);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, DRUPE_PY_FUNCTION(module_exec)},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef engine_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "drupe._engine",
+    .m_doc = "The device engine: devices, queues, memory, programs and arrays. Use it through `drupe`.",
+    .m_size = sizeof(drupe_py_state),
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__engine(void);
+
+PyMODINIT_FUNC PyInit__engine(void)
+{
+    drupe_py_instances_open(&engine_module);
+    return PyModuleDef_Init(&engine_module);
+}

@@ -1,0 +1,200 @@
+/* Host tasks: the parts of drupe/_events.py that need the engine, and one for tests.
+ *
+ * _task(queue, seconds, text=None) is work that lasts a while on an engine thread, and fails if a text is
+ * given. It lets the tests of waiting, interrupting, keeping alive and reporting failures run on every
+ * device, with times and errors of their choice. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/module/module_room.h"
+#include "engine/python/submit/submit_room.h"
+#include "engine/python/types/types_room.h"
+#include "engine/python/waits/waits_room.h"
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct task {
+    struct timespec duration;
+    bool fails;
+    char text[256];
+} task;
+
+static drupe_status task_run(void *user)
+{
+    const task *work = user;
+    (void)nanosleep(&work->duration, NULL);
+    return work->fails ? drupe_error_set(DRUPE_E_INTERNAL, "%s", work->text) : DRUPE_OK;
+}
+
+static PyObject *module_task(PyObject *module, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *object, *waits_object = NULL;
+    double seconds = 0;
+    const char *text = NULL;
+    if (!drupe_py_enter(state) ||
+        !PyArg_ParseTuple(args, "Od|zO:_task", &object, &seconds, &text, &waits_object))
+        return NULL;
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Queue) || !(seconds >= 0 && seconds < 3600)) {
+        PyErr_SetString(PyExc_TypeError, "_task() takes a Queue and seconds below an hour");
+        return NULL;
+    }
+    task *work = calloc(1, sizeof *work);
+    if (!work) return PyErr_NoMemory();
+    work->duration.tv_sec = (time_t)seconds;
+    work->duration.tv_nsec = (long)((seconds - (double)work->duration.tv_sec) * 1e9);
+    work->fails = text != NULL;
+    PyOS_snprintf(work->text, sizeof work->text, "%s", !text ? "" : text);
+    drupe_py_waits waits;
+    if (!drupe_py_waits_arg(state, waits_object, &waits)) {
+        free(work);
+        return NULL;
+    }
+    drupe_keep keep = {work, free};
+    drupe_submission submission = {.queue = ((drupe_py_queue *)object)->queue,
+                                   .waits = waits.events,
+                                   .nwaits = waits.count,
+                                   .keeps = &keep,
+                                   .nkeeps = 1,
+                                   .label = "task"};
+    drupe_event *event = NULL;
+    drupe_status status = drupe_submit_host(&submission, task_run, work, &event);
+    drupe_py_waits_clear(&waits);
+    return status == DRUPE_OK ? drupe_py_event_wrap(state, event)
+                              : drupe_py_raise_on(state, submission.queue);
+}
+
+/* --- Functions in C ------------------------------------------------------------------------------------- */
+
+typedef struct call {
+    int (*function)(void *user);
+    void *user;
+} call;
+
+static drupe_status call_run(void *user)
+{
+    const call *work = user;
+    int answer = work->function(work->user);
+    if (answer == 0) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_TASK, "The function returned %d, and 0 means success.", answer);
+}
+
+/* A queue, what to wait for and a name: what both functions below begin with. */
+static bool queue_and_waits(drupe_py_state *state, PyObject *queue, PyObject *waits_object,
+                            drupe_py_waits *waits)
+{
+    if (drupe_py_is(state, queue, DRUPE_PY_TYPE_Queue)) return drupe_py_waits_arg(state, waits_object, waits);
+    PyErr_SetString(PyExc_TypeError, "a host task needs a Queue");
+    return false;
+}
+
+static PyObject *submitted(drupe_py_state *state, drupe_queue *queue, drupe_status status, drupe_event *event)
+{
+    return status == DRUPE_OK ? drupe_py_event_wrap(state, event) : drupe_py_raise_on(state, queue);
+}
+
+static PyObject *module_host_call(PyObject *module, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *queue, *keep, *waits_object;
+    unsigned long long address, user;
+    const char *name;
+    drupe_py_waits waits;
+    if (!drupe_py_enter(state) ||
+        !PyArg_ParseTuple(args, "OKKOOs:_host_call", &queue, &address, &user, &keep, &waits_object, &name) ||
+        !queue_and_waits(state, queue, waits_object, &waits))
+        return NULL;
+    call *work = calloc(1, sizeof *work);
+    drupe_py_hold *hold = !work ? NULL : drupe_py_hold_new();
+    if (!hold) {
+        free(work);
+        drupe_py_waits_clear(&waits);
+        return PyErr_NoMemory();
+    }
+    work->function = (int (*)(void *))(uintptr_t)address;
+    work->user = (void *)(uintptr_t)user;
+    hold->owner = Py_NewRef(keep);
+    drupe_keep keeps[2] = {{work, free}, drupe_py_hold_keep(hold)};
+    drupe_submission submission = {.queue = ((drupe_py_queue *)queue)->queue,
+                                   .waits = waits.events,
+                                   .nwaits = waits.count,
+                                   .keeps = keeps,
+                                   .nkeeps = 2,
+                                   .label = name};
+    drupe_event *event = NULL;
+    drupe_py_hold_watch(submission.queue);
+    drupe_status status = drupe_submit_host(&submission, call_run, work, &event);
+    drupe_py_waits_clear(&waits);
+    return submitted(state, submission.queue, status, event);
+}
+
+static PyObject *module_capsule_address(PyObject *module, PyObject *capsule)
+{
+    (void)module;
+    if (!PyCapsule_CheckExact(capsule)) {
+        PyErr_SetString(PyExc_TypeError, "a PyCapsule is needed");
+        return NULL;
+    }
+    void *pointer = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
+    return !pointer ? NULL : PyLong_FromVoidPtr(pointer);
+}
+
+/* --- Functions in Python -------------------------------------------------------------------------------- */
+
+static void turn_give_up(drupe_event *event)
+{
+    drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "There was no memory to submit it."};
+    (void)!drupe_event_finish(event, &error);
+}
+
+static PyObject *module_turn(PyObject *module, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *queue, *waits_object, *function;
+    const char *name;
+    drupe_py_waits waits;
+    if (!drupe_py_enter(state) ||
+        !PyArg_ParseTuple(args, "OOsO:_turn", &queue, &waits_object, &name, &function) ||
+        !queue_and_waits(state, queue, waits_object, &waits))
+        return NULL;
+    drupe_submission submission = {.queue = ((drupe_py_queue *)queue)->queue,
+                                   .waits = waits.events,
+                                   .nwaits = waits.count,
+                                   .label = name};
+    drupe_event *event = NULL;
+    drupe_status status = drupe_submit_turn(&submission, &event);
+    drupe_py_waits_clear(&waits);
+    drupe_event_retain(event);
+    PyObject *result = submitted(state, submission.queue, status, event);
+    if (result && !drupe_py_notice_add(state, result, DRUPE_PY_WHEN_TURN, function)) Py_CLEAR(result);
+    /* Or the queue would wait for a turn that nobody takes. */
+    if (!result && event) turn_give_up(event);
+    drupe_event_release(event);
+    return result;
+}
+
+static PyObject *module_event_open(PyObject *module, PyObject *args)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    const char *name;
+    drupe_event *event = NULL;
+    if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "s:_event_open", &name)) return NULL;
+    drupe_status status = drupe_event_open(name, 0, &event);
+    return submitted(state, NULL, status, event);
+}
+
+PyMethodDef drupe_py_task_functions[] = {
+    {"_host_call", module_host_call, METH_VARARGS,
+     PyDoc_STR("_host_call(queue, address, user, keep, wait_for, name)\n--\n\n"
+               "Queue a call of the C function at an address with the address `user`.")},
+    {"_capsule_address", module_capsule_address, METH_O,
+     PyDoc_STR("_capsule_address(capsule)\n--\n\nWhat a PyCapsule points to, as an int.")},
+    {"_turn", module_turn, METH_VARARGS,
+     PyDoc_STR(
+         "_turn(queue, wait_for, name, function)\n--\n\n"
+         "An event whose turn on the queue comes: then a quick function is told, and _finish() ends it.")},
+    {"_event_open", module_event_open, METH_VARARGS,
+     PyDoc_STR("_event_open(name)\n--\n\nAn event without a queue that _finish() ends.")},
+    {"_task", module_task, METH_VARARGS,
+     PyDoc_STR("_task(queue, seconds, text=None, wait_for=())\n--\n\n"
+               "For tests: queue work that sleeps, and fails if a text is given.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,66 @@
+/* The names that keywords and attributes have in Python: see runtime_room.h. */
+#ifndef DRUPE_PYTHON_NAMES_H
+#define DRUPE_PYTHON_NAMES_H
+
+/* Keywords and attribute names, interned once so that a keyword is found by comparing pointers. */
+#define DRUPE_PY_NAMES(X)                                                                                    \
+    X(advice)                                                                                                \
+    X(count)                                                                                                 \
+    X(dEvents)                                                                                               \
+    X(dest)                                                                                                  \
+    X(function)                                                                                              \
+    X(gS)                                                                                                    \
+    X(in_order)                                                                                              \
+    X(lS)                                                                                                    \
+    X(priority)                                                                                              \
+    X(user)                                                                                                  \
+    X(alignment)                                                                                             \
+    X(args)                                                                                                  \
+    X(axes)                                                                                                  \
+    X(axis)                                                                                                  \
+    X(cache)                                                                                                 \
+    X(context)                                                                                               \
+    X(copy)                                                                                                  \
+    X(device)                                                                                                \
+    X(devices)                                                                                               \
+    X(dst)                                                                                                   \
+    X(dtype)                                                                                                 \
+    X(endpoint)                                                                                              \
+    X(event)                                                                                                 \
+    X(fill_value)                                                                                            \
+    X(filter)                                                                                                \
+    X(global_size)                                                                                           \
+    X(keepdims)                                                                                              \
+    X(kernel)                                                                                                \
+    X(language)                                                                                              \
+    X(local_size)                                                                                            \
+    X(mem)                                                                                                   \
+    X(nbytes)                                                                                                \
+    X(nbytes_or_obj)                                                                                         \
+    X(num)                                                                                                   \
+    X(obj)                                                                                                   \
+    X(options)                                                                                               \
+    X(out)                                                                                                   \
+    X(partition)                                                                                             \
+    X(profiling)                                                                                             \
+    X(property)                                                                                              \
+    X(queue)                                                                                                 \
+    X(shape)                                                                                                 \
+    X(source)                                                                                                \
+    X(specializations)                                                                                       \
+    X(src)                                                                                                   \
+    X(start)                                                                                                 \
+    X(step)                                                                                                  \
+    X(stop)                                                                                                  \
+    X(timeout)                                                                                               \
+    X(usm_type)                                                                                              \
+    X(val)                                                                                                   \
+    X(value)                                                                                                 \
+    X(wait_for)                                                                                              \
+    X(x)                                                                                                     \
+    X(x1)                                                                                                    \
+    X(x2)                                                                                                    \
+    X(__sycl_usm_array_interface__)                                                                          \
+    X(__array_interface__)
+
+#endif

@@ -1,0 +1,473 @@
+/* What Queue submits: copies, fills, barriers and kernels.
+ *
+ * The engine itself keeps the USM of a submission alive. Only host buffers need a hold of ours. */
+#include "engine/python/array/array_room.h"
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/submit/submit_room.h"
+
+static drupe_queue *queue_of(PyObject *self)
+{
+    return ((drupe_py_queue *)self)->queue;
+}
+
+/* --- Places -------------------------------------------------------------------------------------------- */
+
+void drupe_py_place_clear(drupe_py_place *place)
+{
+    if (place->hold) drupe_py_hold_free(place->hold);
+    *place = (drupe_py_place){NULL, 0, NULL, NULL};
+}
+
+static bool place_host(PyObject *object, bool writable, const char *what, drupe_py_place *place)
+{
+    if (!PyObject_CheckBuffer(object)) {
+        PyErr_Format(PyExc_TypeError, "%s must be USM memory, a drupe.array.Array or a %sbuffer, not %s",
+                     what, writable ? "writable " : "", Py_TYPE(object)->tp_name);
+        return false;
+    }
+    place->hold = drupe_py_hold_new();
+    if (!place->hold) return false;
+    if (PyObject_GetBuffer(object, &place->hold->view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) {
+        drupe_py_place_clear(place);
+        return false;
+    }
+    place->pointer = place->hold->view.buf;
+    place->nbytes = (size_t)place->hold->view.len;
+    return true;
+}
+
+bool drupe_py_place_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
+                        drupe_py_place *place)
+{
+    *place = (drupe_py_place){NULL, 0, NULL, NULL};
+    if (drupe_py_is_memory(state, object)) {
+        const drupe_py_memory *memory = (drupe_py_memory *)object;
+        place->pointer = drupe_py_memory_pointer(object);
+        place->nbytes = memory->nbytes;
+        place->queue = drupe_memory_queue(memory->memory);
+        return true;
+    }
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return place_host(object, writable, what, place);
+    const drupe_array *array = &((drupe_py_array *)object)->array;
+    if (!drupe_array_contiguous(array)) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s is a strided view: its elements do not lie side by side. Make it contiguous with "
+                     "drupe.array.asarray(x, copy=True) first, or assign with x[...] = y.",
+                     what);
+        return false;
+    }
+    place->pointer = drupe_array_pointer(array);
+    place->nbytes = array->size * drupe_dtype_size(array->dtype);
+    place->queue = array->queue;
+    return true;
+}
+
+bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
+                   drupe_py_place *dst, drupe_py_place *src, size_t nbytes, drupe_event **event)
+{
+    drupe_keep keeps[2];
+    drupe_submission submission = {.queue = queue, .keeps = keeps};
+    void *to = dst->pointer, *from = src->pointer;
+    if (waits) {
+        submission.waits = waits->events;
+        submission.nwaits = waits->count;
+    }
+    if (dst->hold) keeps[submission.nkeeps++] = drupe_py_hold_keep(dst->hold);
+    if (src->hold) keeps[submission.nkeeps++] = drupe_py_hold_keep(src->hold);
+    if (submission.nkeeps > 0) drupe_py_hold_watch(queue);
+    dst->hold = src->hold = NULL; /* taken by the submission, also when it fails */
+    drupe_status status = drupe_submit_copy(&submission, to, from, nbytes, event);
+    if (status != DRUPE_OK) drupe_py_raise_on(state, queue);
+    return status == DRUPE_OK;
+}
+
+/* --- Methods of Queue ---------------------------------------------------------------------------------- */
+
+/* What a method returns: an Event, or None when none was wanted. Takes `event`. */
+static PyObject *event_or_none(drupe_py_state *state, bool submitted, drupe_event *event)
+{
+    if (!submitted) return NULL;
+    if (!event) Py_RETURN_NONE;
+    return drupe_py_event_wrap(state, event);
+}
+
+/* The same, for methods that wait. */
+static PyObject *finished_or_event(drupe_py_state *state, bool submitted, drupe_event *event, bool blocks)
+{
+    if (submitted && blocks && !drupe_py_event_wait(state, event, DRUPE_FOREVER)) {
+        drupe_event_release(event);
+        return NULL;
+    }
+    return event_or_none(state, submitted, event);
+}
+
+static bool fits(const drupe_py_place *dst, const drupe_py_place *src, size_t nbytes)
+{
+    if (nbytes <= dst->nbytes && (!src || nbytes <= src->nbytes)) return true;
+    PyErr_Format(PyExc_ValueError, "cannot write %zu bytes: the destination has %zu and the source %zu bytes",
+                 nbytes, dst->nbytes, !src ? nbytes : src->nbytes);
+    return false;
+}
+
+/* nbytes=, which may not exceed the place. */
+static bool nbytes_arg(PyObject *object, const drupe_py_place *dst, size_t *nbytes)
+{
+    *nbytes = dst->nbytes;
+    if (drupe_py_given(object) && !drupe_py_size(object, "nbytes", nbytes)) return false;
+    return fits(dst, NULL, *nbytes);
+}
+
+typedef struct copy_call {
+    PyObject *dst, *src, *nbytes, *dtype, *waits;
+    bool event, blocks;
+} copy_call;
+
+/* nbytes in elements of a dtype. */
+static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, size_t *nbytes)
+{
+    drupe_dtype dtype = DRUPE_DTYPE_NONE;
+    if (!drupe_py_dtype_arg(state, dtype_object, &dtype)) return false;
+    if (dtype == DRUPE_DTYPE_NONE || !given) return true;
+    if (!__builtin_mul_overflow(*nbytes, drupe_dtype_size(dtype), nbytes)) return true;
+    PyErr_SetString(PyExc_OverflowError, "the copy is too large");
+    return false;
+}
+
+static bool copy_size(drupe_py_state *state, const copy_call *call, const drupe_py_place *dst,
+                      const drupe_py_place *src, size_t *nbytes)
+{
+    bool given = drupe_py_given(call->nbytes);
+    *nbytes = src->nbytes;
+    if (given && !drupe_py_size(call->nbytes, "nbytes", nbytes)) return false;
+    return scaled(state, call->dtype, given, nbytes) && fits(dst, src, *nbytes);
+}
+
+static PyObject *copy(PyObject *self, const copy_call *call)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_waits waits;
+    if (!drupe_py_waits_arg(state, call->waits, &waits)) return NULL;
+    drupe_py_place dst = {NULL, 0, NULL, NULL}, src = dst;
+    drupe_event *event = NULL;
+    size_t nbytes = 0;
+    bool good = drupe_py_place_arg(state, call->dst, true, "the destination", &dst) &&
+                drupe_py_place_arg(state, call->src, false, "the source", &src) &&
+                copy_size(state, call, &dst, &src, &nbytes) &&
+                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, call->event ? &event : NULL);
+    drupe_py_place_clear(&dst);
+    drupe_py_place_clear(&src);
+    drupe_py_waits_clear(&waits);
+    return finished_or_event(state, good, event, call->blocks);
+}
+
+PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"copy",
+                                                 4,
+                                                 2,
+                                                 6,
+                                                 {DRUPE_PY_NAME_dst, DRUPE_PY_NAME_src, DRUPE_PY_NAME_nbytes,
+                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_dtype,
+                                                  DRUPE_PY_NAME_event}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[6];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    int want = drupe_py_flag(given[5], 1);
+    if (want < 0) return NULL;
+    const copy_call call = {given[0], given[1], given[2], given[4], given[3], want, false};
+    return copy(self, &call);
+}
+
+static PyObject *memcpy_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                              bool blocks)
+{
+    static const drupe_py_signature signature = {"memcpy",
+                                                 4,
+                                                 2,
+                                                 5,
+                                                 {DRUPE_PY_NAME_dest, DRUPE_PY_NAME_src, DRUPE_PY_NAME_count,
+                                                  DRUPE_PY_NAME_dEvents, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[5];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    PyObject *waits = !given[3] ? given[4] : given[3];
+    const copy_call call = {given[0], given[1], given[2], NULL, waits, true, blocks};
+    return copy(self, &call);
+}
+
+PyObject *drupe_py_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return memcpy_named(self, args, nargs, kwnames, true);
+}
+
+PyObject *drupe_py_queue_memcpy_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    return memcpy_named(self, args, nargs, kwnames, false);
+}
+
+/* The pattern to fill with: a number of a dtype, a byte, or the bytes themselves. */
+static bool pattern_arg(drupe_py_state *state, PyObject *value, PyObject *dtype_object, uint8_t pattern[16],
+                        size_t *size)
+{
+    drupe_dtype dtype = DRUPE_DTYPE_NONE;
+    if (!drupe_py_dtype_arg(state, dtype_object, &dtype)) return false;
+    if (dtype == DRUPE_BOOL) {
+        int truth = PyObject_IsTrue(value);
+        pattern[0] = truth > 0;
+        *size = 1;
+        return truth >= 0;
+    }
+    if (dtype != DRUPE_DTYPE_NONE)
+        return drupe_py_scalar_bytes(value, drupe_py_scalar_of(dtype), "the fill value", pattern, size);
+    if (!PyBytes_Check(value))
+        return drupe_py_scalar_bytes(value, DRUPE_SCALAR_U8, "the fill value", pattern, size);
+    Py_ssize_t length = PyBytes_GET_SIZE(value);
+    if (length != 1 && length != 2 && length != 4 && length != 8 && length != 16) {
+        PyErr_Format(PyExc_ValueError, "a fill pattern has 1, 2, 4, 8 or 16 bytes, not %zd", length);
+        return false;
+    }
+    memcpy(pattern, PyBytes_AS_STRING(value), (size_t)length);
+    *size = (size_t)length;
+    return true;
+}
+
+static PyObject *fill_place(PyObject *self, drupe_py_place *place, const uint8_t *pattern, size_t size,
+                            size_t nbytes, PyObject *waits_object, bool want, bool blocks)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_waits waits;
+    drupe_event *event = NULL;
+    if (!drupe_py_waits_arg(state, waits_object, &waits)) {
+        drupe_py_place_clear(place);
+        return NULL;
+    }
+    drupe_keep keep = drupe_py_hold_keep(place->hold);
+    drupe_submission submission = {.queue = queue_of(self),
+                                   .waits = waits.events,
+                                   .nwaits = waits.count,
+                                   .keeps = &keep,
+                                   .nkeeps = !place->hold ? 0 : 1};
+    place->hold = NULL;
+    bool good = drupe_submit_fill(&submission, place->pointer, pattern, size, nbytes, want ? &event : NULL) ==
+                DRUPE_OK;
+    if (!good) drupe_py_raise_on(state, queue_of(self));
+    drupe_py_waits_clear(&waits);
+    return finished_or_event(state, good, event, blocks);
+}
+
+PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"fill",
+                                                 4,
+                                                 2,
+                                                 6,
+                                                 {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_value,
+                                                  DRUPE_PY_NAME_nbytes, DRUPE_PY_NAME_wait_for,
+                                                  DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_event}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[6];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    int want = drupe_py_flag(given[5], 1);
+    uint8_t pattern[16];
+    size_t size = 0, nbytes = 0;
+    drupe_py_place place = {NULL, 0, NULL, NULL};
+    if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size)) return NULL;
+    if (drupe_py_place_arg(state, given[0], true, "the memory to fill", &place) &&
+        nbytes_arg(given[2], &place, &nbytes))
+        return fill_place(self, &place, pattern, size, nbytes, given[3], want, false);
+    drupe_py_place_clear(&place);
+    return NULL;
+}
+
+/* A count of 0 means all, as in dpctl. */
+static bool count_arg(PyObject *object, const drupe_py_place *place, size_t *nbytes)
+{
+    size_t count = 0;
+    if (drupe_py_given(object) && !drupe_py_size(object, "count", &count)) return false;
+    *nbytes = count == 0 ? place->nbytes : count;
+    return fits(place, NULL, *nbytes);
+}
+
+static PyObject *memset_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                              bool blocks)
+{
+    static const drupe_py_signature signature = {"memset",
+                                                 4,
+                                                 2,
+                                                 5,
+                                                 {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_val, DRUPE_PY_NAME_count,
+                                                  DRUPE_PY_NAME_dEvents, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[5];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    uint8_t byte[8];
+    size_t size = 0, nbytes = 0;
+    drupe_py_place place = {NULL, 0, NULL, NULL};
+    if (!drupe_py_scalar_bytes(given[1], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
+    if (drupe_py_place_arg(state, given[0], true, "the memory to set", &place) &&
+        count_arg(given[2], &place, &nbytes))
+        return fill_place(self, &place, byte, 1, nbytes, !given[3] ? given[4] : given[3], true, blocks);
+    drupe_py_place_clear(&place);
+    return NULL;
+}
+
+PyObject *drupe_py_queue_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return memset_named(self, args, nargs, kwnames, true);
+}
+
+PyObject *drupe_py_queue_memset_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    return memset_named(self, args, nargs, kwnames, false);
+}
+
+/* --- Hints ---------------------------------------------------------------------------------------------- */
+
+static PyObject *hint(PyObject *self, PyObject *memory, PyObject *count, PyObject *waits_object,
+                      const uint32_t *advice)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_place place = {NULL, 0, NULL, NULL};
+    drupe_py_waits waits;
+    drupe_event *event = NULL;
+    size_t nbytes = 0;
+    if (!drupe_py_waits_arg(state, waits_object, &waits)) return NULL;
+    bool good =
+        drupe_py_place_arg(state, memory, false, "the memory", &place) && count_arg(count, &place, &nbytes);
+    if (good) {
+        drupe_submission submission = {.queue = queue_of(self), .waits = waits.events, .nwaits = waits.count};
+        good =
+            (!advice ? drupe_submit_prefetch(&submission, place.pointer, nbytes, &event)
+                     : drupe_submit_advise(&submission, place.pointer, nbytes, *advice, &event)) == DRUPE_OK;
+        if (!good) drupe_py_raise_on(state, queue_of(self));
+    }
+    drupe_py_place_clear(&place);
+    drupe_py_waits_clear(&waits);
+    return event_or_none(state, good, event);
+}
+
+PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "prefetch", 3, 1, 3, {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[3];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    return hint(self, given[0], given[1], given[2], NULL);
+}
+
+PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "mem_advise",
+        4,
+        3,
+        4,
+        {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_advice, DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[4];
+    size_t advice = 0;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_size(given[2], "advice", &advice))
+        return NULL;
+    const uint32_t number = (uint32_t)advice;
+    if (number == advice) return hint(self, given[0], given[1], given[3], &number);
+    PyErr_SetString(PyExc_OverflowError, "advice is a number of 32 bits");
+    return NULL;
+}
+
+/* --- Barriers and kernels ------------------------------------------------------------------------------- */
+
+PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"barrier", 1, 0, 1, {DRUPE_PY_NAME_wait_for}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    drupe_py_waits waits;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_waits_arg(state, given[0], &waits))
+        return NULL;
+    drupe_submission submission = {.queue = queue_of(self), .waits = waits.events, .nwaits = waits.count};
+    drupe_event *event = NULL;
+    drupe_status status = drupe_submit_barrier(&submission, &event);
+    if (status != DRUPE_OK) drupe_py_raise_on(state, queue_of(self));
+    drupe_py_waits_clear(&waits);
+    return event_or_none(state, status == DRUPE_OK, event);
+}
+
+PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {
+        "_submit_keep_args_alive", 2, 2, 2, {DRUPE_PY_NAME_args, DRUPE_PY_NAME_dEvents}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[2];
+    drupe_py_waits waits;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_waits_arg(state, given[1], &waits))
+        return NULL;
+    drupe_event *event = NULL;
+    drupe_py_hold *hold = drupe_py_hold_new();
+    drupe_status status = DRUPE_OK;
+    if (hold) {
+        hold->owner = Py_NewRef(given[0]);
+        drupe_keep keep = drupe_py_hold_keep(hold);
+        drupe_submission submission = {.queue = queue_of(self),
+                                       .waits = waits.events,
+                                       .nwaits = waits.count,
+                                       .keeps = &keep,
+                                       .nkeeps = 1,
+                                       .label = "keep_alive"};
+        drupe_py_hold_watch(queue_of(self));
+        status = drupe_submit_copy(&submission, NULL, NULL, 0, &event);
+        if (status != DRUPE_OK) drupe_py_raise_on(state, queue_of(self));
+    }
+    drupe_py_waits_clear(&waits);
+    return event_or_none(state, hold != NULL && status == DRUPE_OK, event);
+}
+
+PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"submit",
+                                                 5,
+                                                 2,
+                                                 9,
+                                                 {DRUPE_PY_NAME_kernel, DRUPE_PY_NAME_args,
+                                                  DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
+                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event,
+                                                  DRUPE_PY_NAME_gS, DRUPE_PY_NAME_lS, DRUPE_PY_NAME_dEvents}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[9];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    int want = drupe_py_flag(given[5], 1);
+    if (want < 0) return NULL;
+    if (!drupe_py_is(state, given[0], DRUPE_PY_TYPE_Kernel)) {
+        PyErr_Format(PyExc_TypeError, "submit() takes a drupe.Kernel, such as program.add, not %s",
+                     Py_TYPE(given[0])->tp_name);
+        return NULL;
+    }
+    /* The names that dpctl has for the same. */
+    for (int i = 0; i < 3; i++)
+        if (!given[2 + i]) given[2 + i] = given[6 + i];
+    if (!given[2]) {
+        PyErr_SetString(PyExc_TypeError, "submit() is missing required argument 'global_size'");
+        return NULL;
+    }
+    /* A tuple of our own: other threads may change a list while the GIL is given up. */
+    PyObject *arguments = PySequence_Tuple(given[1]);
+    if (!arguments) return NULL;
+    drupe_py_launch launch = {(drupe_py_kernel *)given[0],
+                              queue_of(self),
+                              &PyTuple_GET_ITEM(arguments, 0),
+                              (size_t)PyTuple_GET_SIZE(arguments),
+                              given[2],
+                              given[3],
+                              given[4]};
+    drupe_event *event = NULL;
+    bool good = drupe_py_launch_run(state, &launch, want ? &event : NULL);
+    Py_DECREF(arguments);
+    return event_or_none(state, good, event);
+}

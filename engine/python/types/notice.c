@@ -1,0 +1,170 @@
+/* Telling Python that events are over.
+ *
+ * One watch serves the process; a thread of Python (drupe/_events.py) sleeps on its descriptor and takes what
+ * is due. What it calls is quick and takes no lock of the program: it tells an event loop, or puts the
+ * program's function into the line of the thread that is to call it. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/types/types_room.h"
+#include "engine/python/waits/waits_room.h"
+#include <stdlib.h>
+
+typedef struct notice {
+    PyObject *event, *function;
+    drupe_py_when when;
+} notice;
+
+static drupe_watch *watch; /* opened and closed under the GIL */
+
+static bool open_watch(drupe_py_state *state)
+{
+    if (watch) return true;
+    if (drupe_watch_open(NULL, NULL, &watch) == DRUPE_OK) return true;
+    drupe_py_raise(state, NULL);
+    return false;
+}
+
+static void notice_free(notice *one)
+{
+    Py_DECREF(one->function);
+    Py_DECREF(one->event);
+    free(one);
+}
+
+bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function)
+{
+    if (!open_watch(state)) return false;
+    notice *one = calloc(1, sizeof *one);
+    if (!one) {
+        PyErr_NoMemory();
+        return false;
+    }
+    *one = (notice){Py_NewRef(event), Py_NewRef(function), when};
+    drupe_event *engine_event = ((drupe_py_event *)event)->event;
+    drupe_status status = when == DRUPE_PY_WHEN_TURN ? drupe_watch_turn(watch, engine_event, one)
+                                                     : drupe_watch_add(watch, engine_event, one);
+    if (status == DRUPE_OK) return true;
+    drupe_py_raise(state, NULL);
+    drupe_py_saved saved = drupe_py_error_save();
+    notice_free(one);
+    drupe_py_error_restore(saved);
+    return false;
+}
+
+/* What is raised is shown. */
+static void notice_call(notice *one)
+{
+    PyObject *result = PyObject_CallOneArg(one->function, one->event);
+    if (!result) PyErr_WriteUnraisable(one->function);
+    Py_XDECREF(result);
+    notice_free(one);
+}
+
+void drupe_py_notices_run(void)
+{
+    drupe_event *event;
+    void *user;
+    /* A function that is called may close the watch: it ends the program. */
+    while (watch && drupe_watch_take(watch, &event, &user)) {
+        drupe_event_release(event);
+        notice_call(user);
+    }
+}
+
+int drupe_py_notices_fd(drupe_py_state *state)
+{
+    return open_watch(state) ? drupe_watch_fd(watch) : -1;
+}
+
+static void give_up(void *user)
+{
+    notice *one = user;
+    drupe_event *event = ((drupe_py_event *)one->event)->event;
+    drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "Python ended before its turn came."};
+    /* The wait reports the failure: nobody is left to hear of it. */
+    if (one->when == DRUPE_PY_WHEN_TURN && drupe_event_finish(event, &error) == DRUPE_OK &&
+        drupe_event_wait(event, 0) != DRUPE_OK)
+        drupe_py_collect(drupe_event_queue(event));
+    notice_free(one);
+}
+
+void drupe_py_notices_close(void)
+{
+    drupe_watch *closing = watch;
+    watch = NULL;
+    drupe_watch_close(closing, give_up);
+}
+
+/* --- What is written in Python -------------------------------------------------------------------------- */
+
+PyObject *drupe_py_events_call(const char *function, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames)
+{
+    size_t named = !kwnames ? 0 : (size_t)PyTuple_GET_SIZE(kwnames);
+    size_t given = (size_t)nargs, total = given + named + 1;
+    PyObject *few[8], **all = total <= 8 ? few : PyMem_Calloc(total, sizeof *all);
+    if (!all) return PyErr_NoMemory();
+    all[0] = self;
+    for (size_t i = 0; i < given + named; i++) all[i + 1] = args[i];
+    PyObject *module = PyImport_ImportModule("drupe._events");
+    PyObject *callable = !module ? NULL : PyObject_GetAttrString(module, function);
+    PyObject *result = !callable ? NULL : PyObject_Vectorcall(callable, all, given + 1, kwnames);
+    Py_XDECREF(callable);
+    Py_XDECREF(module);
+    if (all != few) PyMem_Free(all);
+    return result;
+}
+
+/* --- Functions of the module ---------------------------------------------------------------------------- */
+
+static PyObject *notices_run(PyObject *module, PyObject *ignored)
+{
+    (void)module;
+    (void)ignored;
+    if (!drupe_py_forked()) drupe_py_notices_run();
+    Py_RETURN_NONE;
+}
+
+/* function(event) in `context`. What it raises is shown there, where its output goes, too. */
+static PyObject *call_back(PyObject *module, PyObject *args)
+{
+    PyObject *function, *event, *context;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO!:_call_back", &function, &event, &PyContext_Type, &context)) return NULL;
+    Py_INCREF(context);
+    if (PyContext_Enter(context) < 0) {
+        /* Somebody is in it: its variables will do. */
+        PyErr_Clear();
+        Py_SETREF(context, PyContext_Copy(context));
+        if (!context || PyContext_Enter(context) < 0) {
+            PyErr_WriteUnraisable(function);
+            Py_XDECREF(context);
+            Py_RETURN_NONE;
+        }
+    }
+    PyObject *result = PyObject_CallOneArg(function, event);
+    if (!result) PyErr_WriteUnraisable(function);
+    Py_XDECREF(result);
+    if (PyContext_Exit(context) < 0) PyErr_WriteUnraisable(function);
+    Py_DECREF(context);
+    Py_RETURN_NONE;
+}
+
+static PyObject *notices_fd(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    if (!drupe_py_enter(state)) return NULL;
+    int fd = drupe_py_notices_fd(state);
+    return fd < 0 ? NULL : PyLong_FromLong(fd);
+}
+
+PyMethodDef drupe_py_notice_functions[] = {
+    {"_notices_run", notices_run, METH_NOARGS,
+     PyDoc_STR("_notices_run()\n--\n\nCall the functions whose events are over.")},
+    {"_call_back", call_back, METH_VARARGS,
+     PyDoc_STR("_call_back(function, event, context)\n--\n\nCall function(event) in a context; what it "
+               "raises is shown.")},
+    {"_notices_fd", notices_fd, METH_NOARGS,
+     PyDoc_STR("_notices_fd()\n--\n\nThe descriptor that is readable while some are due.")},
+    {NULL, NULL, 0, NULL},
+};

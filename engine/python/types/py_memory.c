@@ -1,0 +1,567 @@
+/* drupe.memory: the three USM types. They share one struct and one set of functions; only shared and host
+ * memory offer the buffer protocol. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/submit/submit_room.h"
+#include "engine/python/types/types_room.h"
+#include "engine/python/waits/waits_room.h"
+#include <stdlib.h>
+
+static drupe_memory *memory_of(PyObject *self)
+{
+    return ((drupe_py_memory *)self)->memory;
+}
+
+static drupe_queue *queue_of(PyObject *self)
+{
+    return drupe_memory_queue(memory_of(self));
+}
+
+static drupe_py_place place_of(const drupe_py_span *span)
+{
+    return (drupe_py_place){(char *)drupe_memory_pointer(span->memory) + span->offset, span->nbytes,
+                            drupe_memory_queue(span->memory), NULL};
+}
+
+static drupe_py_span span_of(PyObject *self)
+{
+    const drupe_py_memory *memory = (drupe_py_memory *)self;
+    return (drupe_py_span){memory->memory, memory->offset, memory->nbytes};
+}
+
+/* --- Copies -------------------------------------------------------------------------------------------- */
+
+/* Copy between memory and a host buffer, and wait. */
+static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+{
+    drupe_py_place usm = place_of(span), host;
+    drupe_queue *queue = usm.queue;
+    if (!drupe_py_place_arg(state, object, to_host, to_host ? "the destination" : "the source", &host))
+        return false;
+    size_t nbytes = to_host ? usm.nbytes : host.nbytes;
+    bool good = nbytes <= (to_host ? host.nbytes : usm.nbytes);
+    drupe_event *event = NULL;
+    if (!good)
+        PyErr_Format(PyExc_ValueError, "%zu bytes do not fit: the destination has %zu", nbytes,
+                     to_host ? host.nbytes : usm.nbytes);
+    else
+        good =
+            drupe_py_copy(state, queue, NULL, to_host ? &host : &usm, to_host ? &usm : &host, nbytes, &event);
+    drupe_py_place_clear(&host);
+    /* An interrupted wait is safe: the queue holds the host buffer until the copy is done. */
+    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
+    if (event) drupe_event_release(event);
+    return good;
+}
+
+/* Copy other memory to the start of the span, and wait. */
+static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_py_place *src)
+{
+    drupe_py_place dst = place_of(span);
+    drupe_event *event = NULL, *before = NULL;
+    bool good = src->nbytes <= dst.nbytes;
+    if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src->nbytes, dst.nbytes);
+    /* What still writes the source on another queue comes first. */
+    if (good && src->queue && src->queue != dst.queue) {
+        drupe_submission barrier = {.queue = src->queue};
+        good = drupe_submit_barrier(&barrier, &before) == DRUPE_OK;
+        if (!good) drupe_py_raise_on(state, src->queue);
+    }
+    drupe_queue *queue = dst.queue;
+    drupe_py_waits waits = {&before, !before ? 0 : 1};
+    if (good) good = drupe_py_copy(state, queue, &waits, &dst, src, src->nbytes, &event);
+    drupe_py_place_clear(src);
+    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
+    if (event) drupe_event_release(event);
+    if (before) drupe_event_release(before);
+    return good;
+}
+
+/* --- Making -------------------------------------------------------------------------------------------- */
+
+static bool alloc(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, size_t nbytes,
+                  size_t alignment, drupe_py_span *span)
+{
+    *span = (drupe_py_span){NULL, 0, nbytes};
+    if (nbytes == 0) {
+        PyErr_SetString(PyExc_ValueError, "an allocation has at least 1 byte");
+        return false;
+    }
+    if (drupe_memory_alloc(queue, kind, nbytes, alignment, &span->memory) == DRUPE_OK) return true;
+    drupe_py_raise_on(state, queue);
+    return false;
+}
+
+typedef struct request {
+    drupe_queue *queue; /* retained; NULL: not given, and not needed yet */
+    PyObject *queue_arg, *device_arg;
+    drupe_mem_kind kind;
+    size_t alignment;
+    bool copy;
+} request;
+
+static bool request_queue(drupe_py_state *state, request *wanted, drupe_queue *fallback)
+{
+    wanted->queue = drupe_py_queue_arg(state, wanted->queue_arg, wanted->device_arg, fallback);
+    return wanted->queue != NULL;
+}
+
+/* A view of the memory behind an object, or a copy of it. `source` is taken. */
+static PyObject *make_of_memory(drupe_py_state *state, request *wanted, PyObject *object,
+                                drupe_py_span *source)
+{
+    if (!wanted->copy && drupe_memory_kind(source->memory) == wanted->kind)
+        return drupe_py_span_wrap(state, source, object);
+    drupe_py_span fresh = {NULL, 0, 0};
+    bool good = wanted->copy;
+    if (!good)
+        PyErr_Format(PyExc_ValueError,
+                     "the object's memory is of kind \"%s\" and cannot be viewed as \"%s\": give copy=True",
+                     drupe_mem_kind_name(drupe_memory_kind(source->memory)),
+                     drupe_mem_kind_name(wanted->kind));
+    good = good && request_queue(state, wanted, drupe_memory_queue(source->memory)) &&
+           alloc(state, wanted->queue, wanted->kind, source->nbytes, wanted->alignment, &fresh);
+    drupe_py_place place = place_of(source);
+    if (good) good = copy_device(state, &fresh, &place);
+    drupe_memory_release(source->memory);
+    if (good) return drupe_py_span_wrap(state, &fresh, NULL);
+    drupe_memory_release(fresh.memory);
+    return NULL;
+}
+
+static PyObject *make_of_buffer(drupe_py_state *state, const request *wanted, PyObject *object)
+{
+    drupe_py_place host;
+    drupe_py_span fresh;
+    if (!drupe_py_place_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
+        return NULL;
+    size_t nbytes = host.nbytes;
+    drupe_py_place_clear(&host);
+    if (!alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &fresh)) return NULL;
+    if (copy_host(state, &fresh, object, false)) return drupe_py_span_wrap(state, &fresh, NULL);
+    drupe_memory_release(fresh.memory);
+    return NULL;
+}
+
+/* Memory of a size, on the allocation of another object, or with the bytes of a buffer. */
+static PyObject *memory_make(drupe_py_state *state, PyObject *object, request *wanted)
+{
+    drupe_py_span span = {NULL, 0, 0};
+    int found = PyLong_Check(object) ? 0 : drupe_py_interface_read(state, object, &span);
+    if (found < 0) return NULL;
+    if (found > 0) return make_of_memory(state, wanted, object, &span);
+    if (!request_queue(state, wanted, NULL)) return NULL;
+    /* NumPy's integers are buffers too, but arrays of it are sequences. */
+    bool number = PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object));
+    if (!number) return make_of_buffer(state, wanted, object);
+    size_t nbytes;
+    if (!drupe_py_size(object, "nbytes", &nbytes) ||
+        !alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &span))
+        return NULL;
+    return drupe_py_span_wrap(state, &span, NULL);
+}
+
+static const drupe_py_signature new_signature = {"MemoryUSM",
+                                                 1,
+                                                 1,
+                                                 5,
+                                                 {DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment,
+                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device,
+                                                  DRUPE_PY_NAME_copy}};
+
+static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe_mem_kind kind)
+{
+    request wanted = {.queue_arg = given[2], .device_arg = given[3], .kind = kind};
+    if (drupe_py_given(given[1]) && !drupe_py_size(given[1], "alignment", &wanted.alignment)) return NULL;
+    int copy = drupe_py_flag(given[4], 0);
+    if (copy < 0) return NULL;
+    wanted.copy = copy > 0;
+    PyObject *self = memory_make(state, given[0], &wanted);
+    drupe_py_queue_release(wanted.queue);
+    return self;
+}
+
+/* A call of the type, without a tuple and a dict in between; and __new__. */
+#define MEMORY_NEW(name, kind)                                                                               \
+    static PyObject *memory_call_##name(PyObject *type, PyObject *const *args, size_t nargsf,                \
+                                        PyObject *kwnames)                                                   \
+    {                                                                                                        \
+        drupe_py_state *state = drupe_py_state_of_type((PyTypeObject *)type);                                \
+        PyObject *given[5];                                                                                  \
+        Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);                                                       \
+        if (!drupe_py_enter(state) || !drupe_py_args(state, &new_signature, args, nargs, kwnames, given))    \
+            return NULL;                                                                                     \
+        return memory_new(state, given, kind);                                                               \
+    }                                                                                                        \
+    static PyObject *memory_new_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs)                 \
+    {                                                                                                        \
+        drupe_py_state *state = drupe_py_state_of_type(type);                                                \
+        PyObject *given[5];                                                                                  \
+        if (!drupe_py_enter(state) || !drupe_py_args_new(state, &new_signature, args, kwargs, given))        \
+            return NULL;                                                                                     \
+        return memory_new(state, given, kind);                                                               \
+    }
+MEMORY_NEW(device, DRUPE_MEM_DEVICE)
+MEMORY_NEW(shared, DRUPE_MEM_SHARED)
+MEMORY_NEW(host, DRUPE_MEM_HOST)
+
+void drupe_py_memory_init(drupe_py_state *state)
+{
+    state->types[DRUPE_PY_TYPE_MemoryUSMDevice]->tp_vectorcall = memory_call_device;
+    state->types[DRUPE_PY_TYPE_MemoryUSMShared]->tp_vectorcall = memory_call_shared;
+    state->types[DRUPE_PY_TYPE_MemoryUSMHost]->tp_vectorcall = memory_call_host;
+}
+
+static void memory_release(void *memory)
+{
+    drupe_memory_release(memory);
+}
+
+static int memory_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((drupe_py_memory *)self)->reference);
+    return 0;
+}
+
+static int memory_clear(PyObject *self)
+{
+    Py_CLEAR(((drupe_py_memory *)self)->reference);
+    return 0;
+}
+
+static void memory_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    drupe_memory *memory = memory_of(self);
+    drupe_py_type type = drupe_py_memory_type(drupe_memory_kind(memory));
+    Py_CLEAR(((drupe_py_memory *)self)->reference);
+    if (!drupe_py_forked()) drupe_py_release_on(drupe_memory_queue(memory), memory_release, memory);
+    drupe_py_free(self, type);
+}
+
+/* --- Methods ------------------------------------------------------------------------------------------- */
+
+static PyObject *memory_from_host(PyObject *self, PyObject *object)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_span span = span_of(self);
+    if (!drupe_py_enter(state) || !copy_host(state, &span, object, false)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *memory_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"copy_to_host", 1, 0, 1, {DRUPE_PY_NAME_obj}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_span span = span_of(self);
+    PyObject *given[1];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    PyObject *target = drupe_py_given(given[0])
+                           ? Py_NewRef(given[0])
+                           : PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)span.nbytes);
+    if (target && !copy_host(state, &span, target, true)) Py_CLEAR(target);
+    return target;
+}
+
+static PyObject *memory_from_device(PyObject *self, PyObject *object)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_py_span span = span_of(self), other;
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_py_place src;
+    bool ours = drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array);
+    int found = ours ? 0 : drupe_py_interface_read(state, object, &other);
+    if (found < 0) return NULL;
+    if (found > 0) {
+        src = place_of(&other);
+    } else if (!drupe_py_place_arg(state, object, false, "the source", &src)) {
+        return NULL;
+    }
+    bool good = copy_device(state, &span, &src);
+    if (found > 0) drupe_memory_release(other.memory);
+    if (!good) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *memory_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"memset", 1, 0, 1, {DRUPE_PY_NAME_val}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    uint8_t byte[8] = {0};
+    size_t size;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
+    if (given[0] && !drupe_py_scalar_bytes(given[0], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
+    drupe_submission submission = {.queue = drupe_memory_queue(memory_of(self)), .label = "memset"};
+    drupe_event *event = NULL;
+    if (drupe_submit_fill(&submission, drupe_py_memory_pointer(self), byte, 1,
+                          ((drupe_py_memory *)self)->nbytes, &event) != DRUPE_OK)
+        return drupe_py_raise_on(state, submission.queue);
+    bool good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
+    drupe_event_release(event);
+    if (!good) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_queue *queue = queue_of(self);
+    size_t nbytes = ((drupe_py_memory *)self)->nbytes;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)nbytes);
+    drupe_event *event = NULL;
+    drupe_submission submission = {.queue = queue};
+    if (!bytes) return NULL;
+    bool good = drupe_submit_copy(&submission, PyBytes_AS_STRING(bytes), drupe_py_memory_pointer(self),
+                                  nbytes, &event) == DRUPE_OK;
+    if (!good)
+        drupe_py_raise_on(state, queue);
+    else
+        good = drupe_py_event_wait_holding(state, event, bytes);
+    if (event) drupe_event_release(event);
+    if (!good) Py_CLEAR(bytes);
+    return bytes;
+}
+
+/* Its bytes travel with it, and it comes back on the same device where there is one. */
+static PyObject *memory_reduce(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    PyObject *module = PyImport_ImportModule("drupe.memory");
+    PyObject *restore = !module ? NULL : PyObject_GetAttrString(module, "_restore");
+    Py_XDECREF(module);
+    PyObject *bytes = !restore ? NULL : memory_bytes(self, NULL);
+    if (!bytes) {
+        Py_XDECREF(restore);
+        return NULL;
+    }
+    drupe_memory *memory = memory_of(self);
+    return Py_BuildValue("N(sNs)", restore, drupe_mem_kind_name(drupe_memory_kind(memory)), bytes,
+                         drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))));
+}
+
+/* Whether the memory may be used in the context that an argument stands for; -1 with an exception. */
+static int same_context(drupe_py_state *state, PyObject *self, PyObject *object)
+{
+    const drupe_context *context = drupe_queue_context(drupe_memory_queue(memory_of(self)));
+    if (!drupe_py_given(object)) return 1;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Context))
+        return ((drupe_py_context *)object)->context == context;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue))
+        return drupe_queue_context(((drupe_py_queue *)object)->queue) == context;
+    PyErr_Format(PyExc_TypeError, "a drupe.Context or drupe.Queue is expected, not %s",
+                 Py_TYPE(object)->tp_name);
+    return -1;
+}
+
+/* The kind as that context sees it: a drupe_mem_kind, KIND_UNKNOWN, or -1 with an exception. */
+#define KIND_UNKNOWN 3
+static int kind_seen(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"get_usm_type", 1, 0, 1, {DRUPE_PY_NAME_context}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    if (!drupe_py_args(state, &signature, args, nargs, kwnames, given)) return -1;
+    int same = same_context(state, self, given[0]);
+    if (same < 0) return -1;
+    return same ? (int)drupe_memory_kind(memory_of(self)) : KIND_UNKNOWN;
+}
+
+static PyObject *memory_get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                     PyObject *kwnames)
+{
+    int kind = kind_seen(self, args, nargs, kwnames);
+    if (kind < 0) return NULL;
+    return PyUnicode_FromString(drupe_mem_kind_name((drupe_mem_kind)kind));
+}
+
+static PyObject *memory_get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                          PyObject *kwnames)
+{
+    int kind = kind_seen(self, args, nargs, kwnames);
+    if (kind < 0) return NULL;
+    return PyLong_FromLong(kind == KIND_UNKNOWN ? 0 : kind + 1);
+}
+
+static PyObject *memory_accept(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return drupe_py_contents_accept(drupe_py_state_of(self), memory_of(self));
+}
+
+static PyObject *memory_sizeof(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromSize_t(sizeof(drupe_py_memory) + ((drupe_py_memory *)self)->nbytes);
+}
+
+/* --- Buffer protocol ----------------------------------------------------------------------------------- */
+
+static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_memory *memory = memory_of(self);
+    view->obj = NULL;
+    /* The reader expects to see what was submitted before. */
+    if (!drupe_py_enter(state) || !drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER) ||
+        !drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory) ||
+        drupe_py_check_host(state, memory, (flags & PyBUF_WRITABLE) != 0) < 0)
+        return -1;
+    return PyBuffer_FillInfo(view, self, drupe_py_memory_pointer(self),
+                             (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
+}
+
+static int memory_refuse_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    (void)self;
+    (void)flags;
+    view->obj = NULL;
+    PyErr_SetString(PyExc_BufferError,
+                    "the host cannot address device memory. Call copy_to_host(), or allocate "
+                    "MemoryUSMShared or MemoryUSMHost instead.");
+    return -1;
+}
+
+/* --- Properties ---------------------------------------------------------------------------------------- */
+
+static Py_ssize_t memory_length(PyObject *self)
+{
+    return (Py_ssize_t)((drupe_py_memory *)self)->nbytes;
+}
+
+static PyObject *memory_nbytes(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(((drupe_py_memory *)self)->nbytes);
+}
+
+static PyObject *memory_usm_type(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_mem_kind_name(drupe_memory_kind(memory_of(self))));
+}
+
+static PyObject *memory_pointer(PyObject *self, void *closure)
+{
+    (void)closure;
+    bool good = drupe_py_address_leaves(drupe_py_state_of(self), memory_of(self));
+    return good ? PyLong_FromVoidPtr(drupe_py_memory_pointer(self)) : NULL;
+}
+
+static PyObject *memory_queue(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue_of(self)));
+}
+
+static PyObject *memory_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_device_wrap(drupe_py_state_of(self),
+                                drupe_device_retain(drupe_queue_device(queue_of(self))));
+}
+
+static PyObject *memory_context(PyObject *self, void *closure)
+{
+    (void)closure;
+    return drupe_py_context_wrap(drupe_py_state_of(self),
+                                 drupe_context_retain(drupe_queue_context(queue_of(self))));
+}
+
+static PyObject *memory_reference(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *reference = ((drupe_py_memory *)self)->reference;
+    return Py_NewRef(!reference ? Py_None : reference);
+}
+
+static PyObject *memory_interface(PyObject *self, void *closure)
+{
+    (void)closure;
+    return Py_BuildValue("{s:(n),s:s,s:(N,O),s:O,s:i,s:i,s:N}", "shape", memory_length(self), "typestr",
+                         "|u1", "data", memory_pointer(self, NULL), Py_False, "strides", Py_None, "offset", 0,
+                         "version", 1, "syclobj", memory_queue(self, NULL));
+}
+
+static PyObject *memory_repr(PyObject *self)
+{
+    const char *where = drupe_device_filter(drupe_queue_device(queue_of(self)));
+    return PyUnicode_FromFormat("<%s of %zu bytes on %s at %p>", Py_TYPE(self)->tp_name,
+                                ((drupe_py_memory *)self)->nbytes, where, drupe_py_memory_pointer(self));
+}
+
+static PyMethodDef memory_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
+    {"copy_from_host", memory_from_host, METH_O,
+     PyDoc_STR("copy_from_host($self, obj)\n--\n\nCopy the bytes of a buffer to the start of the memory, and "
+               "wait.")},
+    {"copy_to_host", (PyCFunction)(void (*)(void))memory_to_host, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR(
+         "copy_to_host($self, obj=None)\n--\n\n"
+         "Copy all bytes to a writable buffer (a new bytearray if none is given), wait, and return it.")},
+    {"copy_from_device", memory_from_device, METH_O,
+     PyDoc_STR(
+         "copy_from_device($self, mem)\n--\n\nCopy from other memory or a contiguous array, and wait.")},
+    {"memset", (PyCFunction)(void (*)(void))memory_memset, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("memset($self, val=0)\n--\n\nSet every byte, and wait.")},
+    {"tobytes", memory_bytes, METH_NOARGS, PyDoc_STR("tobytes($self)\n--\n\nAll bytes.")},
+    {"__bytes__", memory_bytes, METH_NOARGS, PyDoc_STR("__bytes__($self)\n--\n\nAll bytes.")},
+    {"get_usm_type", (PyCFunction)(void (*)(void))memory_get_usm_type, METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("get_usm_type($self, context=None)\n--\n\n"
+               "\"device\", \"shared\" or \"host\"; \"unknown\" to another Context or a Queue of one.")},
+    {"get_usm_type_enum", (PyCFunction)(void (*)(void))memory_get_usm_type_enum,
+     METH_FASTCALL | METH_KEYWORDS,
+     PyDoc_STR("get_usm_type_enum($self, context=None)\n--\n\n"
+               "The same as a number: 1 device, 2 shared, 3 host, 0 unknown.")},
+    {"accept_contents", memory_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
+    {"__reduce__", memory_reduce, METH_NOARGS, PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
+    {"__sizeof__", memory_sizeof, METH_NOARGS,
+     PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef memory_getset[] = {
+    {"nbytes", memory_nbytes, NULL, "Size in bytes.", NULL},
+    {"size", memory_nbytes, NULL, "Size in bytes.", NULL},
+    {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
+    {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
+    {"device", memory_device, NULL, "The device of that queue.", NULL},
+    {"context", memory_context, NULL, "The context of that queue.", NULL},
+    {"reference_obj", memory_reference, NULL, "What it is a view of, or None.", NULL},
+    {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
+    {"__sycl_usm_array_interface__", memory_interface, NULL, "The description other libraries read.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+#define MEMORY_TYPE(type, kind, sentence, getbuffer)                                                         \
+    static PyType_Slot type##_slots[] = {                                                                    \
+        {Py_tp_doc,                                                                                          \
+         (void *)PyDoc_STR(                                                                                  \
+             #type                                                                                           \
+             "(nbytes_or_obj, *, alignment=0, queue=None, device=None, copy=False)\n--\n\n" sentence)},      \
+        {Py_tp_new, DRUPE_PY_FUNCTION(memory_new_##kind)},                                                   \
+        {Py_tp_dealloc, DRUPE_PY_FUNCTION(memory_dealloc)},                                                  \
+        {Py_tp_traverse, DRUPE_PY_FUNCTION(memory_traverse)},                                                \
+        {Py_tp_clear, DRUPE_PY_FUNCTION(memory_clear)},                                                      \
+        {Py_tp_repr, DRUPE_PY_FUNCTION(memory_repr)},                                                        \
+        {Py_tp_methods, memory_methods},                                                                     \
+        {Py_tp_getset, memory_getset},                                                                       \
+        {Py_mp_length, DRUPE_PY_FUNCTION(memory_length)},                                                    \
+        {Py_bf_getbuffer, DRUPE_PY_FUNCTION(getbuffer)},                                                     \
+        {0, NULL},                                                                                           \
+    };                                                                                                       \
+    PyType_Spec drupe_py_##type##_spec = {                                                                   \
+        .name = "drupe.memory." #type,                                                                       \
+        .basicsize = sizeof(drupe_py_memory),                                                                \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,                         \
+        .slots = type##_slots,                                                                               \
+    }
+
+MEMORY_TYPE(MemoryUSMDevice, device, "Memory on the device; the host copies to and from it.",
+            memory_refuse_buffer);
+MEMORY_TYPE(MemoryUSMShared, shared, "Memory that moves between host and device; it has the buffer protocol.",
+            memory_getbuffer);
+MEMORY_TYPE(MemoryUSMHost, host, "Host memory that the device reads; it has the buffer protocol.",
+            memory_getbuffer);

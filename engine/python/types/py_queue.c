@@ -1,0 +1,508 @@
+/* drupe.Queue: the object and its properties; what is submitted to it is in submit.c. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/submit/submit_room.h"
+#include "engine/python/types/types_room.h"
+#include "engine/python/waits/waits_room.h"
+
+static drupe_queue *queue_of(PyObject *self)
+{
+    return ((drupe_py_queue *)self)->queue;
+}
+
+/* property= as one word or a tuple of them. */
+static bool property_arg(PyObject *object, uint32_t *flags)
+{
+    static const struct {
+        const char *word;
+        uint32_t set, clear;
+    } words[] = {
+        {"default", 0, 0},
+        {"in_order", 0, DRUPE_QUEUE_OUT_OF_ORDER},
+        {"out_of_order", DRUPE_QUEUE_OUT_OF_ORDER, 0},
+        {"enable_profiling", DRUPE_QUEUE_PROFILING, 0},
+        {"priority_low", DRUPE_QUEUE_PRIORITY_LOW, DRUPE_QUEUE_PRIORITY_HIGH},
+        {"priority_high", DRUPE_QUEUE_PRIORITY_HIGH, DRUPE_QUEUE_PRIORITY_LOW},
+    };
+    if (!drupe_py_given(object)) return true;
+    PyObject *given = PyUnicode_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
+    if (!given) return false;
+    bool good = true;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(given); i++) {
+        PyObject *word = PyTuple_GET_ITEM(given, i);
+        good = false;
+        for (size_t k = 0; PyUnicode_Check(word) && k < sizeof words / sizeof *words; k++) {
+            if (PyUnicode_CompareWithASCIIString(word, words[k].word) != 0) continue;
+            *flags = (*flags | words[k].set) & ~words[k].clear;
+            good = true;
+        }
+        if (!good)
+            PyErr_Format(PyExc_ValueError,
+                         "property may be \"in_order\", \"out_of_order\", \"enable_profiling\", "
+                         "\"priority_low\", \"priority_high\" or a tuple of them, not %R",
+                         word);
+    }
+    Py_DECREF(given);
+    return good;
+}
+
+static bool priority_arg(PyObject *object, uint32_t *flags)
+{
+    if (!drupe_py_given(object)) return true;
+    bool text = PyUnicode_Check(object);
+    if (text && PyUnicode_CompareWithASCIIString(object, "normal") == 0) return true;
+    if (text && PyUnicode_CompareWithASCIIString(object, "low") == 0)
+        *flags |= DRUPE_QUEUE_PRIORITY_LOW;
+    else if (text && PyUnicode_CompareWithASCIIString(object, "high") == 0)
+        *flags |= DRUPE_QUEUE_PRIORITY_HIGH;
+    else
+        PyErr_Format(PyExc_ValueError, "priority is \"low\", \"normal\" or \"high\", not %R", object);
+    return !PyErr_Occurred();
+}
+
+static bool flags_arg(PyObject *const *given, uint32_t *flags)
+{
+    int profiling = drupe_py_flag(given[2], 0), in_order = drupe_py_flag(given[4], 1);
+    if (profiling < 0 || in_order < 0) return false;
+    if (profiling) *flags |= DRUPE_QUEUE_PROFILING;
+    if (!in_order) *flags |= DRUPE_QUEUE_OUT_OF_ORDER;
+    return property_arg(given[3], flags) && priority_arg(given[5], flags);
+}
+
+/* The context given, retained, or the device's own. */
+static drupe_context *context_arg(drupe_py_state *state, PyObject *object, drupe_device *device)
+{
+    drupe_context *context = NULL;
+    if (!drupe_py_given(object)) {
+        if (drupe_device_context(device, &context) == DRUPE_OK) return context;
+        drupe_py_raise(state, device);
+        return NULL;
+    }
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Context))
+        return drupe_context_retain(((drupe_py_context *)object)->context);
+    PyErr_Format(PyExc_TypeError, "context must be a drupe.Context, not %s", Py_TYPE(object)->tp_name);
+    return NULL;
+}
+
+static PyObject *queue_open(drupe_py_state *state, drupe_device *device, PyObject *context_object,
+                            uint32_t flags)
+{
+    drupe_queue *queue = NULL;
+    drupe_context *context = context_arg(state, context_object, device);
+    if (!context) return NULL;
+    drupe_status status = drupe_queue_open(context, device, flags, &queue);
+    if (status != DRUPE_OK) drupe_py_raise(state, device);
+    drupe_context_release(context);
+    return status == DRUPE_OK ? drupe_py_queue_wrap(state, queue) : NULL;
+}
+
+static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const drupe_py_signature signature = {"Queue",
+                                                 2,
+                                                 0,
+                                                 6,
+                                                 {DRUPE_PY_NAME_device, DRUPE_PY_NAME_context,
+                                                  DRUPE_PY_NAME_profiling, DRUPE_PY_NAME_property,
+                                                  DRUPE_PY_NAME_in_order, DRUPE_PY_NAME_priority}};
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[6];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
+    uint32_t flags = DRUPE_QUEUE_DEFAULT;
+    if (!flags_arg(given, &flags)) return NULL;
+    /* dpctl has them the other way round. */
+    if (given[0] && drupe_py_is(state, given[0], DRUPE_PY_TYPE_Context)) {
+        PyObject *context = given[0];
+        given[0] = given[1];
+        given[1] = context;
+    }
+    drupe_device *device = drupe_py_device_arg(state, given[0]);
+    if (!device) return NULL;
+    PyObject *self = queue_open(state, device, given[1], flags);
+    drupe_device_release(device);
+    return self;
+}
+
+/* The handler goes with the last one who could change it. */
+static void handler_forget(PyObject *self)
+{
+    drupe_py_state *state = drupe_py_state_left(self);
+    if (!state || !state->handlers || !drupe_queue_last(queue_of(self))) return;
+    /* Queues also go while an exception is on its way. */
+    drupe_py_saved saved = drupe_py_error_save();
+    if (drupe_py_handler_set(state, drupe_queue_number(queue_of(self)), Py_None) < 0) PyErr_Clear();
+    drupe_py_error_restore(saved);
+}
+
+static void queue_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    handler_forget(self);
+    drupe_py_queue_release(queue_of(self));
+    drupe_py_free(self, DRUPE_PY_TYPE_Queue);
+}
+
+static PyObject *queue_compare(PyObject *self, PyObject *other, int op)
+{
+    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != Py_TYPE(self)) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((queue_of(self) == queue_of(other)) == (op == Py_EQ));
+}
+
+static Py_hash_t queue_hash(PyObject *self)
+{
+    return drupe_py_hash(queue_of(self));
+}
+
+static PyObject *queue_repr(PyObject *self)
+{
+    uint32_t flags = drupe_queue_flags_of(queue_of(self));
+    return PyUnicode_FromFormat(
+        "<drupe.Queue %u on %s%s%s%s%s at %p>", (unsigned)drupe_queue_number(queue_of(self)),
+        drupe_device_filter(drupe_queue_device(queue_of(self))),
+        flags & DRUPE_QUEUE_OUT_OF_ORDER ? ", out of order" : "",
+        flags & DRUPE_QUEUE_PROFILING ? ", profiling" : "",
+        flags & DRUPE_QUEUE_PRIORITY_LOW ? ", low priority" : "",
+        flags & DRUPE_QUEUE_PRIORITY_HIGH ? ", high priority" : "", (void *)queue_of(self));
+}
+
+static PyObject *queue_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_device *device = drupe_queue_device(queue_of(self));
+    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
+}
+
+static PyObject *queue_context(PyObject *self, void *closure)
+{
+    (void)closure;
+    drupe_context *context = drupe_queue_context(queue_of(self));
+    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
+}
+
+static PyObject *queue_in_order(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong((drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_OUT_OF_ORDER) == 0);
+}
+
+static PyObject *queue_profiling(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong((drupe_queue_flags_of(queue_of(self)) & DRUPE_QUEUE_PROFILING) != 0);
+}
+
+static PyObject *queue_backend(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue_of(self))));
+}
+
+static PyObject *queue_on_error(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *handler = drupe_py_handler(drupe_py_state_of(self), drupe_queue_number(queue_of(self)));
+    return !handler ? Py_NewRef(Py_None) : handler;
+}
+
+static int queue_on_error_set(PyObject *self, PyObject *handler, void *closure)
+{
+    (void)closure;
+    if (!handler) handler = Py_None;
+    if (handler != Py_None && !PyCallable_Check(handler)) {
+        PyErr_Format(PyExc_TypeError, "on_error must be a function of one exception, or None, not %s",
+                     Py_TYPE(handler)->tp_name);
+        return -1;
+    }
+    return drupe_py_handler_set(drupe_py_state_of(self), drupe_queue_number(queue_of(self)), handler);
+}
+
+static PyObject *queue_number(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(drupe_queue_number(queue_of(self)));
+}
+
+static PyObject *queue_priority(PyObject *self, void *closure)
+{
+    (void)closure;
+    uint32_t flags = drupe_queue_flags_of(queue_of(self));
+    return PyUnicode_FromString(flags & DRUPE_QUEUE_PRIORITY_HIGH  ? "high"
+                                : flags & DRUPE_QUEUE_PRIORITY_LOW ? "low"
+                                                                   : "normal");
+}
+
+/* A property of its device. */
+static PyObject *queue_of_device(PyObject *self, void *closure)
+{
+    PyObject *device = queue_device(self, NULL);
+    PyObject *value = !device ? NULL : PyObject_GetAttrString(device, closure);
+    Py_XDECREF(device);
+    return value;
+}
+
+static PyObject *queue_get_device(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return queue_device(self, NULL);
+}
+
+static PyObject *queue_get_context(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return queue_context(self, NULL);
+}
+
+static PyObject *queue_print_device_info(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    PyObject *device = queue_device(self, NULL);
+    PyObject *result = !device ? NULL : PyObject_CallMethod(device, "print_device_info", NULL);
+    Py_XDECREF(device);
+    return result;
+}
+
+static PyObject *queue_address(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return PyLong_FromVoidPtr(queue_of(self));
+}
+
+static PyObject *queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return drupe_py_events_call("host_task", self, args, nargs, kwnames);
+}
+
+static PyObject *queue_pending(PyObject *self, void *closure)
+{
+    (void)closure;
+    if (!drupe_py_enter(drupe_py_state_of(self))) return NULL;
+    drupe_py_collect(queue_of(self));
+    return PyLong_FromSize_t(drupe_queue_pending(queue_of(self)));
+}
+
+static PyObject *queue_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const drupe_py_signature signature = {"wait", 1, 0, 1, {DRUPE_PY_NAME_timeout}};
+    drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[1];
+    uint64_t timeout_ns;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_timeout(given[0], &timeout_ns) || !drupe_py_queue_wait(state, queue_of(self), timeout_ns))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+#define IDLE_SLICE_NS UINT64_C(10000000)
+
+static PyObject *queue_idle(PyObject *self, PyObject *seconds)
+{
+    drupe_py_state *state = drupe_py_state_of(self);
+    uint64_t left, slice;
+    bool idle = false;
+    if (!drupe_py_enter(state) || !drupe_py_timeout(seconds, &left)) return NULL;
+    do {
+        slice = left < IDLE_SLICE_NS ? left : IDLE_SLICE_NS;
+        left -= slice;
+        PyThreadState *thread = PyEval_SaveThread();
+        idle = drupe_queue_idle(queue_of(self), slice);
+        PyEval_RestoreThread(thread);
+        if (!idle && left > 0 && drupe_py_interrupted(state)) return NULL;
+    } while (!idle && left > 0);
+    drupe_py_collect(queue_of(self));
+    return PyBool_FromLong(idle);
+}
+
+static PyObject *queue_cancel(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    size_t left, given_up;
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_queue_cancel(queue_of(self), &left, &given_up) != DRUPE_OK)
+        return drupe_py_raise_on(state, queue_of(self));
+    return PyLong_FromSize_t(given_up);
+}
+
+static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of(self);
+    drupe_event *events[64];
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_py_collect(queue_of(self));
+    size_t count = drupe_queue_blockers(queue_of(self), events, sizeof events / sizeof *events);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < count; i++) {
+        PyObject *event = drupe_py_event_wrap(state, events[i]);
+        if (!list || !event || PyList_Append(list, event) < 0) Py_CLEAR(list);
+        Py_XDECREF(event);
+    }
+    return list;
+}
+
+#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+static PyMethodDef queue_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
+    {"_blockers", queue_blockers, METH_NOARGS,
+     PyDoc_STR("_blockers($self)\n--\n\nThe events that its oldest waiting submission still waits for.")},
+    {"_idle", queue_idle, METH_O,
+     PyDoc_STR("_idle(seconds)\n--\n\nWhether its work is over, found out in at most so long.")},
+    {"wait", FAST(queue_wait),
+     PyDoc_STR("wait($self, timeout=None)\n--\n\n"
+               "Wait for everything submitted so far. Raises the first error that was not\n"
+               "reported yet, and WaitTimeoutError after `timeout` seconds.")},
+    {"cancel", queue_cancel, METH_NOARGS,
+     PyDoc_STR("cancel($self)\n--\n\n"
+               "Give up what has not started, and tell how many submissions that were. Their\n"
+               "events fail with CancelledError; nothing else does. What runs goes on, and so\n"
+               "does what a driver was given that cannot give it back: see `pending`.")},
+    {"submit", FAST(drupe_py_queue_submit),
+     PyDoc_STR("submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
+               "Queue a kernel with a sequence of arguments and give its Event (None with\n"
+               "event=False, which is cheaper). Sizes are in work-items, dimension 0 varying\n"
+               "fastest.")},
+    {"copy", FAST(drupe_py_queue_copy),
+     PyDoc_STR("copy($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+               "Queue a copy between memory objects, contiguous arrays and host buffers, and\n"
+               "give its Event. A host buffer is kept alive and must not be changed until the\n"
+               "copy is done. With a `dtype`, the size is a number of its elements.")},
+    {"copy_async", FAST(drupe_py_queue_copy),
+     PyDoc_STR("copy_async($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+               "The same as copy().")},
+    {"memcpy", FAST(drupe_py_queue_memcpy),
+     PyDoc_STR("memcpy($self, dest, src, count=None)\n--\n\n"
+               "Copy `count` bytes and wait until they are there.")},
+    {"memcpy_async", FAST(drupe_py_queue_memcpy_async),
+     PyDoc_STR(
+         "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
+         "Queue a copy of `count` bytes and give its Event. Both ends are kept alive until it is done.")},
+    {"memset", FAST(drupe_py_queue_memset),
+     PyDoc_STR("memset($self, mem, val, count=0)\n--\n\n"
+               "Set `count` bytes (0: all) to `val`, from 0 to 255, and wait until it is done.")},
+    {"memset_async", FAST(drupe_py_queue_memset_async),
+     PyDoc_STR("memset_async($self, mem, val, count=0, dEvents=())\n--\n\n"
+               "Queue setting `count` bytes (0: all) to `val`, from 0 to 255, and give its Event.")},
+    {"prefetch", FAST(drupe_py_queue_prefetch),
+     PyDoc_STR("prefetch($self, mem, count=0, wait_for=())\n--\n\n"
+               "A hint that `count` bytes (0: all) will be used on the device soon; gives its Event.")},
+    {"mem_advise", FAST(drupe_py_queue_mem_advise),
+     PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
+               "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be\n"
+               "used; 0 takes earlier advice back. Gives its Event.")},
+    {"submit_async", FAST(drupe_py_queue_submit),
+     PyDoc_STR("submit_async($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n"
+               "--\n\nThe same as submit(), which does not wait either.")},
+    {"submit_barrier", FAST(drupe_py_queue_barrier),
+     PyDoc_STR("submit_barrier($self, wait_for=())\n--\n\nThe same as barrier().")},
+    {"_submit_keep_args_alive", FAST(drupe_py_queue_keep_alive),
+     PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
+               "Keep an object alive until the events are over; gives an Event for that.")},
+    {"host_task", FAST(queue_host_task),
+     PyDoc_STR("host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"
+               "Call a function when its turn on the queue comes, and give its Event, which\n"
+               "fails with what the function raises. A Python function runs on the main thread,\n"
+               "or on one that waits for a device. A function in C (a ctypes function, or a\n"
+               "PyCapsule of an int (*)(void *)) runs on a thread of the engine, gets the\n"
+               "address of `user`, and fails unless it returns 0.")},
+    {"get_sycl_device", queue_get_device, METH_NOARGS,
+     PyDoc_STR("get_sycl_device($self)\n--\n\nThe same as `device`.")},
+    {"get_sycl_context", queue_get_context, METH_NOARGS,
+     PyDoc_STR("get_sycl_context($self)\n--\n\nThe same as `context`.")},
+    {"print_device_info", queue_print_device_info, METH_NOARGS,
+     PyDoc_STR("print_device_info($self)\n--\n\nPrint what is most important of the device.")},
+    {"addressof_ref", queue_address, METH_NOARGS,
+     PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's queue (drupe_queue), as an int.")},
+    {"fill", FAST(drupe_py_queue_fill),
+     PyDoc_STR("fill($self, mem, value, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
+               "Queue filling memory with a value of `dtype` (bytes if it is not given: then\n"
+               "value is 0 to 255, or 1, 2, 4, 8 or 16 bytes to repeat), and give its Event.")},
+    {"barrier", FAST(drupe_py_queue_barrier),
+     PyDoc_STR("barrier($self, wait_for=())\n--\n\n"
+               "An Event for everything submitted so far and for `wait_for`; what follows waits for both.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef queue_getset[] = {
+    {"device", queue_device, NULL, "The device of the queue.", NULL},
+    {"context", queue_context, NULL, "The context of the queue.", NULL},
+    {"backend", queue_backend, NULL, "\"host\" or \"opencl\".", NULL},
+    {"is_in_order", queue_in_order, NULL, "Whether work starts in the order of its submission.", NULL},
+    {"has_enable_profiling", queue_profiling, NULL, "Whether its events carry times.", NULL},
+    {"on_error", queue_on_error, queue_on_error_set,
+     "None, or a function that gets the queue's errors as exceptions, where they\n"
+     "would be raised otherwise: in queue.wait() and at the end of a cell. It runs on\n"
+     "the interpreter's thread.",
+     NULL},
+    {"number", queue_number, NULL, "What errors and traces call this queue.", NULL},
+    {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
+    {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},
+    {"sycl_context", queue_context, NULL, "The same as `context`.", NULL},
+    {"name", queue_of_device, NULL, "The name of the device.", "name"},
+    {"driver_version", queue_of_device, NULL, "The version of the device's driver.", "driver_version"},
+    {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot queue_slots[] = {
+    {Py_tp_doc,
+     (void *)PyDoc_STR("Queue(device=None, context=None, *, profiling=False, property=None, in_order=True, "
+                       "priority=None)\n--\n\n"
+                       "A new queue. In order, work starts when what was submitted before it is done;\n"
+                       "with in_order=False only `wait_for` and barriers order it. `device.queue` and\n"
+                       "`drupe.queue(device)` give the default queue of a device, which arrays use.")},
+    {Py_tp_new, DRUPE_PY_FUNCTION(queue_new)},
+    {Py_tp_dealloc, DRUPE_PY_FUNCTION(queue_dealloc)},
+    {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(queue_compare)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(queue_hash)},
+    {Py_tp_repr, DRUPE_PY_FUNCTION(queue_repr)},
+    {Py_tp_methods, queue_methods},
+    {Py_tp_getset, queue_getset},
+    {0, NULL},
+};
+
+PyType_Spec drupe_py_Queue_spec = {
+    .name = "drupe.Queue",
+    .basicsize = sizeof(drupe_py_queue),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = queue_slots,
+};
+
+/* --- Functions of the module --------------------------------------------------------------------------- */
+
+static PyObject *module_queues(PyObject *module, PyObject *ignored)
+{
+    (void)ignored;
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    drupe_queue *queues[256];
+    if (!drupe_py_enter(state)) return NULL;
+    size_t count = drupe_queue_list(queues, sizeof queues / sizeof *queues);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; i < count; i++) {
+        PyObject *queue = drupe_py_queue_wrap(state, queues[i]);
+        if (!list || !queue) {
+            Py_XDECREF(queue);
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, (Py_ssize_t)(count - 1 - i), queue);
+        }
+    }
+    return list;
+}
+
+static PyObject *module_profile_queues(PyObject *module, PyObject *flag)
+{
+    int all = PyObject_IsTrue(flag);
+    if (all < 0 || !drupe_py_enter(drupe_py_state_of_module(module))) return NULL;
+    return PyBool_FromLong(drupe_queue_profile(all != 0));
+}
+
+PyMethodDef drupe_py_queue_functions[] = {
+    {"_queues", module_queues, METH_NOARGS,
+     PyDoc_STR("_queues()\n--\n\nThe queues that somebody holds, in the order of their numbers.")},
+    {"_profile_queues", module_profile_queues, METH_O,
+     PyDoc_STR(
+         "_profile_queues(all)\n--\n\n"
+         "Whether queues that are made from now on carry times, asked for or not; gives what held before.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,91 @@
+/* Specialisation constants: values for a module, and what a module has.
+ *
+ * What may stand for a value (numbers, NumPy scalars, SpecializationConstant objects) is decided in Python,
+ * by drupe.program; here they are bytes already. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/types/types_room.h"
+
+/* One (id, bytes) pair; borrowed from it. */
+static bool value_read(PyObject *pair, drupe_spec_value *value)
+{
+    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyBytes_Check(PyTuple_GET_ITEM(pair, 1))) {
+        PyErr_SetString(PyExc_TypeError, "a specialization is a number and bytes");
+        return false;
+    }
+    unsigned long id = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(pair, 0));
+    if (id > UINT32_MAX || PyErr_Occurred()) {
+        PyErr_SetString(PyExc_OverflowError, "the number of a specialization constant has 32 bits");
+        return false;
+    }
+    *value = (drupe_spec_value){.id = (uint32_t)id,
+                                .size = (size_t)PyBytes_GET_SIZE(PyTuple_GET_ITEM(pair, 1)),
+                                .value = PyBytes_AS_STRING(PyTuple_GET_ITEM(pair, 1))};
+    return true;
+}
+
+bool drupe_py_values_arg(PyObject *object, PyObject *module, drupe_py_values *values)
+{
+    *values = (drupe_py_values){NULL, NULL, 0};
+    if (!drupe_py_given(object)) return true;
+    PyObject *python = PyImport_ImportModule("drupe.program");
+    PyObject *pairs = !python ? NULL : PyObject_CallMethod(python, "_spec_values", "OO", module, object);
+    Py_XDECREF(python);
+    values->owner = !pairs ? NULL : PySequence_Tuple(pairs);
+    Py_XDECREF(pairs);
+    if (!values->owner) return false;
+    values->count = (size_t)PyTuple_GET_SIZE(values->owner);
+    values->list = PyMem_Calloc(values->count + 1, sizeof *values->list);
+    bool good = values->list != NULL;
+    if (!good) PyErr_NoMemory();
+    for (size_t i = 0; i < values->count && good; i++)
+        good = value_read(PyTuple_GET_ITEM(values->owner, (Py_ssize_t)i), &values->list[i]);
+    if (!good) drupe_py_values_clear(values);
+    return good;
+}
+
+void drupe_py_values_clear(drupe_py_values *values)
+{
+    PyMem_Free(values->list);
+    Py_CLEAR(values->owner);
+    *values = (drupe_py_values){NULL, NULL, 0};
+}
+
+static PyObject *constants_list(const drupe_spec_constant *constants, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        const drupe_spec_constant *one = &constants[i];
+        PyObject *name = PyUnicode_DecodeUTF8(one->name, (Py_ssize_t)strlen(one->name), "replace");
+        PyObject *item = !name ? NULL
+                               : Py_BuildValue("(kCIOy#)", (unsigned long)one->id, one->type, one->bytes,
+                                               name, (const char *)one->value, (Py_ssize_t)one->bytes);
+        Py_XDECREF(name);
+        if (!item)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+}
+
+static PyObject *spirv_constants(PyObject *module, PyObject *object)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    drupe_spec_constant *constants = NULL;
+    size_t count = 0;
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) < 0) return NULL;
+    drupe_status status = drupe_spirv_constants(view.buf, (size_t)view.len, &constants, &count);
+    PyBuffer_Release(&view);
+    if (status != DRUPE_OK) return drupe_py_raise(state, NULL);
+    PyObject *list = constants_list(constants, count);
+    free(constants);
+    return list;
+}
+
+PyMethodDef drupe_py_spirv_functions[] = {
+    {"_spirv_constants", spirv_constants, METH_O,
+     PyDoc_STR("_spirv_constants(module)\n--\n\n"
+               "(number, type, bytes, name, default) of each specialisation constant; type is b, i or f.")},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,144 @@
+/* Waits that are not for results: for memory, and for work that uses it, before its address is handed out.
+ *
+ * What a call does that has to wait for memory: as a wait for results does, it gives up the GIL, notices
+ * Ctrl-C and lets Python do the work that the device may be waiting for. */
+#include "engine/python/errors/errors_room.h"
+#include "engine/python/waits/waits_room.h"
+#include <stdlib.h>
+
+static drupe_py_state *the_state; /* the module's, which lives until the interpreter ends */
+
+void drupe_py_pace_open(drupe_py_state *state)
+{
+    the_state = state;
+}
+
+/* With the GIL. Whether an exception is set now. Work that Python does itself has threads for that. */
+static bool interrupted(void)
+{
+    if (drupe_py_interrupted(the_state)) return true;
+    drupe_py_hold_drain();
+    return PyErr_Occurred() != NULL;
+}
+
+drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns)
+{
+    /* A thread that Python does not know serves those who wait. */
+    if (!the_state || !PyGILState_GetThisThreadState()) return DRUPE_E_BUSY;
+    bool held = PyGILState_Check() != 0;
+    if (held && PyErr_Occurred()) return DRUPE_E_BUSY;
+    PyThreadState *thread = held ? PyEval_SaveThread() : NULL;
+    (void)drupe_queue_idle(queue, timeout_ns);
+    PyGILState_STATE other = PyGILState_UNLOCKED;
+    if (held)
+        PyEval_RestoreThread(thread);
+    else
+        other = PyGILState_Ensure();
+    bool stop = interrupted();
+    if (!held) PyGILState_Release(other);
+    return stop ? DRUPE_E_CANCELLED : DRUPE_OK;
+}
+
+/* --- Addresses that leave ------------------------------------------------------------------------------- */
+
+#define SLICE_NS   UINT64_C(5000000)
+#define QUEUES_FEW 64
+
+bool drupe_py_address_leaves(drupe_py_state *state, drupe_memory *memory)
+{
+    drupe_status status = DRUPE_E_BUSY, paused = DRUPE_OK;
+    if (!drupe_py_enter(state)) return false;
+    while (paused == DRUPE_OK && status == DRUPE_E_BUSY) {
+        drupe_event *event;
+        status = drupe_memory_before_use(memory, &event);
+        if (status == DRUPE_OK && !event) return true;
+        if (status == DRUPE_OK) status = DRUPE_E_BUSY;
+        if (status == DRUPE_E_BUSY) paused = drupe_py_pause(drupe_memory_queue(memory), SLICE_NS);
+        drupe_event_release(event);
+    }
+    if (status != DRUPE_E_BUSY)
+        drupe_py_raise_on(state, drupe_memory_queue(memory));
+    else if (paused != DRUPE_E_CANCELLED)
+        drupe_py_raise_text(state, DRUPE_E_BUSY,
+                            "work in flight uses this memory, and this thread cannot wait for it");
+    return false;
+}
+
+bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory)
+{
+    if (drupe_memory_contents(memory) == DRUPE_OK) return true;
+    drupe_py_raise_on(state, drupe_memory_queue(memory));
+    return false;
+}
+
+PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
+{
+    if (!drupe_py_enter(state)) return NULL;
+    drupe_queue *queue = drupe_memory_queue(memory);
+    /* What failed there stays to be told; a device that is lost is at nothing any more. */
+    while (drupe_queue_pending(queue) > 0 && !drupe_queue_idle(queue, 0)) {
+        if (drupe_py_pause(queue, SLICE_NS) == DRUPE_E_CANCELLED) return NULL;
+    }
+    drupe_memory_accept(memory);
+    Py_RETURN_NONE;
+}
+
+/* All queues, each retained, in a list to be freed; as many as there is memory to list. */
+static drupe_queue **all_queues(size_t *count)
+{
+    size_t room = QUEUES_FEW;
+    drupe_queue **queues = malloc(room * sizeof *queues);
+    *count = !queues ? 0 : drupe_queue_list(queues, room);
+    while (queues && *count == room) {
+        drupe_queue **larger = malloc(2 * room * sizeof *queues);
+        if (!larger) break;
+        for (size_t i = 0; i < *count; i++) drupe_py_queue_release(queues[i]);
+        free(queues);
+        queues = larger;
+        room *= 2;
+        *count = drupe_queue_list(queues, room);
+    }
+    return queues;
+}
+
+void drupe_py_collect_all(void)
+{
+    size_t count;
+    drupe_queue **queues = all_queues(&count);
+    for (size_t i = 0; i < count; i++) {
+        drupe_py_collect(queues[i]);
+        drupe_py_queue_release(queues[i]);
+    }
+    free(queues);
+}
+
+/* One look at all queues; false: some are at work, or an exception is set. */
+static bool all_idle(bool *stop)
+{
+    size_t count;
+    drupe_queue **queues = all_queues(&count);
+    bool idle = true;
+    if (!queues) {
+        PyErr_NoMemory();
+        *stop = true;
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
+            idle = false;
+            *stop = drupe_py_pause(queues[i], SLICE_NS) != DRUPE_OK;
+        }
+        drupe_py_queue_release(queues[i]);
+    }
+    free(queues);
+    return idle && !*stop;
+}
+
+bool drupe_py_memory_idle(drupe_memory *memory)
+{
+    bool stop = false;
+    drupe_py_collect_all();
+    while (!stop && drupe_memory_in_use(memory) && !all_idle(&stop)) drupe_py_collect_all();
+    if (!stop) drupe_py_collect_all();
+    return !stop;
+}

@@ -1,0 +1,101 @@
+/* Whether a server lives: not when it is closed, and not in a forked child. */
+#include "jkernel/server/life/life_room.h"
+
+static atomic_ulong generations;
+
+void jk_life_begin(jk_server *server)
+{
+    server->life->generation = atomic_load(&generations);
+}
+
+void jk_life_forked(void)
+{
+    atomic_fetch_add(&generations, 1);
+}
+
+bool jk_server_forked(const jk_server *server)
+{
+    return server->life->generation != atomic_load(&generations);
+}
+
+bool jk_server_alive(const jk_server *server)
+{
+    return !jk_server_forked(server) && !atomic_load(&server->life->closing);
+}
+
+void jk_life_close(jk_server *server)
+{
+    atomic_store(&server->life->closing, true);
+}
+
+void jk_life_stop(jk_server *server)
+{
+    atomic_store(&server->life->stopping, true);
+}
+
+bool jk_life_stopping(const jk_server *server)
+{
+    return atomic_load(&server->life->stopping);
+}
+
+bool jk_life_shut_down(jk_server *server)
+{
+    return !atomic_exchange(&server->life->shutdown, true);
+}
+
+bool jk_life_shutting_down(const jk_server *server)
+{
+    return atomic_load(&server->life->shutdown);
+}
+
+/* --- Threads -----------------------------------------------------------------------------------------------
+ */
+
+bool jk_own_thread_start(jk_server *server, jk_own_thread which, void *(*body)(void *))
+{
+    jk_life *life = server->life;
+    static const char *const names[] = {
+        [JK_THREAD_IO] = "drupe-io",
+        [JK_THREAD_CONTROL] = "drupe-control",
+        [JK_THREAD_HEARTBEAT] = "drupe-heartbeat",
+    };
+    life->started[which] = jk_thread_start(&life->threads[which], body, server, names[which]) == 0;
+    return life->started[which];
+}
+
+bool jk_own_thread_started(const jk_server *server, jk_own_thread which)
+{
+    return server->life->started[which];
+}
+
+void jk_own_thread_join(jk_server *server, jk_own_thread which)
+{
+    pthread_join(server->life->threads[which], NULL);
+    server->life->started[which] = false;
+}
+
+bool jk_own_thread_is(const jk_server *server, jk_own_thread which)
+{
+    return pthread_equal(pthread_self(), server->life->threads[which]);
+}
+
+bool jk_server_own_thread(const jk_server *server)
+{
+    bool own = false;
+    for (int i = 0; i < JK_OWN_THREADS; i++) own = own || jk_own_thread_is(server, (jk_own_thread)i);
+    return own;
+}
+
+/* --- Locks of a crashed thread -----------------------------------------------------------------------------
+ */
+
+void jk_lock_register(jk_server *server, pthread_mutex_t *lock)
+{
+    jk_life *life = server->life;
+    if (life->nlocks < JK_LOCKS_MOST) life->locks[life->nlocks++] = lock;
+}
+
+void jk_locks_give_up(const jk_server *server)
+{
+    for (int i = 0; i < server->life->nlocks; i++) pthread_mutex_unlock(server->life->locks[i]);
+}

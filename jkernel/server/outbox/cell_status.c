@@ -1,0 +1,185 @@
+/* Which cells execute, and the statuses around requests. */
+#include "jkernel/server/outbox/outbox_room.h"
+
+#define ANSWERED_SIZE 4096 /* bytes of a header that is kept beyond its request */
+
+static jk_entry *status_entry(jk_parent *parent, const char *state)
+{
+    jk_entry *entry = jk_entry_create(JK_ENTRY_PUBLISH, "status", parent);
+    if (!entry) return NULL;
+    jk_buffer_append_text(&entry->content, "{\"execution_state\":\"");
+    jk_buffer_append_text(&entry->content, state);
+    jk_buffer_append_text(&entry->content, "\"}");
+    return entry;
+}
+
+void jk_server_started(jk_server *server)
+{
+    if (jk_server_alive(server) && !atomic_exchange(&server->output->cells.started, true)) {
+        jk_outbox_push(server, status_entry(NULL, "starting"));
+    }
+}
+
+static bool cell_runs_locked(const jk_cells *cells, const jk_parent *parent)
+{
+    const jk_parent *cell = cells->cell;
+    while (cell && cell != parent) cell = cell->below;
+    return cell != NULL;
+}
+
+void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_cells *cells = &server->output->cells;
+    pthread_mutex_lock(&outbox->lock);
+    if (cell && cell_runs_locked(cells, parent)) { /* announced */
+        pthread_mutex_unlock(&outbox->lock);
+        return;
+    }
+    jk_entry *busy = status_entry(parent, "busy");
+    if (busy) busy->patient = true;
+    jk_outbox_push_locked(outbox, busy);
+    cells->serving++;
+    if (cell) {
+        jk_record_cell(server, true);
+        jk_parent_release(cells->last_cell);
+        cells->last_cell = jk_parent_retain(parent);
+        parent->below = cells->cell;
+        cells->cell = jk_parent_retain(parent);
+    }
+    jk_outbox_unlock(outbox);
+}
+
+static void cell_end_locked(jk_cells *cells, jk_parent *parent)
+{
+    jk_parent **link = &cells->cell;
+    while (*link && *link != parent) link = &(*link)->below;
+    if (!*link) return;
+    *link = parent->below;
+    parent->below = NULL;
+    jk_parent_release(parent);
+}
+
+/* Clients take any idle for the kernel's: while a cell runs, its busy is said again in the same step. */
+static void idle_locked(jk_server *server, jk_parent *parent)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_cells *cells = &server->output->cells;
+    cell_end_locked(cells, parent);
+    jk_record_cell(server, cells->cell != NULL);
+    jk_outbox_push_locked(outbox, status_entry(parent, "idle"));
+    if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy"));
+}
+
+void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_cells *cells = &server->output->cells;
+    pthread_mutex_lock(&outbox->lock);
+    if (reply) jk_outbox_push_locked(outbox, reply);
+    if (cells->serving > 0) cells->serving--;
+    idle_locked(server, parent);
+    jk_outbox_unlock(outbox);
+}
+
+void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_parent_retain(parent);
+    pthread_mutex_lock(&outbox->lock);
+    jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    if (reply) jk_outbox_push_locked(outbox, reply);
+    idle_locked(server, parent);
+    jk_outbox_unlock(outbox);
+    jk_parent_release(parent);
+}
+
+void jk_status_answered(jk_server *server, jk_parent *parent)
+{
+    jk_cells *cells = &server->output->cells;
+    if (parent->size > ANSWERED_SIZE) return;
+    jk_answered *place = &cells->answered[cells->answers++ % JK_ANSWERED_MOST];
+    jk_parent_release(place->parent);
+    *place = (jk_answered){jk_parent_retain(parent), jk_clock()};
+}
+
+/* For one subscriber. */
+static void say_locked(jk_outbox *outbox, jk_parent *parent, const char *state, uint64_t only)
+{
+    jk_entry *entry = status_entry(parent, state);
+    if (entry) entry->only = only;
+    jk_outbox_push_locked(outbox, entry);
+}
+
+/* Returns whether there was one. */
+static bool answered_again_locked(jk_outbox *outbox, const jk_cells *cells, uint64_t only)
+{
+    bool any = false;
+    int64_t since = jk_clock() - JK_ANSWERED_FOR;
+    for (unsigned i = 0; i < JK_ANSWERED_MOST; i++) {
+        const jk_answered *answered = &cells->answered[(cells->answers + i) % JK_ANSWERED_MOST];
+        if (!answered->parent || answered->at < since) continue;
+        say_locked(outbox, answered->parent, "idle", only);
+        any = true;
+    }
+    return any;
+}
+
+/* With encryption all hear what is said: that a cell runs is no news to them, and who has just come asks. */
+void jk_status_again(jk_server *server, bool present, uint64_t only, bool told)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_cells *cells = &server->output->cells;
+    if (!jk_server_alive(server) || jk_memory_frozen()) return;
+    pthread_mutex_lock(&outbox->lock);
+    told |= outbox->statuses > 0; /* it will get those */
+    bool busy = cells->cell || cells->serving > 0;
+    bool behind = answered_again_locked(outbox, cells, only);
+    if (present && (behind || (!told && (only || !busy))))
+        say_locked(outbox, cells->cell, busy ? "busy" : "idle", only);
+    jk_outbox_unlock(outbox);
+}
+
+jk_parent *jk_server_current_cell(jk_server *server)
+{
+    if (!jk_server_alive(server)) return NULL;
+    pthread_mutex_lock(&server->output->outbox.lock);
+    jk_parent *cell = jk_parent_retain(server->output->cells.cell);
+    pthread_mutex_unlock(&server->output->outbox.lock);
+    return cell;
+}
+
+bool jk_server_cell_runs(jk_server *server, const jk_parent *cell)
+{
+    if (!jk_server_alive(server)) return false;
+    pthread_mutex_lock(&server->output->outbox.lock);
+    const jk_parent *at = server->output->cells.cell;
+    while (at && at != cell) at = at->below;
+    pthread_mutex_unlock(&server->output->outbox.lock);
+    return at != NULL;
+}
+
+jk_parent *jk_cells_latest(jk_server *server, bool *running)
+{
+    const jk_cells *cells = &server->output->cells;
+    pthread_mutex_lock(&server->output->outbox.lock);
+    *running = cells->cell != NULL;
+    jk_parent *latest = *running ? cells->cell : cells->last_cell;
+    pthread_mutex_unlock(&server->output->outbox.lock);
+    return latest;
+}
+
+void jk_cells_clear_locked(jk_cells *cells)
+{
+    while (cells->cell) {
+        jk_parent *cell = cells->cell;
+        cells->cell = cell->below;
+        jk_parent_release(cell);
+    }
+    jk_parent_release(cells->last_cell);
+    cells->last_cell = NULL;
+    for (int i = 0; i < JK_ANSWERED_MOST; i++) {
+        jk_parent_release(cells->answered[i].parent);
+        cells->answered[i].parent = NULL;
+    }
+}

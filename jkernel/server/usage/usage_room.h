@@ -1,0 +1,64 @@
+/* The room of usage: what the kernel uses and what it may use: answers to usage_request, and the memory
+ * cgroup for the record of a killed kernel. Everything is read from /proc and from the cgroup file systems;
+ * nothing waits for the language. Sizes in bytes, times in seconds.
+ *
+ * Owns: jk_usage, the samples that percentages are taken against. Locks: jk_usage's own, taken alone.
+ * Threads: any. */
+#ifndef JK_USAGE_ROOM_H
+#define JK_USAGE_ROOM_H
+
+#include "base/machine.h"
+#include "jkernel/server/tools/tools_room.h"
+#include "jkernel/wire/wire.h"
+
+/* --- cgroup.c ------------------------------------------------------------------------------------------ */
+
+/* Where memory stands, of the host or of the cgroup that limits it. */
+typedef struct jk_memory {
+    uint64_t total, available, used, free, active, inactive, cached, shared, wired;
+} jk_memory;
+
+/* Out-of-memory kills counted so far: of the group, else of the machine (`*machine` is then true). */
+uint64_t jk_cgroup_kills(const drupe_group *memory, bool *machine);
+/* CPU time that the group has used; negative: not known. */
+double jk_cgroup_cpu_time(const drupe_groups *group);
+/* Fill `memory` from the host, then narrow it to the group's limit if one is smaller. */
+void jk_memory_read(const drupe_group *group, jk_memory *memory);
+
+/* --- procfs.c ------------------------------------------------------------------------------------------ */
+
+/* Look whether DRUPE_TEST_PROC, which tests use, names a folder that stands for /proc. Before there are other
+ * threads: a program that changes its environment moves it under their feet. */
+void jk_proc_choose(void);
+
+/* What a process and its descendants use. */
+typedef struct jk_tree {
+    double cpu;      /* time since their start, with that of children they have waited for */
+    uint64_t memory; /* proportional set size; resident size where that would take long */
+    int processes;
+} jk_tree;
+
+void jk_tree_read(jk_tree *tree);
+
+#define JK_PROCESSES_MOST 2048
+typedef struct jk_processes {
+    int count;
+    long ids[JK_PROCESSES_MOST];
+} jk_processes;
+/* Append the children of `process`, as far as there is room. */
+void jk_children_add(long process, jk_processes *found);
+
+/* --- usage_reply.c
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* The samples that percentages are taken against. Zeroed to begin with; used under its own lock. */
+typedef struct jk_usage jk_usage;
+
+jk_usage *jk_usage_create(void);        /* NULL: no memory */
+void jk_usage_release(jk_usage *usage); /* NULL-safe */
+
+/* Append the members of usage_reply, without braces. `devices` is a JSON array, or empty for none. */
+void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content);
+
+#endif
