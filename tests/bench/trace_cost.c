@@ -11,10 +11,10 @@
 
 static bool tracing;
 
-void __real_drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
-                              size_t used);
-void __wrap_drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
-                              size_t used);
+void __real_drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
+                              const drupe_trace_work *work);
+void __wrap_drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
+                              const drupe_trace_work *work);
 void __real_drupe_trace_end(uint64_t number, drupe_trace_status status);
 void __wrap_drupe_trace_end(uint64_t number, drupe_trace_status status);
 void __real_drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t now);
@@ -22,10 +22,10 @@ void __wrap_drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint6
 void __real_drupe_trace_end_at_once(uint64_t number);
 void __wrap_drupe_trace_end_at_once(uint64_t number);
 
-void __wrap_drupe_trace_begin(const drupe_queue *queue, const drupe_flight *flight, const drupe_work *work,
-                              size_t used)
+void __wrap_drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
+                              const drupe_trace_work *work)
 {
-    if (tracing) __real_drupe_trace_begin(queue, flight, work, used);
+    if (tracing) __real_drupe_trace_begin(queue, what, work);
 }
 
 void __wrap_drupe_trace_end(uint64_t number, drupe_trace_status status)

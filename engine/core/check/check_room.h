@@ -1,9 +1,11 @@
 /* Checked mode: what may be wrong although the devices do not say so. See drupe/check.h.
  *
  * Files: check.c (the order of submissions, findings), zone.c (guarded memory), fence.c (pages that fault).
+ *
  * Owns: the ring of checked submissions, guarded and freed memory. Registers itself with memory/
- * (drupe_guard) and queue/ (drupe_checker). Locks: check.c's and zone.c's; while a finding is written down in
- * zone.c, leaves are taken. No threads. */
+ * (drupe_guard) and queue/ (drupe_checker).
+ *
+ * Locks: check.c's and zone.c's; while a finding is written down in zone.c, leaves are taken. No threads. */
 #ifndef DRUPE_CORE_CHECK_ROOM_H
 #define DRUPE_CORE_CHECK_ROOM_H
 

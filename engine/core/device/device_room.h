@@ -3,7 +3,9 @@
  * Reading order: slots.c (the backends of this build) -> device.c (the object), info.c, loss.c -> filter.c,
  * split.c, path.c (names of devices and parts) -> settings.c, amount.c, selector.c (the environment) ->
  * backends.c (opening a backend) -> choose.c (listing and selecting).
+ *
  * Owns: the slots and their devices; the list of living sub-devices.
+ *
  * Locks: slot->lock (loading and unloading one backend) is taken before all others of core;
  * drupe_library_lock() guards default contexts and queues of devices; info_lock, living_lock are leaves. No
  * threads. */
@@ -69,6 +71,8 @@ typedef struct drupe_loss {
 /* Whose context a device's parts live in. */
 typedef enum drupe_parts { DRUPE_PARTS_UNTRIED, DRUPE_PARTS_SHARE, DRUPE_PARTS_ALONE } drupe_parts;
 
+/* More than 20 members: figures and limits of a root device stand here, so that its sub-devices find them by
+ * one pointer. */
 struct drupe_device {
     drupe_object object;
     drupe_slot *slot;

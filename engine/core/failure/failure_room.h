@@ -2,7 +2,9 @@
  *
  * Files: failure.c (causes, and which of them a queue stands behind), failure_log.c (copies for the log),
  * report.c (the record of a failure, and that of a thread's last error).
+ *
  * Owns: causes, the list of the unreported, and of a queue: cause, cause_from, marks_due.
+ *
  * Locks: the failure lock, and the log's; leaves. No threads: late.c of services/ looks for failures. */
 #ifndef DRUPE_CORE_FAILURE_ROOM_H
 #define DRUPE_CORE_FAILURE_ROOM_H

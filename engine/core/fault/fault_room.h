@@ -1,9 +1,14 @@
 /* Threads whose faults are contained: those of core and of the host device, and the threads of drivers.
  *
  * Files: contain.c (the table, the signal handler's part, the thread that serves faults), adopt.c (threads
- * that a driver starts), handlers.c (for programs without handlers). Owns: the table of threads and their
- * stacks for signals. Lock: contain.c's, a leaf. Thread: drupe-faults, which sleeps until a thread has
- * faulted, and asks whoever is registered whose it was. */
+ * that a driver starts), handlers.c (for programs without handlers).
+ *
+ * Owns: the table of threads and their stacks for signals.
+ *
+ * Lock: contain.c's, a leaf.
+ *
+ * Thread: drupe-faults, which sleeps until a thread has faulted, and asks whoever is registered whose it
+ * was. */
 #ifndef DRUPE_CORE_FAULT_ROOM_H
 #define DRUPE_CORE_FAULT_ROOM_H
 

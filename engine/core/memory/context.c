@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic(const drupe_memory_users *) users;
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static drupe_context *all;
 
@@ -135,26 +134,11 @@ void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *us
     pthread_mutex_unlock(&all_lock);
 }
 
-/* --- Who uses memory ------------------------------------------------------------------------------------ */
-
-void drupe_memory_serve(const drupe_memory_users *fresh)
+drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind)
 {
-    atomic_store(&users, fresh);
-}
-
-const drupe_memory_users *drupe_memory_users_of(void)
-{
-    return atomic_load_explicit(&users, memory_order_acquire);
-}
-
-void drupe_queue_inner_retain(drupe_queue *queue)
-{
-    atomic_fetch_add_explicit(&drupe_base(queue)->inner, 1, memory_order_relaxed);
-}
-
-void drupe_queue_inner_release(drupe_queue *queue)
-{
-    if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return;
-    if (atomic_fetch_sub_explicit(&drupe_base(queue)->inner, 1, memory_order_acq_rel) == 1)
-        drupe_memory_users_of()->destroy(queue);
+    drupe_context *context = drupe_base(queue)->context;
+    long member = 0;
+    if (context->devices[0] != drupe_base(queue)->device)
+        member = drupe_context_member(context, drupe_base(queue)->device);
+    return &context->pools[member * 3 + (long)kind];
 }

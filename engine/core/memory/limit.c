@@ -1,16 +1,12 @@
-/* How much memory of a device may be taken, and what happens when there is no more.
+/* How much memory of a device may be taken. What happens when there is no more: take.c.
  *
  * Bytes count from the moment they are asked of a driver until they are given back, so free lists count too.
- * A request that finds no room goes back to the pool after each step that may have made some, from the
- * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
+ */
 #include "core/memory/memory_room.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define IDLE_AT_LEAST (256u << 20)
 #define ASKED_FOR     (64u << 20) /* bytes of one allocation from which on it is asked what is free */
-#define PATIENCE_NS   UINT64_C(2000000000)
 
 uint64_t drupe_limit_keep(drupe_device *root)
 {
@@ -107,56 +103,4 @@ void drupe_limit_return(drupe_pool *pool, size_t size)
 {
     atomic_fetch_sub(&pool->root->use.reserved, size);
     atomic_fetch_sub(&pool->root->kinds[pool->kind].reserved, size);
-}
-
-/* --- Making room ---------------------------------------------------------------------------------------- */
-
-drupe_status drupe_limit_make_room(drupe_device *root, unsigned step, bool *more)
-{
-    *more = step < 3;
-    const drupe_memory_users *users = drupe_memory_users_of();
-    if (step == 0) users->collect(root);
-    if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
-    if (step == 1 || step == 2) drupe_pool_trim(root);
-    return DRUPE_OK;
-}
-
-/* --- Explaining ----------------------------------------------------------------------------------------- */
-
-static void describe(const drupe_holder *holder, char *text, size_t size)
-{
-    const char *kind = drupe_mem_kind_name(holder->kind);
-    drupe_unit bytes = drupe_unit_bytes(holder->bytes);
-    char place[64];
-    drupe_core_site_text(holder->site, holder->cell, place, sizeof place);
-    const char *comma = place[0] ? ", " : "";
-    if (holder->count == 1)
-        snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);
-    else
-        snprintf(text, size, "%s in %llu allocations (%s%s%s)", bytes.text, (unsigned long long)holder->count,
-                 kind, comma, place);
-}
-
-drupe_status drupe_limit_explain(drupe_device *root)
-{
-    drupe_error error = *drupe_error_last();
-    drupe_holder largest[3];
-    size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
-    drupe_pool_stats stats;
-    drupe_pool_stats_of(root, &stats);
-    char text[DRUPE_COUNT_OF(largest) * 128 + 32] = "";
-    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");
-        used += strlen(text + used);
-        describe(&largest[i], text + used, sizeof text - used);
-    }
-    size_t used = strlen(error.text);
-    snprintf(error.text + used, sizeof error.text - used,
-             " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
-             "Delete what is not needed.",
-             drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
-             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, text,
-             *text ? "." : "");
-    return drupe_error_restore(&error);
 }

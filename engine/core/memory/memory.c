@@ -2,12 +2,6 @@
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
 
-const char *drupe_mem_kind_name(drupe_mem_kind kind)
-{
-    static const char *const names[] = {"device", "shared", "host"};
-    return (unsigned)kind < DRUPE_COUNT_OF(names) ? names[kind] : "unknown";
-}
-
 static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t align)
 {
     if ((unsigned)kind > DRUPE_MEM_HOST) {
@@ -18,17 +12,6 @@ static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t alig
         return drupe_error_set(DRUPE_E_INVALID, "The alignment %zu is not a power of two up to 4096.", align);
     }
     return DRUPE_OK;
-}
-
-static drupe_status wipe(drupe_memory *memory)
-{
-    drupe_pool *pool = memory->pool;
-    const drupe_backend *backend = pool->context->slot->backend;
-    if (!backend->mem_wipe) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
-                               backend->name);
-    }
-    return backend->mem_wipe(pool->context, pool->device, pool->kind, memory->base, memory->room);
 }
 
 static uint32_t cell_number(void)
@@ -74,7 +57,7 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     drupe_memory *fresh;
     bool wiped = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC;
     DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
-    drupe_status status = wiped ? wipe(fresh) : DRUPE_OK;
+    drupe_status status = wiped ? drupe_pool_wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
         if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
         return status;
@@ -94,49 +77,6 @@ drupe_status drupe_memory_alloc_result(drupe_queue *queue, drupe_mem_kind kind, 
                                        drupe_memory **memory)
 {
     return alloc(queue, kind, bytes, 0, drupe_base(queue)->number, memory);
-}
-
-drupe_memory *drupe_memory_retain(drupe_memory *memory)
-{
-    if (memory) drupe_object_retain(memory);
-    return memory;
-}
-
-static void detach(drupe_memory *memory)
-{
-    drupe_pool *pool = memory->pool;
-    drupe_registry_remove(memory);
-    drupe_mark_drop(memory);
-    pool->context->slot->backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
-    free(memory);
-}
-
-void drupe_memory_release(drupe_memory *memory)
-{
-    if (!memory || !drupe_object_release(memory)) return;
-    drupe_mark_drop(memory);
-    atomic_store_explicit(&memory->order, 0, memory_order_relaxed);
-    if (drupe_pool_orphan(memory)) drupe_memory_retire(memory);
-}
-
-void drupe_memory_retire(drupe_memory *memory)
-{
-    drupe_queue *queue = memory->queue;
-    memory->queue = NULL;
-    memory->context = NULL;
-    if (drupe_check_on()) {
-        const drupe_guard *guard = drupe_guarding();
-        if (guard) guard->forget(memory->base, memory->room);
-    }
-    if (memory->imported) {
-        detach(memory);
-    } else {
-        /* What cannot be overwritten is not kept: the driver gets it back. */
-        if (drupe_limit_wipe(memory->pool->root) & DRUPE_WIPE_FREE && wipe(memory) != DRUPE_OK)
-            memory->index = DRUPE_POOL_NEVER;
-        drupe_pool_give(memory);
-    }
-    drupe_queue_inner_release(queue);
 }
 
 void *drupe_memory_pointer(const drupe_memory *memory)

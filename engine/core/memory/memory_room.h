@@ -1,9 +1,12 @@
 /* Contexts and their memory: pieces from drivers, the handles that they are lent out as, pools, limits,
  * figures.
  *
- * Reading order: context.c -> memory.c (allocations) -> pool.c (pieces in size classes), use.c (what work in
- * flight uses), registry.c (which memory an address is in), marks.c -> limit.c, figures.c.
+ * Reading order: context.c -> memory.c (allocations), take.c (a request and making room) -> pool.c (pieces
+ * in size classes), use.c (what work in flight uses, letting go), registry.c (which memory an address is
+ * in), marks.c -> limit.c, figures.c -> memory_users.c (what upper rooms register).
+ *
  * Owns: contexts, pools, pieces, the registry, marks.
+ *
  * Locks: a pool's lock guards its lists and where its pieces are, the registry's its table, that of marks.c
  * the marks, all_lock the list of contexts (pools are trimmed under it). They are leaves but for that. No
  * threads. */
@@ -35,7 +38,8 @@ typedef enum drupe_place_of_piece {
 /* A piece of memory from the driver, and the handle that it is lent out as. A program has the handle: its
  * references are object.references, and with the last of them the handle is gone, while work in flight keeps
  * the piece by `uses`. A piece has one handle at a time, so both are one object; while it has none, lookups
- * do not find it. While it waits in a pool it stays in the registry: lending it changes neither. */
+ * do not find it. While it waits in a pool it stays in the registry: lending it changes neither. More than 20
+ * members for the same reason: piece and handle are one. */
 struct drupe_memory {
     drupe_object object;
     _Atomic(uint64_t) uses;
@@ -98,8 +102,19 @@ void drupe_pool_close(drupe_pool *pool);
 drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
 /* How the device serves a kind of memory. */
 drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind);
-/* A piece of at least `bytes`, aligned to `align`, without references; limits are checked here. `order`: the
- * number of a queue whose work may still use it, 0: nothing may. */
+/* A request as the pool sees it: the bytes, rounded where alignment asks for it, and their size class. */
+drupe_status drupe_pool_fit(drupe_pool *pool, size_t align, size_t *bytes, size_t *index) DRUPE_MUST_CHECK;
+/* A piece that nobody has, or that work of the queue number `order` (0: of none) may still use; or NULL. */
+drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order);
+/* A piece from the driver. */
+drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
+                              drupe_memory **memory) DRUPE_MUST_CHECK;
+/* It is lent: count it. */
+void drupe_pool_count(const drupe_memory *memory);
+/* Overwrite its bytes. */
+drupe_status drupe_pool_wipe(drupe_memory *memory) DRUPE_MUST_CHECK;
+/* take.c: a piece of at least `bytes`, aligned to `align`, without references; limits are checked here.
+ * `order`: the number of a queue whose work may still use it, 0: nothing may. */
 drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
                              drupe_memory **memory) DRUPE_MUST_CHECK;
 /* Its handle is gone. True when nothing uses it: the caller retires it. */
@@ -116,11 +131,6 @@ size_t drupe_pool_trim_one(drupe_pool *pool);
 /* Count `size` bytes as reserved, or leave DRUPE_E_NO_MEMORY for a request of `asked` bytes. */
 drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked) DRUPE_MUST_CHECK;
 void drupe_limit_return(drupe_pool *pool, size_t size);
-/* Make room on a device, each step more costly than the one before. `*more` false: there is no such step.
- * DRUPE_E_CANCELLED when the program was interrupted. */
-drupe_status drupe_limit_make_room(drupe_device *root, unsigned step, bool *more) DRUPE_MUST_CHECK;
-/* Add to the thread's error what is in use and who holds it. */
-drupe_status drupe_limit_explain(drupe_device *root) DRUPE_MUST_CHECK;
 uint64_t drupe_limit_get(drupe_device *root);
 /* Bytes of it that could be had now, as far as is known: of the limit and of the device. */
 uint64_t drupe_limit_free(drupe_device *root);

@@ -8,8 +8,6 @@
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
 
-_Atomic(const drupe_guard *) drupe_guard_now;
-
 #define SMALLEST 64u
 #define PAGE     4096u
 
@@ -37,15 +35,6 @@ void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *dev
     pool->device = device;
     pool->root = device->root;
     pool->kind = kind;
-}
-
-drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind)
-{
-    drupe_context *context = drupe_base(queue)->context;
-    long member = 0;
-    if (context->devices[0] != drupe_base(queue)->device)
-        member = drupe_context_member(context, drupe_base(queue)->device);
-    return &context->pools[member * 3 + (long)kind];
 }
 
 drupe_memory *drupe_memory_new(drupe_pool *pool)
@@ -291,7 +280,7 @@ static drupe_memory *take_ordered(drupe_pool *pool, size_t bytes, size_t index, 
     return memory;
 }
 
-static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
 {
     pthread_mutex_lock(&pool->lock);
     drupe_memory *memory = order ? take_ordered(pool, bytes, index, order) : NULL;
@@ -334,8 +323,8 @@ static drupe_status ask_driver(drupe_memory *memory)
     return status;
 }
 
-static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
-                               drupe_memory **result)
+drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
+                              drupe_memory **result)
 {
     /* Guarded memory has no byte to spare. */
     const drupe_guard *guard = drupe_check_on() ? drupe_guarding() : NULL;
@@ -358,36 +347,21 @@ static drupe_status take_fresh(drupe_pool *pool, size_t bytes, size_t align, siz
     return DRUPE_OK;
 }
 
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
-                             drupe_memory **memory)
+drupe_status drupe_pool_fit(drupe_pool *pool, size_t align, size_t *bytes, size_t *index)
 {
-    DRUPE_TRY(check_pool(pool, bytes));
-    if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
-    size_t index = class_of(bytes);
-    bool paced = false, more = true;
-    for (unsigned step = 0;;) {
-        *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index, order);
-        if (*memory) break;
-        if (!paced) {
-            /* Something may come back meanwhile. */
-            DRUPE_TRY(drupe_memory_users_of()->pace(pool->root, bytes));
-            paced = true;
-            continue;
-        }
-        drupe_status status = take_fresh(pool, bytes, align, index, memory);
-        if (status == DRUPE_OK) break;
-        if (status != DRUPE_E_NO_MEMORY) return status;
-        drupe_error kept = *drupe_error_last();
-        DRUPE_TRY(drupe_limit_make_room(pool->root, step++, &more));
-        if (more) continue;
-        drupe_error_restore(&kept);
-        return drupe_limit_explain(pool->root);
-    }
-    count_peak(&everything, (*memory)->room);
-    count_peak(&pool->root->use, (*memory)->room);
-    count_peak(&pool->root->kinds[pool->kind], (*memory)->room);
-    atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
+    DRUPE_TRY(check_pool(pool, *bytes));
+    if (align > SMALLEST && *bytes < PAGE && !drupe_check_on()) *bytes = PAGE;
+    *index = class_of(*bytes);
     return DRUPE_OK;
+}
+
+void drupe_pool_count(const drupe_memory *memory)
+{
+    const drupe_pool *pool = memory->pool;
+    count_peak(&everything, memory->room);
+    count_peak(&pool->root->use, memory->room);
+    count_peak(&pool->root->kinds[pool->kind], memory->room);
+    atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
 }
 
 void drupe_pool_give(drupe_memory *memory)
@@ -407,4 +381,15 @@ void drupe_pool_give(drupe_memory *memory)
     }
     pthread_mutex_unlock(&pool->lock);
     if (!kept) drupe_pool_discard(memory);
+}
+
+drupe_status drupe_pool_wipe(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    const drupe_backend *backend = pool->context->slot->backend;
+    if (!backend->mem_wipe) {
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
+                               backend->name);
+    }
+    return backend->mem_wipe(pool->context, pool->device, pool->kind, memory->base, memory->room);
 }

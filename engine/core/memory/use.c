@@ -4,6 +4,7 @@
  * written by the next work of the queue that still uses it, and nobody has to know when that use ends.
  * Whatever leaves this order has to wait for it: here is told for what. */
 #include "core/memory/memory_room.h"
+#include <stdlib.h>
 
 static uint64_t count_of(uint64_t uses)
 {
@@ -51,4 +52,49 @@ bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)
     bool here = memory->queue == queue && !drupe_queue_unordered(queue) && !memory->imported;
     if (!here || (count_of(uses) && uses >> DRUPE_USES_SHIFT != drupe_base(queue)->number)) return false;
     return atomic_load_explicit(&((drupe_memory *)memory)->object.references, memory_order_acquire) == 1;
+}
+
+/* --- Letting go ----------------------------------------------------------------------------------------- */
+
+static void detach(drupe_memory *memory)
+{
+    drupe_pool *pool = memory->pool;
+    drupe_registry_remove(memory);
+    drupe_mark_drop(memory);
+    pool->context->slot->backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
+    free(memory);
+}
+
+void drupe_memory_retire(drupe_memory *memory)
+{
+    drupe_queue *queue = memory->queue;
+    memory->queue = NULL;
+    memory->context = NULL;
+    if (drupe_check_on()) {
+        const drupe_guard *guard = drupe_guarding();
+        if (guard) guard->forget(memory->base, memory->room);
+    }
+    if (memory->imported) {
+        detach(memory);
+    } else {
+        /* What cannot be overwritten is not kept: the driver gets it back. */
+        if (drupe_limit_wipe(memory->pool->root) & DRUPE_WIPE_FREE && drupe_pool_wipe(memory) != DRUPE_OK)
+            memory->index = DRUPE_POOL_NEVER;
+        drupe_pool_give(memory);
+    }
+    drupe_queue_inner_release(queue);
+}
+
+drupe_memory *drupe_memory_retain(drupe_memory *memory)
+{
+    if (memory) drupe_object_retain(memory);
+    return memory;
+}
+
+void drupe_memory_release(drupe_memory *memory)
+{
+    if (!memory || !drupe_object_release(memory)) return;
+    drupe_mark_drop(memory);
+    atomic_store_explicit(&memory->order, 0, memory_order_relaxed);
+    if (drupe_pool_orphan(memory)) drupe_memory_retire(memory);
 }

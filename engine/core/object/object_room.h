@@ -2,10 +2,11 @@
  * child may not do; and the embedding program, which observes.
  *
  * Files: object.c (objects, fork, numbers of submissions), observer.c (the embedding program).
+ *
  * Owns: drupe_core_forked, the counter of submissions, the observer. No locks, no threads.
  *
- * Fork: after a fork of a process with an open library, the child's locks may be held by threads that it does
- * not have. Every entry begins with drupe_core_check(), releases do nothing there. */
+ * Fork: after a fork of a process with an open library, the child's locks may be held by threads that it
+ * does not have. Every entry begins with drupe_core_check(), releases do nothing there. */
 #ifndef DRUPE_CORE_OBJECT_ROOM_H
 #define DRUPE_CORE_OBJECT_ROOM_H
 
@@ -32,6 +33,11 @@ extern _Atomic(uint64_t) drupe_flight_last;
 static inline uint64_t drupe_flight_latest(void)
 {
     return atomic_load(&drupe_flight_last);
+}
+/* The number of the next one. Sequentially consistent: see trace_wake.c. */
+static inline uint64_t drupe_flight_next(void)
+{
+    return atomic_fetch_add(&drupe_flight_last, 1) + 1;
 }
 /* Submissions in checked mode count while this is not 0; check/ changes it. */
 extern _Atomic(unsigned) drupe_check_depth;

@@ -23,24 +23,6 @@ void drupe_args_add(drupe_text *text, const char *name, const drupe_arg_info *ar
     drupe_text_append(text, (const char *)args, nargs * sizeof *args);
 }
 
-drupe_status drupe_args_pack(drupe_program *program, drupe_text *text)
-{
-    const char *at = drupe_program_kernel_names(program);
-    while (*at) {
-        size_t length = strcspn(at, ";");
-        char *name = strndup(at, length);
-        drupe_kernel *kernel = NULL;
-        if (!name) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's name.");
-        drupe_status status = drupe_kernel_open(program, name, &kernel);
-        free(name);
-        DRUPE_TRY(status);
-        if (kernel->args) drupe_args_add(text, kernel->name, kernel->args, kernel->nargs);
-        drupe_kernel_release(kernel);
-        at += length + (at[length] == ';');
-    }
-    return drupe_text_check(text);
-}
-
 static bool is_sound(const drupe_arg_info *info)
 {
     const unsigned char reads_only = *(const unsigned char *)&info->reads_only;

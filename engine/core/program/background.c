@@ -32,16 +32,10 @@ static pthread_cond_t ended; /* some build is over */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static drupe_build *all;
 static _Atomic(uint32_t) running;
-static _Thread_local bool here;
 
 static void prepare(void)
 {
     if (drupe_cond_init(&ended) != DRUPE_OK) (void)pthread_cond_init(&ended, NULL);
-}
-
-bool drupe_build_here(void)
-{
-    return here;
 }
 
 uint32_t drupe_builds(void)
@@ -104,7 +98,7 @@ static void enlist(drupe_build *self)
 
 static void run(drupe_build *self)
 {
-    here = true;
+    drupe_build_enter(true);
     drupe_process_stop_when(&self->stop);
     self->status = drupe_program_open(self->context, self->device, &self->source, &self->log, &self->program);
     self->error = *drupe_error_last();
@@ -112,7 +106,7 @@ static void run(drupe_build *self)
     /* Before it is over: who waited may count what is left. */
     drupe_device_release(self->device);
     drupe_context_release(self->context);
-    here = false;
+    drupe_build_enter(false);
     drupe_core_built(self->shown, self->status == DRUPE_OK);
 }
 

@@ -8,15 +8,11 @@
 
 #define WORTH_NS UINT64_C(1000000)
 
-static _Atomic(uint64_t) builds; /* that have ended */
-static _Atomic(uint32_t)
-    running; /* now; what only looks into the cache is the background's and not counted */
+static _Thread_local bool here;
 
-uint64_t drupe_library_activity(void)
+void drupe_build_enter(bool enter)
 {
-    /* Who sees that a build has ended counts it, too. */
-    if (atomic_load_explicit(&running, memory_order_acquire)) return drupe_now_ns();
-    return drupe_flight_latest() + atomic_load_explicit(&builds, memory_order_relaxed);
+    here = enter;
 }
 
 /* --- Checks --------------------------------------------------------------------------------------------- */
@@ -165,8 +161,7 @@ static drupe_status build_native(drupe_program *program, const drupe_source *sou
     const drupe_backend *backend = program->object.backend;
     program->opened = true;
     bool compiles = source->language != DRUPE_LANG_BUILTIN && source->language != DRUPE_LANG_BINARY;
-    void *shown =
-        compiles && !drupe_build_here() ? drupe_core_building(source, program->device->filter) : NULL;
+    void *shown = compiles && !here ? drupe_core_building(source, program->device->filter) : NULL;
     drupe_status status = backend->program_open(program, source, log);
     drupe_core_built(shown, status == DRUPE_OK);
     DRUPE_TRY(status);
@@ -279,9 +274,8 @@ static drupe_status build_any(drupe_program *program, const drupe_source *given,
 drupe_status drupe_program_build(drupe_program *program, const drupe_source *source, char **log)
 {
     uint32_t counts = source->flags & DRUPE_SOURCE_CACHED ? 0 : 1;
-    atomic_fetch_add_explicit(&running, counts, memory_order_relaxed);
+    drupe_activity_begin(counts);
     drupe_status status = build_any(program, source, log);
-    atomic_fetch_add_explicit(&builds, counts, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&running, counts, memory_order_release);
+    drupe_activity_end(counts);
     return status;
 }

@@ -1,11 +1,15 @@
 /* Programs and kernels: how a source is built, how a built one is found again, and what a kernel takes.
  *
- * Reading order: program.c (the objects) -> build.c, background.c (building) -> specialise.c, spirv.c,
- * spirv_args.c (SPIR-V modules) -> key.c, record.c, cache.c, cache_folder.c (the cache on disk) -> args.c,
- * brief.c (arguments), prints_source.c (whether a source prints).
+ * Reading order: program_open.c -> program.c (the objects) -> build.c, background.c, activity.c (building)
+ * -> specialise.c, spirv.c, spirv_args.c (SPIR-V modules) -> key.c, record.c, cache.c, cache_folder.c (the
+ * cache on disk) -> args.c, args_pack.c, brief.c (arguments), prints_source.c (whether a source prints).
+ *
  * Owns: programs, kernels, the cache's folder.
- * Locks: kernel->lock (calls with one kernel) is taken after a queue's; those of cache.c and background.c are
- * leaves. Threads: drupe-cache (stores binaries), drupe-warm (opens programs in advance), drupe-build. */
+ *
+ * Locks: kernel->lock (calls with one kernel) is taken after a queue's; those of cache.c and background.c
+ * are leaves.
+ *
+ * Threads: drupe-cache (stores binaries), drupe-warm (opens programs in advance), drupe-build. */
 #ifndef DRUPE_CORE_PROGRAM_ROOM_H
 #define DRUPE_CORE_PROGRAM_ROOM_H
 
@@ -60,8 +64,11 @@ drupe_status drupe_program_build(drupe_program *program, const drupe_source *sou
 /* The checked SPIR-V module of `source` with its values set, malloc'ed, *taken* by the caller. */
 drupe_status drupe_spirv_specialise(const drupe_source *source, void **bytes, size_t *size) DRUPE_MUST_CHECK;
 
-/* Whether this thread is that of a build (background.c), which was told of before it began. */
-bool drupe_build_here(void);
+/* This thread begins with, or is done with, a build of background.c, which was told of before it began. */
+void drupe_build_enter(bool enter);
+/* activity.c: `counts` (0 or 1) builds begin, or have ended. */
+void drupe_activity_begin(unsigned counts);
+void drupe_activity_end(unsigned counts);
 
 /* --- record.c ------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@ static bool has_uses(const drupe_memory *memory)
 /* Silent work is over when something behind it has proven that. */
 static bool is_over(const drupe_queue *queue, const drupe_flight *flight)
 {
-    if (flight->what.number <= queue->proven) return true;
+    if (flight->what.number <= queue->proof.proven) return true;
     return flight->event && drupe_phase_over(drupe_event_phase(flight->event));
 }
 
@@ -20,7 +20,7 @@ static bool is_over(const drupe_queue *queue, const drupe_flight *flight)
 static drupe_status event_behind(drupe_queue *queue, const drupe_flight *silent, drupe_event **event)
 {
     drupe_flight *at = silent->next;
-    for (; at && at != queue->held; at = at->next) {
+    for (; at && at != queue->order.held; at = at->next) {
         drupe_phase phase = at->event ? drupe_event_phase(at->event) : DRUPE_PHASE_FAILED;
         if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_OK;
         if (phase == DRUPE_PHASE_FAILED) continue;
@@ -42,7 +42,7 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
                                    drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
     const drupe_flight *last = NULL;
-    for (const drupe_flight *at = queue->head; at && at->what.number <= number; at = at->next)
+    for (const drupe_flight *at = queue->order.head; at && at->what.number <= number; at = at->next)
         if (!is_over(queue, at)) last = at;
     *found = last != NULL;
     if (!last) return DRUPE_OK;
@@ -59,7 +59,7 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
 static drupe_status before_unordered(const drupe_queue *queue, uint64_t number,
                                      drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
-    const drupe_flight *lists[] = {queue->head, queue->held};
+    const drupe_flight *lists[] = {queue->order.head, queue->order.held};
     for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
         for (const drupe_flight *at = lists[i]; at; at = at->next) {
             if (at->what.number > number || is_over(queue, at)) continue;

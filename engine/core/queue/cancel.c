@@ -28,9 +28,9 @@ static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size
     uint64_t from = 0;
     bool first = true;
     *left = *given_up = 0;
-    for (const drupe_flight *flight = queue->head; flight; flight = flight->next) {
+    for (const drupe_flight *flight = queue->order.head; flight; flight = flight->next) {
         drupe_phase phase = flight->event ? drupe_event_phase(flight->event) : DRUPE_PHASE_NATIVE;
-        bool over = flight->event ? drupe_phase_over(phase) : flight->what.number <= queue->proven;
+        bool over = flight->event ? drupe_phase_over(phase) : flight->what.number <= queue->proof.proven;
         bool runs = flight->held && phase == DRUPE_PHASE_RUNNING;
         if (runs) *left = *given_up = 0; /* what stands before it is over, as the waiter has just seen */
         if (over) continue;
@@ -50,9 +50,9 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&queue->lock);
     size_t before = drupe_unordered_pending(queue);
-    if (queue->held) status = drupe_cause_cancelling(queue, 0, &cause);
+    if (queue->order.held) status = drupe_cause_cancelling(queue, 0, &cause);
     if (cause) drupe_cause_report(cause);
-    for (drupe_flight *flight = queue->held; cause && flight; flight = flight->next)
+    for (drupe_flight *flight = queue->order.held; cause && flight; flight = flight->next)
         drupe_event_give_up(flight->event, cause);
     *left = drupe_unordered_pending(queue);
     *given_up = before - *left;
@@ -64,10 +64,10 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
 /* What comes next must not wait for what was given up: the guard is the last one that goes on. */
 static void guard_again(drupe_queue *queue, uint64_t from)
 {
-    queue->guard = NULL;
-    const drupe_flight *flight = queue->head;
+    queue->names.guard = NULL;
+    const drupe_flight *flight = queue->order.head;
     for (; flight && drupe_flight_place(flight) <= from; flight = flight->next) {
-        if (flight->fallible && !flight->held && unfinished(flight)) queue->guard = flight->event;
+        if (flight->fallible && !flight->held && unfinished(flight)) queue->names.guard = flight->event;
     }
 }
 

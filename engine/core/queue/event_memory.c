@@ -19,42 +19,42 @@
 
 static bool all_counted(const drupe_queue *queue)
 {
-    uintptr_t seen = atomic_load_explicit(&((drupe_queue *)queue)->returned_events, memory_order_relaxed);
+    uintptr_t seen = atomic_load_explicit(&((drupe_queue *)queue)->store.returned, memory_order_relaxed);
     return !KEEPS_SPARES || seen & ALL_COUNTED;
 }
 
 /* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */
 static void fetch_returned(drupe_queue *queue, uintptr_t leave)
 {
-    uintptr_t seen = atomic_exchange_explicit(&queue->returned_events, leave, memory_order_acq_rel);
+    uintptr_t seen = atomic_exchange_explicit(&queue->store.returned, leave, memory_order_acq_rel);
     drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED);
     if (!list) return;
-    if (queue->spare_events) {
-        queue->spare_events->older_spares = queue->older_events;
-        queue->older_events = queue->spare_events;
+    if (queue->store.spare) {
+        queue->store.spare->older_spares = queue->store.older;
+        queue->store.older = queue->store.spare;
     }
-    queue->spare_events = list;
+    queue->store.spare = list;
 }
 
 /* Out of the list, or NULL. */
 static drupe_event *pop_spare(drupe_queue *queue)
 {
-    drupe_event *spare = queue->spare_events;
+    drupe_event *spare = queue->store.spare;
     if (!spare) return NULL;
     drupe_event *after = spare->next_spare;
-    if (!after && queue->older_events) {
-        after = queue->older_events;
-        queue->older_events = after->older_spares;
+    if (!after && queue->store.older) {
+        after = queue->store.older;
+        queue->store.older = after->older_spares;
     }
-    queue->spare_events = after;
+    queue->store.spare = after;
     return spare;
 }
 
 static drupe_event *take_spare(drupe_queue *queue)
 {
-    bool look = !queue->spare_events || ++queue->takes % TAKES == 0;
-    if (look && atomic_load_explicit(&queue->returned_events, memory_order_relaxed)) fetch_returned(queue, 0);
-    drupe_event *spare = pop_spare(queue), *after = queue->spare_events;
+    bool look = !queue->store.spare || ++queue->store.takes % TAKES == 0;
+    if (look && atomic_load_explicit(&queue->store.returned, memory_order_relaxed)) fetch_returned(queue, 0);
+    drupe_event *spare = pop_spare(queue), *after = queue->store.spare;
     if (after) {
         drupe_prefetch_write(after);
         drupe_prefetch_write(after + 1);
@@ -67,10 +67,10 @@ void drupe_event_count_all(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     if (!all_counted(queue)) {
         /* Too many at first: others give theirs up as soon as they see the bit. */
-        atomic_fetch_add(&queue->base.inner, (uint32_t)queue->events);
+        atomic_fetch_add(&queue->base.inner, (uint32_t)queue->store.uncounted);
         fetch_returned(queue, ALL_COUNTED);
         uint32_t spare = 0;
-        for (drupe_event *list = queue->spare_events, *older = queue->older_events; list;
+        for (drupe_event *list = queue->store.spare, *older = queue->store.older; list;
              list = older, older = older ? older->older_spares : NULL) {
             for (drupe_event *at = list; at; at = at->next_spare) spare += !at->counted;
         }
@@ -88,14 +88,14 @@ void drupe_event_forget_spares(drupe_queue *queue)
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
 {
     bool counted = event->counted;
-    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
+    uintptr_t seen = atomic_load_explicit(&queue->store.returned, memory_order_acquire);
     do {
         if (!keep && (counted || seen & ALL_COUNTED)) {
             free(event);
             break;
         }
         event->next_spare = (drupe_event *)(seen & ~ALL_COUNTED);
-    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen,
+    } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen,
                                                     (uintptr_t)event | (seen & ALL_COUNTED),
                                                     memory_order_acq_rel, memory_order_acquire));
     /* Where it is not counted the queue may be gone by now. */
@@ -105,11 +105,11 @@ void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
 void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch)
 {
     if (!bunch->first) return;
-    uintptr_t seen = atomic_load_explicit(&queue->returned_events, memory_order_acquire);
+    uintptr_t seen = atomic_load_explicit(&queue->store.returned, memory_order_acquire);
     do {
         if (seen & ALL_COUNTED) break;
         bunch->last->next_spare = (drupe_event *)seen;
-    } while (!atomic_compare_exchange_weak_explicit(&queue->returned_events, &seen, (uintptr_t)bunch->first,
+    } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen, (uintptr_t)bunch->first,
                                                     memory_order_acq_rel, memory_order_acquire));
     if (!(seen & ALL_COUNTED)) return;
     bunch->last->next_spare = NULL;
@@ -149,11 +149,11 @@ drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
 {
     if (all_counted(queue)) return drupe_event_new(queue, event);
     drupe_event *spare = take_spare(queue);
-    if (!spare || spare->counted) queue->events++;
+    if (!spare || spare->counted) queue->store.uncounted++;
     *event = spare;
     if (!spare) {
         drupe_status status = event_make(queue, event);
-        if (status != DRUPE_OK) queue->events--;
+        if (status != DRUPE_OK) queue->store.uncounted--;
         return status;
     }
     renew(spare, queue->base.slot->backend->size.event);

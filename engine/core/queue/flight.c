@@ -13,40 +13,34 @@
 
 #define KNOWN_MOST 128u /* flights among which a complete one is looked for */
 
-uint64_t drupe_flight_next(void)
-{
-    /* Ordered before the look at the alarm in trace_look.c. */
-    return atomic_fetch_add(&drupe_flight_last, 1) + 1;
-}
-
 /* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */
 static void fetch_returned(drupe_queue *queue)
 {
-    drupe_flight *list = atomic_exchange_explicit(&queue->returned, NULL, memory_order_acquire);
-    if (queue->spare) {
-        queue->spare->older_spares = queue->older_spares;
-        queue->older_spares = queue->spare;
+    drupe_flight *list = atomic_exchange_explicit(&queue->records.returned, NULL, memory_order_acquire);
+    if (queue->records.spare) {
+        queue->records.spare->older_spares = queue->records.older;
+        queue->records.older = queue->records.spare;
     }
-    queue->spare = list;
+    queue->records.spare = list;
 }
 
 /* Out of the list, or NULL. */
 static drupe_flight *pop_spare(drupe_queue *queue)
 {
-    drupe_flight *spare = queue->spare;
+    drupe_flight *spare = queue->records.spare;
     if (!spare) return NULL;
     drupe_flight *after = spare->next;
-    if (!after && queue->older_spares) {
-        after = queue->older_spares;
-        queue->older_spares = after->older_spares;
+    if (!after && queue->records.older) {
+        after = queue->records.older;
+        queue->records.older = after->older_spares;
     }
-    queue->spare = after;
+    queue->records.spare = after;
     return spare;
 }
 
 void drupe_flight_forget_spares(drupe_queue *queue)
 {
-    if (atomic_load(&queue->returned)) fetch_returned(queue);
+    if (atomic_load(&queue->records.returned)) fetch_returned(queue);
     for (drupe_flight *spare; (spare = pop_spare(queue));) free(spare);
 }
 
@@ -64,10 +58,10 @@ static inline void prefetch_record(drupe_flight *flight)
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
     /* Only who has the lock takes them. */
-    if (atomic_load_explicit(&queue->returned, memory_order_relaxed)) fetch_returned(queue);
+    if (atomic_load_explicit(&queue->records.returned, memory_order_relaxed)) fetch_returned(queue);
     drupe_flight *fresh = pop_spare(queue);
     if (fresh) {
-        if (queue->spare) prefetch_record(queue->spare);
+        if (queue->records.spare) prefetch_record(queue->records.spare);
     } else {
         fresh = aligned_alloc(64, sizeof *fresh);
         *flight = NULL;
@@ -140,13 +134,18 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
     return DRUPE_OK;
 }
 
+void drupe_flight_put_back(drupe_queue *queue, drupe_flight *flight)
+{
+    flight->next = queue->records.spare;
+    queue->records.spare = flight;
+}
+
 bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight)
 {
     bool empty = flight->what.nrefs + flight->nwaits == 0 && !flight->what.cell && !flight->event;
     bool small = flight->what.refs == flight->refs_inline && flight->waits == flight->waits_inline;
     if (!flight->done || !empty || !small || drupe_check_on()) return false;
-    flight->next = queue->spare;
-    queue->spare = flight;
+    drupe_flight_put_back(queue, flight);
     return true;
 }
 
@@ -157,11 +156,11 @@ void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait)
 
 void drupe_flight_append(drupe_queue *queue, drupe_flight *flight)
 {
-    if (queue->tail)
-        queue->tail->next = flight;
+    if (queue->order.tail)
+        queue->order.tail->next = flight;
     else
-        queue->head = flight;
-    queue->tail = flight;
+        queue->order.head = flight;
+    queue->order.tail = flight;
     drupe_queue_count(queue, 1);
 }
 
@@ -237,7 +236,7 @@ static drupe_flight *ahead(const drupe_queue *queue, drupe_flight *flight, unsig
     const unsigned known = hasty ? 0 : KNOWN_MOST;
     drupe_flight *last = flight, *complete = NULL;
     for (unsigned i = 0; (i < most || i < known) && flight; i++, flight = flight->next) {
-        if (flight == queue->held || !answered_for(flight)) break;
+        if (flight == queue->order.held || !answered_for(flight)) break;
         if (flight->event && i < most) last = flight;
         if (flight->event && i < known && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE)
             complete = flight;
@@ -251,7 +250,7 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, dr
     if (phase != DRUPE_PHASE_NATIVE) return phase;
     uint64_t *ticks = asking->ticks;
     drupe_flight *target = flight;
-    if (queue->leaps) target = ahead(queue, flight, asking->span, asking->hasty);
+    if (queue->proof.leaps) target = ahead(queue, flight, asking->span, asking->hasty);
     if (target == flight) return drupe_event_poll_at(flight->event, ticks);
     if (!drupe_event_proves(target->event, ticks)) {
         asking->span /= 2;
@@ -268,23 +267,23 @@ drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, dr
 static bool all_unproven(const drupe_queue *queue, drupe_asking *asking)
 {
     const drupe_flight *first = drupe_flight_unlooked(queue);
-    if (!first || first->event || first->what.number <= queue->proven) return false;
-    if (queue->unmarked >= queue->flights) return true;
-    return queue->gate && !drupe_phase_over(drupe_flight_poll(queue, queue->gate, asking));
+    if (!first || first->event || first->what.number <= queue->proof.proven) return false;
+    if (queue->proof.unmarked >= queue->order.count) return true;
+    return queue->order.gate && !drupe_phase_over(drupe_flight_poll(queue, queue->order.gate, asking));
 }
 
 /* The last flight of the finished beginning, or NULL; looking at `most` that were not. `gap`: silent work
  * that nothing has proven yet. */
 static drupe_flight *finished_until(drupe_queue *queue, size_t most, bool hasty)
 {
-    drupe_flight *cut = queue->looked, *flight = drupe_flight_unlooked(queue);
-    drupe_asking asking = {.span = DRUPE_FLIGHT_SPAN, .hasty = hasty, .ticks = &queue->ticks};
+    drupe_flight *cut = queue->order.looked, *flight = drupe_flight_unlooked(queue);
+    drupe_asking asking = {.span = DRUPE_FLIGHT_SPAN, .hasty = hasty, .ticks = &queue->polling.ticks};
     bool gap = false;
     if (all_unproven(queue, &asking)) return cut;
-    queue->gate = NULL;
-    for (; flight && flight != queue->held && most; flight = flight->next, most--) {
+    queue->order.gate = NULL;
+    for (; flight && flight != queue->order.held && most; flight = flight->next, most--) {
         if (!flight->event) {
-            if (flight->what.number <= queue->proven)
+            if (flight->what.number <= queue->proof.proven)
                 cut = flight;
             else
                 gap = true;
@@ -296,10 +295,10 @@ static drupe_flight *finished_until(drupe_queue *queue, size_t most, bool hasty)
         }
         drupe_phase phase = drupe_flight_poll(queue, flight, &asking);
         if (!drupe_phase_over(phase) || flight->event->abandoned) {
-            queue->gate = flight;
+            queue->order.gate = flight;
             break;
         }
-        if (phase == DRUPE_PHASE_COMPLETE || flight->what.number <= queue->proven) gap = false;
+        if (phase == DRUPE_PHASE_COMPLETE || flight->what.number <= queue->proof.proven) gap = false;
         if (!gap) cut = flight;
     }
     return cut;
@@ -307,26 +306,26 @@ static drupe_flight *finished_until(drupe_queue *queue, size_t most, bool hasty)
 
 drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty)
 {
-    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->flights);
-    queue->ticks = 0;
-    drupe_flight *cut = finished_until(queue, most, hasty), *list = queue->head;
+    if (drupe_queue_unordered(queue)) return drupe_unordered_reap(queue, queue->order.count);
+    queue->polling.ticks = 0;
+    drupe_flight *cut = finished_until(queue, most, hasty), *list = queue->order.head;
     if (!cut) return NULL;
     drupe_marks_settle_locked(queue);
-    if (!queue->ticks) queue->ticks = drupe_ticks();
-    uint64_t now = queue->ticks;
+    if (!queue->polling.ticks) queue->polling.ticks = drupe_ticks();
+    uint64_t now = queue->polling.ticks;
     for (drupe_flight *flight = list;; flight = flight->next) {
-        if (flight->event && flight->event == queue->guard) queue->guard = NULL;
-        if (flight->event && flight->event == queue->fetch) queue->fetch = NULL;
+        if (flight->event && flight->event == queue->names.guard) queue->names.guard = NULL;
+        if (flight->event && flight->event == queue->names.fetch) queue->names.fetch = NULL;
         if (!flight->event) drupe_trace_end_at(flight->what.number, DRUPE_TRACE_PASSED, now);
         drupe_queue_count(queue, -1);
         if (--most == 0) cut = flight;
-        if (flight == queue->looked) queue->looked = NULL;
+        if (flight == queue->order.looked) queue->order.looked = NULL;
         if (flight == cut) break;
     }
-    queue->head = cut->next;
-    if (!queue->head) {
-        queue->tail = NULL;
-        queue->unmarked = queue->unmarked_bytes = 0;
+    queue->order.head = cut->next;
+    if (!queue->order.head) {
+        queue->order.tail = NULL;
+        queue->proof.unmarked = queue->proof.unmarked_bytes = 0;
     }
     cut->next = NULL;
     return list;
@@ -334,16 +333,16 @@ drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty)
 
 bool drupe_flight_look(drupe_queue *queue, size_t most)
 {
-    queue->ticks = 0;
+    queue->polling.ticks = 0;
     drupe_flight *flight = drupe_flight_unlooked(queue), *cut = finished_until(queue, most, false);
-    if (cut == queue->looked) return false;
+    if (cut == queue->order.looked) return false;
     uint64_t now = drupe_ticks();
     size_t count = 1;
     for (;; flight = flight->next, count++) {
         if (!flight->event) drupe_trace_end_at(flight->what.number, DRUPE_TRACE_PASSED, now);
         if (flight == cut) break;
     }
-    queue->looked = cut;
+    queue->order.looked = cut;
     return count > most / 2; /* the last ones may not be proven yet */
 }
 
@@ -383,7 +382,24 @@ void drupe_flight_drop(drupe_queue *queue, drupe_flight *list)
         last = flight;
     }
     drupe_event_put_back(queue, &events);
-    last->next = atomic_load_explicit(&queue->returned, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&queue->returned, &last->next, list, memory_order_release,
-                                                  memory_order_relaxed)) {}
+    last->next = atomic_load_explicit(&queue->records.returned, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&queue->records.returned, &last->next, list,
+                                                  memory_order_release, memory_order_relaxed)) {}
+}
+
+void drupe_queue_settle(drupe_queue *queue, bool leaping)
+{
+    pthread_mutex_lock(&queue->lock);
+    drupe_queue_flush_locked(queue);
+    drupe_flight *flight = queue->order.head;
+    uint64_t ticks = 0;
+    drupe_asking asking = {.span = leaping ? DRUPE_FLIGHT_SPAN : 1, .ticks = &ticks};
+    if (drupe_queue_unordered(queue)) {
+        drupe_unordered_settle(queue);
+        flight = NULL;
+    }
+    for (; flight && flight != queue->order.held; flight = flight->next) {
+        if (flight->event && !drupe_phase_over(drupe_flight_poll(queue, flight, &asking))) break;
+    }
+    pthread_mutex_unlock(&queue->lock);
 }

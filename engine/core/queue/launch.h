@@ -1,11 +1,11 @@
-/* The steps of a submission on its queue: the second header of queue/. */
+/* The steps of a submission on its queue. */
 #ifndef DRUPE_CORE_LAUNCH_H
 #define DRUPE_CORE_LAUNCH_H
 
-#include "core/fault/fault_room.h"
-#include "core/queue/queue_room.h"
+#include "core/queue/waiter.h"
 
-/* --- program.c ------------------------------------------------------------------------------------------ */
+/* --- Kernels on several queues: launch.c ------------------------------------------------------------------
+ */
 
 /* Most kernels are launched on one queue, whose lock is held then and serves as theirs; `sole` is the number
  * of that queue, or 0 before the first launch. Once another one comes it is SHARED for ever, and whoever
@@ -29,7 +29,8 @@ static inline void drupe_kernel_unlock(drupe_kernel *kernel, bool locked)
     if (locked) pthread_mutex_unlock(&kernel->lock);
 }
 
-/* --- launch.c: from a ticket to the backend ------------------------------------------------------------- */
+/* --- place.c, launch.c: from a ticket to the backend ------------------------------------------------------
+ */
 
 /* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
  * ticket's refs are taken, also on failure. */
@@ -62,7 +63,7 @@ static inline void drupe_flight_trace(const drupe_queue *queue, const drupe_flig
     bool kernel = work->kind == DRUPE_WORK_KERNEL;
     const char *label = flight->what.label;
     const drupe_trace_queue traced = drupe_queue_traced(queue);
-    drupe_trace_work what = {.kind = work->kind, .ticks = queue->ticks, .bytes = used};
+    drupe_trace_work what = {.kind = work->kind, .ticks = queue->polling.ticks, .bytes = used};
     what.told = queue->base.slot->backend->tells_runs || drupe_work_emulated(queue, work);
     what.name = kernel && label == work->kernel->name ? work->kernel->trace_name : drupe_trace_own(label);
     if (work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL) what.bytes = work->bytes;
@@ -70,8 +71,6 @@ static inline void drupe_flight_trace(const drupe_queue *queue, const drupe_flig
     for (uint32_t d = 0; kernel && d < work->range->dims; d++) what.items *= work->range->global[d];
     drupe_trace_begin(&traced, &flight->what, &what);
 }
-/* Until nobody is writing down how the event ended. */
-drupe_phase drupe_event_settled(const drupe_event *event);
 /* Why a flight that is being placed reads what was not written, retained, or NULL; the queue is in trouble
  * then. */
 drupe_cause *drupe_flight_doomed(drupe_queue *queue, drupe_flight *flight);
@@ -81,6 +80,8 @@ drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight) DRUPE_MUST_CHECK;
 /* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
+/* Its work was done while it was submitted, and nobody else has seen it. */
+void drupe_flight_end_at_once(drupe_flight *flight);
 /* The backend has the flight's work. */
 void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight);
 /* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */
@@ -91,10 +92,16 @@ drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
 /* An event at the end of what was launched, retained: the last flight's own or a barrier's; NULL when there
  * is no flight. `before`: a held flight to stop at, or NULL. */
 drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
-void drupe_queue_flush_locked(drupe_queue *queue);
 /* Without the lock: the thread's last error refused this flight. */
 void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight);
 
+/* --- unordered.c, unordered_place.c: out-of-order queues --------------------------------------------------
+ */
+
+/* The last barrier failed for `cause` (NULL: that counts no more). */
+void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause);
+/* The fence's flight is about to go, or the fence has failed. */
+void drupe_unordered_drop_fence(drupe_queue *queue);
 /* The following five need the queue's lock. */
 /* How many waits a submission gets beyond those that it names. */
 size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier);
@@ -111,7 +118,7 @@ drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline) DRUPE_
 /* The waiter's step: launch what can be. True when something moved. */
 bool drupe_unordered_serve(drupe_queue *queue);
 
-/* --- use.c ---------------------------------------------------------------------------------------------- */
+/* --- before.c ------------------------------------------------------------------------------------------- */
 
 /* Whether a submission has to wait for other work before it may touch the piece: where the queue's order does
  * not see to it. `ordered`: it is a barrier to an out-of-order queue. */
@@ -121,13 +128,13 @@ static inline bool drupe_memory_elsewhere(const drupe_memory *memory, const drup
     return order && (order != queue->base.number || (drupe_queue_unordered(queue) && !ordered));
 }
 
-/* before.c: give `add` what has to be over before the bytes are used out of the order in which they were
+/* Give `add` what has to be over before the bytes are used out of the order in which they were
  * handed on: each event retained. Ends the order when there is nothing. No queue's lock may be held; `add` is
  * called with one. */
 drupe_status drupe_memory_before(drupe_memory *memory, drupe_status (*add)(void *user, drupe_event *event),
                                  void *user) DRUPE_MUST_CHECK;
 
-/* --- submit.c, stage.c ---------------------------------------------------------------------------------- */
+/* --- refs.c --------------------------------------------------------------------------------------------- */
 
 /* The references that a submission gathers while it is checked. */
 typedef struct drupe_refs {
@@ -160,89 +167,5 @@ drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event) DRUPE_MUS
 drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, size_t i) DRUPE_MUST_CHECK;
 /* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
 void drupe_refs_drop(drupe_refs *refs);
-/* --- Failures: trouble.c ---------------------------------------------------------------------------------
- */
-
-/* What was submitted after `from` is cancelled; needs the queue's lock. */
-drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_CHECK;
-/* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
-drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
-/* A new cause from the thread's last error, which work without an event up to submission `number` caused:
- * with all that its suspects have in common. The queue's lock is held. */
-drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
-/* A GPU that is lost fails all that nobody has asked for yet, complete or not: say so in the error of the
- * first, submission `number`. Any thread. */
-void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number);
-
-/* --- worker.c: threads for host functions --------------------------------------------------------------- */
-
-/* There is a worker. */
-drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
-/* Run job->run(job) on a worker; after drupe_worker_start(). Jobs may wait for each other: as long as all
- * workers are busy more are started, up to 64. */
-void drupe_worker_post(drupe_job *job);
-/* A worker faulted in its job, which fails. False when it was none of these. */
-bool drupe_worker_fault(const drupe_fault *fault);
-
-/* --- lost.c, blame.c -------------------------------------------------------------------------------------
- */
-
-/* The labels of what the device may have been at, appended: of the submissions that are not over, the one
- * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
- */
-void drupe_loss_suspects(const drupe_device *device, const char *function, drupe_text *text);
-/* drupe_core_device_lost(), for a fault in that function: each queue's failure is that of its kernel, if any.
- */
-void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent);
-/* End the thread that serves faults; it starts again with the next adopted thread. */
-/* Tell those whose thread it was, on the thread that serves faults; registered with fault/. */
-void drupe_fault_spread(const drupe_fault *fault);
-
-/* --- pace.c, defaults.c ----------------------------------------------------------------------------------
- */
-
-/* As pace() and room() of drupe_memory_users. */
-drupe_status drupe_pace(drupe_device *root, uint64_t bytes) DRUPE_MUST_CHECK;
-drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline) DRUPE_MUST_CHECK;
-/* Give up the default queue and context of a device, and the library's reference with it. */
-void drupe_device_forget(drupe_device *device);
-
-/* End the threads, unless jobs are left. */
-void drupe_worker_stop(void);
-
-/* --- watch.c -------------------------------------------------------------------------------------------- */
-
-/* The waiter's step: move what is over to where it is taken from. `*poll` is set when a driver has some of
- * the rest. */
-bool drupe_watch_serve(bool *poll);
-
-/* --- hold.c --------------------------------------------------------------------------------------------- */
-
-/* Give a queue with held work to the waiter; the queue's lock is held. */
-drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
-/* Something may have finished. */
-void drupe_hold_kick(void);
-/* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
-drupe_status drupe_hold_attend(int more) DRUPE_MUST_CHECK;
-/* Events that core itself ends can be waited for. */
-drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
-/* One look at a held flight: launch it, start its host function, or fail it. True when it is no longer held.
- * The queue's lock is held. */
-bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
-/* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
- * the waiter for that takes longer than many of them. The queue's lock is held. */
-void drupe_hold_begin(drupe_queue *queue, drupe_flight *flight);
-/* Look at what a held flight waits for, without a lock. */
-void drupe_hold_poll(const drupe_flight *flight);
-/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
- * over can be collected. */
-void drupe_hold_let_pass(drupe_queue *queue);
-/* Tell those who wait for a held event that it has changed. */
-void drupe_hold_announce(void);
-/* Until the event is neither held nor running in core, or the deadline passed (false). */
-bool drupe_hold_await(drupe_event *event, uint64_t deadline);
-/* End the threads, unless work is still held. For what is over and has only not been put away the waiter is
- * given until the deadline, 0.2 s at least and 20 s at most. */
-void drupe_hold_stop(uint64_t deadline);
 
 #endif

@@ -29,7 +29,7 @@ static bool is_over(const drupe_queue *queue, const drupe_flight *flight)
 {
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
     drupe_event *event = flight->event;
-    if (flight->what.number <= queue->proven) return true;
+    if (flight->what.number <= queue->proof.proven) return true;
     if (!event) return false;
     drupe_phase phase = drupe_event_phase(event);
     if (phase != DRUPE_PHASE_NATIVE || drupe_device_silent(queue->base.device))
@@ -61,7 +61,8 @@ typedef struct suspects {
 static suspects find_suspects(drupe_queue *queue, const char *function)
 {
     suspects found = {NULL, NULL, 0};
-    for (drupe_flight *flight = queue->head; flight && flight != queue->held; flight = flight->next) {
+    for (drupe_flight *flight = queue->order.head; flight && flight != queue->order.held;
+         flight = flight->next) {
         if (is_over(queue, flight)) {
             /* And with it what stands before it. */
             if (!drupe_queue_unordered(queue)) found = (suspects){NULL, NULL, 0};
@@ -109,7 +110,7 @@ static void fail_first(drupe_queue *queue, const char *function, const drupe_err
     drupe_mark_flight(flight, cause);
     /* It is only the first of those that nobody has seen the end of. */
     drupe_queue_blame(queue, cause,
-                      queue->proven < flight->what.number ? queue->proven : flight->what.number);
+                      queue->proof.proven < flight->what.number ? queue->proof.proven : flight->what.number);
     drupe_cause_release(cause);
 }
 

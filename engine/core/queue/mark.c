@@ -111,7 +111,7 @@ static bool is_complete(const drupe_flight *flight)
  * for itself. */
 static void walk(drupe_queue *queue)
 {
-    drupe_flight *flight = drupe_queue_unordered(queue) ? NULL : queue->head;
+    drupe_flight *flight = drupe_queue_unordered(queue) ? NULL : queue->order.head;
     for (; flight; flight = flight->next) {
         if (!atomic_load(&flight->written) || is_complete(flight)) continue;
         drupe_cause *cause = drupe_queue_doom(queue, drupe_flight_place(flight));

@@ -65,7 +65,7 @@ static bool is_ahead(drupe_device *root, uint64_t bytes)
 /* Whether what is oldest on the queue is the program's to end. */
 static bool is_callers(const drupe_queue *queue)
 {
-    const drupe_flight *flight = queue->head ? queue->head : queue->held;
+    const drupe_flight *flight = queue->order.head ? queue->order.head : queue->order.held;
     if (!flight || !flight->event) return false;
     if (flight->event->turn) return true;
     for (size_t i = 0; i < flight->nwaits; i++)
@@ -83,7 +83,7 @@ static drupe_queue *find_busy(drupe_device *root)
         drupe_queue_collect(queue);
         if (busy) continue;
         pthread_mutex_lock(&queue->lock);
-        bool works = (queue->head || queue->held) && !is_callers(queue);
+        bool works = (queue->order.head || queue->order.held) && !is_callers(queue);
         pthread_mutex_unlock(&queue->lock);
         if (!works) continue;
         drupe_queue_inner_retain(queue);
@@ -149,7 +149,7 @@ typedef struct limits {
 static uint64_t oldest(drupe_queue *queue, bool *callers)
 {
     pthread_mutex_lock(&queue->lock);
-    const drupe_flight *flight = queue->head ? queue->head : queue->held;
+    const drupe_flight *flight = queue->order.head ? queue->order.head : queue->order.held;
     uint64_t number = flight ? flight->what.number : 0;
     *callers = is_callers(queue);
     pthread_mutex_unlock(&queue->lock);
@@ -162,7 +162,7 @@ static drupe_status await_fewer(drupe_queue *queue, const limits *bound)
     bool callers = false;
     drupe_status status = DRUPE_OK;
     drupe_queue_collect(queue);
-    size_t least = atomic_load(&queue->flights), now = least;
+    size_t least = atomic_load(&queue->order.count), now = least;
     uint64_t first = oldest(queue, &callers), deadline = drupe_deadline(bound->patient_ns);
     if (now <= bound->most || drupe_device_loss(queue->base.device)) return DRUPE_OK;
     /* Where waiting did not help it is not tried again before something has come back. */
@@ -170,7 +170,7 @@ static drupe_status await_fewer(drupe_queue *queue, const limits *bound)
     while (status == DRUPE_OK && now > bound->go_on && !callers && drupe_now_ns() < deadline) {
         status = pause_for(queue, COUNT_SLICE_NS, "earlier work");
         drupe_queue_collect(queue);
-        now = atomic_load(&queue->flights);
+        now = atomic_load(&queue->order.count);
         if (now < least) deadline = drupe_deadline(bound->patient_ns);
         if (now < least) least = now;
         first = oldest(queue, &callers);
@@ -182,7 +182,7 @@ static drupe_status await_fewer(drupe_queue *queue, const limits *bound)
 
 static inline drupe_status pace(drupe_queue *queue, const limits *bound)
 {
-    if (atomic_load_explicit(&queue->flights, memory_order_relaxed) <= bound->most) return DRUPE_OK;
+    if (atomic_load_explicit(&queue->order.count, memory_order_relaxed) <= bound->most) return DRUPE_OK;
     DRUPE_TRY(drupe_core_check());
     return drupe_thread_ours((int)gettid()) ? DRUPE_OK : await_fewer(queue, bound);
 }

@@ -1,14 +1,21 @@
 /* Queues: their order, what they have in flight, how it ends, and who waits for it.
  *
- * Reading order: records.h (the structs) -> queue.c (opening, looking, waiting) -> launch.c, unordered.c
- * (from a ticket to the backend) -> flight.c, event.c, event_memory.c (what is in flight, and how it ended)
- * -> hold.c (work that must wait for another context), worker.c, watch.c (who is told of its end) ->
- * trouble.c, mark.c, cancel.c, lost.c, blame.c (failures) -> refs.c, before.c, pace.c (memory in flight),
- * defaults.c. Owns: queues, events, flights; the list of queues; the waiter's list. Locks, in the order in
- * which they may be taken: `serving` of watch.c; queue->lock (one queue's flights; held during its backend
- * calls, never while references are dropped); kernel->lock; hold_lock (queues with held work, and waiting for
- * held events). No thread holds two queue locks. Threads: drupe-waiter (hold.c), drupe-worker (worker.c).
- * They never drop what a caller gave. */
+ * Reading order: records.h (the structs) -> queue_open.c, queue.c (opening, looking, waiting) -> place.c,
+ * launch.c, unordered_place.c (from a ticket to the backend) -> flight.c, unordered.c, event.c,
+ * event_memory.c, event_wait.c (what is in flight, and how it ended) -> hold.c, waiter.c (work that must
+ * wait), worker.c, watch.c (who is told of its end) -> trouble.c, suspects.c, mark.c, cancel.c, lost.c,
+ * blame.c, fault_text.c (failures) -> refs.c, before.c, pace.c (memory in flight), defaults.c,
+ * queue_list.c.
+ *
+ * Headers: this one, launch.h, waiter.h.
+ *
+ * Owns: queues, events, flights; the list of queues; the waiter's list.
+ *
+ * Locks, in the order in which they may be taken: `serving` of watch.c; queue->lock (one queue's flights;
+ * held during its backend calls, never while references are dropped); kernel->lock; the lock of waiter.c
+ * (queues with held work, and waiting for held events). No thread holds two queue locks.
+ *
+ * Threads: drupe-waiter (waiter.c), drupe-worker (worker.c). They never drop what a caller gave. */
 #ifndef DRUPE_CORE_QUEUE_ROOM_H
 #define DRUPE_CORE_QUEUE_ROOM_H
 
@@ -17,8 +24,8 @@
 /* With its lock: nobody else changes the number. */
 static inline void drupe_queue_count(drupe_queue *queue, int more)
 {
-    size_t count = atomic_load_explicit(&queue->flights, memory_order_relaxed);
-    atomic_store_explicit(&queue->flights, count + (size_t)more, memory_order_relaxed);
+    size_t count = atomic_load_explicit(&queue->order.count, memory_order_relaxed);
+    atomic_store_explicit(&queue->order.count, count + (size_t)more, memory_order_relaxed);
 }
 /* Beside drupe_queue_flags: events have times for the trace, because they cost next to nothing; callers see
  * none. */
@@ -86,6 +93,10 @@ drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
 bool drupe_event_proves(drupe_event *event, uint64_t *ticks);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
+/* Until nobody is writing down how the event ended. */
+drupe_phase drupe_event_settled(const drupe_event *event);
+/* True when the backend says that the event failed; its reason is then the thread's error. */
+bool drupe_event_looks_failed(drupe_event *event, drupe_event_state *state);
 void drupe_event_complete(drupe_event *event, drupe_phase from);
 void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t ticks);
 /* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. What it
@@ -112,6 +123,8 @@ drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
                                size_t more) DRUPE_MUST_CHECK;
 /* The records that are free. Nobody else has the queue. */
 void drupe_flight_forget_spares(drupe_queue *queue);
+/* A record that was never used is free again. */
+void drupe_flight_put_back(drupe_queue *queue, drupe_flight *flight);
 /* Take the record of work that was done at once for the next one, unless something must be dropped first. */
 bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight);
 /* There is room for one. */
@@ -137,11 +150,8 @@ bool drupe_flight_look(drupe_queue *queue, size_t most);
 /* Of an in-order queue: what no look has told to be over yet. */
 static inline drupe_flight *drupe_flight_unlooked(const drupe_queue *queue)
 {
-    return queue->looked ? queue->looked->next : queue->head;
+    return queue->order.looked ? queue->order.looked->next : queue->order.head;
 }
-
-/* The number of the next one. */
-uint64_t drupe_flight_next(void);
 
 /* Without the lock: drop references and return the records. */
 void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
@@ -188,8 +198,14 @@ void drupe_queue_release_inside(drupe_queue *queue);
 void drupe_queue_settle(drupe_queue *queue, bool leaping);
 /* Wait until everything is over, whatever it ended like, and drop its references. */
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
-/* Push what was submitted to the hardware. */
+/* Push what was submitted to the hardware; LOCKED: with the queue's lock. */
+void drupe_queue_flush_locked(drupe_queue *queue);
 void drupe_queue_flush(drupe_queue *queue);
+/* Its last inner reference is gone. */
+void drupe_queue_destroy(drupe_queue *queue);
+/* queue_list.c: it is complete, and others may find it; it goes. */
+void drupe_queue_join(drupe_queue *queue);
+void drupe_queue_leave(drupe_queue *queue);
 /* The queue after `queue` (NULL: the first) with an inner reference; that of `queue` is given up. */
 drupe_queue *drupe_queue_walk(drupe_queue *queue);
 

@@ -68,7 +68,8 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 #define DRUPE_FLIGHT_REFS  8
 #define DRUPE_FLIGHT_WAITS 4
 
-/* What every submission needs comes first, on few cache lines. */
+/* What every submission needs comes first, on few cache lines. More than 20 members, since a record is used
+ * again and again: making it of several pieces would cost each submission an allocation more. */
 struct drupe_flight {
     _Alignas(64) drupe_flight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
@@ -99,45 +100,81 @@ struct drupe_flight {
     drupe_job job;   /* of a host task that core runs */
 };
 
-/* What is the backend's begins on a cache line of its own. */
+/* The parts of a queue. All are written under its lock, unless they say otherwise. */
+
+/* What is in flight, in the order of submission. Written by those who put flights on the list or take them
+ * off: flight.c; unordered.c and unordered_place.c of an out-of-order queue; place.c and hold.c (held);
+ * launch.c, which puts barriers between. */
+typedef struct drupe_order {
+    drupe_flight *head, *tail;
+    drupe_flight *held;      /* the first that the backend does not have, or NULL */
+    drupe_flight *held_tail; /* of an out-of-order queue, where the held ones are a list of their own */
+    drupe_flight *scan;      /* of an out-of-order queue: what was looked at last */
+    drupe_flight *gate;      /* of an in-order queue: the first with an event that is not over, if known */
+    drupe_flight *looked;    /* of an in-order queue: the last that a look has told to be over; or NULL */
+    _Atomic(size_t) count;
+} drupe_order;
+
+/* Free flights. flight.c's. */
+typedef struct drupe_records {
+    drupe_flight *spare;              /* a list, */
+    drupe_flight *older;              /* and a list of such lists, each by its first one */
+    _Atomic(drupe_flight *) returned; /* given back without the lock */
+} drupe_records;
+
+/* Free events. event_memory.c's. */
+typedef struct drupe_event_store {
+    drupe_event *spare, *older;
+    _Atomic(uintptr_t) returned; /* and a bit once all events are counted */
+    size_t uncounted;            /* events that have no inner reference, the spare ones among them */
+    unsigned takes;
+} drupe_event_store;
+
+/* Work without an event, and how its end is known. */
+typedef struct drupe_proof {
+    size_t unmarked;       /* submissions without an event since the last one with one */
+    size_t unmarked_bytes; /* what they keep alive */
+    uint64_t proven;       /* submissions with numbers up to this one are over */
+    bool silent;           /* work without an event was launched since the last wait */
+    bool leaps;            /* a kernel that is complete proves those before it: see flight.c */
+} drupe_proof;
+
+/* What the next submission has to wait for by name; the flight of each event keeps it. */
+typedef struct drupe_names {
+    drupe_event *guard;  /* the last fallible submission that is not known to be over */
+    drupe_event *fetch;  /* of an in-order queue: the last copy to plain host memory */
+    drupe_event *fence;  /* of an out-of-order queue: its last barrier, until it is dropped; unordered*.c's */
+    drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped; unordered*.c's */
+} drupe_names;
+
+/* When to look at what is over. place.c's, but for `ticks`, which flight.c starts anew. */
+typedef struct drupe_polling {
+    unsigned polls;
+    size_t unlooked_bytes; /* what submissions since the last look keep alive */
+    uint64_t ticks;        /* of a submission: when it looked at what was over, or 0 */
+} drupe_polling;
+
+/* What is the backend's begins on a cache line of its own. With those of its parts these are more than 20
+ * members: a queue is what a submission touches from end to end under one lock, so it is one piece of memory.
+ */
 struct drupe_queue {
     drupe_queue_base base;
     uint32_t trace_device; /* drupe_trace_device() of its device */
     bool opened;
     pthread_mutex_t lock;
-    drupe_flight *head, *tail; /* in the order of submission */
-    drupe_flight *held;        /* the first that the backend does not have, or NULL */
-    drupe_flight *held_tail;   /* of an out-of-order queue, where the held ones are a list of their own */
-    drupe_flight *scan;        /* of an out-of-order queue: what was looked at last */
-    drupe_flight *gate; /* of an in-order queue: the first flight with an event that is not over, if known */
-    drupe_flight *looked;       /* of an in-order queue: the last that a look has told to be over; or NULL */
-    drupe_flight *spare;        /* free records: a list, */
-    drupe_flight *older_spares; /* and a list of such lists, each by its first one */
-    _Atomic(drupe_flight *) returned;         /* free records, given back without the lock */
-    drupe_event *spare_events, *older_events; /* the same of events */
-    _Atomic(uintptr_t) returned_events;       /* and a bit once all events are counted */
-    size_t events;                            /* that are not counted, the spare ones among them */
-    _Atomic(size_t) flights;                  /* changed under the lock */
-    _Atomic(uint64_t) stuck; /* the oldest submission when waiting did not help; see pace.c */
-    size_t unmarked;         /* submissions without an event since the last one with one */
-    size_t unmarked_bytes;   /* what they keep alive */
-    uint64_t proven;         /* submissions with numbers up to this one are over */
-    uint64_t timed_from;     /* of PROFILING that came later: events of those before have no times */
-    drupe_event *guard; /* the last fallible submission that is not known to be over; its flight keeps it */
-    drupe_event *fetch; /* of an in-order queue: the last copy to plain host memory; its flight keeps it */
-    drupe_event
-        *fence; /* of an out-of-order queue: its last barrier, until it is dropped; its flight keeps it */
-    drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped */
-    unsigned polls, takes;
-    size_t unlooked_bytes; /* what submissions since the last look keep alive */
-    uint64_t ticks;        /* of a submission: when it looked at what was over, or 0 */
+    drupe_order order;
+    drupe_records records;
+    drupe_event_store store;
+    _Atomic(uint64_t) stuck; /* the oldest submission when waiting did not help; pace.c's, without the lock */
+    drupe_proof proof;
+    uint64_t timed_from; /* of PROFILING that came later: events of those before have no times */
+    drupe_names names;
+    drupe_polling polling;
     bool unflushed;
     bool shared;              /* others may give work to the driver's queue */
-    bool silent;              /* work without an event was launched since the last wait */
-    bool leaps;               /* a kernel that is complete proves those before it: see flight.c */
     bool is_default;          /* a device points to it; library lock */
-    drupe_queue *prev, *next; /* all queues, queue.c's lock */
-    drupe_queue *hold_next;   /* queues with held work, hold lock */
+    drupe_queue *prev, *next; /* all queues; queue_list.c's, with its lock */
+    drupe_queue *hold_next;   /* queues with held work; waiter.c's, with its lock, as is the next */
     bool on_hold;
 };
 

@@ -1,113 +1,23 @@
-/* Out-of-order queues: ordered by waits and barriers alone.
- *
- * Core names everything to the backend. A barrier waits by name for all that is not over, and what follows
- * waits for the last barrier, the queue's fence: so the rules for waits, in launching and in failing, are all
- * the rules there are, and a backend may run such a queue in any order, or in order. Every submission has an
- * event. What cannot be launched is held on its own, in a list beside that of the launched. */
+/* What an out-of-order queue has in flight: looking at it. How it is ordered: unordered_place.c. */
 #include "core/queue/launch.h"
-#include <stdlib.h>
 
-/* --- What a submission stands behind -------------------------------------------------------------------- */
-
-size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier)
+void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause)
 {
-    return barrier ? queue->flights + 1 : 1;
-}
-
-static void set_breach(drupe_queue *queue, drupe_cause *cause)
-{
-    drupe_cause_release(queue->breach);
-    queue->breach = cause ? drupe_cause_retain(cause) : NULL;
+    drupe_cause_release(queue->names.breach);
+    queue->names.breach = cause ? drupe_cause_retain(cause) : NULL;
 }
 
 /* The fence's flight is about to go, or the fence has failed. */
-static void drop_fence(drupe_queue *queue)
+void drupe_unordered_drop_fence(drupe_queue *queue)
 {
-    if (drupe_event_settled(queue->fence) == DRUPE_PHASE_FAILED) set_breach(queue, queue->fence->cause);
-    queue->fence = NULL;
+    if (drupe_event_settled(queue->names.fence) == DRUPE_PHASE_FAILED)
+        drupe_unordered_breach(queue, queue->names.fence->cause);
+    queue->names.fence = NULL;
 }
 
-/* Why the last barrier failed, if that counts for this submission. Retained, or NULL. */
-static drupe_cause *breached(drupe_queue *queue, uint64_t number)
+size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier)
 {
-    if (queue->fence && drupe_event_settled(queue->fence) == DRUPE_PHASE_FAILED) drop_fence(queue);
-    if (!queue->breach) return NULL;
-    if (drupe_cause_dooms(queue->breach, number, queue)) return drupe_cause_retain(queue->breach);
-    set_breach(queue, NULL);
-    return NULL;
-}
-
-/* What has failed already. Retained, or NULL. */
-static drupe_cause *doom(drupe_queue *queue, drupe_flight *flight, bool barrier)
-{
-    for (size_t i = 0; i < flight->nwaits; i++) {
-        if (drupe_event_settled(flight->waits[i]) != DRUPE_PHASE_FAILED) continue;
-        drupe_cause *cause =
-            drupe_cause_of_wait(flight->waits[i]->cause, &flight->what, queue, flight->what.number);
-        drupe_queue_blame(queue, cause, flight->what.number);
-        return cause;
-    }
-    drupe_cause *cause = breached(queue, flight->what.number);
-    if (!cause && barrier) cause = drupe_queue_doom(queue, flight->what.number);
-    return cause ? cause : drupe_flight_doomed(queue, flight);
-}
-
-static void wait_for_list(drupe_flight *flight, const drupe_flight *list, uint64_t after)
-{
-    for (; list; list = list->next) {
-        if (list->what.number > after && !drupe_phase_over(drupe_event_phase(list->event)))
-            drupe_flight_add_wait(flight, list->event);
-    }
-}
-
-static void add_waits(drupe_queue *queue, drupe_flight *flight, bool barrier)
-{
-    uint64_t after = 0;
-    if (queue->fence && drupe_event_phase(queue->fence) != DRUPE_PHASE_COMPLETE) {
-        after = queue->fence->number;
-        drupe_flight_add_wait(flight, queue->fence);
-    }
-    if (!barrier) return;
-    wait_for_list(flight, queue->head, after);
-    wait_for_list(flight, queue->held, after);
-}
-
-/* --- Submitting ----------------------------------------------------------------------------------------- */
-
-static void append_held(drupe_queue *queue, drupe_flight *flight)
-{
-    if (queue->held)
-        queue->held_tail->next = flight;
-    else
-        queue->held = flight;
-    queue->held_tail = flight;
-    drupe_queue_count(queue, 1);
-}
-
-drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
-                                   bool barrier, bool *over)
-{
-    drupe_cause *cause = doom(queue, flight, barrier);
-    *over = true;
-    if (cause) {
-        drupe_event_fail_behind(flight->event, cause, flight);
-        if (barrier) set_breach(queue, cause);
-        drupe_cause_release(cause);
-        return DRUPE_OK;
-    }
-    add_waits(queue, flight, barrier);
-    if (drupe_work_emulated(queue, work) || drupe_flight_ready(queue, flight) != DRUPE_READY) {
-        DRUPE_TRY(drupe_flight_hold(queue, flight, work));
-        append_held(queue, flight);
-    } else {
-        DRUPE_TRY(drupe_flight_launch(queue, flight, work));
-        if (flight->done) return DRUPE_OK;
-        drupe_flight_append(queue, flight);
-    }
-    *over = false;
-    if (!barrier) return DRUPE_OK;
-    queue->fence = flight->event;
-    return DRUPE_OK;
+    return barrier ? queue->order.count + 1 : 1;
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
@@ -115,25 +25,25 @@ drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, con
 /* Detach the flight that follows `before` (NULL: the first). */
 static drupe_flight *detach(drupe_queue *queue, drupe_flight *before)
 {
-    drupe_flight *flight = before ? before->next : queue->head;
+    drupe_flight *flight = before ? before->next : queue->order.head;
     if (before)
         before->next = flight->next;
     else
-        queue->head = flight->next;
-    if (queue->tail == flight) queue->tail = before;
+        queue->order.head = flight->next;
+    if (queue->order.tail == flight) queue->order.tail = before;
     drupe_queue_count(queue, -1);
-    if (queue->fence == flight->event) drop_fence(queue);
+    if (queue->names.fence == flight->event) drupe_unordered_drop_fence(queue);
     return flight;
 }
 
 /* The look goes round: work that lasts long does not hide what stands behind it. */
 drupe_flight *drupe_unordered_reap(drupe_queue *queue, size_t most)
 {
-    drupe_flight *list = NULL, *before = queue->scan;
-    if (most > queue->flights) most = queue->flights;
-    for (; most > 0 && queue->head; most--) {
+    drupe_flight *list = NULL, *before = queue->order.scan;
+    if (most > queue->order.count) most = queue->order.count;
+    for (; most > 0 && queue->order.head; most--) {
         if (before && !before->next) before = NULL;
-        drupe_flight *flight = before ? before->next : queue->head;
+        drupe_flight *flight = before ? before->next : queue->order.head;
         if (drupe_phase_over(drupe_event_poll_locked(flight->event)) && !flight->event->abandoned) {
             detach(queue, before);
             flight->next = list;
@@ -142,13 +52,13 @@ drupe_flight *drupe_unordered_reap(drupe_queue *queue, size_t most)
             before = flight;
         }
     }
-    queue->scan = queue->head ? before : NULL;
+    queue->order.scan = queue->order.head ? before : NULL;
     return list;
 }
 
 void drupe_unordered_settle(drupe_queue *queue)
 {
-    for (drupe_flight *flight = queue->head; flight; flight = flight->next) {
+    for (drupe_flight *flight = queue->order.head; flight; flight = flight->next) {
         drupe_event_poll_locked(flight->event);
     }
 }
@@ -162,95 +72,5 @@ static size_t unfinished(const drupe_flight *list)
 
 size_t drupe_unordered_pending(drupe_queue *queue)
 {
-    return unfinished(queue->head) + unfinished(queue->held);
-}
-
-/* --- Waiting -------------------------------------------------------------------------------------------- */
-
-static size_t gather(const drupe_flight *list, drupe_event **events)
-{
-    size_t count = 0;
-    for (; list; list = list->next) {
-        if (!drupe_phase_over(drupe_event_phase(list->event)))
-            events[count++] = drupe_event_retain(list->event);
-    }
-    return count;
-}
-
-static drupe_status snapshot(drupe_queue *queue, drupe_event ***events, size_t *count)
-{
-    drupe_status status = DRUPE_OK;
-    *count = 0;
-    *events = NULL;
-    pthread_mutex_lock(&queue->lock);
-    drupe_queue_flush_locked(queue);
-    if (queue->flights) {
-        *events = malloc(queue->flights * sizeof(drupe_event *));
-        if (*events) {
-            *count = gather(queue->head, *events);
-            *count += gather(queue->held, *events + *count);
-        } else {
-            status = drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to wait for %zu submissions.",
-                                     queue->flights);
-        }
-    }
-    pthread_mutex_unlock(&queue->lock);
-    return status;
-}
-
-drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline)
-{
-    drupe_event **events;
-    size_t count;
-    DRUPE_TRY(snapshot(queue, &events, &count));
-    drupe_status status = DRUPE_OK;
-    for (size_t i = 0; i < count; i++) {
-        if (status == DRUPE_OK) status = drupe_event_await(events[i], deadline);
-        drupe_event_release(events[i]);
-    }
-    free(events);
-    if (status == DRUPE_OK) drupe_hold_let_pass(queue);
-    return status;
-}
-
-/* --- The waiter's step ---------------------------------------------------------------------------------- */
-
-/* Move a flight that the backend has, or that is over, from the held to the launched. */
-static void let_go(drupe_queue *queue, drupe_flight *before, drupe_flight *flight)
-{
-    if (before)
-        before->next = flight->next;
-    else
-        queue->held = flight->next;
-    if (queue->held_tail == flight) queue->held_tail = before;
-    flight->held = false;
-    flight->next = NULL;
-    drupe_queue_count(queue, -1);
-    drupe_flight_append(queue, flight);
-}
-
-/* Only the waiter takes flights from the held list, so they stay while the lock is not held. */
-bool drupe_unordered_serve(drupe_queue *queue)
-{
-    bool moved = false;
-    drupe_flight *before = NULL;
-    pthread_mutex_lock(&queue->lock);
-    drupe_flight *flight = queue->held;
-    while (flight) {
-        pthread_mutex_unlock(&queue->lock);
-        drupe_hold_poll(flight);
-        pthread_mutex_lock(&queue->lock);
-        drupe_flight *next = flight->next;
-        if (drupe_hold_advance(queue, flight)) {
-            let_go(queue, before, flight);
-            moved = true;
-        } else {
-            before = flight;
-        }
-        flight = next;
-    }
-    if (moved) drupe_queue_flush_locked(queue);
-    pthread_mutex_unlock(&queue->lock);
-    if (moved) drupe_hold_announce();
-    return moved;
+    return unfinished(queue->order.head) + unfinished(queue->order.held);
 }

@@ -4,7 +4,7 @@
 #ifndef DRUPE_CORE_VALID_H
 #define DRUPE_CORE_VALID_H
 
-#include "core/queue/queue_room.h"
+#include "core/queue/launch.h"
 
 /* --- The kernel and its range --------------------------------------------------------------------------- */
 

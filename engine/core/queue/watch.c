@@ -127,12 +127,15 @@ int drupe_watch_fd(const drupe_watch *watch)
 
 /* --- Adding and taking ---------------------------------------------------------------------------------- */
 
+static bool serve_watched(bool *poll);
+
 static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool turn)
 {
     DRUPE_TRY(drupe_core_check());
     if (!event) return drupe_error_set(DRUPE_E_INVALID, "There is no event to watch.");
     watched *fresh = malloc(sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for watching an event.");
+    drupe_waiter_others(serve_watched);
     drupe_status status = drupe_hold_attend(1);
     if (status != DRUPE_OK) {
         free(fresh);
@@ -239,7 +242,10 @@ static void hand_over(drupe_watch *watch, watched_list *over)
     if (first && watch->wake) watch->wake(watch->user);
 }
 
-bool drupe_watch_serve(bool *poll)
+/* The waiter's step: move what is over to where it is taken from. `*poll` is set when a driver has some of
+ * the rest.
+ */
+static bool serve_watched(bool *poll)
 {
     bool moved = false;
     pthread_mutex_lock(&serving);

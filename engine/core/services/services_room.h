@@ -1,8 +1,9 @@
 /* What goes on beside submissions: failures that happen while nobody looks (late.c), whose text a kernel
  * prints (prints.c), and who follows the trace (trace_look.c).
  *
- * Owns: the threads drupe-late and drupe-prints, and the list of work that prints. Locks: each file's own;
- * that of prints.c is held while the observer is told, the others are leaves. */
+ * Owns: the threads drupe-late and drupe-prints, and the list of work that prints.
+ *
+ * Locks: each file's own; that of prints.c is held while the observer is told, the others are leaves. */
 #ifndef DRUPE_CORE_SERVICES_ROOM_H
 #define DRUPE_CORE_SERVICES_ROOM_H
 

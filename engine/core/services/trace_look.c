@@ -16,7 +16,7 @@ static void look_at(drupe_queue *queue)
 {
     drupe_event *mark = NULL;
     pthread_mutex_lock(&queue->lock);
-    if (queue->unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
+    if (queue->proof.unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
     bool unordered = drupe_queue_unordered(queue);
     if (unordered) drupe_unordered_settle(queue);
@@ -40,7 +40,7 @@ void drupe_trace_look(void)
 static bool known_over(const drupe_queue *queue, const drupe_flight *flight)
 {
     if (flight->event) return drupe_phase_over(drupe_event_phase(flight->event));
-    return flight->what.number <= queue->proven;
+    return flight->what.number <= queue->proof.proven;
 }
 
 /* The list is in the order of numbers, but for barriers that core has put between. */
@@ -58,7 +58,7 @@ static uint64_t oldest_ordered(const drupe_queue *queue)
 static uint64_t oldest_unordered(const drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
-    const drupe_flight *lists[] = {queue->head, queue->held};
+    const drupe_flight *lists[] = {queue->order.head, queue->order.held};
     for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
         for (const drupe_flight *flight = lists[i]; flight; flight = flight->next) {
             if (!known_over(queue, flight) && flight->what.number < oldest) oldest = flight->what.number;
@@ -90,7 +90,7 @@ static drupe_trace_start start_on(drupe_queue *queue, uint64_t id)
 {
     drupe_trace_start start = DRUPE_TRACE_BEGUN;
     pthread_mutex_lock(&queue->lock);
-    const drupe_flight *flight = queue->head;
+    const drupe_flight *flight = queue->order.head;
     while (flight && flight->what.number != id) flight = flight->next;
     drupe_event *event = flight ? flight->event : NULL;
     if (event && drupe_event_phase(event) == DRUPE_PHASE_HELD) start = DRUPE_TRACE_BEHIND;

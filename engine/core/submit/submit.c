@@ -355,7 +355,8 @@ static bool is_plain_mark(const drupe_submission *s)
 /* The queue's lock. */
 static bool has_nothing(const drupe_queue *queue)
 {
-    return !queue->head && !queue->held && !queue->shared && !drupe_device_loss(queue->base.device) &&
+    return !queue->order.head && !queue->order.held && !queue->shared &&
+           !drupe_device_loss(queue->base.device) &&
            !atomic_load_explicit(&queue->base.cause, memory_order_acquire);
 }
 
@@ -373,7 +374,7 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
         uint64_t number = drupe_flight_next();
         const drupe_trace_queue traced = drupe_queue_traced(queue);
         drupe_trace_barrier(&traced, number, site, cell_number);
-        (*event)->number = queue->proven = number;
+        (*event)->number = queue->proof.proven = number;
         atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);
     }
     pthread_mutex_unlock(&queue->lock);

@@ -2,6 +2,7 @@
  *
  * Files: submit.c (the steps of every submission; kernels), usual.c (launches with which nothing is wrong),
  * copy.c (copies, fills, hints), bounds.c (instrumented kernels).
+ *
  * Owns nothing; no locks, no threads. */
 #ifndef DRUPE_CORE_SUBMIT_ROOM_H
 #define DRUPE_CORE_SUBMIT_ROOM_H

@@ -166,7 +166,7 @@ static void drop(const usual *one)
  */
 static inline drupe_flight *same_before(usual *one)
 {
-    drupe_flight *last = one->s->queue->tail;
+    drupe_flight *last = one->s->queue->order.tail;
     bool same = one->borrowed && last && last->what.nrefs == one->nrefs;
     for (size_t i = 0; same && i < one->nrefs; i++)
         same = last->what.refs[i].object == one->refs[i].object &&
@@ -182,7 +182,7 @@ static inline drupe_flight *same_before(usual *one)
 static inline bool is_plain(const drupe_queue *queue, unsigned marks_seen)
 {
     if (atomic_load_explicit(&drupe_marks_version, memory_order_relaxed) != marks_seen) return false;
-    return !queue->held && !queue->guard && !drupe_device_loss(queue->base.device) &&
+    return !queue->order.held && !queue->names.guard && !drupe_device_loss(queue->base.device) &&
            !atomic_load_explicit(&((drupe_queue *)queue)->base.cause, memory_order_acquire);
 }
 
@@ -219,13 +219,13 @@ static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_
     drupe_flight_launched(queue, flight);
     if (event) *event = flight->event;
     if (flight->done) {
-        queue->proven = flight->what.number;
+        queue->proof.proven = flight->what.number;
         if (event) flight->event = NULL;
         return DRUPE_OK;
     }
     drupe_flight_append(queue, flight);
     if (event) drupe_object_retain_unshared(flight->event);
-    if (!flight->event) queue->unmarked_bytes += one->bytes;
+    if (!flight->event) queue->proof.unmarked_bytes += one->bytes;
     return DRUPE_OK;
 }
 

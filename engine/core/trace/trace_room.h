@@ -2,8 +2,9 @@
  *
  * Files: trace.c (writing and reading records), trace_text.c (a record as text), trace_wake.c (waking who
  * follows the trace).
- * Owns: the ring and its tables of names. Writers share nothing but the number of submissions; tables_lock, a
- * leaf, guards the tables of names. No threads. */
+ *
+ * Owns: the ring and its tables of names. Writers share nothing but the number of submissions; tables_lock,
+ * a leaf, guards the tables of names. No threads. */
 #ifndef DRUPE_CORE_TRACE_ROOM_H
 #define DRUPE_CORE_TRACE_ROOM_H
 

@@ -1,9 +1,11 @@
 /* Copies that take several steps.
  *
- * Files: stage.c (an end lies in another context), pinned.c (which copies are made in pieces, and the pinned
- * memory for that), crossing.c (how they are made).
- * Owns: the rings of pinned memory (lock of pinned.c, a leaf) and copies in pieces. Threads: those of
- * queue/worker.c. */
+ * Files: stage.c (an end lies in another context), pinned.c (which copies are made in pieces, and the
+ * pinned memory for that), crossing.c (how they are made).
+ *
+ * Owns: the rings of pinned memory (lock of pinned.c, a leaf) and copies in pieces.
+ *
+ * Threads: those of queue/worker.c. */
 #ifndef DRUPE_CORE_TRANSFER_ROOM_H
 #define DRUPE_CORE_TRANSFER_ROOM_H
 

@@ -1,0 +1,122 @@
+/* Threads, what they are to do next, and the pool that has all of them. */
+#ifndef DRUPE_HOST_CREW_H
+#define DRUPE_HOST_CREW_H
+
+#include "backends/host/host_machine.h"
+#include <setjmp.h>
+
+/* --- crew.c, ready.c: threads, and what they are to do next
+ * --------------------------------------------------
+ */
+
+struct drupe_host_worker {
+    drupe_host_crew *crew;
+    unsigned index;
+    unsigned chain;        /* tasks run one after the other without a look at the list */
+    unsigned interval;     /* ns between two looks for work */
+    uint64_t taken_before; /* of `taken`: at the last search */
+    unsigned spell;        /* tasks since `spell_began`, when it last found one after a search */
+    uint64_t spell_began;
+    bool slow;             /* the last spell was */
+    drupe_host_task *next; /* its own thread's: to be run next */
+    /* What it is at, for a fault that happens there; `busy` is not 0 while that is not our own code. */
+    _Atomic(int) busy;
+    drupe_recovery recovery;
+    jmp_buf landing; /* where it goes on after a fault */
+    drupe_host_task *task;
+    _Atomic(size_t) begin, end;
+    _Atomic(uint64_t) taken; /* tasks so far */
+    _Atomic(uint64_t) searches;
+    bool started, sleeping; /* crew->lock */
+    pthread_t thread;
+    pthread_cond_t wake;
+    unsigned home_first, home_count;               /* the range whose CPUs it runs on; count 0: all */
+    _Alignas(64) _Atomic(drupe_host_task *) inbox; /* what others have made ready, the newest first */
+    _Alignas(64) pthread_mutex_t lock;             /* of the list */
+    drupe_host_task *first, *last;                 /* ready, in order */
+    _Atomic(size_t) listed;
+};
+
+/* Its lines by who writes to them: hardly anybody, workers that find and miss tasks, and those who sleep. */
+struct drupe_host_crew {
+    drupe_host_pool *pool;
+    const char *name;
+    drupe_host_worker *workers; /* `most` of them */
+    unsigned most;
+    _Atomic(unsigned) count; /* that may be at work */
+    bool grows;              /* its tasks may wait for each other */
+    bool opened, stopping;
+    _Atomic(bool) quick;        /* what they ran lately took less than waking somebody for it */
+    _Atomic(bool) napping;      /* while it is quick, one of the sleeping ones looks from time to time, */
+    _Atomic(unsigned) sleeping; /* or not yet started, of `count` */
+    _Atomic(bool) alarmed;      /* the watcher looks whether they are stuck */
+    _Atomic(bool) hurried;      /* somebody has begun to wait: who searches looks at once; a hint */
+    _Alignas(64) _Atomic(unsigned) searching; /* awake without work, or on their way */
+    _Atomic(bool) spinning;                   /* while it is quick, only one of them searches */
+    _Alignas(64) pthread_mutex_t lock;
+    drupe_service watcher; /* under `lock` */
+};
+
+drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, const char *name,
+                                  unsigned count, unsigned most) DRUPE_MUST_CHECK;
+void drupe_host_crew_close(drupe_host_crew *crew); /* zeroed: nothing happens; nothing is in flight */
+/* Make sure that at least one worker of a range runs. */
+drupe_status drupe_host_crew_start(drupe_host_crew *crew, unsigned first, unsigned count) DRUPE_MUST_CHECK;
+/* Wake one sleeper of a range, or start one more thread; false if all are up. */
+bool drupe_host_crew_wake(drupe_host_crew *crew, unsigned first, unsigned count);
+/* Whether nobody needs to be woken for one task that all may run: somebody is awake and quick, and another
+ * one looks from time to time whether that is still so. After the task was handed over. */
+bool drupe_host_crew_attends(drupe_host_crew *crew);
+/* Have somebody look whether the crew is stuck. */
+void drupe_host_crew_alarm(drupe_host_crew *crew);
+/* Hand over a task without anything to wait for. */
+void drupe_host_task_ready(drupe_host_task *task);
+/* A ready task that this worker may run, taken off its list unless it is wide; or NULL. */
+drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
+/* Whether anything is ready; a hint. */
+bool drupe_host_crew_backlog(drupe_host_crew *crew);
+/* The worker whose thread calls this, or NULL. Async-signal-safe. */
+drupe_host_worker *drupe_host_worker_self(void);
+/* Its thread is lost: start another one in its place, or let the next task do it. `ended`: it is joined. */
+void drupe_host_worker_replace(drupe_host_worker *worker, bool ended);
+/* The worker is done with its part of the task, which ends with its last worker. */
+void drupe_host_worker_leave(drupe_host_task *task);
+
+/* fault.c: called by a worker's thread as its first: what is on its stack above the caller survives faults.
+ */
+void drupe_host_worker_receive(drupe_host_worker *worker);
+/* How it gets out of a task that faults. */
+void drupe_host_worker_prepare(drupe_host_worker *worker, const drupe_host_task *task);
+/* It got out, by itself: the task fails. */
+void drupe_host_worker_recover(drupe_host_worker *worker);
+/* The entry of the vtable for a worker that did not. */
+drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault);
+/* A malloc'ed copy, or NULL. */
+drupe_error *drupe_host_error_copy(const drupe_error *error);
+
+/* --- pool.c ----------------------------------------------------------------------------------------------
+ */
+
+struct drupe_host_pool {
+    pthread_mutex_t lock; /* around `done`, `random` and the queues' errors */
+    pthread_cond_t done;  /* an event or a queue that somebody waits for */
+    bool has_done;
+    bool shuffle; /* DRUPE_HOST_SHUFFLE: random order and delays, nothing inline */
+    uint64_t random;
+    unsigned nworkers; /* of the crew that computes */
+    drupe_host_crew compute, functions;
+    _Atomic(unsigned) nqueues; /* opened so far */
+    drupe_host_machine machine;
+    drupe_host_topology topology; /* of the crew that computes */
+};
+
+drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
+void drupe_host_pool_close(drupe_host_pool *pool); /* NULL-safe; nothing is in flight */
+/* The caller is about to wait. */
+void drupe_host_pool_hurry(drupe_host_pool *pool);
+/* Wake those who wait for events and queues. */
+void drupe_host_pool_tell(drupe_host_pool *pool);
+/* Repeatable from the seed. */
+uint64_t drupe_host_pool_random(drupe_host_pool *pool);
+
+#endif

@@ -1,0 +1,95 @@
+/* Who serves held work, runs host functions and is told of failures: the threads of queue/, and their
+ * callers. */
+#ifndef DRUPE_CORE_WAITER_H
+#define DRUPE_CORE_WAITER_H
+
+#include "core/fault/fault_room.h"
+#include "core/queue/queue_room.h"
+
+/* --- trouble.c, suspects.c ------------------------------------------------------------------------------ */
+
+/* What was submitted after `from` is cancelled; needs the queue's lock. */
+drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from) DRUPE_MUST_CHECK;
+/* Report the queue's first error: sets it as the thread's and returns its status, else DRUPE_OK. */
+drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* A new cause from the thread's last error, which work without an event up to submission `number` caused:
+ * with all that its suspects have in common. The queue's lock is held. */
+drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
+/* A GPU that is lost fails all that nobody has asked for yet, complete or not: say so in the error of the
+ * first, submission `number`. Any thread. */
+void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number);
+
+/* --- worker.c: threads for host functions --------------------------------------------------------------- */
+
+/* There is a worker. */
+drupe_status drupe_worker_start(void) DRUPE_MUST_CHECK;
+/* Run job->run(job) on a worker; after drupe_worker_start(). Jobs may wait for each other: as long as all
+ * workers are busy more are started, up to 64. */
+void drupe_worker_post(drupe_job *job);
+/* A worker faulted in its job, which fails. False when it was none of these. */
+bool drupe_worker_fault(const drupe_fault *fault);
+/* End the threads, unless jobs are left. */
+void drupe_worker_stop(void);
+
+/* --- lost.c, blame.c, fault_text.c ---------------------------------------------------------------------- */
+
+/* The labels of what the device may have been at, appended: of the submissions that are not over, the one
+ * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
+ */
+void drupe_loss_suspects(const drupe_device *device, const char *function, drupe_text *text);
+/* drupe_core_device_lost(), for a fault in that function: each queue's failure is that of its kernel, if any.
+ */
+void drupe_device_lose(drupe_device *device, const char *function, const drupe_error *error, bool silent);
+/* "SIGSEGV" and such. */
+const char *drupe_fault_signal(int signal);
+/* Tell those whose thread it was, on the thread that serves faults; registered with fault/. */
+void drupe_fault_spread(const drupe_fault *fault);
+
+/* --- pace.c, defaults.c --------------------------------------------------------------------------------- */
+
+/* As pace() and room() of drupe_memory_users. */
+drupe_status drupe_pace(drupe_device *root, uint64_t bytes) DRUPE_MUST_CHECK;
+drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline) DRUPE_MUST_CHECK;
+/* Give up the default queue and context of a device, and the library's reference with it. */
+void drupe_device_forget(drupe_device *device);
+
+/* --- waiter.c, hold.c ----------------------------------------------------------------------------------- */
+
+/* What the waiter does in each round. True: something moved. */
+typedef bool (*drupe_serve_queue)(drupe_queue *queue); /* one step of a queue with held work */
+typedef bool (*drupe_serve_others)(bool *poll);        /* `*poll`: a driver has some of the rest */
+/* Registered when the first queue is opened, and with the first watched event. */
+void drupe_waiter_queues(drupe_serve_queue serve);
+void drupe_waiter_others(drupe_serve_others serve);
+/* On the waiter's thread: it has seen something that a driver will end. */
+void drupe_waiter_poll(void);
+/* Launch what can be launched of a queue's held work. */
+bool drupe_hold_serve(drupe_queue *queue);
+/* Give a queue with held work to the waiter; the queue's lock is held. */
+drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Something may have finished. */
+void drupe_hold_kick(void);
+/* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
+drupe_status drupe_hold_attend(int more) DRUPE_MUST_CHECK;
+/* Events that core itself ends can be waited for. */
+drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
+/* One look at a held flight: launch it, start its host function, or fail it. True when it is no longer held.
+ * The queue's lock is held. */
+bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
+/* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
+ * the waiter for that takes longer than many of them. The queue's lock is held. */
+void drupe_hold_begin(drupe_queue *queue, drupe_flight *flight);
+/* Look at what a held flight waits for, without a lock. */
+void drupe_hold_poll(const drupe_flight *flight);
+/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
+ * over can be collected. */
+void drupe_hold_let_pass(drupe_queue *queue);
+/* Tell those who wait for a held event that it has changed. */
+void drupe_hold_announce(void);
+/* Until the event is neither held nor running in core, or the deadline passed (false). */
+bool drupe_hold_await(drupe_event *event, uint64_t deadline);
+/* End the threads, unless work is still held. For what is over and has only not been put away the waiter is
+ * given until the deadline, 0.2 s at least and 20 s at most. */
+void drupe_hold_stop(uint64_t deadline);
+
+#endif
