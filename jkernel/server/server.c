@@ -97,12 +97,12 @@ void jk_server_note(const char *text)
     jk_log("%s", text);
 }
 
-int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument, const char *name)
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     thread_start *start = malloc(sizeof *start);
     if (!start) return -1;
     *start = (thread_start){body, argument};
-    if (drupe_thread_start(thread, thread_run, start, name) == DRUPE_OK) return 0;
+    if (drupe_thread_start(thread, thread_run, start, NULL) == DRUPE_OK) return 0;
     free(start);
     return -1;
 }
@@ -148,10 +148,9 @@ static int trust_open(jk_server *server, char *problem, size_t problem_size)
 
 static int threads_start(jk_server *server, char *problem, size_t problem_size)
 {
-    server->io_started = jk_thread_start(&server->io, jk_io_run, server, "drupe-io") == 0;
-    server->control_started = jk_thread_start(&server->control, jk_control_run, server, "drupe-control") == 0;
-    server->heartbeat_started =
-        jk_thread_start(&server->heartbeat, jk_heartbeat_run, server, "drupe-heartbeat") == 0;
+    server->io_started = jk_thread_start(&server->io, jk_io_run, server) == 0;
+    server->control_started = jk_thread_start(&server->control, jk_control_run, server) == 0;
+    server->heartbeat_started = jk_thread_start(&server->heartbeat, jk_heartbeat_run, server) == 0;
     if (server->io_started && server->control_started && server->heartbeat_started) return 0;
     snprintf(problem, problem_size, "cannot start the kernel's threads: %s", strerror(errno));
     return -1;
