@@ -93,8 +93,9 @@ void jk_server_keep(jk_server *server, const char *text, size_t size);
 /* What arrives on descriptor 1 from now on belongs to `owner` (borrowed; NULL: the running cell). */
 void jk_server_give_text(jk_server *server, jk_parent *owner);
 
-/* drupe_thread_start() of a thread that has a stack for signals. Any thread. Returns 0 or -1. */
-int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument, const char *name);
+/* drupe_thread_start() of a thread that has a stack for signals, and the process's name. Any thread. Returns
+ * 0 or -1. */
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 
 /* --- Subshells: the thread that serves one ----------------------------------------------------------------
  */

@@ -130,7 +130,7 @@ int jk_worker_start(const jk_worker_task *task)
     pthread_t thread;
     pthread_mutex_lock(&workers.lock);
     /* Under the lock: the thread may not be done before it is listed. */
-    bool started = !workers.closed && jk_thread_start(&thread, worker_run, self, NULL) == 0;
+    bool started = !workers.closed && jk_thread_start(&thread, worker_run, self) == 0;
     if (started) {
         self->next = workers.first;
         workers.first = self;

@@ -54,12 +54,7 @@ bool jk_life_shutting_down(const jk_server *server)
 bool jk_own_thread_start(jk_server *server, jk_own_thread which, void *(*body)(void *))
 {
     jk_life *life = server->life;
-    static const char *const names[] = {
-        [JK_THREAD_IO] = "drupe-io",
-        [JK_THREAD_CONTROL] = "drupe-control",
-        [JK_THREAD_HEARTBEAT] = "drupe-heartbeat",
-    };
-    life->started[which] = jk_thread_start(&life->threads[which], body, server, names[which]) == 0;
+    life->started[which] = jk_thread_start(&life->threads[which], body, server) == 0;
     return life->started[which];
 }
 

@@ -62,12 +62,12 @@ static void *thread_run(void *argument)
     return start.body(start.argument);
 }
 
-int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument, const char *name)
+int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     thread_start *start = malloc(sizeof *start);
     if (!start) return -1;
     *start = (thread_start){body, argument};
-    if (drupe_thread_start(thread, thread_run, start, name) == DRUPE_OK) return 0;
+    if (drupe_thread_start(thread, thread_run, start, NULL) == DRUPE_OK) return 0;
     free(start);
     return -1;
 }

@@ -73,12 +73,15 @@ static int open_all(void **state)
     ok(drupe_memory_alloc(all.elsewhere, DRUPE_MEM_SHARED, 256, 0, &all.others));
     ok(drupe_program_open(context, device, &source, NULL, &program));
     ok(drupe_kernel_open(program, "test_add", &all.kernel));
-    /* What the fast path does not ask for by itself. */
-    drupe_info_entry *local = &device->info[DRUPE_INFO_LOCAL_MEM_SIZE]; /* `host` has none */
+    /* The fast path does not ask for limits. `host` has no local memory, and groups of one work-item alone.
+     */
+    drupe_info_entry *local = &device->info[DRUPE_INFO_LOCAL_MEM_SIZE],
+                     *items = &device->info[DRUPE_INFO_MAX_WORK_ITEM_SIZES];
+    ok(drupe_device_info(device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, sizes, sizeof sizes, NULL));
+    ok(drupe_device_info(device, DRUPE_INFO_MAX_PARAMETER_SIZE, &number, sizeof number, NULL));
     local->number[0] = 1u << 15;
     atomic_store(&local->state, DRUPE_INFO_KNOWN);
-    ok(drupe_device_info(device, DRUPE_INFO_MAX_PARAMETER_SIZE, &number, sizeof number, NULL));
-    ok(drupe_device_info(device, DRUPE_INFO_MAX_WORK_ITEM_SIZES, sizes, sizeof sizes, NULL));
+    for (unsigned d = 0; d < 3; d++) items->number[d] = 1024u >> d;
     all.backend = *all.queue->base.slot->backend;
     all.backend.submit_kernel = launch;
     all.queue->base.slot->backend = &all.backend;
