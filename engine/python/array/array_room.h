@@ -95,6 +95,9 @@ PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 /* number.c */
 PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op);
 
+/* ufunc.c */
+PyObject *drupe_py_array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs);
+
 /* --- foreign.c ----------------------------------------------------------------------------------------- */
 
 /* Host data that is not what arrays are made of: objects that have an array made of them, and elements of

@@ -48,6 +48,7 @@ static void publish(jk_server *server, const char *topic, const char *type, cons
         .parent = entry->parent,
         .text = text,
         .only = entry->only,
+        .status = strcmp(type, "status") == 0,
     };
     if (entry->parent) outgoing.envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
     if (header.failed || content->failed) {

@@ -48,12 +48,14 @@ static size_t behind_look(jk_server *server)
     return behind;
 }
 
-/* ms that stream text at the head must wait because a subscriber is too far behind. */
+/* ms that the head must wait because a subscriber is too far behind. */
 static int stall_delay(jk_server *server, jk_entry *head)
 {
-    if (!server->ports->publisher) return jk_xpub_stall(server, head);
-    size_t behind = behind_look(server);
-    return behind > JK_FLIGHT_LIMIT ? jk_publisher_delay(server->ports->publisher) : 0;
+    bool text = head->kind == JK_ENTRY_STREAM;
+    if (!server->ports->publisher) return text ? jk_xpub_stall(server, head) : 0;
+    if (!text && head->kind != JK_ENTRY_PUBLISH) return 0;
+    size_t behind = behind_look(server), limit = text ? JK_FLIGHT_LIMIT : JK_KEPT_MOST;
+    return behind > limit ? jk_publisher_delay(server->ports->publisher) : 0;
 }
 
 /* How long the first text of a line waits for its end: print() writes the two apart, and they are one
@@ -85,7 +87,6 @@ int jk_pace_head_delay(jk_server *server)
     jk_pace *pace = &server->iopub->pace;
     jk_entry *head = outbox->head;
     if (!head) return -1;
-    if (head->kind != JK_ENTRY_STREAM) return 0;
     int stall = stall_delay(server, head);
     if (stall > 0 || head->kind != JK_ENTRY_STREAM) return stall;
 

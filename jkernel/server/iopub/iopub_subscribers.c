@@ -2,6 +2,7 @@
 #include "jkernel/server/iopub/iopub_room.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 void jk_stream_content(jk_buffer *content, jk_stream stream, const char *text, size_t size)
@@ -23,9 +24,9 @@ static void on_welcome(jk_server *server, uint64_t number, jk_slice topic)
 }
 
 /* Who comes before `starting` is said hears that. */
-static void on_again(jk_server *server, uint64_t number)
+static void on_again(jk_server *server, uint64_t number, bool told)
 {
-    jk_status_again(server, atomic_load(&server->output->cells.started), number);
+    jk_status_again(server, atomic_load(&server->output->cells.started), number, told);
 }
 
 static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
@@ -41,7 +42,7 @@ static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
     jk_session_header(server->session, "stream", now, &header);
     jk_stream_content(&content, JK_STDERR, text, (size_t)size);
     jk_envelope envelope = {
-        .topic = {"stream.stderr", 13},
+        .topic = {JK_NOTE_TOPIC, strlen(JK_NOTE_TOPIC)},
         .header = {header.data, header.size},
         .content = {content.data, content.size},
     };

@@ -4,6 +4,7 @@
  */
 #include "jkernel/server/outbox/outbox_room.h"
 
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -47,6 +48,12 @@ static void entry_account(jk_outbox *outbox, jk_entry *entry)
 static bool entry_is_text(const jk_entry *entry)
 {
     return entry->kind == JK_ENTRY_STREAM || entry->kind == JK_ENTRY_NOTE;
+}
+
+/* For all. */
+static bool entry_is_status(const jk_entry *entry)
+{
+    return entry->type && !entry->only && strcmp(entry->type, "status") == 0;
 }
 
 void jk_outbox_wake_locked(jk_outbox *outbox)
@@ -114,6 +121,7 @@ int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry)
     outbox->tail = entry;
     outbox->pushed++;
     if (!entry_is_text(entry)) outbox->others++;
+    outbox->statuses += entry_is_status(entry);
     entry_account(outbox, entry);
     call_locked(outbox, entry->patient);
     return 0;
@@ -127,6 +135,7 @@ jk_entry *jk_outbox_pop_locked(jk_outbox *outbox)
     head->next = NULL;
     outbox->bytes -= head->cost;
     if (!entry_is_text(head)) outbox->others--;
+    outbox->statuses -= entry_is_status(head);
     return head;
 }
 

@@ -71,6 +71,7 @@ typedef struct jk_outbox {
     uint64_t pushed, sent; /* entries, counted since the start */
     uint64_t urgent;       /* stream text up to this count may not be held back */
     size_t others;         /* entries that are not stream text */
+    size_t statuses;       /* for all, that wait in the queue */
     bool hurry;            /* the server closes: nothing is held back */
     bool closed;           /* nothing is accepted any more */
     bool sleeping;         /* the io thread is in its poll: write to `wake` */
@@ -183,8 +184,9 @@ void jk_status_answered(jk_server *server, jk_parent *parent);
 /* io thread: say once more what a new subscriber has missed when its request came faster than its
  * subscription, as after a restart or over a connection to a busy kernel: the idle of the latest
  * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent.
- * `only`: as in jk_entry. */
-void jk_status_again(jk_server *server, bool present, uint64_t only);
+ * `only`: as in jk_entry. `told`: it has the latest status. That is said again only behind an idle; if all
+ * hear what one has missed, busy is. */
+void jk_status_again(jk_server *server, bool present, uint64_t only, bool told);
 
 /* --- stream_text.c ------------------------------------------------------------------------------------- */
 

@@ -117,15 +117,17 @@ void jk_reply_send(jk_server *server, jk_channel channel, const jk_entry *entry)
 struct jk_subshell {
     jk_server *server;
     atomic_uint references;
-    char id[37]; /* a UUID */
+    char id[37];     /* a UUID */
+    unsigned number; /* from 1, in the order of creation; the list writes it, and `next` */
     jk_inbox inbox;
-    jk_subshell *next; /* in the list, which writes it */
+    jk_subshell *next;
 };
 
 typedef struct jk_subshells {
     pthread_mutex_t lock;
     jk_subshell *first;
     bool closed; /* no more are made */
+    atomic_uint made;
 } jk_subshells;
 
 jk_subshell *jk_subshell_create(jk_server *server);

@@ -53,6 +53,11 @@ const char *jk_subshell_id(const jk_subshell *subshell)
     return subshell->id;
 }
 
+unsigned jk_subshell_number(const jk_subshell *subshell)
+{
+    return subshell->number;
+}
+
 int jk_subshell_fd(const jk_subshell *subshell)
 {
     return subshell->inbox.ready;

@@ -51,6 +51,11 @@ jk_subshell *jk_subshell_find(jk_server *server, const char *id)
     return subshell;
 }
 
+unsigned jk_subshells_made(jk_server *server)
+{
+    return atomic_load(&server->requests->subshells.made);
+}
+
 void jk_subshells_close(jk_server *server)
 {
     jk_subshells *list = &server->requests->subshells;
@@ -75,7 +80,10 @@ static bool list_add(jk_subshells *list, jk_subshell *subshell)
     bool open = !list->closed;
     jk_subshell **link = &list->first;
     while (*link) link = &(*link)->next;
-    if (open) *link = jk_subshell_retain(subshell);
+    if (open) {
+        *link = jk_subshell_retain(subshell);
+        subshell->number = atomic_fetch_add(&list->made, 1) + 1;
+    }
     pthread_mutex_unlock(&list->lock);
     return open;
 }
