@@ -5,7 +5,9 @@
  * copy the array to the host: they are refused, with the function of drupe.array that does the same on the
  * device. */
 #include "engine/python/array/array_room.h"
-#include "engine/python/errors/errors_room.h"
+
+#include <stddef.h>
+#include <string.h>
 
 /* Operators, and where the function of each stands. */
 static const struct {

@@ -88,8 +88,8 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
 #define JK_KEPT_MOST     (96u << 20)
 #define JK_SMALL         (4u << 10)
 #define JK_KEPT_SMALL    (16u << 20)
-#define JK_NOTE_TOPIC    "stream.stderr"
 #define JK_TOTAL_MOST    (256u << 20)
+#define JK_NOTE_TOPIC    "stream.stderr"
 #define JK_TOPIC_MOST    1024         /* bytes of a subscription */
 #define JK_TOPICS_MOST   512          /* subscriptions of one; two that are the same count once */
 #define JK_TOPICS_TOTAL  (64u << 20)  /* bytes of all */

@@ -118,9 +118,9 @@ struct jk_subshell {
     jk_server *server;
     atomic_uint references;
     char id[37];     /* a UUID */
-    unsigned number; /* from 1, in the order of creation */
+    unsigned number; /* from 1, in the order of creation; the list writes it, and `next` */
     jk_inbox inbox;
-    jk_subshell *next; /* in the list, which writes it */
+    jk_subshell *next;
 };
 
 typedef struct jk_subshells {

@@ -51,6 +51,11 @@ jk_subshell *jk_subshell_find(jk_server *server, const char *id)
     return subshell;
 }
 
+unsigned jk_subshells_made(jk_server *server)
+{
+    return atomic_load(&server->requests->subshells.made);
+}
+
 void jk_subshells_close(jk_server *server)
 {
     jk_subshells *list = &server->requests->subshells;
