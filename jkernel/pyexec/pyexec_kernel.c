@@ -22,7 +22,7 @@ int jk_kernel_open(const char *connection_file, const jk_executor *executor, cha
                    size_t problem_size)
 {
     if (atomic_load(&kernel.server)) {
-        snprintf(problem, problem_size, "the kernel is open already: a process holds one");
+        snprintf(problem, problem_size, "the kernel is open already: a process can have only one");
         return -1;
     }
     kernel.main_thread = pthread_self();

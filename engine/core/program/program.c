@@ -194,7 +194,7 @@ drupe_status drupe_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info
                                kernel->nargs, index);
     }
     if (!kernel->args) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The compiler does not tell the arguments of '%s'.",
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The compiler does not report the arguments of '%s'.",
                                kernel->name);
     }
     *info = kernel->args[index];

@@ -85,10 +85,11 @@ static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
     return atomic_compare_exchange_strong(&event->phase, &expected, (int)to);
 }
 
-/* Who polls a native event has a reference or its queue's lock. Where the only reference is that of the
- * flight, which the lock guards, nobody but us can end it: a store is enough then. A flight that has passed
- * it on leaves it to those who settle what waits for it, too. What those who gave theirs up have made of it
- * is seen, since its count is read before its phase. */
+/* A thread that polls a native event has a reference to it or holds its queue's lock. If the only reference
+ * is that of the in-flight entry, which the lock protects, no other thread can end the event, so a plain
+ * store suffices. An entry that has passed its reference on is excluded, because threads that settle what
+ * waits for it may end the event as well. The count is loaded with acquire, and before the phase, so that
+ * this thread sees what others stored into the phase before they released their references. */
 static bool leave_native(drupe_event *event)
 {
     const drupe_phase from = DRUPE_PHASE_NATIVE, to = DRUPE_PHASE_COMPLETE;

@@ -136,9 +136,8 @@ static drupe_status own_times(const drupe_event *event, drupe_times *times)
 {
     drupe_trace_record record;
     if (!drupe_trace_one(event->number, &record) || !record.ended_ns || record.own_clock) {
-        return drupe_error_set(
-            DRUPE_E_UNSUPPORTED,
-            "The times of this host task are not remembered any more: ask for them sooner.");
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "The times of this host task are no longer recorded: ask for them sooner.");
     }
     *times = (drupe_times){.queued = record.submitted_ns,
                            .submitted = record.submitted_ns,
@@ -202,7 +201,7 @@ drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)
 {
     DRUPE_TRY(drupe_core_check());
     if (!event || (event->queue && !event->turn)) {
-        return drupe_error_set(DRUPE_E_INVALID, "This event is not one that is ended by the caller.");
+        return drupe_error_set(DRUPE_E_INVALID, "This event cannot be ended by the caller.");
     }
     drupe_phase phase = drupe_event_phase(event);
     if (phase == DRUPE_PHASE_HELD && event->turn && !error) {

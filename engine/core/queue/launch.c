@@ -255,7 +255,7 @@ void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue)
 {
     uint32_t sole = atomic_load_explicit(&kernel->sole, memory_order_acquire);
     if (sole == 0 && atomic_compare_exchange_strong(&kernel->sole, &sole, queue->base.number)) return;
-    /* A launch on the other queue ends before its lock can be had. */
+    /* To take the other queue's lock is to wait for a launch that is under way there. */
     for (drupe_queue *other = drupe_queue_walk(NULL); other; other = drupe_queue_walk(other)) {
         if (other->base.number != sole) continue;
         pthread_mutex_lock(&other->lock);

@@ -102,7 +102,8 @@ static jk_request *take_locked(jk_inbox *inbox, bool *more)
 
 jk_request *jk_inbox_take(jk_inbox *inbox)
 {
-    /* In this order: whoever signals in between is seen by the look at the queue. */
+    /* The descriptor is cleared first, so that a request which is signalled in between is found in the queue.
+     */
     jk_event_clear(inbox->ready);
     atomic_store(&inbox->signalled, false);
 
