@@ -114,7 +114,7 @@ static inline bool drupe_object_try_retain(void *object)
     }
     return false;
 }
-/* True when that was the last one: the caller destroys it. False in a forked child. */
+/* True when that was the last reference: the caller destroys the object. False in a forked child. */
 static inline bool drupe_object_release(void *object)
 {
     if (atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) return false;

@@ -85,10 +85,11 @@ static bool leave_phase(drupe_event *event, drupe_phase from, drupe_phase to)
     return atomic_compare_exchange_strong(&event->phase, &expected, (int)to);
 }
 
-/* Who polls a native event has a reference or its queue's lock. Where the only reference is that of the
- * flight, which the lock guards, nobody but us can end it: a store is enough then. A flight that has passed
- * it on leaves it to those who settle what waits for it, too. What those who gave theirs up have made of it
- * is seen, since its count is read before its phase. */
+/* A thread that polls a native event has a reference to it or holds its queue's lock. If the only reference
+ * is that of the in-flight entry, which the lock protects, no other thread can end the event, so a plain
+ * store suffices. An entry that has passed its reference on is excluded, because threads that settle what
+ * waits for it may end the event as well. The count is loaded with acquire, and before the phase, so that
+ * this thread sees what others stored into the phase before they released their references. */
 static bool leave_native(drupe_event *event)
 {
     const drupe_phase from = DRUPE_PHASE_NATIVE, to = DRUPE_PHASE_COMPLETE;
@@ -446,9 +447,8 @@ static drupe_status own_times(const drupe_event *event, drupe_times *times)
 {
     drupe_trace_record record;
     if (!drupe_trace_one(event->number, &record) || !record.ended_ns || record.own_clock) {
-        return drupe_error_set(
-            DRUPE_E_UNSUPPORTED,
-            "The times of this host task are not remembered any more: ask for them sooner.");
+        return drupe_error_set(DRUPE_E_UNSUPPORTED,
+                               "The times of this host task are no longer recorded: ask for them sooner.");
     }
     *times = (drupe_times){.queued = record.submitted_ns,
                            .submitted = record.submitted_ns,
@@ -511,7 +511,7 @@ drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)
 {
     DRUPE_TRY(drupe_core_check());
     if (!event || (event->queue && !event->turn)) {
-        return drupe_error_set(DRUPE_E_INVALID, "This event is not one that is ended by the caller.");
+        return drupe_error_set(DRUPE_E_INVALID, "This event cannot be ended by the caller.");
     }
     drupe_phase phase = drupe_event_phase(event);
     if (phase == DRUPE_PHASE_HELD && event->turn && !error) {

@@ -65,7 +65,7 @@ static inline void prefetch_record(drupe_flight *flight)
 
 drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight)
 {
-    /* Only who has the lock takes them. */
+    /* Only the holder of the lock takes records. */
     if (atomic_load_explicit(&queue->returned, memory_order_relaxed)) fetch_returned(queue);
     drupe_flight *fresh = pop_spare(queue);
     if (fresh) {

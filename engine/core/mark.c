@@ -163,7 +163,8 @@ void drupe_marks_settle_locked(drupe_queue *queue)
     unsigned due = atomic_load(&queue->marks_due);
     while (due) {
         walk(queue);
-        /* Only now: who finds nothing owed reads marks. Blamed again meanwhile, it is walked over again. */
+        /* The count falls after the walk, because a thread that finds no marks owed reads them at once. If
+         * the queue got another cause during the walk, the exchange fails and the walk is repeated. */
         if (atomic_compare_exchange_strong(&queue->marks_due, &due, 0)) {
             atomic_fetch_sub(&drupe_marks_owed, 1);
             due = 0;

@@ -186,7 +186,7 @@ drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t rea
 /* A glance: false means that the handle has no mark. */
 static inline bool drupe_mark_possible(const drupe_memory *memory)
 {
-    /* In this order: what is owed no more has been marked. */
+    /* The count is loaded first: a queue takes itself off the count only after it has stored its marks. */
     return atomic_load_explicit(&drupe_marks_owed, memory_order_acquire) ||
            atomic_load_explicit(&((drupe_memory *)memory)->mark, memory_order_acquire);
 }

@@ -206,7 +206,7 @@ void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue)
 {
     uint32_t sole = atomic_load_explicit(&kernel->sole, memory_order_acquire);
     if (sole == 0 && atomic_compare_exchange_strong(&kernel->sole, &sole, queue->number)) return;
-    /* A launch on the other queue ends before its lock can be had. */
+    /* To take the other queue's lock is to wait for a launch that is under way there. */
     for (drupe_queue *other = drupe_queue_walk(NULL); other; other = drupe_queue_walk(other)) {
         if (other->number != sole) continue;
         pthread_mutex_lock(&other->lock);
@@ -247,7 +247,7 @@ drupe_status drupe_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info
                                kernel->nargs, index);
     }
     if (!kernel->args) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The compiler does not tell the arguments of '%s'.",
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The compiler does not report the arguments of '%s'.",
                                kernel->name);
     }
     *info = kernel->args[index];

@@ -123,9 +123,10 @@ void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
 
 /* --- program.c ------------------------------------------------------------------------------------------ */
 
-/* Most kernels are launched on one queue, whose lock is held then and serves as theirs; `sole` is the number
- * of that queue, or 0 before the first launch. Once another one comes it is SHARED for ever, and whoever
- * launches takes the kernel's lock as well. Needs no lock; comes before the queue's is taken for a launch. */
+/* Most kernels are launched on one queue, whose lock is held during a launch and protects the kernel too.
+ * `sole` is the number of that queue, or 0 before the first launch. With the first launch on another queue it
+ * becomes SHARED for good, and each launch takes the kernel's lock as well. Called without a lock, before the
+ * queue's lock is taken for a launch. */
 #define DRUPE_KERNEL_SHARED UINT32_MAX
 void drupe_kernel_share(drupe_kernel *kernel, const drupe_queue *queue);
 static inline void drupe_kernel_enter(drupe_kernel *kernel, const drupe_queue *queue)

@@ -1,20 +1,21 @@
 /* The trace ring.
  *
- * A record is two lines of a cache, eight words each, and its place follows from its number, so writers share
- * nothing but the counter of submissions. Word SEQUENCE holds twice the number, plus one while the record is
- * being written: a reader that finds the same even value before and after has read one record. A writer that
- * comes a whole ring late finds a later number there and gives up.
+ * A record is two cache lines of eight words each. Its slot follows from its number, so writers share only
+ * the counter of submissions. Word SEQUENCE is a sequence lock: it holds twice the number, plus one while the
+ * record is written, so a reader that loads the same even value before and after has read one record. A
+ * writer that is a whole ring late finds a later number there and gives up.
  *
- * The lines of second words lie apart: they have a label that is not the name of a kernel (nor core's own for
- * host functions and barriers), and the device's times. Without these neither writer nor reader touches them.
+ * The second words lie in an array of their own. They hold the device's times, and a label that is neither
+ * the name of a kernel nor core's own for host functions and barriers. Records without these do not touch it.
  *
- * The end is written by whoever finds it, long after and on any thread, in one word that holds the number
- * until then: of two that find it the first wins, and nobody ends the record of a later lap.
+ * The end is stored by the thread that finds it, later and on any thread, with a compare-and-swap of one word
+ * that holds the number until then. So the first of two threads wins, and no thread ends the record of a
+ * later lap.
  *
- * When work ran is written by who runs it, on a thread of the engine, as ticks into a third place: neither
- * the submitter nor who finds the end touches that line. It works in the same way: a number that says whose
- * the words are, and an end that holds the number until it is known. What was done while it was submitted is
- * not written there: it lies between its two other times. */
+ * When work ran is stored as ticks by the thread of the engine that runs it, in a third array, because
+ * neither the submitter nor the thread that finds the end should share that cache line. The protocol is the
+ * same: RUNNER says whose the words are, and OVER holds the number until the end is known. Work that was done
+ * during its submission has no entry there: it ran between its other two times. */
 #include "core/core.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,11 @@
-/* What those need who follow the trace: to be woken in time, and to have the queues looked at.
+/* Waking the thread that follows the trace, and looking at the queues for it.
  *
- * Submitters compare their number with one that the waiting thread has set, which is UINT64_MAX while it is
- * awake. The first that reaches it takes it away and wakes the thread, so a wait costs one of them a system
- * call. A number that is set just after the submission with it was made would wake nobody: so the waiting
- * thread looks for that once more before it sleeps. */
+ * Submitters compare their number with `alarm_at`, which the waiting thread sets and which is UINT64_MAX
+ * while it is awake. The first submitter that reaches it takes it away and wakes the thread, so a wait costs
+ * one submitter a system call. If the submission with that number is made just before `alarm_at` is set, its
+ * submitter wakes nobody. Therefore the thread compares with the latest submission again before it sleeps.
+ * Each side stores first and loads the other's value afterwards, sequentially consistent, so at least one of
+ * the two sees the other. */
 #include "core/core.h"
 #include <limits.h>
 #include <linux/futex.h>

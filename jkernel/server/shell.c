@@ -149,7 +149,8 @@ void jk_server_wake(jk_server *server)
 jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox)
 {
     if (!jk_server_alive(server)) return NULL;
-    /* In this order: whoever signals in between is seen by the look at the queue. */
+    /* The descriptor is cleared first, so that a request which is signalled in between is found in the queue.
+     */
     jk_event_clear(inbox->ready);
     atomic_store(&inbox->signalled, false);
 

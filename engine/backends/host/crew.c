@@ -223,7 +223,8 @@ static drupe_host_task *rest(drupe_host_worker *worker, bool *stop)
 
 bool drupe_host_crew_attends(drupe_host_crew *crew)
 {
-    /* Before it goes to sleep, who is awake says so and looks once more. */
+    /* A worker stores that it sleeps, and looks once more, before it sleeps: so it finds a task that was
+     * handed over before these loads. */
     if (!atomic_load(&crew->napping)) return false;
     return atomic_load(&crew->sleeping) < atomic_load_explicit(&crew->count, memory_order_relaxed);
 }

@@ -29,7 +29,7 @@ static void list_insert(drupe_host_worker *worker, drupe_host_task *task, drupe_
         worker->last = task;
     if (task->wide) task->home = worker;
     task->listed = true;
-    atomic_fetch_add(&worker->listed, 1); /* before its maker looks for sleepers */
+    atomic_fetch_add(&worker->listed, 1); /* stored before its maker loads `sleeping` */
 }
 
 static void list_remove(drupe_host_worker *worker, drupe_host_task *task)

@@ -305,7 +305,8 @@ static bool add_wait(drupe_host_event *wait, drupe_host_task *task, drupe_host_l
     return true;
 }
 
-/* Counted in before anything can release it; one too many keeps it here until all is in place. */
+/* `pending` is stored before another thread can reach the task. It is one too high, so that the task does not
+ * become ready before all its waits are linked. */
 static void queue_task(const drupe_submit *s, drupe_host_task *task)
 {
     drupe_host_queue *queue = task->queue;
@@ -317,7 +318,7 @@ static void queue_task(const drupe_submit *s, drupe_host_task *task)
     for (size_t i = 0; i < s->nwaits; i++) absent += !add_wait(drupe_native(s->waits[i]), task, &links[i]);
     absent += queue->unordered ? enter_unordered(queue, task) : enter_ordered(queue, task);
     over_list over = {NULL};
-    /* With nothing to wait for nobody else knows of it. */
+    /* A task without waits is not known to any other thread, so it needs no atomic operation. */
     if (absent == all || atomic_fetch_sub_explicit(&task->pending, absent, memory_order_acq_rel) == absent)
         set_free(task, &over);
     if (over.first) drupe_host_task_finish(over.first);
@@ -438,11 +439,11 @@ static void settle_event(drupe_host_task *task, over_list *over)
     if (end & DRUPE_HOST_NOTIFY) drupe_core_notify(self);
 }
 
-/* The last touch of all: a queue that has run dry may be closed, and the crews with it. */
+/* The last access to the queue: once all its tasks are counted it may be closed, and the crews with it. */
 static void count_finished(drupe_host_queue *queue, drupe_host_pool *pool)
 {
     bool waited = atomic_load_explicit(&queue->finished, memory_order_relaxed) & 1;
-    /* The submitter writes to it all the time: it is only read when it matters. */
+    /* The submitter writes to `issued` with every task, so it is loaded only while a thread waits. */
     uint64_t issued = waited ? atomic_load(&queue->issued) : 0;
     uint64_t before = atomic_fetch_add_explicit(&queue->finished, 2, memory_order_acq_rel);
     if (before & 1 && before / 2 + 1 >= issued) drupe_host_pool_tell(pool);
@@ -456,10 +457,11 @@ static void finish_one(drupe_host_task *task, over_list *over)
     /* One that never began has no end either. */
     drupe_core_ran(task->submission);
     if (ordered && atomic_load_explicit(&task->faulted, memory_order_relaxed)) doom(queue, task);
-    /* Whoever sees a later event complete relies on this one being so: it comes first. */
+    /* Events are settled in order, because a thread that sees a later one complete takes this one for
+     * complete. */
     if (task->event) settle_event(task, over);
     free_parts(task);
-    /* From here on the record may be used again: others that come after it may be counted before it. */
+    /* From here on the task may be reused, and later tasks may be counted before this one. */
     if (ordered) {
         drupe_host_task *behind = leave_ordered(queue, task);
         if (behind) release(behind, over);
