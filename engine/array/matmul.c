@@ -142,7 +142,8 @@ static drupe_status check_shapes(const drupe_array *a, const drupe_array *b)
     drupe_shape_text(a->ndim, a->shape, first, sizeof(first));
     drupe_shape_text(b->ndim, b->shape, second, sizeof(second));
     if (a->ndim == 0 || b->ndim == 0)
-        return drupe_error_set(DRUPE_E_INVALID, "matmul takes no zero-dimensional operands: use multiply");
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "matmul does not take zero-dimensional operands: use multiply");
     if (a->ndim > 2 || b->ndim > 2)
         return drupe_error_set(
             DRUPE_E_UNSUPPORTED,

@@ -142,7 +142,8 @@ static drupe_status run(const char *const *argv, const streams *s, uint64_t time
     }
     stream_read(s->fd[2], MESSAGES_LIMIT, output);
     if (!ended && stopped())
-        return drupe_error_set(DRUPE_E_CANCELLED, "%s was stopped: nobody waits for it.", argv[0]);
+        return drupe_error_set(DRUPE_E_CANCELLED, "%s was stopped because the wait for it was cancelled.",
+                               argv[0]);
     return drupe_error_set(ended ? DRUPE_E_INVALID : DRUPE_E_TIMEOUT, "%s %s%s%.800s", argv[0],
                            ended ? WIFSIGNALED(result) ? "crashed" : "failed"
                                  : "did not end in time and was stopped",

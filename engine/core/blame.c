@@ -48,9 +48,9 @@ static void lose(drupe_device *device, const drupe_fault *fault)
     drupe_error_set_native(
         DRUPE_E_DEVICE_LOST, device->slot->backend->name, fault->signal, signal_name(fault->signal),
         "%s%.250s faulted on %s: %s. The driver cannot recover from that, so the device is lost for this "
-        "process: nothing more runs on it. Python, its variables and other devices live on; arrays of a lost "
-        "CPU device can still be copied to NumPy. Work on the device 'host', or restart the process (the "
-        "kernel) to get this device back.",
+        "process: nothing more runs on it. Python, its variables and other devices still work; arrays of a "
+        "lost CPU device can still be copied to NumPy. Work on the device 'host', or restart the process "
+        "(the kernel) to get this device back.",
         bounds ? "Out of bounds: " : "", work.length ? drupe_text_get(&work) : "A thread of the driver",
         device->filter, what);
     drupe_error error = *drupe_error_last();

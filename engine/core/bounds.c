@@ -87,13 +87,12 @@ static drupe_status look(void *user)
     drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS, .here = watch->here, .there = watch->there[k]};
     if (!watch->pointers[k]) {
         return drupe_check_found(&finding,
-                                 "Out of bounds: '%s' on %s would use argument %zu, which it has not.",
+                                 "Out of bounds: '%s' on %s would use argument %zu, which it does not have.",
                                  watch->here.label, watch->here.device, k);
     }
     return drupe_check_found(&finding,
                              "Out of bounds: '%s' on %s would use element %lld of argument %zu, which has "
-                             "the elements %lld to %lld "
-                             "from its pointer %p on. The access was left out.",
+                             "the elements %lld to %lld from its pointer %p on. The access was skipped.",
                              watch->here.label, watch->here.device, (long long)bounds->index, k,
                              (long long)bounds->low[k], (long long)bounds->high[k], watch->pointers[k]);
 }

@@ -138,9 +138,8 @@ void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t 
     }
     if (count == 0) return;
     snprintf(error->text + used, sizeof error->text - used,
-             " The driver does not tell which kernel it was: this is the first one that was not seen to end, "
-             "or it is "
-             "one of %zu behind it.",
+             " The driver does not report which kernel it was: either this one, the first that is not known "
+             "to have finished, or one of the %zu submitted after it.",
              count);
 }
 

@@ -141,7 +141,7 @@ static drupe_status each_item(item_fn fn, void *user)
         trim(&term, &length);
         if (length) {
             if (discards && *term != '!') {
-                return mistake(term, length, "stands behind a term with '!': such terms come last");
+                return mistake(term, length, "follows a term with '!', and such terms must come last");
             }
             discards = *term == '!';
             DRUPE_TRY(each_in_term(term, length, fn, user));

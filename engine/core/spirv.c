@@ -369,7 +369,7 @@ static const char *check_header(const drupe_spirv *module, size_t size)
 {
     const uint32_t *words = module->words;
     if (size % sizeof(uint32_t) || module->count < SPIRV_HEADER_WORDS) return "its length is wrong";
-    if (words[0] == __builtin_bswap32(MAGIC)) return "its byte order is the other one";
+    if (words[0] == __builtin_bswap32(MAGIC)) return "its byte order is not this machine's";
     if (words[0] != MAGIC) return "it does not begin with SPIR-V's magic number";
     if (words[1] & 0xff0000ffu || words[1] >> 16 != 1) return "its version is unknown";
     if (words[3] == 0 || words[3] > MOST_IDS) return "its number of ids is impossible";

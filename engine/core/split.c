@@ -40,8 +40,8 @@ static drupe_status settle_domain(drupe_device *device, drupe_domain *domain)
         }
     }
     drupe_error_set(DRUPE_E_UNSUPPORTED,
-                    "The device %s cannot be divided along '%s': it lies in one such "
-                    "domain, or nobody knows. It can be divided along: %s.",
+                    "The device %s cannot be divided along '%s': it lies in a single such domain, or its "
+                    "domains are not known. It can be divided along: %s.",
                     device->filter, drupe_info_word(DRUPE_INFO_PARTITION_DOMAINS, *domain),
                     list.length ? drupe_text_get(&list) : "none");
     drupe_text_clear(&list);

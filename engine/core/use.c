@@ -79,11 +79,10 @@ static drupe_status event_behind(drupe_queue *queue, const drupe_flight *silent,
     if (!*event || drupe_event_phase(*event) != DRUPE_PHASE_FAILED) return DRUPE_OK;
     drupe_event_release(*event);
     *event = NULL;
-    return drupe_error_set(
-        DRUPE_E_BUSY,
-        "Work of queue %u on %s may still use this memory, and behind it work has failed that "
-        "nobody was told of. Wait for that queue first.",
-        queue->number, queue->device->filter);
+    return drupe_error_set(DRUPE_E_BUSY,
+                           "Work of queue %u on %s may still use this memory, and a failure of later work on "
+                           "that queue has not been reported yet. Wait for that queue first.",
+                           queue->number, queue->device->filter);
 }
 
 static drupe_status before_ordered(drupe_queue *queue, uint64_t number,

@@ -361,7 +361,8 @@ drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel,
     drupe_arg args[DRUPE_BRIEF_ARGS];
     if (event) *event = NULL;
     if (!kernel || !words || !kernel->worded)
-        return drupe_error_set(DRUPE_E_INVALID, "This kernel takes no words, or there are none.");
+        return drupe_error_set(DRUPE_E_INVALID,
+                               "This kernel does not take its arguments as words, or no words were given.");
     for (uint32_t i = 0; i < kernel->nargs; i++) {
         const drupe_form *form = &kernel->forms[i];
         args[i] = (drupe_arg){(drupe_arg_kind)form->kind, form->size, &words[i]};

@@ -294,9 +294,8 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     (void)self;
     (void)args;
     (void)kwargs;
-    PyErr_SetString(PyExc_TypeError,
-                    "an array on a device is not copied to the host without a word: pass its "
-                    "values, x.asnumpy() or drupe.array.asnumpy(x)");
+    PyErr_SetString(PyExc_TypeError, "an array on a device is never copied to the host implicitly: pass its "
+                                     "values, x.asnumpy() or drupe.array.asnumpy(x)");
     return NULL;
 }
 

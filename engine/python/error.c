@@ -29,12 +29,12 @@ static const struct {
      "Keep the index, size or range inside of what it refers to.",
      "An index, size or range lies outside of what it refers to."},
     {DRUPE_E_TIMEOUT, "WaitTimeoutError", &PyExc_TimeoutError, "The work goes on: wait again.",
-     "The work was not done when the time was over."},
+     "The work did not finish within the timeout."},
     {DRUPE_E_CANCELLED, "CancelledError", NULL, "Submit the work again.", "Given up before it started."},
     {DRUPE_E_BUILD_FAILED, "BuildError", NULL, "Correct the source: `log` has all messages of the compiler.",
      "The compiler refused the program; `log` holds its messages."},
     {DRUPE_E_DEVICE_LOST, "DeviceLostError", NULL,
-     "Correct the work that failed, and run it again: here where the message says that the device works on, "
+     "Correct the work that failed and run it again: on this device if the message says that it works on, "
      "else on another device or in a new process.",
      "Work faulted on the device, or it stopped answering; unless the message says\n"
      "that it works on, its memory is gone."},

@@ -51,9 +51,9 @@ static void write_times(const drupe_trace_record *record, char *words, size_t si
     bool exact = record->started_ns != 0 && record->ended_ns >= record->started_ns;
     words[0] = '\0';
     if (record->seen_ns == 0 && !exact) return;
-    drupe_py_paper_add(&to, exact ? "ran " : "over ");
+    drupe_py_paper_add(&to, exact ? "ran " : "finished within ");
     add_time(&to, exact ? record->ended_ns - record->started_ns : record->seen_ns - record->submitted_ns);
-    drupe_py_paper_add(&to, !exact              ? " after its submission, at the latest"
+    drupe_py_paper_add(&to, !exact              ? " of its submission"
                             : record->own_clock ? ", by the device's clock"
                                                 : "");
 }

@@ -208,11 +208,10 @@ static bool untyped_arg(drupe_py_state *state, PyObject *object, launch_value *v
     if (drupe_py_is(state, object, DRUPE_PY_TYPE_LocalMemory)) return local_arg(state, object, arg);
     if (!PyLong_Check(object) && !PyFloat_CheckExact(object) && PyObject_CheckBuffer(object))
         return bytes_arg(object, 0, value, arg);
-    PyErr_Format(
-        PyExc_TypeError,
-        "the device does not tell the type of this argument: pass USM memory, an array, or a number of "
-        "a definite type such as numpy.int32(5) or ctypes.c_float(0.5), not %s",
-        Py_TYPE(object)->tp_name);
+    PyErr_Format(PyExc_TypeError,
+                 "the device does not report the type of this argument: pass USM memory, an array, or a "
+                 "number of a definite type such as numpy.int32(5) or ctypes.c_float(0.5), not %s",
+                 Py_TYPE(object)->tp_name);
     return false;
 }
 

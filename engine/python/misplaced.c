@@ -31,9 +31,8 @@ static bool raise_argument(drupe_py_state *state, const drupe_py_launch *launch,
     bool array = drupe_py_is(state, launch->args[index], DRUPE_PY_TYPE_Array);
     const char *name = short_name(own), *argument = kernel->typed ? kernel->params[index].name : "";
     drupe_py_raise_text(state, DRUPE_E_PLACEMENT,
-                        "kernel '%s' was compiled for %s, and argument %zu%s%s%s is on %s. %s%s%s "
-                        "`%%device %s` in a notebook, or `with drupe.device(\"%s\"):`, has what follows made "
-                        "there.",
+                        "kernel '%s' was compiled for %s, and argument %zu%s%s%s is on %s. %s%s%s `%%device "
+                        "%s` in a notebook, or `with drupe.device(\"%s\"):`, makes what follows there.",
                         drupe_kernel_name(kernel->kernel), drupe_device_filter(own), index,
                         argument[0] != '\0' ? " ('" : "", argument, argument[0] != '\0' ? "')" : "",
                         drupe_device_filter(other), array ? "Pass x.to_device(\"" : "Use memory of ", name,

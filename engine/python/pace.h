@@ -17,9 +17,8 @@ bool drupe_py_contents_good(drupe_py_state *state, drupe_memory *memory);
 PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory);
 #define DRUPE_PY_ACCEPT_DOC                                                                                  \
     "accept_contents($self)\n--\n\n"                                                                         \
-    "Take the elements as they are, though work that was to write them failed or did not run. Waits for "    \
-    "the "                                                                                                   \
-    "queue; what failed there stays to be told."
+    "Accept the elements as they are although work that was to write them failed or did not run. Waits "     \
+    "for the queue; a failure there is still raised by the next wait."
 /* Drop what finished work of all queues has kept. Runs Python code. */
 void drupe_py_collect_all(void);
 /* Wait until no work of any queue uses the memory; failures stay to be told. False when interrupted. */

@@ -238,7 +238,7 @@ PyMethodDef drupe_py_pool_functions[] = {
     {"_pool_limit", pool_limit, METH_VARARGS, PyDoc_STR("Set a device's limit in bytes, or None.")},
     {"_pool_wipe", pool_wipe, METH_VARARGS,
      PyDoc_STR("Set when a device's memory is overwritten: 1, 2 or both.")},
-    {"_holders", holders, METH_VARARGS, PyDoc_STR("Who holds memory of a device (None: of all).")},
+    {"_holders", holders, METH_VARARGS, PyDoc_STR("What holds memory of a device (None: of all).")},
     {"_ipc_export", ipc_export, METH_O, PyDoc_STR("The name of an allocation.")},
     {"_ipc_import", ipc_import, METH_VARARGS, PyDoc_STR("Memory by a name, a queue and a number of bytes.")},
     {NULL, NULL, 0, NULL},

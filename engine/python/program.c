@@ -405,7 +405,8 @@ static PyGetSetDef program_getset[] = {
      NULL},
     {"device", program_device, NULL, "The device it was built for.", NULL},
     {"context", program_context, NULL, "The context it belongs to.", NULL},
-    {"queue", program_queue_get, NULL, "The queue of kernels that no argument and no queue= places.", NULL},
+    {"queue", program_queue_get, NULL,
+     "The queue of kernels for which neither an argument nor queue= gives one.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -364,9 +364,9 @@ static PyMethodDef queue_methods[] = {
                "reported yet, and WaitTimeoutError after `timeout` seconds.")},
     {"cancel", queue_cancel, METH_NOARGS,
      PyDoc_STR("cancel($self)\n--\n\n"
-               "Give up what has not started, and tell how many submissions that were. Their\n"
-               "events fail with CancelledError; nothing else does. What runs goes on, and so\n"
-               "does what a driver was given that cannot give it back: see `pending`.")},
+               "Cancel the submissions that have not started and return how many those were.\n"
+               "Their events fail with CancelledError; no others do. Work that runs goes on, and\n"
+               "so does work that the driver cannot give back: see `pending`.")},
     {"submit", FAST(drupe_py_queue_submit),
      PyDoc_STR("submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
                "Queue a kernel with a sequence of arguments and give its Event (None with\n"
@@ -444,7 +444,7 @@ static PyGetSetDef queue_getset[] = {
      "would be raised otherwise: in queue.wait() and at the end of a cell. It runs on\n"
      "the interpreter's thread.",
      NULL},
-    {"number", queue_number, NULL, "What errors and traces call this queue.", NULL},
+    {"number", queue_number, NULL, "The number of this queue in errors and traces.", NULL},
     {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
     {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},
     {"sycl_context", queue_context, NULL, "The same as `context`.", NULL},
@@ -510,7 +510,8 @@ static PyObject *module_profile_queues(PyObject *module, PyObject *flag)
 
 PyMethodDef drupe_py_queue_functions[] = {
     {"_queues", module_queues, METH_NOARGS,
-     PyDoc_STR("_queues()\n--\n\nThe queues that somebody holds, in the order of their numbers.")},
+     PyDoc_STR("_queues()\n--\n\n"
+               "The queues that the program holds, in the order of their numbers.")},
     {"_profile_queues", module_profile_queues, METH_O,
      PyDoc_STR(
          "_profile_queues(all)\n--\n\n"

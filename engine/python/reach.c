@@ -68,9 +68,8 @@ static void tell(const drupe_py_launch *launch, size_t items, size_t elements, u
     bool known = drupe_py_site_text(site, number, place, sizeof place) > 0;
     drupe_py_paper_add(
         &line,
-        "%s%s%.*s%s: %zu work-items, and the largest array has %zu element%s. Work-items that use "
-        "memory behind it may end this process; `with drupe.checked():` around the launch finds "
-        "them.\n",
+        "%s%s%.*s%s: %zu work-items, and the largest array has %zu element%s. Work-items that access memory "
+        "beyond it may crash this process; run the launch inside `with drupe.checked():` to find them.\n",
         drupe_kernel_name(launch->kernel->kernel), known ? " (" : "", 100, known ? place : "",
         known ? ")" : "", items, elements, elements == 1 ? "" : "s");
     drupe_py_paper_add(&message, "{\"name\": \"stderr\", \"text\": \"");

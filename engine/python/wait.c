@@ -283,7 +283,7 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
     }
     if (status == DRUPE_E_TIMEOUT)
         drupe_py_raise_text(state, status,
-                            "the work was not done when the time was over. It goes on: wait again, without a "
+                            "the work did not finish within the timeout. It goes on: wait again, without a "
                             "timeout if need be.");
     else if (status != DRUPE_OK)
         drupe_py_raise_on(state, queue);

@@ -70,7 +70,8 @@ static void note_inexact(const drupe_view *view, drupe_text *text)
 {
     uint32_t last = 0;
     size_t named = 0;
-    drupe_text_printf(text, "Hatched (\u2591): it ran some time between, the driver does not tell when, on ");
+    drupe_text_printf(
+        text, "Hatched (\u2591): it ran at some time in between; the driver does not report when, on ");
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *span = &view->spans[i];
         uint32_t queue = view->lanes[span->lane].queue;
@@ -79,7 +80,7 @@ static void note_inexact(const drupe_view *view, drupe_text *text)
         if (named++ < QUEUES_NAMED) drupe_text_printf(text, "%s %u", named > 1 ? "," : "queue", queue);
     }
     if (named > QUEUES_NAMED) drupe_text_printf(text, " and more");
-    drupe_text_printf(text, "; %%config Drupe.profile = True has it tell\n");
+    drupe_text_printf(text, "; %%config Drupe.profile = True records exact times\n");
 }
 
 void drupe_frame_notes(const drupe_frame *frame, drupe_text *text)
@@ -100,7 +101,7 @@ void drupe_frame_notes(const drupe_frame *frame, drupe_text *text)
                           sums->merged_into == 1 ? "" : "s");
     if (sums->inexact > 0) note_inexact(frame->view, text);
     if (sums->missed > 0)
-        drupe_text_printf(text, "%s submissions came too fast to be looked at: they are only counted\n",
+        drupe_text_printf(text, "%s submissions came too fast to be recorded: they are only counted\n",
                           drupe_unit_count(sums->missed).text);
 }
 

@@ -39,7 +39,8 @@ static void title_time(const drupe_frame *frame, const drupe_view_span *span, dr
     switch ((drupe_view_state)span->state) {
     case DRUPE_VIEW_WAITING: drupe_text_printf(title, " \u00b7 waiting since %s", from.text); break;
     case DRUPE_VIEW_SUBMITTED:
-        drupe_text_printf(title, " \u00b7 submitted at %s; whether it has begun is not known", from.text);
+        drupe_text_printf(title, " \u00b7 submitted at %s; it is not known whether it has started",
+                          from.text);
         break;
     case DRUPE_VIEW_RUNNING:
         drupe_text_printf(title, " \u00b7 %s so far at %s", drupe_unit_time(length).text, from.text);
@@ -48,7 +49,7 @@ static void title_time(const drupe_frame *frame, const drupe_view_span *span, dr
         if (span->exact)
             drupe_text_printf(title, " \u00b7 %s at %s", drupe_unit_time(length).text, from.text);
         else
-            drupe_text_printf(title, " \u00b7 ran some time between %s and %s", from.text, to.text);
+            drupe_text_printf(title, " \u00b7 ran at some time between %s and %s", from.text, to.text);
     }
 }
 

@@ -178,7 +178,8 @@ void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html)
         drupe_html_open(html, "display:flex;align-items:center;height:20px");
         device_name(device, html);
         if (device->lost)
-            drupe_text_printf(html, "<div style=\"color:#%06x\">lost: its driver gave it up</div>",
+            drupe_text_printf(html,
+                              "<div style=\"color:#%06x\">lost: its driver no longer runs work on it</div>",
                               (unsigned)DRUPE_HTML_RED);
         else {
             busy_track(frame, device, html);

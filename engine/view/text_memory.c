@@ -104,7 +104,7 @@ void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text)
         const drupe_view_device *device = &frame->view->devices[i];
         drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
         if (device->lost) {
-            drupe_text_printf(text, " lost: its driver gave it up\n");
+            drupe_text_printf(text, " lost: its driver no longer runs work on it\n");
             continue;
         }
         double maybe = 0.0, share = drupe_frame_share(frame, device, &maybe);

@@ -99,7 +99,7 @@ static void kernel_describe(const char *features)
 int jk_kernel_open(const char *connection_file, const char *features, char *problem, size_t problem_size)
 {
     if (atomic_load(&kernel.server)) {
-        snprintf(problem, problem_size, "the kernel is open already: a process holds one");
+        snprintf(problem, problem_size, "the kernel is open already: a process can have only one");
         return -1;
     }
     kernel_describe(features);

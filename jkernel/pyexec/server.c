@@ -366,7 +366,7 @@ static PyMethodDef server_methods[] = {
     {"flush", server_flush, METH_NOARGS, "Wait until what was published is on its way."},
     {"wake", server_wake, METH_NOARGS, "Make the descriptor readable."},
     {"interrupt_taken", server_interrupt_taken, METH_NOARGS,
-     "What does not end by the interrupts that came so far is told in Python."},
+     "Python reports what the interrupts so far did not end."},
     {"leave", server_leave, METH_NOARGS, "Shut down, as when a client asks for it."},
     {"set_execution_count", server_set_execution_count, METH_O, "The counter that aborted replies carry."},
     {"publish", server_publish, METH_VARARGS,

@@ -156,7 +156,7 @@ static void device_answer(const debug_call *call, jk_buffer *content)
         jk_buffer_append(content, text, size);
         jk_buffer_append_text(content, "}");
     } else {
-        refuse(call, text ? text : "no device was used in this kernel yet: nothing is known of them",
+        refuse(call, text ? text : "no device has been used in this kernel yet: there is nothing to show",
                content);
     }
     free(text);

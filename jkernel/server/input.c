@@ -119,7 +119,7 @@ static void answer_receive(jk_server *server, const jk_message *message)
     if (wanted) {
         jk_event_raise(input->answered);
     } else {
-        jk_log("stdin: dropped an answer that nobody asked for");
+        jk_log("stdin: dropped an answer to no question");
         free(text);
     }
 }

@@ -122,7 +122,10 @@ static char *unsent_text(const jk_record *old)
     const char *start = kept;
     while (start && ((unsigned char)*start & 0xc0) == 0x80) start++; /* of a character that is cut */
     const char *end = start && start[0] && start[strlen(start) - 1] == '\n' ? "" : "\n";
-    if (start && asprintf(&text, "Its last output, which was not sent any more:\n%s%s", start, end) < 0)
+    if (start && asprintf(&text,
+                          "Its last output, which had not been sent:\n"
+                          "%s%s",
+                          start, end) < 0)
         text = NULL;
     free(kept);
     return text;

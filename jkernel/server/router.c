@@ -133,7 +133,7 @@ static void on_pause(jk_port *port, jk_peer *peer)
         routed *worst = from;
         for (jk_peer *other = port->peers; other; other = other->next)
             if (((routed *)other)->unfinished > worst->unfinished) worst = (routed *)other;
-        jk_log("hung up on a client whose message does not end");
+        jk_log("disconnected a client whose message never ended");
         worst->peer.gone = true;
         message_drop(worst);
         jk_zmtp_clear(&worst->peer.reader);

@@ -3,7 +3,7 @@
     import drupe
     drupe.devices()                        what this machine has
     with drupe.device("gpu"):              the device of what follows
-    queue = drupe.Queue("gpu")             a queue of one's own; drupe.queue("gpu") is the device's default one
+    queue = drupe.Queue("gpu")             a new queue; drupe.queue("gpu") is the device's default one
     import drupe.array as da               arrays on a device
     import drupe.memory, drupe.program     memory by the byte, kernels from source text
 

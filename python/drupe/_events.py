@@ -188,7 +188,7 @@ class _Promise:
             _fail(self.event, error)
 
     def __del__(self):
-        self.event._finish("the future went away before it was done", True)  # without effect on one that has ended
+        self.event._finish("the future was dropped before it was done", True)  # without effect on one that has ended
 
 
 def from_future(future):

@@ -176,7 +176,7 @@ def _times(event, record):
     if record["ended"]:
         return "ran %s" % _seconds(record["ended"] - record["started"])
     if record["seen"] is not None:
-        return "over %s after its submission, at the latest" % _seconds(record["seen"] - record["submitted"])
+        return "finished within %s of its submission" % _seconds(record["seen"] - record["submitted"])
     return "submitted %s ago" % _seconds(time.monotonic_ns() - record["submitted"])
 
 

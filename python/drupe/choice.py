@@ -105,7 +105,7 @@ def select_device_with_aspects(required_aspects, excluded_aspects=None):
 
 
 def get_device_cached_queue(key):
-    """The one queue of a device, a filter, or a pair (context, device): the same object's equal at each call."""
+    """The cached queue of a device, a filter, or a pair (context, device): equal at each call."""
     if isinstance(key, tuple):
         if len(key) != 2 or not isinstance(key[0], Context) or not isinstance(key[1], Device):
             raise TypeError("a key is a drupe.Device, a filter, or a pair (drupe.Context, drupe.Device)")

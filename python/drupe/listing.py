@@ -16,7 +16,7 @@ def short(devices):
 
 
 def plain(value):
-    """A property as text; "?" for what the driver does not tell."""
+    """A property as text; "?" if the driver does not report it."""
     if value is None:
         return "?"
     return " ".join(map(str, value)) or "-" if isinstance(value, tuple) else str(value)
@@ -33,7 +33,7 @@ def main(argv):
     parser = argparse.ArgumentParser(prog="python -m drupe devices", description="List the devices of this machine.")
     parser.add_argument("filter", nargs="?", help='such as "gpu", "opencl:cpu" or "host:cpu:0.1"')
     shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("-l", "--long", action="store_true", help="all properties; ? where the driver does not tell")
+    shape.add_argument("-l", "--long", action="store_true", help="all properties; ? if the driver does not report one")
     shape.add_argument("--json", action="store_true", help="the same as JSON")
     shape.add_argument("-p", "--platforms", action="store_true", help="by platform")
     options = parser.parse_args(argv)

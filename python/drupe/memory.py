@@ -62,7 +62,7 @@ class Pool:
 
     @property
     def reserve(self):
-        """Bytes taken from the driver that nobody uses."""
+        """Bytes taken from the driver that are not in use."""
         figures = _engine._pool_stats(self.device)
         return max(0, figures["reserved"] - figures["used"] - figures["in_flight"])
 
@@ -149,7 +149,7 @@ class Report(list):
 
 def report(device=None, each=False):
     """Who holds memory of a device (None: of every device): one line per place in a program that allocated what
-    is still alive, or one per allocation (each=True). A place that very many others followed is forgotten."""
+    is still alive, or one per allocation (each=True). Only the latest places are remembered."""
     if device is not None and not isinstance(device, Device):
         device = Device(device)
     return Report(Holder(*one) for one in _engine._holders(device, not each))

@@ -16,7 +16,7 @@ def device_info(device=None):
 
 
 def intel_device_info(device):
-    """What Intel's devices tell of their insides, as far as the driver does; empty for devices of others."""
+    """Details of Intel's devices, as far as the driver reports them; empty for other devices."""
     if "Intel" not in (device.vendor or ""):
         return {}
     values = {name: getattr(device, name) for name in _INTEL}

@@ -134,7 +134,7 @@ scenario("a span in words", async () => {
   equal(tell(kernels, 3).slice(0, 4), ['unmeasured', 'cell [1]', 'some time within these 2.00 ms', 'complete'], 'an interval');
   check(tell(kernels, 3)[4].includes('%config Drupe.profile = True'), 'it says how times are had');
   equal(tell(kernels, 4).slice(2, 4), ['waiting for 980 ms', 'waiting'], 'one that waits');
-  equal(tell(kernels, 5).slice(2, 5), ['submitted for 979 ms', 'submitted', 'whether it has begun is not known'], 'who knows');
+  equal(tell(kernels, 5).slice(2, 5), ['submitted for 979 ms', 'submitted', 'it is not known whether it has started'], 'who knows');
   equal(summary(trace), '3.00 ms busy · 1 failed · 2 kernels · 1.00 MiB copied · 1.00 KiB in use', 'the first line');
 });
 

@@ -134,7 +134,7 @@ static void fault_unseen(struct suite *suite)
     assert_uint_in_range(first, 20, 40);
     drupe_failure own, cause;
     assert_true(drupe_event_failure(first < 40 ? before[first] : gone, &own, &cause));
-    bool told = strstr(own.error.text, "does not tell which kernel") != NULL;
+    bool told = strstr(own.error.text, "does not report which kernel") != NULL;
     assert_int_equal(told, first < 40);
     drupe_event_release(gone);
     release_all(before, 40);

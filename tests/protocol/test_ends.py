@@ -8,7 +8,7 @@ import pytest
 import support
 from test_crash import Crash, exit_code, restarted
 
-UNSENT = "\nIts last output, which was not sent any more:\n"
+UNSENT = "\nIts last output, which had not been sent:\n"
 
 
 def ended(kernel):

@@ -207,7 +207,7 @@ def test_arrays_on_another_device_are_told_what_to_type(spec_folder):
         if kernel.run("drupe.Device().backend.name").result != "'host'":
             pytest.skip("arrays are made on an OpenCL device by default")
         built = shown(kernel.run("%%opencl\n" + TWICE, timeout=120))
-        hint = 'Arrays are made on host:cpu:0 unless they are told otherwise: pass x.to_device("opencl"), or type'
+        hint = 'Arrays are made on host:cpu:0 by default: pass x.to_device("opencl"), or type'
         assert hint in built["text/plain"].replace("\n", " ") and "%device opencl first." in built["text/html"]
         kernel.run("import drupe.array as da\nx = da.ones(8, dtype='float32')\nm = drupe.memory.MemoryUSMDevice(64)")
         for call, more in (("twice(x, 3, global_size=8)", 'Pass x.to_device("opencl").'),

@@ -176,7 +176,7 @@ static drupe_status open_library(drupe_host_code *code)
     close(fd);
     if (code->library) code->entries = dlsym(code->library, DRUPE_HOST_TABLE);
     if (code->entries) return check_machine(code);
-    const char *why = code->library ? "it is none of this version of Drupe" : dlerror();
+    const char *why = code->library ? "it was not compiled by this version of Drupe" : dlerror();
     return drupe_error_set(DRUPE_E_BUILD_FAILED, "The compiled program cannot be opened: %s.", why);
 }
 

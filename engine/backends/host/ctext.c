@@ -422,8 +422,8 @@ static drupe_status read_text(scan *s)
     }
     if (s->count) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_BUILD_FAILED,
-                           "program.c: there is no kernel. One is a function that is written as "
-                           "'kernel void name(float *x, int n) { ... get_global_id(0) ... }'.");
+                           "program.c: there is no kernel. Write one as a function such as 'kernel void "
+                           "name(float *x, int n) { ... get_global_id(0) ... }'.");
 }
 
 drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out)

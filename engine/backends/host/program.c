@@ -102,7 +102,7 @@ drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg
     const drupe_host_kernel *native = drupe_native(kernel);
     *info = (drupe_arg_info){.lanes = 1};
     if (!native->code)
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Built-in kernels do not tell of their arguments.");
+        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Built-in kernels do not report their arguments.");
     if (index >= native->builtin->nargs)
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "There is no argument number %zu.", index);
     const drupe_host_param *param = &native->code->entries[native->entry].params[index];

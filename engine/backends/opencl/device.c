@@ -173,7 +173,7 @@ static drupe_status probe(drupe_cl_device *device)
     cl_device_type type = 0;
     char *extensions = drupe_cl_device_string(device, CL_DEVICE_EXTENSIONS);
     if (!extensions) {
-        return drupe_error_set(DRUPE_E_INTERNAL, "The OpenCL driver does not tell a device's extensions.");
+        return drupe_error_set(DRUPE_E_INTERNAL, "The OpenCL driver does not report a device's extensions.");
     }
     caps->version = drupe_cl_version_of(&device->library->api, device->id);
     ask(device, CL_DEVICE_TYPE, &type, sizeof type);

@@ -184,7 +184,7 @@ static drupe_status give_number(uint64_t number, void *value, size_t size, size_
 
 static drupe_status meaningless(drupe_info key)
 {
-    return drupe_error_set(DRUPE_E_UNSUPPORTED, "The OpenCL driver does not tell the property %s.",
+    return drupe_error_set(DRUPE_E_UNSUPPORTED, "The OpenCL driver does not report the property %s.",
                            drupe_info_name(key));
 }
 

@@ -68,7 +68,7 @@ static bool is_transient(cl_int code)
 static drupe_status asking_failed(cl_int code)
 {
     return drupe_cl_fail_as(DRUPE_E_NO_MEMORY, code,
-                            "The OpenCL driver has no memory to tell about a kernel's arguments (%d).",
+                            "The OpenCL driver has no memory to report a kernel's arguments (%d).",
                             (int)code);
 }
 
@@ -125,7 +125,7 @@ drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_i
     }
     if (!native->params[index].known) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                               "The OpenCL driver tells nothing about a kernel's arguments.");
+                               "The OpenCL driver reports nothing about a kernel's arguments.");
     }
     info->kind = (drupe_arg_kind)native->params[index].kind;
     cl_int code = arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
@@ -301,7 +301,7 @@ static drupe_status sub_groups(const drupe_cl_kernel *kernel, cl_kernel_sub_grou
     }
     if (code != CL_SUCCESS) {
         return drupe_cl_fail_as(DRUPE_E_UNSUPPORTED, code,
-                                "This OpenCL driver does not tell about sub-groups.");
+                                "This OpenCL driver does not report anything about sub-groups.");
     }
     *value = answer;
     return DRUPE_OK;

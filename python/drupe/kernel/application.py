@@ -29,8 +29,8 @@ _OURS = "the kernel's streams, sockets and hooks are written in C and cannot be 
 _NEVER = "the kernel writes nothing to the terminal"
 
 _OF_KERNELS = {
-    "_execute_sleep": "nothing is waited for after a cell: its output is in order with its reply",
-    "_poll_interval": "the kernel waits for messages, it does not look for them",
+    "_execute_sleep": "the kernel never waits after a cell: its output is in order with its reply",
+    "_poll_interval": "the kernel waits for messages and does not poll",
     "_darwin_app_nap": "it is for macOS",
     "stop_on_error_timeout": "the kernel reads what was sent before it aborts what is queued",
 }

@@ -454,7 +454,7 @@ class Debugger:
         start, count = call.arguments.get("start") or 0, call.arguments.get("count") or 0
         children = self._tree.children(reference, start, count)
         if children is None:
-            call.fail("this variable is of an earlier inspectVariables")
+            call.fail("this variable belongs to an earlier inspectVariables")
         else:
             call.reply({"variables": children})
 

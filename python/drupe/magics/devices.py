@@ -106,7 +106,7 @@ def _advice():
     from drupe import doctor
 
     lines = [(text, advised) for mark, text, advised in doctor.examine(ask_engine=False).lines if mark == "BAD"]
-    return lines or [("no driver offers another device", "python -m drupe doctor tells what was looked at")]
+    return lines or [("no driver offers another device", "python -m drupe doctor lists what was checked")]
 
 
 def _use(device):

@@ -14,7 +14,8 @@ class Events(Magic):
 
     Kernels and copies have lanes of their own; the colour is the cell's. As a cell magic it shows the work of its cell,
     for whose end it waits, ten seconds at most. A full bar is work that ran then. A hatched one stands for work that
-    ran some time between its two ends, when exactly the driver does not tell: set %config Drupe.profile = True.
+    ran at some time between its two ends; the driver does not report when. %config Drupe.profile = True records exact
+    times.
 
     Cells are numbers, 7, or ranges, 2:5 (both included), 3: and -3: (the last three)."""
 

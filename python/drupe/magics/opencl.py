@@ -48,7 +48,7 @@ class OpenCL(Magic):
         ("%%opencl\nkernel void twice(global float *a) { a[get_global_id(0)] *= 2; }",
          "afterwards twice(x, global_size=x.size) runs it"),
         ("%%opencl -d gpu -n program -D N=16 -a\nkernel void add(global int *a) { a[get_global_id(0)] += N; }",
-         "for the first GPU; program is the drupe.Program; tells registers and memory"),
+         "for the first GPU; program is the drupe.Program; shows registers and memory"),
     )
 
     def cell(self, options, body):
@@ -136,7 +136,7 @@ def _elsewhere(device):
     if _root(usual) == _root(device):
         return None
     name = device.backend.name if drupe.Device(device.backend.name) == device else device.filter_string
-    return ('Arrays are made on %s unless they are told otherwise: pass x.to_device("%s"), or type %%device %s first.'
+    return ('Arrays are made on %s by default: pass x.to_device("%s"), or type %%device %s first.'
             % (usual.filter_string, name, name))
 
 
@@ -193,7 +193,7 @@ class Built(Result):
 
 
 def _facts(program, name):
-    """What a kernel uses; None where the driver does not tell."""
+    """What a kernel uses; None where the driver does not report it."""
     kernel = program[name]
     return {"name": name, "registers": _registers(program.build_log).get(name), "private": kernel.private_mem_size,
             "local": kernel.local_mem_size, "work_group": kernel.work_group_size,

@@ -11,12 +11,12 @@ class Drupe(Configurable):
 
     footer = Bool(False, help="Show a line under each cell that used devices: time, share of the device, bytes, memory."
                   ).tag(config=True)
-    hz = Float(2.0, min=0.1, max=2.0, help="How often dashboards that live are drawn, in frames a second."
+    hz = Float(2.0, min=0.1, max=2.0, help="How often live dashboards are drawn, in frames a second."
                ).tag(config=True)
-    columns = Int(WIDTH, min=60, max=240, help="How wide texts are, in characters: what consoles show, which do not "
-                                               "tell how wide they are.").tag(config=True)
-    profile = Bool(False, help="Queues have their devices tell exact times, from the next submission on; also those "
-                               "that exist already.").tag(config=True)
+    columns = Int(WIDTH, min=60, max=240, help="How wide texts are, in characters: for consoles, which do not "
+                                               "report their width.").tag(config=True)
+    profile = Bool(False, help="Queues record exact times from the next submission on, including queues that "
+                               "exist already.").tag(config=True)
     checked = Bool(False, help="Checked mode: find races, writes out of bounds and freed memory; slower. "
                                "As `with drupe.checked():`.").tag(config=True)
 
@@ -45,8 +45,8 @@ class Drupe(Configurable):
         _engine._profile_queues(change["new"])
         without = [one for one in _engine._queues() if not one.has_enable_profiling] if change["new"] else []
         if without:
-            print("Left as they are, without times of the device: %s. Others have their native handle, or the driver "
-                  "keeps no times. What uses these has to be made anew on drupe.Queue(device); or set this before a "
+            print("Without times of the device, as before: %s. Either their native handle is in use elsewhere, or the "
+                  "driver keeps no times. Create what uses them again on drupe.Queue(device), or set this before a "
                   "device is used."
                   % ", ".join("queue %d on %s" % (one.number, one.device.filter_string) for one in without))
 

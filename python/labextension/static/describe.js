@@ -2,7 +2,7 @@
 import { OVER, RUNNING, STATE, STATUS, ran } from './trace.js';
 import { bytes, cellName, count, duration, plural, rate } from './words.js';
 
-const NOT_KNOWN = 'when exactly is not known: %config Drupe.profile = True has the device tell';
+const NOT_KNOWN = 'the exact times are not known: %config Drupe.profile = True records them';
 
 // { title, lines } of a span of a lane.
 export function describe(span, lane, trace) {
@@ -22,7 +22,7 @@ export function describe(span, lane, trace) {
   }
   if (span.items > 0) lines.push(plural(span.items, 'work-item'));
   lines.push(span.state === OVER ? STATUS[span.status] ?? 'unknown' : STATE[span.state]);
-  if (!span.exact) lines.push(span.state === OVER ? NOT_KNOWN : 'whether it has begun is not known');
+  if (!span.exact) lines.push(span.state === OVER ? NOT_KNOWN : 'it is not known whether it has started');
   lines.push(`${lane.device}, queue ${lane.queue}`);
   return { title, lines };
 }

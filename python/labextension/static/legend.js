@@ -3,7 +3,7 @@
 import { element } from './surface.js';
 import { goneText, plural } from './words.js';
 
-const HATCHED = 'hatched: some time between, the driver does not tell when';
+const HATCHED = 'hatched: at some time in between; the driver does not report when';
 
 export class Legend {
   // `onCell` is told of the cell whose chip is pressed, `isThere(cell)` tells whether the notebook has it; `memory`:

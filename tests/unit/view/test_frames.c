@@ -295,9 +295,9 @@ static void notes_say_what_is_not_exact(void **state)
     made->cells[1].skipped = 2;
     char *text = text_of(made, DRUPE_FRAME_EVENTS, 0, false),
          *html = html_of(made, DRUPE_FRAME_EVENTS, false);
-    static const char *const notes[] = {"12 000 submissions are drawn as 1 bar,",
-                                        "Hatched (\u2591): it ran some", "1.23 M submissions came too fast",
-                                        "2 did not run: 2 after a failure"};
+    static const char *const notes[] = {
+        "12 000 submissions are drawn as 1 bar,", "Hatched (\u2591): it ran at some",
+        "1.23 M submissions came too fast", "2 did not run: 2 after a failure"};
     for (size_t i = 0; i < DRUPE_COUNT_OF(notes); i++) {
         if (strstr(text, notes[i]) == NULL) fail_msg("\"%s\" is missing in\n%s", notes[i], text);
         assert_non_null(strstr(html, notes[i]));
@@ -329,7 +329,7 @@ static void intervals_are_hatched(void **state)
     html = html_of(made, DRUPE_FRAME_EVENTS, false);
     text = text_of(made, DRUPE_FRAME_EVENTS, 0, false);
     assert_non_null(strstr(html, "linear-gradient"));
-    assert_non_null(strstr(html, "ran some time between"));
+    assert_non_null(strstr(html, "ran at some time between"));
     assert_non_null(strstr(text, "GPU busy at most 57 % of"));
     assert_non_null(strstr(text, "\u2591\u2591"));
     assert_null(strstr(text, "\u2588"));
@@ -359,7 +359,7 @@ static void states_are_told_apart(void **state)
         const char *line, *title;
     } cases[] = {{DRUPE_VIEW_RUNNING, "\u00b7 1 running", "so far at"},
                  {DRUPE_VIEW_WAITING, "\u00b7 1 waiting", "waiting since"},
-                 {DRUPE_VIEW_SUBMITTED, "\u00b7 1 submitted", "whether it has begun is not known"}};
+                 {DRUPE_VIEW_SUBMITTED, "\u00b7 1 submitted", "it is not known whether it has started"}};
     made->view.ncells = 0;
     drupe_view_span *span = &made->spans[33];
     for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
