@@ -227,7 +227,7 @@ static void argument_types(void **state)
     code_close(&c);
 }
 
-/* A driver that has no memory to tell about an argument says so: it is never taken for one that tells
+/* A driver that has no memory to report an argument says so: it is never taken for one that tells
  * nothing. */
 static void short_of_memory_for_argument_types(void **state)
 {
@@ -248,7 +248,7 @@ static void short_of_memory_for_argument_types(void **state)
         met = *shortage == 0;
         *shortage = 0;
         if (status != DRUPE_OK) {
-            assert_error(status, DRUPE_E_NO_MEMORY, "no memory to tell about a kernel's arguments");
+            assert_error(status, DRUPE_E_NO_MEMORY, "no memory to report a kernel's arguments");
             failures++;
         }
         if (opened) close_kernel(kernel);
