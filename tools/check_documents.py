@@ -2,8 +2,8 @@
 """Fail when a document names what does not exist: a file, a folder, a C function, the target of a link.
 Fail also when a page has outgrown its limit.
 
-A name with a slash is a path from the root, from the page's folder, or the end of a path (`core/trace.c` stands for
-`engine/core/trace.c`). A name without one is the name of any file. A function is `drupe_...()` or `jk_...()`. A name
+A name with a slash is a path from the root or from the page's folder, or folders that follow each other and a file
+somewhere below them: `core/trace.c` is any `trace.c` in `engine/core`. A name without a slash is the name of any file. A function is `drupe_...()` or `jk_...()`. A name
 with a word in capitals, such as `fuzz_NAME.c`, stands for many files and is not looked for.
 
 usage: tools/check_documents.py [ROOT]"""
@@ -54,7 +54,9 @@ def functions_of(root, files):
 def known(name, page, paths):
     """Whether a name stands for one of the paths; it may be a pattern."""
     beside = os.path.normpath(os.path.join(os.path.dirname(page), name))
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in (name, beside, f"*/{name}") for path in paths)
+    folder, _, base = name.rpartition("/")
+    patterns = (name, beside, f"*/{name}", f"*/{folder}/*/{base}" if folder else name)
+    return any(fnmatch.fnmatchcase("/" + path, "/" + pattern) for pattern in patterns for path in paths)
 
 
 def anchors_of(text):

@@ -22,9 +22,9 @@ def tree(tmp_path):
     """A project of two C files, whose documents name both, a folder, a function, a pattern and a heading."""
     for name, text in {
             "engine/core/queue.c": "int drupe_queue_open(void) { return 0; }\n",
-            "engine/core/queue_text.c": "",
+            "engine/core/text/queue_text.c": "",
             "README.md": "# Here\n[more](docs/more.md#what-is-more), [this](#here), [that](https://example.org/a.c)\n",
-            "docs/more.md": "# What is *more*\n`core/queue.c`, `queue_text.c`, queue*.c, `engine/core/`,\n"
+            "docs/more.md": "# What is *more*\n`core/queue.c`, `core/queue_text.c`, queue*.c, `engine/core/`,\n"
                             "`drupe_queue_open()`, `fuzz_NAME.c`, `build/new.c`, [back](../README.md)\n"}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -44,6 +44,9 @@ def test_a_tree_in_order_passes(tree):
 @pytest.mark.parametrize("text, problem", [
     ("`core/gone.c`", "core/gone.c does not exist"),
     ("`other/queue.c`", "other/queue.c does not exist"),
+    ("`text/queue.c`", "text/queue.c does not exist"),
+    ("`ore/queue.c`", "ore/queue.c does not exist"),
+    ("`queue_text`.c, `text.c`", "text.c does not exist"),
     ("see gone.h.", "gone.h does not exist"),
     ("gone*.c", "gone*.c does not exist"),
     ("```\nqueue.c ► gone.c\n```", "gone.c does not exist"),
