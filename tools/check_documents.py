@@ -3,8 +3,9 @@
 Fail also when a page has outgrown its limit.
 
 A name with a slash is a path from the root or from the page's folder, or folders that follow each other and a file
-somewhere below them: `core/trace.c` is any `trace.c` in `engine/core`. A name without a slash is the name of any file. A function is `drupe_...()` or `jk_...()`. A name
-with a word in capitals, such as `fuzz_NAME.c`, stands for many files and is not looked for.
+somewhere below them: `core/trace.c` is any `trace.c` in `engine/core`. A name without a slash is the name of any
+file. A function is `drupe_...()` or `jk_...()`. A name with a word in capitals, such as `fuzz_NAME.c`, stands for
+many files and is not looked for.
 
 usage: tools/check_documents.py [ROOT]"""
 import fnmatch
