@@ -56,8 +56,8 @@ def known(name, page, paths):
     """Whether a name stands for one of the paths; it may be a pattern."""
     beside = os.path.normpath(os.path.join(os.path.dirname(page), name))
     folder, _, base = name.rpartition("/")
-    patterns = (name, beside, f"*/{name}", f"*/{folder}/*/{base}" if folder else name)
-    return any(fnmatch.fnmatchcase("/" + path, "/" + pattern) for pattern in patterns for path in paths)
+    patterns = {f"/{beside}", f"*/{name}", f"*/{folder}/*/{base}" if folder else f"*/{name}"}
+    return any(fnmatch.fnmatchcase("/" + path, pattern) for pattern in patterns for path in paths)
 
 
 def anchors_of(text):
@@ -98,6 +98,8 @@ def name_problems(page, text, files, folders, functions):
         if not known(name, page, files):
             yield f"{name} does not exist"
     for name in sorted(filter(looked_for, set(FOLDER.findall(FENCE.sub("", plain))))):
+        if FILE.fullmatch(name):
+            continue
         path = name.rstrip("/")
         if (path != name or name.split("/")[0] in folders) and not known(path, page, folders | files):
             yield f"the folder {name} does not exist"

@@ -24,7 +24,7 @@ def tree(tmp_path):
             "engine/core/queue.c": "int drupe_queue_open(void) { return 0; }\n",
             "engine/core/text/queue_text.c": "",
             "README.md": "# Here\n[more](docs/more.md#what-is-more), [this](#here), [that](https://example.org/a.c)\n",
-            "docs/more.md": "# What is *more*\n`core/queue.c`, `core/queue_text.c`, queue*.c, `engine/core/`,\n"
+            "docs/more.md": "# What is *more*\n`core/queue.c`, `engine/core/queue_text.c`, queue*.c,\n`engine/core/`,\n"
                             "`drupe_queue_open()`, `fuzz_NAME.c`, `build/new.c`, [back](../README.md)\n"}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
