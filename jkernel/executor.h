@@ -184,6 +184,9 @@ int jk_thread_start(pthread_t *thread, void *(*body)(void *), void *argument);
 jk_subshell *jk_subshell_retain(jk_subshell *subshell); /* NULL-safe */
 void jk_subshell_release(jk_subshell *subshell);        /* NULL-safe */
 const char *jk_subshell_id(const jk_subshell *subshell);
+/* From 1, in the order in which they were made; how many there have been. */
+unsigned jk_subshell_number(const jk_subshell *subshell);
+unsigned jk_subshells_made(jk_server *server);
 /* A descriptor that polls readable while requests wait, or the subshell has ended. */
 int jk_subshell_fd(const jk_subshell *subshell);
 /* Clear the descriptor and take the next request, for which `status: busy` is published; NULL when there is

@@ -294,8 +294,9 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     (void)self;
     (void)args;
     (void)kwargs;
-    PyErr_SetString(PyExc_TypeError, "an array on a device is not copied to the host without a word: call "
-                                     "x.asnumpy() or drupe.array.asnumpy(x)");
+    PyErr_SetString(PyExc_TypeError,
+                    "an array on a device is not copied to the host without a word: pass its "
+                    "values, x.asnumpy() or drupe.array.asnumpy(x)");
     return NULL;
 }
 
@@ -331,6 +332,27 @@ static PyObject *array_accept(PyObject *self, PyObject *ignored)
     return drupe_py_contents_accept(drupe_py_state_of(self), memory);
 }
 
+/* mean() of the module, which is made of other operations. */
+static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"axis", "keepdims", NULL};
+    PyObject *axis = Py_None, *keepdims = Py_False;
+    if (kwargs != NULL && PyMapping_HasKeyString(kwargs, "out"))
+        return array_to_array(self, args, kwargs); /* numpy.mean() */
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
+    PyObject *module = PyImport_ImportModule("drupe.array");
+    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, "mean");
+    PyObject *one = PyTuple_Pack(1, self);
+    PyObject *named = Py_BuildValue("{s:O,s:O}", names[0], axis, names[1], keepdims);
+    PyObject *result =
+        function == NULL || one == NULL || named == NULL ? NULL : PyObject_Call(function, one, named);
+    Py_XDECREF(named);
+    Py_XDECREF(one);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
 /* For pickle, which would copy from the device without a word. */
 static PyObject *array_reduce(PyObject *self, PyObject *ignored)
 {
@@ -348,6 +370,8 @@ PyMethodDef drupe_py_array_methods[] = {
     {"_repr_pretty_", array_pretty, METH_VARARGS, NULL},
     {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
     {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
+    {"mean", KEYWORD(array_mean),
+     PyDoc_STR("mean($self, axis=None, *, keepdims=False)\n--\n\nMean over the axes.")},
     {"max", FAST(array_max), REDUCTION_DOC(max, "Largest element over the axes.")},
     {"min", FAST(array_min), REDUCTION_DOC(min, "Smallest element over the axes.")},
     {"all", FAST(array_all), REDUCTION_DOC(all, "Whether all elements over the axes are true.")},
@@ -371,6 +395,8 @@ PyMethodDef drupe_py_array_methods[] = {
     {"reshape", array_reshape, METH_VARARGS,
      PyDoc_STR(
          "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
+    {"__array_ufunc__", KEYWORD(drupe_py_array_ufunc),
+     PyDoc_STR("Operators with NumPy's numbers; its functions are refused, with what to call instead.")},
     {"__array__", KEYWORD(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
     {"__array_namespace__", KEYWORD(array_namespace), PyDoc_STR("The module drupe.array.")},
     {NULL, NULL, 0, NULL},

@@ -21,4 +21,7 @@ PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 /* number.c */
 PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op);
 
+/* ufunc.c */
+PyObject *drupe_py_array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs);
+
 #endif

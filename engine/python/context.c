@@ -162,6 +162,7 @@ static PyObject *context_repr(PyObject *self)
 }
 
 static PyMethodDef context_methods[] = {
+    DRUPE_PY_MIMEBUNDLE,
     {"get_devices", context_get_devices, METH_NOARGS,
      PyDoc_STR("get_devices($self)\n--\n\nThe devices of the context.")},
     {"addressof_ref", context_address, METH_NOARGS,

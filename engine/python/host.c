@@ -192,6 +192,26 @@ static bool is_nested(PyObject *object)
     return PySequence_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object);
 }
 
+/* Its one element instead of an array without dimensions, which is called a sequence as well. Steals the
+ * reference. */
+static PyObject *nest_scalar_of(PyObject *item)
+{
+    Py_buffer view;
+    if (!is_nested(item) || !PyObject_CheckBuffer(item)) return item;
+    if (PyObject_GetBuffer(item, &view, PyBUF_FULL_RO) != 0) {
+        PyErr_Clear(); /* whoever reads its elements says more */
+        return item;
+    }
+    int ndim = view.ndim;
+    PyBuffer_Release(&view);
+    if (ndim != 0) return item;
+    PyObject *nowhere = PyTuple_New(0);
+    PyObject *element = nowhere == NULL ? NULL : PyObject_GetItem(item, nowhere);
+    Py_XDECREF(nowhere);
+    Py_DECREF(item);
+    return element;
+}
+
 /* What stands at a position, or the values that NumPy would be given of it: a column of a table may look
  * labels up instead of positions. New reference; runs Python code. */
 static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
@@ -201,11 +221,12 @@ static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
         drupe_py_foreign_keys(sequence);
         return NULL;
     }
-    if (PyFloat_Check(item) || PyLong_Check(item) || PyObject_CheckBuffer(item)) return item;
+    if (PyFloat_Check(item) || PyLong_Check(item)) return item;
+    if (PyObject_CheckBuffer(item)) return nest_scalar_of(item);
     PyObject *array = drupe_py_foreign_array(item);
     if (array == NULL && !PyErr_Occurred()) return item;
     Py_DECREF(item);
-    return array;
+    return array == NULL ? NULL : nest_scalar_of(array);
 }
 
 /* The shape, from the first element of each level. */

@@ -41,12 +41,20 @@ static bool raise_argument(drupe_py_state *state, const drupe_py_launch *launch,
     return true;
 }
 
+/* Devices of one context share its memory. Contexts of one device are told apart by who makes them: core's
+ * message speaks to them. */
+static bool apart(const drupe_queue *one, const drupe_queue *other)
+{
+    return drupe_queue_context(one) != drupe_queue_context(other) &&
+           drupe_device_root(drupe_queue_device(one)) != drupe_device_root(drupe_queue_device(other));
+}
+
 bool drupe_py_misplaced(drupe_py_state *state, const drupe_py_launch *launch, drupe_queue *queue)
 {
     drupe_device *own = drupe_device_root(drupe_queue_device(launch->kernel->queue));
     for (size_t i = 0; i < launch->nargs; i++) {
         drupe_queue *place = queue_of(state, launch->args[i]);
-        if (place != NULL && drupe_device_root(drupe_queue_device(place)) != own)
+        if (place != NULL && apart(place, launch->kernel->queue))
             return raise_argument(state, launch, i, own, drupe_queue_device(place));
     }
     if (drupe_device_root(drupe_queue_device(queue)) == own) return false;

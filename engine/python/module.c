@@ -100,15 +100,14 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* NumPy leaves operators to an array whose class says so. Set in the type's own dict, since it takes no new
- * attributes and no slot can hold None. */
+/* NumPy asks the operand with the highest priority. Set in the type's own dict, since it takes no new
+ * attributes. */
 static int array_override(drupe_py_state *state)
 {
     PyTypeObject *type = state->types[DRUPE_PY_TYPE_Array];
     PyObject *priority = PyFloat_FromDouble(1000.0);
     int result = priority == NULL ? -1 : PyDict_SetItemString(type->tp_dict, "__array_priority__", priority);
     Py_XDECREF(priority);
-    if (result == 0) result = PyDict_SetItemString(type->tp_dict, "__array_ufunc__", Py_None);
     PyType_Modified(type);
     return result;
 }
@@ -139,6 +138,19 @@ static PyStructSequence_Desc times_desc = {
     "The four times of an event in nanoseconds. Only differences between times of\n"
     "one device mean something.",
     times_fields, 5};
+
+/* A struct sequence has no methods but those that are added. */
+static int times_init(PyObject *module, drupe_py_state *state)
+{
+    static PyMethodDef shown = DRUPE_PY_MIMEBUNDLE;
+    state->times = PyStructSequence_NewType(&times_desc);
+    if (state->times == NULL) return -1;
+    PyObject *method = PyDescr_NewMethod(state->times, &shown);
+    int result =
+        method == NULL ? -1 : PyObject_SetAttrString((PyObject *)state->times, shown.ml_name, method);
+    Py_XDECREF(method);
+    return result < 0 ? -1 : PyModule_AddType(module, state->times);
+}
 
 static int look_init(drupe_py_state *state)
 {
@@ -203,10 +215,8 @@ static int module_exec(PyObject *module)
     }
     drupe_py_state *state = drupe_py_state_of_module(module);
     if (names_init(state) < 0 || look_init(state) < 0 || chosen_init(module, state) < 0 ||
-        drupe_py_errors_init(module, state) < 0)
+        drupe_py_errors_init(module, state) < 0 || times_init(module, state) < 0)
         return -1;
-    state->times = PyStructSequence_NewType(&times_desc);
-    if (state->times == NULL || PyModule_AddType(module, state->times) < 0) return -1;
     if (types_init(module, state) < 0 || functions_init(module) < 0) return -1;
     if (drupe_py_dtypes_init(module, state) < 0 || drupe_py_operations_init(module, state) < 0) return -1;
     if (drupe_py_ext_init(module, state) < 0) return -1;

@@ -43,6 +43,9 @@ void jk_holding_install(void)
                 sigaction(look.signal, &before, &ours) == 0 && !(ours.sa_flags & SA_SIGINFO);
     PyErr_Clear(); /* the cell is told less */
     look.dump = good ? ours.sa_handler : NULL;
+    if (good || fd < 0) return;
+    close(fd);
+    look.fd = -1;
 }
 
 int jk_holding_asked(const siginfo_t *info, const void *ucontext)

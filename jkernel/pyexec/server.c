@@ -319,6 +319,16 @@ static PyObject *server_shutdown(PyObject *object, void *closure)
     return PyLong_FromLong(jk_kernel_shutdown_state());
 }
 
+static PyObject *server_subshells_made(PyObject *object, void *closure)
+{
+    (void)object;
+    (void)closure;
+    jk_server *server = jk_kernel_enter();
+    unsigned made = server ? jk_subshells_made(server) : 0;
+    if (server) jk_kernel_leave();
+    return PyLong_FromUnsignedLong(made);
+}
+
 static PyObject *server_session(PyObject *object, void *closure)
 {
     (void)object;
@@ -374,6 +384,7 @@ static PyGetSetDef server_getset[] = {
     {"connection_file", server_connection_file, NULL, "Its path.", NULL},
     {"kernel_info", server_kernel_info, NULL, "What a kernel_info_reply says about the language, as JSON.",
      NULL},
+    {"subshells_made", server_subshells_made, NULL, "How many subshells there have been.", NULL},
     {"shutdown", server_shutdown, NULL, "0, or 1 when the kernel must end, 2 for a restart.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

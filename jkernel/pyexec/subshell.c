@@ -62,6 +62,12 @@ static PyObject *subshell_id(PyObject *object, void *closure)
     return PyUnicode_FromString(jk_subshell_id(((subshell_object *)object)->subshell));
 }
 
+static PyObject *subshell_number(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(jk_subshell_number(((subshell_object *)object)->subshell));
+}
+
 static PyObject *subshell_fileno(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -99,6 +105,7 @@ static PyMemberDef subshell_members[] = {
 
 static PyGetSetDef subshell_getset[] = {
     {"id", subshell_id, NULL, "Its subshell_id.", NULL},
+    {"number", subshell_number, NULL, "From 1, in the order of creation.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -24,13 +24,13 @@ static void tell(jk_server *server, jk_parent *cell)
     char where[400], line[600];
     const jk_executor *executor = server->executor;
     size_t size = executor->holding ? executor->holding(executor->self, where, sizeof where - 1) : 0;
-    if (size == 0 || !jk_server_cell_runs(server, cell)) return;
-    where[size] = '\0';
-    int length = snprintf(
-        line, sizeof line,
-        "Interrupted twice, and the cell goes on: it is at %s. Kernel > Restart ends it; its variables "
-        "are lost then.\n",
-        where);
+    if (!jk_server_cell_runs(server, cell)) return;
+    where[size] = '\0'; /* a program may have taken faulthandler's handler away: the place is unknown then */
+    int length =
+        snprintf(line, sizeof line,
+                 "Interrupted twice, and the cell goes on%s%s. Kernel > Restart ends it; its variables "
+                 "are lost then.\n",
+                 size ? ": it is at " : "", where);
     bool entered = jk_stdio_enter(server);
     jk_outbox_stream(server, cell, JK_STDERR, line, (size_t)length);
     jk_stdio_leave(server, entered);

@@ -1,6 +1,7 @@
 /* The io thread's side of the outbox: what leaves when, and through which publisher. Without encryption that
- * is ours (publisher.c), with it libzmq's (xpub.c). Stream text waits in the outbox while a subscriber that
- * reads is too far behind; everything else may always pass. */
+ * is ours (publisher.c), with it libzmq's (xpub.c). While a subscriber that reads is too far behind, stream
+ * text waits in the outbox, and what else is published, too, once it is far behind. Replies wait for nobody
+ * but for what stands before them. */
 #include "jkernel/server/crash.h"
 #include "jkernel/server/publisher.h"
 #include "jkernel/server/xpub.h"
@@ -52,6 +53,7 @@ static void publish(jk_server *server, const char *topic, const char *type, cons
         .parent = entry->parent,
         .text = text,
         .only = entry->only,
+        .status = strcmp(type, "status") == 0,
     };
     if (entry->parent) outgoing.envelope.parent = (jk_slice){entry->parent->header, entry->parent->size};
     if (header.failed || content->failed) {
@@ -164,12 +166,14 @@ static size_t behind_look(jk_server *server)
     return behind;
 }
 
-/* ms that stream text at the head must wait because a subscriber is too far behind. */
+/* ms that the head must wait because a subscriber is too far behind. */
 static int stall_delay(jk_server *server, jk_entry *head)
 {
-    if (!server->publisher) return jk_xpub_stall(&server->outbox, head);
-    size_t behind = behind_look(server);
-    return behind > JK_FLIGHT_LIMIT ? jk_publisher_delay(server->publisher) : 0;
+    bool text = head->kind == JK_ENTRY_STREAM;
+    if (!server->publisher) return text ? jk_xpub_stall(&server->outbox, head) : 0;
+    if (!text && head->kind != JK_ENTRY_PUBLISH) return 0;
+    size_t behind = behind_look(server), limit = text ? JK_FLIGHT_LIMIT : JK_KEPT_MOST;
+    return behind > limit ? jk_publisher_delay(server->publisher) : 0;
 }
 
 /* How long the first text of a line waits for its end: print() writes the two apart, and they are one
@@ -200,7 +204,6 @@ static int head_delay(jk_server *server)
     jk_outbox *outbox = &server->outbox;
     jk_entry *head = outbox->head;
     if (!head) return -1;
-    if (head->kind != JK_ENTRY_STREAM) return 0;
     int stall = stall_delay(server, head);
     if (stall > 0 || head->kind != JK_ENTRY_STREAM) return stall;
 
@@ -298,9 +301,9 @@ static void on_welcome(jk_server *server, uint64_t number, jk_slice topic)
 }
 
 /* Who comes before `starting` is said hears that. */
-static void on_again(jk_server *server, uint64_t number)
+static void on_again(jk_server *server, uint64_t number, bool told)
 {
-    jk_status_again(server, atomic_load(&server->started), number);
+    jk_status_again(server, atomic_load(&server->started), number, told);
 }
 
 static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
@@ -316,7 +319,7 @@ static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
     jk_session_header(&server->session, "stream", now, &header);
     stream_content(&content, JK_STDERR, text, (size_t)size);
     jk_envelope envelope = {
-        .topic = {"stream.stderr", 13},
+        .topic = {JK_NOTE_TOPIC, strlen(JK_NOTE_TOPIC)},
         .header = {header.data, header.size},
         .content = {content.data, content.size},
     };

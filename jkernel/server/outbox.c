@@ -86,6 +86,12 @@ static bool entry_is_text(const jk_entry *entry)
     return entry->kind == JK_ENTRY_STREAM || entry->kind == JK_ENTRY_NOTE;
 }
 
+/* For all. */
+static bool entry_is_status(const jk_entry *entry)
+{
+    return entry->type && !entry->only && strcmp(entry->type, "status") == 0;
+}
+
 static void wake_locked(jk_outbox *outbox)
 {
     if (!outbox->sleeping || outbox->closed) return;
@@ -140,6 +146,7 @@ int jk_outbox_push_locked(jk_outbox *outbox, jk_entry *entry)
     outbox->tail = entry;
     outbox->pushed++;
     if (!entry_is_text(entry)) outbox->others++;
+    outbox->statuses += entry_is_status(entry);
     entry_account(outbox, entry);
     call_locked(outbox, entry->patient);
     return 0;
@@ -153,6 +160,7 @@ jk_entry *jk_outbox_pop_locked(jk_outbox *outbox)
     head->next = NULL;
     outbox->bytes -= head->cost;
     if (!entry_is_text(head)) outbox->others--;
+    outbox->statuses -= entry_is_status(head);
     if (outbox->line == head) outbox->line = NULL;
     return head;
 }

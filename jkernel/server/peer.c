@@ -29,7 +29,9 @@
 /* Bytes that a connection takes and has not sent: with megabytes of them, who reads slowly would be seen to
  * take nothing for seconds, and then much. */
 #define UNSENT_MOST    (128 << 10)
+#define HANDSHAKE_MOST (64u << 10)            /* bytes of a stranger's command */
 #define HANDSHAKE_TIME (30 * JK_SECOND)       /* for what is no ZMTP peer, as in libzmq */
+#define PORTS          5                      /* one for each channel and iopub */
 #define NO_DESCRIPTORS (100 * JK_MILLISECOND) /* until accept() is tried again */
 
 /* --- Listening --------------------------------------------------------------------------------------------
@@ -231,7 +233,7 @@ void jk_peer_write(jk_port *port, jk_peer *peer)
         ssize_t sent = sendmsg(peer->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent >= 0) {
             sent_account(peer, (size_t)sent);
-        } else if (errno == EAGAIN) {
+        } else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
             blocked_set(port, peer, true);
             return;
         } else if (errno != EINTR) {
@@ -261,6 +263,7 @@ static void peer_add(jk_port *port, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
                sizeof on); /* fails on a Unix socket, which waits for nothing */
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on); /* who vanished gives its place up, in hours */
     if (!peer || epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         jk_memory_release(peer);
         close(fd);
@@ -269,7 +272,7 @@ static void peer_add(jk_port *port, int fd)
     peer->fd = fd;
     peer->number = ++port->numbers;
     peer->since = jk_clock();
-    peer->reader.frame_most = port->kind->frame_most;
+    peer->reader.frame_most = HANDSHAKE_MOST;
     peer->next = port->peers;
     port->peers = peer;
     jk_buffer greeting = {0};
@@ -307,8 +310,8 @@ static int room_count(const jk_port *port)
 {
     struct rlimit limit;
     int room = JK_PEERS_MOST;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < JK_PEERS_MOST)
-        room = (int)(limit.rlim_cur / 4);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 / PORTS < JK_PEERS_MOST)
+        room = (int)(limit.rlim_cur / 4 / PORTS);
     for (const jk_peer *peer = port->peers; peer; peer = peer->next) room -= !peer->gone;
     return room;
 }
@@ -364,6 +367,7 @@ static int bytes_read(jk_port *port, jk_peer *peer, jk_slice bytes)
         case JK_ZMTP_WANTS: return count;
         case JK_ZMTP_READY:
             peer->gone = !kind_fits(port->kind->fits, peer->reader.kind);
+            peer->reader.frame_most = port->kind->frame_most;
             if (!peer->gone) port->kind->ready(port, peer);
             break;
         case JK_ZMTP_FRAME: port->kind->frame(port, peer, body); break;

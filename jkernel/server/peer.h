@@ -61,7 +61,8 @@ struct jk_port {
     int64_t listen_again; /* no descriptors were left: until then nobody is accepted; 0: somebody may be */
 };
 
-/* Connections of a port, and no more than a quarter of the descriptors that the process may have. */
+/* Connections of a port. All ports together have no more than a quarter of the descriptors that the process
+ * may have. */
 #define JK_PEERS_MOST 512
 
 /* A socket that listens on TCP; `*port` of 0 is replaced by the one chosen. `ip`: a number, "*", or the name

@@ -117,24 +117,31 @@ static void say_locked(jk_outbox *outbox, jk_parent *parent, const char *state, 
     jk_outbox_push_locked(outbox, entry);
 }
 
-static void answered_again_locked(jk_outbox *outbox, uint64_t only)
+/* Returns whether there was one. */
+static bool answered_again_locked(jk_outbox *outbox, uint64_t only)
 {
+    bool any = false;
     int64_t since = jk_clock() - JK_ANSWERED_FOR;
     for (unsigned i = 0; i < JK_ANSWERED_MOST; i++) {
         jk_answered *answered = &outbox->answered[(outbox->answers + i) % JK_ANSWERED_MOST];
         if (!answered->parent || answered->at < since) continue;
         say_locked(outbox, answered->parent, "idle", only);
+        any = true;
     }
+    return any;
 }
 
-void jk_status_again(jk_server *server, bool present, uint64_t only)
+/* With encryption all hear what is said: that a cell runs is no news to them, and who has just come asks. */
+void jk_status_again(jk_server *server, bool present, uint64_t only, bool told)
 {
     jk_outbox *outbox = &server->outbox;
     if (!jk_server_alive(server) || jk_memory_frozen()) return;
     pthread_mutex_lock(&outbox->lock);
-    answered_again_locked(outbox, only);
+    told |= outbox->statuses > 0; /* it will get those */
     bool busy = outbox->cell || outbox->serving > 0;
-    if (present) say_locked(outbox, outbox->cell, busy ? "busy" : "idle", only);
+    bool behind = answered_again_locked(outbox, only);
+    if (present && (behind || (!told && (only || !busy))))
+        say_locked(outbox, outbox->cell, busy ? "busy" : "idle", only);
     jk_outbox_unlock(outbox);
 }
 

@@ -22,6 +22,7 @@ typedef struct jk_subscriber {
     size_t topic_bytes;
     bool several; /* the latest frame was not the whole message: it is no subscription */
     bool is_new;  /* it has subscribed since it was last told the state */
+    bool told;    /* it has got a status, and missed none since */
     bool aside;
     bool lazy;   /* has taken too little in the last look */
     bool judged; /* is too far behind, and a look has begun for that */
@@ -173,7 +174,7 @@ static void on_pause(jk_port *port, jk_peer *peer)
     jk_subscriber *subscriber = subscriber_of(peer);
     if (!subscriber->is_new || peer->queued > JK_WELCOME_BELOW) return;
     subscriber->is_new = false;
-    publisher->again(publisher->server, peer->number);
+    publisher->again(publisher->server, peer->number, subscriber->told);
 }
 
 static void on_free(jk_port *port, jk_peer *peer)
@@ -202,17 +203,30 @@ static const jk_port_kind kind = {
 /* --- Who reads --------------------------------------------------------------------------------------------
  */
 
+/* Whether somebody else reads what comes at once: who is behind holds its text up. */
+static bool another_keeps_up(const jk_publisher *publisher, const jk_subscriber *subscriber)
+{
+    for (const jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
+        const jk_subscriber *other = (const jk_subscriber *)peer;
+        if (other == subscriber || peer->gone || peer->mute || other->aside || other->ntopics == 0) continue;
+        if (peer->queued <= JK_FLIGHT_LIMIT) return true;
+    }
+    return false;
+}
+
 static void look_begin(jk_subscriber *subscriber)
 {
     subscriber->look_at = jk_clock();
     subscriber->look_taken = subscriber->peer.taken;
 }
 
-static void subscriber_look(jk_subscriber *subscriber)
+static void subscriber_look(const jk_publisher *publisher, jk_subscriber *subscriber)
 {
     if (subscriber->peer.queued > 0 && jk_clock() - subscriber->look_at < JK_READING_LOOK) return;
     uint64_t taken = subscriber->peer.taken - subscriber->look_taken;
-    subscriber->lazy = subscriber->peer.queued > 0 && taken < JK_READING_LEAST;
+    bool slow = taken < JK_READING_PACE && subscriber->peer.queued > JK_FLIGHT_LIMIT;
+    subscriber->lazy = subscriber->peer.queued > 0 &&
+                       (taken < JK_READING_LEAST || (slow && another_keeps_up(publisher, subscriber)));
     look_begin(subscriber);
 }
 
@@ -220,28 +234,32 @@ static void gap_tell(jk_publisher *publisher, jk_subscriber *subscriber)
 {
     jk_gap *gap = &subscriber->gap;
     if (!gap->bytes && !gap->messages) return;
-    jk_bundle *note = publisher->note(publisher->server, gap);
-    if (note) jk_peer_queue(&subscriber->peer, note);
+    bool wanted = subscriber_wants(subscriber, (jk_slice){JK_NOTE_TOPIC, strlen(JK_NOTE_TOPIC)});
+    jk_bundle *note = wanted ? publisher->note(publisher->server, gap) : NULL;
+    bool lost = wanted && (!note || jk_peer_queue(&subscriber->peer, note) != 0);
     jk_bundle_release(note);
+    if (lost) return; /* no memory: told with what is left out next */
     jk_parent_release(gap->parent);
     *gap = (jk_gap){0};
 }
 
-static bool subscriber_full(const jk_subscriber *subscriber)
+/* Whether one that is aside has no room for a message of so many bytes. */
+static bool subscriber_full(const jk_subscriber *subscriber, size_t size)
 {
-    return subscriber->peer.queued > JK_KEPT_MOST;
+    return subscriber->peer.queued > JK_KEPT_MOST + (size <= JK_SMALL ? JK_KEPT_SMALL : 0);
 }
 
 /* A note belongs to one cell, as long as there is room for one. */
 static void gap_add(jk_publisher *publisher, jk_subscriber *subscriber, const jk_outgoing *outgoing)
 {
     jk_gap *gap = &subscriber->gap;
-    if (gap->parent != outgoing->parent && !subscriber_full(subscriber)) gap_tell(publisher, subscriber);
+    if (gap->parent != outgoing->parent && !subscriber_full(subscriber, 0)) gap_tell(publisher, subscriber);
     jk_parent *before = gap->parent;
     gap->parent = jk_parent_retain(outgoing->parent);
     jk_parent_release(before);
     gap->bytes += outgoing->text;
     gap->messages += outgoing->text == 0;
+    if (outgoing->status) subscriber->told = false;
 }
 
 /* Whoever was aside and has taken all is one of those that read. */
@@ -253,7 +271,7 @@ static void settle(jk_publisher *publisher)
         bool missed = subscriber->gap.messages > 0;
         subscriber->aside = subscriber->lazy = false;
         gap_tell(publisher, subscriber);
-        if (missed) publisher->again(publisher->server, peer->number);
+        if (missed) publisher->again(publisher->server, peer->number, subscriber->told);
         jk_peer_write(&publisher->port, peer);
     }
     jk_port_sweep(&publisher->port);
@@ -261,9 +279,9 @@ static void settle(jk_publisher *publisher)
 
 /* What its connection had room for when it fell behind is nothing that it has read: a new look begins there.
  */
-static void subscriber_judge(jk_subscriber *subscriber)
+static void subscriber_judge(const jk_publisher *publisher, jk_subscriber *subscriber)
 {
-    subscriber_look(subscriber);
+    subscriber_look(publisher, subscriber);
     if (!subscriber->judged && !subscriber->lazy) look_begin(subscriber);
     subscriber->judged = true;
     subscriber->aside = subscriber->lazy;
@@ -276,7 +294,7 @@ size_t jk_publisher_behind(jk_publisher *publisher)
         jk_subscriber *subscriber = subscriber_of(peer);
         if (peer->gone || subscriber->aside) continue;
         if (peer->queued > JK_FLIGHT_LIMIT) {
-            subscriber_judge(subscriber);
+            subscriber_judge(publisher, subscriber);
         } else {
             subscriber->judged = false;
         }
@@ -321,6 +339,7 @@ static void total_bound(jk_publisher *publisher)
         if (!worst) return;
         size_t messages = jk_peer_forget(&worst->peer);
         worst->gap.messages += messages;
+        worst->told = false;
         if (messages == 0) jk_peer_drop(&worst->peer);
     }
 }
@@ -329,15 +348,15 @@ static void subscriber_send(jk_publisher *publisher, jk_subscriber *subscriber, 
                             jk_bundle *bundle)
 {
     jk_peer *peer = &subscriber->peer;
-    subscriber_look(subscriber);
-    if (subscriber_full(subscriber)) subscriber->aside = true;
+    subscriber_look(publisher, subscriber);
     if (subscriber->aside) {
-        if (outgoing->text || subscriber_full(subscriber)) {
+        if (outgoing->text || subscriber_full(subscriber, bundle->size)) {
             gap_add(publisher, subscriber, outgoing);
             return;
         }
         gap_tell(publisher, subscriber);
     }
+    if (outgoing->status) subscriber->told = true;
     if (jk_peer_queue(peer, bundle) != 0) {
         peer->gone = true;
     } else if (!peer->blocked && peer->queued > WRITE_ABOVE) {

@@ -1,11 +1,12 @@
 /* iopub without encryption: the server's own port, which knows of every subscriber what it has taken.
  *
  * Each subscriber has a queue of its own, of messages that all queues share. Who is more than JK_FLIGHT_LIMIT
- * behind must show that it reads: it takes JK_READING_LEAST in JK_READING_LOOK, and writers wait for it, or
- * it is *set aside*, alone. Nobody waits for one that is aside. It gets no stream text, but all other
- * messages as long as it has less than JK_KEPT_MOST to take, and a note at each place where something is left
- * out. Once it has taken everything it is served again as before. All queues together hold JK_TOTAL_MOST:
- * beyond it, the one that is aside and furthest behind loses what is queued for it.
+ * behind must show that it reads: it takes JK_READING_LEAST in JK_READING_LOOK, or, while another subscriber
+ * keeps up, JK_READING_PACE. Then writers wait for it; else it is *set aside*, alone. Nobody waits for one
+ * that is aside. It gets no stream text, but all other messages as long as it has less than JK_KEPT_MOST to
+ * take (of small ones, such as statuses, JK_KEPT_SMALL more), and a note at each place where something is
+ * left out. Once it has taken everything it is served again as before. All queues together hold
+ * JK_TOTAL_MOST: beyond it, the one that is aside and furthest behind loses what is queued for it.
  *
  * All on the io thread, but for opening and closing. */
 #ifndef JK_PUBLISHER_H
@@ -16,8 +17,12 @@
 
 #define JK_READING_LEAST (64u << 10)
 #define JK_READING_LOOK  (2 * JK_SECOND)
+#define JK_READING_PACE  (2u << 20) /* a queue of JK_FLIGHT_LIMIT in half a minute */
 #define JK_KEPT_MOST     (96u << 20)
+#define JK_SMALL         (4u << 10)
+#define JK_KEPT_SMALL    (16u << 20)
 #define JK_TOTAL_MOST    (256u << 20)
+#define JK_NOTE_TOPIC    "stream.stderr"
 #define JK_TOPIC_MOST    1024         /* bytes of a subscription */
 #define JK_TOPICS_MOST   512          /* subscriptions of one; two that are the same count once */
 #define JK_TOPICS_TOTAL  (64u << 20)  /* bytes of all */
@@ -35,6 +40,7 @@ typedef struct jk_outgoing {
     jk_parent *parent; /* NULL: none */
     size_t text;       /* bytes of stream text; 0: another kind of message */
     uint64_t only;     /* the number of the one who is to get it; 0: all */
+    bool status;
 } jk_outgoing;
 
 typedef struct jk_publisher {
@@ -44,7 +50,9 @@ typedef struct jk_publisher {
     /* The subscriber `number` has subscribed to this, as it had not before; about what a gap says, for a
      * note. */
     void (*welcome)(jk_server *server, uint64_t number, jk_slice topic);
-    void (*again)(jk_server *server, uint64_t number); /* it is new, or has missed a status */
+    /* It has subscribed to something new, or has missed messages. `told`: the latest status was sent to it.
+     */
+    void (*again)(jk_server *server, uint64_t number, bool told);
     jk_bundle *(*note)(jk_server *server, const jk_gap *gap);
 } jk_publisher;
 

@@ -151,14 +151,31 @@ static void on_free(jk_port *port, jk_peer *peer)
 /* --- Echoes -----------------------------------------------------------------------------------------------
  */
 
+typedef struct echoed {
+    jk_peer peer;
+    jk_buffer bytes; /* of this turn: written at its end, so that a flood costs one write */
+} echoed;
+
 static void echo_frame(jk_port *port, jk_peer *peer, jk_slice body)
 {
     char head[JK_FRAME_HEAD];
-    jk_buffer bytes = {0};
-    jk_buffer_append(&bytes, head, jk_zmtp_head(head, body.size, peer->reader.more));
-    jk_buffer_append(&bytes, body.data, body.size);
-    jk_peer_send(port, peer, &bytes);
+    jk_buffer *bytes = &((echoed *)peer)->bytes;
+    (void)port;
+    jk_buffer_append(bytes, head, jk_zmtp_head(head, body.size, peer->reader.more));
+    jk_buffer_append(bytes, body.data, body.size);
+}
+
+static void echo_pause(jk_port *port, jk_peer *peer)
+{
+    jk_buffer *bytes = &((echoed *)peer)->bytes;
+    if (bytes->size) jk_peer_send(port, peer, bytes);
     if (peer->queued > JK_ECHOES_MOST || peer->links > JK_ECHOES_COUNT) peer->gone = true;
+}
+
+static void echo_free(jk_port *port, jk_peer *peer)
+{
+    (void)port;
+    jk_buffer_clear(&((echoed *)peer)->bytes);
 }
 
 static void echo_nothing(jk_port *port, jk_peer *peer)
@@ -184,12 +201,12 @@ static const jk_port_kind routing = {
 static const jk_port_kind echoing = {
     .socket = "ROUTER",
     .fits = "DEALER REQ ROUTER",
-    .peer_size = sizeof(jk_peer),
+    .peer_size = sizeof(echoed),
     .frame_most = JK_ECHO_MOST,
     .ready = echo_nothing,
     .frame = echo_frame,
-    .pause = echo_nothing,
-    .free = echo_nothing,
+    .pause = echo_pause,
+    .free = echo_free,
 };
 
 static jk_router *router_create(int listener, const jk_port_kind *kind)

@@ -136,6 +136,7 @@ typedef struct jk_outbox {
     jk_entry *head, *tail;
     size_t bytes;          /* of content in the queue */
     uint64_t pushed, sent; /* entries, counted since the start */
+    size_t statuses;       /* that wait in the queue */
     uint64_t urgent;       /* stream text up to this count may not be held back */
     unsigned waiting;      /* threads in a wait for `moved` */
     bool sleeping;         /* the io thread is in its poll: write to `wake` */
@@ -213,8 +214,9 @@ void jk_status_answered(jk_server *server, jk_parent *parent);
 /* io thread: say once more what a new subscriber has missed when its request came faster than its
  * subscription, as after a restart or over a connection to a busy kernel: the idle of the latest
  * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent.
- * `only`: as in jk_entry. */
-void jk_status_again(jk_server *server, bool present, uint64_t only);
+ * `only`: as in jk_entry. `told`: it has the latest status. That is said again only behind an idle; if all
+ * hear what one has missed, busy is. */
+void jk_status_again(jk_server *server, bool present, uint64_t only, bool told);
 
 /* io thread: send what may leave now; returns the ms after which to call again, -1 for "when woken". */
 int jk_iopub_send(jk_server *server);
@@ -266,7 +268,8 @@ jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox);
 struct jk_subshell {
     jk_server *server;
     atomic_uint references;
-    char id[37]; /* a UUID */
+    char id[37];     /* a UUID */
+    unsigned number; /* from 1, in the order of creation */
     jk_inbox inbox;
     jk_subshell *next; /* in the list */
 };
@@ -275,6 +278,7 @@ typedef struct jk_subshells {
     pthread_mutex_t lock;
     jk_subshell *first;
     bool closed; /* no more are made */
+    atomic_uint made;
 } jk_subshells;
 
 int jk_subshells_open(jk_subshells *subshells);

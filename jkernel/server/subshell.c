@@ -68,6 +68,16 @@ const char *jk_subshell_id(const jk_subshell *subshell)
     return subshell->id;
 }
 
+unsigned jk_subshell_number(const jk_subshell *subshell)
+{
+    return subshell->number;
+}
+
+unsigned jk_subshells_made(jk_server *server)
+{
+    return atomic_load(&server->subshells.made);
+}
+
 int jk_subshell_fd(const jk_subshell *subshell)
 {
     return subshell->inbox.ready;
@@ -156,7 +166,10 @@ static bool list_add(jk_subshells *list, jk_subshell *subshell)
     bool open = !list->closed;
     jk_subshell **link = &list->first;
     while (*link) link = &(*link)->next;
-    if (open) *link = jk_subshell_retain(subshell);
+    if (open) {
+        *link = jk_subshell_retain(subshell);
+        subshell->number = atomic_fetch_add(&list->made, 1) + 1;
+    }
     pthread_mutex_unlock(&list->lock);
     return open;
 }

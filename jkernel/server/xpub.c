@@ -126,5 +126,5 @@ void jk_xpub_receive(jk_server *server)
         }
         jk_frames_clear(&frames);
     }
-    if (welcomed) jk_status_again(server, present, 0);
+    if (welcomed) jk_status_again(server, present, 0, false);
 }

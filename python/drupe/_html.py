@@ -91,7 +91,9 @@ def steps(parts):
 
 def code(text):
     """Text with its line ends."""
-    shown = element("pre", escape(text), "margin:0;font-size:12px;white-space:pre-wrap")
+    # JupyterLab breaks lines of a <pre> within words, and so within numbers, else.
+    shown = element("pre", escape(text), "margin:0;font-size:12px;white-space:pre-wrap;word-break:normal;"
+                    "word-wrap:break-word")
     return Cell(text, shown)
 
 

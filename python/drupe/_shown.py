@@ -55,6 +55,23 @@ def _device_at_work(device):
         ("work", _depth(_pending_on(device)))])
 
 
+def _named(devices):
+    """What devices are called, in a row of a card."""
+    return ", ".join("%s, %s" % (one.filter_string, one.name.strip()) for one in devices)
+
+
+def _platform(platform):
+    try:
+        rows = [("version", platform.version), ("vendor", platform.vendor), ("devices", _named(platform.get_devices()))]
+    except _engine.DeviceLostError:  # its driver is not asked any more
+        return Card("Platform", platform.name.strip(), platform.backend.name, pill("lost until a restart", LIMIT))
+    return Card("Platform", platform.name.strip(), platform.backend.name, rows=rows)
+
+
+def _context(context):
+    return Card("Context", _several(context.device_count, "device"), rows=[("devices", _named(context.get_devices()))])
+
+
 def _depth(number):
     return "nothing waits" if number == 0 else _several(number, "submission") + " not over"
 
@@ -153,10 +170,7 @@ def _times(event, record):
         except _engine.DeviceError:
             times = None
         if times is not None:
-            names = ("queued", "submitted", "ran")
-            marks = (times.queued, times.submitted, times.started, times.ended)
-            return steps([(name, (after - before) / 1e9, colour) for name, before, after, colour
-                          in zip(names, marks, marks[1:], ("#9c9c9c", "#c9a227", FILL))])
+            return _spent(times)
     if record is None:
         return None
     if record["ended"]:
@@ -164,6 +178,18 @@ def _times(event, record):
     if record["seen"] is not None:
         return "over %s after its submission, at the latest" % _seconds(record["seen"] - record["submitted"])
     return "submitted %s ago" % _seconds(time.monotonic_ns() - record["submitted"])
+
+
+def _spent(times):
+    names = ("queued", "submitted", "ran")
+    marks = (times.queued, times.submitted, times.started, times.ended)
+    return steps([(name, (after - before) / 1e9, colour) for name, before, after, colour
+                  in zip(names, marks, marks[1:], ("#9c9c9c", "#c9a227", FILL))])
+
+
+def _event_times(times):
+    return Card("Times", "ran %s" % _seconds(times.duration), rows=[("spent", _spent(times)), *(
+        (name, "%s ns" % count(getattr(times, name))) for name in ("queued", "submitted", "started", "ended"))])
 
 
 def _seconds(ns):
@@ -317,6 +343,7 @@ def _kernel(kernel):
         ("sub-group", told("max_sub_group_size", "at most %d work-items"))])
 
 
-_BUILDERS = {"Device": _device, "Queue": _queue, "Event": _event, "Array": _array, "Program": _program,
-             "Kernel": _kernel, "Pool": _pool, "MemoryUSMDevice": _memory, "MemoryUSMShared": _memory,
-             "MemoryUSMHost": _memory, "DeviceList": _devices, "Report": _report}
+_BUILDERS = {"Device": _device, "Platform": _platform, "Context": _context, "Queue": _queue, "Event": _event,
+             "EventTimes": _event_times, "Array": _array, "Program": _program, "Kernel": _kernel, "Pool": _pool,
+             "MemoryUSMDevice": _memory, "MemoryUSMShared": _memory, "MemoryUSMHost": _memory, "DeviceList": _devices,
+             "Report": _report}

@@ -85,6 +85,11 @@ class Platform:
     def _key(device):
         return device.backend, device.platform_index
 
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        from drupe import _shown
+
+        return _shown.mimebundle(self)
+
     def __eq__(self, other):
         return self._key(self._first) == self._key(other._first) if isinstance(other, Platform) else NotImplemented
 

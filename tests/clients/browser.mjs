@@ -31,6 +31,14 @@ export class Browser {
     await this.page.screenshot({ path: `${process.env.DRUPE_PICTURES}/${name}.png` });
   }
 
+  // What a page looks like in both themes.
+  async pictures(name) {
+    await this.picture(`${name}-light`);
+    await this.theme('JupyterLab Dark');
+    await this.picture(`${name}-dark`);
+    await this.theme('JupyterLab Light');
+  }
+
   async failed() {
     console.log(this.errors.join('\n'));
     await this.picture(`failed-${this.name}`);
@@ -49,9 +57,17 @@ export class Browser {
     await this.theme('JupyterLab Light'); // the last scenario's stays otherwise
   }
 
+  // Change the theme; its style sheet has come and all charts in sight are drawn with it when this returns.
   async theme(name) {
+    const light = name.includes('Light');
     await this.command('apputils:change-theme', { theme: name });
-    await this.page.locator(`body[data-jp-theme-light="${name.includes('Light')}"]`).waitFor({ state: 'attached' });
+    await this.page.waitForFunction(light => {
+      const ground = node => getComputedStyle(node).getPropertyValue('--jp-layout-color1').trim();
+      const bright = { white: 255 }[ground(document.body)] ?? parseInt(ground(document.body).slice(1, 3).padEnd(2, 'f'), 16);
+      return document.body.dataset.jpThemeLight === String(light) && (bright > 127) === light &&
+        [...document.querySelectorAll('.drupe-canvas')].every(node =>
+          !node.clientWidth || !node.dataset.ground || node.dataset.ground === ground(node));
+    }, light);
   }
 
   command(id, args = {}) {

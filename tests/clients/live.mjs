@@ -34,14 +34,6 @@ event = kernel(None, struct.pack("qqddii", 64, 1, 0.0, 1.0, 4, 0),
 const panel = house => house.page.locator('.drupe-panel');
 const timeline = locator => locator.locator('.drupe-timeline canvas');
 
-async function pictures(house, name) {
-  await house.picture(`${name}-light`);
-  await house.theme('JupyterLab Dark');
-  await house.page.waitForTimeout(2000); // charts take the colours of the theme when its style sheet has come
-  await house.picture(`${name}-dark`);
-  await house.theme('JupyterLab Light');
-}
-
 async function watch(house, app, name) {
   const pipe = `${process.env.DRUPE_NOTEBOOKS}/${name}.pipe`;
   execFileSync('mkfifo', [pipe]);
@@ -69,7 +61,7 @@ async function watch(house, app, name) {
   await house.page.evaluate(() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; });
   await panel(house).locator('.drupe-cell', { hasText: '[3]' }).click();
   equal(await house.page.evaluate(() => window.jupyterapp.shell.currentWidget.content.activeCellIndex), 2, 'the cell that runs');
-  await pictures(house, `${name}-panel`);
+  await house.pictures(`${name}-panel`);
   closeSync(openSync(pipe, 'w'));
   await house.shows(2, 'released True');
   await house.command('notebook:interrupt-kernel');
@@ -269,7 +261,6 @@ scenario("what the README shows", async house => {
   await house.sweep(timeline(house.cell(0)), 46, ['cell ['], 150);
   await house.picture('readme-light');
   await house.theme('JupyterLab Dark');
-  await house.page.waitForTimeout(2000);
   await house.sweep(timeline(house.cell(0)), 46, ['cell ['], 150);
   await house.picture('readme-dark');
 });

@@ -4,14 +4,6 @@ import { check, equal, main, scenario, until } from './harness.mjs';
 
 const panel = house => house.page.locator('.drupe-panel');
 
-async function pictures(house, name) {
-  await house.picture(`${name}-light`);
-  await house.theme('JupyterLab Dark');
-  await house.page.waitForTimeout(2000); // charts take the colours of the theme when its style sheet has come
-  await house.picture(`${name}-dark`);
-  await house.theme('JupyterLab Light');
-}
-
 // Fifty cells that work, on three queues; one of them fails.
 const LONG = ['import drupe, drupe.array as da\nqueues = [drupe.Queue("host") for _ in range(3)]',
   ...Array.from({ length: 49 }, (_, i) => i === 30
@@ -35,7 +27,7 @@ scenario("the panel after fifty cells", async house => {
   equal(chips, Array.from({ length: 8 }, (_, i) => `[${43 + i}]`), 'the last cells');
   await panel(house).getByText('after 41 earlier cells').waitFor();
   check((await house.page.locator('.drupe-status').innerText()).includes('Devices'), 'the status item has a name');
-  await pictures(house, 'fifty');
+  await house.pictures('fifty');
 });
 
 scenario("a chip tells that its cell is gone", async house => {
@@ -67,26 +59,30 @@ const CARDS = [
   'z = da.ones((2000, 1000), device="host")\nz.queue.wait()\nz',
   'm = drupe.memory.MemoryUSMShared(1_000_000, device="host")\nm',
   'drupe.memory.report()',
-  '%events --cell -8:',
-  '%events --cell -8: --table'
+  'drupe.Device("host").platform',
+  'drupe.Device("host").context',
+  'drupe.Queue("host", profiling=True).barrier().times',
+  '%events --cell -11:',
+  '%events --cell -11: --table'
 ];
 
 scenario("cards of numbers, arrays, devices and memory, and both forms of events", async house => {
   await house.notebook(CARDS);
-  await house.page.setViewportSize({ width: 900, height: 1900 });
+  await house.page.setViewportSize({ width: 900, height: 2300 });
   await house.command('application:toggle-left-area');
   await house.runAll();
   await house.ended(CARDS.length - 1);
   const card = i => house.cell(i).locator('.jp-RenderedHTML');
   for (let i = 0; i < CARDS.length - 2; i++) await card(i).waitFor();
-  for (const i of [9, 10]) await house.cell(i).locator('.drupe-output .drupe-table tbody tr').first().waitFor();
+  for (const i of [12, 13]) await house.cell(i).locator('.drupe-output .drupe-table tbody tr').first().waitFor();
   const height = async i => (await card(i).boundingBox()).height;
   check(await height(1) < 50, `a number takes ${await height(1)} pixels`);
   check((await card(3).innerText()).includes('11]]'), 'the values of X.T');
   check((await card(5).innerText()).includes('1,000,000'), 'separators');
+  equal(await card(5).locator('pre').first().evaluate(node => getComputedStyle(node).wordBreak), 'normal', 'breaks in numbers');
   const striped = await card(8).locator('tr').evaluateAll(rows => new Set(rows.map(row => getComputedStyle(row).backgroundColor)).size);
   equal(striped, 1, 'grounds of rows');
-  await pictures(house, 'cards');
+  await house.pictures('cards');
 });
 
 await main(name => Browser.open(name));

@@ -1,4 +1,6 @@
 """Cells that fail in what comes after their code: an object that cannot be shown, an error that is hard to show."""
+import re
+
 import psutil
 import pytest
 
@@ -135,6 +137,19 @@ def test_a_group_is_shown_as_the_user_has_chosen(kernel):
         assert "ExceptionGroup: all" in text and "'npu'" in text and "Cell In[" not in text
     finally:
         kernel.run("%xmode Context")
+
+
+def test_frames_of_ours_are_in_no_plain_traceback(kernel):
+    code = ("import drupe\ndef outer():\n    try: drupe.device('npu').__enter__()\n"
+            "    except Exception as error: raise ValueError('all') from error\nouter()")
+    try:
+        kernel.run("%xmode Plain")
+        text = "\n".join(the_error(kernel.run(code))["traceback"])
+    finally:
+        kernel.run("%xmode Context")
+    text = re.sub("\x1b\\[[0-9;]*m", "", text)
+    assert "'npu'" in text and "ValueError: all" in text and all("line %d" % n in text for n in (3, 4, 5)), text
+    assert "drupe/" not in text and "site-packages/IPython" not in text
 
 
 def test_a_group_out_of_a_magic(kernel):

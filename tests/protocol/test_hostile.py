@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
@@ -93,10 +94,14 @@ DEALER = b"\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
 SUB = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB"
 
 
-def stranger(kernel, channel, kind=DEALER):
-    """A connection that speaks ZMTP, without libzmq. It has shaken hands."""
+def stranger(kernel, channel, kind=DEALER, room=0):
+    """A connection that speaks ZMTP, without libzmq. It has shaken hands. `room`: bytes that the system keeps for it."""
     info = kernel.manager.get_connection_info()
-    connection = socket.create_connection((info["ip"], info[channel + "_port"]), timeout=support.TIMEOUT)
+    connection = socket.socket(socket.AF_INET)
+    connection.settimeout(support.TIMEOUT)
+    if room:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+    connection.connect((info["ip"], info[channel + "_port"]))
     connection.sendall(GREETING + kind)
     answer = b""
     while (b"ROUTER" if kind == DEALER else b"XPUB") not in answer:
@@ -247,6 +252,27 @@ def test_a_subscription_counts_how_often_it_was_made(kernel, raw):
             assert b"no longer" not in received(connection, b"PONGover")
 
 
+def test_one_that_reads_little_holds_nobody_up(fresh):
+    """A subscriber takes 4 KB at a time, and goes on so until the other client has seen the end of its cell."""
+    over = threading.Event()
+    with stranger(fresh, "iopub", SUB, 8192) as connection:
+        connection.sendall(b"\0\1\1")  # subscribe to all
+
+        def sip():
+            while not over.is_set():
+                connection.recv(4096)
+                over.wait(0.05)
+
+        thread = threading.Thread(target=sip)
+        thread.start()
+        try:
+            run = fresh.run("import sys\nfor i in range(60): sys.stdout.write('x' * 1000000)", timeout=60)
+            assert len(run.text()) == 60_000_000 and run.text("stderr") == ""
+        finally:
+            over.set()
+            thread.join()
+
+
 def test_connections_are_bounded(kernel):
     """Those that are too many are refused, and the others are served."""
     info = kernel.manager.get_connection_info()
@@ -257,6 +283,22 @@ def test_connections_are_bounded(kernel):
         taken = [received(link, b"\xff") != b"" for link in links]
         assert taken[0] and not taken[-1]
         assert kernel.run("1+1").result == "2"
+    finally:
+        for link in links:
+            link.close()
+
+
+def test_connections_leave_descriptors_for_the_program(bare):
+    """As many as there can be, on all ports: a cell still opens files."""
+    kernel = bare(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))).connect()
+    info = kernel.client.get_connection_info()
+    links = []
+    try:
+        for channel in ("shell", "control", "stdin", "iopub", "hb"):
+            for _ in range(64):
+                links.append(socket.create_connection((info["ip"], info[channel + "_port"]), timeout=support.TIMEOUT))
+            received(links[-1], b"\xff")  # that one was accepted, or refused
+        assert kernel.run("print(len([open('/dev/null') for _ in range(100)]))") == ("ok", "100\n")
     finally:
         for link in links:
             link.close()

@@ -78,3 +78,10 @@ def test_one_that_ends_is_not_spoken_of(kernel):
         kernel.run("time.sleep(0.5)")
     kernel.poll(0.1)
     assert not any("Interrupted twice" in str(message["content"]) for message in kernel.log)
+
+
+def test_a_program_that_took_the_place_away(fresh):
+    """It is told without the place."""
+    fresh.run("import faulthandler, signal; faulthandler.unregister(signal.SIGRTMAX - 1)")
+    line = insist(fresh, begun(fresh, AGAIN % "sum(range(10**13))"))
+    assert line.startswith("Interrupted twice, and the cell goes on")

@@ -77,7 +77,7 @@ def test_every_flag_and_alias_of_ipykernel_is_taken(start):
     for name in ("IPKernelApp.shell_port", "IPKernelApp.no_stdout", "Session.username", "Session.session"):
         assert name + " has no effect in this kernel: " in log
     run = kernel.run("app = get_ipython().kernel.parent; app.shell_port, app.ip, app.transport")
-    assert eval(run.result)[1:] == ("0.0.0.0", "tcp")
+    assert eval(run.result)[1:] == ("127.0.0.1", "tcp")
 
 
 def test_what_cannot_be_understood_costs_only_itself(start, capfd):

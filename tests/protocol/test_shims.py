@@ -173,6 +173,19 @@ def test_tokens_that_nobody_keeps(kernel):
     assert run.result == "[0, 0, 0]"
 
 
+def test_a_hook_that_prints_and_one_that_takes_itself_away(kernel):
+    kernel.run("import sys\ndef loud(message):\n    print('in the hook'); return message\n"
+               "def once(message):\n    sys.stdout.unregister_hook(once); return message\n"
+               "def upper(message):\n"
+               "    message['content']['text'] = message['content']['text'].upper(); return message")
+    run = kernel.run("sys.stdout.register_hook(loud)\ntry: sys.stdout.write('text')\n"
+                     "finally: sys.stdout.unregister_hook(loud);")
+    assert run.status == "ok" and run.text() == "in the hook\ntext"
+    run = kernel.run("sys.stdout.register_hook(once); sys.stdout.register_hook(upper)\n"
+                     "try: print('first'); print('second')\nfinally: sys.stdout.unregister_hook(upper)")
+    assert run.text() == "FIRST\nSECOND\n"
+
+
 def test_hooks(kernel):
     """Of the display hook, the publisher and the streams: they see, change and swallow messages of their thread."""
     run = kernel.run("import sys\nip = get_ipython()\n"
@@ -194,7 +207,9 @@ def test_hooks(kernel):
 
 def test_streams_know_their_process(kernel):
     run = kernel.run("import os, sys\nend, start = os.pipe()\nif os.fork() == 0:\n"
-                     "    os.write(start, str(sys.stdout._is_master_process()).encode()); os._exit(0)\n"
+                     "    try: os.write(start, str(sys.stdout._is_master_process()).encode())\n"
+                     "    finally: os._exit(0)\n"
+                     "os.close(start)\n"
                      "(os.read(end, 9), sys.stdout._is_master_process(), sys.stderr._is_master_process(),\n"
                      " sys.stdout.topic)")
     assert run.result == "(b'False', True, True, b'stream.stdout')"

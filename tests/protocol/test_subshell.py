@@ -422,11 +422,29 @@ def test_a_device_error_belongs_to_the_shell_that_caused_it(kernel, shell):
     assert run(kernel, shell, "'still'").status == "ok" and kernel.run("1").status == "ok"
 
 
+def test_a_subshell_begins_with_what_held_when_it_was_made(kernel):
+    """Its thread may come to run only after further cells of the main shell."""
+    kernel.run("import contextvars, threading\nfrom drupe.kernel import subshells\n"
+               "place, serve, held = contextvars.ContextVar('place'), subshells.serve, threading.Event()\n"
+               "def held_back(subshell):\n    held.wait()\n    serve(subshell)\n"
+               "subshells.serve = held_back; place.set('before'); None")
+    try:
+        first = create(kernel)
+        assert kernel.run("place.set('between'); None").status == "ok"
+        second = create(kernel)
+        assert kernel.run("place.set('behind'); None").status == "ok"
+    finally:
+        kernel.run("subshells.serve = serve; held.set()")
+    third = create(kernel)
+    for subshell, value in ((first, "before"), (second, "between"), (third, "behind")):
+        assert run(kernel, subshell, "place.get()").result == repr(value)
+        delete(kernel, subshell)
+
+
 def test_the_device_of_a_block(kernel, shell):
     """`with drupe.device(...)` holds for the shell whose cell entered it, over its further cells too."""
     support.need_parts(kernel)
     default = kernel.run("drupe.Device().filter_string").result
-    assert run(kernel, shell, "'begun'").status == "ok"  # it begins with what holds in the main shell then
     enter = "block%d = drupe.device('host:0.%d'); block%d.__enter__(); None"
     assert kernel.run(enter % (0, 0, 0)).status == "ok"
     assert run(kernel, shell, "drupe.Device().filter_string").result == default

@@ -14,6 +14,7 @@ import pytest
 import support
 import zmq
 from jupyter_client import BlockingKernelClient
+from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
@@ -187,6 +188,45 @@ def test_curve_with_jupyter_client(spec_folder, short, monkeypatch, transport, p
         assert kernel.manager.get_connection_info()["curve_secretkey"] == info["curve_secretkey"]
     finally:
         kernel.close()
+
+
+def test_with_curve_a_new_client_says_nothing_to_the_others(tmp_path, gate):
+    """libzmq sends what it sends to all: who knows that its cell runs is not told so again. Nobody here asks for
+    kernel_info, whose idle would come in between."""
+    public, secret = zmq.curve_keypair()
+    path = tmp_path / "connection.json"
+    write_connection_file(str(path), key=b"k", curve_publickey=public, curve_secretkey=secret)
+    process = start(path)
+    clients = [BlockingKernelClient(connection_file=str(path)) for _ in range(2)]
+
+    def join(client):
+        client.load_connection_file()
+        client.start_channels(stdin=False, hb=False)
+        until(client, "iopub_welcome")
+
+    def until(client, *last):
+        """The messages up to a welcome, or to a status."""
+        seen = []
+        while not seen or seen[-1][-len(last):] != last:
+            message = client.get_iopub_msg(timeout=support.TIMEOUT)
+            state = message["content"].get("execution_state")
+            seen.append((message["msg_type"], state) if state else (message["msg_type"],))
+        return seen
+
+    try:
+        one, other = clients
+        join(one)
+        one.execute(gate.wait)
+        until(one, "execute_input")
+        join(other)
+        gate.open()
+        assert until(one, "status", "idle") == [("iopub_welcome",), ("status", "idle")]
+    finally:
+        gate.open()
+        for client in clients:
+            client.stop_channels()
+        process.kill()
+        process.wait()
 
 
 def test_curve_keys_that_do_not_fit(tmp_path):

@@ -350,3 +350,53 @@ def test_special_values(device):
             np.testing.assert_array_equal(function(x, x[::-1]).asnumpy(), function(a, a[::-1]))
         np.testing.assert_array_equal(da.maximum(x, 0.0).asnumpy(), np.maximum(a, 0.0))
     assert np.isnan(float(x.max())) and np.isnan(float(x.sum()))
+
+
+def test_the_right_side_of_an_operator_of_numpys_numbers(device):
+    x = da.asarray([1., 2., 3.], device=device)
+    for code in ("n + x", "n - x", "n * x", "n / x", "n // x", "n % x", "n ** x", "n < x", "n <= x", "n == x", "n != x",
+                 "n > x", "n >= x"):
+        for number in (np.float64(2), np.float32(2), np.int64(2), np.float64(np.nan)):
+            got = eval(code, {"n": number, "x": x})
+            assert type(got) is type(x)
+            np.testing.assert_array_equal(got.asnumpy(), eval(code, {"n": float(number), "x": x}).asnumpy(), code)
+    np.testing.assert_array_equal((np.bool_(True) & (x > 1)).asnumpy(), [False, True, True])
+
+
+def test_functions_of_numpy_say_what_to_call_instead(device):
+    x = da.asarray([1., 2., 3.], device=device)
+    for call, words in ((lambda: np.sin(x), r"numpy\.sin\(\) .* drupe\.array\.sin\(\) .*drupe\.array\.asnumpy\(x\)"),
+                        (lambda: np.abs(x), r"numpy\.absolute\(\) .* drupe\.array\.abs\(\)"),
+                        (lambda: np.power(x, 2), r"drupe\.array\.pow\(\)"),
+                        (lambda: np.cbrt(x), r"numpy\.cbrt\(\) .* no such function: drupe\.array\.asnumpy\(x\)"),
+                        (lambda: np.add.reduce(x), r"numpy\.add\.reduce\(\) .*drupe\.array\.asnumpy\(x\)"),
+                        (lambda: np.add(2., x, out=x), r"drupe\.array\.add\(\)"),
+                        (lambda: np.asarray(x), r"drupe\.array\.asnumpy\(x\)"),
+                        (lambda: np.ones(3) + x, r"operator \+.*drupe\.array\.asarray\(x\)"),
+                        (lambda: np.ones(3) < x, r"operator >.*drupe\.array\.asarray\(x\)"),
+                        (lambda: np.ones(3).__iadd__(x), r"operator \+.*drupe\.array\.asarray\(x\)")):
+        with pytest.raises(TypeError, match=words):
+            call()
+
+
+def test_arrays_without_dimensions_are_numbers_in_a_list(device):
+    got = da.asarray([np.array(3.), 4], device=device)
+    assert got.asnumpy().tolist() == [3., 4.]
+    got = da.asarray([[np.array(3), 2], [1, memoryview(np.array(4))]], device=device)
+    assert got.dtype == da.int64 and got.asnumpy().tolist() == [[3, 2], [1, 4]]
+    with pytest.raises(TypeError, match="real numbers"):
+        da.asarray([np.array(1j), 4], device=device)
+    with pytest.raises(TypeError, match="sequences of equal length"):
+        da.asarray([np.array(3), [4]], device=device)  # as of [3, [4]]
+
+
+def test_the_mean_is_a_method_as_other_reductions_are(device):
+    values = np.arange(6.).reshape(2, 3)
+    x = da.asarray(values, device=device)
+    assert float(x.mean()) == 2.5
+    np.testing.assert_array_equal(x.mean(0).asnumpy(), values.mean(0))
+    np.testing.assert_array_equal(x.mean(axis=1, keepdims=True).asnumpy(), values.mean(axis=1, keepdims=True))
+    with pytest.raises(TypeError, match="asnumpy"):
+        np.mean(x)
+    with pytest.raises(TypeError):
+        x.mean(where=True)

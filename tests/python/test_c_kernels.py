@@ -5,6 +5,7 @@ import os
 import pathlib
 import platform
 import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -336,3 +337,29 @@ def test_without_a_compiler(fresh):
             print("C compiler" in str(error), "DRUPE_CC" in str(error))
     """, DRUPE_CC="/nowhere/cc")
     assert result.stdout.split() == ["False", "True", "True"], result.stdout + result.stderr
+
+
+TWO_OF_ONE_CONTEXT = """
+import drupe
+devices = [one for one in drupe.devices() if one.filter_string.startswith("opencl:cpu")]
+if len(devices) < 2:
+    print("one")
+    raise SystemExit
+context = drupe.Context(devices[:2])
+one, other = (drupe.Queue(context, device) for device in devices[:2])
+program = drupe.Program("__kernel void put(__global int *a) { a[get_global_id(0)] = 7; }", queue=one)
+memory = drupe.memory.MemoryUSMShared(32, queue=other)
+try:
+    program.put(memory, global_size=8, local_size=3, queue=one)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_memory_of_another_device_in_the_context_is_not_misplaced(tmp_path):
+    """Devices of one context share its memory: what is wrong is told, the local size."""
+    done = subprocess.run([sys.executable, "-c", TWO_OF_ONE_CONTEXT], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "POCL_DEVICES": "pthread basic", "POCL_CACHE_DIR": str(tmp_path)})
+    if done.stdout.strip() == "one":
+        pytest.skip("the driver does not make two devices of one processor")
+    assert "InvalidArgumentError" in done.stdout and "does not divide the global size" in done.stdout, done

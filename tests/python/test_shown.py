@@ -32,10 +32,14 @@ def gate():
     event._finish()
 
 
+def timed(device):
+    return drupe.Queue(device, profiling=True).barrier().times
+
+
 def shown_objects(device):
     queue = drupe.Queue(device)
-    objects = [queue.device, queue, drupe.memory.pool(device), queue.barrier(), drupe.Event(),
-               da.arange(7, device=queue),
+    objects = [queue.device, queue.device.platform, queue.context, queue, timed(device),
+               drupe.memory.pool(device), queue.barrier(), drupe.Event(), da.arange(7, device=queue),
                da.zeros((3, 4, 5), device=queue), da.zeros((), device=queue), da.zeros((0, 3), device=queue),
                da.zeros((500, 3), device=queue)[::2], da.arange(12, device=queue).reshape(3, 4).T,
                da.ones((40, 50, 60), device=queue), drupe.memory.MemoryUSMDevice(5000, queue=queue)]
@@ -63,6 +67,9 @@ def test_what_is_told(device):
     queue.wait()
     told = {type(one).__name__: one._repr_mimebundle_()["text/plain"] for one in reversed(objects)}
     assert queue.device.filter_string in told["Device"] and queue.device.name.strip() in told["Device"]
+    assert queue.device.filter_string in told["Platform"] and queue.device.platform_name.strip() in told["Platform"]
+    assert told["Context"].startswith("Context 1 device\n") and queue.device.filter_string in told["Context"]
+    assert told["EventTimes"].startswith("Times ran ") and " ns\n" in told["EventTimes"]
     assert "in order" in told["Queue"] and "nothing waits" in told["Queue"]
     where = queue.device.filter_string
     assert told["Array"] == f"Array 7: int64, {where}, 56 B of device memory\n  [0, 1, 2, 3, 4, 5, 6]"
@@ -252,3 +259,20 @@ def test_large_and_hostile_names(device):
     card = Card("Thing", "<script>alert(1)</script>", rows=[("a", "x" * 5000), ("b", '"><svg onload=1>')])
     assert "<script" not in card.html() and "<svg" not in card.html()
     assert all(box(shape) for shape in ((1,), (10**9,), (1, 10**9), (2, 3, 4, 5), (0, 0)))
+
+
+def test_a_list_of_devices_is_a_table_as_text_too():
+    from IPython.lib import pretty
+
+    found = drupe.devices()
+    assert pretty.pretty(found) == found._repr_mimebundle_()["text/plain"] and "platform" in pretty.pretty(found)
+    assert pretty.pretty([found]) == repr([found])
+
+
+def test_a_platform_whose_device_is_lost_has_its_name(monkeypatch):
+    def lost(self):
+        raise drupe.DeviceLostError("lost")
+
+    platform = drupe.Device("host").platform
+    monkeypatch.setattr(drupe.Platform, "get_devices", lost)
+    assert platform._repr_mimebundle_()["text/plain"] == f"Platform {platform.name}: host, lost until a restart"

@@ -46,7 +46,7 @@ class Kernel:
         if features.subshells_on():
             from . import subshells
 
-            subshells.prepare(self._server, self._shell, self._interrupts, self._context)
+            subshells.prepare(self._server, self._shell, self._interrupts, self._context, self._line)
 
     def _make_shell(self, application, options):
         app = application.IPKernelApp.instance(server=self._server, kernel=self._facade, interrupts=self._interrupts)

@@ -55,7 +55,7 @@ WITHOUT_EFFECT = {
 
 
 class FromConnectionFile(Any):
-    """What the connection file says."""
+    """What the connection file says, whatever an option says."""
 
     def __init__(self, key, **options):
         super().__init__(**options)
@@ -65,6 +65,9 @@ class FromConnectionFile(Any):
 
     def default(self, obj=None):
         return None if obj is None else obj.get_connection_info().get(self._key)
+
+    def get(self, obj, cls=None):
+        return self.default(obj)
 
 
 class _NoProfile(Exception):

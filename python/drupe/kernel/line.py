@@ -17,6 +17,8 @@ class Line:
 
     _lines = {}  # by thread
 
+    before_cell = None  # what to call then
+
     def __init__(self, source, server, shell, interrupts, loop, context):
         self.loop = loop
         self.interrupts = interrupts
@@ -67,6 +69,8 @@ class Line:
             return
         self.loop.call_soon(self._on_ready)
         if request.type == "execute_request":
+            if self.before_cell is not None:
+                self.before_cell()
             self._context.run(self._answer, request, self._executor.execute)
         else:
             self._context.copy().run(self._answer, request, self._answer_other)
@@ -79,6 +83,8 @@ class Line:
         if request is None:
             return False
         if request.type == "execute_request":  # the caller is no cell, so one was free to start
+            if self.before_cell is not None:
+                self.before_cell()
             self.loop.call_soon_threadsafe(self._answer, request, self._executor.execute, context=self._context)
         else:
             self._context.copy().run(self._answer, request, self._answer_other)

@@ -118,7 +118,7 @@ class Hooks:
         return True
 
     def _through_hooks(self, message):
-        for hook in self._hooks:
+        for hook in tuple(self._hooks):  # one may take itself away
             message = hook(message)
             if message is None:
                 break

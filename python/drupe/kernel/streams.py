@@ -108,11 +108,15 @@ class OutStream(parents.Hooks, parents.Parented, io.TextIOBase):
         self.write = self._write_through_hooks
 
     def _write_through_hooks(self, text):
-        if self._hooks:
+        if self._hooks and not getattr(self._local, "inside", False):  # what a hook prints passes no hook
             from .facade import Session
 
             content = {"name": self.name.strip("<>"), "text": text}
-            message = self._through_hooks(Session(self._server).msg("stream", content, parents.current_message()))
+            self._local.inside = True
+            try:
+                message = self._through_hooks(Session(self._server).msg("stream", content, parents.current_message()))
+            finally:
+                self._local.inside = False
             text = "" if message is None else message["content"]["text"]
         return self._core.write(text)
 

@@ -19,12 +19,15 @@ from .line import Line
 _SLICE = 0.02  # seconds after which a sleeping subshell looks for interrupts
 _original_sleep = time.sleep
 _parts = ()
+_begin = None
 
 
-def prepare(server, shell, interrupts, context):
-    """Let subshells be served from now on."""
-    global _parts
-    _parts = (server, shell, interrupts, context, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+def prepare(server, shell, interrupts, context, main):
+    """Let subshells be served from now on. `main`: the line of the main shell, whose cells run in `context`."""
+    global _parts, _begin
+    _begin = _Beginnings(server, context)
+    main.before_cell = _begin.before_cell
+    _parts = (server, shell, interrupts, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
     # Entered once and never left: two cells that leave at a time would take get_ipython() and the display hook from a
     # third.
     shell.builtin_trap.__enter__()
@@ -38,14 +41,14 @@ def prepare(server, shell, interrupts, context):
 @shielded
 def serve(subshell):
     """The life of a subshell, in its thread."""
-    server, shell, main, context, signals = _parts
+    server, shell, main, signals = _parts
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)  # inherited by programs that are started here
     _jkernel.guard_thread()
     threading.current_thread().name = "subshell-" + subshell.id
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     interrupts = interrupt.ThreadInterrupts(loop)
-    line = SubLine(subshell, server, shell, interrupts, loop, context.copy())
+    line = SubLine(subshell, server, shell, interrupts, loop, _begin.context(subshell.number))
     main.others.add(interrupts)
     line.open()
     try:
@@ -56,6 +59,36 @@ def serve(subshell):
         main.others.discard(interrupts)
         line.close()
         loop.close()
+
+
+class _Beginnings:
+    """The contexts that subshells begin with: as they were when each was made. C makes one, whatever Python does; its
+    thread may come to run only behind the next cells of the main shell, so those leave a copy for it."""
+
+    def __init__(self, server, context):
+        self._server, self._context = server, context
+        self._lock = threading.Lock()
+        self._begun = 0  # so many of the first have begun
+        self._early = set()  # those that have begun before an earlier one
+        self._kept = []  # (how many had been made, the context then)
+
+    def before_cell(self):
+        made = self._server.subshells_made
+        if made == self._begun:
+            return
+        with self._lock:
+            if made > (self._kept[-1][0] if self._kept else self._begun):
+                self._kept.append((made, self._context.copy()))
+
+    def context(self, number):
+        with self._lock:
+            context = next((kept for made, kept in self._kept if made >= number), self._context).copy()
+            self._early.add(number)
+            while self._begun + 1 in self._early:
+                self._begun += 1
+                self._early.remove(self._begun)
+            self._kept = [pair for pair in self._kept if pair[0] > self._begun]
+            return context
 
 
 class SubLine(Line):

@@ -26,6 +26,18 @@ def leave_out_ours(formatter):
         return _of_users(formatter, records_of(*args, **kwargs))
 
     formatter.get_records = get_records
+    entries_of = formatter._extract_tb  # %xmode Plain
+
+    def extract(*args, **kwargs):
+        entries = entries_of(*args, **kwargs)
+        if not entries:
+            return entries
+        start = 0  # those that run a cell, of which IPython takes as many away as it counts
+        while start < len(entries) and entries[start].filename.startswith((_HERE, _IPYTHON)):
+            start += 1
+        return standard.StackSummary.from_list(entries[:start] + _of_users(formatter, entries[start:]))
+
+    formatter._extract_tb = extract
 
 
 def _of_users(formatter, frames):

@@ -53,7 +53,7 @@ export class ErrorList {
   _item(error) {
     const where = error.place || cellName(error.cell);
     const call = error.label && `${error.label}(${error.arguments ?? ''})`;
-    const more = [call, error.device, error.queue ? `queue ${error.queue}` : ''].filter(Boolean);
+    const more = [call, error.device, error.queue ? `queue\u00a0${error.queue}` : ''].filter(Boolean);
     const node = element('button', 'drupe-error', undefined,
       element('div', 'drupe-error-head', undefined,
         element('span', 'drupe-error-name', NAMES[error.name] ?? error.name),

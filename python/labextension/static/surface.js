@@ -7,7 +7,7 @@ const COLOURS = {
   band: ['--jp-layout-color2', '#eeeeee'], error: ['--jp-error-color1', '#d32f2f'],
   font: ['--jp-ui-font-family', 'sans-serif']
 };
-const SETTLING = [100, 400, 1500]; // ms until the style sheets of a new theme have come
+const SETTLING = [100, 400, 1500, 5000]; // ms until the style sheets of a new theme have come
 
 export class Surface {
   constructor(draw) {
@@ -58,7 +58,9 @@ export class Surface {
     const context = this.node.getContext('2d');
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, this.height);
-    this.draw(context, width, readTheme(this.node));
+    const theme = readTheme(this.node);
+    this.node.dataset.ground = theme.ground; // tells which theme the picture is of
+    this.draw(context, width, theme);
   }
 }
 

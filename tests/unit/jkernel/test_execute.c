@@ -138,6 +138,25 @@ static void test_a_late_subscriber_hears_the_end_of_its_kernel_info(void **state
     expect_reply("execute_reply", cell, "error");
 }
 
+/* It knows that its cell runs: no idle came between. */
+static void test_a_second_subscription_is_not_told_the_state_again(void **state)
+{
+    (void)state;
+    char cell[64];
+    test_received message;
+    jk_server_started(the_kernel.fake.server);
+    client_expect_iopub(&the_client, "status:starting", "");
+    client_execute(&the_client, "sleep 600000", NULL, cell);
+    client_expect_iopub(&the_client, "status:busy", cell);
+    client_expect_iopub(&the_client, "execute_input", cell);
+    client_subscribe(&the_client, "stream");
+    client_expect_iopub(&the_client, "iopub_welcome", "");
+    client_expect_silence(&the_client, JK_IOPUB, 100);
+    client_send(&the_client, JK_CONTROL, "interrupt_request", "{}", NULL);
+    client_expect(&the_client, JK_SHELL, "execute_reply", cell, &message);
+    received_clear(&message);
+}
+
 static void test_other_requests(void **state)
 {
     (void)state;
@@ -459,6 +478,7 @@ int main(void)
         CASE(test_every_subscriber_is_welcomed),
         CASE(test_welcome_comes_under_load),
         CASE(test_a_late_subscriber_hears_the_end_of_its_kernel_info),
+        CASE(test_a_second_subscription_is_not_told_the_state_again),
         CASE(test_other_requests),
         CASE(test_no_reply),
         CASE(test_control_takes_everything),
