@@ -95,7 +95,7 @@ SUB = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB"
 
 
 def stranger(kernel, channel, kind=DEALER, room=0):
-    """A connection that speaks ZMTP, without libzmq. It has shaken hands. `room`: bytes that the system keeps for it."""
+    """A connection that speaks ZMTP, without libzmq. It has shaken hands. `room`: bytes that the system keeps."""
     info = kernel.manager.get_connection_info()
     connection = socket.socket(socket.AF_INET)
     connection.settimeout(support.TIMEOUT)

@@ -162,7 +162,8 @@ def test_a_client_that_is_stopped_and_goes_on(fresh):
 
 def test_outputs_larger_than_what_is_kept(fresh):
     """Who reads gets them whole, and the idle behind them."""
-    run = fresh.run("for i in range(2): display({'text/plain': '%d' % i * (110 << 20)}, raw=True)\nprint('end')", timeout=180)
+    run = fresh.run("for i in range(2): display({'text/plain': '%d' % i * (110 << 20)}, raw=True)\nprint('end')",
+                    timeout=180)
     assert [(c["data"]["text/plain"][0], len(c["data"]["text/plain"])) for c in run.of("display_data")] == [
         ("0", 110 << 20), ("1", 110 << 20)]
     assert run.types[-1] == "status" and run.text() == "end\n" and run.text("stderr") == ""
