@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Everything that ./dev lint checks: layers, headers, function lengths, generated files, formatting, clang-tidy."""
+"""What ./dev lint checks: layers, headers, documents, function lengths, generated files, formatting, clang-tidy."""
 import argparse
 import os
 import pathlib
@@ -136,6 +136,7 @@ def main():
     good = [
         step("layers", run(sys.executable, "tools/check_layers.py")),
         step("public headers", run(sys.executable, "tools/check_headers.py")),
+        step("documents", run(sys.executable, "tools/check_documents.py")),
         step("functions under 60 lines", list(long_functions())),
         step("Python lines of up to 120 characters", list(long_lines())),
         step("references in engine/python", list(reference_problems())),

@@ -483,10 +483,10 @@ scenario("a part of the panel that fails does not stop the others", () => withMo
   equal([updated.length, told.length, told[0] === broken], [1, 1, true], 'the other is told, and so is the error');
 }));
 
-scenario("the menu's item is called what the README calls it", async () => {
+scenario("the menu's item is called what the documents call it", async () => {
   const read = name => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
   const label = read('python/labextension/static/plugin.js').match(/label: '([^']*)',\s*caption/)[1];
-  for (const page of ['README.md', 'notebooks/03-see-your-device.ipynb']) {
+  for (const page of ['README.md', 'docs/magics.md', 'notebooks/03-see-your-device.ipynb']) {
     equal(read(page).match(/\*View > ([^*]*)\*/)[1], label, page);
   }
 });

@@ -246,11 +246,11 @@ def test_missing_packages_without_root_print_the_line_to_type(tmp_path):
     assert len(lines) == 1 and "libzmq3-dev" in lines[0] and "pocl-opencl-icd" in lines[0]
 
 
-def test_the_package_line_of_the_readme_is_the_one_dev_installs():
+def test_the_package_line_of_the_documents_is_the_one_dev_installs():
     dev_text = (ROOT / "dev").read_text()
     names = dev_text.split("PACKAGES_RUN=(")[1].split(")")[0].split()
-    readme = (ROOT / "README.md").read_text()
-    assert [name for name in names if name not in readme] == []
+    line = (ROOT / "docs/commands.md").read_text().split("apt-get install")[1].split("```")[0].replace("\\", " ")
+    assert sorted(line.split()) == sorted(names)
 
 
 @pytest.fixture

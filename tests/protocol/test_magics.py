@@ -116,7 +116,7 @@ def test_the_device_of_a_cell(kernel):
     ("%deverrors", ""), ("%devtime 1 + 1", ""), ("%%device host", "\n2"), ("%%devtime", "\n1 + 1"), ("%%events", "\n1"),
     ("%%opencl -d opencl:cpu", "\nkernel void f() {}"), ("%%cl_kernel -d opencl:cpu", "\nkernel void f() {}")])
 def test_every_magic_gives_its_result_as_json_and_as_an_object(kernel, line, body):
-    """As README.md says. An example of each is in its help, twice."""
+    """As docs/magics.md says. An example of each is in its help, twice."""
     name, _, rest = line.partition(" ")
     run = kernel.run("%s --json %s%s" % (name, rest, body), timeout=60)
     assert run.status == "ok", run.reply

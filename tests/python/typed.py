@@ -1,4 +1,4 @@
-"""What the README shows, as a type checker reads it: see test_stubs.py. Never run."""
+"""What README.md and docs/arrays.md show, as a type checker reads it: see test_stubs.py. Never run."""
 import asyncio
 from typing import assert_type
 
