@@ -5,7 +5,7 @@
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Array);
-    if (self == NULL)
+    if (!self)
         drupe_array_clear(array);
     else
         *drupe_py_array_of(self) = *array;
@@ -26,9 +26,9 @@ int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS])
 PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape)
 {
     PyObject *tuple = PyTuple_New(ndim);
-    for (int i = 0; tuple != NULL && i < ndim; i++) {
+    for (int i = 0; tuple && i < ndim; i++) {
         PyObject *size = PyLong_FromSize_t(shape[i]);
-        if (size == NULL)
+        if (!size)
             Py_CLEAR(tuple);
         else
             PyTuple_SET_ITEM(tuple, i, size);

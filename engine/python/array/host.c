@@ -204,7 +204,7 @@ static PyObject *nest_scalar_of(PyObject *item)
     PyBuffer_Release(&view);
     if (ndim != 0) return item;
     PyObject *nowhere = PyTuple_New(0);
-    PyObject *element = nowhere == NULL ? NULL : PyObject_GetItem(item, nowhere);
+    PyObject *element = !nowhere ? NULL : PyObject_GetItem(item, nowhere);
     Py_XDECREF(nowhere);
     Py_DECREF(item);
     return element;
@@ -224,7 +224,7 @@ static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
     PyObject *array = drupe_py_foreign_array(item);
     if (!array && !PyErr_Occurred()) return item;
     Py_DECREF(item);
-    return array == NULL ? NULL : nest_scalar_of(array);
+    return !array ? NULL : nest_scalar_of(array);
 }
 
 /* The shape, from the first element of each level. */

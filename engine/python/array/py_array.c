@@ -267,15 +267,14 @@ static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"axis", "keepdims", NULL};
     PyObject *axis = Py_None, *keepdims = Py_False;
-    if (kwargs != NULL && PyMapping_HasKeyString(kwargs, "out"))
+    if (kwargs && PyMapping_HasKeyString(kwargs, "out"))
         return array_to_array(self, args, kwargs); /* numpy.mean() */
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
     PyObject *module = PyImport_ImportModule("drupe.array");
-    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, "mean");
+    PyObject *function = !module ? NULL : PyObject_GetAttrString(module, "mean");
     PyObject *one = PyTuple_Pack(1, self);
     PyObject *named = Py_BuildValue("{s:O,s:O}", names[0], axis, names[1], keepdims);
-    PyObject *result =
-        function == NULL || one == NULL || named == NULL ? NULL : PyObject_Call(function, one, named);
+    PyObject *result = !function || !one || !named ? NULL : PyObject_Call(function, one, named);
     Py_XDECREF(named);
     Py_XDECREF(one);
     Py_XDECREF(function);

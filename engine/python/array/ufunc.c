@@ -45,9 +45,9 @@ static const char *const others[][2] = {{"absolute", "abs"}, {"fabs", "abs"}, {"
 static PyObject *number_of(PyObject *object)
 {
     PyObject *nowhere = PyObject_CheckBuffer(object) ? PyTuple_New(0) : NULL;
-    PyObject *number = nowhere == NULL ? NULL : PyObject_GetItem(object, nowhere);
+    PyObject *number = !nowhere ? NULL : PyObject_GetItem(object, nowhere);
     Py_XDECREF(nowhere);
-    if (number != NULL) return number;
+    if (number) return number;
     PyErr_Clear();
     return Py_NewRef(object);
 }
@@ -77,17 +77,17 @@ static const char *of_ours(const char *name)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(name, others[i][0]) == 0) name = others[i][1];
     PyObject *module = PyImport_ImportModule("drupe.array");
-    PyObject *function = module == NULL ? NULL : PyObject_GetAttrString(module, name);
+    PyObject *function = !module ? NULL : PyObject_GetAttrString(module, name);
     PyErr_Clear();
     Py_XDECREF(module);
     Py_XDECREF(function);
-    return function == NULL ? NULL : name;
+    return !function ? NULL : name;
 }
 
 static void refuse(const char *name, const char *method, bool called)
 {
     const char *ours = of_ours(name);
-    if (called && ours != NULL)
+    if (called && ours)
         PyErr_Format(PyExc_TypeError,
                      "numpy.%s() takes no arrays on devices: drupe.array.%s() computes there, and "
                      "drupe.array.asnumpy(x) copies the values to the host for NumPy",
@@ -106,9 +106,9 @@ static bool is_operator(PyObject *self, PyObject *args, PyObject *kwargs)
     if (PyTuple_GET_SIZE(args) != 4) return false;
     PyObject *left = PyTuple_GET_ITEM(args, 2);
     if (Py_TYPE(left) == Py_TYPE(self) || Py_TYPE(PyTuple_GET_ITEM(args, 3)) != Py_TYPE(self)) return false;
-    if (kwargs == NULL || PyDict_GET_SIZE(kwargs) == 0) return true;
+    if (!kwargs || PyDict_GET_SIZE(kwargs) == 0) return true;
     PyObject *out = PyDict_GetItemString(kwargs, "out"); /* borrowed for this line alone */
-    return PyDict_GET_SIZE(kwargs) == 1 && out != NULL && PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1 &&
+    return PyDict_GET_SIZE(kwargs) == 1 && out && PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1 &&
            PyTuple_GET_ITEM(out, 0) == left;
 }
 
@@ -119,13 +119,13 @@ PyObject *drupe_py_array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     PyObject *ufunc = PyObject_GetAttrString(PyTuple_GET_ITEM(args, 0), "__name__");
-    const char *name = ufunc == NULL ? NULL : PyUnicode_AsUTF8(ufunc);
-    const char *method = name == NULL ? NULL : PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1));
+    const char *name = !ufunc ? NULL : PyUnicode_AsUTF8(ufunc);
+    const char *method = !name ? NULL : PyUnicode_AsUTF8(PyTuple_GET_ITEM(args, 1));
     PyObject *result = NULL;
-    if (method != NULL) {
+    if (method) {
         bool called = strcmp(method, "__call__") == 0;
         if (called && is_operator(self, args, kwargs)) result = answer(self, PyTuple_GET_ITEM(args, 2), name);
-        if (result == NULL && !PyErr_Occurred()) refuse(name, method, called);
+        if (!result && !PyErr_Occurred()) refuse(name, method, called);
     }
     Py_XDECREF(ufunc);
     return result;

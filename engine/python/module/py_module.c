@@ -93,10 +93,9 @@ static int times_init(PyObject *module, drupe_py_state *state)
 {
     static PyMethodDef shown = DRUPE_PY_MIMEBUNDLE;
     state->times = PyStructSequence_NewType(&times_desc);
-    if (state->times == NULL) return -1;
+    if (!state->times) return -1;
     PyObject *method = PyDescr_NewMethod(state->times, &shown);
-    int result =
-        method == NULL ? -1 : PyObject_SetAttrString((PyObject *)state->times, shown.ml_name, method);
+    int result = !method ? -1 : PyObject_SetAttrString((PyObject *)state->times, shown.ml_name, method);
     Py_XDECREF(method);
     return result < 0 ? -1 : PyModule_AddType(module, state->times);
 }

@@ -5,7 +5,7 @@
 PyObject *drupe_py_device_wrap(drupe_py_state *state, drupe_device *device)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Device);
-    if (self == NULL)
+    if (!self)
         drupe_device_release(device);
     else
         ((drupe_py_device *)self)->device = device;
@@ -15,7 +15,7 @@ PyObject *drupe_py_device_wrap(drupe_py_state *state, drupe_device *device)
 PyObject *drupe_py_context_wrap(drupe_py_state *state, drupe_context *context)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Context);
-    if (self == NULL)
+    if (!self)
         drupe_context_release(context);
     else
         ((drupe_py_context *)self)->context = context;
@@ -25,7 +25,7 @@ PyObject *drupe_py_context_wrap(drupe_py_state *state, drupe_context *context)
 PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Queue);
-    if (self == NULL)
+    if (!self)
         drupe_py_queue_release(queue);
     else
         ((drupe_py_queue *)self)->queue = queue;
@@ -35,7 +35,7 @@ PyObject *drupe_py_queue_wrap(drupe_py_state *state, drupe_queue *queue)
 PyObject *drupe_py_event_wrap(drupe_py_state *state, drupe_event *event)
 {
     PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_Event);
-    if (self == NULL)
+    if (!self)
         drupe_event_release(event);
     else
         ((drupe_py_event *)self)->event = event;
@@ -54,7 +54,7 @@ drupe_py_type drupe_py_memory_type(drupe_mem_kind kind)
 PyObject *drupe_py_span_wrap(drupe_py_state *state, const drupe_py_span *span, PyObject *reference)
 {
     PyObject *self = drupe_py_new(state, drupe_py_memory_type(drupe_memory_kind(span->memory)));
-    if (self == NULL) {
+    if (!self) {
         drupe_memory_release(span->memory);
         return NULL;
     }

@@ -15,7 +15,7 @@ drupe_py_state *drupe_py_state_of_pair(PyObject *a, PyObject *b)
         PyTypeObject *type = Py_TYPE(both[i]);
         if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) continue;
         PyObject *module = PyType_GetModuleByDef(type, module_def);
-        if (module != NULL) return drupe_py_state_of_module(module);
+        if (module) return drupe_py_state_of_module(module);
         PyErr_Clear();
     }
     return NULL;
@@ -31,7 +31,7 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
     PyObject *self = type == DRUPE_PY_TYPE_Event && state->nspares > 0
                          ? PyObject_Init(state->spares[--state->nspares], class)
                          : class->tp_alloc(class, 0);
-    if (self != NULL) live_instances[type]++;
+    if (self) live_instances[type]++;
     return self;
 }
 
@@ -39,7 +39,7 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type)
 static bool keep_spare(PyObject *self)
 {
     drupe_py_state *state = drupe_py_state_left(self);
-    if (state == NULL || state->nspares < 0 || state->nspares == DRUPE_PY_SPARES) return false;
+    if (!state || state->nspares < 0 || state->nspares == DRUPE_PY_SPARES) return false;
     state->spares[state->nspares++] = self;
     return true;
 }

@@ -129,7 +129,7 @@ static inline drupe_py_state *drupe_py_state_of(PyObject *self)
 /* For a tp_dealloc: NULL, without an error, when the interpreter ends and the type has lost its module. */
 static inline drupe_py_state *drupe_py_state_left(PyObject *self)
 {
-    return ((PyHeapTypeObject *)Py_TYPE(self))->ht_module == NULL ? NULL : drupe_py_state_of(self);
+    return !((PyHeapTypeObject *)Py_TYPE(self))->ht_module ? NULL : drupe_py_state_of(self);
 }
 
 static inline drupe_py_state *drupe_py_state_of_type(PyTypeObject *type)

@@ -72,7 +72,6 @@ typedef struct jk_outbox {
     size_t statuses;       /* that wait in the queue */
     uint64_t urgent;       /* stream text up to this count may not be held back */
     size_t others;         /* entries that are not stream text */
-    size_t statuses;       /* for all, that wait in the queue */
     bool hurry;            /* the server closes: nothing is held back */
     bool closed;           /* nothing is accepted any more */
     bool sleeping;         /* the io thread is in its poll: write to `wake` */

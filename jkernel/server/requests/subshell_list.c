@@ -70,11 +70,6 @@ void jk_subshells_close(jk_server *server)
     } while (subshell);
 }
 
-unsigned jk_subshells_made(jk_server *server)
-{
-    return atomic_load(&server->requests->subshells.made);
-}
-
 /* --- Requests about them -----------------------------------------------------------------------------------
  */
 
