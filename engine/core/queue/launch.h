@@ -52,10 +52,6 @@ static inline bool drupe_work_emulated(const drupe_queue *queue, const drupe_wor
     if (work->kind != DRUPE_WORK_HOST) return work->fn != NULL; /* a copy in pieces */
     return !work->fn || !queue->base.slot->backend->submit_host;
 }
-static inline drupe_trace_queue drupe_queue_traced(const drupe_queue *queue)
-{
-    return (drupe_trace_queue){queue->base.number, queue->trace_device, drupe_queue_unordered(queue)};
-}
 /* Begin the record of a flight that is about to be launched or held; `used`: bytes of memory that it keeps
  * alive. */
 static inline void drupe_flight_trace(const drupe_queue *queue, const drupe_flight *flight,
@@ -63,14 +59,13 @@ static inline void drupe_flight_trace(const drupe_queue *queue, const drupe_flig
 {
     bool kernel = work->kind == DRUPE_WORK_KERNEL;
     const char *label = flight->what.label;
-    const drupe_trace_queue traced = drupe_queue_traced(queue);
     drupe_trace_work what = {.kind = work->kind, .ticks = queue->polling.ticks, .bytes = used};
     what.told = queue->base.slot->backend->tells_runs || drupe_work_emulated(queue, work);
-    what.name = kernel && label == work->kernel->name ? work->kernel->trace_name : drupe_trace_own(label);
+    if (kernel && label == work->kernel->name) what.name = work->kernel->trace_name;
     if (work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL) what.bytes = work->bytes;
     what.items = kernel;
     for (uint32_t d = 0; kernel && d < work->range->dims; d++) what.items *= work->range->global[d];
-    drupe_trace_begin(&traced, &flight->what, &what);
+    drupe_trace_begin(&queue->traced, &flight->what, &what);
 }
 /* Why a flight that is being placed reads what was not written, retained, or NULL; the queue is in trouble
  * then. */

@@ -60,7 +60,8 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     fresh->base.device = drupe_device_retain(device);
     fresh->base.flags = flags;
     fresh->base.number = atomic_fetch_add(&last_number, 1) + 1;
-    fresh->trace_device = drupe_trace_device(device->filter);
+    fresh->traced = (drupe_trace_queue){fresh->base.number, drupe_trace_device(device->filter),
+                                        drupe_queue_unordered(fresh)};
     pthread_mutex_init(&fresh->lock, NULL);
     fresh->opened = true;
     drupe_status status = slot->backend->queue_open(fresh, flags);

@@ -73,16 +73,16 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 struct drupe_flight {
     _Alignas(64) drupe_flight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
-    drupe_subject what;
     bool held;
     bool fallible;     /* may fail for a reason that core knows: what follows must wait for it by name */
     bool early;        /* the driver may read its source at once: see launch.c */
     bool done;         /* it was over when it was launched, and is on no list */
     bool passed;       /* its references belong to the flight behind it, which uses the same */
     bool event_passed; /* so does that to its event, to one that waits for it */
-    uint32_t nwaits;
+    uint32_t nwaits, refs_capacity;
+    drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */
-    uint32_t refs_capacity, waits_capacity;
+    uint32_t waits_capacity;
     union {
         void *work_copy;            /* malloc'ed: what `work` points to */
         drupe_flight *older_spares; /* of the first of a list of free ones: another such list */
@@ -159,7 +159,7 @@ typedef struct drupe_polling {
  */
 struct drupe_queue {
     drupe_queue_base base;
-    uint32_t trace_device; /* drupe_trace_device() of its device */
+    drupe_trace_queue traced; /* as the trace tells it */
     bool opened;
     pthread_mutex_t lock;
     drupe_order order;

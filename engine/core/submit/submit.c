@@ -372,8 +372,7 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
     bool made = has_nothing(queue) && drupe_event_next(queue, event) == DRUPE_OK;
     if (made) {
         uint64_t number = drupe_flight_next();
-        const drupe_trace_queue traced = drupe_queue_traced(queue);
-        drupe_trace_barrier(&traced, number, site, cell_number);
+        drupe_trace_barrier(&queue->traced, number, site, cell_number);
         (*event)->number = queue->proof.proven = number;
         atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);
     }

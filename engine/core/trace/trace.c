@@ -112,7 +112,8 @@ uint32_t drupe_trace_name(const char *name)
     return number_of(kernels[0], sizeof kernels[0], NAMES_MOST, &nnames, name);
 }
 
-uint32_t drupe_trace_own(const char *label)
+/* Of what core itself names, else 0. */
+static inline uint32_t own_name(const char *label)
 {
     if (label == drupe_label_host) return host_name;
     return label == drupe_label_barrier ? barrier_name : 0;
@@ -178,18 +179,19 @@ void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what
                        const drupe_trace_work *work)
 {
     uint64_t number = what->number;
+    uint32_t name = work->name ? work->name : own_name(what->label);
     _Atomic(uint64_t) *slot = slot_of(number);
     /* The ring does not stay in the caches, and the exchange below would wait for it. */
     drupe_prefetch_write((void *)slot_of(number + AHEAD));
-    if (!work->name) drupe_prefetch_write((void *)more_of(number + AHEAD));
+    if (!name) drupe_prefetch_write((void *)more_of(number + AHEAD));
     if (!slot_claim(slot, number)) return;
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, work->ticks ? work->ticks : drupe_ticks());
     put(slot, PLACE, (uint64_t)what->cell_number << 32 | what->site);
-    put(slot, WHERE, where_of(queue, work->name, work->kind) | (work->told ? TOLD : 0));
+    put(slot, WHERE, where_of(queue, name, work->kind) | (work->told ? TOLD : 0));
     put(slot, BYTES, work->bytes);
     put(slot, ITEMS, work->items);
-    if (!work->name) put_label(number, what->label);
+    if (!name) put_label(number, what->label);
     put(slot, SEQUENCE, number << 1);
     drupe_trace_made(number);
 }

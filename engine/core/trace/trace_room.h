@@ -12,7 +12,7 @@
 
 typedef struct drupe_brief drupe_brief;
 
-/* A small number for a device's filter string, for drupe_queue's `trace_device`; 0 when there are too many.
+/* A small number for a device's filter string, for drupe_trace_queue; 0 when there are too many.
  */
 uint32_t drupe_trace_device(const char *filter);
 /* What host functions and barriers are called; the trace compares addresses. */
@@ -41,13 +41,11 @@ typedef struct drupe_trace_queue {
 /* The rest of a new record. */
 typedef struct drupe_trace_work {
     drupe_work_kind kind;
-    uint32_t name;  /* drupe_trace_name() of a label that has one, or 0 */
+    uint32_t name;  /* drupe_trace_name() of the label, where that is a kernel's name; else 0 */
     bool told;      /* who runs it tells when */
     uint64_t ticks; /* when it was submitted; 0: now */
     uint64_t bytes, items;
 } drupe_trace_work;
-/* A small number for the label of a host function or a barrier, else 0. */
-uint32_t drupe_trace_own(const char *label);
 /* The submission is about to be launched or held. */
 void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
                        const drupe_trace_work *work);
