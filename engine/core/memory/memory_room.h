@@ -103,19 +103,25 @@ drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
 /* How the device serves a kind of memory. */
 drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind);
 /* A request as the pool sees it: the bytes, rounded where alignment asks for it, and their size class. */
-drupe_status drupe_pool_fit(drupe_pool *pool, size_t align, size_t *bytes, size_t *index) DRUPE_MUST_CHECK;
-/* A piece that nobody has, or that work of the queue number `order` (0: of none) may still use; or NULL. */
+typedef struct drupe_pool_request {
+    size_t bytes, index;
+} drupe_pool_request;
+/* Begin a request, and take a piece that nobody has, or that work of the queue number `order` (0: of none)
+ * may still use. NULL: there is none in the pool. */
+drupe_status drupe_pool_try(drupe_pool *pool, size_t align, uint32_t order, drupe_pool_request *request,
+                            drupe_memory **memory) DRUPE_MUST_CHECK;
+/* Once more, after something may have come back. */
 drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order);
 /* A piece from the driver. */
 drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
                               drupe_memory **memory) DRUPE_MUST_CHECK;
-/* It is lent: count it. */
+/* One from the driver is lent: count it. */
 void drupe_pool_count(const drupe_memory *memory);
 /* Overwrite its bytes. */
 drupe_status drupe_pool_wipe(drupe_memory *memory) DRUPE_MUST_CHECK;
-/* take.c: a piece of at least `bytes`, aligned to `align`, without references; limits are checked here.
- * `order`: the number of a queue whose work may still use it, 0: nothing may. */
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+/* take.c: a piece for a request that found none, without references; room is made if need be, and limits are
+ * checked here. */
+drupe_status drupe_pool_take(drupe_pool *pool, drupe_pool_request wanted, size_t align, uint32_t order,
                              drupe_memory **memory) DRUPE_MUST_CHECK;
 /* Its handle is gone. True when nothing uses it: the caller retires it. */
 bool drupe_pool_orphan(drupe_memory *memory);

@@ -280,7 +280,7 @@ static drupe_memory *take_ordered(drupe_pool *pool, size_t bytes, size_t index, 
     return memory;
 }
 
-drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
 {
     pthread_mutex_lock(&pool->lock);
     drupe_memory *memory = order ? take_ordered(pool, bytes, index, order) : NULL;
@@ -347,21 +347,36 @@ drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size
     return DRUPE_OK;
 }
 
-drupe_status drupe_pool_fit(drupe_pool *pool, size_t align, size_t *bytes, size_t *index)
-{
-    DRUPE_TRY(check_pool(pool, *bytes));
-    if (align > SMALLEST && *bytes < PAGE && !drupe_check_on()) *bytes = PAGE;
-    *index = class_of(*bytes);
-    return DRUPE_OK;
-}
-
-void drupe_pool_count(const drupe_memory *memory)
+static void count_lent(const drupe_memory *memory)
 {
     const drupe_pool *pool = memory->pool;
     count_peak(&everything, memory->room);
     count_peak(&pool->root->use, memory->room);
     count_peak(&pool->root->kinds[pool->kind], memory->room);
     atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
+}
+
+drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+{
+    drupe_memory *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index, order);
+    if (memory) count_lent(memory);
+    return memory;
+}
+
+drupe_status drupe_pool_try(drupe_pool *pool, size_t align, uint32_t order, drupe_pool_request *request,
+                            drupe_memory **memory)
+{
+    DRUPE_TRY(check_pool(pool, request->bytes));
+    if (align > SMALLEST && request->bytes < PAGE && !drupe_check_on()) request->bytes = PAGE;
+    request->index = class_of(request->bytes);
+    *memory = drupe_check_on() ? NULL : take_idle(pool, request->bytes, request->index, order);
+    if (*memory) count_lent(*memory);
+    return DRUPE_OK;
+}
+
+void drupe_pool_count(const drupe_memory *memory)
+{
+    count_lent(memory);
 }
 
 void drupe_pool_give(drupe_memory *memory)

@@ -62,22 +62,16 @@ static drupe_status explain(drupe_device *root)
 
 /* --- Taking --------------------------------------------------------------------------------------------- */
 
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+drupe_status drupe_pool_take(drupe_pool *pool, drupe_pool_request wanted, size_t align, uint32_t order,
                              drupe_memory **memory)
 {
-    size_t index;
-    DRUPE_TRY(drupe_pool_fit(pool, align, &bytes, &index));
-    bool paced = false, more = true;
+    /* Something may come back meanwhile. */
+    DRUPE_TRY(drupe_memory_users_of()->pace(pool->root, wanted.bytes));
+    bool more = true;
     for (unsigned step = 0;;) {
-        *memory = drupe_check_on() ? NULL : drupe_pool_idle(pool, bytes, index, order);
-        if (*memory) break;
-        if (!paced) {
-            /* Something may come back meanwhile. */
-            DRUPE_TRY(drupe_memory_users_of()->pace(pool->root, bytes));
-            paced = true;
-            continue;
-        }
-        drupe_status status = drupe_pool_fresh(pool, bytes, align, index, memory);
+        *memory = drupe_pool_idle(pool, wanted.bytes, wanted.index, order);
+        if (*memory) return DRUPE_OK;
+        drupe_status status = drupe_pool_fresh(pool, wanted.bytes, align, wanted.index, memory);
         if (status == DRUPE_OK) break;
         if (status != DRUPE_E_NO_MEMORY) return status;
         drupe_error kept = *drupe_error_last();
