@@ -58,11 +58,11 @@ const char *jk_server_connection_file(const jk_server *server);
  * ours and is expected to pass on what is not its own. Calling this again puts ours in front once more. A
  * forked child that crashes just dies. `hooks` is borrowed for good. Returns 0, 1 in a build with a
  * sanitizer, which reports faults itself, or -1 with errno. Main thread. */
-int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks);
+int jk_server_report_crashes(jk_server *server, const jk_crash_hooks *hooks);
 
 /* The program is about to end the process by `call` ("os._exit(3)": at most 31 bytes, borrowed for good): the
  * cell is told as of a crash, and the process ends with `status`. Returns where that is no news: in a forked
- * child, without jk_server_guard(), before the first cell and after a shutdown. Any thread. */
+ * child, without jk_server_report_crashes(), before the first cell and after a shutdown. Any thread. */
 void jk_server_leaving(const char *call, int status);
 /* The same for C's exit(), from one of its handlers, but it returns for exit() to go on: what is left of it
  * has a second. Where the first of several such handlers has told it, the others tell nothing. */
@@ -71,7 +71,7 @@ void jk_server_exiting(int status);
 /* Give the calling thread a stack of its own for signals, without which a crash by a full stack cannot be
  * reported; freed when the thread ends. Threads of the server have one. Any thread; costs a few microseconds
  * once. */
-void jk_thread_guard(void);
+void jk_thread_signal_stack(void);
 
 /* A descriptor that polls readable while requests wait to be dispatched, or the executor must look again. */
 int jk_server_request_fd(const jk_server *server);

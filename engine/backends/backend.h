@@ -49,9 +49,9 @@ typedef struct drupe_submit {
     /* Of a kernel whose arguments are pointers and values as declared, of at most eight bytes each: these
      * bytes, those that are not there being 0; else NULL. */
     const uint64_t *words;
-    /* With `minds_guards`: something before it on its in-order queue; when that fails, so does this. Borrowed
-     * until the work is over; NULL: there is none. */
-    drupe_event *guard;
+    /* With `takes_predecessor`: something before it on its in-order queue; when that fails, so does this.
+     * Borrowed until the work is over; NULL: there is none. */
+    drupe_event *predecessor;
     bool *done; /* (opt) may be set when the work is over, without failure, as the call returns */
 } drupe_submit;
 
@@ -60,7 +60,7 @@ typedef struct drupe_fault {
     int signal, code; /* as in siginfo_t */
     int access;       /* 1: a read, 2: a write, 0: unknown */
     uintptr_t address, instruction;
-    const void *owner; /* as adopted, with its index */
+    const void *owner; /* as registered, with its index */
     uint32_t index;
     bool ended; /* the thread ends by itself, now: to be joined, which gives its stack back; else it is parked
                  */
@@ -72,7 +72,7 @@ struct drupe_backend {
     struct {
         size_t device, context, queue, event, program, kernel;
     } size;
-    bool minds_guards;  /* else a guard is among the waits */
+    bool takes_predecessor; /* else the predecessor is among the waits */
     bool closes_failed; /* event_close() has nothing to do for work that did not fail, and need not be called
                          */
     /* event_state() may wait for threads of the device that the system has taken the processor from: it is
@@ -104,7 +104,7 @@ struct drupe_backend {
     /* (opt) How many sub-devices a division by affinity domain gives; DRUPE_E_UNSUPPORTED if fewer than 2. */
     drupe_status (*device_parts)(drupe_device *device, drupe_domain domain, size_t *count);
 
-    /* (opt) A thread adopted by this backend has faulted and is lost. DRUPE_OK: it was of this device,
+    /* (opt) A thread registered by this backend has faulted and is lost. DRUPE_OK: it was of this device,
      * whose work has failed by now, and the device works on; DRUPE_E_DEVICE_LOST: it was, and nothing can be
      * expected of the device any more; DRUPE_E_NOT_FOUND: not this device. On a thread of core. */
     drupe_status (*device_fault)(drupe_device *device, const drupe_fault *fault);
@@ -266,7 +266,8 @@ typedef struct drupe_recovery {
  * called for each after which it does not go on. `owner` is any address by which the backend knows the
  * device, `index` the backend's affair, `recovery` (borrowed until it is disowned) how it goes on; NULL: it
  * is parked. */
-void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy, drupe_recovery *recovery);
+void drupe_core_register_thread(const void *owner, uint32_t index, const _Atomic(int) *busy,
+                                drupe_recovery *recovery);
 void drupe_core_disown(void);
 /* The same for the threads that a driver starts between the two calls. They get larger stacks than others,
  * and one for signals. */

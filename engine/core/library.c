@@ -80,13 +80,13 @@ size_t drupe_library_close(uint64_t timeout_ns)
                 drupe_device_forget(device);
         }
     }
-    drupe_late_stop();
+    drupe_failure_poller_stop();
     drupe_prints_stop();
-    drupe_hold_stop(deadline);
+    drupe_deferred_stop(deadline);
     drupe_failures_clear();
     size_t leaks = 0;
     for (size_t i = 0; i < nslots; i++) leaks += slot_close(drupe_slot_at(i));
-    if (leaks == 0) drupe_contain_stop();
+    if (leaks == 0) drupe_isolation_stop();
     if (leaks == 0) drupe_registry_clear();
     return leaks;
 }

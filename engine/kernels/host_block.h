@@ -118,7 +118,7 @@ typedef struct operand {
 
 /* Where elements of an operand are, for a block. Instrumented kernels use memory of nobody instead of what is
  * outside. */
-static char *operand_place(const operand *o, i64 first, i64 n)
+static char *operand_address(const operand *o, i64 first, i64 n)
 {
 #if DRUPE_CHECKED
     static _Thread_local block nobodys;
@@ -183,10 +183,10 @@ static void operand_move(const operand *o, i64 at, i64 n, char *buffer, int to_o
 /* The address of element `at` if [at, at + n) are neighbours, else NULL. */
 static char *operand_neighbours(const operand *o, i64 at, i64 n)
 {
-    if (o->ndim == 0) return operand_place(o, at, n);
+    if (o->ndim == 0) return operand_address(o, at, n);
     const int last = o->ndim - 1;
     if (o->strides[last] != 1) return NULL;
     cursor c;
     cursor_seek(&c, o, at);
-    return c.index[last] + n <= o->shape[last] ? operand_place(o, c.offset, n) : NULL;
+    return c.index[last] + n <= o->shape[last] ? operand_address(o, c.offset, n) : NULL;
 }

@@ -25,7 +25,7 @@ static bool forget_one(drupe_history *history, uint32_t cell)
     return false;
 }
 
-static drupe_ledger *account_make(drupe_history *history, uint32_t cell)
+static drupe_cell_totals *account_make(drupe_history *history, uint32_t cell)
 {
     size_t at = find(history, cell);
     if (at < history->ncells && history->cells[at].cell.number == cell) return &history->cells[at];
@@ -33,7 +33,7 @@ static drupe_ledger *account_make(drupe_history *history, uint32_t cell)
         if (!forget_one(history, cell)) return NULL;
         at = find(history, cell);
     }
-    drupe_ledger *fresh = &history->cells[at];
+    drupe_cell_totals *fresh = &history->cells[at];
     memmove(fresh + 1, fresh, (history->ncells - at) * sizeof *fresh);
     memset(fresh, 0, sizeof *fresh);
     fresh->cell.number = cell;
@@ -41,21 +41,21 @@ static drupe_ledger *account_make(drupe_history *history, uint32_t cell)
     return fresh;
 }
 
-drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell)
+drupe_cell_totals *drupe_account_of(drupe_history *history, uint32_t cell)
 {
     /* Its place may be another cell's by now. */
-    if (!history->ledger || history->ledger->cell.number != cell)
-        history->ledger = account_make(history, cell);
-    return history->ledger;
+    if (!history->totals || history->totals->cell.number != cell)
+        history->totals = account_make(history, cell);
+    return history->totals;
 }
 
 void drupe_account_submitted(drupe_history *history, uint32_t cell, int kind, uint64_t bytes)
 {
-    drupe_ledger *ledger = drupe_account_of(history, cell);
-    if (!ledger || kind < 0) return;
-    ledger->cell.count[kind]++;
-    ledger->cell.bytes[kind] += bytes;
-    ledger->cell.waiting++;
+    drupe_cell_totals *totals = drupe_account_of(history, cell);
+    if (!totals || kind < 0) return;
+    totals->cell.count[kind]++;
+    totals->cell.bytes[kind] += bytes;
+    totals->cell.waiting++;
 }
 
 static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
@@ -68,70 +68,70 @@ static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
     }
 }
 
-static void add_time(drupe_history *history, drupe_ledger *ledger, const drupe_line *line, int kind,
-                     const drupe_stretch *when, bool exact)
+static void add_time(drupe_history *history, drupe_cell_totals *totals, const drupe_line *line, int kind,
+                     const drupe_interval *when, bool exact)
 {
-    drupe_view_cell *cell = &ledger->cell;
+    drupe_view_cell *cell = &totals->cell;
     drupe_history_unit *unit = &history->units[line->device];
-    drupe_stretch settled;
+    drupe_interval settled;
     if (!cell->first_ns || when->from < cell->first_ns) cell->first_ns = when->from;
     if (when->to > cell->last_ns) cell->last_ns = when->to;
     if (!drupe_class_occupies(unit->filter, kind)) return;
-    (void)drupe_union_add(exact ? &ledger->busy : &ledger->maybe, when->from, when->to, &settled);
+    (void)drupe_union_add(exact ? &totals->busy : &totals->maybe, when->from, when->to, &settled);
     drupe_load_add(exact ? &unit->load : &unit->maybe, when->from, when->to);
 }
 
-void drupe_account_ended(drupe_history *history, const drupe_note *note)
+void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry)
 {
-    const drupe_view_span *span = &note->span;
-    drupe_ledger *ledger = drupe_account_of(history, span->cell);
-    if (!ledger) return;
-    drupe_view_cell *cell = &ledger->cell;
+    const drupe_view_span *span = &entry->span;
+    drupe_cell_totals *totals = drupe_account_of(history, span->cell);
+    if (!totals) return;
+    drupe_view_cell *cell = &totals->cell;
     count_ending(cell, span);
-    if (note->kind < 0) return;
+    if (entry->kind < 0) return;
     cell->waiting -= cell->waiting < span->count ? cell->waiting : span->count;
-    if (note->mute) return;
-    cell->class_ns[note->kind] += span->busy_ns;
-    if (!span->exact) cell->untimed[note->kind] += span->count;
-    const drupe_stretch when = {span->start_ns, span->end_ns};
-    add_time(history, ledger, &history->lines[note->queue], note->kind, &when, span->exact);
+    if (entry->mute) return;
+    cell->class_ns[entry->kind] += span->busy_ns;
+    if (!span->exact) cell->untimed[entry->kind] += span->count;
+    const drupe_interval when = {span->start_ns, span->end_ns};
+    add_time(history, totals, &history->lines[entry->queue], entry->kind, &when, span->exact);
 }
 
 void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
-                          const drupe_line *line, const drupe_stretch *when, bool exact)
+                          const drupe_line *line, const drupe_interval *when, bool exact)
 {
-    drupe_ledger *ledger = drupe_account_of(history, record->cell);
-    if (!ledger) return;
-    ledger->cell.count[kind]++;
-    ledger->cell.bytes[kind] += record->bytes;
-    ledger->cell.class_ns[kind] += exact ? when->to - when->from : 0;
-    ledger->cell.untimed[kind] += exact ? 0 : 1;
-    add_time(history, ledger, line, kind, when, exact);
+    drupe_cell_totals *totals = drupe_account_of(history, record->cell);
+    if (!totals) return;
+    totals->cell.count[kind]++;
+    totals->cell.bytes[kind] += record->bytes;
+    totals->cell.class_ns[kind] += exact ? when->to - when->from : 0;
+    totals->cell.untimed[kind] += exact ? 0 : 1;
+    add_time(history, totals, line, kind, when, exact);
 }
 
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count)
 {
-    drupe_ledger *ledger = drupe_account_of(history, cell);
-    if (ledger) ledger->cell.missed += count;
+    drupe_cell_totals *totals = drupe_account_of(history, cell);
+    if (totals) totals->cell.missed += count;
 }
 
 void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used)
 {
-    drupe_ledger *ledger = drupe_account_of(history, cell);
-    if (!ledger) return;
-    ledger->cell.running = true;
-    ledger->cell.began_ns = ns;
-    ledger->cell.ended_ns = 0;
-    ledger->cell.memory_before = ledger->cell.memory_after = ledger->cell.memory_peak = used;
+    drupe_cell_totals *totals = drupe_account_of(history, cell);
+    if (!totals) return;
+    totals->cell.running = true;
+    totals->cell.began_ns = ns;
+    totals->cell.ended_ns = 0;
+    totals->cell.memory_before = totals->cell.memory_after = totals->cell.memory_peak = used;
 }
 
 void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used)
 {
-    drupe_ledger *ledger = drupe_account_of(history, cell);
-    if (!ledger || !ledger->cell.running) return;
-    ledger->cell.running = false;
-    ledger->cell.ended_ns = ns;
-    ledger->cell.memory_after = used;
+    drupe_cell_totals *totals = drupe_account_of(history, cell);
+    if (!totals || !totals->cell.running) return;
+    totals->cell.running = false;
+    totals->cell.ended_ns = ns;
+    totals->cell.memory_after = used;
 }
 
 void drupe_account_memory(drupe_history *history, uint64_t high)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_SIZE 96
+#define LOCATION_SIZE 96
 
 static void begin(drupe_text *text, const char *what, size_t pid, size_t tid)
 {
@@ -84,8 +84,8 @@ static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_
                                                                " (submitted)"};
     static const char *const states[DRUPE_VIEW_STATE_COUNT] = {"", "running", "waiting", "submitted"};
     bool ran = drupe_frame_span_ran(span);
-    char place[PLACE_SIZE] = "", name[96];
-    if (span->site) drupe_trace_place(span->site, span->cell, place, sizeof place);
+    char location[LOCATION_SIZE] = "", name[96];
+    if (span->site) drupe_trace_place(span->site, span->cell, location, sizeof location);
     begin(text, "X", process_of(view, lane->device), thread_of(view, span->lane, track));
     drupe_text_printf(text, ",\"cat\":\"%s\",\"name\":", categories[lane->kind]);
     snprintf(name, sizeof name, "%s%s", span->label, ran ? "" : before[span->state]);
@@ -100,7 +100,7 @@ static void put_span(drupe_text *text, const drupe_view *view, const drupe_view_
         span->state != DRUPE_VIEW_OVER ? states[span->state]
                                        : drupe_trace_status_name((drupe_trace_status)span->status),
         ran ? "true" : "false");
-    drupe_json_string(text, place);
+    drupe_json_string(text, location);
     drupe_text_append(text, "}}", 2);
 }
 

@@ -1,4 +1,4 @@
-/* The short way of a record: from the ring into the store and the sums, without a note.
+/* The short way of a record: from the ring into the store and the sums, without a pending span.
  *
  * A storm of short work is over when it is read, record by record. Then nothing has to be worked out, if on
  * an in-order queue nothing is unfinished before it, and either its times are known, or what stands behind it
@@ -7,25 +7,25 @@
 
 static bool is_final(const drupe_line *line, const drupe_trace_record *record, const drupe_trace_record *next)
 {
-    if (!line || line->number != record->queue || line->notes > 0 || !line->ordered) return false;
+    if (!line || line->number != record->queue || line->pending > 0 || !line->ordered) return false;
     if (!drupe_went_well(record->status)) return false;
     if (record->ended_ns) return !record->own_clock;
     return next->queue == record->queue && next->submitted_ns >= record->seen_ns;
 }
 
 static void put_new(drupe_history *history, const drupe_trace_record *record, int kind, uint32_t queue,
-                    const drupe_stretch *when, bool exact)
+                    const drupe_interval *when, bool exact)
 {
-    drupe_note note;
-    drupe_note_fill(&note, record, kind, queue);
-    note.over = true;
-    note.span.status = record->status;
-    note.span.start_ns = when->from;
-    note.span.end_ns = when->to;
-    note.span.exact = exact;
-    note.longest_ns = when->to - when->from;
-    note.span.busy_ns = exact ? note.longest_ns : 0;
-    drupe_spans_put(history, &note);
+    drupe_pending_span entry;
+    drupe_pending_span_fill(&entry, record, kind, queue);
+    entry.over = true;
+    entry.span.status = record->status;
+    entry.span.start_ns = when->from;
+    entry.span.end_ns = when->to;
+    entry.span.exact = exact;
+    entry.longest_ns = when->to - when->from;
+    entry.span.busy_ns = exact ? entry.longest_ns : 0;
+    drupe_spans_put(history, &entry);
 }
 
 bool drupe_direct_take(drupe_history *history, const drupe_trace_record *record,
@@ -35,7 +35,7 @@ bool drupe_direct_take(drupe_history *history, const drupe_trace_record *record,
     int kind = drupe_class_of(record->kind);
     if (kind < 0 || !is_final(line, record, next)) return false;
     uint64_t begin = line->over_ns > record->submitted_ns ? line->over_ns : record->submitted_ns;
-    drupe_stretch when = {begin < record->seen_ns ? begin : record->seen_ns, record->seen_ns};
+    drupe_interval when = {begin < record->seen_ns ? begin : record->seen_ns, record->seen_ns};
     bool exact = drupe_clock_map(&history->units[line->device].clock, record, &when.from, &when.to);
     uint32_t queue = (uint32_t)(line - history->lines);
     if (!history->raised) history->serial++;

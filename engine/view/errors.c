@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_SIZE 96
+#define LOCATION_SIZE 96
 
 static void put_text(drupe_text *text, const char *name, const char *value)
 {
@@ -25,12 +25,12 @@ static void put_number(drupe_text *text, const char *name, uint64_t value)
 static void put_note(drupe_text *text, const drupe_failure_note *note)
 {
     const drupe_failure *failure = &note->failure;
-    char place[PLACE_SIZE];
-    drupe_trace_place(failure->site, failure->cell_number, place, sizeof place);
+    char location[LOCATION_SIZE];
+    drupe_trace_place(failure->site, failure->cell_number, location, sizeof location);
     put_number(text, "{\"id\":", note->id);
     put_number(text, ",\"unix\":", note->unix_ns / 1000000);
     put_number(text, ",\"cell\":", failure->cell_number);
-    put_text(text, ",\"place\":", place);
+    put_text(text, ",\"place\":", location);
     put_text(text, ",\"label\":", failure->label);
     put_text(text, ",\"device\":", failure->device);
     put_number(text, ",\"queue\":", failure->queue);

@@ -1,4 +1,4 @@
-/* From records of the ring to notes, and from notes to spans once their work is over.
+/* From records of the ring to pending spans, and from pending spans to spans once their work is over.
  *
  * When something ran is known of what the engine runs itself and on profiling queues. Of other work only a
  * time is known in which it lies: it did not begin before it was submitted, nor, on an in-order queue, before
@@ -11,7 +11,7 @@
 
 #define HOLE_NS        UINT64_C(2000000000) /* after which a number without a record is taken to have none */
 #define SETTLE_EVERY   128u                 /* records: they are in the caches still */
-#define SETTLE_PART    4u                   /* of the notes */
+#define SETTLE_PART    4u                   /* of the pending spans */
 #define UNSETTLED_PART 64u
 #define FOLD_MOST      8u
 
@@ -21,8 +21,8 @@ drupe_history *drupe_history_new(void)
     if (!fresh) return NULL;
     /* Pages that are not touched cost nothing. */
     fresh->spans = calloc(DRUPE_VIEW_SPANS, sizeof *fresh->spans);
-    fresh->notes = calloc(DRUPE_NOTES_MOST, sizeof *fresh->notes);
-    if (fresh->spans && fresh->notes) return fresh;
+    fresh->pending = calloc(DRUPE_PENDING_SPANS_MOST, sizeof *fresh->pending);
+    if (fresh->spans && fresh->pending) return fresh;
     drupe_history_free(fresh);
     return NULL;
 }
@@ -30,62 +30,63 @@ drupe_history *drupe_history_new(void)
 void drupe_history_free(drupe_history *history)
 {
     if (!history) return;
-    for (size_t i = 0; i < history->npurses; i++) free(history->purses[i].samples);
+    for (size_t i = 0; i < history->nseries; i++) free(history->series[i].samples);
     free(history->spans);
-    free(history->notes);
+    free(history->pending);
     free(history);
 }
 
-/* --- Notes ---------------------------------------------------------------------------------------------- */
+/* --- Pending spans -------------------------------------------------------------------------------------- */
 
 /* How the work ended, from its record. */
-static void end(drupe_history *history, drupe_note *note, const drupe_trace_record *record)
+static void end(drupe_history *history, drupe_pending_span *entry, const drupe_trace_record *record)
 {
-    drupe_view_span *span = &note->span;
-    note->over = true;
+    drupe_view_span *span = &entry->span;
+    entry->over = true;
     span->status = record->status;
     span->end_ns = record->seen_ns;
-    note->mute = record->status == DRUPE_TRACE_SKIPPED || record->status == DRUPE_TRACE_CANCELLED;
-    drupe_clock *clock = &history->units[history->lines[note->queue].device].clock;
+    entry->mute = record->status == DRUPE_TRACE_SKIPPED || record->status == DRUPE_TRACE_CANCELLED;
+    drupe_clock *clock = &history->units[history->lines[entry->queue].device].clock;
     span->exact = drupe_clock_map(clock, record, &span->start_ns, &span->end_ns);
 }
 
 /* It is over, but how was not told. */
-static void end_unseen(drupe_note *note, uint64_t ns)
+static void end_unseen(drupe_pending_span *entry, uint64_t ns)
 {
-    note->over = true;
-    note->span.status = note->gone ? DRUPE_TRACE_UNKNOWN : DRUPE_TRACE_PASSED;
-    note->span.end_ns = ns;
+    entry->over = true;
+    entry->span.status = entry->gone ? DRUPE_TRACE_UNKNOWN : DRUPE_TRACE_PASSED;
+    entry->span.end_ns = ns;
 }
 
-/* The notes stand full of what is gone from the ring: the two oldest neighbours of a lane and cell are put
- * together. */
+/* The pending spans stand full of what is gone from the ring: the two oldest neighbours of a lane and cell
+ * are put together. */
 static void squeeze(drupe_history *history)
 {
     size_t kept = 0;
-    drupe_note *lasts[DRUPE_LANES_MOST] = {NULL};
-    for (size_t i = 0; i < history->nnotes; i++) {
-        drupe_note *note = &history->notes[i];
-        drupe_note **last = note->kind < 0 ? NULL : &lasts[note->span.lane];
-        bool joins = last && *last && note->gone && (*last)->gone && !note->over && !(*last)->over;
-        if (joins && drupe_spans_merge(*last, note, UINT64_MAX)) {
-            history->lines[note->queue].notes--;
+    drupe_pending_span *lasts[DRUPE_LANES_MOST] = {NULL};
+    for (size_t i = 0; i < history->npending; i++) {
+        drupe_pending_span *entry = &history->pending[i];
+        drupe_pending_span **last = entry->kind < 0 ? NULL : &lasts[entry->span.lane];
+        bool joins = last && *last && entry->gone && (*last)->gone && !entry->over && !(*last)->over;
+        if (joins && drupe_spans_merge(*last, entry, UINT64_MAX)) {
+            history->lines[entry->queue].pending--;
             continue;
         }
-        if (kept != i) history->notes[kept] = *note;
-        if (last) *last = &history->notes[kept];
+        if (kept != i) history->pending[kept] = *entry;
+        if (last) *last = &history->pending[kept];
         kept++;
     }
-    history->nnotes = kept;
+    history->npending = kept;
 }
 
 /* Every member is set by itself, which takes half as long as to clear them first. */
-void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kind, uint32_t queue)
+void drupe_pending_span_fill(drupe_pending_span *entry, const drupe_trace_record *record, int kind,
+                             uint32_t queue)
 {
-    drupe_view_span *span = &note->span;
-    span->start_ns = note->submitted_ns = record->submitted_ns;
-    span->end_ns = span->busy_ns = note->longest_ns = note->changed = 0;
-    span->id = note->last = record->id;
+    drupe_view_span *span = &entry->span;
+    span->start_ns = entry->submitted_ns = record->submitted_ns;
+    span->end_ns = span->busy_ns = entry->longest_ns = entry->changed = 0;
+    span->id = entry->last = record->id;
     span->count = 1;
     span->bytes = record->bytes;
     span->items = record->items;
@@ -97,10 +98,10 @@ void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kin
     span->state = DRUPE_VIEW_OVER;
     memcpy(span->label, record->label, sizeof span->label);
     span->label[sizeof span->label - 1] = '\0';
-    note->queue = queue;
-    note->kind = (int8_t)kind;
-    note->over = note->gone = note->proven = note->mute = false;
-    note->told = record->told;
+    entry->queue = queue;
+    entry->kind = (int8_t)kind;
+    entry->over = entry->gone = entry->proven = entry->mute = false;
+    entry->told = record->told;
 }
 
 /* The queue's. Queues whose work is over are in the way only until that is worked out, which is done early
@@ -108,16 +109,16 @@ void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kin
 static drupe_line *line_of(drupe_history *history, const drupe_trace_record *record)
 {
     drupe_line *line = drupe_line_of(history, record);
-    if (line || history->unsettled * UNSETTLED_PART < history->nnotes) return line;
+    if (line || history->unsettled * UNSETTLED_PART < history->npending) return line;
     drupe_history_settle(history);
     return drupe_line_of(history, record);
 }
 
 /* Of work that was found to be over at one time, all that is known is that it lies before that. Where spans
- * are merged anyway, a few share a note. */
+ * are merged anyway, a few share a pending span. */
 static bool fold(drupe_history *history, const drupe_line *line, const drupe_trace_record *record, int kind)
 {
-    drupe_note *last = history->nnotes > 0 ? &history->notes[history->nnotes - 1] : NULL;
+    drupe_pending_span *last = history->npending > 0 ? &history->pending[history->npending - 1] : NULL;
     if (!history->grain || !last || !last->over || last->queue != (uint32_t)(line - history->lines))
         return false;
     drupe_view_span *span = &last->span;
@@ -144,17 +145,17 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
         drupe_account_submitted(history, record->cell, kind, record->bytes);
         return;
     }
-    if (history->nnotes == DRUPE_NOTES_MOST) squeeze(history);
-    if (!line || history->nnotes == DRUPE_NOTES_MOST) {
+    if (history->npending == DRUPE_PENDING_SPANS_MOST) squeeze(history);
+    if (!line || history->npending == DRUPE_PENDING_SPANS_MOST) {
         drupe_account_missed(history, record->cell, 1);
         return;
     }
-    drupe_note *note = &history->notes[history->nnotes++];
-    drupe_note_fill(note, record, kind, (uint32_t)(line - history->lines));
-    if (record->status != DRUPE_TRACE_PENDING) end(history, note, record);
-    history->unsettled += note->over;
+    drupe_pending_span *entry = &history->pending[history->npending++];
+    drupe_pending_span_fill(entry, record, kind, (uint32_t)(line - history->lines));
+    if (record->status != DRUPE_TRACE_PENDING) end(history, entry, record);
+    history->unsettled += entry->over;
     line->seen = record->id;
-    line->notes++;
+    line->pending++;
     if (kind >= 0) {
         line->used[kind] = true;
         line->waiting[kind]++;
@@ -164,9 +165,9 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
 
 /* --- What is over --------------------------------------------------------------------------------------- */
 
-/* From the last note to the first: on an in-order queue nothing ended later than what stands behind it, and
- * what ended well proves that all before it is over. Who waited for the last of them is just about to look at
- * the others, and may know their times: so that is believed at the second look. */
+/* From the last pending span to the first: on an in-order queue nothing ended later than what stands behind
+ * it, and what ended well proves that all before it is over. Who waited for the last of them is just about to
+ * look at the others, and may know their times: so that is believed at the second look. */
 static void prove(drupe_history *history)
 {
     for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++) {
@@ -174,48 +175,49 @@ static void prove(drupe_history *history)
         line->proof_ns = 0;
         line->blocked = false;
     }
-    for (size_t i = history->nnotes; i-- > 0;) {
-        drupe_note *note = &history->notes[i];
-        drupe_line *line = &history->lines[note->queue];
+    for (size_t i = history->npending; i-- > 0;) {
+        drupe_pending_span *entry = &history->pending[i];
+        drupe_line *line = &history->lines[entry->queue];
         if (!line->ordered) continue;
-        if (!note->over && line->proof_ns && (note->proven || note->gone)) end_unseen(note, line->proof_ns);
-        note->proven = line->proof_ns != 0;
-        if (!note->over) continue;
-        bool exact = note->span.exact;
-        if (!exact && line->proof_ns && note->span.end_ns > line->proof_ns)
-            note->span.end_ns = line->proof_ns;
-        if (drupe_went_well(note->span.status))
-            line->proof_ns = exact ? note->span.start_ns : note->span.end_ns;
+        if (!entry->over && line->proof_ns && (entry->proven || entry->gone))
+            end_unseen(entry, line->proof_ns);
+        entry->proven = line->proof_ns != 0;
+        if (!entry->over) continue;
+        bool exact = entry->span.exact;
+        if (!exact && line->proof_ns && entry->span.end_ns > line->proof_ns)
+            entry->span.end_ns = line->proof_ns;
+        if (drupe_went_well(entry->span.status))
+            line->proof_ns = exact ? entry->span.start_ns : entry->span.end_ns;
     }
 }
 
-/* Work out the time of a note that is over, and pass it on. */
-static void finish(drupe_history *history, drupe_note *note)
+/* Work out the time of a pending span that is over, and pass it on. */
+static void finish(drupe_history *history, drupe_pending_span *entry)
 {
-    drupe_line *line = &history->lines[note->queue];
-    drupe_view_span *span = &note->span;
-    if (!span->exact) span->start_ns = drupe_history_begin(history, note);
+    drupe_line *line = &history->lines[entry->queue];
+    drupe_view_span *span = &entry->span;
+    if (!span->exact) span->start_ns = drupe_history_begin(history, entry);
     if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
-    if (note->mute || note->kind < 0) {
+    if (entry->mute || entry->kind < 0) {
         span->start_ns = span->end_ns;
         span->exact = true; /* it took no time */
     }
-    if (span->exact && !note->mute && note->kind >= 0 && span->end_ns > line->over_ns)
+    if (span->exact && !entry->mute && entry->kind >= 0 && span->end_ns > line->over_ns)
         line->over_ns = span->end_ns;
     span->busy_ns = span->exact ? span->end_ns - span->start_ns : 0;
-    note->longest_ns = (span->end_ns - span->start_ns) / span->count;
-    line->notes--;
-    if (note->kind >= 0)
-        line->waiting[note->kind] -=
-            line->waiting[note->kind] < span->count ? line->waiting[note->kind] : (uint32_t)span->count;
-    drupe_account_ended(history, note);
-    if (note->kind >= 0) drupe_spans_put(history, note);
+    entry->longest_ns = (span->end_ns - span->start_ns) / span->count;
+    line->pending--;
+    if (entry->kind >= 0)
+        line->waiting[entry->kind] -=
+            line->waiting[entry->kind] < span->count ? line->waiting[entry->kind] : (uint32_t)span->count;
+    drupe_account_ended(history, entry);
+    if (entry->kind >= 0) drupe_spans_put(history, entry);
 }
 
-uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *note)
+uint64_t drupe_history_begin(const drupe_history *history, const drupe_pending_span *entry)
 {
-    const drupe_line *line = &history->lines[note->queue];
-    return line->ordered && line->over_ns > note->submitted_ns ? line->over_ns : note->submitted_ns;
+    const drupe_line *line = &history->lines[entry->queue];
+    return line->ordered && line->over_ns > entry->submitted_ns ? line->over_ns : entry->submitted_ns;
 }
 
 void drupe_history_settle(drupe_history *history)
@@ -225,21 +227,21 @@ void drupe_history_settle(drupe_history *history)
     history->unsettled = 0;
     history->raised = false;
     prove(history);
-    for (size_t i = 0; i < history->nnotes; i++) {
-        drupe_note *note = &history->notes[i];
-        drupe_line *line = &history->lines[note->queue];
+    for (size_t i = 0; i < history->npending; i++) {
+        drupe_pending_span *entry = &history->pending[i];
+        drupe_line *line = &history->lines[entry->queue];
         /* In order, or it would not be known when it began. */
-        if (note->over && !(line->blocked && drupe_went_well(note->span.status))) {
+        if (entry->over && !(line->blocked && drupe_went_well(entry->span.status))) {
             if (!changed) history->serial++;
             changed = true;
-            finish(history, note);
+            finish(history, entry);
             continue;
         }
         line->blocked = line->ordered;
-        if (kept != i) history->notes[kept] = *note;
+        if (kept != i) history->pending[kept] = *entry;
         kept++;
     }
-    history->nnotes = kept;
+    history->npending = kept;
 }
 
 /* --- Reading -------------------------------------------------------------------------------------------- */
@@ -262,53 +264,53 @@ static const drupe_trace_record *read_again(drupe_history *history, reread *agai
     return again->count > 0 && batch[0].id == id ? batch : NULL;
 }
 
-static bool look_again(drupe_history *history, reread *again, drupe_note *note)
+static bool look_again(drupe_history *history, reread *again, drupe_pending_span *entry)
 {
-    if (!drupe_trace_over(note->span.id, &note->gone)) return false;
-    const drupe_trace_record *record = read_again(history, again, note->span.id);
-    note->gone = record == NULL;
-    if (record) end(history, note, record);
-    return note->over;
+    if (!drupe_trace_over(entry->span.id, &entry->gone)) return false;
+    const drupe_trace_record *record = read_again(history, again, entry->span.id);
+    entry->gone = record == NULL;
+    if (record) end(history, entry, record);
+    return entry->over;
 }
 
-size_t drupe_history_doubts(const drupe_history *history, drupe_doubt *doubts)
+size_t drupe_history_stale_queues(const drupe_history *history, drupe_stale_queue *stale)
 {
     bool asked[DRUPE_QUEUES_MOST] = {false};
     size_t count = 0;
-    for (size_t i = 0; i < history->nnotes; i++) {
-        const drupe_note *note = &history->notes[i];
-        if (!note->gone || note->over || asked[note->queue]) continue;
-        asked[note->queue] = true;
-        doubts[count++] = (drupe_doubt){note->queue, history->lines[note->queue].number, 0};
+    for (size_t i = 0; i < history->npending; i++) {
+        const drupe_pending_span *entry = &history->pending[i];
+        if (!entry->gone || entry->over || asked[entry->queue]) continue;
+        asked[entry->queue] = true;
+        stale[count++] = (drupe_stale_queue){entry->queue, history->lines[entry->queue].number, 0};
     }
     return count;
 }
 
-void drupe_history_resolve(drupe_history *history, const drupe_doubt *doubts, size_t count, uint64_t latest,
-                           uint64_t now)
+void drupe_history_resolve(drupe_history *history, const drupe_stale_queue *stale, size_t count,
+                           uint64_t latest, uint64_t now)
 {
     uint64_t oldest[DRUPE_QUEUES_MOST] = {0};
     bool found = false;
     for (size_t i = 0; i < count; i++)
-        if (history->lines[doubts[i].line].number == doubts[i].number)
-            oldest[doubts[i].line] = doubts[i].oldest;
-    for (size_t i = 0; i < history->nnotes; i++) {
-        drupe_note *note = &history->notes[i];
-        if (!note->gone || note->over || note->last > latest || note->last >= oldest[note->queue]) continue;
-        end_unseen(note, now);
+        if (history->lines[stale[i].line].number == stale[i].number) oldest[stale[i].line] = stale[i].oldest;
+    for (size_t i = 0; i < history->npending; i++) {
+        drupe_pending_span *entry = &history->pending[i];
+        if (!entry->gone || entry->over || entry->last > latest || entry->last >= oldest[entry->queue])
+            continue;
+        end_unseen(entry, now);
         found = true;
     }
     if (found) drupe_history_settle(history);
 }
 
-static bool read_notes(drupe_history *history)
+static bool read_pending(drupe_history *history)
 {
     reread again = {.next = 1};
     bool found = false;
-    for (size_t i = 0; i < history->nnotes; i++) {
-        drupe_note *note = &history->notes[i];
-        bool folded = note->over && note->span.count > 1;
-        if (!note->gone && !folded && look_again(history, &again, note)) found = true;
+    for (size_t i = 0; i < history->npending; i++) {
+        drupe_pending_span *entry = &history->pending[i];
+        bool folded = entry->over && entry->span.count > 1;
+        if (!entry->gone && !folded && look_again(history, &again, entry)) found = true;
     }
     return found;
 }
@@ -329,7 +331,7 @@ static enum hole look_for(drupe_history *history, uint64_t id)
     return over ? NO_WORK : LATER;
 }
 
-static void hole_note(drupe_history *history, uint64_t id, uint64_t now)
+static void note_hole(drupe_history *history, uint64_t id, uint64_t now)
 {
     enum hole what = look_for(history, id);
     bool full = history->nholes == DRUPE_HOLES_MOST;
@@ -339,14 +341,14 @@ static void hole_note(drupe_history *history, uint64_t id, uint64_t now)
     history->hole_ns[history->nholes++] = now;
 }
 
-/* Notes stand by id, or what is over would be worked out in the wrong order. */
+/* Pending spans stand by id, or what is over would be worked out in the wrong order. */
 static void sort_in(drupe_history *history)
 {
-    size_t at = history->nnotes - 1;
-    drupe_note late = history->notes[at];
-    while (at > 0 && history->notes[at - 1].span.id > late.span.id) at--;
-    memmove(&history->notes[at + 1], &history->notes[at], (history->nnotes - 1 - at) * sizeof late);
-    history->notes[at] = late;
+    size_t at = history->npending - 1;
+    drupe_pending_span late = history->pending[at];
+    while (at > 0 && history->pending[at - 1].span.id > late.span.id) at--;
+    memmove(&history->pending[at + 1], &history->pending[at], (history->npending - 1 - at) * sizeof late);
+    history->pending[at] = late;
 }
 
 /* Numbers whose records were not written when they were looked for. */
@@ -364,7 +366,7 @@ static bool read_holes(drupe_history *history, uint64_t now)
         }
         found = found || what != NO_WORK;
         if (what == LATER || what == LOST) drupe_account_missed(history, history->reading_cell, 1);
-        if (what == FOUND && history->nnotes && history->notes[history->nnotes - 1].span.id == id)
+        if (what == FOUND && history->npending && history->pending[history->npending - 1].span.id == id)
             sort_in(history);
     }
     history->nholes = kept;
@@ -394,14 +396,14 @@ static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
     size_t taken = count < DRUPE_BATCH ? count : DRUPE_BATCH - 1;
     for (size_t i = 0; i < taken; i++) {
         const drupe_trace_record *record = &history->batch[i];
-        for (; expected < record->id; expected++) hole_note(history, expected, now);
+        for (; expected < record->id; expected++) note_hole(history, expected, now);
         expected = record->id + 1;
         history->reading_cell = record->cell;
         if (i + 1 < count && drupe_direct_take(history, record, record + 1)) continue;
         drupe_history_add(history, record);
     }
     if (count < DRUPE_BATCH)
-        for (; expected <= latest; expected++) hole_note(history, expected, now);
+        for (; expected <= latest; expected++) note_hole(history, expected, now);
     history->after = expected - 1;
     return true;
 }
@@ -410,15 +412,15 @@ void drupe_history_read(drupe_history *history, uint64_t now)
 {
     uint64_t latest = drupe_trace_latest();
     history->raised = false;
-    bool found = read_notes(history);
+    bool found = read_pending(history);
     if (read_holes(history, now)) found = true;
-    size_t settled = history->nnotes;
+    size_t settled = history->npending;
     while (read_some(history, latest, now)) {
         found = true;
-        if (history->nnotes < settled + settled / SETTLE_PART + SETTLE_EVERY) continue;
+        if (history->npending < settled + settled / SETTLE_PART + SETTLE_EVERY) continue;
         drupe_history_settle(history);
-        settled = history->nnotes;
+        settled = history->npending;
     }
     if (found) history->serial++;
-    if (history->nnotes) drupe_history_settle(history);
+    if (history->npending) drupe_history_settle(history);
 }

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_SIZE 96
+#define LOCATION_SIZE 96
 
 /* --- Values --------------------------------------------------------------------------------------------- */
 
@@ -112,15 +112,15 @@ static long label_of(table *labels, const char *label)
     return known >= 0 ? known : add_text(labels, label, strlen(label) + 1, label);
 }
 
-static long place_of(table *places, const drupe_view_span *span)
+static long location_of(table *locations, const drupe_view_span *span)
 {
     const uint32_t key[2] = {span->site, span->cell};
-    char text[PLACE_SIZE];
+    char text[LOCATION_SIZE];
     if (!span->site) return -1;
-    long known = number_of(places, key, sizeof key);
+    long known = number_of(locations, key, sizeof key);
     if (known >= 0) return known;
     drupe_trace_place(span->site, span->cell, text, sizeof text);
-    return add_text(places, key, sizeof key, text);
+    return add_text(locations, key, sizeof key, text);
 }
 
 static void table_clear(table *texts)
@@ -192,7 +192,7 @@ static void put_lanes(drupe_text *text, const drupe_view *view)
 
 static void put_spans(drupe_text *text, const drupe_view *view)
 {
-    table labels = {.count = 0}, places = {.count = 0};
+    table labels = {.count = 0}, locations = {.count = 0};
     drupe_text spans = {0};
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *s = &view->spans[i];
@@ -200,26 +200,26 @@ static void put_spans(drupe_text *text, const drupe_view *view)
                                     s->busy_ns, s->count,    s->bytes,
                                     s->items,   s->cell,     (uint64_t)label_of(&labels, s->label),
                                     s->status,  s->exact,    s->id};
-        long place = place_of(&places, s);
+        long location = location_of(&locations, s);
         put(&spans, i ? ",[" : "[");
         for (size_t k = 0; k < DRUPE_COUNT_OF(numbers); k++) {
             drupe_json_number(&spans, numbers[k]);
             put(&spans, ",");
         }
-        put(&spans, place < 0 ? "-1" : "");
-        if (place >= 0) drupe_json_number(&spans, (uint64_t)place);
+        put(&spans, location < 0 ? "-1" : "");
+        if (location >= 0) drupe_json_number(&spans, (uint64_t)location);
         drupe_text_printf(&spans, ",%u]", s->state);
     }
-    text->failed = text->failed || labels.list.failed || places.list.failed || spans.failed;
+    text->failed = text->failed || labels.list.failed || locations.list.failed || spans.failed;
     put(text, ",\"labels\":[");
     put(text, drupe_text_get(&labels.list));
     put(text, "],\"places\":[");
-    put(text, drupe_text_get(&places.list));
+    put(text, drupe_text_get(&locations.list));
     put(text, "],\"spans\":[");
     put(text, drupe_text_get(&spans));
     put(text, "]");
     table_clear(&labels);
-    table_clear(&places);
+    table_clear(&locations);
     drupe_text_clear(&spans);
 }
 

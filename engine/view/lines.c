@@ -31,7 +31,7 @@ static void make_room(drupe_history *history)
     bool gone[DRUPE_QUEUES_MOST] = {false};
     size_t count = 0;
     for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++)
-        if (history->lines[i].notes == 0) idle[count++] = &history->lines[i];
+        if (history->lines[i].pending == 0) idle[count++] = &history->lines[i];
     qsort(idle, count, sizeof *idle, by_age);
     for (size_t i = 0; i < (count + 1) / 2; i++) gone[idle[i] - history->lines] = true;
     drupe_spans_forget(history, gone);
@@ -50,17 +50,17 @@ drupe_line *drupe_line_of(drupe_history *history, const drupe_trace_record *reco
     if (history->line && history->line->number == record->queue) return history->line;
     drupe_line *line = find(history, record->queue);
     if (!line) {
-        drupe_line *place = find(history, 0);
-        if (!place) {
+        drupe_line *free_line = find(history, 0);
+        if (!free_line) {
             make_room(history);
-            place = find(history, 0);
+            free_line = find(history, 0);
         }
-        if (!place) return NULL;
-        memset(place, 0, sizeof *place);
-        place->number = record->queue;
-        place->device = device_of(history, record->device);
-        place->ordered = record->ordered;
-        line = place;
+        if (!free_line) return NULL;
+        memset(free_line, 0, sizeof *free_line);
+        free_line->number = record->queue;
+        free_line->device = device_of(history, record->device);
+        free_line->ordered = record->ordered;
+        line = free_line;
     }
     history->line = line;
     return line;

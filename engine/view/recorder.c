@@ -204,17 +204,17 @@ static bool time_to_look(rounds *round)
 /* What only the queues know. Takes their locks, which a driver may hold up, so not under ours. */
 static void ask_queues(rounds *round)
 {
-    drupe_doubt doubts[DRUPE_QUEUES_MOST];
+    drupe_stale_queue stale[DRUPE_QUEUES_MOST];
     pthread_mutex_lock(&recorder.lock);
-    bool unfinished = recorder.history->nnotes > 0;
-    size_t count = drupe_history_doubts(recorder.history, doubts);
+    bool unfinished = recorder.history->npending > 0;
+    size_t count = drupe_history_stale_queues(recorder.history, stale);
     pthread_mutex_unlock(&recorder.lock);
     if (unfinished && time_to_look(round)) drupe_trace_look();
     if (!count) return;
     uint64_t latest = drupe_trace_latest();
-    for (size_t i = 0; i < count; i++) doubts[i].oldest = drupe_trace_oldest(doubts[i].number);
+    for (size_t i = 0; i < count; i++) stale[i].oldest = drupe_trace_oldest(stale[i].number);
     pthread_mutex_lock(&recorder.lock);
-    drupe_history_resolve(recorder.history, doubts, count, latest, drupe_now_ns());
+    drupe_history_resolve(recorder.history, stale, count, latest, drupe_now_ns());
     pthread_mutex_unlock(&recorder.lock);
 }
 
@@ -238,7 +238,7 @@ static uint64_t work(rounds *round)
     read_all(history);
     uint64_t now = drupe_now_ns(), after = history->after;
     bool changed = history->serial != round->serial;
-    bool unfinished = history->nnotes > 0, quiet = !changed && !unfinished && history->nholes == 0;
+    bool unfinished = history->npending > 0, quiet = !changed && !unfinished && history->nholes == 0;
     round->serial = history->serial;
     pthread_mutex_unlock(&recorder.lock);
     if (changed) round->changed_ns = now;

@@ -1,9 +1,10 @@
 /* What the files of this room share: the recorder's memory of what the devices did.
  *
  * A reading tour: recorder.c (the thread, and who may touch the history when) -> history.c (records become
- * notes, notes become spans when their work is over) and direct.c (without a note) -> spans.c (the store,
- * which merges when it is full), account.c (sums of cells, busy devices), stretch.c (unions of times),
- * samples.c (memory) -> take.c (a view is a copy of all that) -> json.c, chrome.c, and the frames for people.
+ * pending spans, pending spans become spans when their work is over) and direct.c (without a pending span) ->
+ * spans.c (the store, which merges when it is full), account.c (sums of cells, busy devices), intervals.c
+ * (unions of times), samples.c (memory) -> take.c (a view is a copy of all that) -> json.c, chrome.c, and the
+ * frames for people.
  *
  * Threads: a history belongs to whoever holds the recorder's lock; nothing else here takes one. */
 #ifndef DRUPE_VIEW_ROOM_H
@@ -13,43 +14,43 @@
 #include "drupe/view.h"
 #include <string.h>
 
-#define DRUPE_QUEUES_MOST  64u
-#define DRUPE_LANES_MOST   (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
-#define DRUPE_BATCH        64u /* they stay in the first cache */
-#define DRUPE_DEVICES_MOST 32u
-#define DRUPE_NOTES_MOST   (DRUPE_TRACE_RECORDS + 4096u)
-#define DRUPE_HOLES_MOST   1024u
+#define DRUPE_QUEUES_MOST        64u
+#define DRUPE_LANES_MOST         (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
+#define DRUPE_BATCH              64u /* they stay in the first cache */
+#define DRUPE_DEVICES_MOST       32u
+#define DRUPE_PENDING_SPANS_MOST (DRUPE_TRACE_RECORDS + 4096u)
+#define DRUPE_HOLES_MOST         1024u
 
-/* --- stretch.c: the union of stretches of time ---------------------------------------------------------- */
+/* --- intervals.c: the union of intervals of time -------------------------------------------------------- */
 
-#define DRUPE_STRETCHES 48u
+#define DRUPE_INTERVALS 48u
 
-typedef struct drupe_stretch {
+typedef struct drupe_interval {
     uint64_t from, to;
-} drupe_stretch;
+} drupe_interval;
 
-/* The latest stretches, disjoint and in order, and the sum of those before them. Exact as long as nothing
- * arrives later than DRUPE_STRETCHES gaps after its time. Zeroed = empty. */
+/* The latest intervals, disjoint and in order, and the sum of those before them. Exact as long as nothing
+ * arrives later than DRUPE_INTERVALS gaps after its time. Zeroed = empty. */
 typedef struct drupe_union {
     uint64_t settled_ns;
     uint64_t settled_to;   /* the end of the last one that is summed up */
     uint32_t first, count; /* of `list` */
-    drupe_stretch list[2 * DRUPE_STRETCHES];
+    drupe_interval list[2 * DRUPE_INTERVALS];
 } drupe_union;
 
-/* True when a stretch left the list for the sum: it goes into `*settled`. */
-bool drupe_union_add_anywhere(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled);
-static inline bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_stretch *settled)
+/* True when an interval left the list for the sum: it goes into `*settled`. */
+bool drupe_union_add_anywhere(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled);
+static inline bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled)
 {
     uint32_t end = all->first + all->count;
-    bool full = all->count == DRUPE_STRETCHES && end < DRUPE_COUNT_OF(all->list);
+    bool full = all->count == DRUPE_INTERVALS && end < DRUPE_COUNT_OF(all->list);
     if (!full || from <= all->list[end - 1].to || to <= from)
         return drupe_union_add_anywhere(all, from, to, settled);
     /* What comes in order, as nearly everything does, moves nothing. */
     *settled = all->list[all->first++];
     all->settled_ns += settled->to - settled->from;
     all->settled_to = settled->to;
-    all->list[end] = (drupe_stretch){from, to};
+    all->list[end] = (drupe_interval){from, to};
     return true;
 }
 uint64_t drupe_union_sum(const drupe_union *all);
@@ -84,8 +85,8 @@ bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint6
 
 /* --- The history ---------------------------------------------------------------------------------------- */
 
-/* A span in the store, or, while its work is not over, a note of it. */
-typedef struct drupe_note {
+/* A span in the store, or, while its work is not over, one that is pending. */
+typedef struct drupe_pending_span {
     drupe_view_span span; /* `lane`: see drupe_line */
     uint64_t submitted_ns;
     uint64_t longest_ns; /* whose label it has */
@@ -97,7 +98,7 @@ typedef struct drupe_note {
     bool proven;         /* something behind it was over when that was last looked at */
     bool mute;           /* it did not run */
     bool told;           /* when it begins is known at once */
-} drupe_note;
+} drupe_pending_span;
 
 /* A queue. Its lanes are the three numbers from three times its index on. */
 typedef struct drupe_line {
@@ -107,7 +108,7 @@ typedef struct drupe_line {
     bool used[DRUPE_VIEW_CLASS_COUNT]; /* lanes that something was seen of */
     uint32_t waiting[DRUPE_VIEW_CLASS_COUNT];
     uint32_t last[DRUPE_VIEW_CLASS_COUNT]; /* of the lane's spans in the store, plus one; 0: none */
-    uint32_t notes;                        /* that are not over, barriers too */
+    uint32_t pending;                      /* that are not over, barriers too */
     uint64_t over_ns;                      /* the latest end that is known */
     uint64_t seen;                         /* id of the latest submission */
     /* While ends are worked out: */
@@ -122,16 +123,16 @@ typedef struct drupe_history_unit {
     drupe_clock clock;
 } drupe_history_unit;
 
-typedef struct drupe_purse {
+typedef struct drupe_memory_series {
     char filter[64];
     drupe_view_sample *samples; /* DRUPE_VIEW_SAMPLES */
     size_t count;
-} drupe_purse;
+} drupe_memory_series;
 
-typedef struct drupe_ledger {
+typedef struct drupe_cell_totals {
     drupe_view_cell cell;
     drupe_union busy, maybe;
-} drupe_ledger;
+} drupe_cell_totals;
 
 typedef struct drupe_history {
     uint64_t serial;  /* raised with every change */
@@ -139,16 +140,16 @@ typedef struct drupe_history {
     uint64_t after;   /* the last record read */
     uint64_t grain;   /* ns: spans are merged up to this length */
     uint32_t last_cell;
-    uint32_t reading_cell; /* of the record that was read last */
-    uint64_t edge_used;    /* in use when the last cell whose edge was read began or ended */
-    drupe_line *line;      /* found last */
-    drupe_ledger *ledger;  /* found last */
-    bool raised;           /* `serial`, since drupe_history_settle() */
-    drupe_note *spans;     /* DRUPE_VIEW_SPANS */
+    uint32_t reading_cell;     /* of the record that was read last */
+    uint64_t edge_used;        /* in use when the last cell whose edge was read began or ended */
+    drupe_line *line;          /* found last */
+    drupe_cell_totals *totals; /* found last */
+    bool raised;               /* `serial`, since drupe_history_settle() */
+    drupe_pending_span *spans; /* DRUPE_VIEW_SPANS */
     size_t nspans;
-    drupe_note *notes; /* DRUPE_NOTES_MOST; by id */
-    size_t nnotes;
-    size_t unsettled;                 /* of the notes: found to be over since drupe_history_settle() */
+    drupe_pending_span *pending; /* DRUPE_PENDING_SPANS_MOST; by id */
+    size_t npending;
+    size_t unsettled; /* of the pending spans: found to be over since drupe_history_settle() */
     uint64_t holes[DRUPE_HOLES_MOST]; /* numbers without a record, yet */
     uint64_t hole_ns[DRUPE_HOLES_MOST];
     size_t nholes;
@@ -156,9 +157,9 @@ typedef struct drupe_history {
     drupe_line lines[DRUPE_QUEUES_MOST];
     drupe_history_unit units[DRUPE_DEVICES_MOST];
     size_t nunits;
-    drupe_purse purses[DRUPE_DEVICES_MOST];
-    size_t npurses;
-    drupe_ledger cells[DRUPE_VIEW_CELLS]; /* by number */
+    drupe_memory_series series[DRUPE_DEVICES_MOST];
+    size_t nseries;
+    drupe_cell_totals cells[DRUPE_VIEW_CELLS]; /* by number */
     size_t ncells;
 } drupe_history;
 
@@ -172,18 +173,18 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
 void drupe_history_settle(drupe_history *history);
 /* A queue with unfinished work whose records are gone from the ring: only the queue knows when that is over.
  */
-typedef struct drupe_doubt {
+typedef struct drupe_stale_queue {
     uint32_t line, number;
     uint64_t oldest; /* to be set to drupe_trace_oldest(), which takes locks */
-} drupe_doubt;
+} drupe_stale_queue;
 
 /* At most DRUPE_QUEUES_MOST of them. */
-size_t drupe_history_doubts(const drupe_history *history, drupe_doubt *doubts);
+size_t drupe_history_stale_queues(const drupe_history *history, drupe_stale_queue *stale);
 /* What the queues said; `latest`: drupe_trace_latest() before they were asked. */
-void drupe_history_resolve(drupe_history *history, const drupe_doubt *doubts, size_t count, uint64_t latest,
-                           uint64_t now);
-/* The earliest that the work of a note can have begun. */
-uint64_t drupe_history_begin(const drupe_history *history, const drupe_note *note);
+void drupe_history_resolve(drupe_history *history, const drupe_stale_queue *stale, size_t count,
+                           uint64_t latest, uint64_t now);
+/* The earliest that the work of a pending span can have begun. */
+uint64_t drupe_history_begin(const drupe_history *history, const drupe_pending_span *entry);
 /* lines.c: the queue's, made if need be. NULL: there are too many that have unfinished work. */
 drupe_line *drupe_line_of(drupe_history *history, const drupe_trace_record *record);
 static inline const drupe_line *drupe_line_of_lane(const drupe_history *history, uint32_t lane)
@@ -217,8 +218,9 @@ static inline bool drupe_went_well(uint8_t status)
     return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED || status == DRUPE_TRACE_UNKNOWN;
 }
 
-/* The note of a record of the queue with this index. */
-void drupe_note_fill(drupe_note *note, const drupe_trace_record *record, int kind, uint32_t queue);
+/* The pending span of a record of the queue with this index. */
+void drupe_pending_span_fill(drupe_pending_span *entry, const drupe_trace_record *record, int kind,
+                             uint32_t queue);
 
 /* direct.c: take a record whose work was over when it was read, if `next`, a later one, leaves nothing open
  * about when that was. Gives what drupe_history_add() and drupe_history_settle() would give. */
@@ -226,30 +228,31 @@ bool drupe_direct_take(drupe_history *history, const drupe_trace_record *record,
                        const drupe_trace_record *next);
 
 /* spans.c: put finished work into the store. */
-void drupe_spans_put(drupe_history *history, const drupe_note *note);
+void drupe_spans_put(drupe_history *history, const drupe_pending_span *entry);
 /* The same of one record, if it is to be merged with the last of its lane. */
 bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
-                        const drupe_stretch *when, bool exact);
+                        const drupe_interval *when, bool exact);
 /* Append to `list`, merging with its latest of the same lane, `*last` (index plus one), when both lie within
  * `grain` ns. True when merged. */
-bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain);
+bool drupe_spans_merge(drupe_pending_span *into, const drupe_pending_span *next, uint64_t grain);
 /* Merge neighbours of a list in which every lane stands in order, until at most `most` are left or nothing
  * can be merged. Returns how many are left. `lasts`: of each lane, its last in the
  * list, plus one. */
-size_t drupe_spans_shrink(drupe_note *list, size_t count, size_t most, uint32_t *lasts, uint64_t *grain);
+size_t drupe_spans_shrink(drupe_pending_span *list, size_t count, size_t most, uint32_t *lasts,
+                          uint64_t *grain);
 void drupe_spans_compact(drupe_history *history);
 /* Forget the spans of these queues, by index. */
 void drupe_spans_forget(drupe_history *history, const bool *queues);
 
 /* account.c */
 /* The cell's, made if need be; NULL: it is forgotten. */
-drupe_ledger *drupe_account_of(drupe_history *history, uint32_t cell);
+drupe_cell_totals *drupe_account_of(drupe_history *history, uint32_t cell);
 /* One more; `kind`: drupe_view_class, -1: no work. */
 void drupe_account_submitted(drupe_history *history, uint32_t cell, int kind, uint64_t bytes);
-void drupe_account_ended(drupe_history *history, const drupe_note *note);
+void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry);
 /* Both at once, for work that went well. */
 void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
-                          const drupe_line *line, const drupe_stretch *when, bool exact);
+                          const drupe_line *line, const drupe_interval *when, bool exact);
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count);
 void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
 void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);

@@ -6,18 +6,18 @@
 
 #define NOTICEABLE 64u /* of what is in use: less of a change is none */
 
-static drupe_purse *purse_of(drupe_history *history, const char *filter)
+static drupe_memory_series *series_of(drupe_history *history, const char *filter)
 {
-    for (size_t i = 0; i < history->npurses; i++)
-        if (strcmp(history->purses[i].filter, filter) == 0) return &history->purses[i];
-    if (history->npurses == DRUPE_DEVICES_MOST) return NULL;
-    drupe_purse *fresh = &history->purses[history->npurses];
+    for (size_t i = 0; i < history->nseries; i++)
+        if (strcmp(history->series[i].filter, filter) == 0) return &history->series[i];
+    if (history->nseries == DRUPE_DEVICES_MOST) return NULL;
+    drupe_memory_series *fresh = &history->series[history->nseries];
     drupe_view_sample *samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *samples);
     if (!samples) return NULL;
     fresh->samples = samples;
     memcpy(fresh->filter, filter, strnlen(filter, sizeof fresh->filter - 1));
     fresh->count = 0;
-    history->npurses++;
+    history->nseries++;
     return fresh;
 }
 
@@ -26,15 +26,15 @@ static uint64_t sum(const drupe_view_sample *sample)
     return sample->used[0] + sample->used[1] + sample->used[2];
 }
 
-static void thin(drupe_purse *purse)
+static void thin(drupe_memory_series *one)
 {
     size_t half = DRUPE_VIEW_SAMPLES / 2, kept = 0;
     for (size_t i = 0; i < half; i += 2) {
-        size_t larger = sum(&purse->samples[i]) > sum(&purse->samples[i + 1]) ? i : i + 1;
-        purse->samples[kept++] = purse->samples[larger];
+        size_t larger = sum(&one->samples[i]) > sum(&one->samples[i + 1]) ? i : i + 1;
+        one->samples[kept++] = one->samples[larger];
     }
-    memmove(purse->samples + kept, purse->samples + half, (purse->count - half) * sizeof *purse->samples);
-    purse->count -= half - kept;
+    memmove(one->samples + kept, one->samples + half, (one->count - half) * sizeof *one->samples);
+    one->count -= half - kept;
 }
 
 static bool used_changed(const drupe_view_sample *last, const drupe_view_sample *now)
@@ -59,18 +59,18 @@ void drupe_samples_take(drupe_history *history, const drupe_figures *figures, ui
 {
     for (size_t i = 0; i < figures->count; i++) {
         const drupe_device_figures *device = &figures->devices[i];
-        drupe_purse *purse = device->used ? purse_of(history, device->use.filter) : NULL;
-        if (!purse) continue;
+        drupe_memory_series *one = device->used ? series_of(history, device->use.filter) : NULL;
+        if (!one) continue;
         drupe_view_sample fresh = {.ns = now, .reserved = device->use.reserved, .cell = cell};
         memcpy(fresh.used, device->kinds, sizeof fresh.used);
-        bool first = purse->count == 0;
-        const drupe_view_sample *last = &purse->samples[first ? 0 : purse->count - 1];
+        bool first = one->count == 0;
+        const drupe_view_sample *last = &one->samples[first ? 0 : one->count - 1];
         if (!first && !used_changed(last, &fresh)) {
             if (!always && last->reserved == fresh.reserved) continue;
             fresh.cell = last->cell;
         }
-        if (purse->count == DRUPE_VIEW_SAMPLES) thin(purse);
-        purse->samples[purse->count++] = fresh;
+        if (one->count == DRUPE_VIEW_SAMPLES) thin(one);
+        one->samples[one->count++] = fresh;
         history->serial++;
     }
 }

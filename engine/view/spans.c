@@ -33,9 +33,9 @@ typedef struct piece {
     const char *label;
 } piece;
 
-static inline piece piece_of(const drupe_note *note)
+static inline piece piece_of(const drupe_pending_span *entry)
 {
-    const drupe_view_span *span = &note->span;
+    const drupe_view_span *span = &entry->span;
     return (piece){.start_ns = span->start_ns,
                    .end_ns = span->end_ns,
                    .busy_ns = span->busy_ns,
@@ -43,9 +43,9 @@ static inline piece piece_of(const drupe_note *note)
                    .bytes = span->bytes,
                    .items = span->items,
                    .id = span->id,
-                   .last = note->last,
-                   .longest_ns = note->longest_ns,
-                   .changed = note->changed,
+                   .last = entry->last,
+                   .longest_ns = entry->longest_ns,
+                   .changed = entry->changed,
                    .cell = span->cell,
                    .site = span->site,
                    .status = span->status,
@@ -62,7 +62,7 @@ static inline bool alike(const drupe_view_span *a, const piece *b)
            (a->status == b->status || (drupe_went_well(a->status) && drupe_went_well(b->status)));
 }
 
-static inline void merge(drupe_note *into, const piece *b)
+static inline void merge(drupe_pending_span *into, const piece *b)
 {
     drupe_view_span *a = &into->span;
     if (b->start_ns < a->start_ns) a->start_ns = b->start_ns;
@@ -83,7 +83,7 @@ static inline void merge(drupe_note *into, const piece *b)
     if (b->changed > into->changed) into->changed = b->changed;
 }
 
-static inline bool merge_within(drupe_note *into, const piece *b, uint64_t grain)
+static inline bool merge_within(drupe_pending_span *into, const piece *b, uint64_t grain)
 {
     const drupe_view_span *a = &into->span;
     if (!alike(a, b)) return false;
@@ -94,14 +94,14 @@ static inline bool merge_within(drupe_note *into, const piece *b, uint64_t grain
     return true;
 }
 
-bool drupe_spans_merge(drupe_note *into, const drupe_note *next, uint64_t grain)
+bool drupe_spans_merge(drupe_pending_span *into, const drupe_pending_span *next, uint64_t grain)
 {
     const piece b = piece_of(next);
     return merge_within(into, &b, grain);
 }
 
 bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
-                        const drupe_stretch *when, bool exact)
+                        const drupe_interval *when, bool exact)
 {
     uint32_t last = *last_of(history, lane);
     if (!last || !history->grain || record->cell > history->last_cell) return false;
@@ -125,7 +125,7 @@ bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace
 }
 
 /* One pass: what can be merged up to the grain is. The list stays in order. */
-static size_t pass(drupe_note *list, size_t count, uint32_t *lasts, uint64_t grain)
+static size_t pass(drupe_pending_span *list, size_t count, uint32_t *lasts, uint64_t grain)
 {
     size_t kept = 0;
     memset(lasts, 0, DRUPE_LANES_MOST * sizeof *lasts);
@@ -138,7 +138,8 @@ static size_t pass(drupe_note *list, size_t count, uint32_t *lasts, uint64_t gra
     return kept;
 }
 
-size_t drupe_spans_shrink(drupe_note *list, size_t count, size_t most, uint32_t *lasts, uint64_t *grain)
+size_t drupe_spans_shrink(drupe_pending_span *list, size_t count, size_t most, uint32_t *lasts,
+                          uint64_t *grain)
 {
     uint64_t length = *grain ? *grain : GRAIN_FIRST;
     while (count > most) {
@@ -203,20 +204,20 @@ void drupe_spans_forget(drupe_history *history, const bool *queues)
     renew(history);
 }
 
-void drupe_spans_put(drupe_history *history, const drupe_note *note)
+void drupe_spans_put(drupe_history *history, const drupe_pending_span *entry)
 {
-    uint32_t *last = last_of(history, note->span.lane);
-    if (note->span.cell > history->last_cell) {
-        history->last_cell = note->span.cell;
+    uint32_t *last = last_of(history, entry->span.lane);
+    if (entry->span.cell > history->last_cell) {
+        history->last_cell = entry->span.cell;
         history->grain = 0;
     }
-    drupe_note *before = *last ? &history->spans[*last - 1] : NULL;
-    if (before && history->grain && drupe_spans_merge(before, note, history->grain)) {
+    drupe_pending_span *before = *last ? &history->spans[*last - 1] : NULL;
+    if (before && history->grain && drupe_spans_merge(before, entry, history->grain)) {
         before->changed = history->serial;
         return;
     }
     if (history->nspans == DRUPE_VIEW_SPANS) drupe_spans_compact(history);
-    history->spans[history->nspans] = *note;
+    history->spans[history->nspans] = *entry;
     history->spans[history->nspans++].changed = history->serial;
     *last = (uint32_t)history->nspans;
 }

@@ -17,7 +17,7 @@ typedef struct making {
     drupe_view_lane *lanes;
     uint32_t lane_of[DRUPE_LANES_MOST]; /* in the view, of the history's, plus one */
     size_t nlanes;
-    drupe_note *spans; /* the history's lanes; in the view's order once sorted */
+    drupe_pending_span *spans; /* the history's lanes; in the view's order once sorted */
     size_t nspans;
     size_t *open; /* indices of those that are not over */
     size_t nopen;
@@ -77,35 +77,36 @@ static bool whole(const drupe_history *history, const drupe_view_wish *wish)
     return wish->after == 0 || wish->after < history->cleared || wish->after > history->serial;
 }
 
-static bool span_wanted(const drupe_view_wish *wish, const drupe_note *note, uint64_t after)
+static bool span_wanted(const drupe_view_wish *wish, const drupe_pending_span *entry, uint64_t after)
 {
-    const drupe_view_span *span = &note->span;
+    const drupe_view_span *span = &entry->span;
     return cell_wanted(wish, span->cell) && (!span->end_ns || span->end_ns > wish->since_ns) &&
-           (!after || !span->end_ns || note->changed > after);
+           (!after || !span->end_ns || entry->changed > after);
 }
 
-/* How far a note is whose work is not known to be over; its span is that of the view. */
-static void look_open(const drupe_history *history, const making *m, const drupe_note *note,
+/* How far a pending span is whose work is not known to be over; its span is that of the view. */
+static void look_open(const drupe_history *history, const making *m, const drupe_pending_span *entry,
                       drupe_view_span *span)
 {
     uint64_t began = 0, over = 0;
     bool runs = span->count == 1 && drupe_trace_ran(span->id, &began, &over);
-    span->start_ns = runs && began > note->submitted_ns ? began : drupe_history_begin(history, note);
+    span->start_ns = runs && began > entry->submitted_ns ? began : drupe_history_begin(history, entry);
     if (span->start_ns > m->now) span->start_ns = m->now;
     span->end_ns = 0;
-    span->exact = runs || note->told;
-    span->state = runs ? DRUPE_VIEW_RUNNING : note->told ? DRUPE_VIEW_WAITING : DRUPE_VIEW_SUBMITTED;
+    span->exact = runs || entry->told;
+    span->state = runs ? DRUPE_VIEW_RUNNING : entry->told ? DRUPE_VIEW_WAITING : DRUPE_VIEW_SUBMITTED;
     /* What ended just now is over, though nobody has looked how. */
     if (runs) span->busy_ns = (over && over < m->now ? over : m->now) - span->start_ns;
     if (runs && over && over < span->start_ns) span->busy_ns = 0;
 }
 
 /* What does not run joins the last span of its lane and cell that does not either. */
-static void add_open(const drupe_history *history, making *m, const drupe_note *note, uint32_t *lasts)
+static void add_open(const drupe_history *history, making *m, const drupe_pending_span *entry,
+                     uint32_t *lasts)
 {
-    uint32_t lane = note->span.lane;
-    drupe_note open = *note;
-    look_open(history, m, note, &open.span);
+    uint32_t lane = entry->span.lane;
+    drupe_pending_span open = *entry;
+    look_open(history, m, entry, &open.span);
     bool runs = open.span.state == DRUPE_VIEW_RUNNING;
     if (!runs && lasts[lane] && drupe_spans_merge(&m->spans[lasts[lane] - 1], &open, UINT64_MAX)) return;
     m->spans[m->nspans++] = open;
@@ -115,13 +116,13 @@ static void add_open(const drupe_history *history, making *m, const drupe_note *
 static void gather_open(const drupe_history *history, const drupe_view_wish *wish, making *m)
 {
     uint32_t lasts[DRUPE_LANES_MOST] = {0};
-    for (size_t i = 0; i < history->nnotes; i++) {
-        const drupe_note *note = &history->notes[i];
-        if (note->kind >= 0 && cell_wanted(wish, note->span.cell)) add_open(history, m, note, lasts);
+    for (size_t i = 0; i < history->npending; i++) {
+        const drupe_pending_span *entry = &history->pending[i];
+        if (entry->kind >= 0 && cell_wanted(wish, entry->span.cell)) add_open(history, m, entry, lasts);
     }
 }
 
-static bool stands_behind(const drupe_note *a, const drupe_note *b)
+static bool stands_behind(const drupe_pending_span *a, const drupe_pending_span *b)
 {
     return a->span.lane == b->span.lane && a->span.start_ns > b->span.start_ns;
 }
@@ -130,7 +131,7 @@ static bool stands_behind(const drupe_note *a, const drupe_note *b)
 static drupe_status sort_spans(making *m)
 {
     size_t starts[DRUPE_LANES_MOST + 1] = {0};
-    drupe_note *sorted = calloc(m->nspans + 1, sizeof *sorted);
+    drupe_pending_span *sorted = calloc(m->nspans + 1, sizeof *sorted);
     if (!sorted) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->nspans);
     for (size_t i = 0; i < m->nspans; i++) starts[m->lane_of[m->spans[i].span.lane]]++;
     for (size_t i = 1; i <= m->nlanes; i++) starts[i] += starts[i - 1];
@@ -142,7 +143,7 @@ static drupe_status sort_spans(making *m)
     m->spans = sorted;
     for (size_t i = 1; i < m->nspans; i++) {
         if (!stands_behind(&sorted[i - 1], &sorted[i])) continue;
-        drupe_note moved = sorted[i];
+        drupe_pending_span moved = sorted[i];
         size_t at = i;
         for (; at > 0 && stands_behind(&sorted[at - 1], &moved); at--) sorted[at] = sorted[at - 1];
         sorted[at] = moved;
@@ -175,11 +176,11 @@ static void copy_spans(const drupe_history *history, const drupe_view_wish *wish
 {
     uint32_t lasts[DRUPE_LANES_MOST] = {0};
     for (size_t i = 0; i < history->nspans; i++) {
-        const drupe_note *note = &history->spans[i];
-        uint32_t *last = &lasts[note->span.lane];
-        if (!span_wanted(wish, note, after)) continue;
-        if (grain && *last && drupe_spans_merge(&m->spans[*last - 1], note, grain)) continue;
-        m->spans[m->nspans++] = *note;
+        const drupe_pending_span *entry = &history->spans[i];
+        uint32_t *last = &lasts[entry->span.lane];
+        if (!span_wanted(wish, entry, after)) continue;
+        if (grain && *last && drupe_spans_merge(&m->spans[*last - 1], entry, grain)) continue;
+        m->spans[m->nspans++] = *entry;
         *last = (uint32_t)m->nspans;
     }
 }
@@ -208,7 +209,7 @@ static drupe_status gather_spans(const drupe_history *history, const drupe_view_
     uint64_t after = whole(history, wish) ? 0 : wish->after;
     uint32_t lasts[DRUPE_LANES_MOST];
     uint64_t grain = grain_of(history, wish, after);
-    m->spans = calloc(history->nspans + history->nnotes + 1, sizeof *m->spans);
+    m->spans = calloc(history->nspans + history->npending + 1, sizeof *m->spans);
     if (!m->spans)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", history->nspans);
     copy_spans(history, wish, after, grain, m);
@@ -227,26 +228,26 @@ static drupe_status gather_spans(const drupe_history *history, const drupe_view_
 
 /* --- Cells and devices ---------------------------------------------------------------------------------- */
 
-static bool occupies(const drupe_history *history, const drupe_note *note)
+static bool occupies(const drupe_history *history, const drupe_pending_span *entry)
 {
-    return drupe_class_occupies(history->units[history->lines[note->queue].device].filter, note->kind);
+    return drupe_class_occupies(history->units[history->lines[entry->queue].device].filter, entry->kind);
 }
 
 /* What is not over counts in its state, and what runs up to now, in a copy. */
 static void add_open_work(const drupe_history *history, const making *m, uint32_t number,
                           drupe_view_cell *cell, drupe_union *busy)
 {
-    drupe_stretch settled;
+    drupe_interval settled;
     for (size_t i = 0; i < m->nopen; i++) {
-        const drupe_note *note = &m->spans[m->open[i]];
-        if (note->span.cell != number) continue;
-        cell->open[note->span.state] += note->span.count;
-        if (!runs(&note->span)) continue;
-        uint64_t end = note->span.start_ns + note->span.busy_ns;
-        cell->class_ns[note->kind] += note->span.busy_ns;
-        if (!cell->first_ns || note->span.start_ns < cell->first_ns) cell->first_ns = note->span.start_ns;
+        const drupe_pending_span *entry = &m->spans[m->open[i]];
+        if (entry->span.cell != number) continue;
+        cell->open[entry->span.state] += entry->span.count;
+        if (!runs(&entry->span)) continue;
+        uint64_t end = entry->span.start_ns + entry->span.busy_ns;
+        cell->class_ns[entry->kind] += entry->span.busy_ns;
+        if (!cell->first_ns || entry->span.start_ns < cell->first_ns) cell->first_ns = entry->span.start_ns;
         if (end > cell->last_ns) cell->last_ns = end;
-        if (occupies(history, note)) (void)drupe_union_add(busy, note->span.start_ns, end, &settled);
+        if (occupies(history, entry)) (void)drupe_union_add(busy, entry->span.start_ns, end, &settled);
     }
 }
 
@@ -255,14 +256,14 @@ static drupe_status gather_cells(const drupe_history *history, const drupe_view_
     m->cells = malloc((history->ncells + 1) * sizeof *m->cells);
     if (!m->cells) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the cells.");
     for (size_t i = 0; i < history->ncells; i++) {
-        const drupe_ledger *ledger = &history->cells[i];
-        if (!cell_wanted(wish, ledger->cell.number)) continue;
+        const drupe_cell_totals *totals = &history->cells[i];
+        if (!cell_wanted(wish, totals->cell.number)) continue;
         drupe_view_cell *cell = &m->cells[m->ncells++];
-        drupe_union busy = ledger->busy;
-        *cell = ledger->cell;
+        drupe_union busy = totals->busy;
+        *cell = totals->cell;
         add_open_work(history, m, cell->number, cell, &busy);
         cell->busy_ns = drupe_union_sum(&busy);
-        cell->maybe_ns = drupe_union_sum(&ledger->maybe);
+        cell->maybe_ns = drupe_union_sum(&totals->maybe);
     }
     return DRUPE_OK;
 }
@@ -285,9 +286,10 @@ static double maybe_share(const drupe_history *history, const making *m, uint32_
 {
     drupe_load load = history->units[unit].maybe;
     for (size_t s = 0; s < m->nopen; s++) {
-        const drupe_note *note = &m->spans[m->open[s]];
-        if (history->lines[note->queue].device != unit || note->span.state != DRUPE_VIEW_SUBMITTED) continue;
-        if (occupies(history, note)) drupe_load_add(&load, note->span.start_ns, m->now);
+        const drupe_pending_span *entry = &m->spans[m->open[s]];
+        if (history->lines[entry->queue].device != unit || entry->span.state != DRUPE_VIEW_SUBMITTED)
+            continue;
+        if (occupies(history, entry)) drupe_load_add(&load, entry->span.start_ns, m->now);
     }
     return drupe_load_share(&load, m->now);
 }
@@ -299,10 +301,10 @@ static void add_load(const drupe_history *history, const making *m, drupe_view_d
         if (strcmp(history->units[i].root, device->use.filter) != 0) continue;
         drupe_load load = history->units[i].load;
         for (size_t s = 0; s < m->nopen; s++) {
-            const drupe_note *note = &m->spans[m->open[s]];
-            uint64_t start = note->span.start_ns;
-            if (history->lines[note->queue].device == i && runs(&note->span) && occupies(history, note))
-                drupe_load_add(&load, start, start + note->span.busy_ns);
+            const drupe_pending_span *entry = &m->spans[m->open[s]];
+            uint64_t start = entry->span.start_ns;
+            if (history->lines[entry->queue].device == i && runs(&entry->span) && occupies(history, entry))
+                drupe_load_add(&load, start, start + entry->span.busy_ns);
         }
         double share = drupe_load_share(&load, m->now);
         if (share > device->busy) device->busy = share;
@@ -349,20 +351,20 @@ static void gather_devices(const drupe_history *history, making *m)
 
 /* --- Putting it together -------------------------------------------------------------------------------- */
 
-static const drupe_purse *purse_of(const drupe_history *history, const char *filter)
+static const drupe_memory_series *series_of(const drupe_history *history, const char *filter)
 {
-    for (size_t i = 0; i < history->npurses; i++)
-        if (strcmp(history->purses[i].filter, filter) == 0) return &history->purses[i];
+    for (size_t i = 0; i < history->nseries; i++)
+        if (strcmp(history->series[i].filter, filter) == 0) return &history->series[i];
     return NULL;
 }
 
 static void count_samples(const drupe_history *history, uint64_t since, making *m)
 {
     for (size_t i = 0; i < m->ndevices; i++) {
-        const drupe_purse *purse = purse_of(history, m->devices[i].use.filter);
-        size_t first = 0, count = purse ? purse->count : 0;
-        while (first < count && purse->samples[first].ns < since) first++;
-        m->devices[i].samples = purse ? purse->samples + first : NULL;
+        const drupe_memory_series *one = series_of(history, m->devices[i].use.filter);
+        size_t first = 0, count = one ? one->count : 0;
+        while (first < count && one->samples[first].ns < since) first++;
+        m->devices[i].samples = one ? one->samples + first : NULL;
         m->devices[i].nsamples = count - first;
         m->nsamples += count - first;
     }

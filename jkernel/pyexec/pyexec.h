@@ -125,8 +125,8 @@ pthread_t jk_kernel_main_thread(void);
 
 /* --- Crashes (pyexec_crash.c) -------------------------------------------------------------------------- */
 
-/* Have crashes reported (jk_server_guard()), with the Python traceback of the thread. Does what can be done
- * and never fails. Main thread. */
+/* Have crashes reported (jk_server_report_crashes()), with the Python traceback of the thread. Does what can
+ * be done and never fails. Main thread. */
 void jk_crash_install(jk_server *server);
 /* note_cell(name, number): the file name that the code of In[number] was compiled under. The last 64 are
  * known. */

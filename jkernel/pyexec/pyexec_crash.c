@@ -270,14 +270,14 @@ static int faulthandler_take(PyObject *module)
 
 void jk_crash_install(jk_server *server)
 {
-    if (jk_server_guard(server, &hooks) != 0) return;
+    if (jk_server_report_crashes(server, &hooks) != 0) return;
     PyObject *module = PyImport_ImportModule("faulthandler");
     /* One that was enabled from outside has other handlers than ours behind it. */
     int failed = !module || faulthandler_call(module, "disable", NULL) < 0;
-    jk_server_guard(server, &hooks);
+    jk_server_report_crashes(server, &hooks);
     trace_fd = memfd_create("drupe-traceback", MFD_CLOEXEC);
     if (!failed && trace_fd >= 0) failed = faulthandler_take(module) < 0;
     Py_XDECREF(module);
-    jk_server_guard(server, &hooks);
+    jk_server_report_crashes(server, &hooks);
     if (failed) PyErr_Clear(); /* a report without a traceback */
 }

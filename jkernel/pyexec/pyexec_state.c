@@ -44,7 +44,7 @@ static PyObject *py_guard_thread(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    jk_thread_guard();
+    jk_thread_signal_stack();
     Py_RETURN_NONE;
 }
 

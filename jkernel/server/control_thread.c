@@ -18,8 +18,8 @@ void *jk_control_run(void *argument)
         };
         bool watching = watch->named != 0;
         int count = watching && watch->pidfd >= 0 ? ITEMS : PARENT;
-        int delay = jk_channel_delay(server, JK_CONTROL), insist = jk_insist_look(server);
-        if (delay < 0 || (insist >= 0 && insist < delay)) delay = insist;
+        int delay = jk_channel_delay(server, JK_CONTROL), stuck_cell = jk_stuck_cell_look(server);
+        if (delay < 0 || (stuck_cell >= 0 && stuck_cell < delay)) delay = stuck_cell;
         if (watching && watch->pidfd < 0 && (delay < 0 || delay > PARENT_LOOK)) delay = PARENT_LOOK;
         if (zmq_poll(items, count, delay) < 0) continue;
         if (items[WAKE].revents) jk_event_clear(server->requests->replies.wake);

@@ -52,27 +52,28 @@ size_t jk_zmtp_head(char head[JK_FRAME_HEAD], size_t size, bool more);
 /* --- Messages to several peers ---------------------------------------------------------------------------
  */
 
-#define JK_BUNDLE_PARTS 3
+#define JK_WIRE_MESSAGE_PARTS 3
 
 /* A signed message as it goes over the wire, shared by the queues of those who are to get it. One thread. */
-typedef struct jk_bundle {
+typedef struct jk_wire_message {
     size_t references;
     size_t size;
-    atomic_size_t *total;            /* counts the bytes of all bundles that are kept; NULL: nobody counts */
-    jk_slice parts[JK_BUNDLE_PARTS]; /* empty ones last */
+    atomic_size_t *total; /* counts the bytes of all wire messages that are kept; NULL: nobody counts */
+    jk_slice parts[JK_WIRE_MESSAGE_PARTS]; /* empty ones last */
     jk_buffer head, tail;
     jk_slice content; /* *taken*: released through this */
     void (*content_free)(void *data, void *hint);
     void *hint;
-} jk_bundle;
+} jk_wire_message;
 
 /* Pack `envelope`. The first identity of its `to` is left out: it is what the peer is found by. Returns one
  * reference, or NULL: no memory. */
-jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, atomic_size_t *total);
+jk_wire_message *jk_wire_message_pack(const jk_envelope *envelope, const jk_signer *signer,
+                                      atomic_size_t *total);
 /* Bytes for one peer: `bytes` is taken and left empty. */
-jk_bundle *jk_bundle_of(jk_buffer *bytes, atomic_size_t *total);
-jk_bundle *jk_bundle_retain(jk_bundle *bundle);
-void jk_bundle_release(jk_bundle *bundle); /* NULL-safe */
+jk_wire_message *jk_wire_message_of(jk_buffer *bytes, atomic_size_t *total);
+jk_wire_message *jk_wire_message_retain(jk_wire_message *wire);
+void jk_wire_message_release(jk_wire_message *wire); /* NULL-safe */
 
 /* Give the peer a name that begins with a zero, as no client's may, and that no other `number` gets. */
 void jk_zmtp_rename(jk_zmtp *reader, uint64_t number);

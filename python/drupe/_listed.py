@@ -5,9 +5,9 @@ class DeviceList(list):
     """Devices, which a notebook shows as a table."""
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        from drupe import _shown
+        from drupe import _repr
 
-        return _shown.mimebundle(self)
+        return _repr.mimebundle(self)
 
     def _repr_pretty_(self, printer, cycle):
         """IPython shows lists as text its own way, whatever a bundle says, unless there is this method. Inside of other

@@ -104,9 +104,9 @@ class Pool:
         _engine._pool_reset_peak(self.device)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        from drupe import _shown
+        from drupe import _repr
 
-        return _shown.mimebundle(self)
+        return _repr.mimebundle(self)
 
     def __repr__(self):
         figures = _engine._pool_stats(self.device)
@@ -142,9 +142,9 @@ class Report(list):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        from drupe import _shown
+        from drupe import _repr
 
-        return _shown.mimebundle(self)
+        return _repr.mimebundle(self)
 
 
 def report(device=None, each=False):

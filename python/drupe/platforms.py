@@ -86,9 +86,9 @@ class Platform:
         return device.backend, device.platform_index
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        from drupe import _shown
+        from drupe import _repr
 
-        return _shown.mimebundle(self)
+        return _repr.mimebundle(self)
 
     def __eq__(self, other):
         return self._key(self._first) == self._key(other._first) if isinstance(other, Platform) else NotImplemented

@@ -102,7 +102,7 @@ static void cancelled_before_its_turn(struct suite *suite)
 static bool has_marker(drupe_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    bool has = queue->order.held && queue->order.held->marker;
+    bool has = queue->order.deferred && queue->order.deferred->marker;
     pthread_mutex_unlock(&queue->lock);
     return has;
 }

@@ -111,8 +111,8 @@ void late(const char *into, int what) { path = into; way = what; }
 @pytest.mark.parametrize("way", ["returns", "hangs", "faults"])
 def test_a_destructor_runs_behind_the_report(fresh, tmp_path, way):
     """And the end comes with the status that was told, whatever it does."""
-    (tmp_path / "late.c").write_text(LATE)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "late.so", tmp_path / "late.c"], check=True)
+    (tmp_path / "failure_poller.c").write_text(LATE)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "late.so", tmp_path / "failure_poller.c"], check=True)
     left = Left(fresh, "import ctypes\nL = ctypes.CDLL(%r)\npath = ctypes.create_string_buffer(%r)\n"
                        "L.late(path, %d)\nctypes.CDLL(None).exit(3)"
                        % (str(tmp_path / "late.so"), os.fsencode(tmp_path / "file"),

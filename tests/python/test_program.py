@@ -8,7 +8,7 @@ import pytest
 
 import drupe
 import drupe.array as da
-from drupe import _shown
+from drupe import _repr
 from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 SOURCE = """\
@@ -222,8 +222,8 @@ def test_how_a_kernel_is_called(program):
     names = "out, a, b, v, /, *" if program.reals.arguments is not None else "*arguments"
     assert str(inspect.signature(program.reals)) == f"({names}, {ours}"
     odd = types.SimpleNamespace(arguments=(("in", "int*", "pointer"), (None, "int", "value")))  # for Python
-    assert str(_shown.call_signature(odd)) == f"(argument0, argument1, /, *, {ours}"
-    assert str(_shown.call_signature(types.SimpleNamespace(arguments=None))) == f"(*arguments, {ours}"
+    assert str(_repr.call_signature(odd)) == f"(argument0, argument1, /, *, {ours}"
+    assert str(_repr.call_signature(types.SimpleNamespace(arguments=None))) == f"(*arguments, {ours}"
 
 
 def test_calls_unlike_the_one_before(program):

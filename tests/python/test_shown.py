@@ -8,7 +8,7 @@ import pytest
 
 import drupe
 import drupe.array as da
-from drupe import _engine, _shown
+from drupe import _engine, _repr
 from drupe.array import _text
 
 TAGS = {"div", "span", "b", "table", "tr", "td", "th", "pre"}
@@ -149,15 +149,15 @@ def test_nothing_is_waited_for_long(device, gate):
     event = queue.barrier(wait_for=[gate])
     y = x + 1
     assert "not over" in y._repr_mimebundle_()["text/plain"] and "not over" in queue._repr_mimebundle_()["text/plain"]
-    assert _shown.brief(da.zeros((3, 0), device=device)).startswith("array([], shape=(3, 0), dtype=float64")
-    assert _shown.brief(y) == f"array(shape=(7,), dtype=int64, device='{queue.device.filter_string}')"
+    assert _repr.brief(da.zeros((3, 0), device=device)).startswith("array([], shape=(3, 0), dtype=float64")
+    assert _repr.brief(y) == f"array(shape=(7,), dtype=int64, device='{queue.device.filter_string}')"
     for one in (*objects, event):
         facts(one._repr_mimebundle_())
     assert repr(event).startswith("<drupe.Event 'barrier' on ") and "complete" not in repr(event)
     gate._finish()
     event.wait()
     queue.wait()
-    assert "[1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _shown.brief(y)
+    assert "[1, 2, 3" in y._repr_mimebundle_()["text/plain"] and "array([1, 2, 3" in _repr.brief(y)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def patience(monkeypatch):
     return types.SimpleNamespace(waits=waits, asked=asked)
 
 
-@pytest.mark.parametrize("show", [lambda x: x._repr_mimebundle_()["text/plain"], _shown.brief],
+@pytest.mark.parametrize("show", [lambda x: x._repr_mimebundle_()["text/plain"], _repr.brief],
                          ids=["displayed", "in a list"])
 def test_a_display_waits_for_work_that_ends_soon(queue, gate, patience, monkeypatch, show):
     """Here soon is a minute, and the work ends once it is waited for: with the GIL that would never be."""
@@ -195,7 +195,7 @@ def test_what_shows_several_arrays_waits_once(queue, gate, patience):
     queue.barrier(wait_for=[gate])
     xs = [da.arange(3, device=queue) for _ in range(20)]
     printer = types.SimpleNamespace()
-    assert all("shape=(3,)" in _shown.brief(x, printer) for x in xs)
+    assert all("shape=(3,)" in _repr.brief(x, printer) for x in xs)
     assert len(patience.waits) == 20 and sum(patience.waits) < 0.051
     patience.waits.clear()
     with _text.waiting_at_most():
@@ -244,16 +244,16 @@ def test_it_never_raises(monkeypatch, device):
 
     queue = drupe.Queue(device)
     x = da.arange(3, device=queue)
-    monkeypatch.setattr(_shown, "_pending", broken)
+    monkeypatch.setattr(_repr, "_pending", broken)
     assert queue._repr_mimebundle_()["text/plain"].startswith("<drupe.Queue object at")
-    assert x._repr_mimebundle_() and _shown.brief(x)
+    assert x._repr_mimebundle_() and _repr.brief(x)
 
 
 def test_large_and_hostile_names(device):
     queue = drupe.Queue(device)
     event = _engine._task(queue, 0.0)
     event.wait()
-    assert _shown._event(event).text().count("\n") < 10
+    assert _repr._event(event).text().count("\n") < 10
     from drupe._html import Card, box
 
     card = Card("Thing", "<script>alert(1)</script>", rows=[("a", "x" * 5000), ("b", '"><svg onload=1>')])

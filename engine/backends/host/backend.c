@@ -11,15 +11,15 @@ static bool likely(drupe_device_type type)
 
 static drupe_status load(void **state)
 {
-    drupe_host_pool *pool;
-    DRUPE_TRY(drupe_host_pool_open(&pool));
-    *state = pool;
+    drupe_host_sched *sched;
+    DRUPE_TRY(drupe_host_sched_open(&sched));
+    *state = sched;
     return DRUPE_OK;
 }
 
 static void unload(void *state)
 {
-    drupe_host_pool_close(state);
+    drupe_host_sched_close(state);
 }
 
 static drupe_status device_count(void *state, uint32_t *count)
@@ -33,9 +33,9 @@ static drupe_status device_open(void *state, uint32_t index, drupe_device *devic
 {
     (void)index;
     drupe_host_device *native = drupe_native(device);
-    native->pool = state;
+    native->sched = state;
     native->first = 0;
-    native->count = native->pool->nworkers;
+    native->count = native->sched->nworkers;
     return DRUPE_OK;
 }
 
@@ -70,7 +70,7 @@ const drupe_backend drupe_backend_host = {
              .event = sizeof(drupe_host_event),
              .program = sizeof(drupe_host_program),
              .kernel = sizeof(drupe_host_kernel)},
-    .minds_guards = true,
+    .takes_predecessor = true,
     .tells_runs = true,
     .closes_failed = true,
     .likely = likely,

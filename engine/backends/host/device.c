@@ -7,14 +7,14 @@
 static void split_along(const drupe_host_device *parent, drupe_domain domain, drupe_device *const *subs,
                         size_t count)
 {
-    drupe_host_pool *pool = parent->pool;
+    drupe_host_sched *sched = parent->sched;
     unsigned first = parent->first, end = parent->first + parent->count;
     for (size_t i = 0; i < count; i++) {
         drupe_host_device *sub = drupe_native(subs[i]);
-        sub->pool = pool;
+        sub->sched = sched;
         sub->first = first;
-        sub->count = drupe_host_topology_run(&pool->topology, domain, first, end - first);
-        drupe_host_pool_settle(pool, sub->first, sub->count);
+        sub->count = drupe_host_topology_run(&sched->topology, domain, first, end - first);
+        drupe_host_sched_settle(sched, sub->first, sub->count);
         first += sub->count;
     }
 }
@@ -30,7 +30,7 @@ drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition
     unsigned first = parent->first;
     for (size_t i = 0; i < count; i++) {
         drupe_host_device *sub = drupe_native(subs[i]);
-        sub->pool = parent->pool;
+        sub->sched = parent->sched;
         sub->first = first;
         sub->count = partition->units[partition->kind == DRUPE_SPLIT_EQUALLY ? 0 : i];
         first += sub->count;
@@ -41,7 +41,7 @@ drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition
 drupe_status drupe_host_device_parts(drupe_device *device, drupe_domain domain, size_t *count)
 {
     const drupe_host_device *native = drupe_native(device);
-    *count = drupe_host_topology_parts(&native->pool->topology, domain, native->first, native->count);
+    *count = drupe_host_topology_parts(&native->sched->topology, domain, native->first, native->count);
     if (*count > 1) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_UNSUPPORTED, "The CPUs of this device are not known to lie in several "
                                                 "domains of that kind.");

@@ -18,13 +18,13 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
     drupe_host_queue *native = drupe_native(queue);
     native->device = drupe_native(drupe_queue_device(queue));
     pthread_mutex_init(&native->lock, NULL);
-    native->pool = native->device->pool;
+    native->sched = native->device->sched;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
     native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
     /* Spread evenly over any number of workers: multiples of the golden ratio. */
-    native->home = atomic_fetch_add(&native->pool->nqueues, 1) * 2654435769u;
+    native->home = atomic_fetch_add(&native->sched->nqueues, 1) * 2654435769u;
     /* A sub-device's work belongs on its own workers, however small it is. */
-    native->inlines = !native->pool->shuffle && !drupe_device_parent(drupe_queue_device(queue));
+    native->inlines = !native->sched->shuffle && !drupe_device_parent(drupe_queue_device(queue));
     return DRUPE_OK;
 }
 
@@ -38,7 +38,7 @@ drupe_status drupe_host_queue_time(drupe_queue *queue)
 void drupe_host_queue_close(drupe_queue *queue)
 {
     drupe_host_queue *native = drupe_native(queue);
-    if (!native->pool) return;
+    if (!native->sched) return;
     drupe_host_task_forget(native);
     pthread_mutex_destroy(&native->lock);
     free(native->error);
@@ -49,11 +49,11 @@ void drupe_host_queue_close(drupe_queue *queue)
 static drupe_status take_error(drupe_host_queue *queue)
 {
     if (!atomic_load(&queue->faulted)) return DRUPE_OK;
-    pthread_mutex_lock(&queue->pool->lock);
+    pthread_mutex_lock(&queue->sched->lock);
     drupe_error *error = queue->error;
     queue->error = NULL;
     atomic_store(&queue->faulted, false);
-    pthread_mutex_unlock(&queue->pool->lock);
+    pthread_mutex_unlock(&queue->sched->lock);
     drupe_status status = error ? drupe_error_restore(error) : DRUPE_OK;
     free(error);
     return status;
@@ -74,18 +74,18 @@ void drupe_host_queue_cancel(drupe_queue *queue)
 drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_host_queue *native = drupe_native(queue);
-    if (!native->pool) return DRUPE_OK;
+    if (!native->sched) return DRUPE_OK;
     if (is_dry(native)) return take_error(native);
     if (timeout_ns == 0) return timed_out("queue");
-    drupe_host_pool *pool = native->pool;
+    drupe_host_sched *sched = native->sched;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
-    drupe_host_pool_hurry(pool);
-    pthread_mutex_lock(&pool->lock);
+    drupe_host_sched_hurry(sched);
+    pthread_mutex_lock(&sched->lock);
     while (atomic_fetch_or(&native->finished, 1) / 2 != atomic_load(&native->issued) && in_time)
-        in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
+        in_time = drupe_cond_wait_until(&sched->done, &sched->lock, deadline);
     bool dry = atomic_fetch_and(&native->finished, ~UINT64_C(1)) / 2 == atomic_load(&native->issued);
-    pthread_mutex_unlock(&pool->lock);
+    pthread_mutex_unlock(&sched->lock);
     return dry ? take_error(native) : timed_out("queue");
 }
 
@@ -119,9 +119,9 @@ drupe_status drupe_host_event_state(drupe_event *event, drupe_event_state *state
     return DRUPE_OK;
 }
 
-static drupe_host_pool *pool_of(const drupe_event *event)
+static drupe_host_sched *sched_of(const drupe_event *event)
 {
-    return ((const drupe_host_queue *)drupe_native(drupe_event_queue(event)))->pool;
+    return ((const drupe_host_queue *)drupe_native(drupe_event_queue(event)))->sched;
 }
 
 drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
@@ -129,15 +129,15 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     drupe_host_event *native = drupe_native(event);
     if (is_over(native)) return DRUPE_OK;
     if (timeout_ns == 0) return timed_out("work");
-    drupe_host_pool *pool = pool_of(event);
+    drupe_host_sched *sched = sched_of(event);
     uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
-    drupe_host_pool_hurry(pool);
+    drupe_host_sched_hurry(sched);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
-    pthread_mutex_lock(&pool->lock);
+    pthread_mutex_lock(&sched->lock);
     while (!(atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_WAITED) & DRUPE_HOST_OVER) && in_time)
-        in_time = drupe_cond_wait_until(&pool->done, &pool->lock, deadline);
-    pthread_mutex_unlock(&pool->lock);
+        in_time = drupe_cond_wait_until(&sched->done, &sched->lock, deadline);
+    pthread_mutex_unlock(&sched->lock);
     return is_over(native) ? DRUPE_OK : timed_out("work");
 }
 
@@ -157,6 +157,6 @@ drupe_status drupe_host_event_notify(drupe_event *event)
     if (atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER)
         drupe_core_notify(event);
     else
-        drupe_host_pool_hurry(pool_of(event));
+        drupe_host_sched_hurry(sched_of(event));
     return DRUPE_OK;
 }

@@ -111,13 +111,13 @@ static void fail(drupe_host_task *task, drupe_error *error)
     atomic_store(&task->failed, true);
     atomic_store(&task->faulted, true);
     /* An event tells of it by itself, and says who. */
-    pthread_mutex_lock(&queue->pool->lock);
+    pthread_mutex_lock(&queue->sched->lock);
     if (!task->event && !queue->error) {
         queue->error = copy;
         copy = NULL;
     }
     atomic_store(&queue->faulted, queue->error != NULL);
-    pthread_mutex_unlock(&queue->pool->lock);
+    pthread_mutex_unlock(&queue->sched->lock);
     free(copy);
     drupe_host_worker_leave(task);
 }
@@ -135,10 +135,10 @@ void drupe_host_worker_recover(drupe_host_worker *worker)
 
 drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fault)
 {
-    drupe_host_pool *pool = ((const drupe_host_device *)drupe_native(device))->pool;
-    drupe_host_crew *crew = fault->owner == &pool->compute ? &pool->compute : &pool->functions;
-    if (fault->owner != crew) return DRUPE_E_NOT_FOUND;
-    drupe_host_worker *worker = &crew->workers[fault->index];
+    drupe_host_sched *sched = ((const drupe_host_device *)drupe_native(device))->sched;
+    drupe_host_tpool *tpool = fault->owner == &sched->compute ? &sched->compute : &sched->functions;
+    if (fault->owner != tpool) return DRUPE_E_NOT_FOUND;
+    drupe_host_worker *worker = &tpool->workers[fault->index];
     drupe_host_task *task = worker->task;
     drupe_error *error = describe(worker, task, fault);
     if (!fault->ended) atomic_store(&task->stuck, true);

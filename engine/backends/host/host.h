@@ -1,6 +1,6 @@
 /* The `host` backend's inside.
  *
- * Two crews of threads serve the root device and all its sub-devices. The workers of the first are numbered
+ * Two thread pools serve the root device and all its sub-devices. The workers of the first are numbered
  * from 0 and run kernels, copies and fills; a device is a range of them, so that sub-devices of one split
  * share none. The second runs host functions only: they may wait for device work and for each other, so it
  * grows when all of its workers seem to be stuck.
@@ -15,7 +15,7 @@
  * runs, that holds no lock of ours, and nothing but a share of the task belongs to it.
  *
  * Threads: tasks change hands through atomics alone; locks are held for a few instructions and never two at a
- * time, but for crew->lock, under which lists may be looked through, and pool->lock, a leaf. */
+ * time, but for tpool->lock, under which lists may be looked through, and sched->lock, a leaf. */
 #ifndef DRUPE_HOST_H
 #define DRUPE_HOST_H
 

@@ -5,12 +5,12 @@
 #include "backends/host/host_machine.h"
 #include <setjmp.h>
 
-/* --- crew.c, ready.c: threads, and what they are to do next
+/* --- tpool.c, ready.c: threads, and what they are to do next
  * --------------------------------------------------
  */
 
 struct drupe_host_worker {
-    drupe_host_crew *crew;
+    drupe_host_tpool *tpool;
     unsigned index;
     unsigned chain;        /* tasks run one after the other without a look at the list */
     unsigned interval;     /* ns between two looks for work */
@@ -27,7 +27,7 @@ struct drupe_host_worker {
     _Atomic(size_t) begin, end;
     _Atomic(uint64_t) taken; /* tasks so far */
     _Atomic(uint64_t) searches;
-    bool started, sleeping; /* crew->lock */
+    bool started, sleeping; /* tpool->lock */
     pthread_t thread;
     pthread_cond_t wake;
     unsigned home_first, home_count;               /* the range whose CPUs it runs on; count 0: all */
@@ -38,8 +38,8 @@ struct drupe_host_worker {
 };
 
 /* Its lines by who writes to them: hardly anybody, workers that find and miss tasks, and those who sleep. */
-struct drupe_host_crew {
-    drupe_host_pool *pool;
+struct drupe_host_tpool {
+    drupe_host_sched *sched;
     const char *name;
     drupe_host_worker *workers; /* `most` of them */
     unsigned most;
@@ -57,24 +57,24 @@ struct drupe_host_crew {
     drupe_service watcher; /* under `lock` */
 };
 
-drupe_status drupe_host_crew_open(drupe_host_crew *crew, drupe_host_pool *pool, const char *name,
-                                  unsigned count, unsigned most) DRUPE_MUST_CHECK;
-void drupe_host_crew_close(drupe_host_crew *crew); /* zeroed: nothing happens; nothing is in flight */
+drupe_status drupe_host_tpool_open(drupe_host_tpool *tpool, drupe_host_sched *sched, const char *name,
+                                   unsigned count, unsigned most) DRUPE_MUST_CHECK;
+void drupe_host_tpool_close(drupe_host_tpool *tpool); /* zeroed: nothing happens; nothing is in flight */
 /* Make sure that at least one worker of a range runs. */
-drupe_status drupe_host_crew_start(drupe_host_crew *crew, unsigned first, unsigned count) DRUPE_MUST_CHECK;
+drupe_status drupe_host_tpool_start(drupe_host_tpool *tpool, unsigned first, unsigned count) DRUPE_MUST_CHECK;
 /* Wake one sleeper of a range, or start one more thread; false if all are up. */
-bool drupe_host_crew_wake(drupe_host_crew *crew, unsigned first, unsigned count);
+bool drupe_host_tpool_wake(drupe_host_tpool *tpool, unsigned first, unsigned count);
 /* Whether nobody needs to be woken for one task that all may run: somebody is awake and quick, and another
  * one looks from time to time whether that is still so. After the task was handed over. */
-bool drupe_host_crew_attends(drupe_host_crew *crew);
-/* Have somebody look whether the crew is stuck. */
-void drupe_host_crew_alarm(drupe_host_crew *crew);
+bool drupe_host_tpool_attends(drupe_host_tpool *tpool);
+/* Have somebody look whether the thread pool is stuck. */
+void drupe_host_tpool_alarm(drupe_host_tpool *tpool);
 /* Hand over a task without anything to wait for. */
 void drupe_host_task_ready(drupe_host_task *task);
 /* A ready task that this worker may run, taken off its list unless it is wide; or NULL. */
 drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker);
 /* Whether anything is ready; a hint. */
-bool drupe_host_crew_backlog(drupe_host_crew *crew);
+bool drupe_host_tpool_backlog(drupe_host_tpool *tpool);
 /* The worker whose thread calls this, or NULL. Async-signal-safe. */
 drupe_host_worker *drupe_host_worker_self(void);
 /* Its thread is lost: start another one in its place, or let the next task do it. `ended`: it is joined. */
@@ -94,29 +94,28 @@ drupe_status drupe_host_device_fault(drupe_device *device, const drupe_fault *fa
 /* A malloc'ed copy, or NULL. */
 drupe_error *drupe_host_error_copy(const drupe_error *error);
 
-/* --- pool.c ----------------------------------------------------------------------------------------------
- */
+/* --- sched.c -------------------------------------------------------------------------------------------- */
 
-struct drupe_host_pool {
+struct drupe_host_sched {
     pthread_mutex_t lock; /* around `done`, `random` and the queues' errors */
     pthread_cond_t done;  /* an event or a queue that somebody waits for */
     bool has_done;
     bool shuffle; /* DRUPE_HOST_SHUFFLE: random order and delays, nothing inline */
     uint64_t random;
-    unsigned nworkers; /* of the crew that computes */
-    drupe_host_crew compute, functions;
+    unsigned nworkers; /* of the thread pool that computes */
+    drupe_host_tpool compute, functions;
     _Atomic(unsigned) nqueues; /* opened so far */
     drupe_host_machine machine;
-    drupe_host_topology topology; /* of the crew that computes */
+    drupe_host_topology topology; /* of the thread pool that computes */
 };
 
-drupe_status drupe_host_pool_open(drupe_host_pool **pool) DRUPE_MUST_CHECK;
-void drupe_host_pool_close(drupe_host_pool *pool); /* NULL-safe; nothing is in flight */
+drupe_status drupe_host_sched_open(drupe_host_sched **sched) DRUPE_MUST_CHECK;
+void drupe_host_sched_close(drupe_host_sched *sched); /* NULL-safe; nothing is in flight */
 /* The caller is about to wait. */
-void drupe_host_pool_hurry(drupe_host_pool *pool);
+void drupe_host_sched_hurry(drupe_host_sched *sched);
 /* Wake those who wait for events and queues. */
-void drupe_host_pool_tell(drupe_host_pool *pool);
+void drupe_host_sched_tell(drupe_host_sched *sched);
 /* Repeatable from the seed. */
-uint64_t drupe_host_pool_random(drupe_host_pool *pool);
+uint64_t drupe_host_sched_random(drupe_host_sched *sched);
 
 #endif

@@ -7,10 +7,10 @@
 
 #define DRUPE_HOST_MAX_WORKERS DRUPE_HOST_THREADS_MOST
 
-typedef struct drupe_host_pool drupe_host_pool;
+typedef struct drupe_host_sched drupe_host_sched;
 typedef struct drupe_host_task drupe_host_task;
 typedef struct drupe_host_code drupe_host_code; /* code.h */
-typedef struct drupe_host_crew drupe_host_crew;
+typedef struct drupe_host_tpool drupe_host_tpool;
 
 /* --- machine.c, limits.c: what this machine is -----------------------------------------------------------
  */
@@ -31,11 +31,11 @@ const char *drupe_host_features(void);
 /* --- topology.c: what its CPUs share ---------------------------------------------------------------------
  */
 
-typedef struct drupe_host_place drupe_host_place;
+typedef struct drupe_host_placement drupe_host_placement;
 
 /* Zeroed = nothing is known. */
 typedef struct drupe_host_topology {
-    drupe_host_place *places; /* of each worker */
+    drupe_host_placement *placements; /* of each worker */
     unsigned count;
 } drupe_host_topology;
 
@@ -51,8 +51,8 @@ unsigned drupe_host_topology_run(const drupe_host_topology *topology, drupe_doma
 unsigned drupe_host_topology_parts(const drupe_host_topology *topology, drupe_domain domain, unsigned first,
                                    unsigned count);
 /* Have the workers of a range run on its CPUs only. */
-void drupe_host_pool_settle(drupe_host_pool *pool, unsigned first, unsigned count);
-/* Tie a worker that has just been started to its home, if it has one. Needs crew->lock. */
+void drupe_host_sched_settle(drupe_host_sched *sched, unsigned first, unsigned count);
+/* Tie a worker that has just been started to its home, if it has one. Needs tpool->lock. */
 void drupe_host_worker_bind(drupe_host_worker *worker);
 
 #endif

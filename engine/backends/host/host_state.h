@@ -5,7 +5,7 @@
 #include "backends/host/host_crew.h"
 
 typedef struct drupe_host_device {
-    drupe_host_pool *pool;
+    drupe_host_sched *sched;
     unsigned first, count; /* its workers */
 } drupe_host_device;
 
@@ -16,7 +16,7 @@ typedef struct drupe_host_queue {
     _Atomic(drupe_host_task *)
         tail;       /* the last unfinished task; not if unordered. Core has its line fetched */
     char alone[56]; /* Hardly ever written: */
-    drupe_host_pool *pool;
+    drupe_host_sched *sched;
     drupe_host_device *device;
     _Atomic(bool) profiling;
     bool unordered;
@@ -26,7 +26,7 @@ typedef struct drupe_host_queue {
     uint32_t home;           /* which worker of a range its tasks go to, of 2^32 */
     _Atomic(unsigned) round; /* goes up when what has not started is given up */
     _Atomic(bool) faulted;   /* `error` is set */
-    drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of; pool->lock */
+    drupe_error *error;      /* malloc'ed: a fault that the queue has told nobody of; sched->lock */
     drupe_error *fate;       /* malloc'ed: that fault, or NULL */
     char apart[64];          /* By the submitter: */
     drupe_host_task *spare;
@@ -37,7 +37,7 @@ typedef struct drupe_host_queue {
     _Atomic(uint64_t) issued;   /* tasks so far */
     char far_apart[64];         /* By those who finish tasks: */
     _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
-    _Atomic(uint64_t) doomed;   /* in-order: tasks with numbers up to this one stand behind a fault */
+    _Atomic(uint64_t) failed_up_to; /* in-order: tasks with numbers up to this one stand behind a fault */
     _Atomic(drupe_host_task *) returned;   /* unordered: for `spare` */
     pthread_mutex_t lock;                  /* unordered: */
     size_t running;                        /* tasks that had their turn and are not over */

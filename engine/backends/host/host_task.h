@@ -15,10 +15,10 @@ typedef enum drupe_host_kind { DRUPE_HOST_MOVE, DRUPE_HOST_KERNEL, DRUPE_HOST_FU
 struct drupe_host_task {
     _Alignas(64) drupe_host_task *next; /* in a list of the ready, or on an unordered queue */
     drupe_host_queue *queue;
-    drupe_host_crew *crew;
+    drupe_host_tpool *tpool;
     drupe_host_event *event; /* or NULL */
     drupe_host_event
-        *guard; /* over when it has its turn: should it have failed, this fails as well; or NULL */
+        *predecessor; /* over when it has its turn: should it have failed, this fails as well; or NULL */
     /* Do items [begin, end). */
     void (*body)(drupe_host_task *task, size_t begin, size_t end);
     union {

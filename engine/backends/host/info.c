@@ -16,7 +16,7 @@ static drupe_status meaningless(drupe_info key)
 static drupe_status text_info(const drupe_host_device *device, drupe_info key, char *value, size_t size,
                               size_t *needed)
 {
-    const drupe_host_machine *machine = &device->pool->machine;
+    const drupe_host_machine *machine = &device->sched->machine;
     char version[64];
     const char *text;
     switch (key) {
@@ -122,7 +122,7 @@ static uint64_t domains(const drupe_host_device *device)
 {
     uint64_t found = 0;
     for (int domain = DRUPE_DOMAIN_NUMA; domain < DRUPE_DOMAIN_NEXT; domain++) {
-        if (drupe_host_topology_parts(&device->pool->topology, (drupe_domain)domain, device->first,
+        if (drupe_host_topology_parts(&device->sched->topology, (drupe_domain)domain, device->first,
                                       device->count) > 1)
             found |= DRUPE_FLAG(domain);
     }
@@ -183,7 +183,7 @@ static drupe_status number_info(const drupe_host_device *device, drupe_info key,
     case DRUPE_INFO_PARTITION_DOMAINS: *value = domains(device); return DRUPE_OK;
     default: break;
     }
-    *value = machine_number(&device->pool->machine, key);
+    *value = machine_number(&device->sched->machine, key);
     return *value ? DRUPE_OK : meaningless(key);
 }
 

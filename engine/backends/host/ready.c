@@ -77,13 +77,13 @@ static bool has_shares(drupe_host_task *task)
 
 static drupe_host_task *choose(const drupe_host_worker *worker, const drupe_host_worker *owner)
 {
-    drupe_host_pool *pool = worker->crew->pool;
+    drupe_host_sched *sched = worker->tpool->sched;
     size_t candidates = 0;
     drupe_host_task *chosen = NULL;
     for (drupe_host_task *task = owner->first; task; task = task->next) {
         if (!may_run(worker, task) || !has_shares(task)) continue;
-        if (!pool->shuffle) return task;
-        if (drupe_host_pool_random(pool) % ++candidates == 0) chosen = task;
+        if (!sched->shuffle) return task;
+        if (drupe_host_sched_random(sched) % ++candidates == 0) chosen = task;
     }
     return chosen;
 }
@@ -127,20 +127,20 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
     worker->next = NULL;
     if (task) return task;
     worker->chain = 0;
-    drupe_host_crew *crew = worker->crew;
-    unsigned count = atomic_load(&crew->count);
+    drupe_host_tpool *tpool = worker->tpool;
+    unsigned count = atomic_load(&tpool->count);
     for (unsigned i = 0; i < count && !task; i++) {
         unsigned at = worker->index + i < count ? worker->index + i : worker->index + i - count;
-        drupe_host_worker *owner = &crew->workers[at];
+        drupe_host_worker *owner = &tpool->workers[at];
         if (has_something(owner)) task = take(worker, owner);
     }
     return task;
 }
 
-bool drupe_host_crew_backlog(drupe_host_crew *crew)
+bool drupe_host_tpool_backlog(drupe_host_tpool *tpool)
 {
-    for (unsigned i = 0, count = atomic_load(&crew->count); i < count; i++) {
-        if (has_something(&crew->workers[i])) return true;
+    for (unsigned i = 0, count = atomic_load(&tpool->count); i < count; i++) {
+        if (has_something(&tpool->workers[i])) return true;
     }
     return false;
 }
@@ -151,29 +151,29 @@ bool drupe_host_crew_backlog(drupe_host_crew *crew)
 /* Whose inbox: that of one worker for all tasks of a queue, which then find their data in its caches. */
 static drupe_host_worker *home_of(const drupe_host_task *task)
 {
-    drupe_host_crew *crew = task->crew;
-    unsigned count = atomic_load_explicit(&crew->count, memory_order_relaxed);
+    drupe_host_tpool *tpool = task->tpool;
+    unsigned count = atomic_load_explicit(&tpool->count, memory_order_relaxed);
     if (count > task->count) count = task->count;
-    unsigned at = crew->pool->shuffle ? 0 : (unsigned)((uint64_t)task->queue->home * count >> 32);
-    return &crew->workers[task->first + at];
+    unsigned at = tpool->sched->shuffle ? 0 : (unsigned)((uint64_t)task->queue->home * count >> 32);
+    return &tpool->workers[task->first + at];
 }
 
-static void wake_for(drupe_host_crew *crew, unsigned first, unsigned count, size_t shares)
+static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, size_t shares)
 {
-    unsigned all = atomic_load_explicit(&crew->count, memory_order_relaxed);
+    unsigned all = atomic_load_explicit(&tpool->count, memory_order_relaxed);
     /* Whoever is searching finds it, unless only some may run it. */
-    if (count >= all && shares == 1 && (drupe_host_crew_attends(crew) || atomic_load(&crew->searching)))
+    if (count >= all && shares == 1 && (drupe_host_tpool_attends(tpool) || atomic_load(&tpool->searching)))
         return;
     if (shares > count) shares = count;
-    while (shares && atomic_load(&crew->sleeping) && drupe_host_crew_wake(crew, first, count)) shares--;
-    if (crew->grows && shares) drupe_host_crew_alarm(crew);
+    while (shares && atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, first, count)) shares--;
+    if (tpool->grows && shares) drupe_host_tpool_alarm(tpool);
 }
 
 void drupe_host_task_ready(drupe_host_task *task)
 {
-    drupe_host_crew *crew = task->crew;
+    drupe_host_tpool *tpool = task->tpool;
     drupe_host_worker *self = drupe_host_worker_self();
-    bool mine = self && self->crew == crew && may_run(self, task) && !crew->pool->shuffle;
+    bool mine = self && self->tpool == tpool && may_run(self, task) && !tpool->sched->shuffle;
     if (mine && !task->wide && !self->next && self->chain < CHAIN_MOST) {
         self->chain++;
         self->next = task;
@@ -192,5 +192,5 @@ void drupe_host_task_ready(drupe_host_task *task)
         do task->next = seen;
         while (!atomic_compare_exchange_weak(&owner->inbox, &seen, task));
     }
-    wake_for(crew, first, count, shares);
+    wake_for(tpool, first, count, shares);
 }

@@ -19,7 +19,7 @@ static bool can_inline(const drupe_submit *s)
 {
     drupe_host_queue *queue = drupe_native(s->queue);
     if (!queue->inlines || drupe_host_queue_backlog(queue)) return false;
-    if (s->guard && !drupe_host_event_complete(drupe_native(s->guard))) return false;
+    if (s->predecessor && !drupe_host_event_complete(drupe_native(s->predecessor))) return false;
     for (size_t i = 0; i < s->nwaits; i++) {
         if (!drupe_host_event_complete(drupe_native(s->waits[i]))) return false;
     }
@@ -282,8 +282,8 @@ drupe_status drupe_host_submit_host(const drupe_submit *s, drupe_host_fn fn, voi
     task->body = host_body;
     task->fn = fn;
     task->user = user;
-    task->crew = &task->queue->pool->functions;
+    task->tpool = &task->queue->sched->functions;
     task->first = 0;
-    task->count = task->crew->most;
+    task->count = task->tpool->most;
     return drupe_host_task_queue(s, task);
 }

@@ -7,7 +7,7 @@
  *
  * Tasks of an in-order queue leave it in its order and are counted afterwards: when so many have been
  * counted, at least so many have left, and the submitter may use their records again, the oldest first.
- * Nobody has to hand them back. One that faults notes how many were issued by then: those are doomed, and see
+ * Nobody has to hand them back. One that faults notes how many were issued by then: those fail, and see
  * it when their turn comes.
  *
  * An event has one word for its dependents and its end. Who ends it takes the list and leaves the mark that
@@ -88,9 +88,9 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a task of the host device.");
     /* All but what is only read where it was written. */
     fresh->queue = queue;
-    fresh->crew = &queue->pool->compute;
+    fresh->tpool = &queue->sched->compute;
     fresh->event = s->event ? drupe_native(s->event) : NULL;
-    fresh->guard = s->guard ? drupe_native(s->guard) : NULL;
+    fresh->predecessor = s->predecessor ? drupe_native(s->predecessor) : NULL;
     fresh->body = NULL;
     fresh->first = queue->device->first;
     fresh->count = queue->device->count;
@@ -174,16 +174,16 @@ typedef struct over_list {
 } over_list;
 
 /* Whether it has to fail because of what stands before it on its queue, or was given up. */
-static bool is_doomed(drupe_host_task *task)
+static bool must_fail(drupe_host_task *task)
 {
     drupe_host_queue *queue = task->queue;
     if (task->round != atomic_load_explicit(&queue->round, memory_order_relaxed)) return true;
-    if (task->number <= atomic_load_explicit(&queue->doomed, memory_order_relaxed)) {
+    if (task->number <= atomic_load_explicit(&queue->failed_up_to, memory_order_relaxed)) {
         if (queue->fate) atomic_store(&task->error, drupe_host_error_copy(queue->fate));
         return true;
     }
-    drupe_host_event *guard = task->guard;
-    return guard && atomic_load_explicit(&guard->end, memory_order_acquire) & DRUPE_HOST_FAILED;
+    drupe_host_event *predecessor = task->predecessor;
+    return predecessor && atomic_load_explicit(&predecessor->end, memory_order_acquire) & DRUPE_HOST_FAILED;
 }
 
 /* Nothing is left to wait for. */
@@ -194,7 +194,7 @@ static void set_free(drupe_host_task *task, over_list *over)
         if (drupe_host_profiling(task->queue)) event->submitted = drupe_now_ns();
         atomic_store_explicit(&event->stage, DRUPE_EVENT_SUBMITTED, memory_order_relaxed);
     }
-    if (is_doomed(task)) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
+    if (must_fail(task)) atomic_store_explicit(&task->failed, true, memory_order_relaxed);
     if (!atomic_load_explicit(&task->failed, memory_order_relaxed) && task->items) {
         drupe_host_task_ready(task);
         return;
@@ -356,7 +356,7 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
             status = drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu waits.", s->nwaits);
     }
     if (status == DRUPE_OK && !queue->started[function]) {
-        status = drupe_host_crew_start(task->crew, task->first, function ? 1 : task->count);
+        status = drupe_host_tpool_start(task->tpool, task->first, function ? 1 : task->count);
         queue->started[function] = status == DRUPE_OK;
     }
     if (status != DRUPE_OK) {
@@ -380,13 +380,13 @@ drupe_status drupe_host_task_queue(const drupe_submit *s, drupe_host_task *task)
 /* --- Finishing ------------------------------------------------------------------------------------------ */
 
 /* It has faulted: what is behind it by now fails with the same error. */
-static void doom(drupe_host_queue *queue, drupe_host_task *task)
+static void fail_issued(drupe_host_queue *queue, drupe_host_task *task)
 {
     const drupe_error *error = atomic_load(&task->error);
     /* The next one has its turn later: nobody reads it now. */
     free(queue->fate);
     queue->fate = error ? drupe_host_error_copy(error) : NULL;
-    atomic_store_explicit(&queue->doomed, atomic_load(&queue->issued), memory_order_relaxed);
+    atomic_store_explicit(&queue->failed_up_to, atomic_load(&queue->issued), memory_order_relaxed);
 }
 
 static void fail_event(drupe_host_task *task)
@@ -421,7 +421,7 @@ void drupe_host_event_close_complete(drupe_host_event *event)
 static void settle_event(drupe_host_task *task, over_list *over)
 {
     drupe_host_event *event = task->event;
-    drupe_host_pool *pool = task->queue->pool;
+    drupe_host_sched *sched = task->queue->sched;
     drupe_event *self = event->self;
     bool failed = atomic_load_explicit(&task->failed, memory_order_relaxed);
     if (drupe_host_profiling(task->queue)) stamp_end(event);
@@ -435,28 +435,29 @@ static void settle_event(drupe_host_task *task, over_list *over)
         release(link->task, over);
         link = next;
     }
-    if (end & DRUPE_HOST_WAITED) drupe_host_pool_tell(pool);
+    if (end & DRUPE_HOST_WAITED) drupe_host_sched_tell(sched);
     if (end & DRUPE_HOST_NOTIFY) drupe_core_notify(self);
 }
 
-/* The last access to the queue: once all its tasks are counted it may be closed, and the crews with it. */
-static void count_finished(drupe_host_queue *queue, drupe_host_pool *pool)
+/* The last access to the queue: once all its tasks are counted it may be closed, and the thread pools with
+ * it. */
+static void count_finished(drupe_host_queue *queue, drupe_host_sched *sched)
 {
     bool waited = atomic_load_explicit(&queue->finished, memory_order_relaxed) & 1;
     /* The submitter writes to `issued` with every task, so it is loaded only while a thread waits. */
     uint64_t issued = waited ? atomic_load(&queue->issued) : 0;
     uint64_t before = atomic_fetch_add_explicit(&queue->finished, 2, memory_order_acq_rel);
-    if (before & 1 && before / 2 + 1 >= issued) drupe_host_pool_tell(pool);
+    if (before & 1 && before / 2 + 1 >= issued) drupe_host_sched_tell(sched);
 }
 
 static void finish_one(drupe_host_task *task, over_list *over)
 {
     drupe_host_queue *queue = task->queue;
-    drupe_host_pool *pool = queue->pool;
+    drupe_host_sched *sched = queue->sched;
     bool ordered = !queue->unordered;
     /* One that never began has no end either. */
     drupe_core_ran(task->submission);
-    if (ordered && atomic_load_explicit(&task->faulted, memory_order_relaxed)) doom(queue, task);
+    if (ordered && atomic_load_explicit(&task->faulted, memory_order_relaxed)) fail_issued(queue, task);
     /* Events are settled in order, because a thread that sees a later one complete takes this one for
      * complete. */
     if (task->event) settle_event(task, over);
@@ -469,7 +470,7 @@ static void finish_one(drupe_host_task *task, over_list *over)
         leave_unordered(queue, task, over);
         give_back(queue, task);
     }
-    count_finished(queue, pool);
+    count_finished(queue, sched);
 }
 
 void drupe_host_task_finish(drupe_host_task *task)

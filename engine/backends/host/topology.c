@@ -14,10 +14,10 @@
 #define ALL_CPUS 65536
 
 /* The domains of one CPU; ids are the lowest CPU or the node's number. */
-typedef struct drupe_host_place {
+typedef struct drupe_host_placement {
     unsigned cpu;
     uint32_t id[DRUPE_DOMAIN_NEXT];
-} place;
+} placement;
 
 static const char *sys_folder(void)
 {
@@ -90,7 +90,8 @@ static void set_node(unsigned cpu, void *user)
 {
     struct node *node = user;
     for (unsigned i = 0; i < node->topology->count; i++) {
-        if (node->topology->places[i].cpu == cpu) node->topology->places[i].id[DRUPE_DOMAIN_NUMA] = node->id;
+        if (node->topology->placements[i].cpu == cpu)
+            node->topology->placements[i].id[DRUPE_DOMAIN_NUMA] = node->id;
     }
 }
 
@@ -102,7 +103,7 @@ static void probe_node(unsigned number, void *user)
     if (drupe_read_line(path, line, sizeof line)) each_cpu(line, set_node, &node);
 }
 
-static void probe_caches(place *where)
+static void probe_caches(placement *where)
 {
     static const drupe_domain domains[] = {0, DRUPE_DOMAIN_L1, DRUPE_DOMAIN_L2, DRUPE_DOMAIN_L3,
                                            DRUPE_DOMAIN_L4};
@@ -121,9 +122,9 @@ static void probe_caches(place *where)
     }
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_placements(const void *a, const void *b)
 {
-    const place *x = a, *y = b;
+    const placement *x = a, *y = b;
     for (int domain = DRUPE_DOMAIN_NUMA; domain < DRUPE_DOMAIN_NEXT; domain++) {
         if (x->id[domain] != y->id[domain]) return x->id[domain] < y->id[domain] ? -1 : 1;
     }
@@ -133,30 +134,30 @@ static int compare_places(const void *a, const void *b)
 void drupe_host_topology_probe(drupe_host_topology *topology, unsigned threads)
 {
     unsigned *cpus = calloc((size_t)threads + 1, sizeof *cpus);
-    place *places = calloc(threads, sizeof *places);
-    unsigned count = cpus && places ? allowed_cpus(cpus, threads + 1) : 0;
+    placement *placements = calloc(threads, sizeof *placements);
+    unsigned count = cpus && placements ? allowed_cpus(cpus, threads + 1) : 0;
     memset(topology, 0, sizeof *topology);
     if (count == threads) {
-        topology->places = places;
+        topology->placements = placements;
         topology->count = count;
-        places = NULL;
+        placements = NULL;
         for (unsigned i = 0; i < count; i++) {
-            topology->places[i].cpu = cpus[i];
-            for (int d = 0; d < DRUPE_DOMAIN_NEXT; d++) topology->places[i].id[d] = UNKNOWN;
-            probe_caches(&topology->places[i]);
+            topology->placements[i].cpu = cpus[i];
+            for (int d = 0; d < DRUPE_DOMAIN_NEXT; d++) topology->placements[i].id[d] = UNKNOWN;
+            probe_caches(&topology->placements[i]);
         }
         char path[512], line[4096];
         snprintf(path, sizeof path, "%s/devices/system/node/online", sys_folder());
         if (drupe_read_line(path, line, sizeof line)) each_cpu(line, probe_node, topology);
-        qsort(topology->places, count, sizeof *topology->places, compare_places);
+        qsort(topology->placements, count, sizeof *topology->placements, compare_placements);
     }
-    free(places);
+    free(placements);
     free(cpus);
 }
 
 void drupe_host_topology_clear(drupe_host_topology *topology)
 {
-    free(topology->places);
+    free(topology->placements);
     *topology = (drupe_host_topology){0};
 }
 
@@ -165,8 +166,8 @@ void drupe_host_topology_clear(drupe_host_topology *topology)
 unsigned drupe_host_topology_run(const drupe_host_topology *topology, drupe_domain domain, unsigned first,
                                  unsigned count)
 {
-    if (!topology->places || first + count > topology->count) return 0;
-    const place *at = topology->places + first;
+    if (!topology->placements || first + count > topology->count) return 0;
+    const placement *at = topology->placements + first;
     unsigned run = 1;
     if (at->id[domain] == UNKNOWN) return 0;
     while (run < count && at[run].id[domain] == at->id[domain]) run++;
@@ -191,28 +192,28 @@ unsigned drupe_host_topology_parts(const drupe_host_topology *topology, drupe_do
 
 void drupe_host_worker_bind(drupe_host_worker *worker)
 {
-    const drupe_host_topology *topology = &worker->crew->pool->topology;
-    if (!worker->started || worker->home_count == 0 || !topology->places) return;
+    const drupe_host_topology *topology = &worker->tpool->sched->topology;
+    if (!worker->started || worker->home_count == 0 || !topology->placements) return;
     cpu_set_t *set = CPU_ALLOC(ALL_CPUS);
     size_t size = CPU_ALLOC_SIZE(ALL_CPUS);
     if (!set) return;
     CPU_ZERO_S(size, set);
     for (unsigned i = 0; i < worker->home_count; i++) {
-        CPU_SET_S(topology->places[worker->home_first + i].cpu, size, set);
+        CPU_SET_S(topology->placements[worker->home_first + i].cpu, size, set);
     }
     /* A wish: a machine that refuses it still computes the right thing. */
     pthread_setaffinity_np(worker->thread, size, set);
     CPU_FREE(set);
 }
 
-void drupe_host_pool_settle(drupe_host_pool *pool, unsigned first, unsigned count)
+void drupe_host_sched_settle(drupe_host_sched *sched, unsigned first, unsigned count)
 {
-    drupe_host_crew *crew = &pool->compute;
-    pthread_mutex_lock(&crew->lock);
+    drupe_host_tpool *tpool = &sched->compute;
+    pthread_mutex_lock(&tpool->lock);
     for (unsigned i = first; i < first + count; i++) {
-        crew->workers[i].home_first = first;
-        crew->workers[i].home_count = count;
-        drupe_host_worker_bind(&crew->workers[i]);
+        tpool->workers[i].home_first = first;
+        tpool->workers[i].home_count = count;
+        drupe_host_worker_bind(&tpool->workers[i]);
     }
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_unlock(&tpool->lock);
 }

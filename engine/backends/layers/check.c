@@ -1,7 +1,7 @@
 /* The layer `check`: checked mode from the first device on.
  *
  * It replaces nothing: what a program asked for, its waits above all, is known in core only, where check.c
- * and zone.c look at it. */
+ * and redzone.c look at it. */
 #include "drupe/check.h"
 #include "backends/layers/layers.h"
 

@@ -35,14 +35,14 @@ static bool tells_loss(drupe_fault_entry entry)
 static drupe_status before(drupe_fault_entry entry, const drupe_backend *below)
 {
     if (waits(entry)) return DRUPE_OK;
-    DRUPE_TRY(drupe_fault_gate(entry, below->name));
+    DRUPE_TRY(drupe_fault_count_call(entry, below->name));
     return tells_loss(entry) && drupe_fault_lost(false) ? lost_error(below->name) : DRUPE_OK;
 }
 
 static drupe_status after(drupe_fault_entry entry, const drupe_backend *below, drupe_status status)
 {
     if (status != DRUPE_OK || !waits(entry)) return status;
-    DRUPE_TRY(drupe_fault_gate(entry, below->name));
+    DRUPE_TRY(drupe_fault_count_call(entry, below->name));
     return tells_loss(entry) && drupe_fault_lost(false) ? lost_error(below->name) : DRUPE_OK;
 }
 
@@ -102,7 +102,7 @@ static drupe_status begin_submission(const drupe_submit *s)
 }
 
 #define SUBMIT(name, parameters, arguments)                                                                  \
-    static drupe_status doomed_##name parameters                                                             \
+    static drupe_status planned_##name parameters                                                            \
     {                                                                                                        \
         DRUPE_TRY(begin_submission(s));                                                                      \
         drupe_status status = fault_##name arguments;                                                        \
@@ -147,12 +147,12 @@ static void wrap(drupe_backend *table, const drupe_backend *below, size_t slot)
 #define SET_TYPE(name)
 #define SET(result, name, parameters, arguments, subject) SET_##result(name)
     DRUPE_ENTRIES_OBJECT(SET)
-#define DOOM(name) table->name = below->name ? doomed_##name : NULL;
-    DOOM(submit_kernel)
-    DOOM(submit_copy)
-    DOOM(submit_fill)
-    DOOM(submit_barrier)
-    DOOM(submit_host)
+#define PLANNED(name) table->name = below->name ? planned_##name : NULL;
+    PLANNED(submit_kernel)
+    PLANNED(submit_copy)
+    PLANNED(submit_fill)
+    PLANNED(submit_barrier)
+    PLANNED(submit_host)
     table->event_state = poll_event;
     table->load = loads[slot];
     table->device_count = device_counts[slot];

@@ -22,7 +22,7 @@ void drupe_fault_start(void);
 /* DRUPE_OK, or what is wrong in DRUPE_FAULT. */
 drupe_status drupe_fault_check(void);
 /* Count a call. DRUPE_OK, or the planned failure, set as the thread's error. */
-drupe_status drupe_fault_gate(drupe_fault_entry entry, const char *backend) DRUPE_MUST_CHECK;
+drupe_status drupe_fault_count_call(drupe_fault_entry entry, const char *backend) DRUPE_MUST_CHECK;
 /* The fate of the event of a submission that begins: DRUPE_OK, or what it shall end with. */
 drupe_status drupe_fault_event_fate(void) DRUPE_MUST_CHECK;
 /* Whether the devices are lost by plan; `submission`: one begins. */

@@ -188,7 +188,7 @@ static bool unlucky(void)
     return (double)((current.random * 2685821657736338717u) >> 11) / 9007199254740992.0 < current.rate;
 }
 
-drupe_status drupe_fault_gate(drupe_fault_entry entry, const char *backend)
+drupe_status drupe_fault_count_call(drupe_fault_entry entry, const char *backend)
 {
     pthread_mutex_lock(&lock);
     calls[entry]++;

@@ -57,7 +57,7 @@ drupe_status drupe_cl_context_open(drupe_context *context)
     drupe_signals_restore();
     free(ids);
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Opening a context over %zu device(s)", count);
-    if (count == 1) drupe_cl_mem_guard(native, first);
+    if (count == 1) drupe_cl_mem_watch(native, first);
     return DRUPE_OK;
 }
 
@@ -65,7 +65,7 @@ void drupe_cl_context_close(drupe_context *context)
 {
     drupe_cl_context *native = drupe_native(context);
     if (native->helper) native->api->ReleaseCommandQueue(native->helper);
-    drupe_cl_mem_guard_end(native);
+    drupe_cl_mem_unwatch(native);
     if (native->id) native->api->ReleaseContext(native->id);
     if (native->lock_ready) pthread_mutex_destroy(&native->lock);
     drupe_map_clear(&native->shifted);

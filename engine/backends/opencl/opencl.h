@@ -83,8 +83,8 @@ drupe_status drupe_cl_mark_notify(drupe_cl_mark *mark, drupe_event *event);
 void drupe_cl_mark_clear(drupe_cl_mark *mark);
 
 /* usm.c: have memory lie between pages that fault, where the processor that computes is this machine's. */
-void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only);
-void drupe_cl_mem_guard_end(drupe_cl_context *context);
+void drupe_cl_mem_watch(drupe_cl_context *context, const drupe_cl_device *only);
+void drupe_cl_mem_unwatch(drupe_cl_context *context);
 
 /* --- retire.c ------------------------------------------------------------------------------------------- */
 

@@ -214,7 +214,7 @@ void drupe_cl_queue_inherit(drupe_cl_event *event)
     lender_unlock(queue, NULL);
 }
 
-static drupe_status place_marker(drupe_cl_queue *queue)
+static drupe_status submit_marker(drupe_cl_queue *queue)
 {
     drupe_cl_mark_clear(&queue->marker);
     cl_int code = queue->api->EnqueueMarkerWithWaitList(queue->id, 0, NULL, &queue->marker.id);
@@ -232,7 +232,7 @@ drupe_status drupe_cl_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     drupe_cl_queue *native = drupe_native(queue);
     drupe_cl_queue_own(native);
     if (!native->dirty && !native->marker.id) return DRUPE_OK;
-    if (native->dirty) DRUPE_TRY(place_marker(native));
+    if (native->dirty) DRUPE_TRY(submit_marker(native));
     DRUPE_TRY(drupe_cl_mark_wait(&native->marker, timeout_ns));
     cl_int status = CL_COMPLETE;
     drupe_cl_mark_status(&native->marker, &status);

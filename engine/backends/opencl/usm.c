@@ -86,7 +86,7 @@ static void give_guarded(void *user, void *memory, size_t size)
 }
 
 /* Memory of a CPU is the process's own, with pages that can be protected; fine-grain SVM has but one kind. */
-void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only)
+void drupe_cl_mem_watch(drupe_cl_context *context, const drupe_cl_device *only)
 {
     bool intel = context->tier == DRUPE_CL_TIER_INTEL;
     if (!only->caps.cpu || !(intel || context->tier == DRUPE_CL_TIER_FINE)) return;
@@ -102,7 +102,7 @@ void drupe_cl_mem_guard(drupe_cl_context *context, const drupe_cl_device *only)
     }
 }
 
-void drupe_cl_mem_guard_end(drupe_cl_context *context)
+void drupe_cl_mem_unwatch(drupe_cl_context *context)
 {
     for (int kind = 0; kind < DRUPE_CL_KINDS; kind++) {
         drupe_guarded *guarded = &context->areas[kind].guarded;

@@ -29,7 +29,7 @@ typedef struct record {
     bool ordered, barrier;
     bool over; /* the host knows */
     bool kept; /* its host memory lives as long as it keeps it alive, and may be another's then */
-    drupe_check_place place;
+    drupe_check_place location;
     size_t nranges;
     range ranges[RANGES];
     uint64_t before[WORDS];
@@ -43,25 +43,25 @@ static _Thread_local drupe_finding last_finding;
 /* --- Places ----------------------------------------------------------------------------------------------
  */
 
-#define PLACE_SIZE 150
+#define LOCATION_SIZE 150
 
-void drupe_check_here(drupe_check_place *place, const char *label)
+void drupe_check_here(drupe_check_place *location, const char *label)
 {
     void *cell = drupe_core_cell();
-    place->site = drupe_core_site();
-    place->cell = drupe_core_cell_number(cell);
+    location->site = drupe_core_site();
+    location->cell = drupe_core_cell_number(cell);
     drupe_core_cell_release(cell);
-    snprintf(place->label, sizeof place->label, "%s", label);
+    snprintf(location->label, sizeof location->label, "%s", label);
 }
 
-static void append_place(const char *title, const drupe_check_place *place)
+static void append_location(const char *title, const drupe_check_place *location)
 {
     char where[100];
     size_t length = strlen(last_finding.text);
-    drupe_core_site_text(place->site, place->cell, where, sizeof where);
+    drupe_core_site_text(location->site, location->cell, where, sizeof where);
     if (!where[0]) return;
     snprintf(last_finding.text + length, sizeof last_finding.text - length, " %s: '%.20s', %s.", title,
-             place->label, where);
+             location->label, where);
 }
 
 /* --- Findings ------------------------------------------------------------------------------------------- */
@@ -71,11 +71,11 @@ drupe_status drupe_check_found(const drupe_finding *finding, const char *format,
     va_list list;
     last_finding = *finding;
     va_start(list, format);
-    vsnprintf(last_finding.text, sizeof last_finding.text - 2 * PLACE_SIZE, format, list);
+    vsnprintf(last_finding.text, sizeof last_finding.text - 2 * LOCATION_SIZE, format, list);
     va_end(list);
     bool race = finding->mistake == DRUPE_MISTAKE_RACE;
-    append_place(race ? "This one" : "The work", &finding->here);
-    append_place(race ? "The other" : "The memory", &finding->there);
+    append_location(race ? "This one" : "The work", &finding->here);
+    append_location(race ? "The other" : "The memory", &finding->there);
     drupe_check_count();
     return drupe_error_set(DRUPE_E_CHECK, "%s", last_finding.text);
 }
@@ -117,7 +117,7 @@ static void add_before(uint64_t *set, const record *earlier)
 }
 
 /* Put it in the place of its number; nobody stands behind what was there before. */
-static record *place_record(const record *fresh)
+static record *insert_record(const record *fresh)
 {
     size_t slot = fresh->number % WINDOW;
     for (size_t i = 0; i < WINDOW; i++) ring[i].before[slot / 64] &= ~(UINT64_C(1) << slot % 64);
@@ -148,12 +148,12 @@ static void touch(record *one, const void *pointer, size_t bytes, bool writes)
 static drupe_status misaligned(const record *one, size_t index, const drupe_arg_info *info,
                                const char *pointer)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_ALIGNMENT, .here = one->place};
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_ALIGNMENT, .here = one->location};
     return drupe_check_found(
         &finding,
         "Argument %zu of '%s' (%s %s) is the address %p, which is no multiple of the %zu bytes of "
         "what it points to: such accesses fail on some devices and are slow on others.",
-        index, one->place.label, info->type_name, info->name, (const void *)pointer,
+        index, one->location.label, info->type_name, info->name, (const void *)pointer,
         drupe_args_element(info));
 }
 
@@ -167,7 +167,7 @@ static drupe_status touch_argument(record *one, const drupe_work *work, size_t i
     if (!pointer) return DRUPE_OK;
     size_t size = info ? drupe_args_element(info) : 0, items = 1;
     if (size && (uintptr_t)pointer % size) return misaligned(one, index, info, pointer);
-    DRUPE_TRY(drupe_registry_find(pointer, 0, one->place.label, &memory));
+    DRUPE_TRY(drupe_registry_find(pointer, 0, one->location.label, &memory));
     if (!memory) return DRUPE_OK;
     size_t rest = memory->size - (size_t)(pointer - (char *)memory->base), most = rest;
     for (uint32_t d = 0; d < work->range->dims; d++)
@@ -182,28 +182,28 @@ static drupe_status touch_argument(record *one, const drupe_work *work, size_t i
 static drupe_status inside(const record *one, const drupe_access *access)
 {
     drupe_memory *memory;
-    drupe_status status = drupe_registry_find(access->pointer, access->bytes, one->place.label, &memory);
+    drupe_status status = drupe_registry_find(access->pointer, access->bytes, one->location.label, &memory);
     if (status == DRUPE_OK) drupe_memory_release(memory);
     if (status != DRUPE_E_OUT_OF_RANGE && status != DRUPE_E_INVALID) return status;
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS, .here = one->place};
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS, .here = one->location};
     drupe_error error = *drupe_error_last();
     return drupe_check_found(&finding, "Out of bounds: %.800s", error.text);
 }
 
-static drupe_status touch_all(record *one, const drupe_ticket *ticket, const drupe_work *work)
+static drupe_status touch_all(record *one, const drupe_submit_info *info, const drupe_work *work)
 {
     if (work->kind == DRUPE_WORK_COPY) {
         touch(one, work->src, work->bytes, false);
         touch(one, work->dst, work->bytes, true);
     } else if (work->kind == DRUPE_WORK_FILL) {
         touch(one, work->dst, work->bytes, true);
-    } else if (work->kind == DRUPE_WORK_KERNEL && ticket->naccesses == 0) {
+    } else if (work->kind == DRUPE_WORK_KERNEL && info->naccesses == 0) {
         for (size_t i = 0; i < work->nargs; i++) {
             if (work->args[i].kind == DRUPE_ARG_POINTER) DRUPE_TRY(touch_argument(one, work, i));
         }
     }
-    for (size_t i = 0; i < ticket->naccesses; i++) {
-        const drupe_access *access = &ticket->accesses[i];
+    for (size_t i = 0; i < info->naccesses; i++) {
+        const drupe_access *access = &info->accesses[i];
         if (access->bytes) DRUPE_TRY(inside(one, access));
         touch(one, access->pointer, access->bytes, access->writes);
     }
@@ -212,15 +212,15 @@ static drupe_status touch_all(record *one, const drupe_ticket *ticket, const dru
 
 /* --- Order ---------------------------------------------------------------------------------------------- */
 
-static void order(record *one, const drupe_ticket *ticket)
+static void order(record *one, const drupe_submit_info *info)
 {
     for (size_t i = 0; i < WINDOW; i++) {
         const record *earlier = &ring[i];
         if (earlier == one || !earlier->number || earlier->queue != one->queue) continue;
         if (one->ordered || one->barrier || earlier->barrier) add_before(one->before, earlier);
     }
-    for (size_t i = 0; i < ticket->nwaits; i++) {
-        const record *wait = ticket->waits[i] ? find(ticket->waits[i]->number) : NULL;
+    for (size_t i = 0; i < info->nwaits; i++) {
+        const record *wait = info->waits[i] ? find(info->waits[i]->number) : NULL;
         if (wait && wait != one) add_before(one->before, wait);
     }
 }
@@ -247,7 +247,7 @@ static const range *collision(const record *a, const record *b, const range **ot
 
 static drupe_status race(const record *one, const record *other, const range *mine, const range *theirs)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_RACE, .here = one->place, .there = other->place};
+    drupe_finding finding = {.mistake = DRUPE_MISTAKE_RACE, .here = one->location, .there = other->location};
     uintptr_t from = mine->from > theirs->from ? mine->from : theirs->from;
     uintptr_t to = mine->to < theirs->to ? mine->to : theirs->to;
     bool same = one->queue == other->queue;
@@ -255,9 +255,9 @@ static drupe_status race(const record *one, const record *other, const range *mi
                              "Race: '%s' on %s would %s %zu bytes at %p that '%s' (submission %llu) on %s "
                              "%s, and nothing orders the two%s. "
                              "Have it wait for that submission's event, or put both on one in-order queue.",
-                             one->place.label, one->place.device, mine->writes ? "write" : "read",
-                             (size_t)(to - from), (void *)from, other->place.label,
-                             (unsigned long long)other->number, other->place.device,
+                             one->location.label, one->location.device, mine->writes ? "write" : "read",
+                             (size_t)(to - from), (void *)from, other->location.label,
+                             (unsigned long long)other->number, other->location.device,
                              theirs->writes ? "may still be writing" : "may still be reading",
                              same ? ": the queue is out-of-order" : "");
 }
@@ -274,32 +274,32 @@ static drupe_status compare(const record *one)
     return DRUPE_OK;
 }
 
-static drupe_status check_locked(const record *fresh, const drupe_ticket *ticket)
+static drupe_status check_locked(const record *fresh, const drupe_submit_info *info)
 {
-    record *one = place_record(fresh);
-    order(one, ticket);
+    record *one = insert_record(fresh);
+    order(one, info);
     drupe_status status = compare(one);
     if (status != DRUPE_OK) one->number = 0;
     return status;
 }
 
-static drupe_status check_submission(const drupe_ticket *ticket, const drupe_flight *flight,
+static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
                                      const drupe_work *work)
 {
-    const drupe_queue *queue = ticket->queue;
-    record fresh = {.number = flight->what.number, .queue = queue};
+    const drupe_queue *queue = info->queue;
+    record fresh = {.number = entry->what.number, .queue = queue};
     fresh.ordered = !(queue->base.flags & DRUPE_QUEUE_OUT_OF_ORDER);
-    fresh.barrier = drupe_ticket_fences(ticket, work);
-    fresh.kept = ticket->kept;
-    fresh.place.submission = flight->what.number;
-    fresh.place.site = flight->what.site;
-    fresh.place.cell = flight->what.cell_number;
-    snprintf(fresh.place.label, sizeof fresh.place.label, "%s", flight->what.label);
-    snprintf(fresh.place.device, sizeof fresh.place.device, "%s", queue->base.device->filter);
+    fresh.barrier = drupe_submit_info_is_barrier(info, work);
+    fresh.kept = info->kept;
+    fresh.location.submission = entry->what.number;
+    fresh.location.site = entry->what.site;
+    fresh.location.cell = entry->what.cell_number;
+    snprintf(fresh.location.label, sizeof fresh.location.label, "%s", entry->what.label);
+    snprintf(fresh.location.device, sizeof fresh.location.device, "%s", queue->base.device->filter);
     /* Looking memory up may drop its last reference, which comes back here. */
-    DRUPE_TRY(touch_all(&fresh, ticket, work));
+    DRUPE_TRY(touch_all(&fresh, info, work));
     pthread_mutex_lock(&lock);
-    drupe_status status = ring ? check_locked(&fresh, ticket) : DRUPE_OK;
+    drupe_status status = ring ? check_locked(&fresh, info) : DRUPE_OK;
     pthread_mutex_unlock(&lock);
     return status;
 }
@@ -366,7 +366,7 @@ void drupe_check_forget(const void *base, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *place)
+bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *location)
 {
     uintptr_t from = (uintptr_t)base, to = from + bytes;
     const record *latest = NULL;
@@ -378,7 +378,7 @@ bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *place
             if (!latest || ring[i].number > latest->number) latest = &ring[i];
         }
     }
-    if (latest) *place = latest->place;
+    if (latest) *location = latest->location;
     pthread_mutex_unlock(&lock);
     return latest != NULL;
 }
@@ -391,13 +391,15 @@ static drupe_status check_host_locked(const record *host)
         const record *other = &ring[i];
         const range *theirs;
         if (!other->number || other->over || !collision(host, other, &theirs)) continue;
-        drupe_finding finding = {.mistake = DRUPE_MISTAKE_RACE, .here = host->place, .there = other->place};
+        drupe_finding finding = {
+            .mistake = DRUPE_MISTAKE_RACE, .here = host->location, .there = other->location};
         return drupe_check_found(
             &finding,
             "Race: the host would %s memory that '%s' (submission %llu) on %s %s. Wait for its "
             "event or its queue first.",
-            host->ranges[0].writes ? "write" : "read", other->place.label, (unsigned long long)other->number,
-            other->place.device, theirs->writes ? "may still be writing" : "may still be reading");
+            host->ranges[0].writes ? "write" : "read", other->location.label,
+            (unsigned long long)other->number, other->location.device,
+            theirs->writes ? "may still be writing" : "may still be reading");
     }
     return DRUPE_OK;
 }
@@ -406,7 +408,7 @@ drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes)
 {
     if (!drupe_check_on()) return DRUPE_OK;
     record host = {.number = 0};
-    drupe_check_here(&host.place, "host");
+    drupe_check_here(&host.location, "host");
     touch(&host, pointer, bytes, writes);
     pthread_mutex_lock(&lock);
     drupe_status status = ring ? check_host_locked(&host) : DRUPE_OK;
@@ -416,12 +418,13 @@ drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes)
 
 /* --- On and off ----------------------------------------------------------------------------------------- */
 
-static const drupe_checker checker = {check_submission, check_event,   check_queue,      check_closed,
-                                      check_skipped,    check_dropped, drupe_zone_check, drupe_zone_fault};
+static const drupe_checker checker = {check_submission,    check_event,        check_queue,
+                                      check_closed,        check_skipped,      check_dropped,
+                                      drupe_redzone_check, drupe_redzone_fault};
 
 void drupe_check_begin(void)
 {
-    drupe_zone_serve();
+    drupe_redzone_serve();
     atomic_store(&drupe_checker_now, &checker);
     pthread_mutex_lock(&lock);
     /* Without memory for the ring there is no order to look at; everything else is still checked. */
@@ -440,7 +443,7 @@ void drupe_check_end(void)
         ring = NULL;
     }
     pthread_mutex_unlock(&lock);
-    if (depth == 1) drupe_zone_flush(NULL);
+    if (depth == 1) drupe_redzone_release(NULL);
 }
 
 bool drupe_check_active(void)

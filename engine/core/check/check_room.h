@@ -1,11 +1,13 @@
 /* Checked mode: what may be wrong although the devices do not say so. See drupe/check.h.
  *
- * Files: check.c (the order of submissions, findings), zone.c (guarded memory), fence.c (pages that fault).
+ * Files: check.c (the order of submissions, findings), redzone.c (guarded memory), guard_page.c (guard pages,
+ * which fault).
  *
  * Owns: the ring of checked submissions, guarded and freed memory. Registers itself with memory/
- * (drupe_guard) and queue/ (drupe_checker).
+ * (drupe_redzone_ops) and queue/ (drupe_checker).
  *
- * Locks: check.c's and zone.c's; while a finding is written down in zone.c, leaves are taken. No threads. */
+ * Locks: check.c's and redzone.c's; while a finding is written down in redzone.c, leaves are taken. No
+ * threads. */
 #ifndef DRUPE_CORE_CHECK_ROOM_H
 #define DRUPE_CORE_CHECK_ROOM_H
 
@@ -18,39 +20,38 @@
 /* These bytes are nobody's any more. */
 void drupe_check_forget(const void *base, size_t bytes);
 /* The latest submission that may have written there; false when none is known. */
-bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *place);
+bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *location);
 /* Where the calling thread's program is. It takes what the observer locks: no lock may be held. */
-void drupe_check_here(drupe_check_place *place, const char *label);
+void drupe_check_here(drupe_check_place *location, const char *label);
 /* Count a finding. */
 void drupe_check_count(void);
 /* The same, keep it for the thread and return DRUPE_E_CHECK. */
 drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...) DRUPE_PRINTF(2, 3);
 
-/* --- zone.c: guarded memory ------------------------------------------------------------------------------
- */
+/* --- redzone.c: guarded memory -------------------------------------------------------------------------- */
 
-#define DRUPE_ZONE 4096u
+#define DRUPE_REDZONE 4096u
 
 /* Register with memory/. */
-void drupe_zone_serve(void);
+void drupe_redzone_serve(void);
 /* What the fault of a thread that works for a device has to do with guarded memory, appended to `text` of
  * `size` bytes; false: nothing. */
-bool drupe_zone_fault(const drupe_fault *fault, char *text, size_t size);
-/* Look at the zones of all memory, once per wait. */
-drupe_status drupe_zone_check(void) DRUPE_MUST_CHECK;
+bool drupe_redzone_fault(const drupe_fault *fault, char *text, size_t size);
+/* Look at the redzones of all memory, once per wait. */
+drupe_status drupe_redzone_check(void) DRUPE_MUST_CHECK;
 /* Give what was kept back to the driver; of one pool, or of all (NULL). */
-void drupe_zone_flush(const drupe_pool *pool);
-/* --- fence.c: pages that fault -------------------------------------------------------------------------- */
+void drupe_redzone_release(const drupe_pool *pool);
+/* --- guard_page.c: guard pages, which fault ------------------------------------------------------------- */
 
 /* Bytes of them on each side of an allocation: more than a stray index usually strays. */
-#define DRUPE_FENCE (64u << 10)
+#define DRUPE_GUARD_PAGES (64u << 10)
 
-/* Whether memory of this pool can have them: faults are contained, and the device works in host memory. */
-bool drupe_fence_possible(const drupe_pool *pool);
-/* Make the fence of memory in a block unreachable. When the system has no more maps it becomes a part of the
- * zones. */
-void drupe_fence_raise(drupe_memory *memory);
+/* Whether memory of this pool can have them: faults are isolated, and the device works in host memory. */
+bool drupe_guard_page_possible(const drupe_pool *pool);
+/* Make the guard pages of memory in a block unreachable. When the system has no more maps it becomes a part
+ * of the redzones. */
+void drupe_guard_page_raise(drupe_memory *memory);
 /* Make it ordinary memory again, before the driver gets the block back. False: it must not get it. */
-bool drupe_fence_lower(const drupe_memory *memory);
+bool drupe_guard_page_lower(const drupe_memory *memory);
 
 #endif

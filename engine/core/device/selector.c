@@ -288,7 +288,7 @@ static drupe_status choose_all(struct choice *choice)
 /* --- Taking over ---------------------------------------------------------------------------------------- */
 
 /* A part that stands in the list, or above one that does, belongs to the library. */
-static void adopt(drupe_slot *slot, drupe_device *device)
+static void take_device(drupe_slot *slot, drupe_device *device)
 {
     for (; device->parent; device = device->parent) {
         if (device->listed) continue;
@@ -312,7 +312,7 @@ drupe_status drupe_selector_apply(drupe_slot *slot)
         free(choice.devices);
         return drupe_error_restore(&kept);
     }
-    for (uint32_t i = 0; i < choice.count; i++) adopt(slot, choice.devices[i]);
+    for (uint32_t i = 0; i < choice.count; i++) take_device(slot, choice.devices[i]);
     for (uint32_t i = 0; i < slot->ndevices; i++) drupe_device_release(slot->devices[i]);
     free(slot->devices);
     slot->devices = choice.devices;

@@ -2,7 +2,7 @@
  *
  * All work that did not run because of one failure shares that failure's cause, and one flag says whether it
  * was reported. A queue that is in trouble works again as soon as the flag is set, wherever that happened;
- * what was submitted before that moment stays doomed, though it may not have had its turn yet.
+ * what was submitted before that moment still fails, though it may not have had its turn yet.
  *
  * The last reference to a cause may be dropped on the waiter's thread, where the caller's functions must not
  * be called: a cause that still owns a cell is put aside until the caller comes by. */
@@ -49,7 +49,7 @@ void drupe_cause_release(drupe_cause *cause)
     }
 }
 
-void drupe_cause_bury(void)
+void drupe_cause_free_deferred(void)
 {
     if (!atomic_load_explicit(&graveyard, memory_order_relaxed)) return;
     drupe_cause *dead = atomic_exchange(&graveyard, NULL);
@@ -160,8 +160,8 @@ drupe_cause *drupe_cause_new(const drupe_error *error, drupe_subject *work, cons
 drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from, drupe_cause **cause)
 {
     const drupe_error error = {.status = DRUPE_E_CANCELLED, .text = "The queue's work was cancelled."};
-    static const drupe_brief nothing;
-    drupe_subject fate = {.label = "cancelled work", .brief = &nothing};
+    static const drupe_arg_summary nothing;
+    drupe_subject fate = {.label = "cancelled work", .summary = &nothing};
     *cause = cause_make(&error, &fate, queue, from);
     if (!*cause) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to cancel the work of a queue.");
     (*cause)->cancels = true;
@@ -171,7 +171,7 @@ drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from, dru
 static void report_locked(drupe_cause *cause)
 {
     if (atomic_load(&cause->reported)) return;
-    cause->reported_at = drupe_flight_latest();
+    cause->reported_at = drupe_inflight_latest();
     atomic_store(&cause->reported, true);
 }
 
@@ -223,7 +223,7 @@ static bool is_over(const drupe_cause *cause, const drupe_queue *queue)
     return cause->what.error.status != DRUPE_E_DEVICE_LOST || !drupe_device_loss(drupe_base(queue)->device);
 }
 
-void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
+void drupe_queue_set_cause(drupe_queue *queue, drupe_cause *cause, uint64_t from)
 {
     drupe_cause *old = NULL;
     pthread_mutex_lock(&lock);
@@ -241,29 +241,29 @@ void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from)
     drupe_cause_release(old);
 }
 
-bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue)
+bool drupe_cause_stops(drupe_cause *cause, uint64_t number, const drupe_queue *queue)
 {
     pthread_mutex_lock(&lock);
-    bool dooms = !is_over(cause, queue) || number <= cause->reported_at;
+    bool stops = !is_over(cause, queue) || number <= cause->reported_at;
     pthread_mutex_unlock(&lock);
-    return dooms;
+    return stops;
 }
 
-drupe_cause *drupe_queue_doom_at(drupe_queue *queue, uint64_t place, uint64_t number)
+drupe_cause *drupe_queue_pending_failure_at(drupe_queue *queue, uint64_t order, uint64_t number)
 {
     if (!atomic_load_explicit(&drupe_base(queue)->cause, memory_order_acquire)) return NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *cause = atomic_load(&drupe_base(queue)->cause);
-    bool doomed =
-        place > drupe_base(queue)->cause_from && (!is_over(cause, queue) || number <= cause->reported_at);
-    if (doomed) drupe_cause_retain(cause);
+    bool stopped =
+        order > drupe_base(queue)->cause_from && (!is_over(cause, queue) || number <= cause->reported_at);
+    if (stopped) drupe_cause_retain(cause);
     pthread_mutex_unlock(&lock);
-    return doomed ? cause : NULL;
+    return stopped ? cause : NULL;
 }
 
-drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number)
+drupe_cause *drupe_queue_pending_failure(drupe_queue *queue, uint64_t number)
 {
-    return drupe_queue_doom_at(queue, number, number);
+    return drupe_queue_pending_failure_at(queue, number, number);
 }
 
 drupe_cause *drupe_queue_trouble(drupe_queue *queue)
@@ -365,5 +365,5 @@ void drupe_failures_clear(void)
     for (drupe_cause *cause = list; cause; cause = cause->next) atomic_store(&cause->reported, true);
     pthread_mutex_unlock(&lock);
     release_list(list);
-    drupe_cause_bury();
+    drupe_cause_free_deferred();
 }

@@ -5,7 +5,8 @@
  *
  * Owns: causes, the list of the unreported, and of a queue: cause, cause_from, marks_due.
  *
- * Locks: the failure lock, and the log's; leaves. No threads: late.c of services/ looks for failures. */
+ * Locks: the failure lock, and the log's; leaves. No threads: failure_poller.c of services/ looks for
+ * failures. */
 #ifndef DRUPE_CORE_FAILURE_ROOM_H
 #define DRUPE_CORE_FAILURE_ROOM_H
 
@@ -39,28 +40,28 @@ drupe_cause *drupe_cause_of_wait(drupe_cause *cause, drupe_subject *what, const 
 /* The one that all began with, borrowed from `cause`. */
 drupe_cause *drupe_cause_first(drupe_cause *cause);
 drupe_cause *drupe_cause_retain(drupe_cause *cause);
-/* May be called on any thread: cells are released by drupe_cause_bury(). */
+/* May be called on any thread: cells are released by drupe_cause_free_deferred(). */
 void drupe_cause_release(drupe_cause *cause); /* NULL-safe */
 /* Release the cells of causes that are gone. Only where the caller's references may be dropped. */
-void drupe_cause_bury(void);
+void drupe_cause_free_deferred(void);
 void drupe_cause_report(drupe_cause *cause);
 /* Whether it counts for submission `number`: it is unreported, or was reported after that was made. */
-bool drupe_cause_dooms(drupe_cause *cause, uint64_t number, const drupe_queue *queue);
+bool drupe_cause_stops(drupe_cause *cause, uint64_t number, const drupe_queue *queue);
 /* Fill `failure` with the DRUPE_E_DEPENDENCY of work that stands behind `cause`; `what` may be NULL. */
 void drupe_cause_dependent(drupe_cause *cause, const drupe_subject *what, const drupe_queue *queue,
                            drupe_failure *failure);
 
 /* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does that
  * already; one that stops less gives way on an in-order queue. */
-void drupe_queue_blame(drupe_queue *queue, drupe_cause *cause, uint64_t from);
+void drupe_queue_set_cause(drupe_queue *queue, drupe_cause *cause, uint64_t from);
 /* A cause that is no failure: its queue's work from `from` on is cancelled. */
 drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from,
                                     drupe_cause **cause) DRUPE_MUST_CHECK;
 /* The failure that submission `number` stands behind, retained, or NULL: one that is unreported, or that was
  * reported after the submission. */
-drupe_cause *drupe_queue_doom(drupe_queue *queue, uint64_t number);
-/* The same of one that stands at `place` in the order. */
-drupe_cause *drupe_queue_doom_at(drupe_queue *queue, uint64_t place, uint64_t number);
+drupe_cause *drupe_queue_pending_failure(drupe_queue *queue, uint64_t number);
+/* The same of one that stands at `order` in the order. */
+drupe_cause *drupe_queue_pending_failure_at(drupe_queue *queue, uint64_t order, uint64_t number);
 /* The queue's unreported cause, retained, or NULL. */
 drupe_cause *drupe_queue_trouble(drupe_queue *queue);
 /* An unreported cause that happened on the queue, retained, or NULL. */

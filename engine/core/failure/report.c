@@ -26,9 +26,10 @@ void drupe_failure_describe(drupe_failure *failure, const drupe_error *error, co
     failure->submission = work->number;
     failure->site = work->site;
     failure->cell_number = work->cell_number;
-    if (!work->brief) return;
-    failure->kind = (drupe_work_kind)work->brief->kind;
-    drupe_brief_text(work->brief, work->refs, work->nrefs, failure->arguments, sizeof failure->arguments);
+    if (!work->summary) return;
+    failure->kind = (drupe_work_kind)work->summary->kind;
+    drupe_arg_summary_text(work->summary, work->refs, work->nrefs, failure->arguments,
+                           sizeof failure->arguments);
 }
 
 /* Without the cell, which has one owner. */

@@ -1,11 +1,11 @@
-/* Threads whose faults are contained: those of core and of the host device, and the threads of drivers.
+/* Threads whose faults are isolated: those of core and of the host device, and the threads of drivers.
  *
- * Files: contain.c (the table, the signal handler's part, the thread that serves faults), adopt.c (threads
- * that a driver starts), handlers.c (for programs without handlers).
+ * Files: fault_isolation.c (the table, the signal handler's part, the thread that serves faults),
+ * register_thread.c (threads that a driver starts), handlers.c (for programs without handlers).
  *
  * Owns: the table of threads and their stacks for signals.
  *
- * Lock: contain.c's, a leaf.
+ * Lock: fault_isolation.c's, a leaf.
  *
  * Thread: drupe-faults, which sleeps until a thread has faulted, and asks whoever is registered whose it
  * was. */
@@ -15,10 +15,10 @@
 #include "core/object/object_room.h"
 #include <pthread.h>
 
-enum { DRUPE_ADOPTED_FREE = 0, DRUPE_ADOPTED_TAKEN = -1 };
+enum { DRUPE_REG_THREAD_FREE = 0, DRUPE_REG_THREAD_TAKEN = -1 };
 
-/* A place in the table, of a thread or of nobody. What stands before `thread` was written before that. */
-typedef struct drupe_adopted {
+/* An entry of the table, of a thread or of nobody. What stands before `thread` was written before that. */
+typedef struct drupe_reg_thread {
     _Atomic(int) thread; /* its id, or one of the above */
     uint64_t started;    /* clock ticks after the machine's start; 0: unknown */
     const void *owner;
@@ -28,27 +28,27 @@ typedef struct drupe_adopted {
     _Atomic(void *) stack;     /* for signals: of a driver's thread, mapped by us; or NULL */
     _Atomic(uint64_t) faulted; /* 0: not; else the faults are served in this order */
     drupe_fault fault;         /* written before that */
-} drupe_adopted;
+} drupe_reg_thread;
 
 #define DRUPE_SIGNAL_STACK (64u << 10)
 
-/* --- contain.c ------------------------------------------------------------------------------------------ */
+/* --- fault_isolation.c ---------------------------------------------------------------------------------- */
 
-/* The place of a thread, or NULL. Async-signal-safe. */
-drupe_adopted *drupe_adopted_find(int thread);
+/* The entry of a thread, or NULL. Async-signal-safe. */
+drupe_reg_thread *drupe_reg_thread_find(int thread);
 /* The same; an earlier thread that had its id is forgotten. */
-drupe_adopted *drupe_adopted_living(int thread);
-/* Give a thread a place: `place` without thread, start and fault. NULL when all are taken. */
-drupe_adopted *drupe_adopted_enter(int thread, const drupe_adopted *place);
-/* The place of number `i`; NULL behind the last. */
-drupe_adopted *drupe_adopted_at(size_t i);
+drupe_reg_thread *drupe_reg_thread_living(int thread);
+/* Give a thread an entry: `entry` without thread, start and fault. NULL when all are taken. */
+drupe_reg_thread *drupe_reg_thread_enter(int thread, const drupe_reg_thread *entry);
+/* The entry of number `i`; NULL behind the last. */
+drupe_reg_thread *drupe_reg_thread_at(size_t i);
 /* Have the thread started that serves faults, once they are contained. */
-void drupe_contain_start(void);
-/* End the thread that serves faults; it starts again with the next adopted thread. */
-void drupe_contain_stop(void);
-/* Whether the faults of adopted threads are, or will be, contained. */
-bool drupe_contain_active(void);
+void drupe_isolation_start(void);
+/* End the thread that serves faults; it starts again with the next registered thread. */
+void drupe_isolation_stop(void);
+/* Whether the faults of registered threads are, or will be, contained. */
+bool drupe_isolation_active(void);
 /* Who is told of a fault after which a thread does not go on, on the thread that serves faults. */
-void drupe_contain_tell(void (*spread)(const drupe_fault *fault));
+void drupe_isolation_tell(void (*spread)(const drupe_fault *fault));
 
 #endif

@@ -190,7 +190,7 @@ static drupe_holder *gather(const drupe_device *root, size_t *count)
     return list;
 }
 
-static int by_place(const void *left, const void *right)
+static int by_location(const void *left, const void *right)
 {
     const drupe_holder *a = left, *b = right;
     int order = strcmp(a->filter, b->filter);
@@ -203,15 +203,15 @@ static int by_bytes(const void *left, const void *right)
 {
     const drupe_holder *a = left, *b = right;
     int order = (a->bytes < b->bytes) - (a->bytes > b->bytes);
-    return order ? order : by_place(a, b);
+    return order ? order : by_location(a, b);
 }
 
 static size_t merge_same(drupe_holder *list, size_t count)
 {
     size_t last = 0;
-    qsort(list, count, sizeof *list, by_place);
+    qsort(list, count, sizeof *list, by_location);
     for (size_t i = 1; i < count; i++) {
-        if (by_place(&list[last], &list[i]) == 0) {
+        if (by_location(&list[last], &list[i]) == 0) {
             list[last].bytes += list[i].bytes;
             list[last].count += list[i].count;
         } else {

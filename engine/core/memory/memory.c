@@ -42,7 +42,7 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
     memory->site = drupe_core_site();
     memory->cell = cell_number();
-    atomic_store_explicit(&memory->born, drupe_flight_latest(), memory_order_relaxed);
+    atomic_store_explicit(&memory->born, drupe_inflight_latest(), memory_order_relaxed);
     atomic_store_explicit(&memory->object.references, 1, memory_order_release);
 }
 
@@ -142,7 +142,7 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     DRUPE_TRY(drupe_core_check());
     drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    if (!backend->mem_export || memory->zone) return no_names(pool->device);
+    if (!backend->mem_export || memory->redzone) return no_names(pool->device);
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }

@@ -20,13 +20,13 @@ typedef struct drupe_mark drupe_mark;
 /* --- Pieces and handles --------------------------------------------------------------------------------- */
 
 /* Where a piece is; its pool's lock. */
-typedef enum drupe_place_of_piece {
+typedef enum drupe_piece_state {
     DRUPE_PIECE_LENT,     /* somebody has its handle */
     DRUPE_PIECE_IDLE,     /* in a free list: nothing uses it */
     DRUPE_PIECE_ORDERED,  /* its handle is gone; work of one queue uses it, behind which it may be used again
                            */
     DRUPE_PIECE_IN_FLIGHT /* its handle is gone, and work uses it */
-} drupe_place_of_piece;
+} drupe_piece_state;
 
 /* Bits of drupe_memory's `uses`: how many submissions in flight use it, and of which queue they are. Once its
  * handle is gone they are counted down under the pool's lock only. */
@@ -47,11 +47,11 @@ struct drupe_memory {
     size_t room;  /* bytes from the driver */
     size_t index; /* its size class */
     drupe_pool *pool;
-    drupe_place_of_piece place;
-    drupe_memory *next, *prev;  /* in a list of the pool; `prev` among the ordered ones only */
-    bool imported;              /* another process's: not pooled, not counted */
-    size_t zone, behind, fence; /* in checked mode: see drupe_zone_plan() */
-    drupe_memory *zone_next;
+    drupe_piece_state state;
+    drupe_memory *next, *prev;           /* in a list of the pool; `prev` among the ordered ones only */
+    bool imported;                       /* another process's: not pooled, not counted */
+    size_t redzone, behind, guard_bytes; /* in checked mode: see drupe_redzone_plan() */
+    drupe_memory *redzone_next;
     /* Until nothing uses it any more: */
     drupe_queue *queue;     /* inner reference; NULL while nobody has had it lent */
     drupe_context *context; /* that of the queue, which keeps it */
@@ -190,7 +190,7 @@ extern _Atomic(unsigned) drupe_marks_version;
  */
 
 /* What memory asks of checked mode; check/ registers itself when it is switched on. */
-typedef struct drupe_guard {
+typedef struct drupe_redzone_ops {
     /* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver. */
     void (*plan)(drupe_memory *memory, size_t align);
     void (*open)(drupe_memory *memory);        /* fresh from the driver, in a block that was planned */
@@ -199,12 +199,12 @@ typedef struct drupe_guard {
     bool (*lower)(const drupe_memory *memory); /* before the driver gets it; false: it must not get it */
     drupe_status (*freed)(const drupe_memory *memory, const char *what, const void *address);
     void (*forget)(const void *base, size_t bytes); /* these bytes are nobody's any more */
-} drupe_guard;
+} drupe_redzone_ops;
 /* NULL before checked mode was on for the first time; it stays afterwards, as guarded memory does. */
-extern _Atomic(const drupe_guard *) drupe_guard_now;
-static inline const drupe_guard *drupe_guarding(void)
+extern _Atomic(const drupe_redzone_ops *) drupe_redzone_ops_now;
+static inline const drupe_redzone_ops *drupe_redzone_ops_get(void)
 {
-    return atomic_load_explicit(&drupe_guard_now, memory_order_acquire);
+    return atomic_load_explicit(&drupe_redzone_ops_now, memory_order_acquire);
 }
 
 #endif

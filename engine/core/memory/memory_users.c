@@ -2,7 +2,7 @@
 #include "core/memory/memory_room.h"
 
 static _Atomic(const drupe_memory_users *) users;
-_Atomic(const drupe_guard *) drupe_guard_now;
+_Atomic(const drupe_redzone_ops *) drupe_redzone_ops_now;
 
 const char *drupe_mem_kind_name(drupe_mem_kind kind)
 {

@@ -57,18 +57,18 @@ void drupe_pool_discard(drupe_memory *memory)
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
     drupe_mark_drop(memory);
-    const drupe_guard *guard = memory->fence ? drupe_guarding() : NULL;
-    if (!drupe_device_silent(pool->device) && (!guard || guard->lower(memory)))
+    const drupe_redzone_ops *ops = memory->guard_bytes ? drupe_redzone_ops_get() : NULL;
+    if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory)))
         pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind,
-                                               (char *)memory->base - memory->zone);
+                                               (char *)memory->base - memory->redzone);
     drupe_limit_return(pool, memory->room);
     free(memory);
 }
 
 size_t drupe_pool_trim_one(drupe_pool *pool)
 {
-    const drupe_guard *guard = drupe_guarding();
-    if (guard) guard->flush(pool);
+    const drupe_redzone_ops *ops = drupe_redzone_ops_get();
+    if (ops) ops->flush(pool);
     drupe_memory *list = NULL;
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0; i <= DRUPE_POOL_LARGE; i++) {
@@ -212,7 +212,7 @@ static void link_ordered(drupe_memory *memory)
  * others have it. */
 static bool stays_in_order(const drupe_memory *memory, uint64_t uses)
 {
-    if (memory->zone || memory->imported || memory->index > DRUPE_POOL_LARGE) return false;
+    if (memory->redzone || memory->imported || memory->index > DRUPE_POOL_LARGE) return false;
     if (uses >> DRUPE_USES_SHIFT == DRUPE_USES_SEVERAL) return false;
     return !(drupe_limit_wipe(memory->pool->root) & ~DRUPE_WIPE_ASKED);
 }
@@ -235,10 +235,10 @@ bool drupe_pool_orphan(drupe_memory *memory)
     if (last) {
         atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
     } else if (stays_in_order(memory, uses)) {
-        memory->place = DRUPE_PIECE_ORDERED;
+        memory->state = DRUPE_PIECE_ORDERED;
         link_ordered(memory);
     } else {
-        memory->place = DRUPE_PIECE_IN_FLIGHT;
+        memory->state = DRUPE_PIECE_IN_FLIGHT;
     }
     if (!last && !memory->imported) count_flying(memory, true);
     pthread_mutex_unlock(&pool->lock);
@@ -252,7 +252,7 @@ bool drupe_pool_unuse(drupe_memory *memory)
     uint64_t uses = atomic_fetch_sub_explicit(&memory->uses, 1, memory_order_acq_rel) - 1;
     bool last = uses & DRUPE_USES_ORPHAN && !(uses & DRUPE_USES_COUNT);
     if (last) {
-        if (memory->place == DRUPE_PIECE_ORDERED) unlink_ordered(memory);
+        if (memory->state == DRUPE_PIECE_ORDERED) unlink_ordered(memory);
         if (!memory->imported) count_flying(memory, false);
         atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
     }
@@ -294,7 +294,7 @@ static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index, uin
     }
     if (memory) {
         memory->next = NULL;
-        memory->place = DRUPE_PIECE_LENT;
+        memory->state = DRUPE_PIECE_LENT;
     }
     pthread_mutex_unlock(&pool->lock);
     return memory;
@@ -312,14 +312,14 @@ static drupe_status ask_driver(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
     const drupe_backend *backend = pool->context->slot->backend;
-    size_t align = memory->zone ? drupe_page_size() : memory->room >= PAGE ? PAGE : SMALLEST;
+    size_t align = memory->redzone ? drupe_page_size() : memory->room >= PAGE ? PAGE : SMALLEST;
     void *start;
     DRUPE_TRY(backend->mem_alloc(pool->context, pool->device, pool->kind,
-                                 memory->zone + memory->room + memory->behind, align, &start));
-    memory->base = (char *)start + memory->zone;
+                                 memory->redzone + memory->room + memory->behind, align, &start));
+    memory->base = (char *)start + memory->redzone;
     drupe_status status = drupe_registry_add(memory);
     if (status != DRUPE_OK) backend->mem_free(pool->context, pool->device, pool->kind, start);
-    if (status == DRUPE_OK && memory->zone) drupe_guarding()->open(memory);
+    if (status == DRUPE_OK && memory->redzone) drupe_redzone_ops_get()->open(memory);
     return status;
 }
 
@@ -327,13 +327,13 @@ drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size
                               drupe_memory **result)
 {
     /* Guarded memory has no byte to spare. */
-    const drupe_guard *guard = drupe_check_on() ? drupe_guarding() : NULL;
-    size_t room = guard ? bytes : room_for(pool, bytes, &index);
+    const drupe_redzone_ops *ops = drupe_check_on() ? drupe_redzone_ops_get() : NULL;
+    size_t room = ops ? bytes : room_for(pool, bytes, &index);
     drupe_memory *memory = drupe_memory_new(pool);
     if (!memory) return DRUPE_E_NO_MEMORY;
     memory->room = room;
     memory->index = index;
-    if (guard) guard->plan(memory, align);
+    if (ops) ops->plan(memory, align);
     drupe_status status = drupe_limit_reserve(pool, room, bytes);
     if (status == DRUPE_OK) {
         status = ask_driver(memory);
@@ -382,14 +382,14 @@ void drupe_pool_count(const drupe_memory *memory)
 void drupe_pool_give(drupe_memory *memory)
 {
     drupe_pool *pool = memory->pool;
-    if (memory->zone) {
-        drupe_guarding()->give(memory);
+    if (memory->redzone) {
+        drupe_redzone_ops_get()->give(memory);
         return;
     }
     pthread_mutex_lock(&pool->lock);
     bool kept = memory->index <= DRUPE_POOL_LARGE && pool->idle + memory->room <= pool->keep;
     if (kept) {
-        memory->place = DRUPE_PIECE_IDLE;
+        memory->state = DRUPE_PIECE_IDLE;
         memory->next = pool->free[memory->index];
         pool->free[memory->index] = memory;
         pool->idle += memory->room;

@@ -120,8 +120,8 @@ static drupe_status find_locked(uintptr_t address, size_t bytes, const char *wha
     /* Given back, or the last release is under way on another thread. */
     drupe_memory *owner = entries[at - 1].memory;
     if (!drupe_object_try_retain(owner))
-        return owner->zone ? drupe_guarding()->freed(owner, what, (void *)address)
-                           : not_allocated(address, what);
+        return owner->redzone ? drupe_redzone_ops_get()->freed(owner, what, (void *)address)
+                              : not_allocated(address, what);
     *memory = owner;
     return DRUPE_OK;
 }

@@ -71,8 +71,8 @@ void drupe_memory_retire(drupe_memory *memory)
     memory->queue = NULL;
     memory->context = NULL;
     if (drupe_check_on()) {
-        const drupe_guard *guard = drupe_guarding();
-        if (guard) guard->forget(memory->base, memory->room);
+        const drupe_redzone_ops *ops = drupe_redzone_ops_get();
+        if (ops) ops->forget(memory->base, memory->room);
     }
     if (memory->imported) {
         detach(memory);

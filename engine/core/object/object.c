@@ -4,7 +4,7 @@
 #include <string.h>
 
 _Atomic(bool) drupe_core_forked;
-_Atomic(uint64_t) drupe_flight_last;
+_Atomic(uint64_t) drupe_inflight_last;
 _Atomic(unsigned) drupe_check_depth;
 
 drupe_status drupe_core_check(void)

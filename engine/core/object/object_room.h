@@ -29,15 +29,15 @@ extern _Atomic(bool) drupe_core_forked;
 drupe_status drupe_core_check(void) DRUPE_MUST_CHECK;
 
 /* The number of the latest submission of the process. */
-extern _Atomic(uint64_t) drupe_flight_last;
-static inline uint64_t drupe_flight_latest(void)
+extern _Atomic(uint64_t) drupe_inflight_last;
+static inline uint64_t drupe_inflight_latest(void)
 {
-    return atomic_load(&drupe_flight_last);
+    return atomic_load(&drupe_inflight_last);
 }
 /* The number of the next one. Sequentially consistent: see trace_wake.c. */
-static inline uint64_t drupe_flight_next(void)
+static inline uint64_t drupe_inflight_next(void)
 {
-    return atomic_fetch_add(&drupe_flight_last, 1) + 1;
+    return atomic_fetch_add(&drupe_inflight_last, 1) + 1;
 }
 /* Submissions in checked mode count while this is not 0; check/ changes it. */
 extern _Atomic(unsigned) drupe_check_depth;

@@ -20,5 +20,5 @@ uint64_t drupe_library_activity(void)
 {
     /* Who sees that a build has ended counts it, too. */
     if (atomic_load_explicit(&running, memory_order_acquire)) return drupe_now_ns();
-    return drupe_flight_latest() + atomic_load_explicit(&builds, memory_order_relaxed);
+    return drupe_inflight_latest() + atomic_load_explicit(&builds, memory_order_relaxed);
 }

@@ -47,11 +47,11 @@ uint32_t drupe_builds(void)
 
 static const void *put(char **to, const void *bytes, size_t size)
 {
-    char *place = *to;
+    char *copied = *to;
     if (!bytes) return NULL;
-    memcpy(place, bytes, size);
+    memcpy(copied, bytes, size);
     *to += size;
-    return place;
+    return copied;
 }
 
 static drupe_build *build_new(drupe_context *context, drupe_device *device, const drupe_source *source)

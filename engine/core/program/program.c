@@ -81,7 +81,7 @@ static drupe_status kernel_learn_forms(drupe_kernel *kernel)
         bool word = info->kind == DRUPE_ARG_POINTER || (size > 0 && size <= sizeof(uint64_t));
         kernel->worded = word && (i == 0 || kernel->worded);
     }
-    kernel->worded = kernel->worded && kernel->nargs <= DRUPE_BRIEF_ARGS;
+    kernel->worded = kernel->worded && kernel->nargs <= DRUPE_ARG_SUMMARY_MOST;
     return DRUPE_OK;
 }
 

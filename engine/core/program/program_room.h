@@ -2,7 +2,8 @@
  *
  * Reading order: program_open.c -> program.c (the objects) -> build.c, background.c, activity.c (building)
  * -> specialise.c, spirv.c, spirv_args.c (SPIR-V modules) -> key.c, record.c, cache.c, cache_folder.c (the
- * cache on disk) -> args.c, args_pack.c, brief.c (arguments), prints_source.c (whether a source prints).
+ * cache on disk) -> args.c, args_pack.c, arg_summary.c (arguments), prints_source.c (whether a source
+ * prints).
  *
  * Owns: programs, kernels, the cache's folder.
  *
@@ -14,7 +15,7 @@
 #define DRUPE_CORE_PROGRAM_ROOM_H
 
 #include "base/file.h"
-#include "core/program/brief.h"
+#include "core/program/arg_summary.h"
 #include "core/trace/trace_room.h"
 #include "drupe/cache.h"
 

@@ -8,19 +8,19 @@ static bool has_uses(const drupe_memory *memory)
 }
 
 /* Silent work is over when something behind it has proven that. */
-static bool is_over(const drupe_queue *queue, const drupe_flight *flight)
+static bool is_over(const drupe_queue *queue, const drupe_inflight *entry)
 {
-    if (flight->what.number <= queue->proof.proven) return true;
-    return flight->event && drupe_phase_over(drupe_event_phase(flight->event));
+    if (entry->what.number <= queue->proof.proven) return true;
+    return entry->event && drupe_phase_over(drupe_event_phase(entry->event));
 }
 
 /* An event that proves the end of silent work of an in-order queue: of work behind it that the driver has, or
- * of a barrier before what is held, which may be held for as long as the program likes. NULL: it is over.
- * What failed proves nothing. */
-static drupe_status event_behind(drupe_queue *queue, const drupe_flight *silent, drupe_event **event)
+ * of a barrier before what is deferred, which may be deferred for as long as the program likes. NULL: it is
+ * over. What failed proves nothing. */
+static drupe_status event_behind(drupe_queue *queue, const drupe_inflight *silent, drupe_event **event)
 {
-    drupe_flight *at = silent->next;
-    for (; at && at != queue->order.held; at = at->next) {
+    drupe_inflight *at = silent->next;
+    for (; at && at != queue->order.deferred; at = at->next) {
         drupe_phase phase = at->event ? drupe_event_phase(at->event) : DRUPE_PHASE_FAILED;
         if (phase == DRUPE_PHASE_COMPLETE) return DRUPE_OK;
         if (phase == DRUPE_PHASE_FAILED) continue;
@@ -40,8 +40,8 @@ static drupe_status event_behind(drupe_queue *queue, const drupe_flight *silent,
 static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
                                    drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
-    const drupe_flight *last = NULL;
-    for (const drupe_flight *at = queue->order.head; at && at->what.number <= number; at = at->next)
+    const drupe_inflight *last = NULL;
+    for (const drupe_inflight *at = queue->order.head; at && at->what.number <= number; at = at->next)
         if (!is_over(queue, at)) last = at;
     *found = last != NULL;
     if (!last) return DRUPE_OK;
@@ -58,9 +58,9 @@ static drupe_status before_ordered(drupe_queue *queue, uint64_t number,
 static drupe_status before_unordered(const drupe_queue *queue, uint64_t number,
                                      drupe_status (*add)(void *, drupe_event *), void *user, bool *found)
 {
-    const drupe_flight *lists[] = {queue->order.head, queue->order.held};
+    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred};
     for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
-        for (const drupe_flight *at = lists[i]; at; at = at->next) {
+        for (const drupe_inflight *at = lists[i]; at; at = at->next) {
             if (at->what.number > number || is_over(queue, at)) continue;
             *found = true;
             DRUPE_TRY(add(user, drupe_event_retain(at->event)));

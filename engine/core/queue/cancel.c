@@ -1,24 +1,24 @@
 /* Giving up what a queue has not started.
  *
- * It is one more first cause, reported from the beginning: what stands behind it is doomed by the rule for
+ * It is one more first cause, reported from the beginning: what stands behind it fails by the rule for
  * failures, what is submitted afterwards runs. How far it reaches depends on the backend. One that can cancel
  * loses everything behind what it is at; a driver that cannot keeps what it was given, and only what the
  * engine still holds is given up, as on every out-of-order queue. */
 #include "core/queue/launch.h"
 
-static bool unfinished(const drupe_flight *flight)
+static bool unfinished(const drupe_inflight *entry)
 {
-    return flight->event && !drupe_phase_over(drupe_event_phase(flight->event));
+    return entry->event && !drupe_phase_over(drupe_event_phase(entry->event));
 }
 
 /* Whether the backend still has it wait, perhaps for another queue: that does not begin any more. */
-static bool waits_natively(const drupe_flight *flight)
+static bool waits_natively(const drupe_inflight *entry)
 {
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
-    const drupe_event *event = flight->event;
+    const drupe_event *event = entry->event;
     return event && drupe_event_phase(event) == DRUPE_PHASE_NATIVE &&
            !drupe_device_silent(event->queue->base.device) &&
-           event->object.backend->event_state(flight->event, &state) == DRUPE_OK &&
+           event->object.backend->event_state(entry->event, &state) == DRUPE_OK &&
            state == DRUPE_EVENT_QUEUED;
 }
 
@@ -28,16 +28,16 @@ static uint64_t survey(const drupe_queue *queue, bool native, size_t *left, size
     uint64_t from = 0;
     bool first = true;
     *left = *given_up = 0;
-    for (const drupe_flight *flight = queue->order.head; flight; flight = flight->next) {
-        drupe_phase phase = flight->event ? drupe_event_phase(flight->event) : DRUPE_PHASE_NATIVE;
-        bool over = flight->event ? drupe_phase_over(phase) : flight->what.number <= queue->proof.proven;
-        bool runs = flight->held && phase == DRUPE_PHASE_RUNNING;
+    for (const drupe_inflight *entry = queue->order.head; entry; entry = entry->next) {
+        drupe_phase phase = entry->event ? drupe_event_phase(entry->event) : DRUPE_PHASE_NATIVE;
+        bool over = entry->event ? drupe_phase_over(phase) : entry->what.number <= queue->proof.proven;
+        bool runs = entry->deferred && phase == DRUPE_PHASE_RUNNING;
         if (runs) *left = *given_up = 0; /* what stands before it is over, as the waiter has just seen */
         if (over) continue;
-        bool goes_on = runs || (!flight->held && (!native || (first && !waits_natively(flight))));
-        if (goes_on) from = drupe_flight_place(flight);
+        bool goes_on = runs || (!entry->deferred && (!native || (first && !waits_natively(entry))));
+        if (goes_on) from = drupe_inflight_order(entry);
         first = false;
-        if (flight->event && flight->event->behind) continue; /* nobody submitted that */
+        if (entry->event && entry->event->behind) continue; /* nobody submitted that */
         *left += goes_on;
         *given_up += !goes_on;
     }
@@ -50,10 +50,10 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&queue->lock);
     size_t before = drupe_unordered_pending(queue);
-    if (queue->order.held) status = drupe_cause_cancelling(queue, 0, &cause);
+    if (queue->order.deferred) status = drupe_cause_cancelling(queue, 0, &cause);
     if (cause) drupe_cause_report(cause);
-    for (drupe_flight *flight = queue->order.held; cause && flight; flight = flight->next)
-        drupe_event_give_up(flight->event, cause);
+    for (drupe_inflight *entry = queue->order.deferred; cause && entry; entry = entry->next)
+        drupe_event_give_up(entry->event, cause);
     *left = drupe_unordered_pending(queue);
     *given_up = before - *left;
     drupe_cause_release(cause);
@@ -61,13 +61,15 @@ static drupe_status cancel_unordered(drupe_queue *queue, size_t *left, size_t *g
     return status;
 }
 
-/* What comes next must not wait for what was given up: the guard is the last one that goes on. */
-static void guard_again(drupe_queue *queue, uint64_t from)
+/* What comes next must not wait for what was given up: the last fallible submission is the last one that goes
+ * on. */
+static void find_last_fallible(drupe_queue *queue, uint64_t from)
 {
-    queue->names.guard = NULL;
-    const drupe_flight *flight = queue->order.head;
-    for (; flight && drupe_flight_place(flight) <= from; flight = flight->next) {
-        if (flight->fallible && !flight->held && unfinished(flight)) queue->names.guard = flight->event;
+    queue->names.last_fallible = NULL;
+    const drupe_inflight *entry = queue->order.head;
+    for (; entry && drupe_inflight_order(entry) <= from; entry = entry->next) {
+        if (entry->fallible && !entry->deferred && unfinished(entry))
+            queue->names.last_fallible = entry->event;
     }
 }
 
@@ -84,10 +86,10 @@ drupe_status drupe_queue_cancel(drupe_queue *queue, size_t *left, size_t *given_
     drupe_status status = *given_up ? drupe_queue_give_up(queue, from) : DRUPE_OK;
     if (status == DRUPE_OK && *given_up) {
         if (cancel) cancel(queue);
-        guard_again(queue, from);
+        find_last_fallible(queue, from);
     }
     pthread_mutex_unlock(&queue->lock);
     if (*given_up) drupe_core_note("cancelled: %zu submissions of queue %u", *given_up, queue->base.number);
-    drupe_hold_kick();
+    drupe_deferred_kick();
     return status;
 }

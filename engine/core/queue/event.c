@@ -50,8 +50,8 @@ void drupe_event_release(drupe_event *event)
     bool silent = let_end(event);
     drupe_queue *queue = event->queue;
     if (!queue) {
-        drupe_core_cell_release(event->flight->what.cell);
-        free(event->flight);
+        drupe_core_cell_release(event->entry->what.cell);
+        free(event->entry);
     }
     if (queue)
         drupe_event_put_away(queue, event, silent);
@@ -59,7 +59,7 @@ void drupe_event_release(drupe_event *event)
         drupe_object_free(NULL, event);
 }
 
-void drupe_event_release_to(drupe_event *event, drupe_event_bunch *bunch)
+void drupe_event_release_to(drupe_event *event, drupe_event_batch *batch)
 {
     if (!event || !let_go(event)) return;
     bool silent = let_end(event);
@@ -67,9 +67,9 @@ void drupe_event_release_to(drupe_event *event, drupe_event_bunch *bunch)
         drupe_event_put_away(event->queue, event, silent);
         return;
     }
-    event->next_spare = bunch->first;
-    bunch->first = event;
-    if (!bunch->last) bunch->last = event;
+    event->next_spare = batch->first;
+    batch->first = event;
+    if (!batch->last) batch->last = event;
 }
 
 drupe_queue *drupe_event_queue(const drupe_event *event)
@@ -94,20 +94,20 @@ static bool leave_native(drupe_event *event)
 {
     const drupe_phase from = DRUPE_PHASE_NATIVE, to = DRUPE_PHASE_COMPLETE;
     if (atomic_load_explicit(&event->object.references, memory_order_acquire) != 1 ||
-        (event->flight && event->flight->event_passed))
+        (event->entry && event->entry->event_passed))
         return leave_phase(event, from, to);
     if (drupe_event_phase(event) != from) return false;
     atomic_store_explicit(&event->phase, (int)to, memory_order_release);
     return true;
 }
 
-/* Whoever waits for a held event sleeps in hold.c; held work may wait for any event. */
+/* Whoever waits for a deferred event sleeps in deferred.c; deferred work may wait for any event. */
 static void tell_others(drupe_phase from)
 {
     if (from == DRUPE_PHASE_NATIVE)
-        drupe_hold_kick();
+        drupe_deferred_kick();
     else
-        drupe_hold_announce();
+        drupe_deferred_announce();
 }
 
 static void trace_device_times(drupe_event *event)
@@ -141,12 +141,12 @@ void drupe_event_complete(drupe_event *event, drupe_phase from)
  * told of it again, as a cause of its own; but not of what core puts between submissions. */
 static drupe_cause *cause_of_waits(const drupe_event *event)
 {
-    drupe_flight *flight = event->flight;
-    for (size_t i = 0; flight && i < flight->nwaits; i++) {
-        const drupe_event *wait = flight->waits[i];
+    drupe_inflight *entry = event->entry;
+    for (size_t i = 0; entry && i < entry->nwaits; i++) {
+        const drupe_event *wait = entry->waits[i];
         if (drupe_event_phase(wait) != DRUPE_PHASE_FAILED) continue;
         if (event->behind || !event->queue) return drupe_cause_retain(wait->cause);
-        return drupe_cause_of_wait(wait->cause, &flight->what, event->queue, event->number);
+        return drupe_cause_of_wait(wait->cause, &entry->what, event->queue, event->number);
     }
     return NULL;
 }
@@ -155,16 +155,16 @@ static drupe_cause *cause_before(const drupe_event *event)
 {
     drupe_cause *cause = cause_of_waits(event);
     if (cause || !event->queue || drupe_queue_unordered(event->queue)) return cause;
-    return drupe_queue_doom_event(event->queue, event);
+    return drupe_queue_pending_failure_of(event->queue, event);
 }
 
 /* Takes `cause`. Without memory for a text of its own the event shows the cause's. */
-static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_flight *flight)
+static void set_dependent(drupe_event *event, drupe_cause *cause, const drupe_inflight *entry)
 {
     bool own = cause->before && cause->queue == event->queue && cause->what.submission == event->number;
     drupe_failure *failure = own ? NULL : malloc(sizeof *failure);
     if (failure)
-        drupe_cause_dependent(cause, drupe_flight_subject((drupe_flight *)flight), event->queue, failure);
+        drupe_cause_dependent(cause, drupe_inflight_subject((drupe_inflight *)entry), event->queue, failure);
     event->failure = failure ? failure : &cause->what;
     event->cause = cause;
     drupe_failures_note_dependent(drupe_cause_first(cause)->note);
@@ -179,19 +179,19 @@ static drupe_trace_status ending_of(const drupe_error *error)
 /* The event is SETTLING and ours. */
 static void write_down(drupe_event *event, drupe_phase from, const drupe_error *error)
 {
-    drupe_flight *flight = event->flight;
+    drupe_inflight *entry = event->entry;
     drupe_cause *cause = cause_before(event);
     if (cause) {
-        set_dependent(event, cause, flight);
+        set_dependent(event, cause, entry);
     } else {
         drupe_error told = *error;
         if (event->queue) drupe_failure_widen(&told, event->queue, event->number);
-        event->cause = drupe_cause_new(&told, drupe_flight_subject(flight), event->queue, event->number);
+        event->cause = drupe_cause_new(&told, drupe_inflight_subject(entry), event->queue, event->number);
         event->failure = &event->cause->what;
     }
     if (event->queue) {
-        if (flight) drupe_mark_flight(flight, event->cause);
-        drupe_queue_blame(event->queue, event->cause, drupe_event_place(event));
+        if (entry) drupe_mark_inflight(entry, event->cause);
+        drupe_queue_set_cause(event->queue, event->cause, drupe_event_order(event));
         drupe_trace_end(event->number, ending_of(&event->failure->error));
     }
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
@@ -204,22 +204,22 @@ void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *e
     if (leave_phase(event, from, DRUPE_PHASE_SETTLING)) write_down(event, from, &kept);
 }
 
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_flight *flight)
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_inflight *entry)
 {
-    set_dependent(event, drupe_cause_retain(cause), flight);
-    drupe_mark_flight(flight, cause);
+    set_dependent(event, drupe_cause_retain(cause), entry);
+    drupe_mark_inflight(entry, cause);
     drupe_trace_end(event->number, DRUPE_TRACE_SKIPPED);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
 }
 
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause)
 {
-    if (!leave_phase(event, DRUPE_PHASE_HELD, DRUPE_PHASE_SETTLING)) return;
-    set_dependent(event, drupe_cause_retain(cause), event->flight);
-    drupe_mark_flight(event->flight, cause);
+    if (!leave_phase(event, DRUPE_PHASE_DEFERRED, DRUPE_PHASE_SETTLING)) return;
+    set_dependent(event, drupe_cause_retain(cause), event->entry);
+    drupe_mark_inflight(event->entry, cause);
     drupe_trace_end(event->number, DRUPE_TRACE_CANCELLED);
     atomic_store_explicit(&event->phase, DRUPE_PHASE_FAILED, memory_order_release);
-    tell_others(DRUPE_PHASE_HELD);
+    tell_others(DRUPE_PHASE_DEFERRED);
 }
 
 /* --- Polling -------------------------------------------------------------------------------------------- */
@@ -250,8 +250,8 @@ bool drupe_event_looks_failed(drupe_event *event, drupe_event_state *state)
  */
 static drupe_event *claim_failed_wait(const drupe_event *event)
 {
-    for (size_t i = 0; event->flight && i < event->flight->nwaits; i++) {
-        drupe_event *wait = event->flight->waits[i];
+    for (size_t i = 0; event->entry && i < event->entry->nwaits; i++) {
+        drupe_event *wait = event->entry->waits[i];
         drupe_event_state state;
         if (drupe_event_phase(wait) == DRUPE_PHASE_NATIVE && drupe_event_looks_failed(wait, &state) &&
             leave_phase(wait, DRUPE_PHASE_NATIVE, DRUPE_PHASE_SETTLING)) {

@@ -102,18 +102,18 @@ void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
     if (counted || seen & ALL_COUNTED) drupe_queue_inner_release(queue);
 }
 
-void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch)
+void drupe_event_put_back(drupe_queue *queue, const drupe_event_batch *batch)
 {
-    if (!bunch->first) return;
+    if (!batch->first) return;
     uintptr_t seen = atomic_load_explicit(&queue->store.returned, memory_order_acquire);
     do {
         if (seen & ALL_COUNTED) break;
-        bunch->last->next_spare = (drupe_event *)seen;
-    } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen, (uintptr_t)bunch->first,
+        batch->last->next_spare = (drupe_event *)seen;
+    } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen, (uintptr_t)batch->first,
                                                     memory_order_acq_rel, memory_order_acquire));
     if (!(seen & ALL_COUNTED)) return;
-    bunch->last->next_spare = NULL;
-    for (drupe_event *event = bunch->first, *next; event; event = next) {
+    batch->last->next_spare = NULL;
+    for (drupe_event *event = batch->first, *next; event; event = next) {
         next = event->next_spare;
         drupe_event_put_away(queue, event, false);
     }
@@ -141,7 +141,7 @@ static void renew(drupe_event *event, size_t native)
 {
     atomic_init(&event->object.references, 1);
     memset(&event->phase, 0, offsetof(drupe_event, number) - offsetof(drupe_event, phase));
-    event->flight = NULL;
+    event->entry = NULL;
     for (size_t at = 0; at < native; at += 64) memset((char *)(event + 1) + at, 0, 64);
 }
 

@@ -38,7 +38,7 @@ drupe_event_state drupe_event_state_of(drupe_event *event)
     const drupe_checker *checker = drupe_checking();
     if (checker && drupe_phase_over(phase)) checker->event(event);
     switch (phase) {
-    case DRUPE_PHASE_HELD: return DRUPE_EVENT_QUEUED;
+    case DRUPE_PHASE_DEFERRED: return DRUPE_EVENT_QUEUED;
     case DRUPE_PHASE_RUNNING:
     case DRUPE_PHASE_SETTLING: return DRUPE_EVENT_RUNNING;
     case DRUPE_PHASE_COMPLETE: return DRUPE_EVENT_COMPLETE;
@@ -88,7 +88,7 @@ drupe_status drupe_event_await(drupe_event *event, uint64_t deadline)
             }
         } else if (phase == DRUPE_PHASE_SETTLING) {
             sched_yield();
-        } else if (!drupe_hold_await(event, deadline)) {
+        } else if (!drupe_deferred_await(event, deadline)) {
             return timed_out();
         }
     }
@@ -174,25 +174,25 @@ drupe_status drupe_event_open(const char *label, uint32_t site, drupe_event **ev
 {
     *event = NULL;
     DRUPE_TRY(drupe_core_check());
-    DRUPE_TRY(drupe_hold_prepare());
-    drupe_flight *flight = aligned_alloc(64, sizeof *flight);
+    DRUPE_TRY(drupe_deferred_prepare());
+    drupe_inflight *entry = aligned_alloc(64, sizeof *entry);
     drupe_event *fresh = drupe_object_new(NULL, NULL, DRUPE_OBJECT_EVENT, sizeof *fresh, 0);
-    if (!flight || !fresh) {
-        free(flight);
+    if (!entry || !fresh) {
+        free(entry);
         free(fresh);
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an event.");
     }
-    memset(flight, 0, sizeof *flight);
-    flight->what.brief = &flight->brief;
-    snprintf(flight->label_copy, sizeof flight->label_copy, "%s", label ? label : "event");
-    flight->what.label = flight->label_copy;
-    flight->what.site = site ? site : drupe_core_site();
-    flight->what.cell = drupe_core_cell();
-    flight->what.cell_number = drupe_core_cell_number(flight->what.cell);
-    flight->brief.kind = DRUPE_WORK_HOST;
-    flight->what.number = fresh->number = drupe_flight_next();
+    memset(entry, 0, sizeof *entry);
+    entry->what.summary = &entry->summary;
+    snprintf(entry->label_copy, sizeof entry->label_copy, "%s", label ? label : "event");
+    entry->what.label = entry->label_copy;
+    entry->what.site = site ? site : drupe_core_site();
+    entry->what.cell = drupe_core_cell();
+    entry->what.cell_number = drupe_core_cell_number(entry->what.cell);
+    entry->summary.kind = DRUPE_WORK_HOST;
+    entry->what.number = fresh->number = drupe_inflight_next();
     drupe_trace_skip(fresh->number);
-    fresh->flight = flight;
+    fresh->entry = entry;
     *event = fresh;
     return DRUPE_OK;
 }
@@ -204,12 +204,12 @@ drupe_status drupe_event_finish(drupe_event *event, const drupe_error *error)
         return drupe_error_set(DRUPE_E_INVALID, "This event cannot be ended by the caller.");
     }
     drupe_phase phase = drupe_event_phase(event);
-    if (phase == DRUPE_PHASE_HELD && event->turn && !error) {
+    if (phase == DRUPE_PHASE_DEFERRED && event->turn && !error) {
         return drupe_error_set(DRUPE_E_INVALID, "The turn of this work has not come yet.");
     }
     if (event->turn) drupe_core_ran(event->number);
     /* Its turn may come just now. */
-    for (; phase == DRUPE_PHASE_HELD || phase == DRUPE_PHASE_RUNNING; phase = drupe_event_phase(event)) {
+    for (; phase == DRUPE_PHASE_DEFERRED || phase == DRUPE_PHASE_RUNNING; phase = drupe_event_phase(event)) {
         if (error)
             drupe_event_fail(event, phase, error);
         else
@@ -224,11 +224,11 @@ drupe_status drupe_event_waits(drupe_event *event, drupe_event **waits, size_t c
     DRUPE_TRY(drupe_core_check());
     drupe_queue *queue = event->queue;
     if (!queue) return DRUPE_OK;
-    /* The lock keeps the flight of an unfinished event where it is. */
+    /* The lock keeps the entry of an unfinished event where it is. */
     pthread_mutex_lock(&queue->lock);
     bool over = drupe_phase_over(drupe_event_phase(event));
-    for (size_t i = 0; !over && event->flight && i < event->flight->nwaits; i++) {
-        drupe_event *wait = event->flight->waits[i];
+    for (size_t i = 0; !over && event->entry && i < event->entry->nwaits; i++) {
+        drupe_event *wait = event->entry->waits[i];
         if (drupe_phase_over(drupe_event_phase(wait))) continue;
         if (*count < capacity) waits[*count] = drupe_event_retain(wait);
         ++*count;

@@ -18,9 +18,9 @@ const char *drupe_fault_signal(int signal)
 
 drupe_status drupe_core_fault_text(const drupe_fault *fault, char *text, size_t size)
 {
-    Dl_info place = {0};
+    Dl_info symbol = {0};
     bool memory = fault->signal == SIGSEGV || fault->signal == SIGBUS;
-    bool named = dladdr((const void *)fault->instruction, &place) != 0 && place.dli_sname;
+    bool named = dladdr((const void *)fault->instruction, &symbol) != 0 && symbol.dli_sname;
     const char *what = fault->signal == SIGFPE && fault->code == FPE_INTDIV ? ", division by zero" : "";
     char where[64];
     /* The processor does not tell an address that is outside of what it can address. */
@@ -30,7 +30,7 @@ drupe_status drupe_core_fault_text(const drupe_fault *fault, char *text, size_t 
         snprintf(where, sizeof where, "%s 0x%llx", memory ? "address" : "instruction",
                  (unsigned long long)(memory ? fault->address : fault->instruction));
     snprintf(text, size, "%s%s at %s%s%s%s", drupe_fault_signal(fault->signal), what, where,
-             named ? " in the function '" : "", named ? place.dli_sname : "", named ? "'" : "");
+             named ? " in the function '" : "", named ? symbol.dli_sname : "", named ? "'" : "");
     size_t length = strlen(text);
     const drupe_checker *checker = atomic_load_explicit(&drupe_checker_now, memory_order_acquire);
     bool bounds = memory && checker && checker->fault(fault, text + length, size - length);

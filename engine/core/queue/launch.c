@@ -11,16 +11,16 @@
 
 /* --- Readiness ------------------------------------------------------------------------------------------ */
 
-drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight)
+drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_inflight *entry)
 {
     drupe_readiness readiness = DRUPE_READY;
-    for (size_t i = 0; i < flight->nwaits; i++) {
-        const drupe_event *wait = flight->waits[i];
+    for (size_t i = 0; i < entry->nwaits; i++) {
+        const drupe_event *wait = entry->waits[i];
         drupe_phase phase = drupe_event_settled(wait);
-        if (phase == DRUPE_PHASE_FAILED) return DRUPE_DOOMED;
+        if (phase == DRUPE_PHASE_FAILED) return DRUPE_MUST_FAIL;
         if (phase == DRUPE_PHASE_COMPLETE) continue;
         bool native =
-            phase == DRUPE_PHASE_NATIVE && wait->queue->base.context == queue->base.context && !flight->early;
+            phase == DRUPE_PHASE_NATIVE && wait->queue->base.context == queue->base.context && !entry->early;
         if (!native) readiness = DRUPE_BLOCKED;
     }
     return readiness;
@@ -30,17 +30,17 @@ drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight 
  * before it that has been reported since, after which the queue works on. */
 static bool may_fail_alone(const drupe_event *event)
 {
-    const drupe_flight *flight = event->flight;
-    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && flight && (flight->fallible || flight->nwaits);
+    const drupe_inflight *entry = event->entry;
+    return drupe_event_phase(event) != DRUPE_PHASE_COMPLETE && entry && (entry->fallible || entry->nwaits);
 }
 
 /* The events that the backend has to wait for; the others of an in-order queue are covered by its order and
- * its guard. */
-static size_t native_waits(const drupe_queue *queue, const drupe_flight *flight, drupe_event **waits)
+ * its last fallible submission. */
+static size_t native_waits(const drupe_queue *queue, const drupe_inflight *entry, drupe_event **waits)
 {
     size_t count = 0;
-    for (size_t i = 0; i < flight->nwaits; i++) {
-        drupe_event *wait = flight->waits[i];
+    for (size_t i = 0; i < entry->nwaits; i++) {
+        drupe_event *wait = entry->waits[i];
         bool covered = wait->queue == queue && !drupe_queue_unordered(queue) && !may_fail_alone(wait);
         if (covered) continue;
         if (drupe_event_phase(wait) != DRUPE_PHASE_COMPLETE) waits[count++] = wait;
@@ -77,114 +77,115 @@ static drupe_status call_backend(const drupe_submit *submit, const drupe_work *w
     return drupe_error_set(DRUPE_E_INTERNAL, "There is no work of kind %d.", (int)work->kind);
 }
 
-drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight)
+drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry)
 {
-    /* A held flight has one that others may be looking at. */
-    if (flight->event) return DRUPE_OK;
-    DRUPE_TRY(drupe_event_next(queue, &flight->event));
-    flight->event->number = flight->what.number;
-    flight->event->flight = flight;
+    /* A deferred entry has one that others may be looking at. */
+    if (entry->event) return DRUPE_OK;
+    DRUPE_TRY(drupe_event_next(queue, &entry->event));
+    entry->event->number = entry->what.number;
+    entry->event->entry = entry;
     return DRUPE_OK;
 }
 
 /* It is over and nobody else has seen it. */
-void drupe_flight_end_at_once(drupe_flight *flight)
+void drupe_inflight_end_at_once(drupe_inflight *entry)
 {
-    drupe_trace_end_at_once(flight->what.number);
-    if (flight->event)
-        atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
+    drupe_trace_end_at_once(entry->what.number);
+    if (entry->event) atomic_store_explicit(&entry->event->phase, DRUPE_PHASE_COMPLETE, memory_order_release);
 }
 
-void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight)
+void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry)
 {
-    if (flight->done) {
-        drupe_flight_end_at_once(flight);
+    if (entry->done) {
+        drupe_inflight_end_at_once(entry);
         return;
     }
     queue->unflushed = queue->base.slot->backend->queue_flush != NULL;
-    if (!flight->event) {
+    if (!entry->event) {
         queue->proof.unmarked++;
         queue->proof.silent = true;
         return;
     }
     queue->proof.unmarked = queue->proof.unmarked_bytes = 0;
-    atomic_store_explicit(&flight->event->phase, DRUPE_PHASE_NATIVE, memory_order_release);
-    if (flight->fallible && !drupe_queue_unordered(queue)) queue->names.guard = flight->event;
+    atomic_store_explicit(&entry->event->phase, DRUPE_PHASE_NATIVE, memory_order_release);
+    if (entry->fallible && !drupe_queue_unordered(queue)) queue->names.last_fallible = entry->event;
 }
 
-/* The guard's flight is dropped before this one, which takes over its reference unless another one has. */
-static void mind_guard(drupe_queue *queue, drupe_flight *flight)
+/* The last fallible entry is dropped before this one, which takes over its reference unless another one has.
+ */
+static void wait_for_last_fallible(drupe_queue *queue, drupe_inflight *entry)
 {
-    drupe_flight *before = queue->names.guard->flight;
+    drupe_inflight *before = queue->names.last_fallible->entry;
     if (before->event_passed)
-        drupe_flight_add_wait(flight, queue->names.guard);
+        drupe_inflight_add_wait(entry, queue->names.last_fallible);
     else
-        flight->waits[flight->nwaits++] = queue->names.guard;
+        entry->waits[entry->nwaits++] = queue->names.last_fallible;
     before->event_passed = true;
 }
 
-static drupe_status launch_with(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
+static drupe_status launch_with(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
                                 drupe_event **waits)
 {
     drupe_submit submit = {
-        .queue = queue, .waits = waits, .words = work->words, .number = flight->what.number};
-    submit.nwaits = native_waits(queue, flight, waits);
-    flight->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
-    if (flight->fallible) DRUPE_TRY(drupe_flight_attach(queue, flight));
-    bool minded = queue->base.slot->backend->minds_guards;
-    if (queue->names.guard && minded) submit.guard = queue->names.guard;
-    if (queue->names.guard && !minded) waits[submit.nwaits++] = queue->names.guard;
-    submit.event = flight->event;
+        .queue = queue, .waits = waits, .words = work->words, .number = entry->what.number};
+    submit.nwaits = native_waits(queue, entry, waits);
+    entry->fallible = submit.nwaits > 0 || work->kind == DRUPE_WORK_HOST;
+    if (entry->fallible) DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    bool minded = queue->base.slot->backend->takes_predecessor;
+    if (queue->names.last_fallible && minded) submit.predecessor = queue->names.last_fallible;
+    if (queue->names.last_fallible && !minded) waits[submit.nwaits++] = queue->names.last_fallible;
+    submit.event = entry->event;
     /* Events of a profiling queue have times to be asked for. */
-    submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done;
+    submit.done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done;
     if (submit.event) submit.event->opened = true;
     DRUPE_TRY(call_backend(&submit, work));
-    /* Should this fail, the guard is where its cause is found. */
-    if (queue->names.guard && !flight->done && (minded || flight->event)) mind_guard(queue, flight);
-    drupe_flight_launched(queue, flight);
+    /* Should this fail, the last fallible submission is where its cause is found. */
+    if (queue->names.last_fallible && !entry->done && (minded || entry->event))
+        wait_for_last_fallible(queue, entry);
+    drupe_inflight_launched(queue, entry);
     return DRUPE_OK;
 }
 
-drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
+drupe_status drupe_inflight_launch(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
 {
     DRUPE_TRY(drupe_loss_check(queue->base.device));
     drupe_event *few[WAITS_INLINE], **waits = few;
-    if (flight->nwaits >= WAITS_INLINE) {
-        waits = malloc((flight->nwaits + 1) * sizeof(drupe_event *));
-        if (!waits) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %u waits.", flight->nwaits);
+    if (entry->nwaits >= WAITS_INLINE) {
+        waits = malloc((entry->nwaits + 1) * sizeof(drupe_event *));
+        if (!waits) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for %u waits.", entry->nwaits);
     }
-    drupe_status status = launch_with(queue, flight, work, waits);
+    drupe_status status = launch_with(queue, entry, work, waits);
     if (waits != few) free(waits);
     return status;
 }
 
 /* --- Marks ---------------------------------------------------------------------------------------------- */
 
-/* Put a launched barrier behind `after`, whose successor is held or absent. */
-static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drupe_event **event)
+/* Put a launched barrier behind `after`, whose successor is deferred or absent. */
+static drupe_status insert_barrier(drupe_queue *queue, drupe_inflight *after, drupe_event **event)
 {
-    drupe_flight *flight;
-    DRUPE_TRY(drupe_flight_new(queue, &flight));
-    drupe_trace_skip(flight->what.number);
-    flight->what.label = drupe_label_barrier;
+    drupe_inflight *entry;
+    DRUPE_TRY(drupe_inflight_new(queue, &entry));
+    drupe_trace_skip(entry->what.number);
+    entry->what.label = drupe_label_barrier;
     drupe_work work = {.kind = DRUPE_WORK_BARRIER};
-    drupe_status status = drupe_flight_attach(queue, flight);
+    drupe_status status = drupe_inflight_attach(queue, entry);
     if (status == DRUPE_OK) {
-        flight->event->behind = drupe_flight_place(after);
-        flight->event->inserted = true;
-        status = drupe_flight_launch(queue, flight, &work);
+        entry->event->behind = drupe_inflight_order(after);
+        entry->event->inserted = true;
+        status = drupe_inflight_launch(queue, entry, &work);
     }
     if (status != DRUPE_OK) {
-        drupe_event_release(flight->event);
-        drupe_flight_put_back(queue, flight);
+        drupe_event_release(entry->event);
+        drupe_inflight_put_back(queue, entry);
         return status;
     }
-    flight->next = after->next;
-    after->next = flight;
-    if (queue->order.tail == after) queue->order.tail = flight;
-    queue->order.gate = NULL;
+    entry->next = after->next;
+    after->next = entry;
+    if (queue->order.tail == after) queue->order.tail = entry;
+    queue->order.first_open = NULL;
     drupe_queue_count(queue, 1);
-    *event = drupe_event_retain(flight->event);
+    *event = drupe_event_retain(entry->event);
     return DRUPE_OK;
 }
 
@@ -192,14 +193,14 @@ static drupe_status insert_barrier(drupe_queue *queue, drupe_flight *after, drup
 static bool is_history(const drupe_queue *queue, const drupe_event *event)
 {
     return !drupe_queue_unordered(queue) && drupe_event_phase(event) == DRUPE_PHASE_FAILED &&
-           !drupe_cause_dooms(event->cause, UINT64_MAX, queue);
+           !drupe_cause_stops(event->cause, UINT64_MAX, queue);
 }
 
-drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event)
+drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before, drupe_event **event)
 {
     *event = NULL;
-    drupe_flight *last = before ? NULL : queue->order.tail;
-    for (drupe_flight *at = queue->order.head; before && at != before; at = at->next) last = at;
+    drupe_inflight *last = before ? NULL : queue->order.tail;
+    for (drupe_inflight *at = queue->order.head; before && at != before; at = at->next) last = at;
     if (!last) return DRUPE_OK;
     if (last->event && !is_history(queue, last->event)) {
         *event = drupe_event_retain(last->event);
@@ -222,32 +223,32 @@ static bool in_pieces(const drupe_work *work)
     return work->kind == DRUPE_WORK_COPY && work->fn;
 }
 
-drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight, const drupe_work *work)
+drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work)
 {
-    DRUPE_TRY(drupe_flight_attach(queue, flight));
-    DRUPE_TRY(drupe_flight_copy_work(flight, work));
+    DRUPE_TRY(drupe_inflight_attach(queue, entry));
+    DRUPE_TRY(drupe_inflight_copy_work(entry, work));
     bool turn = work->kind == DRUPE_WORK_HOST && !work->fn;
-    flight->event->turn = turn;
+    entry->event->turn = turn;
     if (!turn && drupe_work_emulated(queue, work)) DRUPE_TRY(drupe_worker_start());
-    DRUPE_TRY(drupe_hold_add(queue));
-    flight->held = true;
-    flight->event->brisk = in_pieces(work) && ((const drupe_pieces *)work->user)->brisk;
-    for (size_t i = 0; i < flight->nwaits; i++) drupe_event_ask_notify(flight->waits[i]);
+    DRUPE_TRY(drupe_deferred_add(queue));
+    entry->deferred = true;
+    entry->event->spins = in_pieces(work) && ((const drupe_pieces *)work->user)->spins;
+    for (size_t i = 0; i < entry->nwaits; i++) drupe_event_ask_notify(entry->waits[i]);
     return DRUPE_OK;
 }
 
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number)
 {
-    if (queue->names.guard && drupe_phase_over(drupe_event_poll_locked(queue->names.guard)))
-        queue->names.guard = NULL;
-    return drupe_queue_doom(queue, number);
+    if (queue->names.last_fallible && drupe_phase_over(drupe_event_poll_locked(queue->names.last_fallible)))
+        queue->names.last_fallible = NULL;
+    return drupe_queue_pending_failure(queue, number);
 }
 
-drupe_cause *drupe_flight_doomed(drupe_queue *queue, drupe_flight *flight)
+drupe_cause *drupe_inflight_pending_failure(drupe_queue *queue, drupe_inflight *entry)
 {
-    if (!flight->doom) return NULL;
-    drupe_cause *cause = drupe_cause_of_wait(flight->doom, &flight->what, queue, flight->what.number);
-    drupe_queue_blame(queue, cause, flight->what.number);
+    if (!entry->pending_failure) return NULL;
+    drupe_cause *cause = drupe_cause_of_wait(entry->pending_failure, &entry->what, queue, entry->what.number);
+    drupe_queue_set_cause(queue, cause, entry->what.number);
     return cause;
 }
 

@@ -30,83 +30,82 @@ static inline void drupe_kernel_unlock(drupe_kernel *kernel, bool locked)
     if (locked) pthread_mutex_unlock(&kernel->lock);
 }
 
-/* --- place.c, launch.c: from a ticket to the backend ------------------------------------------------------
- */
+/* --- enqueue.c, launch.c: from a submission info to the backend ----------------------------------------- */
 
-/* Queue the work: natively, held, or failed at once when it stands behind a failure. `event` may be NULL. The
- * ticket's refs are taken, also on failure. */
-drupe_status drupe_queue_submit(const drupe_ticket *ticket, const drupe_work *work,
+/* Queue the work: natively, deferred, or failed at once when it stands behind a failure. `event` may be NULL.
+ * The submission info's refs are taken, also on failure. */
+drupe_status drupe_queue_submit(const drupe_submit_info *info, const drupe_work *work,
                                 drupe_event **event) DRUPE_MUST_CHECK;
 
-typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_DOOMED } drupe_readiness;
+typedef enum drupe_readiness { DRUPE_READY, DRUPE_BLOCKED, DRUPE_MUST_FAIL } drupe_readiness;
 
 /* The following need the queue's lock. */
-/* Whether the flight's waits let it be launched; DOOMED when one of them failed. */
-drupe_readiness drupe_flight_ready(const drupe_queue *queue, const drupe_flight *flight);
-/* Give the flight to the waiter; the caller puts it on its list. */
-drupe_status drupe_flight_hold(drupe_queue *queue, drupe_flight *flight,
-                               const drupe_work *work) DRUPE_MUST_CHECK;
+/* Whether the entry's waits let it be launched; MUST_FAIL when one of them failed. */
+drupe_readiness drupe_inflight_ready(const drupe_queue *queue, const drupe_inflight *entry);
+/* Give the entry to the waiter; the caller puts it on its list. */
+drupe_status drupe_inflight_defer(drupe_queue *queue, drupe_inflight *entry,
+                                  const drupe_work *work) DRUPE_MUST_CHECK;
 /* Whether core runs this work itself. */
 static inline bool drupe_work_emulated(const drupe_queue *queue, const drupe_work *work)
 {
     if (work->kind != DRUPE_WORK_HOST) return work->fn != NULL; /* a copy in pieces */
     return !work->fn || !queue->base.slot->backend->submit_host;
 }
-/* Begin the record of a flight that is about to be launched or held; `used`: bytes of memory that it keeps
- * alive. */
-static inline void drupe_flight_trace(const drupe_queue *queue, const drupe_flight *flight,
-                                      const drupe_work *work, size_t used)
+/* Begin the record of an entry that is about to be launched or deferred; `used`: bytes of memory that it
+ * keeps alive. */
+static inline void drupe_inflight_trace(const drupe_queue *queue, const drupe_inflight *entry,
+                                        const drupe_work *work, size_t used)
 {
     bool kernel = work->kind == DRUPE_WORK_KERNEL;
-    const char *label = flight->what.label;
+    const char *label = entry->what.label;
     drupe_trace_work what = {.kind = work->kind, .ticks = queue->polling.ticks, .bytes = used};
     what.told = queue->base.slot->backend->tells_runs || drupe_work_emulated(queue, work);
     if (kernel && label == work->kernel->name) what.name = work->kernel->trace_name;
     if (work->kind == DRUPE_WORK_COPY || work->kind == DRUPE_WORK_FILL) what.bytes = work->bytes;
     what.items = kernel;
     for (uint32_t d = 0; kernel && d < work->range->dims; d++) what.items *= work->range->global[d];
-    drupe_trace_begin(&queue->traced, &flight->what, &what);
+    drupe_trace_begin(&queue->traced, &entry->what, &what);
 }
-/* Why a flight that is being placed reads what was not written, retained, or NULL; the queue is in trouble
+/* Why an entry that is being submitted reads what was not written, retained, or NULL; the queue is in trouble
  * then. */
-drupe_cause *drupe_flight_doomed(drupe_queue *queue, drupe_flight *flight);
-/* drupe_queue_doom() after a look at the queue's guard. */
+drupe_cause *drupe_inflight_pending_failure(drupe_queue *queue, drupe_inflight *entry);
+/* drupe_queue_pending_failure() after a look at the queue's last fallible submission. */
 drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
-/* An event of its own for the flight, unless it has one. */
-drupe_status drupe_flight_attach(drupe_queue *queue, drupe_flight *flight) DRUPE_MUST_CHECK;
+/* An event of its own for the entry, unless it has one. */
+drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry) DRUPE_MUST_CHECK;
 /* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
 /* Its work was done while it was submitted, and nobody else has seen it. */
-void drupe_flight_end_at_once(drupe_flight *flight);
-/* The backend has the flight's work. */
-void drupe_flight_launched(drupe_queue *queue, drupe_flight *flight);
+void drupe_inflight_end_at_once(drupe_inflight *entry);
+/* The backend has the entry's work. */
+void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry);
 /* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */
-drupe_flight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
+drupe_inflight *drupe_queue_reap_some(drupe_queue *queue, size_t bytes);
 /* Hand the work to the backend. */
-drupe_status drupe_flight_launch(drupe_queue *queue, drupe_flight *flight,
-                                 const drupe_work *work) DRUPE_MUST_CHECK;
-/* An event at the end of what was launched, retained: the last flight's own or a barrier's; NULL when there
- * is no flight. `before`: a held flight to stop at, or NULL. */
-drupe_status drupe_queue_mark(drupe_queue *queue, drupe_flight *before, drupe_event **event) DRUPE_MUST_CHECK;
-/* Without the lock: the thread's last error refused this flight. */
-void drupe_flight_refused(const drupe_queue *queue, const drupe_flight *flight);
+drupe_status drupe_inflight_launch(drupe_queue *queue, drupe_inflight *entry,
+                                   const drupe_work *work) DRUPE_MUST_CHECK;
+/* An event at the end of what was launched, retained: the last entry's own or a barrier's; NULL when there
+ * is no entry. `before`: a deferred entry to stop at, or NULL. */
+drupe_status drupe_queue_mark(drupe_queue *queue, drupe_inflight *before,
+                              drupe_event **event) DRUPE_MUST_CHECK;
+/* Without the lock: the thread's last error refused this entry. */
+void drupe_inflight_refused(const drupe_queue *queue, const drupe_inflight *entry);
 
-/* --- unordered.c, unordered_place.c: out-of-order queues --------------------------------------------------
- */
+/* --- unordered.c, unordered_submit.c: out-of-order queues ----------------------------------------------- */
 
 /* The last barrier failed for `cause` (NULL: that counts no more). */
 void drupe_unordered_breach(drupe_queue *queue, drupe_cause *cause);
-/* The fence's flight is about to go, or the fence has failed. */
+/* The last barrier's entry is about to go, or it has failed. */
 void drupe_unordered_drop_fence(drupe_queue *queue);
 /* The following five need the queue's lock. */
 /* How many waits a submission gets beyond those that it names. */
 size_t drupe_unordered_waits(const drupe_queue *queue, bool barrier);
-/* Launch or hold it, as a `barrier` too; `*over` when it failed at once and the caller drops it. Its event is
- * attached. */
-drupe_status drupe_unordered_place(drupe_queue *queue, drupe_flight *flight, const drupe_work *work,
-                                   bool barrier, bool *over) DRUPE_MUST_CHECK;
-/* Detach what is over, looking at `most` flights only. */
-drupe_flight *drupe_unordered_reap(drupe_queue *queue, size_t most);
+/* Launch or defer it, as a `barrier` too; `*over` when it failed at once and the caller drops it. Its event
+ * is attached. */
+drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
+                                    bool barrier, bool *over) DRUPE_MUST_CHECK;
+/* Detach what is over, looking at `most` entries only. */
+drupe_inflight *drupe_unordered_reap(drupe_queue *queue, size_t most);
 void drupe_unordered_settle(drupe_queue *queue);
 size_t drupe_unordered_pending(drupe_queue *queue);
 /* Until everything submitted so far is over. */
@@ -137,12 +136,12 @@ typedef struct drupe_refs {
     drupe_keep *list; /* `fixed`, or malloc'ed */
     size_t count, capacity;
     size_t bytes;                     /* of memory among them */
-    uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
+    uint64_t written, replaced, read; /* as in drupe_submit_info, as is the next */
     unsigned marks_seen;
-    drupe_cause *doom;    /* retained */
+    drupe_cause *pending_failure; /* retained */
     drupe_event **before; /* malloc'ed, each retained: what has to be over before the memory may be touched */
     size_t nbefore;
-    bool passed_on; /* with a ticket: whoever has them tells of failures */
+    bool passed_on; /* with a submission info: whoever has them tells of failures */
     drupe_keep fixed[16];
 } drupe_refs;
 
@@ -161,7 +160,8 @@ drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const
 drupe_status drupe_refs_add_wait(drupe_refs *refs, drupe_event *event) DRUPE_MUST_CHECK;
 /* keeps[i] of the submission, taken also on failure; memory among them has its use already. */
 drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, size_t i) DRUPE_MUST_CHECK;
-/* Give the objects back; after they were passed on with a ticket: only the array (`count` is 0 then). */
+/* Give the objects back; after they were passed on with a submission info: only the array (`count` is 0
+ * then). */
 void drupe_refs_drop(drupe_refs *refs);
 
 #endif

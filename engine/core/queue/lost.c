@@ -25,11 +25,11 @@ static bool lock_soon(drupe_queue *queue)
 }
 
 /* A driver that is silent is not asked: it may never answer. */
-static bool is_over(const drupe_queue *queue, const drupe_flight *flight)
+static bool is_over(const drupe_queue *queue, const drupe_inflight *entry)
 {
     drupe_event_state state = DRUPE_EVENT_SUBMITTED;
-    drupe_event *event = flight->event;
-    if (flight->what.number <= queue->proof.proven) return true;
+    drupe_event *event = entry->event;
+    if (entry->what.number <= queue->proof.proven) return true;
     if (!event) return false;
     drupe_phase phase = drupe_event_phase(event);
     if (phase != DRUPE_PHASE_NATIVE || drupe_device_silent(queue->base.device))
@@ -52,7 +52,7 @@ static bool made_of(const char *function, const char *label)
 
 /* What of a queue is with the backend and not known to be over. */
 typedef struct suspects {
-    drupe_flight *first,
+    drupe_inflight *first,
         *named; /* `named`: the first one whose kernel has become the function that faulted */
     size_t count;
 } suspects;
@@ -61,15 +61,15 @@ typedef struct suspects {
 static suspects find_suspects(drupe_queue *queue, const char *function)
 {
     suspects found = {NULL, NULL, 0};
-    for (drupe_flight *flight = queue->order.head; flight && flight != queue->order.held;
-         flight = flight->next) {
-        if (is_over(queue, flight)) {
+    for (drupe_inflight *entry = queue->order.head; entry && entry != queue->order.deferred;
+         entry = entry->next) {
+        if (is_over(queue, entry)) {
             /* And with it what stands before it. */
             if (!drupe_queue_unordered(queue)) found = (suspects){NULL, NULL, 0};
             continue;
         }
-        if (!found.first) found.first = flight;
-        if (!found.named && made_of(function, flight->what.label)) found.named = flight;
+        if (!found.first) found.first = entry;
+        if (!found.named && made_of(function, entry->what.label)) found.named = entry;
         found.count++;
     }
     return found;
@@ -77,9 +77,9 @@ static suspects find_suspects(drupe_queue *queue, const char *function)
 
 static void tell_suspects(const suspects *found, drupe_text *text)
 {
-    const drupe_flight *flight = found->named ? found->named : found->first;
-    drupe_text_printf(text, "%s'%s' (submission %llu)", text->length ? " or " : "", flight->what.label,
-                      (unsigned long long)flight->what.number);
+    const drupe_inflight *entry = found->named ? found->named : found->first;
+    drupe_text_printf(text, "%s'%s' (submission %llu)", text->length ? " or " : "", entry->what.label,
+                      (unsigned long long)entry->what.number);
     if (!found->named && found->count > 1)
         drupe_text_printf(text, " or one of %zu behind it", found->count - 1);
 }
@@ -100,17 +100,17 @@ void drupe_loss_suspects(const drupe_device *device, const char *function, drupe
 static void fail_first(drupe_queue *queue, const char *function, const drupe_error *error)
 {
     suspects found = find_suspects(queue, function);
-    drupe_flight *flight = found.named ? found.named : found.first;
-    if (!flight) return;
-    if (flight->event) {
-        drupe_event_poll_locked(flight->event);
+    drupe_inflight *entry = found.named ? found.named : found.first;
+    if (!entry) return;
+    if (entry->event) {
+        drupe_event_poll_locked(entry->event);
         return;
     }
-    drupe_cause *cause = drupe_cause_new(error, &flight->what, queue, flight->what.number);
-    drupe_mark_flight(flight, cause);
+    drupe_cause *cause = drupe_cause_new(error, &entry->what, queue, entry->what.number);
+    drupe_mark_inflight(entry, cause);
     /* It is only the first of those that nobody has seen the end of. */
-    drupe_queue_blame(queue, cause,
-                      queue->proof.proven < flight->what.number ? queue->proof.proven : flight->what.number);
+    drupe_queue_set_cause(
+        queue, cause, queue->proof.proven < entry->what.number ? queue->proof.proven : entry->what.number);
     drupe_cause_release(cause);
 }
 
@@ -134,6 +134,6 @@ void drupe_device_lose(drupe_device *device, const char *function, const drupe_e
         fail_first(queue, function, error);
         pthread_mutex_unlock(&queue->lock);
     }
-    drupe_hold_kick();
-    drupe_hold_announce();
+    drupe_deferred_kick();
+    drupe_deferred_announce();
 }

@@ -2,12 +2,12 @@
  *
  * Work that did not run, or failed, is no error of the memory's bytes: it is one of whoever reads them as a
  * result. So the mark belongs to the handle, and a piece that is handed on starts without one. A mark names
- * the handle by its birth, since the flight that sets it may outlive that: a mark of an earlier handle counts
+ * the handle by its birth, since the entry that sets it may outlive that: a mark of an earlier handle counts
  * for nothing.
  *
- * A failure dooms everything behind it on an in-order queue, also what has no event and what a driver has
+ * A failure stops everything behind it on an in-order queue, also what has no event and what a driver has
  * begun to fail; all that is marked at one time, before anybody hears of the failure, by a walk over the
- * queue's flights. The walk needs the queue's lock, and failures are noticed with and without it: so the
+ * queue's entries. The walk needs the queue's lock, and failures are noticed with and without it: so the
  * queue owes its marks until somebody comes who can take it, and whoever tells of failures or looks at marks
  * has them all paid first. */
 #include "core/queue/launch.h"
@@ -47,10 +47,10 @@ static bool has_bit(uint64_t bits, size_t index)
     return index >= 64 || bits >> index & 1;
 }
 
-static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cause *cause, bool replaced)
+static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_cause *cause, bool replaced)
 {
     uint64_t born = memory->born;
-    if (flight->what.number <= born) return; /* its handle is gone */
+    if (entry->what.number <= born) return; /* its handle is gone */
     reason *mark = calloc(1, sizeof *mark);
     if (!mark) {
         drupe_mark_put(memory, &unexplained.mark, born);
@@ -58,30 +58,30 @@ static void mark_one(drupe_memory *memory, const drupe_flight *flight, drupe_cau
     }
     mark->cause = drupe_cause_retain(cause);
     mark->mark = (drupe_mark){.free = reason_free, .born = born};
-    mark->ran = cause->what.submission == flight->what.number && !cause->cancels && !cause->before;
+    mark->ran = cause->what.submission == entry->what.number && !cause->cancels && !cause->before;
     mark->new_bytes = replaced;
-    snprintf(mark->label, sizeof mark->label, "%s", flight->what.label);
+    snprintf(mark->label, sizeof mark->label, "%s", entry->what.label);
     drupe_mark_put(memory, &mark->mark, born);
 }
 
-void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause)
+void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause)
 {
-    uint64_t written = atomic_exchange(&flight->written, 0);
-    for (size_t i = 0; written && i < flight->what.nrefs; i++) {
-        if (flight->what.refs[i].release != drupe_uses_drop || !has_bit(written, i)) continue;
-        bool replaced = i < 64 && has_bit(flight->replaced, i);
-        mark_one(flight->what.refs[i].object, flight, cause, replaced);
+    uint64_t written = atomic_exchange(&entry->written, 0);
+    for (size_t i = 0; written && i < entry->what.nrefs; i++) {
+        if (entry->what.refs[i].release != drupe_uses_drop || !has_bit(written, i)) continue;
+        bool replaced = i < 64 && has_bit(entry->replaced, i);
+        mark_one(entry->what.refs[i].object, entry, cause, replaced);
     }
 }
 
-drupe_mark *drupe_marks_lift(const drupe_flight *flight)
+drupe_mark *drupe_marks_lift(const drupe_inflight *entry)
 {
     reason *list = NULL;
-    for (size_t i = 0; i < flight->what.nrefs && i < 64; i++) {
-        if (flight->what.refs[i].release != drupe_uses_drop || !has_bit(flight->replaced, i)) continue;
-        reason *mark = (reason *)(void *)drupe_mark_take(flight->what.refs[i].object);
+    for (size_t i = 0; i < entry->what.nrefs && i < 64; i++) {
+        if (entry->what.refs[i].release != drupe_uses_drop || !has_bit(entry->replaced, i)) continue;
+        reason *mark = (reason *)(void *)drupe_mark_take(entry->what.refs[i].object);
         if (!mark || mark == &unexplained) continue;
-        mark->memory = flight->what.refs[i].object;
+        mark->memory = entry->what.refs[i].object;
         mark->next = list;
         list = mark;
     }
@@ -102,21 +102,21 @@ void drupe_marks_lifted(drupe_mark *list, bool replaced)
 /* --- Paying what is owed -------------------------------------------------------------------------------- */
 
 /* That it is over does not tell that it ran. */
-static bool is_complete(const drupe_flight *flight)
+static bool is_complete(const drupe_inflight *entry)
 {
-    return flight->event && drupe_event_phase(flight->event) == DRUPE_PHASE_COMPLETE;
+    return entry->event && drupe_event_phase(entry->event) == DRUPE_PHASE_COMPLETE;
 }
 
 /* What stands behind the queue's cause. On an out-of-order queue every submission has an event, which marks
  * for itself. */
 static void walk(drupe_queue *queue)
 {
-    drupe_flight *flight = drupe_queue_unordered(queue) ? NULL : queue->order.head;
-    for (; flight; flight = flight->next) {
-        if (!atomic_load(&flight->written) || is_complete(flight)) continue;
-        drupe_cause *cause = drupe_queue_doom(queue, drupe_flight_place(flight));
+    drupe_inflight *entry = drupe_queue_unordered(queue) ? NULL : queue->order.head;
+    for (; entry; entry = entry->next) {
+        if (!atomic_load(&entry->written) || is_complete(entry)) continue;
+        drupe_cause *cause = drupe_queue_pending_failure(queue, drupe_inflight_order(entry));
         if (!cause) continue;
-        drupe_mark_flight(flight, cause);
+        drupe_mark_inflight(entry, cause);
         drupe_cause_release(cause);
     }
 }
@@ -207,23 +207,23 @@ static drupe_status check(drupe_memory *memory)
     return read_mark(memory, &mark) ? explain(memory, mark) : DRUPE_OK;
 }
 
-static drupe_status read_one(drupe_memory *memory, drupe_cause **doom)
+static drupe_status read_one(drupe_memory *memory, drupe_cause **pending_failure)
 {
     reason mark;
     if (!read_mark(memory, &mark)) return DRUPE_OK;
     if (!mark.cause || atomic_load(&mark.cause->reported)) return explain(memory, mark);
-    if (*doom)
+    if (*pending_failure)
         drupe_cause_release(mark.cause);
     else
-        *doom = mark.cause;
+        *pending_failure = mark.cause;
     return DRUPE_OK;
 }
 
-drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom)
+drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **pending_failure)
 {
     if (!drupe_mark_possible(memory)) return DRUPE_OK;
     drupe_marks_settle();
-    return read_one(memory, doom);
+    return read_one(memory, pending_failure);
 }
 
 drupe_status drupe_memory_contents(drupe_memory *memory)
@@ -234,10 +234,12 @@ drupe_status drupe_memory_contents(drupe_memory *memory)
     return check(memory);
 }
 
-drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read, drupe_cause **doom)
+drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,
+                              drupe_cause **pending_failure)
 {
     for (size_t i = 0; i < nrefs; i++) {
-        if (refs[i].release == drupe_uses_drop && has_bit(read, i)) DRUPE_TRY(read_one(refs[i].object, doom));
+        if (refs[i].release == drupe_uses_drop && has_bit(read, i))
+            DRUPE_TRY(read_one(refs[i].object, pending_failure));
     }
     return DRUPE_OK;
 }

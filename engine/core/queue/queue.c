@@ -25,10 +25,10 @@ void drupe_queue_destroy(drupe_queue *queue)
         queue->base.slot->backend->queue_close(queue);
     }
     if (atomic_exchange(&queue->base.marks_due, 0)) atomic_fetch_sub(&drupe_marks_owed, 1);
-    drupe_flight_forget_spares(queue);
+    drupe_inflight_forget_spares(queue);
     drupe_event_forget_spares(queue);
     drupe_cause_release(atomic_exchange(&queue->base.cause, NULL));
-    drupe_cause_release(queue->names.breach);
+    drupe_cause_release(queue->names.barrier_failure);
     pthread_mutex_destroy(&queue->lock);
     drupe_slot *slot = queue->base.slot;
     drupe_device_release(queue->base.device);
@@ -90,7 +90,7 @@ uint32_t drupe_queue_number(const drupe_queue *queue)
 
 drupe_event *drupe_queue_newest(const drupe_queue *queue)
 {
-    return queue->order.tail && !queue->order.held ? queue->order.tail->event : NULL;
+    return queue->order.tail && !queue->order.deferred ? queue->order.tail->event : NULL;
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
@@ -99,10 +99,10 @@ size_t drupe_queue_blockers(drupe_queue *queue, drupe_event **events, size_t cap
 {
     size_t count = 0;
     pthread_mutex_lock(&queue->lock);
-    for (const drupe_flight *flight = queue->order.head; flight && count == 0; flight = flight->next) {
-        for (size_t i = 0; i < flight->nwaits && count < capacity; i++) {
-            if (!drupe_phase_over(drupe_event_phase(flight->waits[i])))
-                events[count++] = drupe_event_retain(flight->waits[i]);
+    for (const drupe_inflight *entry = queue->order.head; entry && count == 0; entry = entry->next) {
+        for (size_t i = 0; i < entry->nwaits && count < capacity; i++) {
+            if (!drupe_phase_over(drupe_event_phase(entry->waits[i])))
+                events[count++] = drupe_event_retain(entry->waits[i]);
         }
     }
     pthread_mutex_unlock(&queue->lock);
@@ -118,9 +118,9 @@ size_t drupe_queue_pending(drupe_queue *queue)
     bool unordered = drupe_queue_unordered(queue);
     if (unordered) pending = drupe_unordered_pending(queue);
     /* Silent work counts until something behind it is known to be complete. */
-    for (drupe_flight *flight = unordered ? NULL : queue->order.head; flight; flight = flight->next) {
-        drupe_phase phase = flight->event ? drupe_event_phase(flight->event) : DRUPE_PHASE_NATIVE;
-        if (phase == DRUPE_PHASE_COMPLETE || flight->what.number <= queue->proof.proven)
+    for (drupe_inflight *entry = unordered ? NULL : queue->order.head; entry; entry = entry->next) {
+        drupe_phase phase = entry->event ? drupe_event_phase(entry->event) : DRUPE_PHASE_NATIVE;
+        if (phase == DRUPE_PHASE_COMPLETE || entry->what.number <= queue->proof.proven)
             pending = 0;
         else if (phase != DRUPE_PHASE_FAILED)
             pending++;
@@ -138,10 +138,10 @@ void drupe_queue_collect(drupe_queue *queue)
     /* Silent work at the end would stay unproven until the next wait. Without a mark it does. */
     if (queue->proof.unmarked && drupe_queue_mark(queue, NULL, &mark) != DRUPE_OK) mark = NULL;
     drupe_queue_flush_locked(queue);
-    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX, false);
+    drupe_inflight *finished = drupe_inflight_reap(queue, SIZE_MAX, false);
     pthread_mutex_unlock(&queue->lock);
     drupe_event_release(mark);
-    drupe_flight_drop(queue, finished);
+    drupe_inflight_drop(queue, finished);
     drupe_queue_inner_release(queue);
 }
 
@@ -172,7 +172,7 @@ static drupe_status prove(drupe_queue *queue, uint64_t number, bool complete, ui
         drupe_cause *trouble = drupe_queue_trouble(queue);
         if (!trouble) {
             trouble = drupe_cause_silent(queue, number);
-            drupe_queue_blame(queue, trouble, queue->proof.proven);
+            drupe_queue_set_cause(queue, trouble, queue->proof.proven);
         }
         drupe_cause_release(trouble);
         status = DRUPE_OK;
@@ -202,7 +202,7 @@ static drupe_status await_all(drupe_queue *queue, uint64_t deadline)
         proven = status != DRUPE_E_TIMEOUT || time_left(deadline) == 0;
     }
     drupe_event_release(mark);
-    if (status == DRUPE_OK) drupe_hold_let_pass(queue);
+    if (status == DRUPE_OK) drupe_deferred_let_pass(queue);
     return status;
 }
 
@@ -216,10 +216,10 @@ drupe_status drupe_queue_native(drupe_queue *queue, void **handle)
                                "A queue on '%s' has no handle of a driver: queue a host function instead.",
                                drupe_device_filter(queue->base.device));
     }
-    drupe_hold_let_pass(queue);
+    drupe_deferred_let_pass(queue);
     pthread_mutex_lock(&queue->lock);
     drupe_status status =
-        queue->order.held
+        queue->order.deferred
             ? drupe_error_set(DRUPE_E_BUSY, "Work of this queue waits for another device, and what the "
                                             "driver is given now would overtake it. Wait for the queue "
                                             "first.")
@@ -233,7 +233,7 @@ drupe_status drupe_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
 {
     DRUPE_TRY(drupe_core_check());
     if (!queue) return drupe_error_set(DRUPE_E_INVALID, "There is no queue to wait for.");
-    uint64_t latest = drupe_flight_latest();
+    uint64_t latest = drupe_inflight_latest();
     drupe_status status = await_all(queue, drupe_deadline(timeout_ns));
     if (status != DRUPE_OK && !drupe_device_loss(queue->base.device)) return status;
     drupe_queue_settle(queue, true);
@@ -256,13 +256,13 @@ bool drupe_queue_idle(drupe_queue *queue, uint64_t timeout_ns)
 
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline)
 {
-    /* Without a mark (no memory) the driver itself is asked; held work cannot be waited for then. */
+    /* Without a mark (no memory) the driver itself is asked; deferred work cannot be waited for then. */
     if (await_all(queue, deadline) != DRUPE_OK && drupe_error_last()->status != DRUPE_E_TIMEOUT) {
         if (drupe_device_silent(queue->base.device)) return;
         if (queue->base.slot->backend->queue_wait(queue, time_left(deadline)) != DRUPE_OK) return;
     }
     pthread_mutex_lock(&queue->lock);
-    drupe_flight *finished = drupe_flight_reap(queue, SIZE_MAX, false);
+    drupe_inflight *finished = drupe_inflight_reap(queue, SIZE_MAX, false);
     pthread_mutex_unlock(&queue->lock);
-    drupe_flight_drop(queue, finished);
+    drupe_inflight_drop(queue, finished);
 }

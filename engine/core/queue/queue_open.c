@@ -15,7 +15,8 @@ static void collect_all(const drupe_device *root)
     }
 }
 
-static const drupe_memory_users users = {drupe_queue_destroy, collect_all, drupe_pace, drupe_pace_room};
+static const drupe_memory_users users = {drupe_queue_destroy, collect_all, drupe_throttle,
+                                         drupe_throttle_room};
 
 static void profile_ask(void)
 {
@@ -45,8 +46,8 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_open(context, device, flags));
     drupe_memory_serve(&users);
-    drupe_contain_tell(drupe_fault_spread);
-    drupe_waiter_queues(drupe_hold_serve);
+    drupe_isolation_tell(drupe_fault_deliver);
+    drupe_waiter_queues(drupe_deferred_serve);
     pthread_once(&profile_once, profile_ask);
     if (atomic_load(&profile_all)) flags |= DRUPE_QUEUE_PROFILING;
     DRUPE_TRY(drupe_loss_check(device));
@@ -73,7 +74,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     bool timed = false;
     if (slot->backend->queue_times && slot->backend->queue_times(fresh, &timed) == DRUPE_OK && timed)
         fresh->base.flags |= DRUPE_QUEUE_TIMED;
-    fresh->proof.leaps = drupe_queue_leaps(fresh);
+    fresh->proof.infers = drupe_queue_infers(fresh);
     drupe_queue_join(fresh);
     *queue = fresh;
     return DRUPE_OK;
@@ -88,9 +89,9 @@ static void profile_one(drupe_queue *queue)
     pthread_mutex_lock(&queue->lock);
     bool possible = !queue->shared && backend->queue_time && !drupe_device_loss(queue->base.device);
     if (possible && !(queue->base.flags & DRUPE_QUEUE_PROFILING) && backend->queue_time(queue) == DRUPE_OK) {
-        queue->timed_from = drupe_flight_latest() + 1;
+        queue->timed_from = drupe_inflight_latest() + 1;
         queue->base.flags |= DRUPE_QUEUE_PROFILING;
-        queue->proof.leaps = drupe_queue_leaps(queue);
+        queue->proof.infers = drupe_queue_infers(queue);
     }
     pthread_mutex_unlock(&queue->lock);
 }

@@ -1,19 +1,19 @@
 /* Queues: their order, what they have in flight, how it ends, and who waits for it.
  *
- * Reading order: records.h (the structs) -> queue_open.c, queue.c (opening, looking, waiting) -> place.c,
- * launch.c, unordered_place.c (from a ticket to the backend) -> flight.c, unordered.c, event.c,
- * event_memory.c, event_wait.c (what is in flight, and how it ended) -> hold.c, waiter.c (work that must
+ * Reading order: records.h (the structs) -> queue_open.c, queue.c (opening, looking, waiting) -> enqueue.c,
+ * launch.c, unordered_submit.c (from a submission info to the backend) -> inflight.c, unordered.c, event.c,
+ * event_memory.c, event_wait.c (what is in flight, and how it ended) -> deferred.c, waiter.c (work that must
  * wait), worker.c, watch.c (who is told of its end) -> trouble.c, suspects.c, mark.c, cancel.c, lost.c,
- * blame.c, fault_text.c (failures) -> refs.c, before.c, pace.c (memory in flight), defaults.c,
+ * fault_deliver.c, fault_text.c (failures) -> refs.c, before.c, throttle.c (memory in flight), defaults.c,
  * queue_list.c.
  *
  * Headers: this one, launch.h, waiter.h.
  *
- * Owns: queues, events, flights; the list of queues; the waiter's list.
+ * Owns: queues, events, entries; the list of queues; the waiter's list.
  *
- * Locks, in the order in which they may be taken: `serving` of watch.c; queue->lock (one queue's flights;
+ * Locks, in the order in which they may be taken: `serving` of watch.c; queue->lock (one queue's entries;
  * held during its backend calls, never while references are dropped); kernel->lock; the lock of waiter.c
- * (queues with held work, and waiting for held events). No thread holds two queue locks.
+ * (queues with deferred work, and waiting for deferred events). No thread holds two queue locks.
  *
  * Threads: drupe-waiter (waiter.c), drupe-worker (worker.c). They never drop what a caller gave. */
 #ifndef DRUPE_CORE_QUEUE_ROOM_H
@@ -47,13 +47,13 @@ static inline void drupe_event_prefetch(const drupe_event *event)
 
 /* What was submitted after this number, on the same in-order queue, stands behind the event. Numbers tell the
  * order of submission; a barrier that core puts between others has one that is too high for its place. */
-static inline uint64_t drupe_event_place(const drupe_event *event)
+static inline uint64_t drupe_event_order(const drupe_event *event)
 {
     return event->behind ? event->behind : event->number;
 }
-static inline uint64_t drupe_flight_place(const drupe_flight *flight)
+static inline uint64_t drupe_inflight_order(const drupe_inflight *entry)
 {
-    return flight->event ? drupe_event_place(flight->event) : flight->what.number;
+    return entry->event ? drupe_event_order(entry->event) : entry->what.number;
 }
 
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
@@ -66,12 +66,12 @@ void drupe_event_count_all(drupe_queue *queue);
  * still know of it, so its memory stays until the queue goes. */
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
 /* Events of one queue that are let go of together: their memory goes back at one time. Zeroed: none. */
-typedef struct drupe_event_bunch {
+typedef struct drupe_event_batch {
     drupe_event *first, *last;
-} drupe_event_bunch;
+} drupe_event_batch;
 /* As drupe_event_release() does; NULL-safe. */
-void drupe_event_release_to(drupe_event *event, drupe_event_bunch *bunch);
-void drupe_event_put_back(drupe_queue *queue, const drupe_event_bunch *bunch);
+void drupe_event_release_to(drupe_event *event, drupe_event_batch *batch);
+void drupe_event_put_back(drupe_queue *queue, const drupe_event_batch *batch);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
@@ -102,59 +102,60 @@ void drupe_event_complete_at(drupe_event *event, drupe_phase from, uint64_t tick
 /* Fail it: the cause is that of a failed wait, else the queue's, else a new one made from `error`. What it
  * waits for must have settled, if it came from the backend: drupe_event_poll*() see to that. */
 void drupe_event_fail(drupe_event *event, drupe_phase from, const drupe_error *error);
-/* Fail a fresh event that never had a flight. */
-void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_flight *flight);
-/* Fail an event that is still held for `cause`, without a look at its waits. */
+/* Fail a fresh event that never had an entry. */
+void drupe_event_fail_behind(drupe_event *event, drupe_cause *cause, drupe_inflight *entry);
+/* Fail an event that is still deferred for `cause`, without a look at its waits. */
 void drupe_event_give_up(drupe_event *event, drupe_cause *cause);
 /* Have the waiter woken when it is over; harmless when called again. */
 void drupe_event_ask_notify(drupe_event *event);
-static inline drupe_cause *drupe_queue_doom_event(drupe_queue *queue, const drupe_event *event)
+static inline drupe_cause *drupe_queue_pending_failure_of(drupe_queue *queue, const drupe_event *event)
 {
-    return drupe_queue_doom_at(queue, event->behind ? event->behind + 1 : event->number, event->number);
+    return drupe_queue_pending_failure_at(queue, event->behind ? event->behind + 1 : event->number,
+                                          event->number);
 }
 
-/* --- flight.c ------------------------------------------------------------------------------------------- */
+/* --- inflight.c ----------------------------------------------------------------------------------------- */
 
 /* The following need the queue's lock. */
-drupe_status drupe_flight_new(drupe_queue *queue, drupe_flight **flight) DRUPE_MUST_CHECK;
-/* Take what the ticket brings and make room for `more` waits; on failure the objects not yet taken are the
- * caller's. */
-drupe_status drupe_flight_load(drupe_flight *flight, const drupe_ticket *ticket,
-                               size_t more) DRUPE_MUST_CHECK;
+drupe_status drupe_inflight_new(drupe_queue *queue, drupe_inflight **entry) DRUPE_MUST_CHECK;
+/* Take what the submission info brings and make room for `more` waits; on failure the objects not yet taken
+ * are the caller's. */
+drupe_status drupe_inflight_load(drupe_inflight *entry, const drupe_submit_info *info,
+                                 size_t more) DRUPE_MUST_CHECK;
 /* The records that are free. Nobody else has the queue. */
-void drupe_flight_forget_spares(drupe_queue *queue);
+void drupe_inflight_forget_spares(drupe_queue *queue);
 /* A record that was never used is free again. */
-void drupe_flight_put_back(drupe_queue *queue, drupe_flight *flight);
+void drupe_inflight_put_back(drupe_queue *queue, drupe_inflight *entry);
 /* Take the record of work that was done at once for the next one, unless something must be dropped first. */
-bool drupe_flight_reuse(drupe_queue *queue, drupe_flight *flight);
+bool drupe_inflight_reuse(drupe_queue *queue, drupe_inflight *entry);
 /* There is room for one. */
-void drupe_flight_add_wait(drupe_flight *flight, drupe_event *wait);
-void drupe_flight_append(drupe_queue *queue, drupe_flight *flight);
+void drupe_inflight_add_wait(drupe_inflight *entry, drupe_event *wait);
+void drupe_inflight_append(drupe_queue *queue, drupe_inflight *entry);
 /* Own copies of what `work` points to. */
-drupe_status drupe_flight_copy_work(drupe_flight *flight, const drupe_work *work) DRUPE_MUST_CHECK;
+drupe_status drupe_inflight_copy_work(drupe_inflight *entry, const drupe_work *work) DRUPE_MUST_CHECK;
 /* Whether a complete kernel of this queue proves those before it. */
-bool drupe_queue_leaps(const drupe_queue *queue);
-/* A walk over flights in the order of submission that asks how far they are. */
-typedef struct drupe_asking {
-    unsigned span; /* one may answer for so many; DRUPE_FLIGHT_SPAN at first */
+bool drupe_queue_infers(const drupe_queue *queue);
+/* A walk over entries in the order of submission that asks how far they are. */
+typedef struct drupe_poll_walk {
+    unsigned span; /* one may answer for so many; DRUPE_INFLIGHT_SPAN at first */
     bool hasty;    /* what none has answered for may be asked the next time */
     uint64_t *ticks;
-} drupe_asking;
-#define DRUPE_FLIGHT_SPAN 32u
-drupe_phase drupe_flight_poll(const drupe_queue *queue, drupe_flight *flight, drupe_asking *asking);
+} drupe_poll_walk;
+#define DRUPE_INFLIGHT_SPAN 32u
+drupe_phase drupe_inflight_poll(const drupe_queue *queue, drupe_inflight *entry, drupe_poll_walk *walk);
 /* Look at what is over, in order; detach it, of an in-order queue `most` at one time. The caller drops the
  * list after unlocking. */
-drupe_flight *drupe_flight_reap(drupe_queue *queue, size_t most, bool hasty);
+drupe_inflight *drupe_inflight_reap(drupe_queue *queue, size_t most, bool hasty);
 /* The same without detaching: only the trace is told. Of an in-order queue. True: there may be more. */
-bool drupe_flight_look(drupe_queue *queue, size_t most);
+bool drupe_inflight_look(drupe_queue *queue, size_t most);
 /* Of an in-order queue: what no look has told to be over yet. */
-static inline drupe_flight *drupe_flight_unlooked(const drupe_queue *queue)
+static inline drupe_inflight *drupe_inflight_unlooked(const drupe_queue *queue)
 {
     return queue->order.looked ? queue->order.looked->next : queue->order.head;
 }
 
 /* Without the lock: drop references and return the records. */
-void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
+void drupe_inflight_drop(drupe_queue *queue, drupe_inflight *list);
 
 /* --- mark.c: handles whose contents are not what a program expects ---------------------------------------
  *
@@ -166,21 +167,21 @@ void drupe_flight_drop(drupe_queue *queue, drupe_flight *list);
 void drupe_marks_settle(void);
 /* The same for this queue, whose lock is held. */
 void drupe_marks_settle_locked(drupe_queue *queue);
-/* Mark what this flight would have written, once: what is found out about it later, when a program may have
+/* Mark what this entry would have written, once: what is found out about it later, when a program may have
  * accepted or replaced the contents, counts for nothing. Its references cannot go meanwhile. Any lock may be
  * held. */
-void drupe_mark_flight(drupe_flight *flight, drupe_cause *cause);
-/* Take the marks off what a flight is about to replace, and put them back when it was refused after all. Its
+void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause);
+/* Take the marks off what an entry is about to replace, and put them back when it was refused after all. Its
  * queue's lock is held. */
-drupe_mark *drupe_marks_lift(const drupe_flight *flight);
+drupe_mark *drupe_marks_lift(const drupe_inflight *entry);
 void drupe_marks_lifted(drupe_mark *list, bool replaced);
 /* drupe_memory_contents() for a submission that would read it: as long as nobody was told of the failure, the
- * submission is made and fails with what it stands behind. Then the answer is DRUPE_OK, and `*doom`, unless
- * it is set already, the cause, retained. */
-drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **doom) DRUPE_MUST_CHECK;
+ * submission is made and fails with what it stands behind. Then the answer is DRUPE_OK, and
+ * `*pending_failure`, unless it is set already, the cause, retained. */
+drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **pending_failure) DRUPE_MUST_CHECK;
 /* The same of those among `refs` that are `read`, for who holds the lock of the queue. */
 drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,
-                              drupe_cause **doom) DRUPE_MUST_CHECK;
+                              drupe_cause **pending_failure) DRUPE_MUST_CHECK;
 /* A glance: false means that the handle has no mark. */
 static inline bool drupe_mark_possible(const drupe_memory *memory)
 {
@@ -193,9 +194,9 @@ static inline bool drupe_mark_possible(const drupe_memory *memory)
 
 /* Of a queue that the caller never saw: that its work is over tells the caller nothing. NULL-safe. */
 void drupe_queue_release_inside(drupe_queue *queue);
-/* Look at what has finished without dropping anything. `leaping`: where a kernel answers for others, let it;
- * not where one of them is known to have failed. */
-void drupe_queue_settle(drupe_queue *queue, bool leaping);
+/* Look at what has finished without dropping anything. `inferring`: where a kernel answers for others, let
+ * it; not where one of them is known to have failed. */
+void drupe_queue_settle(drupe_queue *queue, bool inferring);
 /* Wait until everything is over, whatever it ended like, and drop its references. */
 void drupe_queue_finish(drupe_queue *queue, uint64_t deadline);
 /* Push what was submitted to the hardware; LOCKED: with the queue's lock. */
@@ -214,8 +215,8 @@ drupe_queue *drupe_queue_walk(drupe_queue *queue);
 
 /* What queues ask of checked mode; check/ registers itself when it is switched on. */
 typedef struct drupe_checker {
-    /* Before the work of a loaded flight is launched; the queue's lock is held. */
-    drupe_status (*submission)(const drupe_ticket *ticket, const drupe_flight *flight,
+    /* Before the work of a loaded entry is launched; the queue's lock is held. */
+    drupe_status (*submission)(const drupe_submit_info *info, const drupe_inflight *entry,
                                const drupe_work *work);
     /* The caller knows that the event is over, and with it all that it waited for unless it failed. */
     void (*event)(const drupe_event *event);
@@ -224,7 +225,7 @@ typedef struct drupe_checker {
     void (*closed)(const drupe_queue *queue); /* it is gone; another may get its address */
     void (*skipped)(uint64_t number);         /* a submission did not run */
     void (*dropped)(uint64_t number); /* one gives up what it kept alive: its host memory may be another's */
-    drupe_status (*memory)(void);     /* look at the zones of all memory, once per wait */
+    drupe_status (*memory)(void);     /* look at the redzones of all memory, once per wait */
     /* What a fault has to do with guarded memory, appended to `text` of `size` bytes; false: nothing. */
     bool (*fault)(const drupe_fault *fault, char *text, size_t size);
 } drupe_checker;

@@ -4,7 +4,7 @@
 
 #include "core/failure/failure_room.h"
 
-typedef struct drupe_flight drupe_flight;
+typedef struct drupe_inflight drupe_inflight;
 
 /* Something for a worker to do; part of what it is about. */
 typedef struct drupe_job {
@@ -19,13 +19,13 @@ typedef struct drupe_job {
 /* What a copy that core makes in pieces begins with: `work->user` of a COPY with a body. */
 typedef struct drupe_pieces {
     void (*hurry)(struct drupe_pieces *pieces); /* have its threads come while it is being started */
-    bool brisk; /* its end is worth watching for: there are processors enough */
+    bool spins; /* its end is worth watching for: there are processors enough */
 } drupe_pieces;
 
 /* --- event.c -------------------------------------------------------------------------------------------- */
 
 typedef enum drupe_phase {
-    DRUPE_PHASE_HELD,     /* core has it */
+    DRUPE_PHASE_DEFERRED, /* core has it */
     DRUPE_PHASE_RUNNING,  /* a host task on core's worker */
     DRUPE_PHASE_NATIVE,   /* the backend has it */
     DRUPE_PHASE_SETTLING, /* a thread is writing down why it failed */
@@ -41,14 +41,14 @@ struct drupe_event {
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
-    bool brisk;             /* while it runs, watching it costs less than being woken */
+    bool spins;             /* while it runs, watching it costs less than being woken */
     bool inserted;          /* `behind` is set */
     bool counted;           /* it has an inner reference to its queue; else the queue counts it in `events` */
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;
     uint64_t number;
     union {
-        drupe_flight *flight;    /* borrowed, valid until the event has settled; without a queue its own */
+        drupe_inflight *entry;   /* borrowed, valid until the event has settled; without a queue its own */
         drupe_event *next_spare; /* among the free ones */
     };
     /* On another line, and 0 in all free ones, as only few events write to it: */
@@ -59,67 +59,68 @@ struct drupe_event {
     drupe_event *older_spares;    /* of the first of a list of free ones: another such list */
 };
 
-/* --- Flights ----------------------------------------------------------------------------------------------
- */
+/* --- Entries -------------------------------------------------------------------------------------------- */
 
 /* Call the release functions of keeps that were taken; NULL functions are skipped. */
 void drupe_keeps_drop(const drupe_keep *keeps, size_t count);
 
-#define DRUPE_FLIGHT_REFS  8
-#define DRUPE_FLIGHT_WAITS 4
+#define DRUPE_INFLIGHT_REFS  8
+#define DRUPE_INFLIGHT_WAITS 4
 
 /* What every submission needs comes first, on few cache lines. More than 20 members, since a record is used
  * again and again: making it of several pieces would cost each submission an allocation more. */
-struct drupe_flight {
-    _Alignas(64) drupe_flight *next;
+struct drupe_inflight {
+    _Alignas(64) drupe_inflight *next;
     drupe_event *event; /* retained; NULL: nobody looks */
-    bool held;
+    bool deferred;
     bool fallible;     /* may fail for a reason that core knows: what follows must wait for it by name */
     bool early;        /* the driver may read its source at once: see launch.c */
     bool done;         /* it was over when it was launched, and is on no list */
-    bool passed;       /* its references belong to the flight behind it, which uses the same */
+    bool passed;       /* its references belong to the entry behind it, which uses the same */
     bool event_passed; /* so does that to its event, to one that waits for it */
     uint32_t nwaits, refs_capacity;
     drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */
     uint32_t waits_capacity;
     union {
-        void *work_copy;            /* malloc'ed: what `work` points to */
-        drupe_flight *older_spares; /* of the first of a list of free ones: another such list */
+        void *work_copy;              /* malloc'ed: what `work` points to */
+        drupe_inflight *older_spares; /* of the first of a list of free ones: another such list */
     };
     drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
     /* Which of `refs` it writes, as far as they are memory (those from 64 on all), until they were marked. */
     _Atomic(uint64_t) written;
-    uint64_t replaced; /* those of them of which no byte stays */
-    drupe_cause *doom; /* borrowed while it is being placed: why what it reads was not written, or NULL */
-    drupe_event *waits_inline[DRUPE_FLIGHT_WAITS];
-    drupe_brief brief;
-    drupe_keep refs_inline[DRUPE_FLIGHT_REFS];
+    uint64_t replaced;            /* those of them of which no byte stays */
+    drupe_cause *pending_failure; /* borrowed while it is being submitted: why what it reads was not written,
+                                     or NULL */
+    drupe_event *waits_inline[DRUPE_INFLIGHT_WAITS];
+    drupe_arg_summary summary;
+    drupe_keep refs_inline[DRUPE_INFLIGHT_REFS];
     char label_copy[64];
-    drupe_work work; /* of a held one */
+    drupe_work work; /* of a deferred one */
     drupe_job job;   /* of a host task that core runs */
 };
 
 /* The parts of a queue. All are written under its lock, unless they say otherwise. */
 
-/* What is in flight, in the order of submission. Written by those who put flights on the list or take them
- * off: flight.c; unordered.c and unordered_place.c of an out-of-order queue; place.c and hold.c (held);
- * launch.c, which puts barriers between. */
+/* What is in flight, in the order of submission. Written by those who put entries on the list or take them
+ * off: inflight.c; unordered.c and unordered_submit.c of an out-of-order queue; enqueue.c and deferred.c
+ * (held); launch.c, which puts barriers between. */
 typedef struct drupe_order {
-    drupe_flight *head, *tail;
-    drupe_flight *held;      /* the first that the backend does not have, or NULL */
-    drupe_flight *held_tail; /* of an out-of-order queue, where the held ones are a list of their own */
-    drupe_flight *scan;      /* of an out-of-order queue: what was looked at last */
-    drupe_flight *gate;      /* of an in-order queue: the first with an event that is not over, if known */
-    drupe_flight *looked;    /* of an in-order queue: the last that a look has told to be over; or NULL */
+    drupe_inflight *head, *tail;
+    drupe_inflight *deferred; /* the first that the backend does not have, or NULL */
+    drupe_inflight
+        *deferred_tail;   /* of an out-of-order queue, where the deferred ones are a list of their own */
+    drupe_inflight *scan; /* of an out-of-order queue: what was looked at last */
+    drupe_inflight *first_open; /* of an in-order queue: the first with an event that is not over, if known */
+    drupe_inflight *looked;     /* of an in-order queue: the last that a look has told to be over; or NULL */
     _Atomic(size_t) count;
 } drupe_order;
 
-/* Free flights. flight.c's. */
+/* Free entries. inflight.c's. */
 typedef struct drupe_records {
-    drupe_flight *spare;              /* a list, */
-    drupe_flight *older;              /* and a list of such lists, each by its first one */
-    _Atomic(drupe_flight *) returned; /* given back without the lock */
+    drupe_inflight *spare;              /* a list, */
+    drupe_inflight *older;              /* and a list of such lists, each by its first one */
+    _Atomic(drupe_inflight *) returned; /* given back without the lock */
 } drupe_records;
 
 /* Free events. event_memory.c's. */
@@ -136,18 +137,20 @@ typedef struct drupe_proof {
     size_t unmarked_bytes; /* what they keep alive */
     uint64_t proven;       /* submissions with numbers up to this one are over */
     bool silent;           /* work without an event was launched since the last wait */
-    bool leaps;            /* a kernel that is complete proves those before it: see flight.c */
+    bool infers;           /* a kernel that is complete proves those before it: see inflight.c */
 } drupe_proof;
 
-/* What the next submission has to wait for by name; the flight of each event keeps it. */
+/* What the next submission has to wait for by name; the entry of each event keeps it. */
 typedef struct drupe_names {
-    drupe_event *guard;  /* the last fallible submission that is not known to be over */
-    drupe_event *fetch;  /* of an in-order queue: the last copy to plain host memory */
-    drupe_event *fence;  /* of an out-of-order queue: its last barrier, until it is dropped; unordered*.c's */
-    drupe_cause *breach; /* retained: why the last barrier failed, once it was dropped; unordered*.c's */
+    drupe_event *last_fallible; /* the last fallible submission that is not known to be over */
+    drupe_event *fetch;         /* of an in-order queue: the last copy to plain host memory */
+    drupe_event
+        *last_barrier; /* of an out-of-order queue: its last barrier, until it is dropped; unordered*.c's */
+    drupe_cause
+        *barrier_failure; /* retained: why the last barrier failed, once it was dropped; unordered*.c's */
 } drupe_names;
 
-/* When to look at what is over. place.c's, but for `ticks`, which flight.c starts anew. */
+/* When to look at what is over. enqueue.c's, but for `ticks`, which inflight.c starts anew. */
 typedef struct drupe_polling {
     unsigned polls;
     size_t unlooked_bytes; /* what submissions since the last look keep alive */
@@ -165,26 +168,27 @@ struct drupe_queue {
     drupe_order order;
     drupe_records records;
     drupe_event_store store;
-    _Atomic(uint64_t) stuck; /* the oldest submission when waiting did not help; pace.c's, without the lock */
+    _Atomic(uint64_t)
+        stuck; /* the oldest submission when waiting did not help; throttle.c's, without the lock */
     drupe_proof proof;
     uint64_t timed_from; /* of PROFILING that came later: events of those before have no times */
     drupe_names names;
     drupe_polling polling;
     bool unflushed;
-    bool shared;              /* others may give work to the driver's queue */
-    bool is_default;          /* a device points to it; library lock */
-    drupe_queue *prev, *next; /* all queues; queue_list.c's, with its lock */
-    drupe_queue *hold_next;   /* queues with held work; waiter.c's, with its lock, as is the next */
-    bool on_hold;
+    bool shared;                /* others may give work to the driver's queue */
+    bool is_default;            /* a device points to it; library lock */
+    drupe_queue *prev, *next;   /* all queues; queue_list.c's, with its lock */
+    drupe_queue *deferred_next; /* queues with deferred work; waiter.c's, with its lock, as is the next */
+    bool on_deferred_list;
 };
 
-static inline drupe_subject *drupe_flight_subject(drupe_flight *flight)
+static inline drupe_subject *drupe_inflight_subject(drupe_inflight *entry)
 {
-    return flight ? &flight->what : NULL;
+    return entry ? &entry->what : NULL;
 }
 
 /* Everything about one submission but its work; `refs` are taken. */
-typedef struct drupe_ticket {
+typedef struct drupe_submit_info {
     drupe_queue *queue;
     drupe_event *const *waits; /* borrowed */
     size_t nwaits;
@@ -196,18 +200,18 @@ typedef struct drupe_ticket {
     drupe_keep *refs; /* the array is borrowed, the objects are taken */
     size_t nrefs;
     size_t bytes;                 /* what they keep alive */
-    uint64_t written, replaced;   /* as in drupe_flight */
+    uint64_t written, replaced;   /* as in drupe_inflight */
     uint64_t read;                /* those of them whose contents count, as far as they were looked at */
     unsigned marks_seen;          /* drupe_marks_version before that */
-    drupe_cause *doom;            /* borrowed, as in drupe_flight */
+    drupe_cause *pending_failure; /* borrowed, as in drupe_inflight */
     const drupe_access *accesses; /* borrowed */
     size_t naccesses;
-} drupe_ticket;
+} drupe_submit_info;
 
 /* Whether it is a barrier to an out-of-order queue. */
-static inline bool drupe_ticket_fences(const drupe_ticket *ticket, const drupe_work *work)
+static inline bool drupe_submit_info_is_barrier(const drupe_submit_info *info, const drupe_work *work)
 {
-    return ticket->ordered || work->kind == DRUPE_WORK_BARRIER;
+    return info->ordered || work->kind == DRUPE_WORK_BARRIER;
 }
 
 /* The longest single wait in a driver: then the device is looked at. */

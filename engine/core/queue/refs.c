@@ -15,7 +15,7 @@ void drupe_refs_init(drupe_refs *refs)
     refs->marks_seen = atomic_load(&drupe_marks_version);
     refs->before = NULL;
     refs->nbefore = 0;
-    refs->doom = NULL;
+    refs->pending_failure = NULL;
     refs->passed_on = false;
 }
 
@@ -44,7 +44,7 @@ void drupe_refs_drop(drupe_refs *refs)
     if (refs->list != refs->fixed) free(refs->list);
     for (size_t i = 0; i < refs->nbefore; i++) drupe_event_release(refs->before[i]);
     free(refs->before);
-    drupe_cause_release(refs->doom);
+    drupe_cause_release(refs->pending_failure);
     drupe_refs_init(refs);
 }
 
@@ -80,7 +80,7 @@ static void note_bit(uint64_t *bits, size_t index)
 drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
                                    drupe_touch touch)
 {
-    if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->doom));
+    if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->pending_failure));
     DRUPE_TRY(await_order(refs, memory, s));
     refs->bytes += memory->size;
     if (touch.reads) note_bit(&refs->read, refs->count);
@@ -99,7 +99,7 @@ drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, si
         const drupe_effects *effects = s->effects;
         bool reads = !effects || drupe_effect_bit(effects->reads, i);
         if (reads) note_bit(&refs->read, refs->count);
-        if (reads) status = drupe_mark_read(memory, &refs->doom);
+        if (reads) status = drupe_mark_read(memory, &refs->pending_failure);
         drupe_status waits = await_order(refs, memory, s);
         if (status == DRUPE_OK) status = waits;
         if (!effects || drupe_effect_bit(effects->writes, i)) note_bit(&refs->written, refs->count);

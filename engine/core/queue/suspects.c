@@ -45,8 +45,8 @@ void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t 
 {
     drupe_trace_record record;
     size_t count = 0, used = strlen(error->text);
-    uint64_t last = drupe_flight_latest();
-    if (!queue->proof.leaps || error->status != DRUPE_E_DEVICE_LOST) return;
+    uint64_t last = drupe_inflight_latest();
+    if (!queue->proof.infers || error->status != DRUPE_E_DEVICE_LOST) return;
     if (last - number >= DRUPE_TRACE_RECORDS) last = number + DRUPE_TRACE_RECORDS - 1;
     for (uint64_t id = number + 1; id <= last; id++) {
         bool ours = drupe_trace_one(id, &record) && record.queue == queue->base.number;
@@ -69,9 +69,9 @@ drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number)
     if (all.count > 1) snprintf(all.label, sizeof all.label, "one of %zu submissions", all.count);
     all.common.label = all.label;
     all.common.number = number;
-    for (drupe_flight *flight = queue->order.head; flight && !all.common.cell; flight = flight->next) {
-        if (all.common.cell_number && flight->what.cell_number == all.common.cell_number)
-            all.common.cell = drupe_core_cell_share(flight->what.cell);
+    for (drupe_inflight *entry = queue->order.head; entry && !all.common.cell; entry = entry->next) {
+        if (all.common.cell_number && entry->what.cell_number == all.common.cell_number)
+            all.common.cell = drupe_core_cell_share(entry->what.cell);
     }
     drupe_cause *cause = drupe_cause_new(&error, &all.common, queue, number);
     /* Not taken when there is no memory. */

@@ -6,7 +6,7 @@ drupe_status drupe_queue_give_up(drupe_queue *queue, uint64_t from)
     drupe_cause *cause;
     DRUPE_TRY(drupe_cause_cancelling(queue, from, &cause));
     /* Before its report: an older failure that is unreported keeps its place. */
-    drupe_queue_blame(queue, cause, from);
+    drupe_queue_set_cause(queue, cause, from);
     drupe_marks_settle_locked(queue);
     drupe_cause_report(cause);
     drupe_cause_release(cause);

@@ -1,9 +1,10 @@
-/* The waiter: one thread, started with the first held submission or watched event, which serves the queues
- * that hold work (hold.c) and the watched events (watch.c); and who wakes it, or is woken by what it does.
+/* The waiter: one thread, started with the first deferred submission or watched event, which serves the
+ * queues that hold work (deferred.c) and the watched events (watch.c); and who wakes it, or is woken by what
+ * it does.
  *
- * It polls what held work waits for, and is woken early by drupe_hold_kick(). Notices from drivers are hints
- * and never believed: every wake-up leads to a poll. It sleeps for good while nothing that it waits for is a
- * driver's, since core tells of everything else. It drops no references of the caller. */
+ * It polls what deferred work waits for, and is woken early by drupe_deferred_kick(). Notices from drivers
+ * are hints and never believed: every wake-up leads to a poll. It sleeps for good while nothing that it waits
+ * for is a driver's, since core tells of everything else. It drops no references of the caller. */
 #include "base/service.h"
 #include "core/queue/launch.h"
 #include <sched.h>
@@ -17,9 +18,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t serve_round(void *unused);
 static drupe_service waiter = {.name = "drupe-waiter", .lock = &lock, .step = serve_round};
-static pthread_cond_t changed;    /* for those who wait for held events */
+static pthread_cond_t changed;    /* for those who wait for deferred events */
 static bool prepared;             /* `changed` is */
-static drupe_queue *queues;       /* with held work; each with an inner reference */
+static drupe_queue *queues;       /* with deferred work; each with an inner reference */
 static _Atomic(unsigned) nqueues; /* of these */
 static _Atomic(unsigned) nothers; /* what else the waiter has to look after */
 static unsigned begun, ended;     /* the waiter's rounds */
@@ -31,7 +32,7 @@ static _Atomic(drupe_serve_others) serve_others;
 
 /* --- Waking --------------------------------------------------------------------------------------------- */
 
-void drupe_hold_kick(void)
+void drupe_deferred_kick(void)
 {
     if (atomic_load(&nqueues) + atomic_load(&nothers) == 0) return;
     pthread_mutex_lock(&lock);
@@ -43,10 +44,10 @@ void drupe_core_notify(drupe_event *event)
 {
     /* The event is not looked at: a late notice may name one that is gone. */
     (void)event;
-    drupe_hold_kick();
+    drupe_deferred_kick();
 }
 
-void drupe_hold_announce(void)
+void drupe_deferred_announce(void)
 {
     pthread_mutex_lock(&lock);
     if (drupe_service_runs(&waiter)) {
@@ -56,10 +57,10 @@ void drupe_hold_announce(void)
     pthread_mutex_unlock(&lock);
 }
 
-static bool held_or_running(const drupe_event *event)
+static bool deferred_or_running(const drupe_event *event)
 {
     drupe_phase phase = drupe_event_phase(event);
-    return phase == DRUPE_PHASE_HELD || phase == DRUPE_PHASE_RUNNING;
+    return phase == DRUPE_PHASE_DEFERRED || phase == DRUPE_PHASE_RUNNING;
 }
 
 /* Being woken takes as long as copying a megabyte. */
@@ -67,36 +68,36 @@ static void watch_briefly(const drupe_event *event, uint64_t deadline)
 {
     uint64_t until = drupe_deadline(WATCH_NS);
     if (until > deadline) until = deadline;
-    while (held_or_running(event) && drupe_now_ns() < until) sched_yield();
+    while (deferred_or_running(event) && drupe_now_ns() < until) sched_yield();
 }
 
-bool drupe_hold_await(drupe_event *event, uint64_t deadline)
+bool drupe_deferred_await(drupe_event *event, uint64_t deadline)
 {
     bool in_time = true;
-    if (event->brisk) watch_briefly(event, deadline);
+    if (event->spins) watch_briefly(event, deadline);
     pthread_mutex_lock(&lock);
-    /* Without threads nothing is held, and the condition may not exist yet. */
+    /* Without threads nothing is deferred, and the condition may not exist yet. */
     while (prepared) {
-        if (!held_or_running(event) || !in_time) break;
+        if (!deferred_or_running(event) || !in_time) break;
         in_time = drupe_cond_wait_until(&changed, &lock, deadline);
     }
-    bool over = !held_or_running(event);
+    bool over = !deferred_or_running(event);
     pthread_mutex_unlock(&lock);
     return over;
 }
 
-void drupe_hold_let_pass(drupe_queue *queue)
+void drupe_deferred_let_pass(drupe_queue *queue)
 {
     for (bool late = true; late;) {
         late = false;
         pthread_mutex_lock(&queue->lock);
-        for (drupe_flight *at = queue->order.held; at && !late; at = at->next) {
+        for (drupe_inflight *at = queue->order.deferred; at && !late; at = at->next) {
             late = drupe_phase_over(drupe_event_phase(at->event));
             if (!drupe_queue_unordered(queue)) break;
         }
         pthread_mutex_unlock(&queue->lock);
         if (!late) break;
-        drupe_hold_kick();
+        drupe_deferred_kick();
         sched_yield();
     }
 }
@@ -123,12 +124,12 @@ static void retire(drupe_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     pthread_mutex_lock(&lock);
-    bool idle = queue->order.held == NULL;
+    bool idle = queue->order.deferred == NULL;
     if (idle) {
         drupe_queue **link = &queues;
-        while (*link != queue) link = &(*link)->hold_next;
-        *link = queue->hold_next;
-        queue->on_hold = false;
+        while (*link != queue) link = &(*link)->deferred_next;
+        *link = queue->deferred_next;
+        queue->on_deferred_list = false;
         atomic_fetch_sub(&nqueues, 1);
         pthread_cond_broadcast(&changed);
     }
@@ -148,7 +149,7 @@ static bool serve_all(void)
     while (queue) {
         while (serve(queue)) moved = true;
         pthread_mutex_lock(&lock);
-        drupe_queue *next = queue->hold_next;
+        drupe_queue *next = queue->deferred_next;
         pthread_mutex_unlock(&lock);
         retire(queue);
         queue = next;
@@ -194,7 +195,7 @@ static drupe_status start_locked(void)
     return drupe_service_start(&waiter);
 }
 
-drupe_status drupe_hold_prepare(void)
+drupe_status drupe_deferred_prepare(void)
 {
     pthread_mutex_lock(&lock);
     drupe_status status = prepare_locked();
@@ -202,7 +203,7 @@ drupe_status drupe_hold_prepare(void)
     return status;
 }
 
-drupe_status drupe_hold_attend(int more)
+drupe_status drupe_deferred_attend(int more)
 {
     pthread_mutex_lock(&lock);
     drupe_status status = more > 0 ? start_locked() : DRUPE_OK;
@@ -211,14 +212,14 @@ drupe_status drupe_hold_attend(int more)
     return status;
 }
 
-drupe_status drupe_hold_add(drupe_queue *queue)
+drupe_status drupe_deferred_add(drupe_queue *queue)
 {
     pthread_mutex_lock(&lock);
     drupe_status status = start_locked();
-    if (status == DRUPE_OK && !queue->on_hold) {
+    if (status == DRUPE_OK && !queue->on_deferred_list) {
         drupe_queue_inner_retain(queue);
-        queue->on_hold = true;
-        queue->hold_next = queues;
+        queue->on_deferred_list = true;
+        queue->deferred_next = queues;
         queues = queue;
         atomic_fetch_add(&nqueues, 1);
     }
@@ -228,7 +229,7 @@ drupe_status drupe_hold_add(drupe_queue *queue)
 }
 
 /* Queues that hold nothing any more stay on the list until the waiter comes by, which takes a while where the
- * system has no time for it. What is there after a whole round is held. */
+ * system has no time for it. What is there after a whole round is deferred. */
 static void let_retire_locked(uint64_t deadline)
 {
     uint64_t least = drupe_deadline(STOP_LEAST_NS), most = drupe_deadline(STOP_MOST_NS);
@@ -243,11 +244,11 @@ static void let_retire_locked(uint64_t deadline)
     closers--;
 }
 
-void drupe_hold_stop(uint64_t deadline)
+void drupe_deferred_stop(uint64_t deadline)
 {
     pthread_mutex_lock(&lock);
     if (drupe_service_runs(&waiter) && queues) let_retire_locked(deadline);
-    /* Work that is still held needs its thread; it stays and the library may be closed again later. */
+    /* Work that is still deferred needs its thread; it stays and the library may be closed again later. */
     if (!queues && atomic_load(&nothers) == 0) drupe_service_stop(&waiter);
     pthread_mutex_unlock(&lock);
     drupe_worker_stop();

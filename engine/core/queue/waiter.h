@@ -1,4 +1,4 @@
-/* Who serves held work, runs host functions and is told of failures: the threads of queue/, and their
+/* Who serves deferred work, runs host functions and is told of failures: the threads of queue/, and their
  * callers. */
 #ifndef DRUPE_CORE_WAITER_H
 #define DRUPE_CORE_WAITER_H
@@ -31,7 +31,7 @@ bool drupe_worker_fault(const drupe_fault *fault);
 /* End the threads, unless jobs are left. */
 void drupe_worker_stop(void);
 
-/* --- lost.c, blame.c, fault_text.c ---------------------------------------------------------------------- */
+/* --- lost.c, fault_deliver.c, fault_text.c -------------------------------------------------------------- */
 
 /* The labels of what the device may have been at, appended: of the submissions that are not over, the one
  * whose kernel became `function` ("" = unknown), else the first of each queue and how many stand behind it.
@@ -43,53 +43,53 @@ void drupe_device_lose(drupe_device *device, const char *function, const drupe_e
 /* "SIGSEGV" and such. */
 const char *drupe_fault_signal(int signal);
 /* Tell those whose thread it was, on the thread that serves faults; registered with fault/. */
-void drupe_fault_spread(const drupe_fault *fault);
+void drupe_fault_deliver(const drupe_fault *fault);
 
-/* --- pace.c, defaults.c --------------------------------------------------------------------------------- */
+/* --- throttle.c, defaults.c ----------------------------------------------------------------------------- */
 
 /* As pace() and room() of drupe_memory_users. */
-drupe_status drupe_pace(drupe_device *root, uint64_t bytes) DRUPE_MUST_CHECK;
-drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline) DRUPE_MUST_CHECK;
+drupe_status drupe_throttle(drupe_device *root, uint64_t bytes) DRUPE_MUST_CHECK;
+drupe_status drupe_throttle_room(drupe_device *root, uint64_t deadline) DRUPE_MUST_CHECK;
 /* Give up the default queue and context of a device, and the library's reference with it. */
 void drupe_device_forget(drupe_device *device);
 
-/* --- waiter.c, hold.c ----------------------------------------------------------------------------------- */
+/* --- waiter.c, deferred.c ------------------------------------------------------------------------------- */
 
 /* What the waiter does in each round. True: something moved. */
-typedef bool (*drupe_serve_queue)(drupe_queue *queue); /* one step of a queue with held work */
+typedef bool (*drupe_serve_queue)(drupe_queue *queue); /* one step of a queue with deferred work */
 typedef bool (*drupe_serve_others)(bool *poll);        /* `*poll`: a driver has some of the rest */
 /* Registered when the first queue is opened, and with the first watched event. */
 void drupe_waiter_queues(drupe_serve_queue serve);
 void drupe_waiter_others(drupe_serve_others serve);
 /* On the waiter's thread: it has seen something that a driver will end. */
 void drupe_waiter_poll(void);
-/* Launch what can be launched of a queue's held work. */
-bool drupe_hold_serve(drupe_queue *queue);
-/* Give a queue with held work to the waiter; the queue's lock is held. */
-drupe_status drupe_hold_add(drupe_queue *queue) DRUPE_MUST_CHECK;
+/* Launch what can be launched of a queue's deferred work. */
+bool drupe_deferred_serve(drupe_queue *queue);
+/* Give a queue with deferred work to the waiter; the queue's lock is held. */
+drupe_status drupe_deferred_add(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* Something may have finished. */
-void drupe_hold_kick(void);
+void drupe_deferred_kick(void);
 /* The waiter, for one more (1) or fewer (-1) that it has to look after. Fails only with 1. */
-drupe_status drupe_hold_attend(int more) DRUPE_MUST_CHECK;
+drupe_status drupe_deferred_attend(int more) DRUPE_MUST_CHECK;
 /* Events that core itself ends can be waited for. */
-drupe_status drupe_hold_prepare(void) DRUPE_MUST_CHECK;
-/* One look at a held flight: launch it, start its host function, or fail it. True when it is no longer held.
- * The queue's lock is held. */
-bool drupe_hold_advance(drupe_queue *queue, drupe_flight *flight);
+drupe_status drupe_deferred_prepare(void) DRUPE_MUST_CHECK;
+/* One look at a deferred entry: launch it, start its host function, or fail it. True when it is no longer
+ * deferred. The queue's lock is held. */
+bool drupe_deferred_advance(drupe_queue *queue, drupe_inflight *entry);
 /* The same for one that was just submitted, if nothing stands before it and a thread of core runs it: waking
  * the waiter for that takes longer than many of them. The queue's lock is held. */
-void drupe_hold_begin(drupe_queue *queue, drupe_flight *flight);
-/* Look at what a held flight waits for, without a lock. */
-void drupe_hold_poll(const drupe_flight *flight);
-/* A host function that core ran is over before the waiter has put its flight away: let it, so that what is
+void drupe_deferred_begin(drupe_queue *queue, drupe_inflight *entry);
+/* Look at what a deferred entry waits for, without a lock. */
+void drupe_deferred_poll(const drupe_inflight *entry);
+/* A host function that core ran is over before the waiter has put its entry away: let it, so that what is
  * over can be collected. */
-void drupe_hold_let_pass(drupe_queue *queue);
-/* Tell those who wait for a held event that it has changed. */
-void drupe_hold_announce(void);
-/* Until the event is neither held nor running in core, or the deadline passed (false). */
-bool drupe_hold_await(drupe_event *event, uint64_t deadline);
-/* End the threads, unless work is still held. For what is over and has only not been put away the waiter is
- * given until the deadline, 0.2 s at least and 20 s at most. */
-void drupe_hold_stop(uint64_t deadline);
+void drupe_deferred_let_pass(drupe_queue *queue);
+/* Tell those who wait for a deferred event that it has changed. */
+void drupe_deferred_announce(void);
+/* Until the event is neither deferred nor running in core, or the deadline passed (false). */
+bool drupe_deferred_await(drupe_event *event, uint64_t deadline);
+/* End the threads, unless work is still deferred. For what is over and has only not been put away the waiter
+ * is given until the deadline, 0.2 s at least and 20 s at most. */
+void drupe_deferred_stop(uint64_t deadline);
 
 #endif

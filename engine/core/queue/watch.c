@@ -1,6 +1,6 @@
 /* Watches: lists of events of which the finished ones can be taken.
  *
- * The waiter (hold.c) looks at what is watched, since drivers tell late or never. An entry goes from
+ * The waiter (deferred.c) looks at what is watched, since drivers tell late or never. An entry goes from
  * `pending` to `done` in the order of its end as the waiter sees it. While it looks, the entries are nobody
  * else's: `serving` is held then, and closing a watch waits for that. The eventfd is written when `done` gets
  * its first entry and read when it loses its last, both under the watch's lock. */
@@ -111,7 +111,7 @@ void drupe_watch_close(drupe_watch *watch, void (*release)(void *user))
     if (!watch || drupe_core_check() != DRUPE_OK) return;
     leave_all(watch);
     for (watched *at = watch->pending.first; at; at = at->next) {
-        if (drupe_hold_attend(-1) != DRUPE_OK) break;
+        if (drupe_deferred_attend(-1) != DRUPE_OK) break;
     }
     drop_all(&watch->pending, release);
     drop_all(&watch->done, release);
@@ -136,7 +136,7 @@ static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool
     watched *fresh = malloc(sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for watching an event.");
     drupe_waiter_others(serve_watched);
-    drupe_status status = drupe_hold_attend(1);
+    drupe_status status = drupe_deferred_attend(1);
     if (status != DRUPE_OK) {
         free(fresh);
         return status;
@@ -147,7 +147,7 @@ static drupe_status add(drupe_watch *watch, drupe_event *event, void *user, bool
     append(&watch->pending, fresh);
     watch->count++;
     pthread_mutex_unlock(&watch->lock);
-    drupe_hold_kick();
+    drupe_deferred_kick();
     return DRUPE_OK;
 }
 
@@ -258,7 +258,7 @@ static bool serve_watched(bool *poll)
         if (count) hand_over(watch, &over);
         for (; count; count--) {
             moved = true;
-            if (drupe_hold_attend(-1) != DRUPE_OK) break;
+            if (drupe_deferred_attend(-1) != DRUPE_OK) break;
         }
         pthread_mutex_lock(&all_lock);
         watch = watch->next;

@@ -3,7 +3,7 @@
  * Host functions may wait for each other by means that the engine does not see, so a job never waits for a
  * busy worker as long as another can be started. Workers stay until the library closes: a sleeping thread
  * costs little, and starting one for every job would cost more than most jobs. One that faults in its job is
- * parked by contain.c, and another thread takes its number. */
+ * parked by fault_isolation.c, and another thread takes its number. */
 #include "core/queue/launch.h"
 
 #define MOST    64u
@@ -40,7 +40,7 @@ static drupe_job *next_job(void)
 static void *worker_main(void *user)
 {
     struct worker *self = user;
-    drupe_core_adopt(workers, (uint32_t)(self - workers), &self->busy, NULL);
+    drupe_core_register_thread(workers, (uint32_t)(self - workers), &self->busy, NULL);
     pthread_mutex_lock(&lock);
     for (drupe_job *job = next_job(); job; job = next_job()) {
         pthread_mutex_unlock(&lock);

@@ -7,7 +7,7 @@
  * print at once, or where a program of another cell writes to the descriptor meanwhile.
  *
  * The list and what the observer was told change together, under one lock, which is taken before those of the
- * observer. Cells are shared as in late.c, so that this thread may release them. */
+ * observer. Cells are shared as in failure_poller.c, so that this thread may release them. */
 #include "base/service.h"
 #include "core/services/services_room.h"
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef struct printing {
     struct printing *next;
     void *cell;
     uint32_t queue;
-    drupe_event *gate; /* retained: what behind it waits for it; NULL: nothing does */
+    drupe_event *predecessor; /* retained: what behind it waits for it; NULL: nothing does */
 } printing;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,9 +40,9 @@ static void tell(void)
 }
 
 /* Only one that is over already cannot be finished. */
-static void finish(drupe_event *gate)
+static void finish(drupe_event *predecessor)
 {
-    drupe_status status = gate ? drupe_event_finish(gate, NULL) : DRUPE_OK;
+    drupe_status status = predecessor ? drupe_event_finish(predecessor, NULL) : DRUPE_OK;
     (void)status;
 }
 
@@ -58,8 +58,8 @@ static void remove_one(printing *over)
     if (last == over) last = before;
     tell();
     pthread_mutex_unlock(&lock);
-    finish(over->gate);
-    drupe_event_release(over->gate);
+    finish(over->predecessor);
+    drupe_event_release(over->predecessor);
     drupe_core_cell_release(over->cell);
     free(over);
 }
@@ -141,11 +141,11 @@ static printing *stranger_on(uint32_t queue, const void *cell)
     return found && found->cell != cell ? found : NULL;
 }
 
-drupe_event *drupe_prints_gate(const drupe_queue *queue)
+drupe_event *drupe_prints_predecessor(const drupe_queue *queue)
 {
     if (!drupe_core_prints() || drupe_queue_unordered(queue)) return NULL;
     drupe_error kept = *drupe_error_last();
-    drupe_event *fresh = NULL, *gate = NULL;
+    drupe_event *fresh = NULL, *predecessor = NULL;
     void *cell = drupe_core_cell();
     pthread_mutex_lock(&lock);
     bool needed = stranger_on(queue->base.number, cell) != NULL;
@@ -153,13 +153,13 @@ drupe_event *drupe_prints_gate(const drupe_queue *queue)
     if (needed && drupe_event_open("text", 0, &fresh) != DRUPE_OK) drupe_error_restore(&kept);
     pthread_mutex_lock(&lock);
     printing *before = fresh ? stranger_on(queue->base.number, cell) : NULL;
-    if (before && !before->gate) before->gate = drupe_event_retain(fresh);
-    if (before) gate = drupe_event_retain(before->gate);
+    if (before && !before->predecessor) before->predecessor = drupe_event_retain(fresh);
+    if (before) predecessor = drupe_event_retain(before->predecessor);
     pthread_mutex_unlock(&lock);
-    if (gate != fresh) finish(fresh);
+    if (predecessor != fresh) finish(fresh);
     drupe_event_release(fresh);
     drupe_core_cell_release(cell);
-    return gate;
+    return predecessor;
 }
 
 void drupe_prints_stop(void)

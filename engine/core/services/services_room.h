@@ -1,5 +1,5 @@
-/* What goes on beside submissions: failures that happen while nobody looks (late.c), whose text a kernel
- * prints (prints.c), and who follows the trace (trace_look.c).
+/* What goes on beside submissions: failures that happen while nobody looks (failure_poller.c), whose text a
+ * kernel prints (prints.c), and who follows the trace (trace_look.c).
  *
  * Owns: the threads drupe-late and drupe-prints, and the list of work that prints.
  *
@@ -9,14 +9,14 @@
 
 #include "core/queue/launch.h"
 
-/* End late.c's thread. */
-void drupe_late_stop(void);
+/* End failure_poller.c's thread. */
+void drupe_failure_poller_stop(void);
 
 /* --- prints.c ------------------------------------------------------------------------------------------- */
 
 /* An event that such work has to wait for, so that the text of what is before it on its queue goes to another
  * cell; retained, or NULL. */
-drupe_event *drupe_prints_gate(const drupe_queue *queue);
+drupe_event *drupe_prints_predecessor(const drupe_queue *queue);
 /* Work of such a program was submitted by this thread; borrowed. */
 void drupe_prints_begin(drupe_event *event);
 /* End the thread; the work is over, or nobody waits for it any more. */

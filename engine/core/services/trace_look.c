@@ -21,7 +21,7 @@ static void look_at(drupe_queue *queue)
     bool unordered = drupe_queue_unordered(queue);
     if (unordered) drupe_unordered_settle(queue);
     /* Submitters come between. */
-    while (!unordered && drupe_flight_look(queue, LOOK_MOST)) {
+    while (!unordered && drupe_inflight_look(queue, LOOK_MOST)) {
         pthread_mutex_unlock(&queue->lock);
         pthread_mutex_lock(&queue->lock);
     }
@@ -37,20 +37,20 @@ void drupe_trace_look(void)
     }
 }
 
-static bool known_over(const drupe_queue *queue, const drupe_flight *flight)
+static bool known_over(const drupe_queue *queue, const drupe_inflight *entry)
 {
-    if (flight->event) return drupe_phase_over(drupe_event_phase(flight->event));
-    return flight->what.number <= queue->proof.proven;
+    if (entry->event) return drupe_phase_over(drupe_event_phase(entry->event));
+    return entry->what.number <= queue->proof.proven;
 }
 
 /* The list is in the order of numbers, but for barriers that core has put between. */
 static uint64_t oldest_ordered(const drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
-    for (const drupe_flight *flight = drupe_flight_unlooked(queue); flight; flight = flight->next) {
-        if (known_over(queue, flight)) continue;
-        if (flight->what.number < oldest) oldest = flight->what.number;
-        if (!flight->event || !flight->event->behind) break;
+    for (const drupe_inflight *entry = drupe_inflight_unlooked(queue); entry; entry = entry->next) {
+        if (known_over(queue, entry)) continue;
+        if (entry->what.number < oldest) oldest = entry->what.number;
+        if (!entry->event || !entry->event->behind) break;
     }
     return oldest;
 }
@@ -58,10 +58,10 @@ static uint64_t oldest_ordered(const drupe_queue *queue)
 static uint64_t oldest_unordered(const drupe_queue *queue)
 {
     uint64_t oldest = UINT64_MAX;
-    const drupe_flight *lists[] = {queue->order.head, queue->order.held};
+    const drupe_inflight *lists[] = {queue->order.head, queue->order.deferred};
     for (size_t i = 0; i < DRUPE_COUNT_OF(lists); i++) {
-        for (const drupe_flight *flight = lists[i]; flight; flight = flight->next) {
-            if (!known_over(queue, flight) && flight->what.number < oldest) oldest = flight->what.number;
+        for (const drupe_inflight *entry = lists[i]; entry; entry = entry->next) {
+            if (!known_over(queue, entry) && entry->what.number < oldest) oldest = entry->what.number;
         }
     }
     return oldest;
@@ -90,10 +90,10 @@ static drupe_trace_start start_on(drupe_queue *queue, uint64_t id)
 {
     drupe_trace_start start = DRUPE_TRACE_BEGUN;
     pthread_mutex_lock(&queue->lock);
-    const drupe_flight *flight = queue->order.head;
-    while (flight && flight->what.number != id) flight = flight->next;
-    drupe_event *event = flight ? flight->event : NULL;
-    if (event && drupe_event_phase(event) == DRUPE_PHASE_HELD) start = DRUPE_TRACE_BEHIND;
+    const drupe_inflight *entry = queue->order.head;
+    while (entry && entry->what.number != id) entry = entry->next;
+    drupe_event *event = entry ? entry->event : NULL;
+    if (event && drupe_event_phase(event) == DRUPE_PHASE_DEFERRED) start = DRUPE_TRACE_BEHIND;
     if (event && drupe_event_phase(event) == DRUPE_PHASE_NATIVE) {
         drupe_event_state state = DRUPE_EVENT_RUNNING;
         drupe_status status = event->object.backend->event_state(event, &state);

@@ -7,7 +7,7 @@
 
 /* Whether the copy is one to host memory from a lost device that computes in host memory: it needs no device.
  */
-static bool loss_readable(const drupe_place *dst, const drupe_place *src)
+static bool loss_readable(const drupe_copy_end *dst, const drupe_copy_end *src)
 {
     if (dst->memory || !src->memory) return false;
     const drupe_device *device = src->memory->pool->device;
@@ -28,18 +28,19 @@ static drupe_status loss_copy(drupe_queue *queue, void *dst, const void *src, si
 
 /* --- Copy and fill -------------------------------------------------------------------------------------- */
 
-static drupe_status find_place(const drupe_submission *s, const void *pointer, size_t bytes, const char *what,
-                               drupe_touch touch, drupe_refs *refs, drupe_place *place)
+static drupe_status find_end(const drupe_submission *s, const void *pointer, size_t bytes, const char *what,
+                             drupe_touch touch, drupe_refs *refs, drupe_copy_end *one_end)
 {
-    *place = (drupe_place){.pointer = (void *)(uintptr_t)pointer};
+    *one_end = (drupe_copy_end){.pointer = (void *)(uintptr_t)pointer};
     if (bytes == 0) return DRUPE_OK;
     if (!pointer) return drupe_error_set(DRUPE_E_INVALID, "%s: the address is NULL.", what);
-    DRUPE_TRY(drupe_registry_find(pointer, bytes, what, &place->memory));
-    if (!place->memory) return DRUPE_OK;
-    place->foreign = place->memory->context != s->queue->base.context && !drupe_memory_plain(place->memory);
-    touch.replaces = touch.writes && bytes == place->memory->size;
-    drupe_status status = drupe_refs_add_memory(refs, place->memory, s, touch);
-    drupe_memory_release(place->memory); /* the caller has it */
+    DRUPE_TRY(drupe_registry_find(pointer, bytes, what, &one_end->memory));
+    if (!one_end->memory) return DRUPE_OK;
+    one_end->foreign =
+        one_end->memory->context != s->queue->base.context && !drupe_memory_plain(one_end->memory);
+    touch.replaces = touch.writes && bytes == one_end->memory->size;
+    drupe_status status = drupe_refs_add_memory(refs, one_end->memory, s, touch);
+    drupe_memory_release(one_end->memory); /* the caller has it */
     return status;
 }
 
@@ -52,10 +53,9 @@ static bool overlap(const void *a, const void *b, size_t bytes)
 static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, drupe_refs *refs,
                                 drupe_event **event)
 {
-    drupe_place to, from;
-    DRUPE_TRY(find_place(s, work->dst, work->bytes, "copy target", (drupe_touch){.writes = true}, refs, &to));
-    DRUPE_TRY(
-        find_place(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
+    drupe_copy_end to, from;
+    DRUPE_TRY(find_end(s, work->dst, work->bytes, "copy target", (drupe_touch){.writes = true}, refs, &to));
+    DRUPE_TRY(find_end(s, work->src, work->bytes, "copy source", (drupe_touch){.reads = true}, refs, &from));
     if (work->bytes && overlap(work->dst, work->src, work->bytes)) {
         return drupe_error_set(DRUPE_E_INVALID, "The two ranges of a copy of %zu bytes overlap.",
                                work->bytes);
@@ -68,8 +68,8 @@ static drupe_status submit_copy(const drupe_submission *s, drupe_work *work, dru
         return drupe_submission_finish(s, refs, work, "copy", event);
     }
     DRUPE_TRY(drupe_submission_join_waits(s, refs));
-    drupe_ticket ticket = drupe_submission_make_ticket(s, refs, "copy");
-    return drupe_stage_copy(&ticket, &to, &from, work->bytes, event);
+    drupe_submit_info info = drupe_submission_make_info(s, refs, "copy");
+    return drupe_cross_context_copy(&info, &to, &from, work->bytes, event);
 }
 
 drupe_status drupe_submit_copy(const drupe_submission *s, void *dst, const void *src, size_t bytes,
@@ -101,9 +101,9 @@ static drupe_status check_fill(const drupe_submission *s, void *dst, const void 
         return drupe_error_set(
             DRUPE_E_INVALID, "A fill's address must be a multiple of its pattern's size %zu.", pattern_size);
     }
-    drupe_place place;
-    DRUPE_TRY(find_place(s, dst, bytes, "fill", (drupe_touch){.writes = true}, refs, &place));
-    if (place.memory && place.memory->context == s->queue->base.context) return DRUPE_OK;
+    drupe_copy_end one_end;
+    DRUPE_TRY(find_end(s, dst, bytes, "fill", (drupe_touch){.writes = true}, refs, &one_end));
+    if (one_end.memory && one_end.memory->context == s->queue->base.context) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_INVALID, "A fill needs USM of its queue's context.");
 }
 
@@ -132,12 +132,12 @@ static drupe_status submit_hint(const drupe_submission *s, drupe_work *work, con
     if (event) *event = NULL;
     drupe_refs refs;
     drupe_refs_init(&refs);
-    drupe_place place = {.memory = NULL};
+    drupe_copy_end one_end = {.memory = NULL};
     drupe_status status = drupe_submission_begin(s, &refs);
     if (status == DRUPE_OK)
-        status = find_place(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &place);
+        status = find_end(s, work->dst, work->bytes, name, (drupe_touch){0}, &refs, &one_end);
     if (status == DRUPE_OK && work->bytes &&
-        (!place.memory || place.memory->context != s->queue->base.context)) {
+        (!one_end.memory || one_end.memory->context != s->queue->base.context)) {
         status =
             drupe_error_set(DRUPE_E_INVALID, "%s: the address is not in USM of the queue's context.", name);
     }

@@ -38,9 +38,9 @@ static inline bool keeps_host_memory(const drupe_submission *s)
 }
 
 /* Without references. `name` outlives the work. */
-static inline drupe_ticket bare_ticket(const drupe_submission *s, const char *name)
+static inline drupe_submit_info bare_info(const drupe_submission *s, const char *name)
 {
-    return (drupe_ticket){
+    return (drupe_submit_info){
         .queue = s->queue,
         .waits = s->waits,
         .nwaits = s->nwaits,
@@ -65,39 +65,39 @@ drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *
 }
 
 /* Passes the references on. */
-drupe_ticket drupe_submission_make_ticket(const drupe_submission *s, drupe_refs *refs, const char *name)
+drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name)
 {
-    drupe_ticket ticket = bare_ticket(s, name);
+    drupe_submit_info info = bare_info(s, name);
     if (refs->nbefore) {
-        ticket.waits = refs->before;
-        ticket.nwaits = refs->nbefore;
+        info.waits = refs->before;
+        info.nwaits = refs->nbefore;
     }
-    ticket.refs = refs->list;
-    ticket.nrefs = refs->count;
-    ticket.bytes = refs->bytes;
-    ticket.written = refs->written;
-    ticket.replaced = refs->replaced;
-    ticket.read = refs->read;
-    ticket.marks_seen = refs->marks_seen;
-    ticket.doom = refs->doom;
+    info.refs = refs->list;
+    info.nrefs = refs->count;
+    info.bytes = refs->bytes;
+    info.written = refs->written;
+    info.replaced = refs->replaced;
+    info.read = refs->read;
+    info.marks_seen = refs->marks_seen;
+    info.pending_failure = refs->pending_failure;
     refs->count = 0;
     refs->passed_on = true;
-    return ticket;
+    return info;
 }
 
 drupe_status drupe_submission_finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                      const char *name, drupe_event **event)
 {
     DRUPE_TRY(drupe_submission_join_waits(s, refs));
-    drupe_ticket ticket = drupe_submission_make_ticket(s, refs, name);
-    return drupe_queue_submit(&ticket, work, event);
+    drupe_submit_info info = drupe_submission_make_info(s, refs, name);
+    return drupe_queue_submit(&info, work, event);
 }
 
 /* The thread's last error refused this submission: its record for drupe_failure_last(). */
 static void tell_refused(const drupe_submission *s, const char *label, const drupe_work *work,
                          const drupe_refs *refs)
 {
-    drupe_brief brief = {0};
+    drupe_arg_summary summary = {0};
     if (!s) return;
     void *cell = drupe_core_cell();
     const drupe_subject what = {.label = s->label ? s->label : label,
@@ -105,9 +105,9 @@ static void tell_refused(const drupe_submission *s, const char *label, const dru
                                 .nrefs = (uint32_t)refs->count,
                                 .site = s->site ? s->site : drupe_core_site(),
                                 .cell_number = drupe_core_cell_number(cell),
-                                .brief = &brief};
+                                .summary = &summary};
     drupe_core_cell_release(cell);
-    drupe_brief_take(&brief, work);
+    drupe_arg_summary_take(&summary, work);
     drupe_failure failure;
     drupe_failure_describe(&failure, drupe_error_last(), s->queue, &what);
     drupe_failure_tell_refused(&failure);
@@ -284,8 +284,8 @@ static drupe_status finish_kernel(const drupe_submission *s, drupe_refs *refs, c
     const char *name = work->kernel->name;
     drupe_kernel_enter(work->kernel, s->queue);
     if (!work->kernel->prints) return drupe_submission_finish(s, refs, work, name, event);
-    drupe_event *own = NULL, **told = event ? event : &own, *gate = drupe_prints_gate(s->queue);
-    drupe_status status = gate ? drupe_refs_add_wait(refs, gate) : DRUPE_OK;
+    drupe_event *own = NULL, **told = event ? event : &own, *predecessor = drupe_prints_predecessor(s->queue);
+    drupe_status status = predecessor ? drupe_refs_add_wait(refs, predecessor) : DRUPE_OK;
     if (status == DRUPE_OK) status = drupe_submission_finish(s, refs, work, name, told);
     if (status == DRUPE_OK) drupe_prints_begin(*told);
     drupe_event_release(own);
@@ -312,7 +312,7 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
     if (event) *event = NULL;
     drupe_refs refs;
     drupe_status status;
-    if (s && s->queue && kernel && args && drupe_submit_usual(s, kernel, range, args, nargs, event, &status))
+    if (s && s->queue && kernel && args && drupe_fast_launch(s, kernel, range, args, nargs, event, &status))
         return status;
     drupe_refs_init(&refs);
     status = check_launch(s, kernel, range, args, nargs, &refs);
@@ -331,8 +331,8 @@ static inline drupe_status submit_bare(const drupe_submission *s, const drupe_wo
 {
     bool plain = s && s->queue && !s->nkeeps && (s->waits || !s->nwaits);
     if (plain && !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) {
-        const drupe_ticket ticket = bare_ticket(s, name);
-        return drupe_queue_submit(&ticket, work, event);
+        const drupe_submit_info info = bare_info(s, name);
+        return drupe_queue_submit(&info, work, event);
     }
     drupe_refs refs;
     drupe_refs_init(&refs);
@@ -355,7 +355,7 @@ static bool is_plain_mark(const drupe_submission *s)
 /* The queue's lock. */
 static bool has_nothing(const drupe_queue *queue)
 {
-    return !queue->order.head && !queue->order.held && !queue->shared &&
+    return !queue->order.head && !queue->order.deferred && !queue->shared &&
            !drupe_device_loss(queue->base.device) &&
            !atomic_load_explicit(&queue->base.cause, memory_order_acquire);
 }
@@ -371,7 +371,7 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
     pthread_mutex_lock(&queue->lock);
     bool made = has_nothing(queue) && drupe_event_next(queue, event) == DRUPE_OK;
     if (made) {
-        uint64_t number = drupe_flight_next();
+        uint64_t number = drupe_inflight_next();
         drupe_trace_barrier(&queue->traced, number, site, cell_number);
         (*event)->number = queue->proof.proven = number;
         atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);

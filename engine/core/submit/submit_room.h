@@ -1,7 +1,7 @@
 /* The public submissions: everything is checked here, so that nothing below need do it.
  *
- * Files: submit.c (the steps of every submission; kernels), usual.c (launches with which nothing is wrong),
- * copy.c (copies, fills, hints), bounds.c (instrumented kernels).
+ * Files: submit.c (the steps of every submission; kernels), fast_launch.c (launches with which nothing is
+ * wrong), copy.c (copies, fills, hints), bounds.c (instrumented kernels).
  *
  * Owns nothing; no locks, no threads. */
 #ifndef DRUPE_CORE_SUBMIT_ROOM_H
@@ -11,11 +11,11 @@
 #include "core/services/services_room.h"
 #include "core/transfer/transfer_room.h"
 
-/* usual.c: submit a launch with which nothing is wrong, and which has no `keeps`. False, and nothing has
- * happened, when that takes more than a glance. */
-bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
-                        const drupe_arg *args, size_t nargs, drupe_event **event,
-                        drupe_status *status) DRUPE_MUST_CHECK;
+/* fast_launch.c: submit a launch with which nothing is wrong, and which has no `keeps`. False, and nothing
+ * has happened, when that takes more than a glance. */
+bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                       const drupe_arg *args, size_t nargs, drupe_event **event,
+                       drupe_status *status) DRUPE_MUST_CHECK;
 
 /* --- The beginning and the end of every submission -------------------------------------------------------
  */
@@ -25,7 +25,7 @@ drupe_status drupe_submission_begin(const drupe_submission *s, drupe_refs *refs)
 /* What the memory waits for joins what the caller named. */
 drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *refs) DRUPE_MUST_CHECK;
 /* Passes the references on. `name` outlives the work. */
-drupe_ticket drupe_submission_make_ticket(const drupe_submission *s, drupe_refs *refs, const char *name);
+drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name);
 /* Both, and the submission itself. */
 drupe_status drupe_submission_finish(const drupe_submission *s, drupe_refs *refs, const drupe_work *work,
                                      const char *name, drupe_event **event) DRUPE_MUST_CHECK;

@@ -24,8 +24,8 @@ enum {
     SEQUENCE,
     END, /* status in the highest byte; below it the number while PENDING, then the ticks */
     SUBMITTED,
-    PLACE, /* cell, site */
-    WHERE, /* queue; TIMED, name, device, kind */
+    ORIGIN, /* cell, site */
+    WHERE,  /* queue; TIMED, name, device, kind */
     BYTES,
     ITEMS,
     STARTED, /* with TIMED */
@@ -187,7 +187,7 @@ void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what
     if (!slot_claim(slot, number)) return;
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, work->ticks ? work->ticks : drupe_ticks());
-    put(slot, PLACE, (uint64_t)what->cell_number << 32 | what->site);
+    put(slot, ORIGIN, (uint64_t)what->cell_number << 32 | what->site);
     put(slot, WHERE, where_of(queue, name, work->kind) | (work->told ? TOLD : 0));
     put(slot, BYTES, work->bytes);
     put(slot, ITEMS, work->items);
@@ -204,7 +204,7 @@ void drupe_trace_barrier(const drupe_trace_queue *queue, uint64_t number, uint32
     uint64_t ticks = drupe_ticks();
     put(slot, END, (uint64_t)DRUPE_TRACE_COMPLETE << STATUS_SHIFT | (ticks & BELOW));
     put(slot, SUBMITTED, ticks);
-    put(slot, PLACE, (uint64_t)cell << 32 | site);
+    put(slot, ORIGIN, (uint64_t)cell << 32 | site);
     put(slot, WHERE, where_of(queue, barrier_name, DRUPE_WORK_BARRIER));
     put(slot, BYTES, 0);
     put(slot, ITEMS, 0);
@@ -330,7 +330,7 @@ static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trac
 {
     _Atomic(uint64_t) *slot = slot_of(number);
     if (get(slot, SEQUENCE) != number << 1) return false;
-    uint64_t begin = get(slot, SUBMITTED), end = get(slot, END), place = get(slot, PLACE),
+    uint64_t begin = get(slot, SUBMITTED), end = get(slot, END), origin = get(slot, ORIGIN),
              where = get(slot, WHERE);
     uint32_t device = (uint32_t)where >> DEVICE_SHIFT & (DEVICES_MOST - 1);
     if ((where & KIND_BITS) == KIND_NONE) return false;
@@ -343,8 +343,8 @@ static bool read_one(uint64_t number, const drupe_ticks_scale *scale, drupe_trac
     record->bytes = get(slot, BYTES);
     record->items = get(slot, ITEMS);
     record->queue = (uint32_t)(where >> 32);
-    record->cell = (uint32_t)(place >> 32);
-    record->site = (uint32_t)place;
+    record->cell = (uint32_t)(origin >> 32);
+    record->site = (uint32_t)origin;
     record->kind = (uint8_t)where & KIND_BITS;
     record->status = (uint8_t)(end >> STATUS_SHIFT & (AT_ONCE - 1));
     record->ordered = !(where & UNORDERED);
@@ -376,7 +376,7 @@ bool drupe_trace_over(uint64_t id, bool *gone)
 
 uint64_t drupe_trace_latest(void)
 {
-    return drupe_flight_latest();
+    return drupe_inflight_latest();
 }
 
 size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, size_t capacity)

@@ -10,7 +10,7 @@
 
 #include "core/object/object_room.h"
 
-typedef struct drupe_brief drupe_brief;
+typedef struct drupe_arg_summary drupe_arg_summary;
 
 /* A small number for a device's filter string, for drupe_trace_queue; 0 when there are too many.
  */
@@ -28,7 +28,7 @@ typedef struct drupe_subject {
     uint32_t cell_number; /* the observer's, 0 = none */
     drupe_keep *refs;     /* what it keeps alive */
     uint32_t nrefs;
-    const drupe_brief *brief; /* what it was called with */
+    const drupe_arg_summary *summary; /* what it was called with */
 } drupe_subject;
 
 /* The queue of a record, as the trace tells it. */
@@ -46,7 +46,7 @@ typedef struct drupe_trace_work {
     uint64_t ticks; /* when it was submitted; 0: now */
     uint64_t bytes, items;
 } drupe_trace_work;
-/* The submission is about to be launched or held. */
+/* The submission is about to be launched or deferred. */
 void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
                        const drupe_trace_work *work);
 /* The whole record of a barrier that was over when it was made. */

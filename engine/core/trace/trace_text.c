@@ -50,13 +50,13 @@ static void clean(char *text)
     }
 }
 
-static void add_place(struct line *line, const drupe_trace_record *record)
+static void add_location(struct line *line, const drupe_trace_record *record)
 {
-    char place[96];
-    drupe_core_site_text(record->site, record->cell, place, sizeof place);
-    if (!place[0]) return;
+    char location[96];
+    drupe_core_site_text(record->site, record->cell, location, sizeof location);
+    if (!location[0]) return;
     add(line, ", ");
-    add(line, place);
+    add(line, location);
 }
 
 static void add_size(struct line *line, const drupe_trace_record *record)
@@ -89,7 +89,7 @@ static void write_record(struct line *line, drupe_trace_record *record, uint64_t
     add(line, " (queue ");
     add_number(line, record->queue);
     add(line, ")");
-    add_place(line, record);
+    add_location(line, record);
     add_size(line, record);
     add(line, ": submitted ");
     add_time(line, since(now, record->submitted_ns));

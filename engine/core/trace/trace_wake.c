@@ -43,7 +43,7 @@ void drupe_trace_await(uint64_t number, uint64_t timeout_ns)
 {
     atomic_store(&alarm_at, number);
     uint32_t seen = atomic_load(&calls);
-    if (seen == heard && drupe_flight_latest() < number) {
+    if (seen == heard && drupe_inflight_latest() < number) {
         struct timespec span = {.tv_sec = (time_t)(timeout_ns / 1000000000),
                                 .tv_nsec = (long)(timeout_ns % 1000000000)};
         syscall(SYS_futex, &calls, FUTEX_WAIT_PRIVATE, seen, timeout_ns == DRUPE_FOREVER ? NULL : &span, NULL,

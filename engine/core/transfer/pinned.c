@@ -1,4 +1,4 @@
-/* Which copies are made in pieces, and the pinned memory for that. How they are made is crossing.c's.
+/* Which copies are made in pieces, and the pinned memory for that. How they are made is staged_copy.c's.
  *
  * A device that copies faster from pinned memory gets large copies of plain host memory through a ring of
  * pinned buffers. The memory of a CPU device is memory like any other, and its driver copies with one thread:
@@ -90,7 +90,8 @@ static bool allowed(void)
 
 typedef enum way { WAY_DRIVER, WAY_RING, WAY_DIRECT } way;
 
-static way way_of(const drupe_queue *queue, const drupe_place *dst, const drupe_place *src, size_t bytes)
+static way way_of(const drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
+                  size_t bytes)
 {
     bool cpu = queue->base.device->type == DRUPE_DEVICE_CPU;
     if (bytes < (cpu ? DIRECT : RING_LEAST) || !queue->base.slot->backend->mem_pin) return WAY_DRIVER;
@@ -105,42 +106,42 @@ static way way_of(const drupe_queue *queue, const drupe_place *dst, const drupe_
 }
 
 /* How many threads shall copy: those that the host device may use, as far as the bus gains by them. */
-static unsigned hands(void)
+static unsigned thread_count(void)
 {
     drupe_device *device;
     if (drupe_device_select("host", &device) != DRUPE_OK) return 1;
     uint64_t count = drupe_device_number(device, DRUPE_INFO_MAX_COMPUTE_UNITS, 1);
     drupe_device_release(device);
-    return count < DRUPE_CROSSING_HANDS ? (unsigned)count : DRUPE_CROSSING_HANDS;
+    return count < DRUPE_STAGED_COPY_THREADS ? (unsigned)count : DRUPE_STAGED_COPY_THREADS;
 }
 
-static drupe_status open_crossing(const drupe_queue *queue, way chosen, drupe_crossing **crossing)
+static drupe_status open_staged_copy(const drupe_queue *queue, way chosen, drupe_staged_copy **copy)
 {
     drupe_ring *ring = NULL;
-    unsigned count = hands();
+    unsigned count = thread_count();
     if (chosen == WAY_DIRECT && count < 2)
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "A copy needs two threads.");
     if (chosen == WAY_RING) DRUPE_TRY(ring_take(queue->base.context, &ring));
-    *crossing = drupe_crossing_new(ring, count);
-    if (*crossing) return DRUPE_OK;
+    *copy = drupe_staged_copy_new(ring, count);
+    if (*copy) return DRUPE_OK;
     drupe_ring_give_back(ring);
     return DRUPE_E_NO_MEMORY;
 }
 
-drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_place *dst, const drupe_place *src,
+drupe_status drupe_pinned_plan(drupe_queue *queue, const drupe_copy_end *dst, const drupe_copy_end *src,
                                drupe_work *work, drupe_refs *refs)
 {
     way chosen = way_of(queue, dst, src, work->bytes);
     if (chosen == WAY_DRIVER) return DRUPE_OK;
-    drupe_crossing *crossing = NULL;
+    drupe_staged_copy *copy = NULL;
     drupe_error kept = *drupe_error_last();
-    if (open_crossing(queue, chosen, &crossing) != DRUPE_OK) {
+    if (open_staged_copy(queue, chosen, &copy) != DRUPE_OK) {
         drupe_error_restore(&kept); /* then the driver makes it, as well as it can */
         return DRUPE_OK;
     }
-    drupe_crossing_load(crossing, queue, dst->memory != NULL, work);
-    DRUPE_TRY(drupe_refs_add(refs, crossing, drupe_crossing_release));
-    work->fn = drupe_crossing_run;
-    work->user = crossing;
+    drupe_staged_copy_load(copy, queue, dst->memory != NULL, work);
+    DRUPE_TRY(drupe_refs_add(refs, copy, drupe_staged_copy_release));
+    work->fn = drupe_staged_copy_run;
+    work->user = copy;
     return DRUPE_OK;
 }

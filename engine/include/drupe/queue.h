@@ -10,7 +10,7 @@
  *
  * Failure. An event keeps its own error. A submission whose wait failed, or which stands behind a failed one
  * on its in-order queue, does not run and fails with DRUPE_E_DEPENDENCY, naming the first cause. On an
- * out-of-order queue a failure dooms only what waits for it and the barriers behind it. A queue remembers its
+ * out-of-order queue a failure stops only what waits for it and the barriers behind it. A queue remembers its
  * first error until it has been reported: by drupe_queue_wait(), by drupe_event_wait() on the event that
  * failed, or by drupe_failure_take(). After that the queue works again, unless the device is lost. What is
  * submitted then and waits for the failed work is a failure of its own, and still names the first cause.

@@ -23,12 +23,12 @@ static PyObject *array_new(drupe_py_state *state, drupe_queue *queue, drupe_mem_
     return drupe_py_array_wrap(state, &array);
 }
 
-/* Queue the copy from `host`; `hold` (taken) keeps it valid. */
-static bool upload(drupe_py_state *state, PyObject *self, const void *host, drupe_py_hold *hold)
+/* Queue the copy from `host`; `keepalive` (taken) keeps it valid. */
+static bool upload(drupe_py_state *state, PyObject *self, const void *host, drupe_py_keepalive *keepalive)
 {
     const drupe_array *array = drupe_py_array_of(self);
-    drupe_keep keep = drupe_py_hold_keep(hold);
-    drupe_py_hold_watch(array->queue);
+    drupe_keep keep = drupe_py_keepalive_keep(keepalive);
+    drupe_py_keepalive_watch(array->queue);
     if (drupe_array_from_host(array, host, &keep) == DRUPE_OK) return true;
     drupe_py_raise_on(state, array->queue);
     return false;
@@ -126,42 +126,43 @@ static bool are_truths(const uint8_t *bytes, size_t count)
     return all <= 1;
 }
 
-/* Takes the view of `hold`, also on failure. */
-static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_hold *hold)
+/* Takes the view of `keepalive`, also on failure. */
+static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_keepalive *keepalive)
 {
-    bool contiguous = PyBuffer_IsContiguous(&hold->view, 'C') != 0;
+    bool contiguous = PyBuffer_IsContiguous(&keepalive->view, 'C') != 0;
     bool bools = drupe_py_array_of(self)->dtype == DRUPE_BOOL;
-    if (contiguous && hold->view.len > (Py_ssize_t)STAGE_MAX &&
-        (!bools || are_truths(hold->view.buf, (size_t)hold->view.len)))
-        return upload(state, self, hold->view.buf, hold) && settle(state, drupe_py_array_of(self)->queue);
-    PyObject *bytes = buffer_bytes(&hold->view);
+    if (contiguous && keepalive->view.len > (Py_ssize_t)STAGE_MAX &&
+        (!bools || are_truths(keepalive->view.buf, (size_t)keepalive->view.len)))
+        return upload(state, self, keepalive->view.buf, keepalive) &&
+               settle(state, drupe_py_array_of(self)->queue);
+    PyObject *bytes = buffer_bytes(&keepalive->view);
     if (!bytes) {
-        drupe_py_hold_free(hold);
+        drupe_py_keepalive_free(keepalive);
         return false;
     }
-    PyBuffer_Release(&hold->view);
-    hold->owner = bytes;
+    PyBuffer_Release(&keepalive->view);
+    keepalive->owner = bytes;
     if (bools) truths((uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
-    return upload(state, self, PyBytes_AS_STRING(bytes), hold);
+    return upload(state, self, PyBytes_AS_STRING(bytes), keepalive);
 }
 
 /* `given`: what errors speak of. */
 static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *given, drupe_queue *queue,
                              drupe_mem_kind kind, drupe_dtype dtype)
 {
-    drupe_py_hold *hold = drupe_py_hold_new();
-    if (!hold) return NULL;
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+    if (!keepalive) return NULL;
     size_t shape[DRUPE_MAX_DIMS];
     PyObject *self = NULL;
-    if (PyObject_GetBuffer(object, &hold->view, PyBUF_FULL_RO) < 0) {
+    if (PyObject_GetBuffer(object, &keepalive->view, PyBUF_FULL_RO) < 0) {
         drupe_py_foreign_unreadable(given, object);
-    } else if (view_check(given, &hold->view)) {
-        for (int i = 0; i < hold->view.ndim; i++) shape[i] = (size_t)hold->view.shape[i];
-        self = array_new(state, queue, kind, format_dtype(&hold->view), hold->view.ndim, shape);
+    } else if (view_check(given, &keepalive->view)) {
+        for (int i = 0; i < keepalive->view.ndim; i++) shape[i] = (size_t)keepalive->view.shape[i];
+        self = array_new(state, queue, kind, format_dtype(&keepalive->view), keepalive->view.ndim, shape);
     }
-    if (!self || hold->view.len == 0) {
-        drupe_py_hold_free(hold);
-    } else if (!buffer_upload(state, self, hold)) {
+    if (!self || keepalive->view.len == 0) {
+        drupe_py_keepalive_free(keepalive);
+    } else if (!buffer_upload(state, self, keepalive)) {
         Py_CLEAR(self);
     }
     return cast(state, self, dtype);
@@ -325,17 +326,18 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
     PyObject *self = array_new(state, queue, kind, all.dtype, all.ndim, all.shape);
     size_t size = !self ? 0 : drupe_py_array_of(self)->size;
     if (size == 0) return self;
-    drupe_py_hold *hold = drupe_py_hold_new();
-    if (hold) hold->owner = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
-    bool good = hold && hold->owner;
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+    if (keepalive)
+        keepalive->owner = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
+    bool good = keepalive && keepalive->owner;
     if (good) {
-        all.next = (uint8_t *)PyBytes_AS_STRING(hold->owner);
+        all.next = (uint8_t *)PyBytes_AS_STRING(keepalive->owner);
         good = nest_walk(&all, object, 0);
     }
     if (good)
-        good = upload(state, self, PyBytes_AS_STRING(hold->owner), hold);
-    else if (hold)
-        drupe_py_hold_free(hold);
+        good = upload(state, self, PyBytes_AS_STRING(keepalive->owner), keepalive);
+    else if (keepalive)
+        drupe_py_keepalive_free(keepalive);
     if (!good) Py_CLEAR(self);
     return self;
 }

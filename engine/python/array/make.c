@@ -7,44 +7,45 @@
 
 /* --- Where and what ------------------------------------------------------------------------------------ */
 
-typedef struct make_place {
+typedef struct make_target {
     drupe_queue *queue; /* retained */
     drupe_mem_kind kind;
     drupe_dtype dtype; /* NONE: not given */
-} make_place;
+} make_target;
 
-static void place_clear(make_place *place)
+static void target_clear(make_target *target)
 {
-    drupe_py_queue_release(place->queue);
-    place->queue = NULL;
+    drupe_py_queue_release(target->queue);
+    target->queue = NULL;
 }
 
 /* The four keywords in the order dtype, device, usm_type, queue. `like` (may be NULL) supplies what is not
  * given. */
-static bool place_arg(drupe_py_state *state, PyObject *const *given, const drupe_array *like,
-                      make_place *place)
+static bool target_arg(drupe_py_state *state, PyObject *const *given, const drupe_array *like,
+                       make_target *target)
 {
-    *place = (make_place){NULL, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE};
+    *target = (make_target){NULL, DRUPE_MEM_DEVICE, DRUPE_DTYPE_NONE};
     if (like) {
-        place->kind = drupe_py_array_kind(like);
-        place->dtype = like->dtype;
+        target->kind = drupe_py_array_kind(like);
+        target->dtype = like->dtype;
     }
-    if (!drupe_py_dtype_arg(state, given[0], &place->dtype) || !drupe_py_mem_kind(given[2], &place->kind))
+    if (!drupe_py_dtype_arg(state, given[0], &target->dtype) || !drupe_py_mem_kind(given[2], &target->kind))
         return false;
-    place->queue = drupe_py_queue_arg(state, given[3], given[1], !like ? NULL : like->queue);
-    return place->queue != NULL;
+    target->queue = drupe_py_queue_arg(state, given[3], given[1], !like ? NULL : like->queue);
+    return target->queue != NULL;
 }
 
 /* `written`: all elements are submitted to be written at once. */
-static bool empty_make(drupe_py_state *state, const make_place *place, int ndim, const size_t *shape,
+static bool empty_make(drupe_py_state *state, const make_target *target, int ndim, const size_t *shape,
                        bool written, drupe_array *array)
 {
     memset(array, 0, sizeof *array);
-    drupe_dtype dtype = place->dtype == DRUPE_DTYPE_NONE ? drupe_py_dtype_float(place->queue) : place->dtype;
-    drupe_status status = written ? drupe_array_result(place->queue, place->kind, dtype, ndim, shape, array)
-                                  : drupe_array_empty(place->queue, place->kind, dtype, ndim, shape, array);
+    drupe_dtype dtype =
+        target->dtype == DRUPE_DTYPE_NONE ? drupe_py_dtype_float(target->queue) : target->dtype;
+    drupe_status status = written ? drupe_array_result(target->queue, target->kind, dtype, ndim, shape, array)
+                                  : drupe_array_empty(target->queue, target->kind, dtype, ndim, shape, array);
     if (status == DRUPE_OK) return true;
-    drupe_py_raise_on(state, place->queue);
+    drupe_py_raise_on(state, target->queue);
     return false;
 }
 
@@ -103,15 +104,15 @@ static PyObject *make_filled(PyObject *module, PyObject *const *args, Py_ssize_t
     } else if ((ndim = drupe_py_shape_arg(given[0], shape)) < 0) {
         return NULL;
     }
-    make_place place;
-    if (!place_arg(state, given + rest, model, &place)) return NULL;
-    if (full && place.dtype == DRUPE_DTYPE_NONE && fill.kind != DRUPE_SCALAR_KIND_FLOAT)
-        place.dtype = fill.kind == DRUPE_SCALAR_KIND_BOOL ? DRUPE_BOOL : DRUPE_INT64;
+    make_target target;
+    if (!target_arg(state, given + rest, model, &target)) return NULL;
+    if (full && target.dtype == DRUPE_DTYPE_NONE && fill.kind != DRUPE_SCALAR_KIND_FLOAT)
+        target.dtype = fill.kind == DRUPE_SCALAR_KIND_BOOL ? DRUPE_BOOL : DRUPE_INT64;
     drupe_array array;
-    PyObject *result = empty_make(state, &place, ndim, shape, value != NULL, &array)
+    PyObject *result = empty_make(state, &target, ndim, shape, value != NULL, &array)
                            ? filled_wrap(state, &array, value)
                            : NULL;
-    place_clear(&place);
+    target_clear(&target);
     return result;
 }
 
@@ -188,13 +189,13 @@ static bool arange_count(const drupe_scalar *start, const drupe_scalar *stop, co
     return true;
 }
 
-/* Takes `place`. */
-static PyObject *sequence_make(drupe_py_state *state, make_place *place, size_t count, drupe_scalar start,
+/* Takes `target`. */
+static PyObject *sequence_make(drupe_py_state *state, make_target *target, size_t count, drupe_scalar start,
                                drupe_scalar step)
 {
     drupe_array array;
     PyObject *result = NULL;
-    if (empty_make(state, place, 1, &count, true, &array)) {
+    if (empty_make(state, target, 1, &count, true, &array)) {
         drupe_status status = DRUPE_OK;
         if (count > 0) {
             /* The first of its kind may build a program. */
@@ -205,11 +206,11 @@ static PyObject *sequence_make(drupe_py_state *state, make_place *place, size_t 
         if (status == DRUPE_OK) {
             result = drupe_py_array_wrap(state, &array);
         } else {
-            drupe_py_raise_on(state, place->queue);
+            drupe_py_raise_on(state, target->queue);
             drupe_array_clear(&array);
         }
     }
-    place_clear(place);
+    target_clear(target);
     return result;
 }
 
@@ -232,13 +233,13 @@ static PyObject *make_arange(PyObject *module, PyObject *const *args, Py_ssize_t
         (drupe_py_given(given[2]) && !number_arg(state, given[2], "step", &step)))
         return NULL;
     size_t count;
-    make_place place;
-    if (!arange_count(&start, &stop, &step, &count) || !place_arg(state, given + 3, NULL, &place))
+    make_target target;
+    if (!arange_count(&start, &stop, &step, &count) || !target_arg(state, given + 3, NULL, &target))
         return NULL;
     bool integers = start.kind == DRUPE_SCALAR_KIND_INT && stop.kind == DRUPE_SCALAR_KIND_INT &&
                     step.kind == DRUPE_SCALAR_KIND_INT;
-    if (place.dtype == DRUPE_DTYPE_NONE && integers) place.dtype = DRUPE_INT64;
-    return sequence_make(state, &place, count, start, step);
+    if (target.dtype == DRUPE_DTYPE_NONE && integers) target.dtype = DRUPE_INT64;
+    return sequence_make(state, &target, count, start, step);
 }
 
 /* Rounded down, as NumPy does for integers: a cast alone would cut. Takes `floats`. */
@@ -281,21 +282,21 @@ static PyObject *make_linspace(PyObject *module, PyObject *const *args, Py_ssize
     PyObject *given[8];
     drupe_scalar start, stop;
     size_t count;
-    make_place place;
+    make_target target;
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     if (!number_arg(state, given[0], "start", &start) || !number_arg(state, given[1], "stop", &stop) ||
         !drupe_py_size(given[2], "num", &count))
         return NULL;
     int endpoint = drupe_py_flag(given[7], 1);
-    if (endpoint < 0 || !place_arg(state, given + 3, NULL, &place)) return NULL;
+    if (endpoint < 0 || !target_arg(state, given + 3, NULL, &target)) return NULL;
     /* Computed in floats, and cast at the end where integers are wanted. */
-    drupe_dtype wanted = place.dtype;
-    if (wanted != DRUPE_FLOAT32) place.dtype = drupe_py_dtype_float(place.queue);
+    drupe_dtype wanted = target.dtype;
+    if (wanted != DRUPE_FLOAT32) target.dtype = drupe_py_dtype_float(target.queue);
     size_t steps = endpoint ? (count > 1 ? count - 1 : 1) : (count > 0 ? count : 1);
     start = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, as_double(&start)};
     stop = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, as_double(&stop)};
     drupe_scalar step = {DRUPE_SCALAR_KIND_FLOAT, 0, (stop.f - start.f) / (double)steps};
-    PyObject *result = sequence_make(state, &place, count, start, step);
+    PyObject *result = sequence_make(state, &target, count, start, step);
     if (result && endpoint && count > 1 && !linspace_end(state, result, count, &stop)) Py_CLEAR(result);
     if (!result || wanted == DRUPE_DTYPE_NONE || drupe_py_array_of(result)->dtype == wanted) return result;
     if ((wanted == DRUPE_INT32 || wanted == DRUPE_INT64) && !(result = whole(state, result))) return NULL;
@@ -309,17 +310,17 @@ static PyObject *make_linspace(PyObject *module, PyObject *const *args, Py_ssize
 
 /* An array that is one already: itself where it fits, unless a copy is asked for. copy is 0, 1 or -1 (if
  * needed). */
-static PyObject *asarray_array(drupe_py_state *state, PyObject *object, const make_place *place, int copy)
+static PyObject *asarray_array(drupe_py_state *state, PyObject *object, const make_target *target, int copy)
 {
     const drupe_array *array = drupe_py_array_of(object);
-    bool fits = place->queue == array->queue && place->dtype == array->dtype &&
-                place->kind == drupe_py_array_kind(array);
+    bool fits = target->queue == array->queue && target->dtype == array->dtype &&
+                target->kind == drupe_py_array_kind(array);
     if (fits && copy <= 0) return Py_NewRef(object);
     if (copy == 0) {
         PyErr_SetString(PyExc_ValueError, "copy=False, but another device, usm_type or dtype needs a copy");
         return NULL;
     }
-    return drupe_py_array_convert(state, array, place->queue, place->kind, place->dtype);
+    return drupe_py_array_convert(state, array, target->queue, target->kind, target->dtype);
 }
 
 static PyObject *make_asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -335,18 +336,18 @@ static PyObject *make_asarray(PyObject *module, PyObject *const *args, Py_ssize_
     PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     bool is_array = drupe_py_is(state, given[0], DRUPE_PY_TYPE_Array);
-    make_place place;
+    make_target target;
     int copy = drupe_py_given(given[5]) ? PyObject_IsTrue(given[5]) : -1;
     if (copy == -1 && PyErr_Occurred()) return NULL;
-    if (!place_arg(state, given + 1, is_array ? drupe_py_array_of(given[0]) : NULL, &place)) return NULL;
+    if (!target_arg(state, given + 1, is_array ? drupe_py_array_of(given[0]) : NULL, &target)) return NULL;
     PyObject *result = NULL;
     if (is_array)
-        result = asarray_array(state, given[0], &place, copy);
+        result = asarray_array(state, given[0], &target, copy);
     else if (copy == 0)
         PyErr_SetString(PyExc_ValueError, "copy=False, but host data has to be copied to the device");
     else
-        result = drupe_py_array_from(state, given[0], place.queue, place.kind, place.dtype);
-    place_clear(&place);
+        result = drupe_py_array_from(state, given[0], target.queue, target.kind, target.dtype);
+    target_clear(&target);
     return result;
 }
 
@@ -363,22 +364,23 @@ static PyObject *make_asnumpy(PyObject *module, PyObject *object)
 }
 
 #define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
-#define PLACE_DOC      "dtype=None, *, device=None, usm_type=None, queue=None)\n--\n\n"
+#define TARGET_DOC     "dtype=None, *, device=None, usm_type=None, queue=None)\n--\n\n"
 
 PyMethodDef drupe_py_make_functions[] = {
-    {"empty", FAST(make_empty), PyDoc_STR("empty(shape, " PLACE_DOC "A new array with undefined elements.")},
-    {"zeros", FAST(make_zeros), PyDoc_STR("zeros(shape, " PLACE_DOC "A new array of zeros.")},
-    {"ones", FAST(make_ones), PyDoc_STR("ones(shape, " PLACE_DOC "A new array of ones.")},
-    {"full", FAST(make_full), PyDoc_STR("full(shape, fill_value, " PLACE_DOC "A new array of one value.")},
+    {"empty", FAST(make_empty), PyDoc_STR("empty(shape, " TARGET_DOC "A new array with undefined elements.")},
+    {"zeros", FAST(make_zeros), PyDoc_STR("zeros(shape, " TARGET_DOC "A new array of zeros.")},
+    {"ones", FAST(make_ones), PyDoc_STR("ones(shape, " TARGET_DOC "A new array of ones.")},
+    {"full", FAST(make_full), PyDoc_STR("full(shape, fill_value, " TARGET_DOC "A new array of one value.")},
     {"empty_like", FAST(make_empty_like),
-     PyDoc_STR("empty_like(x, " PLACE_DOC "Undefined, shaped and placed as x.")},
+     PyDoc_STR("empty_like(x, " TARGET_DOC "Undefined, shaped and placed as x.")},
     {"zeros_like", FAST(make_zeros_like),
-     PyDoc_STR("zeros_like(x, " PLACE_DOC "Zeros, shaped and placed as x.")},
-    {"ones_like", FAST(make_ones_like), PyDoc_STR("ones_like(x, " PLACE_DOC "Ones, shaped and placed as x.")},
+     PyDoc_STR("zeros_like(x, " TARGET_DOC "Zeros, shaped and placed as x.")},
+    {"ones_like", FAST(make_ones_like),
+     PyDoc_STR("ones_like(x, " TARGET_DOC "Ones, shaped and placed as x.")},
     {"full_like", FAST(make_full_like),
-     PyDoc_STR("full_like(x, fill_value, " PLACE_DOC "One value, shaped and placed as x.")},
+     PyDoc_STR("full_like(x, fill_value, " TARGET_DOC "One value, shaped and placed as x.")},
     {"arange", FAST(make_arange),
-     PyDoc_STR("arange(start, stop=None, step=1, " PLACE_DOC
+     PyDoc_STR("arange(start, stop=None, step=1, " TARGET_DOC
                "Numbers from start (0 if one limit is given) to "
                "before stop.")},
     {"linspace", FAST(make_linspace),

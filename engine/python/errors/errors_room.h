@@ -54,27 +54,27 @@ static inline void drupe_py_error_restore(drupe_py_saved saved)
 #endif
 }
 
-/* --- paper.c ------------------------------------------------------------------------------------------- */
+/* --- strbuf.c ------------------------------------------------------------------------------------------- */
 
 /* Text of bounded size, for messages that are made without Python and without allocating. */
 
 #include <stddef.h>
 
 /* `text` has room for `size` bytes, NUL included, of which `used` are written; what does not fit is cut. */
-typedef struct drupe_py_paper {
+typedef struct drupe_py_strbuf {
     char *text;
     size_t size, used;
-} drupe_py_paper;
+} drupe_py_strbuf;
 
-void drupe_py_paper_add(drupe_py_paper *to, const char *format, ...) DRUPE_PRINTF(2, 3);
+void drupe_py_strbuf_add(drupe_py_strbuf *to, const char *format, ...) DRUPE_PRINTF(2, 3);
 /* The text as the inside of a JSON string; what is no UTF-8 is replaced. */
-void drupe_py_paper_add_json(drupe_py_paper *to, const char *text);
+void drupe_py_strbuf_add_json(drupe_py_strbuf *to, const char *text);
 /* At most `most` bytes of the text, which is not cut inside of a character. */
 size_t drupe_py_utf8_cut(const char *text, size_t most);
 
 /* --- site.c -------------------------------------------------------------------------------------------- */
 
-/* Places in Python programs by a small number, which travels with a submission. */
+/* Locations in Python programs by a small number, which travels with a submission. */
 
 /* The frame of Python code that the calling thread runs, or NULL. Needs the GIL. */
 static inline struct _PyInterpreterFrame *drupe_py_frame(void)
@@ -93,24 +93,24 @@ int drupe_py_site_depth(void);
 /* For core, which asks where a submission without a site comes from: as above, and without the GIL what
  * drupe_py_site_leave() has noted on this thread. */
 uint32_t drupe_py_site_ask(void);
-/* PyEval_SaveThread() and PyEval_RestoreThread() around a stretch that may submit: the place and the cell are
- * noted before. */
+/* PyEval_SaveThread() and PyEval_RestoreThread() around a stretch that may submit: the location and the cell
+ * are noted before. */
 PyThreadState *drupe_py_site_leave(void);
 void drupe_py_site_return(PyThreadState *thread);
 
-/* Where a submission came from, of a place and the number of the cell that it was submitted for: "cell [3],
- * line 7", "cell [3], line 10 of tools.py" and so on; what is not known is left out, and the oldest of many
- * places are forgotten. At most `size` bytes with the NUL; returns the length. Any thread, without the GIL,
- * async-signal-safe. */
+/* Where a submission came from, of a location and the number of the cell that it was submitted for: "cell
+ * [3], line 7", "cell [3], line 10 of tools.py" and so on; what is not known is left out, and the oldest of
+ * many places are forgotten. At most `size` bytes with the NUL; returns the length. Any thread, without the
+ * GIL, async-signal-safe. */
 size_t drupe_py_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
 /* The same in parts, of code that is known; false when it is not. As above. */
-typedef struct drupe_py_spot {
+typedef struct drupe_py_location {
     int line;
     uint32_t cell; /* whose code it is, 0: no cell's */
     char file[40]; /* the last part of the name, cut to fit */
-} drupe_py_spot;
-bool drupe_py_site_spot(uint32_t site, drupe_py_spot *place);
-/* The number of the latest place. Needs the GIL. */
+} drupe_py_location;
+bool drupe_py_site_location(uint32_t site, drupe_py_location *location);
+/* The number of the latest location. Needs the GIL. */
 uint32_t drupe_py_site_latest(void);
 /* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
 PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
@@ -165,7 +165,7 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
 
 /* For the error of a call that submits nothing, an allocation or a build: the attributes operation (NULL:
  * left out), queue (0: left out), and cell, line, file and source of the calling line. Needs the GIL. */
-void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t queue);
+void drupe_py_failure_locate(PyObject *exception, const char *operation, uint32_t queue);
 
 /* The handler that a queue's user has set, retained, or NULL without an exception. */
 PyObject *drupe_py_handler(drupe_py_state *state, uint32_t queue);

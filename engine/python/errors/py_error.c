@@ -177,7 +177,7 @@ static PyObject *raise_last(drupe_py_state *state, drupe_device *device, uint32_
     drupe_error error = *drupe_error_last();
     const char *name = !device ? NULL : drupe_device_filter(device);
     PyObject *exception = drupe_py_error_object(state, &error, name, NULL);
-    if (exception) drupe_py_failure_place(exception, operation_of(error.status), queue);
+    if (exception) drupe_py_failure_locate(exception, operation_of(error.status), queue);
     return drupe_py_raise_object(exception);
 }
 

@@ -8,22 +8,22 @@
 /* --- The text ------------------------------------------------------------------------------------------ */
 
 /* `source`: the line as the user wrote it, or NULL. */
-static void add_place(drupe_py_paper *to, const drupe_failure *failure, drupe_py_reader reader,
-                      const char *source)
+static void add_location(drupe_py_strbuf *to, const drupe_failure *failure, drupe_py_reader reader,
+                         const char *source)
 {
     static const char *const unknown[] = {NULL, "this cell", "another cell", NULL};
-    char place[160];
-    if (drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) == 0) {
-        if (reader == DRUPE_PY_NO_CELL) drupe_py_paper_add(to, "\nSubmitted outside of a cell.");
+    char location[160];
+    if (drupe_py_site_text(failure->site, failure->cell_number, location, sizeof location) == 0) {
+        if (reader == DRUPE_PY_NO_CELL) drupe_py_strbuf_add(to, "\nSubmitted outside of a cell.");
         if (!unknown[reader]) return;
-        PyOS_snprintf(place, sizeof place, "%s", unknown[reader]);
+        PyOS_snprintf(location, sizeof location, "%s", unknown[reader]);
     }
-    drupe_py_paper_add(to, "\nSubmitted by %s", place);
-    if (reader == DRUPE_PY_OTHER_CELL) drupe_py_paper_add(to, ", whose output shows this error too");
+    drupe_py_strbuf_add(to, "\nSubmitted by %s", location);
+    if (reader == DRUPE_PY_OTHER_CELL) drupe_py_strbuf_add(to, ", whose output shows this error too");
     if (source)
-        drupe_py_paper_add(to, ":\n    %.200s", source);
+        drupe_py_strbuf_add(to, ":\n    %.200s", source);
     else
-        drupe_py_paper_add(to, ".");
+        drupe_py_strbuf_add(to, ".");
 }
 
 /* A refused argument is explained by its own message; what a driver refuses is not. */
@@ -34,25 +34,25 @@ static bool wants_arguments(const drupe_failure *failure)
 }
 
 /* An event that the caller ended is on no device. */
-static void add_name(drupe_py_paper *to, const drupe_failure *failure)
+static void add_name(drupe_py_strbuf *to, const drupe_failure *failure)
 {
-    drupe_py_paper_add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "",
-                       failure->device);
+    drupe_py_strbuf_add(to, "'%s'%s%s", failure->label, failure->device[0] != '\0' ? " on " : "",
+                        failure->device);
 }
 
 /* The first line alone tells where to look: summaries and logs show no more. */
-static void add_briefly(drupe_py_paper *to, const drupe_failure *failure)
+static void add_briefly(drupe_py_strbuf *to, const drupe_failure *failure)
 {
-    char place[160];
-    bool known = drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place) > 0;
-    drupe_py_paper_add(to, " failed%s%s%s: ", known ? " (" : "", place, known ? ")" : "");
+    char location[160];
+    bool known = drupe_py_site_text(failure->site, failure->cell_number, location, sizeof location) > 0;
+    drupe_py_strbuf_add(to, " failed%s%s%s: ", known ? " (" : "", location, known ? ")" : "");
 }
 
-static void add_late(drupe_py_paper *to, const drupe_failure *failure, drupe_py_reader reader,
+static void add_late(drupe_py_strbuf *to, const drupe_failure *failure, drupe_py_reader reader,
                      const char *source)
 {
-    add_place(to, failure, reader, source);
-    if (wants_arguments(failure)) drupe_py_paper_add(to, "\nCalled with: %s.", failure->arguments);
+    add_location(to, failure, reader, source);
+    if (wants_arguments(failure)) drupe_py_strbuf_add(to, "\nCalled with: %s.", failure->arguments);
 }
 
 const char *drupe_py_failure_hint(const drupe_failure *failure)
@@ -63,7 +63,7 @@ const char *drupe_py_failure_hint(const drupe_failure *failure)
 size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *cause, drupe_py_reader reader,
                              const char *source, char *text, size_t size)
 {
-    drupe_py_paper to = {text, size, 0};
+    drupe_py_strbuf to = {text, size, 0};
     const drupe_error *error = &own->error;
     const char *why = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
     bool dependent = error->status == DRUPE_E_DEPENDENCY || error->status == DRUPE_E_CANCELLED;
@@ -72,18 +72,18 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
         add_name(&to, own);
         add_briefly(&to, own);
     }
-    drupe_py_paper_add(&to, "%s", why);
+    drupe_py_strbuf_add(&to, "%s", why);
     if (own->refused) {
-        if (wants_arguments(own)) drupe_py_paper_add(&to, "\nCalled with: %s.", own->arguments);
+        if (wants_arguments(own)) drupe_py_strbuf_add(&to, "\nCalled with: %s.", own->arguments);
         return to.used;
     }
     add_late(&to, own, reader, source);
     const char *hint = drupe_py_failure_hint(own);
-    if (hint[0] != '\0' && !dependent) drupe_py_paper_add(&to, "\nWhat to do: %s", hint);
+    if (hint[0] != '\0' && !dependent) drupe_py_strbuf_add(&to, "\nWhat to do: %s", hint);
     if (!cause || cause->error.status == DRUPE_OK) return to.used;
-    drupe_py_paper_add(&to, "\nThe first cause is ");
+    drupe_py_strbuf_add(&to, "\nThe first cause is ");
     add_name(&to, cause);
-    drupe_py_paper_add(&to, ".");
+    drupe_py_strbuf_add(&to, ".");
     add_late(&to, cause, DRUPE_PY_WAITER, NULL);
     return to.used;
 }
@@ -138,15 +138,15 @@ const char *drupe_py_operation_name(drupe_work_kind kind)
 }
 
 /* Where it was submitted, as far as it is known. */
-typedef struct place {
+typedef struct location {
     PyObject *file, *source; /* str, or NULL */
     int line;
-} place;
+} location;
 
-static place place_find(const drupe_failure *failure)
+static location location_find(const drupe_failure *failure)
 {
     int offset = 0;
-    place found = {NULL, NULL, 0};
+    location found = {NULL, NULL, 0};
     PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
     if (!code) return found;
     found.file = Py_NewRef(code->co_filename);
@@ -157,7 +157,7 @@ static place place_find(const drupe_failure *failure)
 }
 
 /* Takes what `where` holds. */
-static void attributes_put(PyObject *exception, const drupe_failure *failure, const place *where)
+static void attributes_put(PyObject *exception, const drupe_failure *failure, const location *where)
 {
     attribute_put(exception, "label", text_of(failure->label));
     if (failure->kind == DRUPE_WORK_KERNEL) attribute_put(exception, "kernel", text_of(failure->label));
@@ -174,12 +174,12 @@ static void attributes_put(PyObject *exception, const drupe_failure *failure, co
     attribute_put(exception, "source", where->source);
 }
 
-void drupe_py_failure_place(PyObject *exception, const char *operation, uint32_t queue)
+void drupe_py_failure_locate(PyObject *exception, const char *operation, uint32_t queue)
 {
     drupe_failure here = {.kind = DRUPE_WORK_BARRIER, .queue = queue, .site = drupe_py_site()};
-    drupe_py_spot spot;
-    if (drupe_py_site_spot(here.site, &spot)) here.cell_number = spot.cell;
-    place where = place_find(&here);
+    drupe_py_location spot;
+    if (drupe_py_site_location(here.site, &spot)) here.cell_number = spot.cell;
+    location where = location_find(&here);
     attributes_put(exception, &here, &where);
     attribute_put(exception, "operation", !operation ? NULL : text_of(operation));
 }
@@ -217,7 +217,7 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
                                   drupe_py_reader reader)
 {
     char text[DRUPE_PY_FAILURE_TEXT];
-    place where = place_find(own);
+    location where = location_find(own);
     const char *source = !where.source ? NULL : PyUnicode_AsUTF8(where.source);
     if (where.source && !source) PyErr_Clear();
     (void)drupe_py_failure_text(own, cause, reader, source, text, sizeof text);

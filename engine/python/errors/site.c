@@ -2,11 +2,11 @@
  *
  * A place is a code object and an offset; the line is worked out only when somebody wants to see it. Places
  * are numbered as they come, and the table holds the latest, with a reference to each code object. A hash of
- * four slots a bucket finds the number of a place that was seen before; a stale slot is recognised by its
+ * four slots a bucket finds the number of a location that was seen before; a stale slot is recognised by its
  * number, so nothing has to be removed from it.
  *
  * The table changes under the GIL. Lines are also asked for by threads without it and in signal handlers:
- * `guard` keeps a code object from going away meanwhile, and is only ever tried there. */
+ * `lock` keeps a code object from going away meanwhile, and is only ever tried there. */
 #include "drupe_link.h"
 #include "engine/python/errors/errors_room.h"
 #include <limits.h>
@@ -20,27 +20,27 @@
 #undef Py_BUILD_CORE
 #endif
 
-#define SITES_MOST  2048u /* powers of two */
-#define HASH_SIZE   4096u
-#define BUCKET      4u
-#define GUARD_TRIES 1000
-#define NOT_ASKED   INT_MIN
+#define SITES_MOST 2048u /* powers of two */
+#define HASH_SIZE  4096u
+#define BUCKET     4u
+#define LOCK_TRIES 1000
+#define NOT_ASKED  INT_MIN
 
 typedef struct site {
     uint32_t number; /* 0: free */
     int offset;
     PyCodeObject *code;
-    bool own;                                       /* in this package: the caller is meant */
-    uint32_t cell;                                  /* whose code it is, 0: no cell's */
-    int depth;                                      /* see drupe_py_site_depth(); NOT_ASKED */
-    char file[sizeof((drupe_py_spot *)NULL)->file]; /* the last part of the name */
+    bool own;                                           /* in this package: the caller is meant */
+    uint32_t cell;                                      /* whose code it is, 0: no cell's */
+    int depth;                                          /* see drupe_py_site_depth(); NOT_ASKED */
+    char file[sizeof((drupe_py_location *)NULL)->file]; /* the last part of the name */
 } site;
 
 static site sites[SITES_MOST];
 static uint32_t hash[HASH_SIZE];
 static uint32_t last_number;
 static site *latest = sites; /* what was found last: most loops submit from one place */
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *own_folder; /* str */
 static const drupe_link *kernel_link;
 /* Of a stretch without the GIL. */
@@ -84,20 +84,20 @@ static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
 {
     uint32_t number = ++last_number;
     if (number == 0) number = ++last_number;
-    site *place = &sites[number % SITES_MOST];
+    site *location = &sites[number % SITES_MOST];
     site fresh = {.number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED};
     fresh.code = (PyCodeObject *)Py_NewRef((PyObject *)code);
     file_note(&fresh);
-    pthread_mutex_lock(&guard);
-    PyCodeObject *old = place->code;
-    *place = fresh;
-    pthread_mutex_unlock(&guard);
+    pthread_mutex_lock(&lock);
+    PyCodeObject *old = location->code;
+    *location = fresh;
+    pthread_mutex_unlock(&lock);
     unsigned slot = number % BUCKET;
     for (unsigned i = BUCKET; i-- > 0;)
         if (!site_of(bucket[i])) slot = i;
     bucket[slot] = number;
     Py_XDECREF(old);
-    return place;
+    return location;
 }
 
 static site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
@@ -175,9 +175,9 @@ int drupe_py_site_depth(void)
         depth = found->depth;
         if (depth == NOT_ASKED) {
             depth = drupe_py_stack_depth(found->code, offset);
-            pthread_mutex_lock(&guard); /* the whole place is copied elsewhere */
+            pthread_mutex_lock(&lock); /* the whole place is copied elsewhere */
             found->depth = depth;
-            pthread_mutex_unlock(&guard);
+            pthread_mutex_unlock(&lock);
         }
     }
     Py_XDECREF(code);
@@ -213,13 +213,13 @@ void *drupe_py_site_cell(void)
 
 /* --- Looking ------------------------------------------------------------------------------------------- */
 
-/* A copy of the place without its code, and its line; 0 when it is not known. */
+/* A copy of the location without its code, and its line; 0 when it is not known. */
 static int site_look(uint32_t number, site *copy)
 {
     int tries = 0, line = 0;
     *copy = (site){.number = 0};
-    while (pthread_mutex_trylock(&guard) != 0) {
-        if (++tries > GUARD_TRIES) return 0;
+    while (pthread_mutex_trylock(&lock) != 0) {
+        if (++tries > LOCK_TRIES) return 0;
         (void)sched_yield();
     }
     const site *found = site_of(number);
@@ -228,7 +228,7 @@ static int site_look(uint32_t number, site *copy)
         *copy = *found;
         copy->code = NULL;
     }
-    pthread_mutex_unlock(&guard);
+    pthread_mutex_unlock(&lock);
     return line > 0 ? line : 0;
 }
 
@@ -262,32 +262,32 @@ static void put_cell(line *to, uint32_t cell)
 
 size_t drupe_py_site_text(uint32_t number, uint32_t cell, char *text, size_t size)
 {
-    site place;
+    site location;
     line to = {text, size, 0};
     if (size == 0) return 0;
     text[0] = '\0';
-    int at = site_look(number, &place);
-    if (cell == 0) cell = place.cell;
+    int at = site_look(number, &location);
+    if (cell == 0) cell = location.cell;
     if (cell != 0) put_cell(&to, cell);
     if (at == 0) return to.used;
     put(&to, to.used > 0 ? ", line " : "line ");
     put_number(&to, (unsigned)at);
-    if (cell != 0 && place.cell == cell) return to.used;
+    if (cell != 0 && location.cell == cell) return to.used;
     put(&to, " of ");
-    if (place.cell != 0)
-        put_cell(&to, place.cell);
+    if (location.cell != 0)
+        put_cell(&to, location.cell);
     else
-        put(&to, place.file);
+        put(&to, location.file);
     return to.used;
 }
 
-bool drupe_py_site_spot(uint32_t number, drupe_py_spot *place)
+bool drupe_py_site_location(uint32_t number, drupe_py_location *location)
 {
     site found;
-    *place = (drupe_py_spot){.line = site_look(number, &found)};
-    if (place->line == 0) return false;
-    place->cell = found.cell;
-    memcpy(place->file, found.file, sizeof place->file);
+    *location = (drupe_py_location){.line = site_look(number, &found)};
+    if (location->line == 0) return false;
+    location->cell = found.cell;
+    memcpy(location->file, found.file, sizeof location->file);
     return true;
 }
 
@@ -343,10 +343,10 @@ int drupe_py_site_init(PyObject *module)
 void drupe_py_site_clear(void)
 {
     for (size_t i = 0; i < SITES_MOST; i++) {
-        pthread_mutex_lock(&guard);
+        pthread_mutex_lock(&lock);
         PyCodeObject *code = sites[i].code;
         sites[i] = (site){.number = 0};
-        pthread_mutex_unlock(&guard);
+        pthread_mutex_unlock(&lock);
         Py_XDECREF(code);
     }
     Py_CLEAR(own_folder);

@@ -214,11 +214,11 @@ static bool kept_gather(PyObject *const *objects, size_t count, PyObject *wait_f
     }
     bool good = drupe_py_waits_arg(the_state, wait_for, &all->waits);
     while (good && all->count < count) {
-        drupe_py_hold *hold = drupe_py_hold_new();
-        good = hold != NULL;
+        drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+        good = keepalive != NULL;
         if (!good) break;
-        hold->owner = Py_NewRef(objects[all->count]);
-        all->keeps[all->count++] = drupe_py_hold_keep(hold);
+        keepalive->owner = Py_NewRef(objects[all->count]);
+        all->keeps[all->count++] = drupe_py_keepalive_keep(keepalive);
     }
     if (!good) {
         kept_drop(all);
@@ -230,7 +230,7 @@ static bool kept_gather(PyObject *const *objects, size_t count, PyObject *wait_f
 
 static drupe_submission submission_of(drupe_queue *queue, const kept *all, const char *label)
 {
-    if (all->count > 0) drupe_py_hold_watch(queue);
+    if (all->count > 0) drupe_py_keepalive_watch(queue);
     return (drupe_submission){.queue = queue,
                               .waits = all->waits.events,
                               .nwaits = all->waits.count,

@@ -25,16 +25,16 @@ static PyObject *number_or_none(uint64_t value)
     return PyLong_FromUnsignedLongLong(value);
 }
 
-static bool put_place(PyObject *record, const drupe_failure *failure)
+static bool put_location(PyObject *record, const drupe_failure *failure)
 {
-    char place[160];
+    char location[160];
     int offset = 0, line = 0;
     PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
     if (code) line = PyCode_Addr2Line(code, offset);
     PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
     Py_XDECREF((PyObject *)code);
-    (void)drupe_py_site_text(failure->site, failure->cell_number, place, sizeof place);
-    return put(record, "place", text_or_none(place)) && put(record, "file", file) &&
+    (void)drupe_py_site_text(failure->site, failure->cell_number, location, sizeof location);
+    return put(record, "place", text_or_none(location)) && put(record, "file", file) &&
            put(record, "line", number_or_none(line > 0 ? (uint64_t)line : 0));
 }
 
@@ -47,7 +47,7 @@ static PyObject *note_dict(const drupe_failure_note *note)
     if (put(record, "id", PyLong_FromUnsignedLongLong(note->id)) &&
         put(record, "unix", PyLong_FromUnsignedLongLong(note->unix_ns / 1000000)) &&
         put(record, "at", PyLong_FromUnsignedLongLong(note->at_ns)) &&
-        put(record, "cell", number_or_none(failure->cell_number)) && put_place(record, failure) &&
+        put(record, "cell", number_or_none(failure->cell_number)) && put_location(record, failure) &&
         put(record, "operation", text_or_none(drupe_py_operation_name(failure->kind))) &&
         put(record, "label", text_or_none(failure->label)) &&
         put(record, "device", text_or_none(failure->device)) &&
@@ -85,7 +85,7 @@ static PyObject *module_failures(PyObject *module, PyObject *args, PyObject *kwa
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|K:_failures", names, &after)) return NULL;
     if (!drupe_py_enter(drupe_py_state_of_module(module))) return NULL;
     drupe_trace_update();
-    drupe_py_hold_collect();
+    drupe_py_keepalive_collect();
     drupe_failure_note *notes = malloc(DRUPE_FAILURE_NOTES * sizeof *notes);
     if (!notes) return PyErr_NoMemory();
     size_t count = drupe_failures_read(after, notes, DRUPE_FAILURE_NOTES);

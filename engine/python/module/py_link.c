@@ -110,7 +110,7 @@ static int cell_check(void *user)
     PyObject *first = NULL;
     bool here = false; /* no other cell shows `first` */
     if (!state || drupe_py_forked()) return 0;
-    drupe_py_hold_collect();
+    drupe_py_keepalive_collect();
     drupe_py_excerpts_prepare();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
@@ -130,7 +130,7 @@ static int cell_check(void *user)
     drupe_py_launches_tell(current);
     kernel_link->cell_release(current);
     drupe_failures_watch();
-    drupe_py_hold_drain();
+    drupe_py_keepalive_drain();
     if (!first) return 0;
     (void)drupe_py_raise_object(first);
     return -1;
@@ -189,7 +189,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_builds_end(CLOSE_NS);
     drupe_library_settle(CLOSE_NS);
     PyEval_RestoreThread(thread);
-    drupe_py_hold_collect();
+    drupe_py_keepalive_collect();
     failures_print(state, module);
     thread = PyEval_SaveThread();
     drupe_array_forget();
@@ -197,7 +197,7 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     PyEval_RestoreThread(thread);
     drupe_py_site_clear();
     drupe_py_excerpts_clear();
-    drupe_py_hold_drain();
+    drupe_py_keepalive_drain();
     Py_RETURN_NONE;
 }
 
@@ -273,7 +273,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
     static drupe_observer observer = {
         .log = log_line, .site = drupe_py_site_ask, .site_text = drupe_py_site_text, .pause = drupe_py_pause};
-    drupe_py_pace_open(state);
+    drupe_py_pause_open(state);
     if (drupe_py_site_init(module) < 0 || exit_register(module) < 0) return -1;
     drupe_library_observe(&observer);
     PyObject *modules = PyImport_GetModuleDict();
@@ -302,7 +302,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     drupe_py_site_link(link);
     drupe_py_live_join(link);
     drupe_py_building_join(link);
-    drupe_py_reach_join(link);
+    drupe_py_oversize_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;

@@ -29,7 +29,7 @@ static PyObject *module_live(PyObject *module, PyObject *ignored)
     (void)ignored;
     PyObject *live = PyDict_New();
     if (!live) return NULL;
-    drupe_py_hold_collect();
+    drupe_py_keepalive_collect();
     for (int i = 0; i < DRUPE_PY_TYPE_COUNT; i++) {
         const char *name = strrchr(specs[i]->name, '.') + 1;
         PyObject *count = PyLong_FromSsize_t(drupe_py_instances((drupe_py_type)i));

@@ -103,16 +103,16 @@ static PyObject *module_host_call(PyObject *module, PyObject *args)
         !queue_and_waits(state, queue, waits_object, &waits))
         return NULL;
     call *work = calloc(1, sizeof *work);
-    drupe_py_hold *hold = !work ? NULL : drupe_py_hold_new();
-    if (!hold) {
+    drupe_py_keepalive *keepalive = !work ? NULL : drupe_py_keepalive_new();
+    if (!keepalive) {
         free(work);
         drupe_py_waits_clear(&waits);
         return PyErr_NoMemory();
     }
     work->function = (int (*)(void *))(uintptr_t)address;
     work->user = (void *)(uintptr_t)user;
-    hold->owner = Py_NewRef(keep);
-    drupe_keep keeps[2] = {{work, free}, drupe_py_hold_keep(hold)};
+    keepalive->owner = Py_NewRef(keep);
+    drupe_keep keeps[2] = {{work, free}, drupe_py_keepalive_keep(keepalive)};
     drupe_submission submission = {.queue = ((drupe_py_queue *)queue)->queue,
                                    .waits = waits.events,
                                    .nwaits = waits.count,
@@ -120,7 +120,7 @@ static PyObject *module_host_call(PyObject *module, PyObject *args)
                                    .nkeeps = 2,
                                    .label = name};
     drupe_event *event = NULL;
-    drupe_py_hold_watch(submission.queue);
+    drupe_py_keepalive_watch(submission.queue);
     drupe_status status = drupe_submit_host(&submission, call_run, work, &event);
     drupe_py_waits_clear(&waits);
     return submitted(state, submission.queue, status, event);

@@ -29,7 +29,7 @@ static PyObject *text(const char *utf8)
     return PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)strlen(utf8), "replace");
 }
 
-static bool put_place(PyObject *record, uint32_t site)
+static bool put_location(PyObject *record, uint32_t site)
 {
     int offset = 0, line = 0;
     PyCodeObject *code = drupe_py_site_code(site, &offset);
@@ -47,7 +47,7 @@ static PyObject *record_dict(const drupe_trace_record *one)
         put(record, "operation", text(drupe_py_operation_name((drupe_work_kind)one->kind))) &&
         put(record, "label", text(one->label)) && put(record, "device", text(one->device)) &&
         put(record, "queue", number(one->queue)) && put(record, "cell", number_or_none(one->cell)) &&
-        put_place(record, one->site) && put(record, "bytes", number(one->bytes)) &&
+        put_location(record, one->site) && put(record, "bytes", number(one->bytes)) &&
         put(record, "items", number_or_none(one->items)) &&
         put(record, "submitted", number(one->submitted_ns)) &&
         put(record, "seen", number_or_none(one->seen_ns)) &&
@@ -85,7 +85,7 @@ static PyObject *module_trace(PyObject *module, PyObject *args, PyObject *kwargs
         return NULL;
     }
     drupe_trace_update();
-    drupe_py_hold_collect();
+    drupe_py_keepalive_collect();
     drupe_trace_record *records = malloc(DRUPE_TRACE_RECORDS * sizeof *records);
     if (!records) return PyErr_NoMemory();
     size_t count = drupe_trace_read(after, records, DRUPE_TRACE_RECORDS);

@@ -28,7 +28,7 @@ typedef struct building {
     double took; /* seconds; 0: it goes on */
     bool launch, shown;
     bool behind;                  /* at the last look at a launch other work was in its way */
-    size_t place;                 /* of a launch: in `launches` */
+    size_t slot;                  /* of a launch: in `launches` */
     uint32_t queue;               /* of a launch: its number */
     _Atomic(uint64_t) submission; /* of a launch; 0: the call has not returned */
     atomic_int ending;            /* of the next enum */
@@ -64,23 +64,23 @@ static bool word_is(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-static void add_name(drupe_py_paper *to, const char *before, const char *name, size_t length)
+static void add_name(drupe_py_strbuf *to, const char *before, const char *name, size_t length)
 {
     bool fits = length <= NAME_MOST;
-    drupe_py_paper_add(to, "%s%.*s%s", before, fits ? (int)length : NAME_MOST - 1, name,
-                       fits ? "" : "\u2026");
+    drupe_py_strbuf_add(to, "%s%.*s%s", before, fits ? (int)length : NAME_MOST - 1, name,
+                        fits ? "" : "\u2026");
 }
 
 /* "add, scale": what follows "kernel void" in OpenCL C. Comments may deceive it. */
 static void find_names(const drupe_source *source, char *names, size_t size)
 {
     const char *text = source->bytes;
-    drupe_py_paper to = {names, size, 0};
+    drupe_py_strbuf to = {names, size, 0};
     int state = 0, found = 0;
     names[0] = '\0';
     if ((source->language != DRUPE_LANG_OPENCL_C && source->language != DRUPE_LANG_C) || !text) return;
     if (memmem(text, source->size, ARRAY_MARK, strlen(ARRAY_MARK))) {
-        drupe_py_paper_add(&to, "an array operation");
+        drupe_py_strbuf_add(&to, "an array operation");
         return;
     }
     for (size_t at = 0, length; (length = next_word(text, source->size, &at)) > 0; at += length) {
@@ -94,7 +94,7 @@ static void find_names(const drupe_source *source, char *names, size_t size)
             if (found++ < NAMES_MOST) add_name(&to, found > 1 ? ", " : "", word, length);
         }
     }
-    if (found > NAMES_MOST) drupe_py_paper_add(&to, " and %d more", found - NAMES_MOST);
+    if (found > NAMES_MOST) drupe_py_strbuf_add(&to, " and %d more", found - NAMES_MOST);
 }
 
 /* --- Showing ------------------------------------------------------------------------------------------- */
@@ -131,10 +131,10 @@ static char *line_text(building *one, bool html)
 
 static bool publish(building *one, void *cell)
 {
-    drupe_py_bundle bundle = {.text = line_text(one, false), .html = line_text(one, true)};
+    drupe_py_mime_bundle mime = {.text = line_text(one, false), .html = line_text(one, true)};
     int sent =
-        !bundle.text || !bundle.html ? -1 : drupe_py_bundle_publish(cell, one->display, one->shown, &bundle);
-    drupe_py_bundle_clear(&bundle);
+        !mime.text || !mime.html ? -1 : drupe_py_mime_bundle_publish(cell, one->display, one->shown, &mime);
+    drupe_py_mime_bundle_clear(&mime);
     if (sent == 0) one->shown = true;
     return sent == 0;
 }
@@ -188,7 +188,7 @@ static void release(void *user)
 {
     building *one = user;
     if (atomic_fetch_sub(&one->references, 1) != 1) return;
-    if (one->launch) atomic_store(&launches[one->place], 0);
+    if (one->launch) atomic_store(&launches[one->slot], 0);
     kernel_link->cell_release(one->cell);
     free(one);
 }
@@ -234,39 +234,39 @@ void drupe_py_built(void *shown, bool good)
     release(one);
 }
 
-static size_t take_place(void)
+static size_t take_slot(void)
 {
-    size_t place = 0;
-    for (; place < LAUNCHES_MOST; place++) {
+    size_t slot = 0;
+    for (; slot < LAUNCHES_MOST; slot++) {
         uint64_t none = 0;
-        if (atomic_compare_exchange_strong(&launches[place], &none, UINT64_MAX)) break;
+        if (atomic_compare_exchange_strong(&launches[slot], &none, UINT64_MAX)) break;
     }
-    return place;
+    return slot;
 }
 
 void *drupe_py_launching(const char *name, const drupe_queue *queue)
 {
-    size_t place = !kernel_link ? LAUNCHES_MOST : take_place();
-    if (place == LAUNCHES_MOST) return NULL;
+    size_t slot = !kernel_link ? LAUNCHES_MOST : take_slot();
+    if (slot == LAUNCHES_MOST) return NULL;
     building *one = make(drupe_device_filter(drupe_queue_device(queue)));
     if (!one) {
-        atomic_store(&launches[place], 0);
+        atomic_store(&launches[slot], 0);
         return NULL;
     }
-    drupe_py_paper names = {one->names, sizeof one->names, 0};
+    drupe_py_strbuf names = {one->names, sizeof one->names, 0};
     one->launch = true;
-    one->place = place;
+    one->slot = slot;
     one->queue = drupe_queue_number(queue);
     add_name(&names, "", name, strlen(name));
     if (!open_display(one, show_launch)) return NULL;
-    atomic_store(&launches[place], one->id);
+    atomic_store(&launches[slot], one->id);
     return one;
 }
 
 void drupe_py_launches_tell(void *cell)
 {
-    for (size_t place = 0; place < LAUNCHES_MOST; place++) {
-        uint64_t id = atomic_load(&launches[place]);
+    for (size_t slot = 0; slot < LAUNCHES_MOST; slot++) {
+        uint64_t id = atomic_load(&launches[slot]);
         if (id != 0 && id != UINT64_MAX) drupe_py_live_show(cell, id);
     }
 }

@@ -33,29 +33,29 @@ static const drupe_link *kernel_link;
 static atomic_int open_count;
 
 /* Three digits, as everywhere: see drupe/_units.py. */
-static void add_time(drupe_py_paper *to, uint64_t ns)
+static void add_time(drupe_py_strbuf *to, uint64_t ns)
 {
     static const char *const units[] = {"\u00b5s", "ms", "s"};
     double value = (double)ns / 1e3;
     size_t i = 0;
     for (; i < 2 && value >= 999.5; i++) value /= 1e3;
     if (ns < 1000)
-        drupe_py_paper_add(to, "%d ns", (int)ns);
+        drupe_py_strbuf_add(to, "%d ns", (int)ns);
     else
-        drupe_py_paper_add(to, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i]);
+        drupe_py_strbuf_add(to, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i]);
 }
 
 static void write_times(const drupe_trace_record *record, char *words, size_t size)
 {
-    drupe_py_paper to = {words, size, 0};
+    drupe_py_strbuf to = {words, size, 0};
     bool exact = record->started_ns != 0 && record->ended_ns >= record->started_ns;
     words[0] = '\0';
     if (record->seen_ns == 0 && !exact) return;
-    drupe_py_paper_add(&to, exact ? "ran " : "finished within ");
+    drupe_py_strbuf_add(&to, exact ? "ran " : "finished within ");
     add_time(&to, exact ? record->ended_ns - record->started_ns : record->seen_ns - record->submitted_ns);
-    drupe_py_paper_add(&to, !exact              ? " of its submission"
-                            : record->own_clock ? ", by the device's clock"
-                                                : "");
+    drupe_py_strbuf_add(&to, !exact              ? " of its submission"
+                             : record->own_clock ? ", by the device's clock"
+                                                 : "");
 }
 
 /* The first line of what the log of failures has about a submission. */
@@ -89,7 +89,7 @@ static drupe_trace_status gone_status(uint64_t id)
     return find_failure(id, words, sizeof words) ? DRUPE_TRACE_FAILED : DRUPE_TRACE_PASSED;
 }
 
-static void add_plain(drupe_py_paper *to, const char *words, bool html)
+static void add_plain(drupe_py_strbuf *to, const char *words, bool html)
 {
     for (; *words != '\0'; words++) {
         const char *name = !html           ? NULL
@@ -99,9 +99,9 @@ static void add_plain(drupe_py_paper *to, const char *words, bool html)
                            : *words == '"' ? "&quot;"
                                            : NULL;
         if (name)
-            drupe_py_paper_add(to, "%s", name);
+            drupe_py_strbuf_add(to, "%s", name);
         else
-            drupe_py_paper_add(to, "%c", *words);
+            drupe_py_strbuf_add(to, "%c", *words);
     }
 }
 
@@ -109,13 +109,13 @@ static void add_plain(drupe_py_paper *to, const char *words, bool html)
 static char *fill(const char *form, bool html, const char *times, const char *error)
 {
     size_t size = strlen(form) + 12 * WORDS_SIZE;
-    drupe_py_paper to = {malloc(size), size, 0};
+    drupe_py_strbuf to = {malloc(size), size, 0};
     if (!to.text) return NULL;
     to.text[0] = '\0';
     while (*form != '\0') {
         static const char marks[] = {MARK_TIMES, MARK_ERROR, '\0'};
         size_t plain = strcspn(form, marks);
-        drupe_py_paper_add(&to, "%.*s", (int)plain, form);
+        drupe_py_strbuf_add(&to, "%.*s", (int)plain, form);
         form += plain;
         if (*form == '\0') break;
         add_plain(&to, *form == MARK_TIMES ? times : error, html);
@@ -131,10 +131,10 @@ static void publish(event_display *one, void *cell)
     bool bad = record->status != DRUPE_TRACE_COMPLETE && record->status != DRUPE_TRACE_PASSED;
     write_times(record, times, sizeof times);
     if (bad) write_error(record, error, sizeof error);
-    drupe_py_bundle bundle = {.text = fill(one->forms[bad ? BAD_TEXT : GOOD_TEXT], false, times, error),
-                              .html = fill(one->forms[bad ? BAD_HTML : GOOD_HTML], true, times, error)};
-    if (bundle.text && bundle.html) (void)drupe_py_bundle_publish(cell, one->name, true, &bundle);
-    drupe_py_bundle_clear(&bundle);
+    drupe_py_mime_bundle mime = {.text = fill(one->forms[bad ? BAD_TEXT : GOOD_TEXT], false, times, error),
+                                 .html = fill(one->forms[bad ? BAD_HTML : GOOD_HTML], true, times, error)};
+    if (mime.text && mime.html) (void)drupe_py_mime_bundle_publish(cell, one->name, true, &mime);
+    drupe_py_mime_bundle_clear(&mime);
 }
 
 static bool is_over(event_display *one)

@@ -20,7 +20,7 @@ typedef struct excerpt {
 static excerpt *kept[KEPT];
 static uint32_t prepared; /* the latest site that was looked at */
 static atomic_bool colour;
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Preparing ----------------------------------------------------------------------------------------- */
 
@@ -36,47 +36,47 @@ static PyObject *lines_of(PyObject *file)
     return NULL;
 }
 
-static void add_line(drupe_py_paper *to, PyObject *object)
+static void add_line(drupe_py_strbuf *to, PyObject *object)
 {
     const char *line = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
     if (!line) PyErr_Clear();
     if (!line) line = "";
     size_t whole = strcspn(line, "\r\n"), size = drupe_py_utf8_cut(line, LINE_MOST);
     if (size > whole) size = whole;
-    drupe_py_paper_add(to, "%.*s%s\n", (int)size, line, size < whole ? "..." : "");
+    drupe_py_strbuf_add(to, "%.*s%s\n", (int)size, line, size < whole ? "..." : "");
 }
 
-static void set_heading(excerpt *made, const drupe_py_spot *place)
+static void set_heading(excerpt *made, const drupe_py_location *location)
 {
-    if (place->cell != 0)
-        PyOS_snprintf(made->heading, sizeof made->heading, "Cell In[%u], line %d", (unsigned)place->cell,
-                      place->line);
+    if (location->cell != 0)
+        PyOS_snprintf(made->heading, sizeof made->heading, "Cell In[%u], line %d", (unsigned)location->cell,
+                      location->line);
     else
-        PyOS_snprintf(made->heading, sizeof made->heading, "File %.40s:%d", place->file, place->line);
+        PyOS_snprintf(made->heading, sizeof made->heading, "File %.40s:%d", location->file, location->line);
 }
 
 /* NULL when there is no source. */
 static excerpt *excerpt_make(uint32_t site)
 {
     char text[(2 * AROUND + 1) * (LINE_MOST + 5)];
-    drupe_py_paper to = {text, sizeof text, 0};
-    drupe_py_spot place;
+    drupe_py_strbuf to = {text, sizeof text, 0};
+    drupe_py_location location;
     int offset = 0;
     PyCodeObject *code = drupe_py_site_code(site, &offset);
     if (!code) return NULL;
-    PyObject *lines = drupe_py_site_spot(site, &place) ? lines_of(code->co_filename) : NULL;
+    PyObject *lines = drupe_py_site_location(site, &location) ? lines_of(code->co_filename) : NULL;
     Py_DECREF((PyObject *)code);
     Py_ssize_t count = !lines ? 0 : PyList_GET_SIZE(lines);
-    int first = place.line > AROUND ? place.line - AROUND : 1;
-    for (int i = first; i <= place.line + AROUND && i <= count; i++)
+    int first = location.line > AROUND ? location.line - AROUND : 1;
+    for (int i = first; i <= location.line + AROUND && i <= count; i++)
         add_line(&to, PyList_GET_ITEM(lines, i - 1)); /* borrowed: no Python code runs */
     Py_XDECREF(lines);
-    if (place.line < 1 || place.line > count) return NULL;
+    if (location.line < 1 || location.line > count) return NULL;
     excerpt *made = malloc(sizeof *made + to.used + 1);
     if (!made) return NULL;
-    *made = (excerpt){.site = site, .first = first, .line = place.line};
+    *made = (excerpt){.site = site, .first = first, .line = location.line};
     memcpy(made->text, text, to.used + 1);
-    set_heading(made, &place);
+    set_heading(made, &location);
     return made;
 }
 
@@ -107,10 +107,10 @@ void drupe_py_excerpts_prepare(void)
     while (prepared < latest) {
         excerpt *made = excerpt_make(++prepared);
         if (!made) continue;
-        pthread_mutex_lock(&guard);
+        pthread_mutex_lock(&lock);
         excerpt *old = kept[made->site % KEPT];
         kept[made->site % KEPT] = made;
-        pthread_mutex_unlock(&guard);
+        pthread_mutex_unlock(&lock);
         free(old);
     }
 }
@@ -118,10 +118,10 @@ void drupe_py_excerpts_prepare(void)
 void drupe_py_excerpts_clear(void)
 {
     for (size_t i = 0; i < KEPT; i++) {
-        pthread_mutex_lock(&guard);
+        pthread_mutex_lock(&lock);
         excerpt *old = kept[i];
         kept[i] = NULL;
-        pthread_mutex_unlock(&guard);
+        pthread_mutex_unlock(&lock);
         free(old);
     }
 }
@@ -133,36 +133,36 @@ bool drupe_py_excerpts_colour(void)
     return atomic_load(&colour);
 }
 
-static void add_number(drupe_py_paper *to, int number, bool own, bool coloured)
+static void add_number(drupe_py_strbuf *to, int number, bool own, bool coloured)
 {
     char digits[16];
     int width = snprintf(digits, sizeof digits, "%d", number);
-    if (coloured) drupe_py_paper_add(to, "\x1b[32m");
+    if (coloured) drupe_py_strbuf_add(to, "\x1b[32m");
     if (own && width < 6)
-        drupe_py_paper_add(to, "%.*s> %s", 5 - width, "-----", digits);
+        drupe_py_strbuf_add(to, "%.*s> %s", 5 - width, "-----", digits);
     else
-        drupe_py_paper_add(to, "%7s", digits);
-    drupe_py_paper_add(to, coloured ? "\x1b[39m " : " ");
+        drupe_py_strbuf_add(to, "%7s", digits);
+    drupe_py_strbuf_add(to, coloured ? "\x1b[39m " : " ");
 }
 
-bool drupe_py_excerpt_add(drupe_py_paper *to, uint32_t site)
+bool drupe_py_excerpt_add(drupe_py_strbuf *to, uint32_t site)
 {
     bool coloured = drupe_py_excerpts_colour(), found;
-    pthread_mutex_lock(&guard);
+    pthread_mutex_lock(&lock);
     const excerpt *shown = kept[site % KEPT];
     found = site != 0 && shown && shown->site == site;
     if (found) {
         size_t word = strcspn(shown->heading, " ");
-        drupe_py_paper_add(to, coloured ? "\x1b[36m%.*s\x1b[32m%s\x1b[39m\n" : "%.*s%s\n", (int)word,
-                           shown->heading, shown->heading + word);
+        drupe_py_strbuf_add(to, coloured ? "\x1b[36m%.*s\x1b[32m%s\x1b[39m\n" : "%.*s%s\n", (int)word,
+                            shown->heading, shown->heading + word);
         int number = shown->first;
         for (const char *line = shown->text; *line != '\0'; number++) {
             size_t size = strcspn(line, "\n") + 1;
             add_number(to, number, number == shown->line, coloured);
-            drupe_py_paper_add(to, "%.*s", (int)size, line);
+            drupe_py_strbuf_add(to, "%.*s", (int)size, line);
             line += size;
         }
     }
-    pthread_mutex_unlock(&guard);
+    pthread_mutex_unlock(&lock);
     return found;
 }

@@ -11,7 +11,7 @@
 #include "drupe_link.h"
 #include "engine/python/errors/errors_room.h"
 
-/* --- py_bundle.c, py_live.c ---------------------------------------------------------------------------- */
+/* --- mime_bundle.c, py_live.c --------------------------------------------------------------------------- */
 
 /* Displays in the output of a cell that change without Python: what they need of the front-end's side. How
  * often they are shown is drupe/live.h's affair. */
@@ -19,15 +19,15 @@
 #define DRUPE_PY_DISPLAY_ID 48
 
 /* What a front-end may choose from; NUL-ended, NULL: not there. The caller's, allocated with malloc. */
-typedef struct drupe_py_bundle {
+typedef struct drupe_py_mime_bundle {
     char *text;       /* text/plain */
     char *html;       /* text/html */
     char *trace;      /* application/vnd.drupe.trace+json, a JSON object */
     const char *kind; /* what the trace is about, for its metadata; static */
     bool live;        /* more is to come, for its metadata */
-} drupe_py_bundle;
+} drupe_py_mime_bundle;
 
-void drupe_py_bundle_clear(drupe_py_bundle *bundle);
+void drupe_py_mime_bundle_clear(drupe_py_mime_bundle *mime);
 
 /* A name for a display that no other kernel has used. */
 void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID]);
@@ -35,7 +35,7 @@ void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID]);
 /* Publish as an output of `cell` (borrowed): display_data, or with `update` what takes the place of the
  * display of that name. `id` NULL: a display that stays as it is. 0, or -1: no kernel, or no memory. Any
  * thread, without the GIL; waits, ten seconds at most, for a client that reads nothing. */
-int drupe_py_bundle_publish(void *cell, const char *id, bool update, const drupe_py_bundle *bundle);
+int drupe_py_mime_bundle_publish(void *cell, const char *id, bool update, const drupe_py_mime_bundle *mime);
 
 /* While drupe_live_show() or -_close() was called for a cell: that cell, borrowed, which some clients alone
  * listen to. */
@@ -49,7 +49,7 @@ void drupe_py_live_wish(void);
 
 /* The kernel that publishes; borrowed for good. */
 void drupe_py_live_join(const struct drupe_link *link);
-void drupe_py_bundle_link(const struct drupe_link *link); /* parts of it */
+void drupe_py_mime_bundle_link(const struct drupe_link *link); /* parts of it */
 void drupe_py_event_display_link(const struct drupe_link *link);
 
 /* --- building.c ---------------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ void drupe_py_excerpts_prepare(void);
 bool drupe_py_excerpts_colour(void);
 /* Where the place is, and the lines around it with an arrow at its own, as IPython shows them. False, and
  * nothing is added, when they were not noted or are forgotten. Any thread, without the GIL. */
-bool drupe_py_excerpt_add(drupe_py_paper *to, uint32_t site);
+bool drupe_py_excerpt_add(drupe_py_strbuf *to, uint32_t site);
 void drupe_py_excerpts_clear(void);
 
 /* --- answer.c ------------------------------------------------------------------------------------------ */

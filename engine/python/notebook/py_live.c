@@ -95,7 +95,7 @@ static bool cell_runs(void *cell)
 
 static const char *const kind_names[] = {"events", "table", "memory", "dashboard", "footer"};
 
-static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_bundle *bundle)
+static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_mime_bundle *mime)
 {
     drupe_frame_style style = {.columns = display->columns, .live = live};
     drupe_view_wish brief = display->wish;
@@ -104,13 +104,13 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     /* A view of so many has some more that are not over. */
     bool many = view->nspans > 2 * SPANS_LIVE;
     brief.spans = SPANS_LIVE;
-    bundle->kind = kind_names[display->kind];
-    bundle->live = live;
-    if (drupe_frame_text(view, display->kind, &style, &bundle->text, &size) != DRUPE_OK ||
-        drupe_frame_html(view, display->kind, &style, &bundle->html, &size) != DRUPE_OK)
+    mime->kind = kind_names[display->kind];
+    mime->live = live;
+    if (drupe_frame_text(view, display->kind, &style, &mime->text, &size) != DRUPE_OK ||
+        drupe_frame_html(view, display->kind, &style, &mime->html, &size) != DRUPE_OK)
         return false;
     if (many && drupe_view_take(&brief, &small) != DRUPE_OK) return false;
-    bool made = drupe_frame_json(small ? small : view, &bundle->trace, &size) == DRUPE_OK;
+    bool made = drupe_frame_json(small ? small : view, &mime->trace, &size) == DRUPE_OK;
     drupe_view_release(small);
     return made;
 }
@@ -145,24 +145,24 @@ static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live
 }
 
 /* What is drawn, or false. */
-static bool look(live_view *display, drupe_live_reason reason, bool *live, drupe_py_bundle *bundle)
+static bool look(live_view *display, drupe_live_reason reason, bool *live, drupe_py_mime_bundle *mime)
 {
     drupe_view *view = take(display, reason, live);
-    bool drawn = view && draw(display, view, *live, bundle);
+    bool drawn = view && draw(display, view, *live, mime);
     drupe_view_release(view);
     return drawn;
 }
 
 /* Publish what is drawn, if it is not what is shown already. */
 static drupe_live_answer publish(live_view *display, bool live, drupe_live_reason reason,
-                                 const drupe_py_bundle *bundle)
+                                 const drupe_py_mime_bundle *mime)
 {
-    uint64_t hash = text_hash(bundle->html);
+    uint64_t hash = text_hash(mime->html);
     void *cell = asking ? asking : display->cell;
     unsigned wished = atomic_load(&live_wishes);
     bool same = display->shown && hash == display->hash && live == display->live && wished == display->wished;
     if (same && (reason == DRUPE_LIVE_TIME || display->heard)) return DRUPE_LIVE_SAME;
-    if (drupe_py_bundle_publish(cell, display->id, display->shown, bundle) < 0) return DRUPE_LIVE_OVER;
+    if (drupe_py_mime_bundle_publish(cell, display->id, display->shown, mime) < 0) return DRUPE_LIVE_OVER;
     display->hash = hash;
     display->live = live;
     display->wished = wished;
@@ -174,7 +174,7 @@ static drupe_live_answer publish(live_view *display, bool live, drupe_live_reaso
 static drupe_live_answer view_show(void *user, drupe_live_reason reason)
 {
     live_view *display = user;
-    drupe_py_bundle bundle = {.text = NULL};
+    drupe_py_mime_bundle mime = {.text = NULL};
     uint64_t latest = drupe_trace_latest(), used = memory_used();
     bool live = false, runs = cell_runs(display->cell);
     drupe_live_answer answer = DRUPE_LIVE_SAME;
@@ -186,8 +186,8 @@ static drupe_live_answer view_show(void *user, drupe_live_reason reason)
     if (!display->shown || !quiet || due) {
         display->latest = latest;
         display->used = used;
-        if (look(display, reason, &live, &bundle)) answer = publish(display, live, reason, &bundle);
-        drupe_py_bundle_clear(&bundle);
+        if (look(display, reason, &live, &mime)) answer = publish(display, live, reason, &mime);
+        drupe_py_mime_bundle_clear(&mime);
     }
     /* What shows one cell is over with it. */
     bool over = display->wish.last_cell != 0 && display->shown && !runs && !display->going;
@@ -200,7 +200,7 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
 {
     live_view *display = user;
     drupe_frame_style style = {.columns = display->columns, .cell = display->wish.last_cell};
-    drupe_py_bundle bundle = {.text = NULL};
+    drupe_py_mime_bundle mime = {.text = NULL};
     drupe_view *view = NULL;
     size_t size = 0;
     if (display->shown && !display->live && reason == DRUPE_LIVE_TIME)
@@ -209,10 +209,10 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
     bool waits = view->ncells > 0 && view->cells->waiting > 0;
     drupe_live_answer answer = DRUPE_LIVE_SAME;
     if ((!display->shown || !waits) &&
-        drupe_frame_text(view, DRUPE_FRAME_FOOTER, &style, &bundle.text, &size) == DRUPE_OK &&
-        drupe_frame_html(view, DRUPE_FRAME_FOOTER, &style, &bundle.html, &size) == DRUPE_OK)
-        answer = publish(display, waits, reason, &bundle);
-    drupe_py_bundle_clear(&bundle);
+        drupe_frame_text(view, DRUPE_FRAME_FOOTER, &style, &mime.text, &size) == DRUPE_OK &&
+        drupe_frame_html(view, DRUPE_FRAME_FOOTER, &style, &mime.html, &size) == DRUPE_OK)
+        answer = publish(display, waits, reason, &mime);
+    drupe_py_mime_bundle_clear(&mime);
     drupe_view_release(view);
     /* Also the first time: whoever opened it must learn that it is shown. */
     return waits || !display->shown || !display->heard || answer == DRUPE_LIVE_SHOWN ? answer
@@ -364,7 +364,7 @@ static PyObject *module_quiet(PyObject *module, PyObject *on)
 void drupe_py_live_join(const struct drupe_link *link)
 {
     live_link = link;
-    drupe_py_bundle_link(link);
+    drupe_py_mime_bundle_link(link);
     drupe_py_event_display_link(link);
 }
 

@@ -7,7 +7,7 @@
 
 #include "engine/python/runtime/runtime_room.h"
 
-/* --- Instances: wrap.c, interface.c, shown.c ----------------------------------------------------------- */
+/* --- Instances: wrap.c, interface.c, repr.c ------------------------------------------------------------- */
 
 typedef struct drupe_py_device {
     PyObject_HEAD drupe_device *device; /* retained */
@@ -42,8 +42,8 @@ typedef struct drupe_py_local {
     PyObject_HEAD size_t nbytes;
 } drupe_py_local;
 
-/* drupe._shown.function(self, argument). */
-PyObject *drupe_py_shown(PyObject *self, const char *function, PyObject *argument);
+/* drupe._repr.function(self, argument). */
+PyObject *drupe_py_repr(PyObject *self, const char *function, PyObject *argument);
 /* What a notebook shows of an object: a method of its class. */
 PyObject *drupe_py_mimebundle(PyObject *self, PyObject *args, PyObject *kwargs);
 #define DRUPE_PY_MIMEBUNDLE                                                                                  \
@@ -64,14 +64,14 @@ typedef struct drupe_py_program {
 
 /* What a kernel remembers of its last call, because most calls are like the one before. Objects are kept, so
  * that they are known by their address. */
-typedef struct drupe_py_recall {
+typedef struct drupe_py_last_call {
     PyObject *keywords;                       /* the tuple of names, or NULL */
     signed char at[DRUPE_PY_KERNEL_KEYWORDS]; /* where each keyword stands in it, -1: nowhere */
     PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
     drupe_range range;                        /* what they make */
     uint32_t warm_on; /* the queue for which that is warm: see drupe_py_warm(); 0: none */
-    uint32_t looked;  /* the place whose launch over that drupe_py_reach_look() has seen; 0: none */
-} drupe_py_recall;
+    uint32_t looked;  /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
+} drupe_py_last_call;
 
 typedef struct drupe_py_kernel {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -83,7 +83,7 @@ typedef struct drupe_py_kernel {
     bool typed;   /* false: the backend has no argument information, nparams may be 0 */
     bool counted; /* the number of arguments is known */
     bool worded;  /* drupe_kernel_words() */
-    drupe_py_recall last;
+    drupe_py_last_call last;
 } drupe_py_kernel;
 
 typedef struct drupe_py_dtype {

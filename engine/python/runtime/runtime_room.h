@@ -19,8 +19,8 @@
  * wherever the GIL is given up. It may drop any queue, memory or event and change any dict or list. So an
  * entry of those is retained before anything else is done (tools/lint.py looks for functions that borrow),
  * and the engine, which is in the middle of its own affairs when it lets go of what work kept, never runs
- * Python code itself: drupe_py_hold_drain() of the room of waits does, and what calls that says so. Tests
- * have all kinds of things dropped there: drupe._engine._stress(). */
+ * Python code itself: drupe_py_keepalive_drain() of the room of waits does, and what calls that says so.
+ * Tests have all kinds of things dropped there: drupe._engine._stress(). */
 #ifndef DRUPE_PYTHON_RUNTIME_ROOM_H
 #define DRUPE_PYTHON_RUNTIME_ROOM_H
 

@@ -20,10 +20,10 @@ typedef union launch_value {
 } launch_value;
 
 /* The queue of the USM arguments so far, and which argument it came from. */
-typedef struct launch_place {
+typedef struct launch_target {
     drupe_queue *queue;
     size_t index;
-} launch_place;
+} launch_target;
 
 /* Prefix the exception that is set with the kernel, the argument's number, name and declared type. */
 static bool arg_fail(const drupe_py_launch *launch, size_t index)
@@ -44,18 +44,18 @@ static bool arg_fail(const drupe_py_launch *launch, size_t index)
     return false;
 }
 
-static bool place_join(drupe_py_state *state, const drupe_py_launch *launch, launch_place *place,
-                       drupe_queue *queue, size_t index)
+static bool target_join(drupe_py_state *state, const drupe_py_launch *launch, launch_target *target,
+                        drupe_queue *queue, size_t index)
 {
-    if (!place->queue) *place = (launch_place){queue, index};
-    if (place->queue == queue || launch->queue) return true;
+    if (!target->queue) *target = (launch_target){queue, index};
+    if (target->queue == queue || launch->queue) return true;
     drupe_py_raise_text(
         state, DRUPE_E_PLACEMENT,
         "kernel '%s': arguments %zu (on %s) and %zu (on %s) live on different queues. Bring them "
         "together with to_device(), or name the queue with queue= and order the work with "
         "wait_for=.",
-        drupe_kernel_name(launch->kernel->kernel), place->index,
-        drupe_device_filter(drupe_queue_device(place->queue)), index,
+        drupe_kernel_name(launch->kernel->kernel), target->index,
+        drupe_device_filter(drupe_queue_device(target->queue)), index,
         drupe_device_filter(drupe_queue_device(queue)));
     return false;
 }
@@ -88,7 +88,7 @@ static bool array_arg(const drupe_py_launch *launch, const drupe_array *array, c
 
 /* 1: `arg` refers to USM or NULL, 0: the object is neither, -1: exception. */
 static int pointer_arg(drupe_py_state *state, const drupe_py_launch *launch, PyObject *object,
-                       const drupe_arg_info *info, size_t index, launch_place *place, launch_value *value,
+                       const drupe_arg_info *info, size_t index, launch_target *target, launch_value *value,
                        drupe_arg *arg)
 {
     drupe_queue *queue = NULL;
@@ -106,7 +106,7 @@ static int pointer_arg(drupe_py_state *state, const drupe_py_launch *launch, PyO
         return 0;
     }
     *arg = (drupe_arg){DRUPE_ARG_POINTER, sizeof(void *), value};
-    return !queue || place_join(state, launch, place, queue, index) ? 1 : -1;
+    return !queue || target_join(state, launch, target, queue, index) ? 1 : -1;
 }
 
 /* The bytes of a buffer (bytes, a ctypes value, a NumPy scalar) as the value. `size` 0: any. */
@@ -212,13 +212,13 @@ static bool untyped_arg(drupe_py_state *state, PyObject *object, launch_value *v
     return false;
 }
 
-static bool one_arg(drupe_py_state *state, const drupe_py_launch *launch, size_t index, launch_place *place,
+static bool one_arg(drupe_py_state *state, const drupe_py_launch *launch, size_t index, launch_target *target,
                     launch_value *value, drupe_arg *arg)
 {
     PyObject *object = launch->args[index];
     const drupe_arg_info *info = launch->kernel->typed ? &launch->kernel->params[index] : NULL;
     if (!info || info->kind == DRUPE_ARG_POINTER) {
-        int done = pointer_arg(state, launch, object, info, index, place, value, arg);
+        int done = pointer_arg(state, launch, object, info, index, target, value, arg);
         if (done != 0) return done > 0;
         if (!info) return untyped_arg(state, object, value, arg) || arg_fail(launch, index);
         PyErr_Format(PyExc_TypeError,
@@ -366,7 +366,7 @@ static bool is_fixed(PyObject *object)
 /* `own` has room for it. NULL: an exception is set. */
 static const drupe_range *range_arg(const drupe_py_launch *launch, drupe_range *own)
 {
-    drupe_py_recall *last = &launch->kernel->last;
+    drupe_py_last_call *last = &launch->kernel->last;
     if (launch->global_size == last->global_size && launch->local_size == last->local_size &&
         launch->global_size)
         return &last->range;
@@ -415,7 +415,7 @@ static drupe_status submit_first(const drupe_submission *submission, const drupe
 static inline bool is_warm(drupe_py_state *state, const drupe_queue *queue, const drupe_py_launch *launch,
                            const drupe_range *range)
 {
-    drupe_py_recall *last = &launch->kernel->last;
+    drupe_py_last_call *last = &launch->kernel->last;
     uint32_t number = drupe_queue_number(queue);
     bool again = range == &last->range;
     if (again && last->warm_on == number) return true;
@@ -443,7 +443,7 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
                       : submit_first(submission, launch, &kept, words, args, event);
     }
     if (status == DRUPE_OK) return true;
-    if (status != DRUPE_E_INVALID || !drupe_py_misplaced(state, launch, submission->queue))
+    if (status != DRUPE_E_INVALID || !drupe_py_wrong_device(state, launch, submission->queue))
         drupe_py_raise_on(state, submission->queue);
     return false;
 }
@@ -451,13 +451,13 @@ static inline bool submit(drupe_py_state *state, drupe_submission *submission, c
 static bool launch_with(drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
                         launch_value *values, drupe_arg *args, drupe_event **event)
 {
-    launch_place place = {NULL, 0};
+    launch_target target = {NULL, 0};
     for (size_t i = 0; i < launch->nargs; i++)
-        if (!one_arg(state, launch, i, &place, &values[i], &args[i])) return false;
+        if (!one_arg(state, launch, i, &target, &values[i], &args[i])) return false;
     drupe_py_waits waits;
     if (!drupe_py_waits_arg(state, launch->wait_for, &waits)) return false;
     drupe_submission submission = {.waits = waits.events, .nwaits = waits.count};
-    submission.queue = launch->queue ? launch->queue : place.queue ? place.queue : launch->kernel->queue;
+    submission.queue = launch->queue ? launch->queue : target.queue ? target.queue : launch->kernel->queue;
     bool good = submit(state, &submission, launch, range, NULL, args, event);
     drupe_py_waits_clear(&waits);
     return good;
@@ -506,7 +506,7 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
     if (!range) return false;
     if (site != launch->kernel->last.looked) {
         launch->kernel->last.looked = site;
-        drupe_py_reach_look(state, launch, range, site);
+        drupe_py_oversize_look(state, launch, range, site);
     }
     if (!launch->kernel->worded || drupe_py_given(launch->wait_for) || !quick_args(state, launch, &all)) {
         if (range != &own) own = *range; /* Python code may launch the kernel once more meanwhile */

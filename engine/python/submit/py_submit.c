@@ -10,44 +10,44 @@ static drupe_queue *queue_of(PyObject *self)
     return ((drupe_py_queue *)self)->queue;
 }
 
-/* --- Places -------------------------------------------------------------------------------------------- */
+/* --- Ends of copies ------------------------------------------------------------------------------------- */
 
-void drupe_py_place_clear(drupe_py_place *place)
+void drupe_py_copy_end_clear(drupe_py_copy_end *end)
 {
-    if (place->hold) drupe_py_hold_free(place->hold);
-    *place = (drupe_py_place){NULL, 0, NULL, NULL};
+    if (end->keepalive) drupe_py_keepalive_free(end->keepalive);
+    *end = (drupe_py_copy_end){NULL, 0, NULL, NULL};
 }
 
-static bool place_host(PyObject *object, bool writable, const char *what, drupe_py_place *place)
+static bool host_end(PyObject *object, bool writable, const char *what, drupe_py_copy_end *end)
 {
     if (!PyObject_CheckBuffer(object)) {
         PyErr_Format(PyExc_TypeError, "%s must be USM memory, a drupe.array.Array or a %sbuffer, not %s",
                      what, writable ? "writable " : "", Py_TYPE(object)->tp_name);
         return false;
     }
-    place->hold = drupe_py_hold_new();
-    if (!place->hold) return false;
-    if (PyObject_GetBuffer(object, &place->hold->view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) {
-        drupe_py_place_clear(place);
+    end->keepalive = drupe_py_keepalive_new();
+    if (!end->keepalive) return false;
+    if (PyObject_GetBuffer(object, &end->keepalive->view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) < 0) {
+        drupe_py_copy_end_clear(end);
         return false;
     }
-    place->pointer = place->hold->view.buf;
-    place->nbytes = (size_t)place->hold->view.len;
+    end->pointer = end->keepalive->view.buf;
+    end->nbytes = (size_t)end->keepalive->view.len;
     return true;
 }
 
-bool drupe_py_place_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
-                        drupe_py_place *place)
+bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
+                           drupe_py_copy_end *end)
 {
-    *place = (drupe_py_place){NULL, 0, NULL, NULL};
+    *end = (drupe_py_copy_end){NULL, 0, NULL, NULL};
     if (drupe_py_is_memory(state, object)) {
         const drupe_py_memory *memory = (drupe_py_memory *)object;
-        place->pointer = drupe_py_memory_pointer(object);
-        place->nbytes = memory->nbytes;
-        place->queue = drupe_memory_queue(memory->memory);
+        end->pointer = drupe_py_memory_pointer(object);
+        end->nbytes = memory->nbytes;
+        end->queue = drupe_memory_queue(memory->memory);
         return true;
     }
-    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return place_host(object, writable, what, place);
+    if (!drupe_py_is(state, object, DRUPE_PY_TYPE_Array)) return host_end(object, writable, what, end);
     const drupe_array *array = &((drupe_py_array *)object)->array;
     if (!drupe_array_contiguous(array)) {
         PyErr_Format(PyExc_ValueError,
@@ -56,14 +56,14 @@ bool drupe_py_place_arg(drupe_py_state *state, PyObject *object, bool writable, 
                      what);
         return false;
     }
-    place->pointer = drupe_array_pointer(array);
-    place->nbytes = array->size * drupe_dtype_size(array->dtype);
-    place->queue = array->queue;
+    end->pointer = drupe_array_pointer(array);
+    end->nbytes = array->size * drupe_dtype_size(array->dtype);
+    end->queue = array->queue;
     return true;
 }
 
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
-                   drupe_py_place *dst, drupe_py_place *src, size_t nbytes, drupe_event **event)
+                   drupe_py_copy_end *dst, drupe_py_copy_end *src, size_t nbytes, drupe_event **event)
 {
     drupe_keep keeps[2];
     drupe_submission submission = {.queue = queue, .keeps = keeps};
@@ -72,10 +72,10 @@ bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_wai
         submission.waits = waits->events;
         submission.nwaits = waits->count;
     }
-    if (dst->hold) keeps[submission.nkeeps++] = drupe_py_hold_keep(dst->hold);
-    if (src->hold) keeps[submission.nkeeps++] = drupe_py_hold_keep(src->hold);
-    if (submission.nkeeps > 0) drupe_py_hold_watch(queue);
-    dst->hold = src->hold = NULL; /* taken by the submission, also when it fails */
+    if (dst->keepalive) keeps[submission.nkeeps++] = drupe_py_keepalive_keep(dst->keepalive);
+    if (src->keepalive) keeps[submission.nkeeps++] = drupe_py_keepalive_keep(src->keepalive);
+    if (submission.nkeeps > 0) drupe_py_keepalive_watch(queue);
+    dst->keepalive = src->keepalive = NULL; /* taken by the submission, also when it fails */
     drupe_status status = drupe_submit_copy(&submission, to, from, nbytes, event);
     if (status != DRUPE_OK) drupe_py_raise_on(state, queue);
     return status == DRUPE_OK;
@@ -101,7 +101,7 @@ static PyObject *finished_or_event(drupe_py_state *state, bool submitted, drupe_
     return event_or_none(state, submitted, event);
 }
 
-static bool fits(const drupe_py_place *dst, const drupe_py_place *src, size_t nbytes)
+static bool fits(const drupe_py_copy_end *dst, const drupe_py_copy_end *src, size_t nbytes)
 {
     if (nbytes <= dst->nbytes && (!src || nbytes <= src->nbytes)) return true;
     PyErr_Format(PyExc_ValueError, "cannot write %zu bytes: the destination has %zu and the source %zu bytes",
@@ -109,8 +109,8 @@ static bool fits(const drupe_py_place *dst, const drupe_py_place *src, size_t nb
     return false;
 }
 
-/* nbytes=, which may not exceed the place. */
-static bool nbytes_arg(PyObject *object, const drupe_py_place *dst, size_t *nbytes)
+/* nbytes=, which may not exceed that end. */
+static bool nbytes_arg(PyObject *object, const drupe_py_copy_end *dst, size_t *nbytes)
 {
     *nbytes = dst->nbytes;
     if (drupe_py_given(object) && !drupe_py_size(object, "nbytes", nbytes)) return false;
@@ -133,8 +133,8 @@ static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, si
     return false;
 }
 
-static bool copy_size(drupe_py_state *state, const copy_call *call, const drupe_py_place *dst,
-                      const drupe_py_place *src, size_t *nbytes)
+static bool copy_size(drupe_py_state *state, const copy_call *call, const drupe_py_copy_end *dst,
+                      const drupe_py_copy_end *src, size_t *nbytes)
 {
     bool given = drupe_py_given(call->nbytes);
     *nbytes = src->nbytes;
@@ -147,15 +147,15 @@ static PyObject *copy(PyObject *self, const copy_call *call)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_waits waits;
     if (!drupe_py_waits_arg(state, call->waits, &waits)) return NULL;
-    drupe_py_place dst = {NULL, 0, NULL, NULL}, src = dst;
+    drupe_py_copy_end dst = {NULL, 0, NULL, NULL}, src = dst;
     drupe_event *event = NULL;
     size_t nbytes = 0;
-    bool good = drupe_py_place_arg(state, call->dst, true, "the destination", &dst) &&
-                drupe_py_place_arg(state, call->src, false, "the source", &src) &&
+    bool good = drupe_py_copy_end_arg(state, call->dst, true, "the destination", &dst) &&
+                drupe_py_copy_end_arg(state, call->src, false, "the source", &src) &&
                 copy_size(state, call, &dst, &src, &nbytes) &&
                 drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, call->event ? &event : NULL);
-    drupe_py_place_clear(&dst);
-    drupe_py_place_clear(&src);
+    drupe_py_copy_end_clear(&dst);
+    drupe_py_copy_end_clear(&src);
     drupe_py_waits_clear(&waits);
     return finished_or_event(state, good, event, call->blocks);
 }
@@ -232,25 +232,25 @@ static bool pattern_arg(drupe_py_state *state, PyObject *value, PyObject *dtype_
     return true;
 }
 
-static PyObject *fill_place(PyObject *self, drupe_py_place *place, const uint8_t *pattern, size_t size,
-                            size_t nbytes, PyObject *waits_object, bool want, bool blocks)
+static PyObject *fill_end(PyObject *self, drupe_py_copy_end *end, const uint8_t *pattern, size_t size,
+                          size_t nbytes, PyObject *waits_object, bool want, bool blocks)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_waits waits;
     drupe_event *event = NULL;
     if (!drupe_py_waits_arg(state, waits_object, &waits)) {
-        drupe_py_place_clear(place);
+        drupe_py_copy_end_clear(end);
         return NULL;
     }
-    drupe_keep keep = drupe_py_hold_keep(place->hold);
+    drupe_keep keep = drupe_py_keepalive_keep(end->keepalive);
     drupe_submission submission = {.queue = queue_of(self),
                                    .waits = waits.events,
                                    .nwaits = waits.count,
                                    .keeps = &keep,
-                                   .nkeeps = !place->hold ? 0 : 1};
-    place->hold = NULL;
-    bool good = drupe_submit_fill(&submission, place->pointer, pattern, size, nbytes, want ? &event : NULL) ==
-                DRUPE_OK;
+                                   .nkeeps = !end->keepalive ? 0 : 1};
+    end->keepalive = NULL;
+    bool good =
+        drupe_submit_fill(&submission, end->pointer, pattern, size, nbytes, want ? &event : NULL) == DRUPE_OK;
     if (!good) drupe_py_raise_on(state, queue_of(self));
     drupe_py_waits_clear(&waits);
     return finished_or_event(state, good, event, blocks);
@@ -271,22 +271,22 @@ PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t 
     int want = drupe_py_flag(given[5], 1);
     uint8_t pattern[16];
     size_t size = 0, nbytes = 0;
-    drupe_py_place place = {NULL, 0, NULL, NULL};
+    drupe_py_copy_end end = {NULL, 0, NULL, NULL};
     if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size)) return NULL;
-    if (drupe_py_place_arg(state, given[0], true, "the memory to fill", &place) &&
-        nbytes_arg(given[2], &place, &nbytes))
-        return fill_place(self, &place, pattern, size, nbytes, given[3], want, false);
-    drupe_py_place_clear(&place);
+    if (drupe_py_copy_end_arg(state, given[0], true, "the memory to fill", &end) &&
+        nbytes_arg(given[2], &end, &nbytes))
+        return fill_end(self, &end, pattern, size, nbytes, given[3], want, false);
+    drupe_py_copy_end_clear(&end);
     return NULL;
 }
 
 /* A count of 0 means all, as in dpctl. */
-static bool count_arg(PyObject *object, const drupe_py_place *place, size_t *nbytes)
+static bool count_arg(PyObject *object, const drupe_py_copy_end *end, size_t *nbytes)
 {
     size_t count = 0;
     if (drupe_py_given(object) && !drupe_py_size(object, "count", &count)) return false;
-    *nbytes = count == 0 ? place->nbytes : count;
-    return fits(place, NULL, *nbytes);
+    *nbytes = count == 0 ? end->nbytes : count;
+    return fits(end, NULL, *nbytes);
 }
 
 static PyObject *memset_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
@@ -303,12 +303,12 @@ static PyObject *memset_named(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
     uint8_t byte[8];
     size_t size = 0, nbytes = 0;
-    drupe_py_place place = {NULL, 0, NULL, NULL};
+    drupe_py_copy_end end = {NULL, 0, NULL, NULL};
     if (!drupe_py_scalar_bytes(given[1], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
-    if (drupe_py_place_arg(state, given[0], true, "the memory to set", &place) &&
-        count_arg(given[2], &place, &nbytes))
-        return fill_place(self, &place, byte, 1, nbytes, !given[3] ? given[4] : given[3], true, blocks);
-    drupe_py_place_clear(&place);
+    if (drupe_py_copy_end_arg(state, given[0], true, "the memory to set", &end) &&
+        count_arg(given[2], &end, &nbytes))
+        return fill_end(self, &end, byte, 1, nbytes, !given[3] ? given[4] : given[3], true, blocks);
+    drupe_py_copy_end_clear(&end);
     return NULL;
 }
 
@@ -329,21 +329,20 @@ static PyObject *hint(PyObject *self, PyObject *memory, PyObject *count, PyObjec
                       const uint32_t *advice)
 {
     drupe_py_state *state = drupe_py_state_of(self);
-    drupe_py_place place = {NULL, 0, NULL, NULL};
+    drupe_py_copy_end end = {NULL, 0, NULL, NULL};
     drupe_py_waits waits;
     drupe_event *event = NULL;
     size_t nbytes = 0;
     if (!drupe_py_waits_arg(state, waits_object, &waits)) return NULL;
     bool good =
-        drupe_py_place_arg(state, memory, false, "the memory", &place) && count_arg(count, &place, &nbytes);
+        drupe_py_copy_end_arg(state, memory, false, "the memory", &end) && count_arg(count, &end, &nbytes);
     if (good) {
         drupe_submission submission = {.queue = queue_of(self), .waits = waits.events, .nwaits = waits.count};
-        good =
-            (!advice ? drupe_submit_prefetch(&submission, place.pointer, nbytes, &event)
-                     : drupe_submit_advise(&submission, place.pointer, nbytes, *advice, &event)) == DRUPE_OK;
+        good = (!advice ? drupe_submit_prefetch(&submission, end.pointer, nbytes, &event)
+                        : drupe_submit_advise(&submission, end.pointer, nbytes, *advice, &event)) == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, queue_of(self));
     }
-    drupe_py_place_clear(&place);
+    drupe_py_copy_end_clear(&end);
     drupe_py_waits_clear(&waits);
     return event_or_none(state, good, event);
 }
@@ -410,23 +409,23 @@ PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ss
         !drupe_py_waits_arg(state, given[1], &waits))
         return NULL;
     drupe_event *event = NULL;
-    drupe_py_hold *hold = drupe_py_hold_new();
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
     drupe_status status = DRUPE_OK;
-    if (hold) {
-        hold->owner = Py_NewRef(given[0]);
-        drupe_keep keep = drupe_py_hold_keep(hold);
+    if (keepalive) {
+        keepalive->owner = Py_NewRef(given[0]);
+        drupe_keep keep = drupe_py_keepalive_keep(keepalive);
         drupe_submission submission = {.queue = queue_of(self),
                                        .waits = waits.events,
                                        .nwaits = waits.count,
                                        .keeps = &keep,
                                        .nkeeps = 1,
                                        .label = "keep_alive"};
-        drupe_py_hold_watch(queue_of(self));
+        drupe_py_keepalive_watch(queue_of(self));
         status = drupe_submit_copy(&submission, NULL, NULL, 0, &event);
         if (status != DRUPE_OK) drupe_py_raise_on(state, queue_of(self));
     }
     drupe_py_waits_clear(&waits);
-    return event_or_none(state, hold != NULL && status == DRUPE_OK, event);
+    return event_or_none(state, keepalive != NULL && status == DRUPE_OK, event);
 }
 
 PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)

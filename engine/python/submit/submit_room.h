@@ -1,6 +1,6 @@
 /* The room of submissions: kernel launches, copies and fills.
  *
- * Owns: the places whose launches were looked at. Locks: the GIL; reach.c has its own. Threads: any. */
+ * Owns: the places whose launches were looked at. Locks: the GIL; oversize.c has its own. Threads: any. */
 #ifndef DRUPE_PYTHON_SUBMIT_ROOM_H
 #define DRUPE_PYTHON_SUBMIT_ROOM_H
 
@@ -9,20 +9,20 @@
 
 /* Where copies and fills read and write: USM of a Memory or contiguous array, or a host buffer. Zeroed =
  * empty. */
-typedef struct drupe_py_place {
+typedef struct drupe_py_copy_end {
     void *pointer;
     size_t nbytes;
-    drupe_queue *queue;  /* borrowed from the object; NULL for host memory */
-    drupe_py_hold *hold; /* of host memory, else NULL */
-} drupe_py_place;
+    drupe_queue *queue;            /* borrowed from the object; NULL for host memory */
+    drupe_py_keepalive *keepalive; /* of host memory, else NULL */
+} drupe_py_copy_end;
 /* `what` names the object in messages. */
-bool drupe_py_place_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
-                        drupe_py_place *place);
-void drupe_py_place_clear(drupe_py_place *place);
-/* Queue a copy of `nbytes`; host memory is held until it is done. `places` are emptied. `event` may be NULL.
+bool drupe_py_copy_end_arg(drupe_py_state *state, PyObject *object, bool writable, const char *what,
+                           drupe_py_copy_end *end);
+void drupe_py_copy_end_clear(drupe_py_copy_end *end);
+/* Queue a copy of `nbytes`; host memory is held until it is done. Both ends are emptied. `event` may be NULL.
  */
 bool drupe_py_copy(drupe_py_state *state, drupe_queue *queue, const drupe_py_waits *waits,
-                   drupe_py_place *dst, drupe_py_place *src, size_t nbytes, drupe_event **event);
+                   drupe_py_copy_end *dst, drupe_py_copy_end *src, size_t nbytes, drupe_event **event);
 
 /* One launch. `event` may be NULL. */
 typedef struct drupe_py_launch {
@@ -53,24 +53,24 @@ PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ss
                                     PyObject *kwnames);
 PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
-/* --- reach.c ------------------------------------------------------------------------------------------- */
+/* --- oversize.c ----------------------------------------------------------------------------------------- */
 
 /* A line in the cell that launches a kernel over far more work-items than its arrays have elements: on some
  * devices that ends the process. */
 
 /* Look at a launch from the place `site` (not 0), whose arguments need not be valid. Runs no Python code. */
-void drupe_py_reach_look(const drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
-                         uint32_t site);
+void drupe_py_oversize_look(const drupe_py_state *state, const drupe_py_launch *launch,
+                            const drupe_range *range, uint32_t site);
 /* The kernel that publishes; borrowed for good. */
 struct drupe_link;
-void drupe_py_reach_join(const struct drupe_link *link);
+void drupe_py_oversize_join(const struct drupe_link *link);
 
-/* --- misplaced.c --------------------------------------------------------------------------------------- */
+/* --- wrong_device.c ------------------------------------------------------------------------------------- */
 
 /* A kernel for one device that was given arguments on another. */
 
 /* Of a launch on `queue` that the engine has refused: true with an exception that tells what to type, false
  * when there is another reason. */
-bool drupe_py_misplaced(drupe_py_state *state, const drupe_py_launch *launch, drupe_queue *queue);
+bool drupe_py_wrong_device(drupe_py_state *state, const drupe_py_launch *launch, drupe_queue *queue);
 
 #endif

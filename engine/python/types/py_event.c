@@ -282,7 +282,7 @@ static PyObject *event_repr(PyObject *self)
 static PyObject *event_display(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    return drupe_py_shown(self, "display_event", Py_None);
+    return drupe_py_repr(self, "display_event", Py_None);
 }
 
 static PyMethodDef event_methods[] = {

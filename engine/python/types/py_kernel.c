@@ -89,7 +89,7 @@ static void kernel_dealloc(PyObject *self)
 /* --- Calling ------------------------------------------------------------------------------------------- */
 
 /* The keywords of the last call stand where they stood: names of a call are a constant of its code. */
-static inline bool keywords_again(const drupe_py_recall *last, PyObject *const *values, PyObject *kwnames,
+static inline bool keywords_again(const drupe_py_last_call *last, PyObject *const *values, PyObject *kwnames,
                                   PyObject **given)
 {
     if (kwnames != last->keywords || !kwnames) return false;
@@ -222,7 +222,7 @@ static PyMemberDef kernel_members[] = {
 static PyObject *kernel_signature(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *module = PyImport_ImportModule("drupe._shown");
+    PyObject *module = PyImport_ImportModule("drupe._repr");
     PyObject *signature = !module ? NULL : PyObject_CallMethod(module, "call_signature", "O", self);
     Py_XDECREF(module);
     return signature;

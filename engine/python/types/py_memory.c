@@ -16,10 +16,10 @@ static drupe_queue *queue_of(PyObject *self)
     return drupe_memory_queue(memory_of(self));
 }
 
-static drupe_py_place place_of(const drupe_py_span *span)
+static drupe_py_copy_end copy_end_of(const drupe_py_span *span)
 {
-    return (drupe_py_place){(char *)drupe_memory_pointer(span->memory) + span->offset, span->nbytes,
-                            drupe_memory_queue(span->memory), NULL};
+    return (drupe_py_copy_end){(char *)drupe_memory_pointer(span->memory) + span->offset, span->nbytes,
+                               drupe_memory_queue(span->memory), NULL};
 }
 
 static drupe_py_span span_of(PyObject *self)
@@ -33,9 +33,9 @@ static drupe_py_span span_of(PyObject *self)
 /* Copy between memory and a host buffer, and wait. */
 static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
 {
-    drupe_py_place usm = place_of(span), host;
+    drupe_py_copy_end usm = copy_end_of(span), host;
     drupe_queue *queue = usm.queue;
-    if (!drupe_py_place_arg(state, object, to_host, to_host ? "the destination" : "the source", &host))
+    if (!drupe_py_copy_end_arg(state, object, to_host, to_host ? "the destination" : "the source", &host))
         return false;
     size_t nbytes = to_host ? usm.nbytes : host.nbytes;
     bool good = nbytes <= (to_host ? host.nbytes : usm.nbytes);
@@ -46,7 +46,7 @@ static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject
     else
         good =
             drupe_py_copy(state, queue, NULL, to_host ? &host : &usm, to_host ? &usm : &host, nbytes, &event);
-    drupe_py_place_clear(&host);
+    drupe_py_copy_end_clear(&host);
     /* An interrupted wait is safe: the queue holds the host buffer until the copy is done. */
     if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
     if (event) drupe_event_release(event);
@@ -54,9 +54,9 @@ static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject
 }
 
 /* Copy other memory to the start of the span, and wait. */
-static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_py_place *src)
+static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_py_copy_end *src)
 {
-    drupe_py_place dst = place_of(span);
+    drupe_py_copy_end dst = copy_end_of(span);
     drupe_event *event = NULL, *before = NULL;
     bool good = src->nbytes <= dst.nbytes;
     if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src->nbytes, dst.nbytes);
@@ -69,7 +69,7 @@ static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_
     drupe_queue *queue = dst.queue;
     drupe_py_waits waits = {&before, !before ? 0 : 1};
     if (good) good = drupe_py_copy(state, queue, &waits, &dst, src, src->nbytes, &event);
-    drupe_py_place_clear(src);
+    drupe_py_copy_end_clear(src);
     if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
     if (event) drupe_event_release(event);
     if (before) drupe_event_release(before);
@@ -120,8 +120,8 @@ static PyObject *make_of_memory(drupe_py_state *state, request *wanted, PyObject
                      drupe_mem_kind_name(wanted->kind));
     good = good && request_queue(state, wanted, drupe_memory_queue(source->memory)) &&
            alloc(state, wanted->queue, wanted->kind, source->nbytes, wanted->alignment, &fresh);
-    drupe_py_place place = place_of(source);
-    if (good) good = copy_device(state, &fresh, &place);
+    drupe_py_copy_end end = copy_end_of(source);
+    if (good) good = copy_device(state, &fresh, &end);
     drupe_memory_release(source->memory);
     if (good) return drupe_py_span_wrap(state, &fresh, NULL);
     drupe_memory_release(fresh.memory);
@@ -130,12 +130,12 @@ static PyObject *make_of_memory(drupe_py_state *state, request *wanted, PyObject
 
 static PyObject *make_of_buffer(drupe_py_state *state, const request *wanted, PyObject *object)
 {
-    drupe_py_place host;
+    drupe_py_copy_end host;
     drupe_py_span fresh;
-    if (!drupe_py_place_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
+    if (!drupe_py_copy_end_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
         return NULL;
     size_t nbytes = host.nbytes;
-    drupe_py_place_clear(&host);
+    drupe_py_copy_end_clear(&host);
     if (!alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &fresh)) return NULL;
     if (copy_host(state, &fresh, object, false)) return drupe_py_span_wrap(state, &fresh, NULL);
     drupe_memory_release(fresh.memory);
@@ -268,13 +268,13 @@ static PyObject *memory_from_device(PyObject *self, PyObject *object)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_span span = span_of(self), other;
     if (!drupe_py_enter(state)) return NULL;
-    drupe_py_place src;
+    drupe_py_copy_end src;
     bool ours = drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array);
     int found = ours ? 0 : drupe_py_interface_read(state, object, &other);
     if (found < 0) return NULL;
     if (found > 0) {
-        src = place_of(&other);
-    } else if (!drupe_py_place_arg(state, object, false, "the source", &src)) {
+        src = copy_end_of(&other);
+    } else if (!drupe_py_copy_end_arg(state, object, false, "the source", &src)) {
         return NULL;
     }
     bool good = copy_device(state, &span, &src);

@@ -115,15 +115,16 @@ static PyObject *holder_tuple(const drupe_holder *holder)
         file = code->co_filename;
         function = code->co_name;
     }
-    char place[96];
-    if (drupe_py_site_text(holder->site, holder->cell, place, sizeof place) == 0) strcpy(place, "unknown");
+    char location[96];
+    if (drupe_py_site_text(holder->site, holder->cell, location, sizeof location) == 0)
+        strcpy(location, "unknown");
     PyObject *cell = holder->cell == 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(holder->cell);
     PyObject *number = line <= 0 ? Py_NewRef(Py_None) : PyLong_FromLong(line);
     PyObject *result =
         !cell || !number ? NULL
                          : Py_BuildValue("(ssKKOOOOs)", holder->filter, drupe_mem_kind_name(holder->kind),
                                          (unsigned long long)holder->bytes, (unsigned long long)holder->count,
-                                         cell, file, number, function, place);
+                                         cell, file, number, function, location);
     Py_XDECREF(cell);
     Py_XDECREF(number);
     Py_XDECREF((PyObject *)code);
@@ -173,13 +174,13 @@ void drupe_py_holders_log(void (*log)(const char *line))
     drupe_holder list[LOGGED_MOST];
     size_t count = drupe_memory_holders(NULL, true, list, LOGGED_MOST);
     for (size_t i = 0; i < count && i < LOGGED_MOST; i++) {
-        char line[256], place[96];
-        if (drupe_py_site_text(list[i].site, list[i].cell, place, sizeof place) == 0)
-            strcpy(place, "unknown");
+        char line[256], location[96];
+        if (drupe_py_site_text(list[i].site, list[i].cell, location, sizeof location) == 0)
+            strcpy(location, "unknown");
         snprintf(line, sizeof line,
                  "at the end: %llu bytes of %s memory on %.80s in %llu allocations, made at: %s",
                  (unsigned long long)list[i].bytes, drupe_mem_kind_name(list[i].kind), list[i].filter,
-                 (unsigned long long)list[i].count, place);
+                 (unsigned long long)list[i].count, location);
         log(line);
     }
 }

@@ -77,7 +77,7 @@ static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_
     PyObject *args = !raw ? NULL : PyTuple_Pack(1, message);
     if (args && PyObject_SetAttrString(exception, "log", raw) == 0 &&
         PyObject_SetAttrString(exception, "args", args) == 0) {
-        drupe_py_failure_place(exception, "build", 0);
+        drupe_py_failure_locate(exception, "build", 0);
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     }
     Py_XDECREF(args);

@@ -4,7 +4,7 @@
  * then it sleeps in slices, the first ones short, and looks for signals after each. Python objects that the
  * device reads or writes travel as `keeps`. When the engine drops those they queue up in `deferred`: it may
  * be without the GIL, and it is in the middle of its own affairs, where Python code, which may do anything,
- * has no place. drupe_py_hold_drain() drops them for good.
+ * has no place. drupe_py_keepalive_drain() drops them for good.
  *
  * Nothing here waits for a queue only because its last handle goes: a queue with unfinished work is watched,
  * which keeps it until somebody finds that the work is over. */
@@ -19,7 +19,7 @@
 #define SLICE_NS       UINT64_C(20000000)
 #define WATCHED_FEW    16u /* that nobody has to look at while they go */
 
-static _Atomic(drupe_py_hold *) deferred;
+static _Atomic(drupe_py_keepalive *) deferred;
 static PyObject *stress; /* see drupe_py_stress() */
 static atomic_bool engine_used;
 static atomic_bool engine_forked;
@@ -60,34 +60,34 @@ bool drupe_py_enter(drupe_py_state *state)
             "touch drupe only after the fork.");
         return false;
     }
-    drupe_py_hold_drain();
+    drupe_py_keepalive_drain();
     return true;
 }
 
-void drupe_py_hold_free(drupe_py_hold *hold)
+void drupe_py_keepalive_free(drupe_py_keepalive *keepalive)
 {
-    if (hold->view.obj) PyBuffer_Release(&hold->view);
-    Py_XDECREF(hold->owner);
-    free(hold);
+    if (keepalive->view.obj) PyBuffer_Release(&keepalive->view);
+    Py_XDECREF(keepalive->owner);
+    free(keepalive);
 }
 
-drupe_py_hold *drupe_py_hold_new(void)
+drupe_py_keepalive *drupe_py_keepalive_new(void)
 {
-    drupe_py_hold *hold = calloc(1, sizeof *hold);
-    if (!hold) PyErr_NoMemory();
-    return hold;
+    drupe_py_keepalive *keepalive = calloc(1, sizeof *keepalive);
+    if (!keepalive) PyErr_NoMemory();
+    return keepalive;
 }
 
-static void hold_release(void *object)
+static void keep_release(void *object)
 {
-    drupe_py_hold *hold = object;
-    hold->next = atomic_load(&deferred);
-    while (!atomic_compare_exchange_weak(&deferred, &hold->next, hold)) {}
+    drupe_py_keepalive *keepalive = object;
+    keepalive->next = atomic_load(&deferred);
+    while (!atomic_compare_exchange_weak(&deferred, &keepalive->next, keepalive)) {}
 }
 
-drupe_keep drupe_py_hold_keep(drupe_py_hold *hold)
+drupe_keep drupe_py_keepalive_keep(drupe_py_keepalive *keepalive)
 {
-    return (drupe_keep){hold, hold_release};
+    return (drupe_keep){keepalive, keep_release};
 }
 
 /* Tests have whatever they like run wherever Python code may run. */
@@ -100,15 +100,15 @@ static void stress_run(void)
     Py_XDECREF(function);
 }
 
-void drupe_py_hold_drain(void)
+void drupe_py_keepalive_drain(void)
 {
     if (!atomic_load_explicit(&deferred, memory_order_relaxed) && !stress) return;
     drupe_py_saved saved = drupe_py_error_save();
-    drupe_py_hold *hold = atomic_exchange(&deferred, NULL);
-    while (hold) {
-        drupe_py_hold *next = hold->next;
-        drupe_py_hold_free(hold);
-        hold = next;
+    drupe_py_keepalive *keepalive = atomic_exchange(&deferred, NULL);
+    while (keepalive) {
+        drupe_py_keepalive *next = keepalive->next;
+        drupe_py_keepalive_free(keepalive);
+        keepalive = next;
     }
     stress_run();
     drupe_py_error_restore(saved);
@@ -141,7 +141,7 @@ static bool watch_add(drupe_queue *queue)
     return true;
 }
 
-void drupe_py_hold_watch(drupe_queue *queue)
+void drupe_py_keepalive_watch(drupe_queue *queue)
 {
     if (is_watched(queue)) return;
     /* Without it, holds are dropped at the queue's next submission or wait. */
@@ -160,16 +160,16 @@ static void watched_look(void)
     }
 }
 
-void drupe_py_hold_collect(void)
+void drupe_py_keepalive_collect(void)
 {
     watched_look();
-    drupe_py_hold_drain();
+    drupe_py_keepalive_drain();
 }
 
 void drupe_py_collect(drupe_queue *queue)
 {
     if (queue) drupe_queue_collect(queue);
-    drupe_py_hold_collect();
+    drupe_py_keepalive_collect();
 }
 
 void drupe_py_queue_release(drupe_queue *queue)
@@ -323,18 +323,18 @@ bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t tim
 
 /* Keep `owner` until everything submitted to the queue so far is done. Where that cannot be queued, the
  * reference is given up for good: the device may still use the memory. */
-static void hold_behind(drupe_queue *queue, PyObject *owner)
+static void keep_behind(drupe_queue *queue, PyObject *owner)
 {
-    drupe_py_hold *hold = calloc(1, sizeof *hold);
-    if (!hold) {
+    drupe_py_keepalive *keepalive = calloc(1, sizeof *keepalive);
+    if (!keepalive) {
         Py_INCREF(owner);
         return;
     }
-    hold->owner = Py_NewRef(owner);
-    drupe_keep keep = drupe_py_hold_keep(hold);
+    keepalive->owner = Py_NewRef(owner);
+    drupe_keep keep = drupe_py_keepalive_keep(keepalive);
     drupe_submission barrier = {.queue = queue, .keeps = &keep, .nkeeps = 1, .label = "barrier"};
     Py_INCREF(owner);
-    drupe_py_hold_watch(queue);
+    drupe_py_keepalive_watch(queue);
     if (drupe_submit_barrier(&barrier, NULL) == DRUPE_OK) Py_DECREF(owner);
 }
 
@@ -344,7 +344,7 @@ bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyOb
     drupe_event_retain(event);
     drupe_status status = wait_sliced(state, queue, wait_event, event, DRUPE_FOREVER);
     drupe_py_saved saved = drupe_py_error_save();
-    if (status == DRUPE_E_TIMEOUT) hold_behind(queue, owner);
+    if (status == DRUPE_E_TIMEOUT) keep_behind(queue, owner);
     drupe_py_error_restore(saved);
     drupe_py_collect(queue);
     drupe_event_release(event);

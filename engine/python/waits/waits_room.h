@@ -25,22 +25,23 @@ bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t tim
 bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t timeout_ns);
 
 /* Memory of a Python object that work in flight reads or writes. */
-typedef struct drupe_py_hold {
-    struct drupe_py_hold *next;
+typedef struct drupe_py_keepalive {
+    struct drupe_py_keepalive *next;
     Py_buffer view;  /* released if view.obj is set */
     PyObject *owner; /* dropped if set */
-} drupe_py_hold;
+} drupe_py_keepalive;
 
-/* A zeroed hold. What the engine drops of drupe_py_hold_keep() waits on a list for drupe_py_hold_drain();
- * drupe_py_hold_free() drops one at once that the engine was not given. */
-drupe_py_hold *drupe_py_hold_new(void);
-drupe_keep drupe_py_hold_keep(drupe_py_hold *hold);
-void drupe_py_hold_free(drupe_py_hold *hold); /* runs Python code */
+/* A zeroed keepalive. What the engine drops of drupe_py_keepalive_keep() waits on a list for
+ * drupe_py_keepalive_drain(); drupe_py_keepalive_free() drops one at once that the engine was not given. */
+drupe_py_keepalive *drupe_py_keepalive_new(void);
+drupe_keep drupe_py_keepalive_keep(drupe_py_keepalive *keepalive);
+void drupe_py_keepalive_free(drupe_py_keepalive *keepalive); /* runs Python code */
 /* Drop what the engine has let go of; an exception that is set stays. Runs Python code. */
-void drupe_py_hold_drain(void);
-/* Remember a queue that has holds in flight, so that drupe_py_hold_collect() drops the finished ones. */
-void drupe_py_hold_watch(drupe_queue *queue);
-void drupe_py_hold_collect(void); /* runs Python code */
+void drupe_py_keepalive_drain(void);
+/* Remember a queue that has keepalives in flight, so that drupe_py_keepalive_collect() drops the finished
+ * ones. */
+void drupe_py_keepalive_watch(drupe_queue *queue);
+void drupe_py_keepalive_collect(void); /* runs Python code */
 /* The same, and look at `queue` (NULL: at no other) too. Runs Python code. */
 void drupe_py_collect(drupe_queue *queue);
 
@@ -66,11 +67,11 @@ bool drupe_py_warm(drupe_py_state *state, uint64_t key);
 /* Take the mark back: the submission failed before its program was built. */
 void drupe_py_cool(drupe_py_state *state, uint64_t key);
 
-/* --- py_pace.c ----------------------------------------------------------------------------------------- */
+/* --- pause.c -------------------------------------------------------------------------------------------- */
 
 /* pause() of the engine's observer, and what has to be over before memory is touched past the engine. */
 
-void drupe_py_pace_open(drupe_py_state *state);
+void drupe_py_pause_open(drupe_py_state *state);
 /* Of drupe_observer; with or without the GIL. After DRUPE_E_CANCELLED an exception is set. */
 drupe_status drupe_py_pause(drupe_queue *queue, uint64_t timeout_ns);
 

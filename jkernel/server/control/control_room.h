@@ -2,8 +2,8 @@
  *
  * Owns: the watchdog, the memory of interrupts that a cell survives, the watch over the parent process.
  * Locks: watchdog.lock, taken alone.
- * Threads: interrupts and shutdowns come from any; insist.c is the control thread's. The watchdog is a thread
- * only after a shutdown: it ends the process when the main thread does not. */
+ * Threads: interrupts and shutdowns come from any; stuck_cell.c is the control thread's. The watchdog is a
+ * thread only after a shutdown: it ends the process when the main thread does not. */
 #ifndef JK_CONTROL_ROOM_H
 #define JK_CONTROL_ROOM_H
 
@@ -35,10 +35,10 @@ int jk_watchdog_open(jk_watchdog *watchdog);
 void jk_watchdog_start(jk_watchdog *watchdog, int64_t patience, int exit_code);
 void jk_watchdog_clear(jk_watchdog *watchdog); /* cancels it */
 
-/* --- insist.c ------------------------------------------------------------------------------------------ */
+/* --- stuck_cell.c --------------------------------------------------------------------------------------- */
 
 /* Interrupts that a cell survives: the control thread's own, but what is atomic. */
-typedef struct jk_insist {
+typedef struct jk_stuck_cell {
     atomic_uint came;             /* interrupts so far */
     atomic_uint told_by_executor; /* of these */
     unsigned seen;                /* of these */
@@ -46,23 +46,23 @@ typedef struct jk_insist {
     int64_t look;                 /* when to look whether the cell still runs; 0: never */
     jk_parent *cell;              /* that ran then, retained */
     jk_parent *told;              /* the last one that was told, retained */
-} jk_insist;
+} jk_stuck_cell;
 
 /* Control thread: once around its loop. Returns the ms until it is to be called again, -1 for "when woken".
  */
-int jk_insist_look(jk_server *server);
+int jk_stuck_cell_look(jk_server *server);
 
 /* --- The room as a whole: shutdown.c ------------------------------------------------------------------- */
 
 typedef struct jk_control {
     _Atomic(int64_t) children_until; /* after a shutdown: when descendants that ignore SIGTERM are killed */
     jk_watchdog watchdog;
-    jk_insist insist;
+    jk_stuck_cell stuck_cell;
     jk_parent_watch parent; /* the control thread's own */
 } jk_control;
 
 int jk_control_open(jk_server *server);
 void jk_control_clear(jk_server *server); /* after the threads have ended */
-void jk_insist_clear(jk_insist *insist);
+void jk_stuck_cell_clear(jk_stuck_cell *stuck_cell);
 
 #endif

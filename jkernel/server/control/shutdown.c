@@ -51,5 +51,5 @@ int jk_control_open(jk_server *server)
 void jk_control_clear(jk_server *server)
 {
     jk_parent_watch_clear(&server->control->parent);
-    jk_insist_clear(&server->control->insist);
+    jk_stuck_cell_clear(&server->control->stuck_cell);
 }

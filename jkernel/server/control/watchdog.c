@@ -31,7 +31,7 @@ static bool watchdog_extend(jk_watchdog *watchdog)
 static uint64_t watchdog_look(void *user)
 {
     jk_watchdog *watchdog = user;
-    jk_thread_guard();
+    jk_thread_signal_stack();
     if (jk_clock() < watchdog->deadline || watchdog_extend(watchdog)) return (uint64_t)watchdog->deadline;
     int exit_code = watchdog->exit_code;
     pthread_mutex_unlock(&watchdog->lock);

@@ -19,10 +19,10 @@
 /* --- crash_text.c: async-signal-safe ------------------------------------------------------------------- */
 
 /* What happened and where, in half a line: "address 0x0 is not mapped (reading)". */
-void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context);
+void jk_crash_describe(jk_fixed_text *out, const siginfo_t *info, const void *context);
 /* The C frames below the fault, or without a `context` those of the caller, one a line: library, offset and,
  * where the linker knows it, the function. */
-void jk_crash_frames(jk_ink *ink, const void *context);
+void jk_crash_frames(jk_fixed_text *out, const void *context);
 /* Call once before: the unwinder loads its library at its first use. */
 void jk_crash_frames_prime(void);
 

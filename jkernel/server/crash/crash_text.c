@@ -56,26 +56,27 @@ static const char *access_kind(const void *context)
 #endif
 }
 
-static void describe_address(jk_ink *ink, const siginfo_t *info, const void *context)
+static void describe_address(jk_fixed_text *out, const siginfo_t *info, const void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr, stack = stack_pointer(context);
     if (info->si_signo == SIGSEGV && info->si_code == SI_KERNEL) {
-        jk_ink_text(ink, "an address that cannot exist was used");
+        jk_fixed_text_add(out, "an address that cannot exist was used");
         return;
     }
-    jk_ink_text(ink, "address ");
-    jk_ink_number(ink, address, 16);
+    jk_fixed_text_add(out, "address ");
+    jk_fixed_text_number(out, address, 16);
     if (info->si_signo == SIGBUS) {
-        jk_ink_text(ink, info->si_code == BUS_ADRALN ? " is not aligned" : " has no memory behind it");
-        if (info->si_code == BUS_ADRERR) jk_ink_text(ink, " (is the mapped file shorter?)");
+        jk_fixed_text_add(out, info->si_code == BUS_ADRALN ? " is not aligned" : " has no memory behind it");
+        if (info->si_code == BUS_ADRERR) jk_fixed_text_add(out, " (is the mapped file shorter?)");
         return;
     }
-    jk_ink_text(ink, info->si_code == SEGV_MAPERR   ? " is not mapped"
-                     : info->si_code == SEGV_ACCERR ? " must not be used so"
-                                                    : " is protected");
-    jk_ink_text(ink, access_kind(context));
+    jk_fixed_text_add(out, info->si_code == SEGV_MAPERR   ? " is not mapped"
+                           : info->si_code == SEGV_ACCERR ? " must not be used so"
+                                                          : " is protected");
+    jk_fixed_text_add(out, access_kind(context));
     uintptr_t distance = address > stack ? address - stack : stack - address;
-    if (stack && distance < STACK_REACH) jk_ink_text(ink, ": the stack is full, as by recursion without end");
+    if (stack && distance < STACK_REACH)
+        jk_fixed_text_add(out, ": the stack is full, as by recursion without end");
 }
 
 static const char *describe_code(int number, int code)
@@ -102,26 +103,27 @@ static const char *describe_sent(int number)
     }
 }
 
-void jk_crash_describe(jk_ink *ink, const siginfo_t *info, const void *context)
+void jk_crash_describe(jk_fixed_text *out, const siginfo_t *info, const void *context)
 {
     bool processor = info->si_signo == SIGFPE || info->si_signo == SIGILL || info->si_signo == SIGTRAP;
     if (info->si_code <= 0) { /* not from the processor */
         if (info->si_code == SI_TIMER) {
-            jk_ink_text(ink, describe_sent(info->si_signo));
+            jk_fixed_text_add(out, describe_sent(info->si_signo));
         } else if (info->si_code == SI_TKILL || info->si_pid == getpid()) {
-            jk_ink_text(ink, info->si_signo == SIGABRT ? "abort() was called" : "raised by the program");
+            jk_fixed_text_add(out,
+                              info->si_signo == SIGABRT ? "abort() was called" : "raised by the program");
         } else {
-            jk_ink_text(ink, "sent by process ");
-            jk_ink_number(ink, (unsigned long long)info->si_pid, 10);
+            jk_fixed_text_add(out, "sent by process ");
+            jk_fixed_text_number(out, (unsigned long long)info->si_pid, 10);
         }
     } else if (info->si_signo == SIGSEGV || info->si_signo == SIGBUS) {
-        describe_address(ink, info, context);
+        describe_address(out, info, context);
     } else if (!processor) {
-        jk_ink_text(ink, describe_sent(info->si_signo));
+        jk_fixed_text_add(out, describe_sent(info->si_signo));
     } else {
-        jk_ink_text(ink, describe_code(info->si_signo, info->si_code));
-        jk_ink_text(ink, " at ");
-        jk_ink_number(ink, (uintptr_t)info->si_addr, 16);
+        jk_fixed_text_add(out, describe_code(info->si_signo, info->si_code));
+        jk_fixed_text_add(out, " at ");
+        jk_fixed_text_number(out, (uintptr_t)info->si_addr, 16);
     }
 }
 
@@ -136,33 +138,33 @@ void jk_crash_frames_prime(void)
 
 /* Appends one frame. Returns false where the language's interpreter begins: from there on its own traceback
  * says more. */
-static bool frame_tell(jk_ink *ink, void *frame, bool exact)
+static bool frame_tell(jk_fixed_text *out, void *frame, bool exact)
 {
     /* A return address may lie behind the last byte of its function. */
     char *address = (char *)frame - (exact ? 0 : 1);
     Dl_info found;
-    jk_ink_text(ink, "  ");
+    jk_fixed_text_add(out, "  ");
     if (!dladdr(address, &found) || !found.dli_fname) {
-        jk_ink_number(ink, (uintptr_t)frame, 16);
-        jk_ink_text(ink, "\n");
+        jk_fixed_text_number(out, (uintptr_t)frame, 16);
+        jk_fixed_text_add(out, "\n");
         return true;
     }
     const char *slash = strrchr(found.dli_fname, '/');
-    jk_ink_text(ink, slash ? slash + 1 : found.dli_fname);
-    jk_ink_text(ink, " + ");
-    jk_ink_number(ink, (uintptr_t)address - (uintptr_t)found.dli_fbase + (exact ? 0 : 1), 16);
+    jk_fixed_text_add(out, slash ? slash + 1 : found.dli_fname);
+    jk_fixed_text_add(out, " + ");
+    jk_fixed_text_number(out, (uintptr_t)address - (uintptr_t)found.dli_fbase + (exact ? 0 : 1), 16);
     if (found.dli_sname) {
-        jk_ink_text(ink, ", in ");
-        jk_ink_text(ink, found.dli_sname);
+        jk_fixed_text_add(out, ", in ");
+        jk_fixed_text_add(out, found.dli_sname);
     }
-    jk_ink_text(ink, "\n");
+    jk_fixed_text_add(out, "\n");
     return !found.dli_sname || strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") != 0;
 }
 
 void jk_server_c_function(const void *ucontext, const void *interpreter, char *text, size_t size)
 {
     void *frames[FRAMES_MOST], *pc = (void *)program_counter(ucontext);
-    jk_ink ink = {text, 0, size};
+    jk_fixed_text out = {text, 0, size};
     Dl_info language, system, found;
     int count = backtrace(frames, FRAMES_MOST), at = 0;
     text[0] = '\0';
@@ -170,14 +172,14 @@ void jk_server_c_function(const void *ucontext, const void *interpreter, char *t
     while (at < count && frames[at] != pc) at++;
     for (int first = at; at < count && dladdr((char *)frames[at] - 1, &found) && found.dli_fname; at++) {
         if (found.dli_sname && strcmp(found.dli_sname, "_PyEval_EvalFrameDefault") == 0) {
-            if (at > first) jk_ink_text(&ink, "C code of the interpreter");
+            if (at > first) jk_fixed_text_add(&out, "C code of the interpreter");
             return;
         }
         if (found.dli_fbase == language.dli_fbase || found.dli_fbase == system.dli_fbase) continue;
         const char *slash = strrchr(found.dli_fname, '/');
-        jk_ink_text(&ink, found.dli_sname ? found.dli_sname : "a function");
-        jk_ink_text(&ink, found.dli_sname ? "() of " : " of ");
-        jk_ink_text(&ink, slash ? slash + 1 : found.dli_fname);
+        jk_fixed_text_add(&out, found.dli_sname ? found.dli_sname : "a function");
+        jk_fixed_text_add(&out, found.dli_sname ? "() of " : " of ");
+        jk_fixed_text_add(&out, slash ? slash + 1 : found.dli_fname);
         return;
     }
 }
@@ -192,15 +194,15 @@ static int frames_own(void *const *frames, int count)
     return own;
 }
 
-void jk_crash_frames(jk_ink *ink, const void *context)
+void jk_crash_frames(jk_fixed_text *out, const void *context)
 {
     void *frames[FRAMES_MOST];
     int count = backtrace(frames, FRAMES_MOST), first = context ? 0 : frames_own(frames, count);
     void *fault = (void *)program_counter(context);
     while (context && first < count && frames[first] != fault) first++;
-    jk_ink_text(ink, "C (most recent call first):\n");
+    jk_fixed_text_add(out, "C (most recent call first):\n");
     if (first == count) { /* the stack cannot be walked through the handler: the place alone */
-        frame_tell(ink, fault, true);
+        frame_tell(out, fault, true);
         return;
     }
     int told = 0;
@@ -208,8 +210,8 @@ void jk_crash_frames(jk_ink *ink, const void *context)
         bool again = i > first + 1 && frames[i] == frames[i - 1];
         if (again && i + 1 < count && frames[i + 1] == frames[i]) continue;
         if (again) {
-            jk_ink_text(ink, "  the same again and again\n");
-        } else if (!frame_tell(ink, frames[i], i == first && context)) {
+            jk_fixed_text_add(out, "  the same again and again\n");
+        } else if (!frame_tell(out, frames[i], i == first && context)) {
             return;
         }
         told++;

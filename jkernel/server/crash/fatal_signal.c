@@ -64,7 +64,7 @@ static struct {
     bool exits; /* the call is exit(): more is to come behind the steps */
     siginfo_t info;
     void *context;
-    jk_ink detail;
+    jk_fixed_text detail;
     int64_t deadline;
     int timer;
     bool timer_made;
@@ -163,36 +163,36 @@ static void timer_make(int thread)
     crash.timer_made = syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &crash.timer) == 0;
 }
 
-static void thread_tell(jk_ink *ink, jk_server *server)
+static void thread_tell(jk_fixed_text *out, jk_server *server)
 {
     char name[17] = "";
     if (thread_id() == getpid()) {
-        jk_ink_text(ink, "the main thread");
+        jk_fixed_text_add(out, "the main thread");
         return;
     }
     prctl(PR_GET_NAME, name, 0, 0, 0);
     bool ours = jk_server_own_thread(server);
-    jk_ink_text(ink, ours ? "a thread of the kernel's own" : "thread \"");
+    jk_fixed_text_add(out, ours ? "a thread of the kernel's own" : "thread \"");
     if (ours) return;
-    jk_ink_text(ink, name);
-    jk_ink_text(ink, "\"");
+    jk_fixed_text_add(out, name);
+    jk_fixed_text_add(out, "\"");
 }
 
 static void describe(jk_server *server)
 {
     jk_crash_report *record = &server->keeper->record->crash;
-    jk_ink summary = {record->summary, 0, sizeof record->summary},
-           call = {record->call, 0, sizeof record->call};
-    jk_ink_text(&call, crash.call ? crash.call : "");
-    jk_ink_text(&summary, crash.call ? crash.call : jk_signal_name(crash.signal));
-    jk_ink_text(&summary, crash.call ? " was called in " : " in ");
+    jk_fixed_text summary = {record->summary, 0, sizeof record->summary},
+                  call = {record->call, 0, sizeof record->call};
+    jk_fixed_text_add(&call, crash.call ? crash.call : "");
+    jk_fixed_text_add(&summary, crash.call ? crash.call : jk_signal_name(crash.signal));
+    jk_fixed_text_add(&summary, crash.call ? " was called in " : " in ");
     thread_tell(&summary, server);
     if (!crash.call) {
-        jk_ink_text(&summary, ": ");
+        jk_fixed_text_add(&summary, ": ");
         jk_crash_describe(&summary, &crash.info, crash.context);
     }
     record->status = crash.status;
-    crash.detail = (jk_ink){record->detail, 0, sizeof record->detail};
+    crash.detail = (jk_fixed_text){record->detail, 0, sizeof record->detail};
     record->detail[0] = '\0';
     atomic_store(&record->signal, crash.signal);
 }
@@ -202,7 +202,7 @@ static void detail_add(size_t (*source)(char *text, size_t size), const char *ti
     char *title_at = crash.detail.text + crash.detail.size;
     size_t before = crash.detail.size;
     if (!source) return;
-    jk_ink_text(&crash.detail, title);
+    jk_fixed_text_add(&crash.detail, title);
     size_t room = crash.detail.room - crash.detail.size - 1;
     size_t size = source(crash.detail.text + crash.detail.size, room);
     if (size > room) size = room;
@@ -213,7 +213,7 @@ static void detail_add(size_t (*source)(char *text, size_t size), const char *ti
     }
     crash.detail.size += size;
     crash.detail.text[crash.detail.size] = '\0';
-    if (crash.detail.text[crash.detail.size - 1] != '\n') jk_ink_text(&crash.detail, "\n");
+    if (crash.detail.text[crash.detail.size - 1] != '\n') jk_fixed_text_add(&crash.detail, "\n");
 }
 
 /* The io thread, asked to publish, must not wait for what the crashed thread was doing. These locks know
@@ -385,10 +385,10 @@ void jk_server_exiting(int status)
 {
     static char call[32];
     char text[sizeof call];
-    jk_ink ink = {text, 0, sizeof text};
-    jk_ink_text(&ink, "exit(");
-    jk_ink_number(&ink, (unsigned)status & 0xff, 10);
-    jk_ink_text(&ink, ")");
+    jk_fixed_text out = {text, 0, sizeof text};
+    jk_fixed_text_add(&out, "exit(");
+    jk_fixed_text_number(&out, (unsigned)status & 0xff, 10);
+    jk_fixed_text_add(&out, ")");
     if (!leaving_begin(call, status)) return;
     memcpy(call, text, sizeof call);
     crash.exits = true;
@@ -421,7 +421,7 @@ void jk_crash_published(bool left)
 /* --- Installation -----------------------------------------------------------------------------------------
  */
 
-int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks)
+int jk_server_report_crashes(jk_server *server, const jk_crash_hooks *hooks)
 {
     if (JK_SANITIZED) return 1;
     struct sigaction ours, there;
@@ -431,7 +431,7 @@ int jk_server_guard(jk_server *server, const jk_crash_hooks *hooks)
     crash.hooks = hooks;
     atomic_store(&crash.process, (int)getpid());
     atomic_store(&crash.server, server);
-    jk_thread_guard();
+    jk_thread_signal_stack();
     jk_crash_frames_prime();
     for (size_t i = 0; i < FATAL; i++) {
         int number = fatal_signals[i];

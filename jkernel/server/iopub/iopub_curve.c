@@ -59,12 +59,12 @@ int jk_xpub_stall(jk_server *server, jk_entry *head)
     jk_output *output = server->output;
     jk_stall *stall = &server->iopub->stall;
     const jk_unread *unread = &output->unread;
-    if (atomic_load(&unread->bytes) <= JK_FLIGHT_LIMIT) {
+    if (atomic_load(&unread->bytes) <= JK_IN_FLIGHT_LIMIT) {
         stall->since = 0;
         return 0;
     }
     jk_unread_watch(server);
-    if (atomic_load(&unread->bytes) <= JK_FLIGHT_LIMIT) return 0;
+    if (atomic_load(&unread->bytes) <= JK_IN_FLIGHT_LIMIT) return 0;
     int64_t now = jk_clock();
     unsigned landed = atomic_load(&unread->progress);
     if (stall->since == 0 || landed != stall->progress) {

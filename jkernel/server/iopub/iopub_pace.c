@@ -54,7 +54,7 @@ static int stall_delay(jk_server *server, jk_entry *head)
     bool text = head->kind == JK_ENTRY_STREAM;
     if (!server->ports->publisher) return text ? jk_xpub_stall(server, head) : 0;
     if (!text && head->kind != JK_ENTRY_PUBLISH) return 0;
-    size_t behind = behind_look(server), limit = text ? JK_FLIGHT_LIMIT : JK_KEPT_MOST;
+    size_t behind = behind_look(server), limit = text ? JK_IN_FLIGHT_LIMIT : JK_KEPT_MOST;
     return behind > limit ? jk_publisher_delay(server->ports->publisher) : 0;
 }
 

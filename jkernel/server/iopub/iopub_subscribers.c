@@ -29,7 +29,7 @@ static void on_again(jk_server *server, uint64_t number, bool told)
     jk_status_again(server, atomic_load(&server->output->cells.started), number, told);
 }
 
-static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
+static jk_wire_message *on_note(jk_server *server, const jk_gap *gap)
 {
     char text[200], more[64] = "";
     struct timespec now;
@@ -47,7 +47,7 @@ static jk_bundle *on_note(jk_server *server, const jk_gap *gap)
         .content = {content.data, content.size},
     };
     if (gap->parent) envelope.parent = (jk_slice){gap->parent->header, gap->parent->size};
-    jk_bundle *note =
+    jk_wire_message *note =
         header.failed || content.failed ? NULL : jk_publisher_pack(server->ports->publisher, &envelope);
     jk_buffer_clear(&header);
     jk_buffer_clear(&content);

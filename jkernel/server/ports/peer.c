@@ -103,19 +103,19 @@ int jk_tcp_listen(const char *ip, int *port)
 /* --- Queues -----------------------------------------------------------------------------------------------
  */
 
-int jk_peer_queue(jk_peer *peer, jk_bundle *bundle)
+int jk_peer_queue(jk_peer *peer, jk_wire_message *wire)
 {
     if (peer->mute) return 0;
     jk_link *link = jk_memory_take(sizeof *link);
     if (!link) return -1;
-    *link = (jk_link){NULL, jk_bundle_retain(bundle)};
+    *link = (jk_link){NULL, jk_wire_message_retain(wire)};
     if (peer->tail) {
         peer->tail->next = link;
     } else {
         peer->head = link;
     }
     peer->tail = link;
-    peer->queued += bundle->size;
+    peer->queued += wire->size;
     peer->links++;
     return 0;
 }
@@ -125,10 +125,10 @@ static void head_drop(jk_peer *peer)
     jk_link *head = peer->head;
     peer->head = head->next;
     if (!peer->head) peer->tail = NULL;
-    peer->queued -= head->bundle->size - peer->head_sent;
+    peer->queued -= head->wire->size - peer->head_sent;
     peer->head_sent = 0;
     peer->links--;
-    jk_bundle_release(head->bundle);
+    jk_wire_message_release(head->wire);
     jk_memory_release(head);
 }
 
@@ -173,8 +173,8 @@ static int slices_fill(const jk_peer *peer, struct iovec slices[SLICES])
     int count = 0;
     size_t sent = peer->head_sent;
     for (const jk_link *link = peer->head; link; link = link->next) {
-        for (int i = 0; i < JK_BUNDLE_PARTS; i++) {
-            jk_slice part = link->bundle->parts[i];
+        for (int i = 0; i < JK_WIRE_MESSAGE_PARTS; i++) {
+            jk_slice part = link->wire->parts[i];
             size_t skip = sent < part.size ? sent : part.size;
             sent -= skip;
             if (part.size == skip) continue;
@@ -190,9 +190,9 @@ static void sent_account(jk_peer *peer, size_t sent)
     peer->taken += sent;
     peer->queued -= sent;
     sent += peer->head_sent;
-    while (peer->head && sent >= peer->head->bundle->size) {
-        sent -= peer->head->bundle->size;
-        peer->head_sent = peer->head->bundle->size;
+    while (peer->head && sent >= peer->head->wire->size) {
+        sent -= peer->head->wire->size;
+        peer->head_sent = peer->head->wire->size;
         head_drop(peer);
     }
     peer->head_sent = sent;
@@ -253,9 +253,9 @@ void jk_peer_write(jk_port *port, jk_peer *peer)
 
 void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes)
 {
-    jk_bundle *bundle = jk_bundle_of(bytes, &port->total);
-    if (!bundle || jk_peer_queue(peer, bundle) != 0) peer->gone = true;
-    jk_bundle_release(bundle);
+    jk_wire_message *wire = jk_wire_message_of(bytes, &port->total);
+    if (!wire || jk_peer_queue(peer, wire) != 0) peer->gone = true;
+    jk_wire_message_release(wire);
     jk_peer_write(port, peer);
 }
 

@@ -15,7 +15,7 @@
 
 typedef struct jk_link { /* in a peer's queue */
     struct jk_link *next;
-    jk_bundle *bundle; /* one reference */
+    jk_wire_message *wire; /* one reference */
 } jk_link;
 
 /* Over 20 members with those of its reader, which is a part of each connection. The reader is written by
@@ -62,7 +62,7 @@ struct jk_port {
     bool deaf; /* nothing is read for now */
     jk_peer *peers;
     uint64_t numbers;
-    atomic_size_t total;  /* bytes of all bundles that are kept; any thread may look */
+    atomic_size_t total;  /* bytes of all wire messages that are kept; any thread may look */
     int64_t listen_again; /* no descriptors were left: until then nobody is accepted; 0: somebody may be */
 };
 
@@ -87,10 +87,10 @@ void jk_peer_send(jk_port *port, jk_peer *peer, jk_buffer *bytes);
 void jk_port_serve(jk_port *port);
 /* Queue; the caller keeps its reference. Written by the next jk_peer_write(). Returns 0, or -1: no memory.
  * Nothing is queued for one that is mute. */
-int jk_peer_queue(jk_peer *peer, jk_bundle *bundle);
+int jk_peer_queue(jk_peer *peer, jk_wire_message *wire);
 /* Write what the connection takes. */
 void jk_peer_write(jk_port *port, jk_peer *peer);
-/* Drop what is queued and not begun. Returns the number of bundles. */
+/* Drop what is queued and not begun. Returns the number of wire messages. */
 size_t jk_peer_forget(jk_peer *peer);
 /* Mark as gone. */
 void jk_peer_leave(jk_peer *peer);

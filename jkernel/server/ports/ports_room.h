@@ -13,7 +13,7 @@
 #include "jkernel/server/life/life_room.h"
 #include "jkernel/wire/zmtp.h"
 
-#define JK_FLIGHT_LIMIT                                                                                      \
+#define JK_IN_FLIGHT_LIMIT                                                                                   \
     (32u << 20) /* bytes that a subscriber has not taken, above which stream text stays in the queue */
 #define JK_RECEIVED_MOST                                                                                     \
     64 /* messages of one client that libzmq takes beyond what is held, with encryption */
@@ -74,17 +74,17 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
 
 /* --- publisher.c: iopub without encryption ---------------------------------------------------------------
  *
- * Each subscriber has a queue of its own, of messages that all queues share. Who is more than JK_FLIGHT_LIMIT
- * behind must show that it reads: it takes JK_READING_LEAST in JK_READING_LOOK, or, while another subscriber
- * keeps up, JK_READING_PACE. Then writers wait for it; else it is *set aside*, alone. Nobody waits for one
- * that is aside. It gets no stream text, but all other messages as long as it has less than JK_KEPT_MOST to
- * take (of small ones, such as statuses, JK_KEPT_SMALL more), and a note at each place where something is
- * left out. Once it has taken everything it is served again as before. All queues together hold
- * JK_TOTAL_MOST: beyond it, the one that is aside and furthest behind loses what is queued for it. */
+ * Each subscriber has a queue of its own, of messages that all queues share. Who is more than
+ * JK_IN_FLIGHT_LIMIT behind must show that it reads: it takes JK_READING_LEAST in JK_READING_LOOK, or, while
+ * another subscriber keeps up, JK_READING_PACE. Then writers wait for it; else it is *set aside*, alone.
+ * Nobody waits for one that is aside. It gets no stream text, but all other messages as long as it has less
+ * than JK_KEPT_MOST to take (of small ones, such as statuses, JK_KEPT_SMALL more), and a note at each place
+ * where something is left out. Once it has taken everything it is served again as before. All queues together
+ * hold JK_TOTAL_MOST: beyond it, the one that is aside and furthest behind loses what is queued for it. */
 
 #define JK_READING_LEAST (64u << 10)
 #define JK_READING_LOOK  (2 * JK_SECOND)
-#define JK_READING_PACE  (2u << 20) /* a queue of JK_FLIGHT_LIMIT in half a minute */
+#define JK_READING_PACE  (2u << 20) /* a queue of JK_IN_FLIGHT_LIMIT in half a minute */
 #define JK_KEPT_MOST     (96u << 20)
 #define JK_SMALL         (4u << 10)
 #define JK_KEPT_SMALL    (16u << 20)
@@ -117,7 +117,7 @@ typedef struct jk_publisher_calls {
     /* It has subscribed to something new, or has missed messages. `told`: the latest status was sent to it.
      */
     void (*again)(jk_server *server, uint64_t number, bool told);
-    jk_bundle *(*note)(jk_server *server, const jk_gap *gap);
+    jk_wire_message *(*note)(jk_server *server, const jk_gap *gap);
 } jk_publisher_calls;
 
 /* Take `listener`. NULL with errno. */
@@ -129,7 +129,7 @@ void jk_publisher_release(jk_publisher *publisher, int64_t linger);
 /* As an item of zmq_poll(). */
 zmq_pollitem_t jk_publisher_item(const jk_publisher *publisher);
 /* Pack a message that counts as kept by this publisher. NULL: no memory. */
-jk_bundle *jk_publisher_pack(jk_publisher *publisher, const jk_envelope *envelope);
+jk_wire_message *jk_publisher_pack(jk_publisher *publisher, const jk_envelope *envelope);
 /* Bytes of all messages that are kept. Any thread. */
 size_t jk_publisher_kept(const jk_publisher *publisher);
 /* Queue for all that have subscribed; the content is *taken* when it has a content_free. Returns 0, or -1. */

@@ -218,7 +218,7 @@ static bool another_keeps_up(const jk_publisher *publisher, const jk_subscriber 
     for (const jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         const jk_subscriber *other = (const jk_subscriber *)peer;
         if (other == subscriber || peer->gone || peer->mute || other->aside || other->ntopics == 0) continue;
-        if (peer->queued <= JK_FLIGHT_LIMIT) return true;
+        if (peer->queued <= JK_IN_FLIGHT_LIMIT) return true;
     }
     return false;
 }
@@ -233,7 +233,7 @@ static void subscriber_look(const jk_publisher *publisher, jk_subscriber *subscr
 {
     if (subscriber->peer.queued > 0 && jk_clock() - subscriber->look_at < JK_READING_LOOK) return;
     uint64_t taken = subscriber->peer.taken - subscriber->look_taken;
-    bool slow = taken < JK_READING_PACE && subscriber->peer.queued > JK_FLIGHT_LIMIT;
+    bool slow = taken < JK_READING_PACE && subscriber->peer.queued > JK_IN_FLIGHT_LIMIT;
     subscriber->lazy = subscriber->peer.queued > 0 &&
                        (taken < JK_READING_LEAST || (slow && another_keeps_up(publisher, subscriber)));
     look_begin(subscriber);
@@ -244,9 +244,9 @@ static void gap_tell(jk_publisher *publisher, jk_subscriber *subscriber)
     jk_gap *gap = &subscriber->gap;
     if (!gap->bytes && !gap->messages) return;
     bool wanted = subscriber_wants(subscriber, (jk_slice){JK_NOTE_TOPIC, strlen(JK_NOTE_TOPIC)});
-    jk_bundle *note = wanted ? publisher->calls->note(publisher->server, gap) : NULL;
+    jk_wire_message *note = wanted ? publisher->calls->note(publisher->server, gap) : NULL;
     bool lost = wanted && (!note || jk_peer_queue(&subscriber->peer, note) != 0);
-    jk_bundle_release(note);
+    jk_wire_message_release(note);
     if (lost) return; /* no memory: told with what is left out next */
     jk_parent_release(gap->parent);
     *gap = (jk_gap){0};
@@ -302,7 +302,7 @@ size_t jk_publisher_behind(jk_publisher *publisher)
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         jk_subscriber *subscriber = subscriber_of(peer);
         if (peer->gone || subscriber->aside) continue;
-        if (peer->queued > JK_FLIGHT_LIMIT) {
+        if (peer->queued > JK_IN_FLIGHT_LIMIT) {
             subscriber_judge(publisher, subscriber);
         } else {
             subscriber->judged = false;
@@ -315,7 +315,7 @@ size_t jk_publisher_behind(jk_publisher *publisher)
 void jk_publisher_give_up(jk_publisher *publisher)
 {
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next)
-        if (peer->queued > JK_FLIGHT_LIMIT) subscriber_of(peer)->aside = true;
+        if (peer->queued > JK_IN_FLIGHT_LIMIT) subscriber_of(peer)->aside = true;
 }
 
 int jk_publisher_delay(jk_publisher *publisher)
@@ -323,7 +323,7 @@ int jk_publisher_delay(jk_publisher *publisher)
     int delay = jk_port_delay(&publisher->port);
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         const jk_subscriber *subscriber = subscriber_of(peer);
-        if (subscriber->aside || peer->queued <= JK_FLIGHT_LIMIT) continue;
+        if (subscriber->aside || peer->queued <= JK_IN_FLIGHT_LIMIT) continue;
         int64_t rest = subscriber->look_at + JK_READING_LOOK - jk_clock();
         int ms = rest > 0 ? (int)(rest / JK_MILLISECOND) + 1 : 1;
         if (delay < 0 || ms < delay) delay = ms;
@@ -354,28 +354,28 @@ static void total_bound(jk_publisher *publisher)
 }
 
 static void subscriber_send(jk_publisher *publisher, jk_subscriber *subscriber, const jk_outgoing *outgoing,
-                            jk_bundle *bundle)
+                            jk_wire_message *wire)
 {
     jk_peer *peer = &subscriber->peer;
     subscriber_look(publisher, subscriber);
     if (subscriber->aside) {
-        if (outgoing->text || subscriber_full(subscriber, bundle->size)) {
+        if (outgoing->text || subscriber_full(subscriber, wire->size)) {
             gap_add(publisher, subscriber, outgoing);
             return;
         }
         gap_tell(publisher, subscriber);
     }
     if (outgoing->status) subscriber->told = true;
-    if (jk_peer_queue(peer, bundle) != 0) {
+    if (jk_peer_queue(peer, wire) != 0) {
         jk_peer_leave(peer);
     } else if (!peer->blocked && peer->queued > WRITE_ABOVE) {
         jk_peer_write(&publisher->port, peer);
     }
 }
 
-jk_bundle *jk_publisher_pack(jk_publisher *publisher, const jk_envelope *envelope)
+jk_wire_message *jk_publisher_pack(jk_publisher *publisher, const jk_envelope *envelope)
 {
-    return jk_bundle_pack(envelope, publisher->server->signer, &publisher->port.total);
+    return jk_wire_message_pack(envelope, publisher->server->signer, &publisher->port.total);
 }
 
 size_t jk_publisher_kept(const jk_publisher *publisher)
@@ -385,15 +385,15 @@ size_t jk_publisher_kept(const jk_publisher *publisher)
 
 int jk_publisher_send(jk_publisher *publisher, const jk_outgoing *outgoing)
 {
-    jk_bundle *bundle = jk_publisher_pack(publisher, &outgoing->envelope);
-    if (!bundle) return -1;
+    jk_wire_message *wire = jk_publisher_pack(publisher, &outgoing->envelope);
+    if (!wire) return -1;
     for (jk_peer *peer = publisher->port.peers; peer; peer = peer->next) {
         if (outgoing->only && outgoing->only != peer->number) continue;
         jk_subscriber *subscriber = subscriber_of(peer);
         if (subscriber_wants(subscriber, outgoing->envelope.topic))
-            subscriber_send(publisher, subscriber, outgoing, bundle);
+            subscriber_send(publisher, subscriber, outgoing, wire);
     }
-    jk_bundle_release(bundle);
+    jk_wire_message_release(wire);
     total_bound(publisher);
     return 0;
 }

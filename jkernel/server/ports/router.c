@@ -291,9 +291,9 @@ int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *en
         errno = EHOSTUNREACH;
         return 0;
     }
-    jk_bundle *bundle = jk_bundle_pack(envelope, server->signer, &router->port.total);
-    int result = bundle ? jk_peer_queue(peer, bundle) : -1;
-    jk_bundle_release(bundle);
+    jk_wire_message *wire = jk_wire_message_pack(envelope, server->signer, &router->port.total);
+    int result = wire ? jk_peer_queue(peer, wire) : -1;
+    jk_wire_message_release(wire);
     jk_peer_write(&router->port, peer);
     errno = result != 0 ? ENOMEM : peer->gone || peer->mute ? EHOSTUNREACH : 0;
     return result;

@@ -86,17 +86,17 @@ char *jk_record_take_notice(jk_server *server);
 /* What to tell about the kernel that left `old`, for free(), or NULL. */
 char *jk_record_story(const jk_record *old, const jk_record *now);
 
-/* --- ink.c: async-signal-safe -------------------------------------------------------------------------- */
+/* --- fixed_text.c: async-signal-safe -------------------------------------------------------------------- */
 
 /* Text in a fixed room; what does not fit is left out. Always NUL-ended. */
-typedef struct jk_ink {
+typedef struct jk_fixed_text {
     char *text;
     size_t size, room;
-} jk_ink;
+} jk_fixed_text;
 
-void jk_ink_text(jk_ink *ink, const char *text);
-void jk_ink_bytes(jk_ink *ink, const char *text, size_t size);
-void jk_ink_number(jk_ink *ink, unsigned long long value, unsigned base);
+void jk_fixed_text_add(jk_fixed_text *out, const char *text);
+void jk_fixed_text_bytes(jk_fixed_text *out, const char *text, size_t size);
+void jk_fixed_text_number(jk_fixed_text *out, unsigned long long value, unsigned base);
 
 const char *jk_signal_name(int number); /* "SIGSEGV", ... */
 

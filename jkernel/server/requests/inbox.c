@@ -94,8 +94,8 @@ static jk_request *take_locked(jk_inbox *inbox, bool *more)
     *more = false;
     if (!lane) return NULL;
     jk_request *request = lane_pop(lane);
-    request->queued.ticket = ++inbox->tickets;
-    if (request->is_execute) inbox->executing = request->queued.ticket;
+    request->queued.sequence = ++inbox->last_sequence;
+    if (request->is_execute) inbox->executing = request->queued.sequence;
     *more = lane_ready(inbox) != NULL;
     return request;
 }
@@ -133,10 +133,10 @@ bool jk_inbox_announce(jk_inbox *inbox, const jk_request *request)
     return first;
 }
 
-void jk_inbox_end(jk_inbox *inbox, uint64_t ticket)
+void jk_inbox_end(jk_inbox *inbox, uint64_t sequence)
 {
     pthread_mutex_lock(&inbox->lock);
-    if (inbox->executing == ticket) inbox->executing = 0;
+    if (inbox->executing == sequence) inbox->executing = 0;
     bool waiting = inbox->cells.head || inbox->others.head;
     pthread_mutex_unlock(&inbox->lock);
     if (waiting) jk_inbox_signal(inbox);

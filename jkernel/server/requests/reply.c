@@ -63,7 +63,7 @@ void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, 
     jk_parent *parent = jk_parent_retain(request->parent);
     jk_subshell *subshell = jk_subshell_retain(request->subshell);
     jk_inbox *inbox = jk_inbox_of(request);
-    uint64_t ticket = request->queued.ticket;
+    uint64_t sequence = request->queued.sequence;
     /* From the push on, the io thread may abort and release: mark first, and do not look at `request` after.
      */
     if (reply && aborts) jk_inbox_abort(inbox);
@@ -71,7 +71,7 @@ void jk_request_reply(jk_request *request, jk_bytes content, jk_bytes metadata, 
     bool entered = jk_stdio_enter(server);
     jk_status_idle(server, parent, reply);
     jk_stdio_leave(server, entered);
-    jk_inbox_end(inbox, ticket);
+    jk_inbox_end(inbox, sequence);
     jk_subshell_release(subshell);
     jk_parent_release(parent);
     jk_request_release(kept);

@@ -18,9 +18,9 @@
 /* --- inbox.c ------------------------------------------------------------------------------------------- */
 
 typedef struct jk_queued {
-    uint64_t arrival; /* its place among all of the inbox */
-    uint64_t ticket;  /* given at dispatch; 0 before */
-    jk_request *next; /* in its lane */
+    uint64_t arrival;  /* its place among all of the inbox */
+    uint64_t sequence; /* given at dispatch; 0 before */
+    jk_request *next;  /* in its lane */
 } jk_queued;
 
 /* Requests in the order of their arrival. */
@@ -30,15 +30,15 @@ typedef struct jk_lane {
 
 typedef struct jk_inbox {
     pthread_mutex_t lock;
-    jk_lane cells, others; /* apart, so that what overtakes a running cell is found at once */
-    uint64_t arrivals;     /* so far */
-    uint64_t tickets;      /* given so far */
-    uint64_t executing;    /* the ticket of the unfinished execute_request, or 0 */
-    unsigned aborting;     /* failed cells whose queue is not cleared yet: no cell may start */
-    bool closed;           /* nothing is accepted any more */
-    bool dispatched;       /* the main thread has taken, or looked for, its first request */
-    bool announced;        /* the busy of the first cell is out */
-    int ready;             /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
+    jk_lane cells, others;  /* apart, so that what overtakes a running cell is found at once */
+    uint64_t arrivals;      /* so far */
+    uint64_t last_sequence; /* given so far */
+    uint64_t executing;     /* the sequence of the unfinished execute_request, or 0 */
+    unsigned aborting;      /* failed cells whose queue is not cleared yet: no cell may start */
+    bool closed;            /* nothing is accepted any more */
+    bool dispatched;        /* the main thread has taken, or looked for, its first request */
+    bool announced;         /* the busy of the first cell is out */
+    int ready;              /* eventfd: jk_server_request_fd(), jk_subshell_fd() */
     atomic_bool signalled;
     atomic_bool shut;       /* `ready` is about to be closed */
     atomic_uint signallers; /* threads that may write to `ready` now */
@@ -58,8 +58,8 @@ void jk_inbox_signal(jk_inbox *inbox);
 jk_request *jk_inbox_take(jk_inbox *inbox);
 /* Whether this is the first cell, before anything could run: it is the next to run. Told once. */
 bool jk_inbox_announce(jk_inbox *inbox, const jk_request *request);
-/* The request with this ticket is replied to. */
-void jk_inbox_end(jk_inbox *inbox, uint64_t ticket);
+/* The request with this sequence is replied to. */
+void jk_inbox_end(jk_inbox *inbox, uint64_t sequence);
 /* A cell has failed: no other one starts until the next one. */
 void jk_inbox_abort(jk_inbox *inbox);
 /* Take the cells that are queued, linked as above; others may start again. */

@@ -32,7 +32,7 @@ static void stack_key_make(void)
     stack_key_made = pthread_key_create(&stack_key, stack_release) == 0;
 }
 
-void jk_thread_guard(void)
+void jk_thread_signal_stack(void)
 {
     if (JK_SANITIZED) return;
     pthread_once(&stack_once, stack_key_make);
@@ -58,7 +58,7 @@ static void *thread_run(void *argument)
 {
     thread_start start = *(thread_start *)argument;
     free(argument);
-    jk_thread_guard();
+    jk_thread_signal_stack();
     return start.body(start.argument);
 }
 

@@ -58,9 +58,9 @@ def _outline(x):
     """The text without values, where it is due."""
     if _patience.get() is None:
         return None
-    from drupe import _shown
+    from drupe import _repr
 
-    return _shown.outline(x) if _shown.waits(x) else None
+    return _repr.outline(x) if _repr.waits(x) else None
 
 
 def _nested(get, shape, index=()):

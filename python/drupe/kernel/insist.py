@@ -1,5 +1,5 @@
 """Ctrl-C that does not end what a cell awaits: after the second one within two seconds the cell is told what holds on.
-For code that runs, and for functions of C that keep the interpreter, jkernel/server/control/insist.c tells."""
+For code that runs, and for functions of C that keep the interpreter, jkernel/server/control/stuck_cell.c tells."""
 import asyncio
 
 from . import display

@@ -1,7 +1,7 @@
 """%deverrors: what failed on devices."""
 import datetime
 
-from drupe._shown import place
+from drupe._repr import place
 from drupe.magics import render
 from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError
 

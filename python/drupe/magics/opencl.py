@@ -5,7 +5,7 @@ import re
 import textwrap
 import time
 
-from drupe._shown import _root
+from drupe._repr import _root
 from drupe.magics import diagnose, render
 from drupe.magics.base import WIDTH, Magic, Option, Result, UsageError, first_line, one_line, variable_name
 from drupe.magics.device import choose

@@ -176,7 +176,7 @@ static void let_go(void *object)
 /* What the fast path leaves to the steps although nothing is wrong with it. */
 static bool unusual(const drupe_range *range, const drupe_arg *args, size_t nargs)
 {
-    bool is = nargs > DRUPE_BRIEF_ARGS;
+    bool is = nargs > DRUPE_ARG_SUMMARY_MOST;
     for (size_t i = 0; i < nargs; i++) is |= args[i].kind == DRUPE_ARG_LOCAL;
     for (uint32_t d = 0; range->dims <= 3 && d < range->dims; d++) is |= range->global[d] == 0;
     return is;
@@ -202,7 +202,7 @@ static void both_say_the_same(void **state)
         const drupe_range *given = one_in(500) ? NULL : &range;
         drupe_status fast = DRUPE_E_INTERNAL;
         all.launched = 0;
-        bool taken = drupe_submit_usual(&s, all.kernel, given, args, nargs, NULL, &fast);
+        bool taken = drupe_fast_launch(&s, all.kernel, given, args, nargs, NULL, &fast);
         assert_int_equal(all.launched, taken);
         if (taken) ok(fast);
         const drupe_keep keep = {&all, let_go};

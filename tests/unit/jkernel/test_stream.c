@@ -296,7 +296,7 @@ static void test_dead_subscriber(void **state)
     expect_reply("execute_reply", id, "ok");
 
     size_t got = text_count(&dead, id, &lost);
-    assert_true(lost > 0 && got > JK_FLIGHT_LIMIT / 2);
+    assert_true(lost > 0 && got > JK_IN_FLIGHT_LIMIT / 2);
     assert_int_equal(got + lost, LINES * 190 + 4);
     client_execute(&the_client, "flood 1\\nprint whole", NULL, id);
     client_until_idle(&dead, id, text, sizeof text);

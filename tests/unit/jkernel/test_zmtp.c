@@ -125,8 +125,8 @@ static void test_broken(void **state)
     jk_buffer_clear(&bytes);
 }
 
-/* What a bundle says on the wire is a message that its own reader and the signer accept. */
-static void bundle_check(size_t content_size, size_t nbuffers, bool taken)
+/* What a wire message says on the wire is a message that its own reader and the signer accept. */
+static void wire_message_check(size_t content_size, size_t nbuffers, bool taken)
 {
     char *content = calloc(1, content_size + 1);
     assert_non_null(content);
@@ -143,14 +143,14 @@ static void bundle_check(size_t content_size, size_t nbuffers, bool taken)
         .nbuffers = nbuffers,
     };
     if (taken) envelope.content_free = content_free;
-    jk_bundle *bundle = jk_bundle_pack(&envelope, signer, &total);
-    assert_non_null(bundle);
-    assert_int_equal(total, 7 + bundle->size);
+    jk_wire_message *wire = jk_wire_message_pack(&envelope, signer, &total);
+    assert_non_null(wire);
+    assert_int_equal(total, 7 + wire->size);
     jk_buffer bytes = {0};
     jk_zmtp_greet(&bytes, "SUB");
-    for (int i = 0; i < JK_BUNDLE_PARTS; i++)
-        jk_buffer_append(&bytes, bundle->parts[i].data, bundle->parts[i].size);
-    assert_int_equal(bytes.size, READY_END + bundle->size);
+    for (int i = 0; i < JK_WIRE_MESSAGE_PARTS; i++)
+        jk_buffer_append(&bytes, wire->parts[i].data, wire->parts[i].size);
+    assert_int_equal(bytes.size, READY_END + wire->size);
     jk_zmtp reader = {.frame_most = 1u << 20};
     jk_slice rest = {bytes.data, bytes.size}, body = {0}, frames[16] = {{0}};
     assert_int_equal(jk_zmtp_read(&reader, &rest, &body), JK_ZMTP_READY);
@@ -165,10 +165,10 @@ static void bundle_check(size_t content_size, size_t nbuffers, bool taken)
     assert_true(jk_signer_verify(signer, frames[2], &frames[3]));
     assert_int_equal(frames[6].size, content_size);
     if (nbuffers == 2) assert_memory_equal(frames[7].data, "one", 3);
-    jk_bundle_retain(bundle);
-    jk_bundle_release(bundle);
-    assert_int_equal(total, 7 + bundle->size);
-    jk_bundle_release(bundle);
+    jk_wire_message_retain(wire);
+    jk_wire_message_release(wire);
+    assert_int_equal(total, 7 + wire->size);
+    jk_wire_message_release(wire);
     assert_int_equal(total, 7);
     jk_buffer_clear(&bytes);
     if (!taken) free(content);
@@ -179,9 +179,9 @@ static void test_bundles(void **state)
     (void)state;
     assert_int_equal(jk_signer_create("hmac-sha256", "key", 3, &signer), 0);
     for (size_t nbuffers = 0; nbuffers <= 2; nbuffers++) {
-        bundle_check(2, nbuffers, false);
-        bundle_check(300, nbuffers, true);
-        bundle_check(70000, nbuffers, true);
+        wire_message_check(2, nbuffers, false);
+        wire_message_check(300, nbuffers, true);
+        wire_message_check(70000, nbuffers, true);
     }
     jk_signer_release(signer);
 }

@@ -64,7 +64,7 @@ static size_t feed(drupe_history *history, const drupe_trace_record *all, size_t
             drupe_history_add(history, &all[i]);
         if (last) drupe_history_settle(history);
     }
-    assert_int_equal(history->nnotes, 0);
+    assert_int_equal(history->npending, 0);
     return taken;
 }
 
@@ -149,7 +149,7 @@ static void groups_of_a_storm_share_notes(void **state)
                                   .label = "work",
                                   .device = "host:cpu:0"};
         drupe_history_add(history, &one);
-        if (history->grain && history->nnotes > most) most = history->nnotes;
+        if (history->grain && history->npending > most) most = history->npending;
         if (i % (10 * each) == 10 * each - 1) drupe_history_settle(history);
     }
     assert_uint_in_range(most, 1, 10 * each / 4);

@@ -318,22 +318,22 @@ static void queues_that_are_over_are_not_in_the_way(void **state)
 static void records_that_are_gone(void **state)
 {
     drupe_history *history = *state;
-    drupe_doubt doubts[DRUPE_QUEUES_MOST];
+    drupe_stale_queue doubts[DRUPE_QUEUES_MOST];
     for (uint64_t id = 1; id <= 4; id++)
         add(history, (made){.id = id, .submitted = id, .queue = 5, .cell = 1, .kind = DRUPE_WORK_COPY});
-    assert_int_equal(drupe_history_doubts(history, doubts), 0);
+    assert_int_equal(drupe_history_stale_queues(history, doubts), 0);
     drupe_history_read(history, T0 + 100); /* there is no ring */
-    assert_int_equal(drupe_history_doubts(history, doubts), 1);
+    assert_int_equal(drupe_history_stale_queues(history, doubts), 1);
     assert_int_equal(doubts[0].number, 5);
     doubts[0].oldest = 3;
     drupe_history_resolve(history, doubts, 1, 4, T0 + 200);
-    assert_int_equal(history->nnotes, 2);
+    assert_int_equal(history->npending, 2);
     doubts[0].oldest = UINT64_MAX;
     drupe_history_resolve(history, doubts, 1, 3, T0 + 300); /* the last was not submitted when it was asked */
-    assert_int_equal(history->nnotes, 1);
+    assert_int_equal(history->npending, 1);
     doubts[0].number = 6; /* the place is another queue's now */
     drupe_history_resolve(history, doubts, 1, 4, T0 + 400);
-    assert_int_equal(history->nnotes, 1);
+    assert_int_equal(history->npending, 1);
     doubts[0].number = 5;
     drupe_history_resolve(history, doubts, 1, 4, T0 + 400);
     drupe_view *view = view_of(history, all, 500);
@@ -401,7 +401,7 @@ static void unions(void **state)
     srand(7);
     for (int round = 0; round < 300; round++) {
         drupe_union all_of = {0};
-        drupe_stretch left;
+        drupe_interval left;
         static unsigned char line[LINE];
         memset(line, 0, sizeof line);
         uint64_t settled = 0, want = 0;
@@ -413,7 +413,7 @@ static void unions(void **state)
         for (size_t i = 0; i < LINE; i++) want += line[i];
         assert_int_equal(drupe_union_sum(&all_of), want);
         assert_int_equal(settled, all_of.settled_ns);
-        const drupe_stretch *list = &all_of.list[all_of.first];
+        const drupe_interval *list = &all_of.list[all_of.first];
         assert_true(all_of.first + all_of.count <= DRUPE_COUNT_OF(all_of.list));
         for (uint32_t i = 1; i < all_of.count; i++) assert_true(list[i - 1].to < list[i].from);
     }

@@ -187,7 +187,7 @@ static void what_was_overwritten_is_counted(void **state)
     for (uint64_t i = 0; i < most; i++) fill(bench.queue);
     uint64_t numbers = drupe_trace_latest() - history->after;
     drupe_history_read(history, drupe_now_ns());
-    const drupe_ledger *ledger = drupe_account_of(history, 0);
+    const drupe_cell_totals *ledger = drupe_account_of(history, 0);
     assert_int_equal(ledger->cell.missed, numbers - DRUPE_TRACE_RECORDS);
     /* One in 64 is a mark and no work. */
     uint64_t read = work_of(&ledger->cell);
@@ -200,9 +200,9 @@ static void what_was_overwritten_is_counted(void **state)
 /* As the recorder's thread does. */
 static void read_and_ask(drupe_history *history)
 {
-    drupe_doubt doubts[DRUPE_QUEUES_MOST];
+    drupe_stale_queue doubts[DRUPE_QUEUES_MOST];
     drupe_history_read(history, drupe_now_ns());
-    size_t count = drupe_history_doubts(history, doubts);
+    size_t count = drupe_history_stale_queues(history, doubts);
     uint64_t latest = drupe_trace_latest();
     for (size_t i = 0; i < count; i++) doubts[i].oldest = drupe_trace_oldest(doubts[i].number);
     drupe_history_resolve(history, doubts, count, latest, drupe_now_ns());

@@ -1,16 +1,16 @@
 /* What a submission does; and what it was called with, in the few words that a message needs: copied in every
  * submission, so small, and made into text after a failure. */
-#ifndef DRUPE_CORE_BRIEF_H
-#define DRUPE_CORE_BRIEF_H
+#ifndef DRUPE_CORE_ARG_SUMMARY_H
+#define DRUPE_CORE_ARG_SUMMARY_H
 
 #include "core/memory/memory_room.h"
 
-#define DRUPE_BRIEF_ARGS 12u
+#define DRUPE_ARG_SUMMARY_MOST 12u
 
 typedef struct drupe_work drupe_work;
-typedef struct drupe_brief drupe_brief;
+typedef struct drupe_arg_summary drupe_arg_summary;
 
-/* What a submission does. Everything in it is borrowed, except in a held one, which owns `args`. */
+/* What a submission does. Everything in it is borrowed, except in a deferred one, which owns `args`. */
 struct drupe_work { /* of at most 96 bytes, which are cleared in a few moves */
     drupe_work_kind kind;
     uint32_t advice;
@@ -34,24 +34,24 @@ typedef struct drupe_form {
     uint32_t size; /* of a value in bytes; of what is declared 0: any */
 } drupe_form;
 
-struct drupe_brief {
+struct drupe_arg_summary {
     uint8_t kind; /* drupe_work_kind */
     uint8_t dims;
     bool worded;                /* the arguments are as the kernel's forms say */
-    uint32_t nargs;             /* given; at most DRUPE_BRIEF_ARGS are kept */
+    uint32_t nargs;             /* given; at most DRUPE_ARG_SUMMARY_MOST are kept */
     const drupe_kernel *kernel; /* borrowed; of a KERNEL */
     size_t global[3], local[3];
     size_t bytes, pattern_size; /* of a COPY, FILL or hint */
     /* The first eight bytes of each value; COPY: the target, the source; FILL: the target. */
-    uint64_t bits[DRUPE_BRIEF_ARGS];
-    drupe_form forms[DRUPE_BRIEF_ARGS]; /* of a KERNEL, unless it is `worded` */
+    uint64_t bits[DRUPE_ARG_SUMMARY_MOST];
+    drupe_form forms[DRUPE_ARG_SUMMARY_MOST]; /* of a KERNEL, unless it is `worded` */
 };
 
 /* `work` may be incomplete, as it is when it was refused. */
-void drupe_brief_take(drupe_brief *brief, const drupe_work *work);
+void drupe_arg_summary_take(drupe_arg_summary *summary, const drupe_work *work);
 /* What is known of it as one line; "" for a barrier. `refs` are what the submission keeps alive: memory among
  * them is told by kind and size. */
-void drupe_brief_text(const drupe_brief *brief, const drupe_keep *refs, size_t nrefs, char *text,
-                      size_t size);
+void drupe_arg_summary_text(const drupe_arg_summary *summary, const drupe_keep *refs, size_t nrefs,
+                            char *text, size_t size);
 
 #endif

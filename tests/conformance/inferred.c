@@ -36,7 +36,7 @@ static void release_all(drupe_event **events, size_t count)
 }
 
 /* Kernels are looked over; a copy among them, and what waits by name, is asked for itself. */
-static void leaps(struct suite *suite)
+static void inferred(struct suite *suite)
 {
     struct bench *b = &suite->bench;
     _Atomic(unsigned) *count = asked();
@@ -141,8 +141,8 @@ static void fault_unseen(struct suite *suite)
     drupe_memory_release(memory);
 }
 
-const conformance_case cases_leap[] = {
-    {"leap", leaps},
+const conformance_case cases_inferred[] = {
+    {"leap", inferred},
     {"gone", fault_on_a_gpu},
     {"unseen", fault_unseen},
     {NULL, NULL},

@@ -33,7 +33,7 @@ typedef void (*spread_fn)(const drupe_fault *fault);
 #define MOST_THREADS 2048
 #define MOST_PARKED  512u /* a process in which more threads were parked may end */
 
-static drupe_adopted table[MOST_THREADS];
+static drupe_reg_thread table[MOST_THREADS];
 static _Atomic(uint64_t) nfaults;
 static _Atomic(uint32_t) parked;
 static _Atomic(bool) containing;
@@ -76,13 +76,13 @@ static uint64_t start_of(int thread)
     return ticks;
 }
 
-drupe_adopted *drupe_adopted_at(size_t i)
+drupe_reg_thread *drupe_reg_thread_at(size_t i)
 {
     return i < MOST_THREADS ? &table[i] : NULL;
 }
 
 /* A thread that has faulted is not looked for any more: whoever has its id now is another one. */
-drupe_adopted *drupe_adopted_find(int thread)
+drupe_reg_thread *drupe_reg_thread_find(int thread)
 {
     for (size_t i = 0; i < MOST_THREADS; i++) {
         if (atomic_load_explicit(&table[i].thread, memory_order_acquire) == thread &&
@@ -92,33 +92,33 @@ drupe_adopted *drupe_adopted_find(int thread)
     return NULL;
 }
 
-static bool is_living(const drupe_adopted *one, int thread)
+static bool is_living(const drupe_reg_thread *one, int thread)
 {
     uint64_t started = one->started ? start_of(thread) : 0;
     return !started || one->started == started; /* no descriptor may be free */
 }
 
-drupe_adopted *drupe_adopted_living(int thread)
+drupe_reg_thread *drupe_reg_thread_living(int thread)
 {
-    for (drupe_adopted *one; (one = drupe_adopted_find(thread)) != NULL;) {
+    for (drupe_reg_thread *one; (one = drupe_reg_thread_find(thread)) != NULL;) {
         if (is_living(one, thread)) return one;
         int expected = thread;
-        atomic_compare_exchange_strong(&one->thread, &expected, DRUPE_ADOPTED_FREE);
+        atomic_compare_exchange_strong(&one->thread, &expected, DRUPE_REG_THREAD_FREE);
     }
     return NULL;
 }
 
-drupe_adopted *drupe_adopted_enter(int thread, const drupe_adopted *place)
+drupe_reg_thread *drupe_reg_thread_enter(int thread, const drupe_reg_thread *entry)
 {
     for (size_t i = 0; i < MOST_THREADS; i++) {
-        drupe_adopted *one = &table[i];
-        int expected = DRUPE_ADOPTED_FREE;
-        if (!atomic_compare_exchange_strong(&one->thread, &expected, DRUPE_ADOPTED_TAKEN)) continue;
+        drupe_reg_thread *one = &table[i];
+        int expected = DRUPE_REG_THREAD_FREE;
+        if (!atomic_compare_exchange_strong(&one->thread, &expected, DRUPE_REG_THREAD_TAKEN)) continue;
         one->started = start_of(thread);
-        one->owner = place->owner;
-        one->index = place->index;
-        one->busy = place->busy;
-        one->recovery = place->recovery;
+        one->owner = entry->owner;
+        one->index = entry->index;
+        one->busy = entry->busy;
+        one->recovery = entry->recovery;
         atomic_store(&one->stack, NULL);
         atomic_store(&one->faulted, 0);
         atomic_store(&one->thread, thread);
@@ -145,20 +145,21 @@ static void stack_close(void)
     if (sigaltstack(&none, NULL) == 0) munmap(there.ss_sp, DRUPE_SIGNAL_STACK);
 }
 
-void drupe_core_adopt(const void *owner, uint32_t index, const _Atomic(int) *busy, drupe_recovery *recovery)
+void drupe_core_register_thread(const void *owner, uint32_t index, const _Atomic(int) *busy,
+                                drupe_recovery *recovery)
 {
-    drupe_adopted *before = drupe_adopted_living(thread_id());
+    drupe_reg_thread *before = drupe_reg_thread_living(thread_id());
     stack_open();
-    if (before) atomic_store(&before->thread, DRUPE_ADOPTED_FREE);
-    drupe_adopted place = {.owner = owner, .index = index, .busy = busy, .recovery = recovery};
-    (void)drupe_adopted_enter(thread_id(), &place);
-    drupe_contain_start();
+    if (before) atomic_store(&before->thread, DRUPE_REG_THREAD_FREE);
+    drupe_reg_thread entry = {.owner = owner, .index = index, .busy = busy, .recovery = recovery};
+    (void)drupe_reg_thread_enter(thread_id(), &entry);
+    drupe_isolation_start();
 }
 
 void drupe_core_disown(void)
 {
-    drupe_adopted *one = drupe_adopted_find(thread_id());
-    if (one) atomic_store(&one->thread, DRUPE_ADOPTED_FREE);
+    drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
+    if (one) atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
     stack_close();
 }
 
@@ -218,7 +219,7 @@ static bool lead_to(void *context, void (*run)(void *), void *argument, uintptr_
 #endif
 }
 
-static void report(drupe_adopted *one)
+static void report(drupe_reg_thread *one)
 {
     atomic_store_explicit(&one->faulted, atomic_fetch_add(&nfaults, 1) + 1, memory_order_release);
     sem_post(&news);
@@ -227,7 +228,7 @@ static void report(drupe_adopted *one)
 /* On the thread, outside of the handler. Nothing of the C library is asked. */
 static void end_here(void *user)
 {
-    drupe_adopted *one = user;
+    drupe_reg_thread *one = user;
     stack_close();
     drupe_thread_forget();
     report(one);
@@ -245,7 +246,7 @@ static bool may_end(const drupe_recovery *recovery)
     return recovery->way == DRUPE_WAY_ON_INSIDE || recovery->way == DRUPE_WAY_END;
 }
 
-static drupe_fault_verdict decide(drupe_adopted *one, const drupe_fault *fault, void *context)
+static drupe_fault_verdict decide(drupe_reg_thread *one, const drupe_fault *fault, void *context)
 {
     drupe_recovery *recovery = one->recovery;
     if (recovery && may_go_on(recovery, fault->instruction) &&
@@ -271,7 +272,7 @@ int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
         return DRUPE_FAULT_NOT_OURS;
     if (info->si_code <= 0) return DRUPE_FAULT_NOT_OURS; /* sent by somebody */
     int self = thread_id();
-    drupe_adopted *one = drupe_adopted_find(self);
+    drupe_reg_thread *one = drupe_reg_thread_find(self);
     if (!one || (one->busy && atomic_load(one->busy) == 0)) return DRUPE_FAULT_NOT_OURS;
     if (!is_living(one, self)) return DRUPE_FAULT_NOT_OURS;
     const drupe_fault fault = {.signal = signal,
@@ -287,9 +288,9 @@ int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
 /* --- Afterwards ----------------------------------------------------------------------------------------- */
 
 /* The one that has waited longest. */
-static drupe_adopted *next_fault(void)
+static drupe_reg_thread *next_fault(void)
 {
-    drupe_adopted *first = NULL;
+    drupe_reg_thread *first = NULL;
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < MOST_THREADS; i++) {
         uint64_t order = atomic_load_explicit(&table[i].faulted, memory_order_acquire);
@@ -314,11 +315,11 @@ static uint64_t serve_faults(void *unused)
     pthread_mutex_lock(&lock);
     if (watcher.stopping) return 0;
     pthread_mutex_unlock(&lock);
-    for (drupe_adopted *one; (one = next_fault()) != NULL;) {
+    for (drupe_reg_thread *one; (one = next_fault()) != NULL;) {
         drupe_fault fault = one->fault;
         /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
         atomic_store(&one->faulted, 0);
-        atomic_store(&one->thread, DRUPE_ADOPTED_FREE);
+        atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
         spread_fn told = atomic_load(&spread);
         if (told) told(&fault);
     }
@@ -332,13 +333,13 @@ static void post(void *unused)
     sem_post(&news);
 }
 
-void drupe_contain_tell(void (*fn)(const drupe_fault *fault))
+void drupe_isolation_tell(void (*fn)(const drupe_fault *fault))
 {
     atomic_store(&spread, fn);
 }
 
 /* Only once there are threads to look after. */
-void drupe_contain_start(void)
+void drupe_isolation_start(void)
 {
     pthread_mutex_lock(&lock);
     if (wanted && !drupe_service_runs(&watcher) && sem_init(&news, 0, 0) == 0) {
@@ -348,7 +349,7 @@ void drupe_contain_start(void)
     pthread_mutex_unlock(&lock);
 }
 
-void drupe_contain_stop(void)
+void drupe_isolation_stop(void)
 {
     pthread_mutex_lock(&lock);
     bool running = drupe_service_runs(&watcher);
@@ -358,15 +359,15 @@ void drupe_contain_stop(void)
     pthread_mutex_unlock(&lock);
 }
 
-static bool any_adopted(void)
+static bool any_registered(void)
 {
     for (size_t i = 0; i < MOST_THREADS; i++) {
-        if (atomic_load(&table[i].thread) != DRUPE_ADOPTED_FREE) return true;
+        if (atomic_load(&table[i].thread) != DRUPE_REG_THREAD_FREE) return true;
     }
     return false;
 }
 
-bool drupe_contain_active(void)
+bool drupe_isolation_active(void)
 {
     pthread_mutex_lock(&lock);
     bool active = wanted;
@@ -379,5 +380,5 @@ void drupe_fault_contain(void)
     pthread_mutex_lock(&lock);
     wanted = true;
     pthread_mutex_unlock(&lock);
-    if (any_adopted()) drupe_contain_start();
+    if (any_registered()) drupe_isolation_start();
 }

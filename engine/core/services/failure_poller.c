@@ -12,7 +12,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t look(void *unused);
-static drupe_service looker = {.name = "drupe-late", .lock = &lock, .step = look};
+static drupe_service looker = {.name = "drupe-failures", .lock = &lock, .step = look};
 static bool asked; /* somebody has asked for the watch since the last look */
 
 static size_t look_at_queues(void)
@@ -57,7 +57,7 @@ void drupe_failures_watch(void)
     pthread_mutex_unlock(&lock);
 }
 
-void drupe_late_stop(void)
+void drupe_failure_poller_stop(void)
 {
     pthread_mutex_lock(&lock);
     drupe_service_stop(&looker);

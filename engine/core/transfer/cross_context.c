@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct stage {
-    const drupe_ticket *ticket;
+    const drupe_submit_info *info;
     drupe_event *last; /* retained: what the next step waits for; NULL at first */
     void *bounce;
     bool bounced;
@@ -26,34 +26,34 @@ static void release_queue(void *object)
     drupe_queue_release_inside(object);
 }
 
-static drupe_status open_foreign(const drupe_place *place, drupe_queue **queue)
+static drupe_status open_foreign(const drupe_copy_end *one_end, drupe_queue **queue)
 {
-    if (!place->foreign) return DRUPE_OK;
-    const drupe_memory *memory = place->memory;
+    if (!one_end->foreign) return DRUPE_OK;
+    const drupe_memory *memory = one_end->memory;
     return drupe_queue_open(memory->context, memory->queue->base.device, DRUPE_QUEUE_DEFAULT, queue);
 }
 
 /* One step on `queue`. The first step waits for what the user named, the others for the step before. */
 static drupe_status step(struct stage *stage, drupe_queue *queue, const drupe_work *work, drupe_refs *refs)
 {
-    drupe_ticket ticket = *stage->ticket;
-    ticket.queue = queue;
-    ticket.kept = ticket.kept || stage->bounced;
+    drupe_submit_info info = *stage->info;
+    info.queue = queue;
+    info.kept = info.kept || stage->bounced;
     if (stage->last) {
-        ticket.waits = &stage->last;
-        ticket.nwaits = 1;
-        ticket.doom = NULL;
+        info.waits = &stage->last;
+        info.nwaits = 1;
+        info.pending_failure = NULL;
     }
     /* What becomes of the memory shows in the step that has it all. */
-    ticket.written = refs ? refs->written : 0;
-    ticket.replaced = refs ? refs->replaced : 0;
-    ticket.read = refs ? refs->read : 0;
-    ticket.refs = refs ? refs->list : NULL;
-    ticket.nrefs = refs ? refs->count : 0;
-    ticket.bytes = refs ? refs->bytes : 0;
+    info.written = refs ? refs->written : 0;
+    info.replaced = refs ? refs->replaced : 0;
+    info.read = refs ? refs->read : 0;
+    info.refs = refs ? refs->list : NULL;
+    info.nrefs = refs ? refs->count : 0;
+    info.bytes = refs ? refs->bytes : 0;
     if (refs) refs->count = 0;
     drupe_event *event;
-    DRUPE_TRY(drupe_queue_submit(&ticket, work, &event));
+    DRUPE_TRY(drupe_queue_submit(&info, work, &event));
     drupe_event_release(stage->last);
     stage->last = event;
     return DRUPE_OK;
@@ -87,29 +87,29 @@ static drupe_status last_step(struct stage *stage, const drupe_work *work)
 {
     drupe_refs refs;
     drupe_refs_init(&refs);
-    refs.bytes = stage->ticket->bytes;
+    refs.bytes = stage->info->bytes;
     drupe_status status = give_queue(&stage->read, &refs);
     if (status == DRUPE_OK) status = give_queue(&stage->write, &refs);
-    refs.written = stage->ticket->written << refs.count;
-    refs.replaced = stage->ticket->replaced << refs.count;
-    refs.read = stage->ticket->read << refs.count;
-    for (size_t i = 0; status == DRUPE_OK && i < stage->ticket->nrefs; i++) {
-        status = drupe_refs_add(&refs, stage->ticket->refs[i].object, stage->ticket->refs[i].release);
-        stage->ticket->refs[i].release = NULL;
+    refs.written = stage->info->written << refs.count;
+    refs.replaced = stage->info->replaced << refs.count;
+    refs.read = stage->info->read << refs.count;
+    for (size_t i = 0; status == DRUPE_OK && i < stage->info->nrefs; i++) {
+        status = drupe_refs_add(&refs, stage->info->refs[i].object, stage->info->refs[i].release);
+        stage->info->refs[i].release = NULL;
     }
     if (status == DRUPE_OK && stage->bounce) {
         status = drupe_refs_add(&refs, stage->bounce, free);
         stage->bounce = NULL;
     }
-    if (status == DRUPE_OK) status = step(stage, stage->ticket->queue, work, &refs);
+    if (status == DRUPE_OK) status = step(stage, stage->info->queue, work, &refs);
     drupe_refs_drop(&refs);
     return status;
 }
 
-static drupe_status run_steps(struct stage *stage, const drupe_place *dst, const drupe_place *src,
+static drupe_status run_steps(struct stage *stage, const drupe_copy_end *dst, const drupe_copy_end *src,
                               size_t bytes)
 {
-    drupe_queue *queue = stage->ticket->queue;
+    drupe_queue *queue = stage->info->queue;
     drupe_work barrier = {.kind = DRUPE_WORK_MARK};
     void *middle = stage->bounce;
     const void *from = src->pointer;
@@ -133,7 +133,8 @@ static drupe_status run_steps(struct stage *stage, const drupe_place *dst, const
     return last_step(stage, &copy);
 }
 
-static drupe_status prepare(struct stage *stage, const drupe_place *dst, const drupe_place *src, size_t bytes)
+static drupe_status prepare(struct stage *stage, const drupe_copy_end *dst, const drupe_copy_end *src,
+                            size_t bytes)
 {
     DRUPE_TRY(open_foreign(src, &stage->read));
     DRUPE_TRY(open_foreign(dst, &stage->write));
@@ -158,14 +159,14 @@ static void clean_up(struct stage *stage)
     free(stage->bounce);
     drupe_queue_release_inside(stage->read);
     drupe_queue_release_inside(stage->write);
-    drupe_keeps_drop(stage->ticket->refs, stage->ticket->nrefs);
+    drupe_keeps_drop(stage->info->refs, stage->info->nrefs);
     drupe_error_restore(&kept);
 }
 
-drupe_status drupe_stage_copy(const drupe_ticket *ticket, const drupe_place *dst, const drupe_place *src,
-                              size_t bytes, drupe_event **event)
+drupe_status drupe_cross_context_copy(const drupe_submit_info *info, const drupe_copy_end *dst,
+                                      const drupe_copy_end *src, size_t bytes, drupe_event **event)
 {
-    struct stage stage = {.ticket = ticket};
+    struct stage stage = {.info = info};
     drupe_status status = prepare(&stage, dst, src, bytes);
     if (status == DRUPE_OK) status = run_steps(&stage, dst, src, bytes);
     if (status != DRUPE_OK) {

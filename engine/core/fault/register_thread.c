@@ -70,7 +70,7 @@ static struct sigaction host_division, driver_division;
  */
 static void on_division(int signal, siginfo_t *info, void *context)
 {
-    const drupe_adopted *one = drupe_adopted_find(thread_id());
+    const drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
     const struct sigaction *who = one && !one->busy ? &driver_division : &host_division;
     if (who->sa_flags & SA_SIGINFO)
         who->sa_sigaction(signal, info, context);
@@ -109,7 +109,7 @@ static void on_errand(int signal, siginfo_t *info, void *context)
     ucontext_t *machine = context;
     if (info->si_code != SI_TKILL || info->si_pid != getpid()) return;
     int kept = errno;
-    drupe_adopted *one = drupe_adopted_find(thread_id());
+    drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
     void *stack = one ? atomic_load(&one->stack) : NULL;
     if (stack && machine->uc_stack.ss_flags & SS_DISABLE)
         machine->uc_stack = (stack_t){.ss_sp = stack, .ss_size = DRUPE_SIGNAL_STACK};
@@ -135,7 +135,7 @@ static void errand_open(void)
     }
 }
 
-static void give_stack(drupe_adopted *one, int thread)
+static void give_stack(drupe_reg_thread *one, int thread)
 {
     void *stack = mmap(NULL, DRUPE_SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
@@ -148,13 +148,13 @@ static void give_stack(drupe_adopted *one, int thread)
 /* Those of threads that have ended. */
 static void take_stacks_back(const drupe_threads *living)
 {
-    drupe_adopted *one;
-    for (size_t i = 0; (one = drupe_adopted_at(i)) != NULL; i++) {
+    drupe_reg_thread *one;
+    for (size_t i = 0; (one = drupe_reg_thread_at(i)) != NULL; i++) {
         int thread = atomic_load(&one->thread);
         void *stack = atomic_load(&one->stack);
         if (thread <= 0 || !stack || lists(living, thread)) continue;
         atomic_store(&one->stack, NULL);
-        if (atomic_compare_exchange_strong(&one->thread, &thread, DRUPE_ADOPTED_FREE))
+        if (atomic_compare_exchange_strong(&one->thread, &thread, DRUPE_REG_THREAD_FREE))
             munmap(stack, DRUPE_SIGNAL_STACK);
     }
 }
@@ -162,7 +162,7 @@ static void take_stacks_back(const drupe_threads *living)
 /* --- Larger stacks -------------------------------------------------------------------------------------- */
 
 static unsigned enlarging;
-static size_t usual_stack, usual_guard; /* 0: nothing was changed */
+static size_t default_stack, default_guard; /* 0: nothing was changed */
 
 /* Not where the address space is limited. `lock`. */
 static void stacks_enlarge(void)
@@ -170,26 +170,26 @@ static void stacks_enlarge(void)
     pthread_attr_t attributes;
     struct rlimit space;
     if (enlarging++) return;
-    usual_stack = 0;
+    default_stack = 0;
     if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
         pthread_getattr_default_np(&attributes) != 0)
         return;
     size_t size = 0;
     if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < LARGE_STACK &&
-        pthread_attr_getguardsize(&attributes, &usual_guard) == 0 &&
+        pthread_attr_getguardsize(&attributes, &default_guard) == 0 &&
         pthread_attr_setstacksize(&attributes, LARGE_STACK) == 0 &&
         pthread_attr_setguardsize(&attributes, LARGE_GUARD) == 0 &&
         pthread_setattr_default_np(&attributes) == 0)
-        usual_stack = size;
+        default_stack = size;
     pthread_attr_destroy(&attributes);
 }
 
 static void stacks_restore(void)
 {
     pthread_attr_t attributes;
-    if (--enlarging || !usual_stack || pthread_getattr_default_np(&attributes) != 0) return;
-    if (pthread_attr_setstacksize(&attributes, usual_stack) == 0 &&
-        pthread_attr_setguardsize(&attributes, usual_guard) == 0)
+    if (--enlarging || !default_stack || pthread_getattr_default_np(&attributes) != 0) return;
+    if (pthread_attr_setstacksize(&attributes, default_stack) == 0 &&
+        pthread_attr_setguardsize(&attributes, default_guard) == 0)
         (void)pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
 }
@@ -205,7 +205,7 @@ drupe_threads *drupe_core_adoption_begin(void)
     sigemptyset(&wanted);
     pthread_mutex_lock(&lock);
     stacks_enlarge();
-    if (drupe_contain_active()) errand_open();
+    if (drupe_isolation_active()) errand_open();
     if (errand) sigaddset(&wanted, errand);
     pthread_mutex_unlock(&lock);
     /* Threads inherit it. */
@@ -213,14 +213,14 @@ drupe_threads *drupe_core_adoption_begin(void)
     return list;
 }
 
-static void adopt_all(const drupe_threads *before, const drupe_threads *after, const void *owner)
+static void register_all(const drupe_threads *before, const drupe_threads *after, const void *owner)
 {
-    const drupe_adopted place = {.owner = owner};
+    const drupe_reg_thread entry = {.owner = owner};
     for (size_t i = 0; i < after->count; i++) {
         int id = after->ids[i];
         /* Another thread of the program may have had one of ours started meanwhile. */
-        if (lists(before, id) || drupe_adopted_living(id) || drupe_thread_ours(id)) continue;
-        drupe_adopted *one = drupe_adopted_enter(id, &place);
+        if (lists(before, id) || drupe_reg_thread_living(id) || drupe_thread_ours(id)) continue;
+        drupe_reg_thread *one = drupe_reg_thread_enter(id, &entry);
         if (one && errand) give_stack(one, id);
     }
     take_stacks_back(after);
@@ -233,12 +233,12 @@ void drupe_core_adoption_end(drupe_threads *before, const void *owner)
     pthread_mutex_lock(&lock);
     stacks_restore();
     drupe_threads *after = list_threads();
-    if (after) adopt_all(before, after, owner);
+    if (after) register_all(before, after, owner);
     pthread_mutex_unlock(&lock);
     drupe_threads_go_on();
     confine_division(&before->division);
     pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
     free(before);
     free(after);
-    drupe_contain_start();
+    drupe_isolation_start();
 }

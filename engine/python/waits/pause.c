@@ -8,7 +8,7 @@
 
 static drupe_py_state *the_state; /* the module's, which lives until the interpreter ends */
 
-void drupe_py_pace_open(drupe_py_state *state)
+void drupe_py_pause_open(drupe_py_state *state)
 {
     the_state = state;
 }
@@ -17,7 +17,7 @@ void drupe_py_pace_open(drupe_py_state *state)
 static bool interrupted(void)
 {
     if (drupe_py_interrupted(the_state)) return true;
-    drupe_py_hold_drain();
+    drupe_py_keepalive_drain();
     return PyErr_Occurred() != NULL;
 }
 

@@ -5,11 +5,11 @@
 static void lose(drupe_device *device, const drupe_fault *fault)
 {
     char what[512];
-    Dl_info place = {0};
+    Dl_info symbol = {0};
     drupe_text work = {0};
     bool bounds = drupe_core_fault_text(fault, what, sizeof what) == DRUPE_E_CHECK;
-    bool known = dladdr((const void *)fault->instruction, &place) != 0 && place.dli_sname;
-    const char *function = known ? place.dli_sname : "";
+    bool known = dladdr((const void *)fault->instruction, &symbol) != 0 && symbol.dli_sname;
+    const char *function = known ? symbol.dli_sname : "";
     drupe_loss_suspects(device, function, &work);
     drupe_error_set_native(
         DRUPE_E_DEVICE_LOST, device->slot->backend->name, fault->signal, drupe_fault_signal(fault->signal),
@@ -24,7 +24,7 @@ static void lose(drupe_device *device, const drupe_fault *fault)
     drupe_device_lose(device, function, &error, true);
 }
 
-void drupe_fault_spread(const drupe_fault *fault)
+void drupe_fault_deliver(const drupe_fault *fault)
 {
     if (drupe_worker_fault(fault)) return;
     for (size_t i = 0; i < drupe_slot_count(); i++) {

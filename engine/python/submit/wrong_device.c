@@ -48,13 +48,13 @@ static bool apart(const drupe_queue *one, const drupe_queue *other)
            drupe_device_root(drupe_queue_device(one)) != drupe_device_root(drupe_queue_device(other));
 }
 
-bool drupe_py_misplaced(drupe_py_state *state, const drupe_py_launch *launch, drupe_queue *queue)
+bool drupe_py_wrong_device(drupe_py_state *state, const drupe_py_launch *launch, drupe_queue *queue)
 {
     drupe_device *own = drupe_device_root(drupe_queue_device(launch->kernel->queue));
     for (size_t i = 0; i < launch->nargs; i++) {
-        drupe_queue *place = queue_of(state, launch->args[i]);
-        if (place && apart(place, launch->kernel->queue))
-            return raise_argument(state, launch, i, own, drupe_queue_device(place));
+        drupe_queue *where = queue_of(state, launch->args[i]);
+        if (where && apart(where, launch->kernel->queue))
+            return raise_argument(state, launch, i, own, drupe_queue_device(where));
     }
     if (drupe_device_root(drupe_queue_device(queue)) == own) return false;
     drupe_py_raise_text(

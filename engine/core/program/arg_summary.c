@@ -1,4 +1,4 @@
-/* See brief.h. The kernel's own declaration gives names and types to the bytes. */
+/* See arg_summary.h. The kernel's own declaration gives names and types to the bytes. */
 #include "core/program/program_room.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,51 +7,51 @@
 
 /* --- Taking --------------------------------------------------------------------------------------------- */
 
-static void take_args(drupe_brief *brief, const drupe_work *work)
+static void take_args(drupe_arg_summary *summary, const drupe_work *work)
 {
-    for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
+    for (uint32_t i = 0; i < summary->nargs && i < DRUPE_ARG_SUMMARY_MOST; i++) {
         const drupe_arg *arg = &work->args[i];
         size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
-        brief->bits[i] = 0;
-        brief->forms[i] = (drupe_form){(uint32_t)arg->kind, (uint32_t)size};
+        summary->bits[i] = 0;
+        summary->forms[i] = (drupe_form){(uint32_t)arg->kind, (uint32_t)size};
         if (arg->kind == DRUPE_ARG_LOCAL || !arg->value) continue;
         if (size == 8)
-            memcpy(&brief->bits[i], arg->value, 8);
+            memcpy(&summary->bits[i], arg->value, 8);
         else
-            memcpy(&brief->bits[i], arg->value, size < 8 ? size : 8);
+            memcpy(&summary->bits[i], arg->value, size < 8 ? size : 8);
     }
 }
 
-static inline void take_kernel(drupe_brief *brief, const drupe_work *work)
+static inline void take_kernel(drupe_arg_summary *summary, const drupe_work *work)
 {
-    brief->kernel = work->kernel;
-    brief->nargs = work->args ? (uint32_t)work->nargs : 0;
+    summary->kernel = work->kernel;
+    summary->nargs = work->args ? (uint32_t)work->nargs : 0;
     if (work->range && work->range->dims <= 3) {
-        brief->dims = (uint8_t)work->range->dims;
-        memcpy(brief->global, work->range->global, sizeof brief->global);
-        memcpy(brief->local, work->range->local, sizeof brief->local);
+        summary->dims = (uint8_t)work->range->dims;
+        memcpy(summary->global, work->range->global, sizeof summary->global);
+        memcpy(summary->local, work->range->local, sizeof summary->local);
     }
-    brief->worded = work->words != NULL;
-    if (!brief->worded) take_args(brief, work);
-    for (uint32_t i = 0; brief->worded && i < brief->nargs; i++) brief->bits[i] = work->words[i];
+    summary->worded = work->words != NULL;
+    if (!summary->worded) take_args(summary, work);
+    for (uint32_t i = 0; summary->worded && i < summary->nargs; i++) summary->bits[i] = work->words[i];
 }
 
-void drupe_brief_take(drupe_brief *brief, const drupe_work *work)
+void drupe_arg_summary_take(drupe_arg_summary *summary, const drupe_work *work)
 {
-    brief->kind = (uint8_t)work->kind;
-    brief->dims = 0;
-    brief->kernel = NULL;
+    summary->kind = (uint8_t)work->kind;
+    summary->dims = 0;
+    summary->kernel = NULL;
     if (work->kind == DRUPE_WORK_KERNEL) {
-        take_kernel(brief, work);
+        take_kernel(summary, work);
         return;
     }
     if (work->kind == DRUPE_WORK_BARRIER || work->kind == DRUPE_WORK_MARK || work->kind == DRUPE_WORK_HOST)
         return;
-    brief->nargs = work->kind == DRUPE_WORK_COPY ? 2 : 1;
-    brief->bytes = work->bytes;
-    brief->pattern_size = work->pattern_size;
-    brief->bits[0] = (uintptr_t)work->dst;
-    brief->bits[1] = (uintptr_t)work->src;
+    summary->nargs = work->kind == DRUPE_WORK_COPY ? 2 : 1;
+    summary->bytes = work->bytes;
+    summary->pattern_size = work->pattern_size;
+    summary->bits[0] = (uintptr_t)work->dst;
+    summary->bits[1] = (uintptr_t)work->src;
 }
 
 /* --- Telling -------------------------------------------------------------------------------------------- */
@@ -130,14 +130,14 @@ static bool add_scalar(struct line *line, uint64_t bits, drupe_scalar_type type)
     }
 }
 
-static void add_arg(struct line *line, const drupe_brief *brief, uint32_t index, const drupe_keep *refs,
-                    size_t nrefs)
+static void add_arg(struct line *line, const drupe_arg_summary *summary, uint32_t index,
+                    const drupe_keep *refs, size_t nrefs)
 {
-    const drupe_kernel *kernel = brief->kernel;
+    const drupe_kernel *kernel = summary->kernel;
     const drupe_arg_info *info =
         kernel && kernel->args && index < kernel->nargs ? &kernel->args[index] : NULL;
-    uint64_t bits = brief->bits[index];
-    const drupe_form *form = brief->worded && kernel ? &kernel->forms[index] : &brief->forms[index];
+    uint64_t bits = summary->bits[index];
+    const drupe_form *form = summary->worded && kernel ? &kernel->forms[index] : &summary->forms[index];
     if (info && info->name[0])
         add(line, "%s = ", info->name);
     else
@@ -160,39 +160,43 @@ static void add_extent(struct line *line, const size_t *sizes, unsigned dims)
     for (unsigned d = 0; d < dims; d++) add(line, "%s%zu", d ? " x " : "", sizes[d]);
 }
 
-static void add_kernel(struct line *line, const drupe_brief *brief, const drupe_keep *refs, size_t nrefs)
+static void add_kernel(struct line *line, const drupe_arg_summary *summary, const drupe_keep *refs,
+                       size_t nrefs)
 {
-    for (uint32_t i = 0; i < brief->nargs && i < DRUPE_BRIEF_ARGS; i++) {
+    for (uint32_t i = 0; i < summary->nargs && i < DRUPE_ARG_SUMMARY_MOST; i++) {
         if (i) add(line, ", ");
-        add_arg(line, brief, i, refs, nrefs);
+        add_arg(line, summary, i, refs, nrefs);
     }
-    if (brief->nargs > DRUPE_BRIEF_ARGS) add(line, " and %u more", brief->nargs - DRUPE_BRIEF_ARGS);
-    if (brief->nargs) add(line, "; ");
-    add_extent(line, brief->global, brief->dims);
-    if (brief->dims) add(line, " work-items");
-    if (!brief->dims || !brief->local[0]) return;
+    if (summary->nargs > DRUPE_ARG_SUMMARY_MOST)
+        add(line, " and %u more", summary->nargs - DRUPE_ARG_SUMMARY_MOST);
+    if (summary->nargs) add(line, "; ");
+    add_extent(line, summary->global, summary->dims);
+    if (summary->dims) add(line, " work-items");
+    if (!summary->dims || !summary->local[0]) return;
     add(line, " in groups of ");
-    add_extent(line, brief->local, brief->dims);
+    add_extent(line, summary->local, summary->dims);
 }
 
-void drupe_brief_text(const drupe_brief *brief, const drupe_keep *refs, size_t nrefs, char *text, size_t size)
+void drupe_arg_summary_text(const drupe_arg_summary *summary, const drupe_keep *refs, size_t nrefs,
+                            char *text, size_t size)
 {
     struct line line = {.text = text, .size = size};
     text[0] = '\0';
-    switch ((drupe_work_kind)brief->kind) {
-    case DRUPE_WORK_KERNEL: add_kernel(&line, brief, refs, nrefs); return;
+    switch ((drupe_work_kind)summary->kind) {
+    case DRUPE_WORK_KERNEL: add_kernel(&line, summary, refs, nrefs); return;
     case DRUPE_WORK_COPY:
-        add(&line, "%zu bytes from ", brief->bytes);
-        add_pointer(&line, brief->bits[1], refs, nrefs);
+        add(&line, "%zu bytes from ", summary->bytes);
+        add_pointer(&line, summary->bits[1], refs, nrefs);
         add(&line, " to ");
-        add_pointer(&line, brief->bits[0], refs, nrefs);
+        add_pointer(&line, summary->bits[0], refs, nrefs);
         return;
     case DRUPE_WORK_FILL:
     case DRUPE_WORK_PREFETCH:
     case DRUPE_WORK_ADVISE:
-        add(&line, "%zu bytes at ", brief->bytes);
-        add_pointer(&line, brief->bits[0], refs, nrefs);
-        if (brief->kind == DRUPE_WORK_FILL) add(&line, ", with a pattern of %zu bytes", brief->pattern_size);
+        add(&line, "%zu bytes at ", summary->bytes);
+        add_pointer(&line, summary->bits[0], refs, nrefs);
+        if (summary->kind == DRUPE_WORK_FILL)
+            add(&line, ", with a pattern of %zu bytes", summary->pattern_size);
         return;
     default: return;
     }

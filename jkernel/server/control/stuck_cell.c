@@ -10,13 +10,14 @@
 
 void jk_server_interrupted(jk_server *server)
 {
-    atomic_fetch_add(&server->control->insist.came, 1);
+    atomic_fetch_add(&server->control->stuck_cell.came, 1);
     jk_replies_wake(server);
 }
 
 void jk_server_interrupt_taken(jk_server *server)
 {
-    atomic_store(&server->control->insist.told_by_executor, atomic_load(&server->control->insist.came));
+    atomic_store(&server->control->stuck_cell.told_by_executor,
+                 atomic_load(&server->control->stuck_cell.came));
 }
 
 static void tell(jk_server *server, jk_parent *cell)
@@ -34,42 +35,42 @@ static void tell(jk_server *server, jk_parent *cell)
     bool entered = jk_stdio_enter(server);
     jk_outbox_stream(server, cell, JK_STDERR, line, (size_t)length);
     jk_stdio_leave(server, entered);
-    jk_parent_release(server->control->insist.told);
-    server->control->insist.told = jk_parent_retain(cell);
+    jk_parent_release(server->control->stuck_cell.told);
+    server->control->stuck_cell.told = jk_parent_retain(cell);
 }
 
 /* One or more have come since the last look. */
-static void insist_note(jk_server *server, unsigned came)
+static void stuck_cell_text(jk_server *server, unsigned came)
 {
-    jk_insist *insist = &server->control->insist;
+    jk_stuck_cell *stuck_cell = &server->control->stuck_cell;
     int64_t now = jk_clock();
     jk_parent *cell = jk_server_current_cell(server);
-    bool second =
-        came - insist->seen > 1 || (insist->last && now - insist->last < SOON && cell == insist->cell);
-    if (second && cell && cell != insist->told) insist->look = now + GRACE;
-    jk_parent_release(insist->cell);
-    insist->cell = cell;
-    insist->last = now;
-    insist->seen = came;
+    bool second = came - stuck_cell->seen > 1 ||
+                  (stuck_cell->last && now - stuck_cell->last < SOON && cell == stuck_cell->cell);
+    if (second && cell && cell != stuck_cell->told) stuck_cell->look = now + GRACE;
+    jk_parent_release(stuck_cell->cell);
+    stuck_cell->cell = cell;
+    stuck_cell->last = now;
+    stuck_cell->seen = came;
 }
 
-int jk_insist_look(jk_server *server)
+int jk_stuck_cell_look(jk_server *server)
 {
-    jk_insist *insist = &server->control->insist;
-    unsigned came = atomic_load(&insist->came);
-    if (came != insist->seen) insist_note(server, came);
-    if (!insist->look) return -1;
-    int64_t rest = insist->look - jk_clock();
+    jk_stuck_cell *stuck_cell = &server->control->stuck_cell;
+    unsigned came = atomic_load(&stuck_cell->came);
+    if (came != stuck_cell->seen) stuck_cell_text(server, came);
+    if (!stuck_cell->look) return -1;
+    int64_t rest = stuck_cell->look - jk_clock();
     if (rest > 0) return (int)(rest / JK_MILLISECOND) + 1;
-    insist->look = 0;
-    if (atomic_load(&insist->told_by_executor) == came) return -1;
-    if (insist->cell && jk_server_cell_runs(server, insist->cell)) tell(server, insist->cell);
+    stuck_cell->look = 0;
+    if (atomic_load(&stuck_cell->told_by_executor) == came) return -1;
+    if (stuck_cell->cell && jk_server_cell_runs(server, stuck_cell->cell)) tell(server, stuck_cell->cell);
     return -1;
 }
 
-void jk_insist_clear(jk_insist *insist)
+void jk_stuck_cell_clear(jk_stuck_cell *stuck_cell)
 {
-    jk_parent_release(insist->cell);
-    jk_parent_release(insist->told);
-    insist->cell = insist->told = NULL;
+    jk_parent_release(stuck_cell->cell);
+    jk_parent_release(stuck_cell->told);
+    stuck_cell->cell = stuck_cell->told = NULL;
 }

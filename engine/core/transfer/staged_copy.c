@@ -1,20 +1,20 @@
 /* A large copy between plain host memory and a device, by threads of core.
  *
  * The bytes cross in pieces through a ring of pinned buffers: the device copies some while several threads
- * (the hands) copy others, since a single thread is slower than the bus.
+ * (the threads) copy others, since a single thread is slower than the bus.
  *
- *     to the device:    hands: buffer <- src -> device: dst <- buffer
- *     from the device:  device: buffer <- src -> hands: dst <- buffer
+ *     to the device:    threads: buffer <- src -> device: dst <- buffer
+ *     from the device:  device: buffer <- src -> threads: dst <- buffer
  *
  * Such a copy is one submission, which core runs itself, as it does a host function on a device that has
- * none: it has its turn when all before it is over, and what stands behind it is held until then. So nobody
- * else uses the queue meanwhile, and the device's pieces go to the backend past core: they need no place, no
- * cause and no record of their own. The thread that runs the submission talks to the device and opens pieces
- * for the hands; it touches no memory of the caller's, so that a fault there costs a hand, and the copy still
- * ends in order. All of them keep watching while the copy lasts: being woken for each piece would take longer
- * than the piece.
+ * none: it has its turn when all before it is over, and what stands behind it is deferred until then. So
+ * nobody else uses the queue meanwhile, and the device's pieces go to the backend past core: they need no
+ * place, no cause and no record of their own. The thread that runs the submission talks to the device and
+ * opens pieces for the threads; it touches no memory of the caller's, so that a fault there costs a thread,
+ * and the copy still ends in order. All of them keep watching while the copy lasts: being woken for each
+ * piece would take longer than the piece.
  *
- * Without a ring (the memory of a CPU device) there is one piece, and the hands copy it from end to end. */
+ * Without a ring (the memory of a CPU device) there is one piece, and the threads copy it from end to end. */
 #include "core/transfer/transfer_room.h"
 #include <sched.h>
 #include <stdlib.h>
@@ -25,56 +25,56 @@
 #define BUFFERS    (DRUPE_RING / PIECE_MOST)
 /* Nothing overlaps with the first piece's way in and the last one's way out. */
 #define PIECE_LEAST ((size_t)256 << 10)
-#define CHUNK       ((size_t)128 << 10) /* that a hand takes at a time */
+#define CHUNK       ((size_t)128 << 10) /* that a thread takes at a time */
 #define PAGE        ((size_t)4096)
-#define STREAM_MOST ((size_t)16 << 20) /* beyond, memory is what hands and the device compete for */
+#define STREAM_MOST ((size_t)16 << 20) /* beyond, memory is what threads and the device compete for */
 #define WATCH       1000u              /* looks without anything to do, until a thread sleeps between them; */
 #define SLEEP_NS    50000
 #define LONG_NS     2000000  /* and after as many again: the device is busy elsewhere, or hangs */
-#define ALONE_NS    10000000 /* no hand has come by then: there may be none to be had */
+#define ALONE_NS    10000000 /* no thread has come by then: there may be none to be had */
 
 /* A piece on its way, in the buffer of the same place. */
 struct piece {
     size_t offset, bytes;
-    _Atomic(size_t) left; /* bytes that hands have not copied yet */
+    _Atomic(size_t) left; /* bytes that threads have not copied yet */
     drupe_event *event;   /* the device's half, or NULL */
 };
 
-struct hand {
+struct thread {
     drupe_job job;
-    drupe_crossing *crossing; /* retained */
+    drupe_staged_copy *copy; /* retained */
 };
 
-struct drupe_crossing {
+struct drupe_staged_copy {
     drupe_pieces calls;
     _Atomic(uint32_t) references;
     drupe_queue *queue; /* borrowed: of the submission */
-    drupe_ring *ring;   /* NULL: hands alone */
+    drupe_ring *ring;   /* NULL: threads alone */
     bool to_device;
     char *dst;
     const char *src;
     size_t bytes;
     struct piece pieces[BUFFERS];
-    _Atomic(size_t) opened;  /* pieces that hands may copy, so far */
-    _Atomic(bool) ended;     /* hands are to leave; */
+    _Atomic(size_t) opened;  /* pieces that threads may copy, so far */
+    _Atomic(bool) ended;     /* threads are to leave; */
     _Atomic(bool) failed;    /* one of them faulted, with `error` */
     _Atomic(size_t) copying; /* chunks under way */
     pthread_mutex_t lock;
-    _Atomic(size_t) at; /* the piece that hands are at, and */
+    _Atomic(size_t) at; /* the piece that threads are at, and */
     size_t taken;       /* its bytes that were given out; both change under the lock */
-    unsigned begun;     /* hands that came; lock */
+    unsigned begun;     /* threads that came; lock */
     bool alone;         /* none did, and none is to; lock */
     drupe_error error;
-    unsigned nhands;
-    _Atomic(bool) hurried; /* the hands were called */
-    struct hand hands[DRUPE_CROSSING_HANDS];
+    unsigned nthreads;
+    _Atomic(bool) hurried; /* the threads were called */
+    struct thread threads[DRUPE_STAGED_COPY_THREADS];
 };
 
 static void hurry(drupe_pieces *pieces);
 
-drupe_crossing *drupe_crossing_new(drupe_ring *ring, unsigned nhands)
+drupe_staged_copy *drupe_staged_copy_new(drupe_ring *ring, unsigned nthreads)
 {
-    drupe_crossing *c = calloc(1, sizeof *c);
+    drupe_staged_copy *c = calloc(1, sizeof *c);
     if (!c) {
         drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for a copy in pieces.");
         return NULL;
@@ -82,12 +82,12 @@ drupe_crossing *drupe_crossing_new(drupe_ring *ring, unsigned nhands)
     atomic_init(&c->references, 1);
     pthread_mutex_init(&c->lock, NULL);
     c->ring = ring;
-    c->nhands = nhands;
-    c->calls = (drupe_pieces){.hurry = hurry, .brisk = ring && nhands > 2};
+    c->nthreads = nthreads;
+    c->calls = (drupe_pieces){.hurry = hurry, .spins = ring && nthreads > 2};
     return c;
 }
 
-void drupe_crossing_load(drupe_crossing *c, drupe_queue *queue, bool to_device, const drupe_work *work)
+void drupe_staged_copy_load(drupe_staged_copy *c, drupe_queue *queue, bool to_device, const drupe_work *work)
 {
     c->queue = queue;
     c->to_device = to_device;
@@ -97,7 +97,7 @@ void drupe_crossing_load(drupe_crossing *c, drupe_queue *queue, bool to_device, 
 }
 
 /* After a failure: the buffers are in use until the device is done with them. */
-static void give_up_device(drupe_crossing *c)
+static void give_up_device(drupe_staged_copy *c)
 {
     for (size_t i = 0; i < BUFFERS; i++) {
         drupe_event *event = c->pieces[i].event;
@@ -109,9 +109,9 @@ static void give_up_device(drupe_crossing *c)
     }
 }
 
-void drupe_crossing_release(void *object)
+void drupe_staged_copy_release(void *object)
 {
-    drupe_crossing *c = object;
+    drupe_staged_copy *c = object;
     if (atomic_fetch_sub(&c->references, 1) != 1) return;
     if (!atomic_load(&c->ended)) give_up_device(c); /* it has never run, or faulted where it was alone */
     drupe_ring_give_back(c->ring);
@@ -129,7 +129,7 @@ static void rest(unsigned *idle)
         nanosleep(&pause, NULL);
 }
 
-/* --- The hands ------------------------------------------------------------------------------------------ */
+/* --- The threads ---------------------------------------------------------------------------------------- */
 
 struct chunk {
     struct piece *of;
@@ -138,13 +138,13 @@ struct chunk {
     size_t bytes;
 };
 
-static char *buffer_of(const drupe_crossing *c, size_t index)
+static char *buffer_of(const drupe_staged_copy *c, size_t index)
 {
     return c->ring ? drupe_ring_buffers(c->ring) + index % BUFFERS * PIECE_MOST : NULL;
 }
 
 /* False: there is none just now. It counts as under way. */
-static bool take_chunk(drupe_crossing *c, struct chunk *chunk)
+static bool take_chunk(drupe_staged_copy *c, struct chunk *chunk)
 {
     bool found = false;
     if (atomic_load(&c->at) >= atomic_load(&c->opened)) return false;
@@ -172,7 +172,7 @@ static bool take_chunk(drupe_crossing *c, struct chunk *chunk)
     return found;
 }
 
-static void copy_chunk(drupe_crossing *c, const struct chunk *chunk)
+static void copy_chunk(drupe_staged_copy *c, const struct chunk *chunk)
 {
     /* What is in a processor's cache reaches the device at two thirds of the bus's rate. */
     if (c->ring && c->to_device && c->bytes <= STREAM_MOST)
@@ -183,7 +183,7 @@ static void copy_chunk(drupe_crossing *c, const struct chunk *chunk)
     atomic_fetch_sub(&c->copying, 1);
 }
 
-static bool begin_hand(drupe_crossing *c)
+static bool begin_thread(drupe_staged_copy *c)
 {
     pthread_mutex_lock(&c->lock);
     bool wanted = !c->alone;
@@ -192,12 +192,12 @@ static bool begin_hand(drupe_crossing *c)
     return wanted;
 }
 
-static void run_hand(drupe_job *job)
+static void run_thread(drupe_job *job)
 {
-    drupe_crossing *c = ((struct hand *)(void *)((char *)job - offsetof(struct hand, job)))->crossing;
+    drupe_staged_copy *c = ((struct thread *)(void *)((char *)job - offsetof(struct thread, job)))->copy;
     unsigned idle = 0;
     struct chunk chunk;
-    bool wanted = begin_hand(c);
+    bool wanted = begin_thread(c);
     while (wanted && !atomic_load(&c->ended)) {
         if (!take_chunk(c, &chunk)) {
             rest(&idle);
@@ -208,38 +208,39 @@ static void run_hand(drupe_job *job)
         copy_chunk(c, &chunk);
         atomic_store(job->busy, 0);
     }
-    drupe_crossing_release(c);
+    drupe_staged_copy_release(c);
 }
 
 /* It faulted in copy_chunk(), with the thread's error. */
-static void fail_hand(drupe_job *job)
+static void fail_thread(drupe_job *job)
 {
-    drupe_crossing *c = ((struct hand *)(void *)((char *)job - offsetof(struct hand, job)))->crossing;
+    drupe_staged_copy *c = ((struct thread *)(void *)((char *)job - offsetof(struct thread, job)))->copy;
     pthread_mutex_lock(&c->lock);
     if (!atomic_load(&c->failed)) c->error = *drupe_error_last();
     atomic_store(&c->failed, true);
     pthread_mutex_unlock(&c->lock);
     atomic_fetch_sub(&c->copying, 1);
-    drupe_crossing_release(c);
+    drupe_staged_copy_release(c);
 }
 
-/* Have the hands come while the thread that runs the copy is still being woken; it runs, or will at once. */
+/* Have the threads come while the thread that runs the copy is still being woken; it runs, or will at once.
+ */
 static void hurry(drupe_pieces *pieces)
 {
-    drupe_crossing *c = (drupe_crossing *)(void *)pieces;
+    drupe_staged_copy *c = (drupe_staged_copy *)(void *)pieces;
     if (atomic_exchange(&c->hurried, true)) return;
-    for (unsigned i = 0; i < c->nhands; i++) {
-        struct hand *hand = &c->hands[i];
+    for (unsigned i = 0; i < c->nthreads; i++) {
+        struct thread *thread = &c->threads[i];
         atomic_fetch_add(&c->references, 1);
-        hand->crossing = c;
-        hand->job = (drupe_job){.run = run_hand, .fail = fail_hand, .what = "copy"};
-        drupe_worker_post(&hand->job);
+        thread->copy = c;
+        thread->job = (drupe_job){.run = run_thread, .fail = fail_thread, .what = "copy"};
+        drupe_worker_post(&thread->job);
     }
 }
 
 /* Every worker may be busy with something that waits for this copy. A fault here is that of the submission.
  */
-static void be_a_hand(drupe_crossing *c, uint64_t started)
+static void copy_along(drupe_staged_copy *c, uint64_t started)
 {
     struct chunk chunk;
     if (!c->alone && drupe_now_ns() - started < ALONE_NS) return;
@@ -252,7 +253,7 @@ static void be_a_hand(drupe_crossing *c, uint64_t started)
 /* --- The device ----------------------------------------------------------------------------------------- */
 
 /* Straight to the backend. */
-static drupe_status send(drupe_crossing *c, size_t index)
+static drupe_status send(drupe_staged_copy *c, size_t index)
 {
     struct piece *piece = &c->pieces[index % BUFFERS];
     drupe_queue *queue = c->queue;
@@ -299,13 +300,13 @@ static drupe_status look(struct piece *piece, bool *over)
 typedef struct progress {
     size_t planned; /* bytes in pieces so far */
     size_t pieces;  /* so many of these */
-    size_t copied;  /* by hands */
+    size_t copied;  /* by threads */
     size_t sent;    /* to the device, */
     size_t landed;  /* which has copied so many */
 } progress;
 
 /* Pieces grow from the beginning of a copy to the device, and shrink towards the end of one from it. */
-static size_t piece_size(const drupe_crossing *c, size_t done)
+static size_t piece_size(const drupe_staged_copy *c, size_t done)
 {
     size_t left = c->bytes - done, size = c->to_device ? done : left / 2;
     if (!c->ring) return left;
@@ -316,7 +317,7 @@ static size_t piece_size(const drupe_crossing *c, size_t done)
 }
 
 /* The next piece, when there is a buffer for it. */
-static bool plan(drupe_crossing *c, progress *p)
+static bool plan(drupe_staged_copy *c, progress *p)
 {
     size_t out = c->to_device && c->ring ? p->landed : p->copied;
     if (p->planned == c->bytes || p->pieces - out == BUFFERS) return false;
@@ -329,10 +330,10 @@ static bool plan(drupe_crossing *c, progress *p)
 }
 
 /* One round; `*moved` when something happened. */
-static drupe_status advance(drupe_crossing *c, progress *p, bool *moved)
+static drupe_status advance(drupe_staged_copy *c, progress *p, bool *moved)
 {
     size_t opened = atomic_load(&c->opened);
-    bool up = c->to_device || !c->ring; /* hands come first */
+    bool up = c->to_device || !c->ring; /* threads come first */
     *moved = plan(c, p);
     if (p->copied < opened && atomic_load(&c->pieces[p->copied % BUFFERS].left) == 0) {
         p->copied++;
@@ -351,10 +352,10 @@ static drupe_status advance(drupe_crossing *c, progress *p, bool *moved)
     return DRUPE_OK;
 }
 
-static drupe_status cross(drupe_crossing *c)
+static drupe_status cross(drupe_staged_copy *c)
 {
     progress p = {0};
-    unsigned idle = c->ring ? 0 : WATCH; /* hands alone: they need the processors */
+    unsigned idle = c->ring ? 0 : WATCH; /* threads alone: they need the processors */
     uint64_t started = drupe_now_ns();
     while (p.planned < c->bytes || p.copied < p.pieces || (c->ring && p.landed < p.pieces)) {
         bool moved;
@@ -364,15 +365,15 @@ static drupe_status cross(drupe_crossing *c)
             idle = c->ring ? 0 : WATCH;
             continue;
         }
-        be_a_hand(c, started);
+        copy_along(c, started);
         if (!c->alone) rest(&idle);
     }
     return DRUPE_OK;
 }
 
-drupe_status drupe_crossing_run(void *user)
+drupe_status drupe_staged_copy_run(void *user)
 {
-    drupe_crossing *c = user;
+    drupe_staged_copy *c = user;
     unsigned idle = 0;
     hurry(&c->calls);
     drupe_status status = cross(c);

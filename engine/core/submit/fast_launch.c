@@ -1,4 +1,4 @@
-/* The usual launch of a kernel, checked in one go.
+/* The fast launch of a kernel, checked in one go.
  *
  * Most launches have nothing to complain about: the arguments are as declared, their memory is at hand, the
  * range divides. This finds out by a few comparisons and goes on at once. Whatever is unusual, or wrong, is
@@ -8,17 +8,17 @@
 #include <string.h>
 
 /* A launch that is being checked. */
-typedef struct usual {
+typedef struct fast {
     const drupe_submission *s;
     drupe_work work; /* only what a kernel's has is set: to clear it takes as long as to check it */
     size_t bytes;    /* of the memory among `refs` */
-    uint64_t written, replaced, read; /* as in drupe_ticket, as is the next */
+    uint64_t written, replaced, read; /* as in drupe_submit_info, as is the next */
     unsigned marks_seen;
     size_t nrefs;
     bool borrowed; /* the caller's references keep what `refs` has; else it is kept here */
-    drupe_keep refs[DRUPE_BRIEF_ARGS + 1];
-    uint64_t words[DRUPE_BRIEF_ARGS];
-} usual;
+    drupe_keep refs[DRUPE_ARG_SUMMARY_MOST + 1];
+    uint64_t words[DRUPE_ARG_SUMMARY_MOST];
+} fast;
 
 static void release_kernel(void *object)
 {
@@ -89,16 +89,16 @@ static inline drupe_memory *memory_of(const drupe_submission *s, size_t index, u
     return good ? memory : NULL;
 }
 
-static inline bool add_pointer(usual *one, size_t index, uint64_t address)
+static inline bool add_pointer(fast *one, size_t index, uint64_t address)
 {
     if (!address) return true;
     drupe_memory *memory = memory_of(one->s, index, address, one->borrowed);
     if (!memory) return false;
     drupe_touch touch = drupe_arg_touch(one->s, one->work.kernel, index);
-    uint64_t place = UINT64_C(1) << one->nrefs;
-    if (touch.writes) one->written |= place;
-    if (touch.reads) one->read |= place;
-    if (touch.replaces && !touch.reads) one->replaced |= place;
+    uint64_t own_bit = UINT64_C(1) << one->nrefs;
+    if (touch.writes) one->written |= own_bit;
+    if (touch.reads) one->read |= own_bit;
+    if (touch.replaces && !touch.reads) one->replaced |= own_bit;
     one->refs[one->nrefs++] = (drupe_keep){memory, drupe_uses_drop};
     one->bytes += memory->size;
     return true;
@@ -117,7 +117,7 @@ static inline uint64_t first_word(const drupe_arg *arg)
     return word;
 }
 
-static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args, size_t nargs)
+static bool gather(fast *one, const drupe_kernel *kernel, const drupe_arg *args, size_t nargs)
 {
     uint64_t values = 0;
     bool narrow = kernel->forms != NULL;
@@ -143,10 +143,10 @@ static bool gather(usual *one, const drupe_kernel *kernel, const drupe_arg *args
 /* --- References -----------------------------------------------------------------------------------------
  *
  * Who launches the same kernel with the same memory again and again would count up and down once each time.
- * On an in-order queue a flight is dropped after those before it, so the references of the last one are
+ * On an in-order queue an entry is dropped after those before it, so the references of the last one are
  * passed on to the next that needs the same. */
 
-static void retain(usual *one)
+static void retain(fast *one)
 {
     for (size_t i = 0; one->borrowed && i < one->nrefs; i++) {
         if (one->refs[i].release == drupe_uses_drop)
@@ -157,16 +157,16 @@ static void retain(usual *one)
     one->borrowed = false;
 }
 
-static void drop(const usual *one)
+static void drop(const fast *one)
 {
     if (!one->borrowed) drupe_keeps_drop(one->refs, one->nrefs);
 }
 
-/* The last flight, if it has the same references; else those of `one` are retained. The queue's lock is held.
+/* The last entry, if it has the same references; else those of `one` are retained. The queue's lock is held.
  */
-static inline drupe_flight *same_before(usual *one)
+static inline drupe_inflight *same_before(fast *one)
 {
-    drupe_flight *last = one->s->queue->order.tail;
+    drupe_inflight *last = one->s->queue->order.tail;
     bool same = one->borrowed && last && last->what.nrefs == one->nrefs;
     for (size_t i = 0; same && i < one->nrefs; i++)
         same = last->what.refs[i].object == one->refs[i].object &&
@@ -182,87 +182,87 @@ static inline drupe_flight *same_before(usual *one)
 static inline bool is_plain(const drupe_queue *queue, unsigned marks_seen)
 {
     if (atomic_load_explicit(&drupe_marks_version, memory_order_relaxed) != marks_seen) return false;
-    return !queue->order.held && !queue->names.guard && !drupe_device_loss(queue->base.device) &&
+    return !queue->order.deferred && !queue->names.last_fallible && !drupe_device_loss(queue->base.device) &&
            !atomic_load_explicit(&((drupe_queue *)queue)->base.cause, memory_order_acquire);
 }
 
-static inline void load(const usual *one, drupe_flight *flight, void *cell)
+static inline void load(const fast *one, drupe_inflight *entry, void *cell)
 {
-    flight->what.cell = cell;
-    flight->what.cell_number = drupe_core_cell_number(cell);
-    flight->what.label = one->work.kernel->name;
-    flight->what.site = one->s->site ? one->s->site : drupe_core_site();
-    flight->what.nrefs = one->nrefs;
-    atomic_store_explicit(&flight->written, one->written, memory_order_relaxed);
-    flight->replaced = one->replaced;
-    for (size_t i = 0; i < one->nrefs; i++) flight->what.refs[i] = one->refs[i];
-    drupe_brief_take(&flight->brief, &one->work);
+    entry->what.cell = cell;
+    entry->what.cell_number = drupe_core_cell_number(cell);
+    entry->what.label = one->work.kernel->name;
+    entry->what.site = one->s->site ? one->s->site : drupe_core_site();
+    entry->what.nrefs = one->nrefs;
+    atomic_store_explicit(&entry->written, one->written, memory_order_relaxed);
+    entry->replaced = one->replaced;
+    for (size_t i = 0; i < one->nrefs; i++) entry->what.refs[i] = one->refs[i];
+    drupe_arg_summary_take(&entry->summary, &one->work);
 }
 
-static inline drupe_status launch(const usual *one, drupe_flight *flight, drupe_event **event)
+static inline drupe_status launch(const fast *one, drupe_inflight *entry, drupe_event **event)
 {
     drupe_queue *queue = one->s->queue;
     drupe_kernel *kernel = one->work.kernel;
-    drupe_flight_trace(queue, flight, &one->work, one->bytes);
-    if (event || drupe_queue_wants_event(queue, one->bytes)) DRUPE_TRY(drupe_flight_attach(queue, flight));
+    drupe_inflight_trace(queue, entry, &one->work, one->bytes);
+    if (event || drupe_queue_wants_event(queue, one->bytes)) DRUPE_TRY(drupe_inflight_attach(queue, entry));
     const drupe_submit submit = {.queue = queue,
-                                 .event = flight->event,
-                                 .done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &flight->done,
+                                 .event = entry->event,
+                                 .done = queue->base.flags & DRUPE_QUEUE_PROFILING ? NULL : &entry->done,
                                  .words = one->work.words,
-                                 .number = flight->what.number};
+                                 .number = entry->what.number};
     if (submit.event) submit.event->opened = true;
     bool locked = drupe_kernel_lock(kernel, queue);
     drupe_status status = queue->base.slot->backend->submit_kernel(&submit, kernel, one->work.range,
                                                                    one->work.args, one->work.nargs);
     drupe_kernel_unlock(kernel, locked);
     DRUPE_TRY(status);
-    drupe_flight_launched(queue, flight);
-    if (event) *event = flight->event;
-    if (flight->done) {
-        queue->proof.proven = flight->what.number;
-        if (event) flight->event = NULL;
+    drupe_inflight_launched(queue, entry);
+    if (event) *event = entry->event;
+    if (entry->done) {
+        queue->proof.proven = entry->what.number;
+        if (event) entry->event = NULL;
         return DRUPE_OK;
     }
-    drupe_flight_append(queue, flight);
-    if (event) drupe_object_retain_unshared(flight->event);
-    if (!flight->event) queue->proof.unmarked_bytes += one->bytes;
+    drupe_inflight_append(queue, entry);
+    if (event) drupe_object_retain_unshared(entry->event);
+    if (!entry->event) queue->proof.unmarked_bytes += one->bytes;
     return DRUPE_OK;
 }
 
 /* A launch on an in-order queue that waits for nothing, in one piece. False: something is in its way, and
  * `refs` are still the caller's. */
-static bool submit_plain(usual *one, drupe_event **event, drupe_status *status)
+static bool submit_plain(fast *one, drupe_event **event, drupe_status *status)
 {
     drupe_queue *queue = one->s->queue;
-    drupe_flight *flight = NULL, *finished;
+    drupe_inflight *entry = NULL, *finished;
     void *cell = drupe_core_cell();
     bool over = false;
     pthread_mutex_lock(&queue->lock);
     finished = drupe_queue_reap_some(queue, one->bytes);
-    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_FLIGHT_REFS &&
-        drupe_flight_new(queue, &flight) == DRUPE_OK) {
-        drupe_flight *before = same_before(one);
-        load(one, flight, cell);
-        *status = launch(one, flight, event);
-        over = flight->done;
-        if (before) (*status == DRUPE_OK && !over ? before : flight)->passed = true;
+    if (is_plain(queue, one->marks_seen) && one->nrefs <= DRUPE_INFLIGHT_REFS &&
+        drupe_inflight_new(queue, &entry) == DRUPE_OK) {
+        drupe_inflight *before = same_before(one);
+        load(one, entry, cell);
+        *status = launch(one, entry, event);
+        over = entry->done;
+        if (before) (*status == DRUPE_OK && !over ? before : entry)->passed = true;
     }
     pthread_mutex_unlock(&queue->lock);
-    if (!flight) {
+    if (!entry) {
         drupe_core_cell_release(cell);
     } else if (*status != DRUPE_OK) {
         drupe_error kept = *drupe_error_last();
-        drupe_flight_refused(queue, flight);
-        drupe_flight_drop(queue, flight);
+        drupe_inflight_refused(queue, entry);
+        drupe_inflight_drop(queue, entry);
         drupe_error_restore(&kept);
     } else if (over) {
-        drupe_flight_drop(queue, flight);
+        drupe_inflight_drop(queue, entry);
     }
-    drupe_flight_drop(queue, finished);
-    return flight != NULL;
+    drupe_inflight_drop(queue, finished);
+    return entry != NULL;
 }
 
-static drupe_status submit_any(usual *one, drupe_event **event)
+static drupe_status submit_any(fast *one, drupe_event **event)
 {
     const drupe_submission *s = one->s;
     const drupe_work work = {.kind = DRUPE_WORK_KERNEL,
@@ -271,7 +271,7 @@ static drupe_status submit_any(usual *one, drupe_event **event)
                              .args = one->work.args,
                              .nargs = one->work.nargs,
                              .words = one->work.words};
-    const drupe_ticket ticket = {
+    const drupe_submit_info info = {
         .queue = s->queue,
         .waits = s->waits,
         .nwaits = s->nwaits,
@@ -289,10 +289,10 @@ static drupe_status submit_any(usual *one, drupe_event **event)
         .ordered = s->ordered,
         .site = s->site ? s->site : drupe_core_site(),
     };
-    return drupe_queue_submit(&ticket, &work, event);
+    return drupe_queue_submit(&info, &work, event);
 }
 
-static drupe_status submit(usual *one, drupe_event **event)
+static drupe_status submit(fast *one, drupe_event **event)
 {
     const drupe_submission *s = one->s;
     drupe_status status = DRUPE_OK;
@@ -307,8 +307,8 @@ static drupe_status submit(usual *one, drupe_event **event)
 
 /* --- Entries -------------------------------------------------------------------------------------------- */
 
-static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *kernel,
-                         const drupe_range *range, size_t nargs)
+static inline void begin(fast *one, const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                         size_t nargs)
 {
     one->s = s;
     one->work.kind = DRUPE_WORK_KERNEL;
@@ -323,11 +323,11 @@ static inline void begin(usual *one, const drupe_submission *s, drupe_kernel *ke
     one->borrowed = false;
 }
 
-bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
-                        const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
+bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
+                       const drupe_arg *args, size_t nargs, drupe_event **event, drupe_status *status)
 {
-    if (nargs != kernel->nargs || nargs > DRUPE_BRIEF_ARGS || !fits(s, kernel, range)) return false;
-    usual one;
+    if (nargs != kernel->nargs || nargs > DRUPE_ARG_SUMMARY_MOST || !fits(s, kernel, range)) return false;
+    fast one;
     begin(&one, s, kernel, range, nargs);
     if (!gather(&one, kernel, args, nargs)) {
         drop(&one);
@@ -337,7 +337,7 @@ bool drupe_submit_usual(const drupe_submission *s, drupe_kernel *kernel, const d
     return true;
 }
 
-static bool add_words(usual *one, const drupe_kernel *kernel, const uint64_t *words)
+static bool add_words(fast *one, const drupe_kernel *kernel, const uint64_t *words)
 {
     for (uint32_t i = 0; i < kernel->nargs; i++) {
         if (kernel->forms[i].kind == DRUPE_ARG_POINTER && !add_pointer(one, i, words[i])) return false;
@@ -348,7 +348,7 @@ static bool add_words(usual *one, const drupe_kernel *kernel, const uint64_t *wo
 drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                                 const uint64_t *words, drupe_event **event)
 {
-    drupe_arg args[DRUPE_BRIEF_ARGS];
+    drupe_arg args[DRUPE_ARG_SUMMARY_MOST];
     if (event) *event = NULL;
     if (!kernel || !words || !kernel->worded)
         return drupe_error_set(DRUPE_E_INVALID,
@@ -358,7 +358,7 @@ drupe_status drupe_submit_words(const drupe_submission *s, drupe_kernel *kernel,
         args[i] = (drupe_arg){(drupe_arg_kind)form->kind, form->size, &words[i]};
     }
     if (s && s->queue && fits(s, kernel, range)) {
-        usual one;
+        fast one;
         begin(&one, s, kernel, range, kernel->nargs);
         one.work.args = args;
         one.work.words = words;

@@ -20,7 +20,7 @@ static jk_slice object_or_empty(jk_slice slice)
 }
 
 /* Everything up to the content, and that too unless it was taken. Returns 0, or -1: no memory. */
-static int head_fill(jk_bundle *bundle, const jk_envelope *envelope, const jk_signer *signer)
+static int head_fill(jk_wire_message *wire, const jk_envelope *envelope, const jk_signer *signer)
 {
     jk_slice parts[JK_SIGNED_PARTS] = {envelope->header, object_or_empty(envelope->parent),
                                        object_or_empty(envelope->metadata),
@@ -28,7 +28,7 @@ static int head_fill(jk_bundle *bundle, const jk_envelope *envelope, const jk_si
     char signature[JK_SIGNATURE_SIZE], head[JK_FRAME_HEAD];
     int signed_size = jk_signer_sign(signer, parts, signature);
     if (signed_size < 0) return -1;
-    jk_buffer *out = &bundle->head;
+    jk_buffer *out = &wire->head;
     const jk_message *to = envelope->to;
     if (!to) frame_append(out, envelope->topic, true);
     for (size_t i = 1; to && i < to->identities; i++) frame_append(out, jk_message_identity(to, i), true);
@@ -37,80 +37,80 @@ static int head_fill(jk_bundle *bundle, const jk_envelope *envelope, const jk_si
     for (int i = 0; i + 1 < JK_SIGNED_PARTS; i++) frame_append(out, parts[i], true);
     jk_slice content = parts[JK_SIGNED_PARTS - 1];
     jk_buffer_append(out, head, jk_zmtp_head(head, content.size, envelope->nbuffers > 0));
-    if (bundle->content.size == 0) jk_buffer_append(out, content.data, content.size);
+    if (wire->content.size == 0) jk_buffer_append(out, content.data, content.size);
     for (size_t i = 0; i < envelope->nbuffers; i++)
-        frame_append(&bundle->tail, envelope->buffers[i], i + 1 < envelope->nbuffers);
-    return out->failed || bundle->tail.failed ? -1 : 0;
+        frame_append(&wire->tail, envelope->buffers[i], i + 1 < envelope->nbuffers);
+    return out->failed || wire->tail.failed ? -1 : 0;
 }
 
-static void parts_fill(jk_bundle *bundle)
+static void parts_fill(jk_wire_message *wire)
 {
-    jk_slice all[] = {
-        {bundle->head.data, bundle->head.size}, bundle->content, {bundle->tail.data, bundle->tail.size}};
+    jk_slice all[] = {{wire->head.data, wire->head.size}, wire->content, {wire->tail.data, wire->tail.size}};
     size_t count = 0;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (all[i].size == 0) continue;
-        bundle->parts[count++] = all[i];
-        bundle->size += all[i].size;
+        wire->parts[count++] = all[i];
+        wire->size += all[i].size;
     }
 }
 
-static jk_bundle *bundle_finish(jk_bundle *bundle, atomic_size_t *total)
+static jk_wire_message *wire_message_finish(jk_wire_message *wire, atomic_size_t *total)
 {
-    parts_fill(bundle);
-    bundle->references = 1;
-    bundle->total = total;
-    if (total) atomic_fetch_add(total, bundle->size);
-    return bundle;
+    parts_fill(wire);
+    wire->references = 1;
+    wire->total = total;
+    if (total) atomic_fetch_add(total, wire->size);
+    return wire;
 }
 
-static void bundle_free(jk_bundle *bundle)
+static void wire_message_free(jk_wire_message *wire)
 {
-    if (bundle->content_free) bundle->content_free((void *)(uintptr_t)bundle->content.data, bundle->hint);
-    jk_buffer_clear(&bundle->head);
-    jk_buffer_clear(&bundle->tail);
-    jk_memory_release(bundle);
+    if (wire->content_free) wire->content_free((void *)(uintptr_t)wire->content.data, wire->hint);
+    jk_buffer_clear(&wire->head);
+    jk_buffer_clear(&wire->tail);
+    jk_memory_release(wire);
 }
 
-jk_bundle *jk_bundle_pack(const jk_envelope *envelope, const jk_signer *signer, atomic_size_t *total)
+jk_wire_message *jk_wire_message_pack(const jk_envelope *envelope, const jk_signer *signer,
+                                      atomic_size_t *total)
 {
-    jk_bundle *bundle = jk_memory_clear(sizeof *bundle);
-    if (!bundle) {
+    jk_wire_message *wire = jk_memory_clear(sizeof *wire);
+    if (!wire) {
         if (envelope->content_free)
             envelope->content_free((void *)(uintptr_t)envelope->content.data, envelope->hint);
         errno = ENOMEM;
         return NULL;
     }
-    bundle->content_free = envelope->content_free;
-    bundle->hint = envelope->hint;
-    if (envelope->content_free) bundle->content = envelope->content;
-    if (head_fill(bundle, envelope, signer) == 0) return bundle_finish(bundle, total);
-    bundle_free(bundle);
+    wire->content_free = envelope->content_free;
+    wire->hint = envelope->hint;
+    if (envelope->content_free) wire->content = envelope->content;
+    if (head_fill(wire, envelope, signer) == 0) return wire_message_finish(wire, total);
+    wire_message_free(wire);
     errno = ENOMEM;
     return NULL;
 }
 
-jk_bundle *jk_bundle_of(jk_buffer *bytes, atomic_size_t *total)
+jk_wire_message *jk_wire_message_of(jk_buffer *bytes, atomic_size_t *total)
 {
-    jk_bundle *bundle = bytes->failed ? NULL : jk_memory_clear(sizeof *bundle);
-    if (!bundle) {
+    jk_wire_message *wire = bytes->failed ? NULL : jk_memory_clear(sizeof *wire);
+    if (!wire) {
         jk_buffer_clear(bytes);
         return NULL;
     }
-    bundle->head = *bytes;
+    wire->head = *bytes;
     memset(bytes, 0, sizeof *bytes);
-    return bundle_finish(bundle, total);
+    return wire_message_finish(wire, total);
 }
 
-jk_bundle *jk_bundle_retain(jk_bundle *bundle)
+jk_wire_message *jk_wire_message_retain(jk_wire_message *wire)
 {
-    bundle->references++;
-    return bundle;
+    wire->references++;
+    return wire;
 }
 
-void jk_bundle_release(jk_bundle *bundle)
+void jk_wire_message_release(jk_wire_message *wire)
 {
-    if (!bundle || --bundle->references > 0) return;
-    if (bundle->total) atomic_fetch_sub(bundle->total, bundle->size);
-    bundle_free(bundle);
+    if (!wire || --wire->references > 0) return;
+    if (wire->total) atomic_fetch_sub(wire->total, wire->size);
+    wire_message_free(wire);
 }

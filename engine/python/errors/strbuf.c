@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void drupe_py_paper_add(drupe_py_paper *to, const char *format, ...)
+void drupe_py_strbuf_add(drupe_py_strbuf *to, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -15,7 +15,7 @@ void drupe_py_paper_add(drupe_py_paper *to, const char *format, ...)
     if (to->used >= to->size) to->used = to->size - 1;
 }
 
-static void add_bytes(drupe_py_paper *to, const char *bytes, size_t count)
+static void add_bytes(drupe_py_strbuf *to, const char *bytes, size_t count)
 {
     size_t room = to->size - to->used - 1;
     if (count > room) count = room;
@@ -37,7 +37,7 @@ static size_t utf8_length(const unsigned char *text)
     return surrogate || overlong || beyond ? 0 : length;
 }
 
-void drupe_py_paper_add_json(drupe_py_paper *to, const char *text)
+void drupe_py_strbuf_add_json(drupe_py_strbuf *to, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
         size_t plain = 0;
@@ -56,7 +56,7 @@ void drupe_py_paper_add_json(drupe_py_paper *to, const char *text)
         if (*at == '"' || *at == '\\')
             add_bytes(to, *at == '"' ? "\\\"" : "\\\\", 2);
         else if (*at < 0x20 || *at == 0x7f)
-            drupe_py_paper_add(to, "\\u%04x", *at);
+            drupe_py_strbuf_add(to, "\\u%04x", *at);
         else
             add_bytes(to, (const char *)at, length);
         at += length;

@@ -6,27 +6,27 @@
 #include "core/check/check_room.h"
 #include <sys/mman.h>
 
-bool drupe_fence_possible(const drupe_pool *pool)
+bool drupe_guard_page_possible(const drupe_pool *pool)
 {
-    return drupe_contain_active() && pool->device->type == DRUPE_DEVICE_CPU &&
+    return drupe_isolation_active() && pool->device->type == DRUPE_DEVICE_CPU &&
            drupe_device_number(pool->device, DRUPE_INFO_HAS_USM_SYSTEM, 0) != 0;
 }
 
 static bool protect(const drupe_memory *memory, int access)
 {
     char *base = memory->base, *end = base + memory->room + memory->behind;
-    return mprotect(base - memory->zone, memory->fence, access) == 0 &&
-           mprotect(end - memory->fence, memory->fence, access) == 0;
+    return mprotect(base - memory->redzone, memory->guard_bytes, access) == 0 &&
+           mprotect(end - memory->guard_bytes, memory->guard_bytes, access) == 0;
 }
 
-void drupe_fence_raise(drupe_memory *memory)
+void drupe_guard_page_raise(drupe_memory *memory)
 {
-    if (!memory->fence || protect(memory, PROT_NONE)) return;
+    if (!memory->guard_bytes || protect(memory, PROT_NONE)) return;
     /* One side may stand. What cannot be undone is found by whoever touches it. */
-    if (protect(memory, PROT_READ | PROT_WRITE)) memory->fence = 0;
+    if (protect(memory, PROT_READ | PROT_WRITE)) memory->guard_bytes = 0;
 }
 
-bool drupe_fence_lower(const drupe_memory *memory)
+bool drupe_guard_page_lower(const drupe_memory *memory)
 {
-    return !memory->fence || protect(memory, PROT_READ | PROT_WRITE);
+    return !memory->guard_bytes || protect(memory, PROT_READ | PROT_WRITE);
 }

@@ -4,21 +4,21 @@
 #include <signal.h>
 #include <string.h>
 
-void jk_ink_bytes(jk_ink *ink, const char *text, size_t size)
+void jk_fixed_text_bytes(jk_fixed_text *out, const char *text, size_t size)
 {
-    size_t room = ink->room - ink->size - 1;
+    size_t room = out->room - out->size - 1;
     if (size > room) size = room;
-    memcpy(ink->text + ink->size, text, size);
-    ink->size += size;
-    ink->text[ink->size] = '\0';
+    memcpy(out->text + out->size, text, size);
+    out->size += size;
+    out->text[out->size] = '\0';
 }
 
-void jk_ink_text(jk_ink *ink, const char *text)
+void jk_fixed_text_add(jk_fixed_text *out, const char *text)
 {
-    jk_ink_bytes(ink, text, strlen(text));
+    jk_fixed_text_bytes(out, text, strlen(text));
 }
 
-void jk_ink_number(jk_ink *ink, unsigned long long value, unsigned base)
+void jk_fixed_text_number(jk_fixed_text *out, unsigned long long value, unsigned base)
 {
     char digits[24];
     size_t at = sizeof digits;
@@ -26,8 +26,8 @@ void jk_ink_number(jk_ink *ink, unsigned long long value, unsigned base)
         digits[--at] = "0123456789abcdef"[value % base];
         value /= base;
     } while (value);
-    if (base == 16) jk_ink_text(ink, "0x");
-    jk_ink_bytes(ink, digits + at, sizeof digits - at);
+    if (base == 16) jk_fixed_text_add(out, "0x");
+    jk_fixed_text_bytes(out, digits + at, sizeof digits - at);
 }
 
 const char *jk_signal_name(int number)

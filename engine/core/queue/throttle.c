@@ -65,11 +65,11 @@ static bool is_ahead(drupe_device *root, uint64_t bytes)
 /* Whether what is oldest on the queue is the program's to end. */
 static bool is_callers(const drupe_queue *queue)
 {
-    const drupe_flight *flight = queue->order.head ? queue->order.head : queue->order.held;
-    if (!flight || !flight->event) return false;
-    if (flight->event->turn) return true;
-    for (size_t i = 0; i < flight->nwaits; i++)
-        if (!flight->waits[i]->queue && !drupe_phase_over(drupe_event_phase(flight->waits[i]))) return true;
+    const drupe_inflight *entry = queue->order.head ? queue->order.head : queue->order.deferred;
+    if (!entry || !entry->event) return false;
+    if (entry->event->turn) return true;
+    for (size_t i = 0; i < entry->nwaits; i++)
+        if (!entry->waits[i]->queue && !drupe_phase_over(drupe_event_phase(entry->waits[i]))) return true;
     return false;
 }
 
@@ -83,7 +83,7 @@ static drupe_queue *find_busy(drupe_device *root)
         drupe_queue_collect(queue);
         if (busy) continue;
         pthread_mutex_lock(&queue->lock);
-        bool works = (queue->order.head || queue->order.held) && !is_callers(queue);
+        bool works = (queue->order.head || queue->order.deferred) && !is_callers(queue);
         pthread_mutex_unlock(&queue->lock);
         if (!works) continue;
         drupe_queue_inner_retain(queue);
@@ -119,7 +119,7 @@ static drupe_status await_some(drupe_device *root, bool *moved)
     return status == DRUPE_E_BUSY ? DRUPE_OK : status;
 }
 
-drupe_status drupe_pace(drupe_device *root, uint64_t bytes)
+drupe_status drupe_throttle(drupe_device *root, uint64_t bytes)
 {
     bool moved = true;
     /* Where waiting did not help it is not tried again before something has come back. */
@@ -130,7 +130,7 @@ drupe_status drupe_pace(drupe_device *root, uint64_t bytes)
     return DRUPE_OK;
 }
 
-drupe_status drupe_pace_room(drupe_device *root, uint64_t deadline)
+drupe_status drupe_throttle_room(drupe_device *root, uint64_t deadline)
 {
     bool moved = true;
     while (moved && drupe_now_ns() < deadline) DRUPE_TRY(await_some(root, &moved));
@@ -149,8 +149,8 @@ typedef struct limits {
 static uint64_t oldest(drupe_queue *queue, bool *callers)
 {
     pthread_mutex_lock(&queue->lock);
-    const drupe_flight *flight = queue->order.head ? queue->order.head : queue->order.held;
-    uint64_t number = flight ? flight->what.number : 0;
+    const drupe_inflight *entry = queue->order.head ? queue->order.head : queue->order.deferred;
+    uint64_t number = entry ? entry->what.number : 0;
     *callers = is_callers(queue);
     pthread_mutex_unlock(&queue->lock);
     return number;

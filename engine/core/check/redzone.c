@@ -1,27 +1,27 @@
-/* Guarded memory: zones around allocations, and freed memory that is kept back.
+/* Guarded memory: redzones around allocations, and freed memory that is kept back.
  *
- * Memory that is allocated in checked mode comes straight from the driver and goes back there. Its zones hold
- * a pattern that is looked at in waits. Where a fault does not end the process they are thin, and behind them
- * stand pages that fault (fence.c): its end lies at those pages then, as near as its alignment lets it, since
- * more indices run over the end than over the beginning. Freed memory is filled with another one and kept
- * back, so that late writes are seen and its addresses are not used again soon. */
+ * Memory that is allocated in checked mode comes straight from the driver and goes back there. Its redzones
+ * hold a pattern that is looked at in waits. Where a fault does not end the process they are thin, and behind
+ * them stand guard pages, which fault (guard_page.c): its end lies at those pages then, as near as its
+ * alignment lets it, since more indices run over the end than over the beginning. Freed memory is filled with
+ * another one and kept back, so that late writes are seen and its addresses are not used again soon. */
 #include "core/check/check_room.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ZONE_BYTE  0xA5
-#define FREED_BYTE 0xDD
-#define KEPT_MOST  (64u << 20) /* bytes */
-#define KEPT_COUNT 1024u
-/* Of memory that ends at a fence; more only when it was asked for. */
+#define REDZONE_BYTE     0xA5
+#define FREED_BYTE       0xDD
+#define QUARANTINE_MOST  (64u << 20) /* bytes */
+#define QUARANTINE_COUNT 1024u
+/* Of memory that ends at a guard page; more only when it was asked for. */
 #define LEAST_ALIGN 16u
 #define MOST_ALIGN  64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static drupe_memory *guarded;                  /* in use; by zone_next */
-static drupe_memory *kept, **kept_end = &kept; /* freed, oldest first; by zone_next */
-static size_t kept_bytes, kept_count;
+static drupe_memory *guarded;                                    /* in use; by redzone_next */
+static drupe_memory *quarantine, **quarantine_end = &quarantine; /* freed, oldest first; by redzone_next */
+static size_t quarantine_bytes, quarantine_count;
 
 /* Whether the host reaches this memory, whatever its kind promises. */
 static bool reachable(const drupe_memory *memory)
@@ -41,21 +41,21 @@ static size_t first_other(const unsigned char *bytes, int expected, size_t size)
 /* The bytes with a pattern, next to the memory on both sides. */
 static size_t painted_before(const drupe_memory *memory)
 {
-    size_t size = memory->zone - memory->fence;
-    return size < DRUPE_ZONE ? size : DRUPE_ZONE;
+    size_t size = memory->redzone - memory->guard_bytes;
+    return size < DRUPE_REDZONE ? size : DRUPE_REDZONE;
 }
 
 static size_t painted_behind(const drupe_memory *memory)
 {
-    size_t size = memory->behind - memory->fence;
-    return size < DRUPE_ZONE ? size : DRUPE_ZONE;
+    size_t size = memory->behind - memory->guard_bytes;
+    return size < DRUPE_REDZONE ? size : DRUPE_REDZONE;
 }
 
 static void paint(drupe_memory *memory)
 {
     char *base = memory->base;
-    memset(base - painted_before(memory), ZONE_BYTE, painted_before(memory));
-    memset(base + memory->room, ZONE_BYTE, painted_behind(memory));
+    memset(base - painted_before(memory), REDZONE_BYTE, painted_before(memory));
+    memset(base + memory->room, REDZONE_BYTE, painted_behind(memory));
 }
 
 static size_t round_up(size_t bytes, size_t unit)
@@ -63,36 +63,37 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
-/* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver: `zone` bytes of it
- * come before and `behind` behind them, and `fence` of each, at the outside, are pages that nobody may touch.
+/* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver: `redzone` bytes of it
+ * come before and `behind` behind them, and `guard_bytes` of each, at the outside, are pages that nobody may
+ * touch.
  */
-static void zone_plan(drupe_memory *memory, size_t align)
+static void redzone_plan(drupe_memory *memory, size_t align)
 {
-    memory->zone = memory->behind = DRUPE_ZONE;
-    if (memory->room > SIZE_MAX / 2 || !drupe_fence_possible(memory->pool)) return;
+    memory->redzone = memory->behind = DRUPE_REDZONE;
+    if (memory->room > SIZE_MAX / 2 || !drupe_guard_page_possible(memory->pool)) return;
     /* Elements of whatever type fill the memory: what their size may be is what they are aligned to. */
     size_t least = memory->room & -memory->room;
     least = least < LEAST_ALIGN ? LEAST_ALIGN : least > MOST_ALIGN ? MOST_ALIGN : least;
     size_t padded = round_up(memory->room, align > least ? align : least);
-    memory->fence = round_up(DRUPE_FENCE, drupe_page_size());
-    memory->zone = memory->fence + round_up(padded, drupe_page_size()) - padded;
-    memory->behind = memory->fence + padded - memory->room;
+    memory->guard_bytes = round_up(DRUPE_GUARD_PAGES, drupe_page_size());
+    memory->redzone = memory->guard_bytes + round_up(padded, drupe_page_size()) - padded;
+    memory->behind = memory->guard_bytes + padded - memory->room;
 }
 
-static void zone_open(drupe_memory *memory)
+static void redzone_open(drupe_memory *memory)
 {
     if (!reachable(memory)) return;
-    drupe_fence_raise(memory);
+    drupe_guard_page_raise(memory);
     paint(memory);
     pthread_mutex_lock(&lock);
-    memory->zone_next = guarded;
+    memory->redzone_next = guarded;
     guarded = memory;
     pthread_mutex_unlock(&lock);
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
-static void fill_places(const drupe_memory *memory, drupe_finding *finding)
+static void fill_locations(const drupe_memory *memory, drupe_finding *finding)
 {
     finding->there.site = memory->site;
     finding->there.cell = memory->cell;
@@ -103,7 +104,7 @@ static void fill_places(const drupe_memory *memory, drupe_finding *finding)
 static drupe_status overrun(const drupe_memory *memory, const char *where, size_t distance)
 {
     drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS};
-    fill_places(memory, &finding);
+    fill_locations(memory, &finding);
     drupe_check_writer(memory->base, memory->room, &finding.here);
     const char *label = finding.here.label;
     return drupe_check_found(
@@ -118,19 +119,19 @@ static drupe_status overrun(const drupe_memory *memory, const char *where, size_
 static drupe_status look(drupe_memory *memory)
 {
     const unsigned char *base = memory->base, *end = base + memory->room;
-    size_t most = painted_behind(memory), behind = first_other(end, ZONE_BYTE, most);
+    size_t most = painted_behind(memory), behind = first_other(end, REDZONE_BYTE, most);
     size_t before = painted_before(memory);
-    while (before > 0 && base[-(ptrdiff_t)before] == ZONE_BYTE) before--;
+    while (before > 0 && base[-(ptrdiff_t)before] == REDZONE_BYTE) before--;
     if (behind == most && before == 0) return DRUPE_OK;
     paint(memory);
     return behind < most ? overrun(memory, "behind", behind) : overrun(memory, "before", before);
 }
 
-drupe_status drupe_zone_check(void)
+drupe_status drupe_redzone_check(void)
 {
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&lock);
-    for (drupe_memory *memory = guarded; memory && status == DRUPE_OK; memory = memory->zone_next)
+    for (drupe_memory *memory = guarded; memory && status == DRUPE_OK; memory = memory->redzone_next)
         status = look(memory);
     pthread_mutex_unlock(&lock);
     return status;
@@ -139,9 +140,10 @@ drupe_status drupe_zone_check(void)
 /* Who has it in its block. */
 static drupe_memory *find_block(drupe_memory *list, const char *address)
 {
-    for (drupe_memory *memory = list; memory; memory = memory->zone_next) {
+    for (drupe_memory *memory = list; memory; memory = memory->redzone_next) {
         const char *base = memory->base;
-        if (address >= base - memory->zone && address < base + memory->room + memory->behind) return memory;
+        if (address >= base - memory->redzone && address < base + memory->room + memory->behind)
+            return memory;
     }
     return NULL;
 }
@@ -152,8 +154,8 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
     const char *address = (const char *)fault->address, *freed = "";
     static const char *const verbs[] = {"touched", "read", "wrote"};
     drupe_memory *memory = find_block(guarded, address);
-    if (!memory && (memory = find_block(kept, address)) != NULL) freed = ", which was freed";
-    if (!memory || !memory->fence) return false;
+    if (!memory && (memory = find_block(quarantine, address)) != NULL) freed = ", which was freed";
+    if (!memory || !memory->guard_bytes) return false;
     const char *base = memory->base, *end = base + memory->room;
     bool before = address < base - painted_before(memory);
     if (!before && address < end + painted_behind(memory)) return false;
@@ -167,7 +169,7 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
     return true;
 }
 
-bool drupe_zone_fault(const drupe_fault *fault, char *text, size_t size)
+bool drupe_redzone_fault(const drupe_fault *fault, char *text, size_t size)
 {
     pthread_mutex_lock(&lock);
     bool found = describe_fault(fault, text, size);
@@ -176,10 +178,10 @@ bool drupe_zone_fault(const drupe_fault *fault, char *text, size_t size)
     return found;
 }
 
-static drupe_status zone_freed(const drupe_memory *memory, const char *what, const void *address)
+static drupe_status redzone_freed(const drupe_memory *memory, const char *what, const void *address)
 {
     drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
-    fill_places(memory, &finding);
+    fill_locations(memory, &finding);
     return drupe_check_found(&finding,
                              "Use after free: %s: %p points into %zu bytes of %s memory that were freed.",
                              what, address, memory->room, drupe_mem_kind_name(memory->pool->kind));
@@ -199,7 +201,7 @@ static drupe_status look_freed(drupe_memory *memory)
     if (at == memory->room) return DRUPE_OK;
     memset(memory->base, FREED_BYTE, memory->room);
     drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
-    fill_places(memory, &finding);
+    fill_locations(memory, &finding);
     return drupe_check_found(
         &finding,
         "Use after free: something wrote to byte %zu of %zu bytes of %s memory on %s that "
@@ -209,10 +211,10 @@ static drupe_status look_freed(drupe_memory *memory)
 
 drupe_status drupe_check_memory(void)
 {
-    DRUPE_TRY(drupe_zone_check());
+    DRUPE_TRY(drupe_redzone_check());
     drupe_status status = DRUPE_OK;
     pthread_mutex_lock(&lock);
-    for (drupe_memory *memory = kept; memory && status == DRUPE_OK; memory = memory->zone_next)
+    for (drupe_memory *memory = quarantine; memory && status == DRUPE_OK; memory = memory->redzone_next)
         status = look_freed(memory);
     pthread_mutex_unlock(&lock);
     return status;
@@ -221,43 +223,43 @@ drupe_status drupe_check_memory(void)
 static bool unlink_guarded(drupe_memory *memory)
 {
     drupe_memory **link = &guarded;
-    while (*link && *link != memory) link = &(*link)->zone_next;
+    while (*link && *link != memory) link = &(*link)->redzone_next;
     if (!*link) return false;
-    *link = memory->zone_next;
+    *link = memory->redzone_next;
     return true;
 }
 
 /* Take memory of `pool` (NULL: any) out of what is kept back, until that is at most so much. */
-static drupe_memory *take_kept(const drupe_pool *pool, size_t most, size_t count)
+static drupe_memory *take_quarantined(const drupe_pool *pool, size_t most, size_t count)
 {
-    drupe_memory *taken = NULL, **link = &kept;
-    while (*link && (kept_bytes > most || kept_count > count)) {
+    drupe_memory *taken = NULL, **link = &quarantine;
+    while (*link && (quarantine_bytes > most || quarantine_count > count)) {
         drupe_memory *memory = *link;
         if (pool && memory->pool != pool) {
-            link = &memory->zone_next;
+            link = &memory->redzone_next;
             continue;
         }
-        *link = memory->zone_next;
-        kept_bytes -= memory->room;
-        kept_count--;
-        memory->zone_next = taken;
+        *link = memory->redzone_next;
+        quarantine_bytes -= memory->room;
+        quarantine_count--;
+        memory->redzone_next = taken;
         taken = memory;
     }
-    if (!*link) kept_end = link;
+    if (!*link) quarantine_end = link;
     return taken;
 }
 
 static void discard_list(drupe_memory *list)
 {
     while (list) {
-        drupe_memory *next = list->zone_next;
+        drupe_memory *next = list->redzone_next;
         if (look_freed(list) != DRUPE_OK) report_later();
         drupe_pool_discard(list);
         list = next;
     }
 }
 
-static void zone_give(drupe_memory *memory)
+static void redzone_give(drupe_memory *memory)
 {
     pthread_mutex_lock(&lock);
     bool known = unlink_guarded(memory);
@@ -265,34 +267,35 @@ static void zone_give(drupe_memory *memory)
     pthread_mutex_unlock(&lock);
     if (wrong) report_later();
     drupe_check_forget(memory->base, memory->room);
-    if (!known || memory->room > KEPT_MOST) {
+    if (!known || memory->room > QUARANTINE_MOST) {
         drupe_pool_discard(memory);
         return;
     }
     memset(memory->base, FREED_BYTE, memory->room);
     pthread_mutex_lock(&lock);
-    memory->zone_next = NULL;
-    *kept_end = memory;
-    kept_end = &memory->zone_next;
-    kept_bytes += memory->room;
-    kept_count++;
-    drupe_memory *list = take_kept(NULL, KEPT_MOST, KEPT_COUNT);
+    memory->redzone_next = NULL;
+    *quarantine_end = memory;
+    quarantine_end = &memory->redzone_next;
+    quarantine_bytes += memory->room;
+    quarantine_count++;
+    drupe_memory *list = take_quarantined(NULL, QUARANTINE_MOST, QUARANTINE_COUNT);
     pthread_mutex_unlock(&lock);
     discard_list(list);
 }
 
-void drupe_zone_flush(const drupe_pool *pool)
+void drupe_redzone_release(const drupe_pool *pool)
 {
     pthread_mutex_lock(&lock);
-    drupe_memory *list = take_kept(pool, 0, 0);
+    drupe_memory *list = take_quarantined(pool, 0, 0);
     pthread_mutex_unlock(&lock);
     discard_list(list);
 }
 
-static const drupe_guard guard = {zone_plan,         zone_open,  zone_give,         drupe_zone_flush,
-                                  drupe_fence_lower, zone_freed, drupe_check_forget};
+static const drupe_redzone_ops ops = {redzone_plan,          redzone_open,           redzone_give,
+                                      drupe_redzone_release, drupe_guard_page_lower, redzone_freed,
+                                      drupe_check_forget};
 
-void drupe_zone_serve(void)
+void drupe_redzone_serve(void)
 {
-    atomic_store(&drupe_guard_now, &guard);
+    atomic_store(&drupe_redzone_ops_now, &ops);
 }

@@ -14,7 +14,7 @@
 static const drupe_link *kernel_link;
 static uint32_t told[TOLD]; /* places; under the GIL */
 
-void drupe_py_reach_join(const drupe_link *link)
+void drupe_py_oversize_join(const drupe_link *link)
 {
     kernel_link = link;
 }
@@ -60,26 +60,26 @@ static bool tell_first(uint32_t site)
 
 static void tell(const drupe_py_launch *launch, size_t items, size_t elements, uint32_t site)
 {
-    char text[512], json[1200], place[160];
-    drupe_py_paper line = {text, sizeof text, 0}, message = {json, sizeof json, 0};
+    char text[512], json[1200], location[160];
+    drupe_py_strbuf line = {text, sizeof text, 0}, message = {json, sizeof json, 0};
     void *cell = kernel_link->cell_retain();
     uint32_t number = DRUPE_LINK_HAS(kernel_link, cell_number) ? kernel_link->cell_number(cell) : 0;
-    bool known = drupe_py_site_text(site, number, place, sizeof place) > 0;
-    drupe_py_paper_add(
+    bool known = drupe_py_site_text(site, number, location, sizeof location) > 0;
+    drupe_py_strbuf_add(
         &line,
         "%s%s%.*s%s: %zu work-items, and the largest array has %zu element%s. Work-items that access memory "
         "beyond it may crash this process; run the launch inside `with drupe.checked():` to find them.\n",
-        drupe_kernel_name(launch->kernel->kernel), known ? " (" : "", 100, known ? place : "",
+        drupe_kernel_name(launch->kernel->kernel), known ? " (" : "", 100, known ? location : "",
         known ? ")" : "", items, elements, elements == 1 ? "" : "s");
-    drupe_py_paper_add(&message, "{\"name\": \"stderr\", \"text\": \"");
-    drupe_py_paper_add_json(&message, text);
-    drupe_py_paper_add(&message, "\"}");
+    drupe_py_strbuf_add(&message, "{\"name\": \"stderr\", \"text\": \"");
+    drupe_py_strbuf_add_json(&message, text);
+    drupe_py_strbuf_add(&message, "\"}");
     if (cell) (void)kernel_link->publish(cell, "stream", json, message.used);
     kernel_link->cell_release(cell);
 }
 
-void drupe_py_reach_look(const drupe_py_state *state, const drupe_py_launch *launch, const drupe_range *range,
-                         uint32_t site)
+void drupe_py_oversize_look(const drupe_py_state *state, const drupe_py_launch *launch,
+                            const drupe_range *range, uint32_t site)
 {
     size_t elements, items = 0;
     if (!kernel_link) return;

@@ -1,0 +1,186 @@
+/* Out-of-order queues: ordered by waits and barriers alone.
+ *
+ * Core names everything to the backend. A barrier waits by name for all that is not over, and what follows
+ * waits for the last barrier, the queue's `last_barrier`: so the rules for waits, in launching and in
+ * failing, are all the rules there are, and a backend may run such a queue in any order, or in order. Every
+ * submission has an event. What cannot be launched is deferred on its own, in a list beside that of the
+ * launched. */
+#include "core/queue/launch.h"
+#include <stdlib.h>
+
+/* --- What a submission stands behind -------------------------------------------------------------------- */
+
+/* Why the last barrier failed, if that counts for this submission. Retained, or NULL. */
+static drupe_cause *breached(drupe_queue *queue, uint64_t number)
+{
+    if (queue->names.last_barrier && drupe_event_settled(queue->names.last_barrier) == DRUPE_PHASE_FAILED)
+        drupe_unordered_drop_fence(queue);
+    if (!queue->names.barrier_failure) return NULL;
+    if (drupe_cause_stops(queue->names.barrier_failure, number, queue))
+        return drupe_cause_retain(queue->names.barrier_failure);
+    drupe_unordered_breach(queue, NULL);
+    return NULL;
+}
+
+/* What has failed already. Retained, or NULL. */
+static drupe_cause *pending_failure_of(drupe_queue *queue, drupe_inflight *entry, bool barrier)
+{
+    for (size_t i = 0; i < entry->nwaits; i++) {
+        if (drupe_event_settled(entry->waits[i]) != DRUPE_PHASE_FAILED) continue;
+        drupe_cause *cause =
+            drupe_cause_of_wait(entry->waits[i]->cause, &entry->what, queue, entry->what.number);
+        drupe_queue_set_cause(queue, cause, entry->what.number);
+        return cause;
+    }
+    drupe_cause *cause = breached(queue, entry->what.number);
+    if (!cause && barrier) cause = drupe_queue_pending_failure(queue, entry->what.number);
+    return cause ? cause : drupe_inflight_pending_failure(queue, entry);
+}
+
+static void wait_for_list(drupe_inflight *entry, const drupe_inflight *list, uint64_t after)
+{
+    for (; list; list = list->next) {
+        if (list->what.number > after && !drupe_phase_over(drupe_event_phase(list->event)))
+            drupe_inflight_add_wait(entry, list->event);
+    }
+}
+
+static void add_waits(drupe_queue *queue, drupe_inflight *entry, bool barrier)
+{
+    uint64_t after = 0;
+    if (queue->names.last_barrier && drupe_event_phase(queue->names.last_barrier) != DRUPE_PHASE_COMPLETE) {
+        after = queue->names.last_barrier->number;
+        drupe_inflight_add_wait(entry, queue->names.last_barrier);
+    }
+    if (!barrier) return;
+    wait_for_list(entry, queue->order.head, after);
+    wait_for_list(entry, queue->order.deferred, after);
+}
+
+/* --- Submitting ----------------------------------------------------------------------------------------- */
+
+static void append_deferred(drupe_queue *queue, drupe_inflight *entry)
+{
+    if (queue->order.deferred)
+        queue->order.deferred_tail->next = entry;
+    else
+        queue->order.deferred = entry;
+    queue->order.deferred_tail = entry;
+    drupe_queue_count(queue, 1);
+}
+
+drupe_status drupe_unordered_submit(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
+                                    bool barrier, bool *over)
+{
+    drupe_cause *cause = pending_failure_of(queue, entry, barrier);
+    *over = true;
+    if (cause) {
+        drupe_event_fail_behind(entry->event, cause, entry);
+        if (barrier) drupe_unordered_breach(queue, cause);
+        drupe_cause_release(cause);
+        return DRUPE_OK;
+    }
+    add_waits(queue, entry, barrier);
+    if (drupe_work_emulated(queue, work) || drupe_inflight_ready(queue, entry) != DRUPE_READY) {
+        DRUPE_TRY(drupe_inflight_defer(queue, entry, work));
+        append_deferred(queue, entry);
+    } else {
+        DRUPE_TRY(drupe_inflight_launch(queue, entry, work));
+        if (entry->done) return DRUPE_OK;
+        drupe_inflight_append(queue, entry);
+    }
+    *over = false;
+    if (!barrier) return DRUPE_OK;
+    queue->names.last_barrier = entry->event;
+    return DRUPE_OK;
+}
+
+/* --- Waiting -------------------------------------------------------------------------------------------- */
+
+static size_t gather(const drupe_inflight *list, drupe_event **events)
+{
+    size_t count = 0;
+    for (; list; list = list->next) {
+        if (!drupe_phase_over(drupe_event_phase(list->event)))
+            events[count++] = drupe_event_retain(list->event);
+    }
+    return count;
+}
+
+static drupe_status snapshot(drupe_queue *queue, drupe_event ***events, size_t *count)
+{
+    drupe_status status = DRUPE_OK;
+    *count = 0;
+    *events = NULL;
+    pthread_mutex_lock(&queue->lock);
+    drupe_queue_flush_locked(queue);
+    if (queue->order.count) {
+        *events = malloc(queue->order.count * sizeof(drupe_event *));
+        if (*events) {
+            *count = gather(queue->order.head, *events);
+            *count += gather(queue->order.deferred, *events + *count);
+        } else {
+            status = drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to wait for %zu submissions.",
+                                     queue->order.count);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+drupe_status drupe_unordered_await(drupe_queue *queue, uint64_t deadline)
+{
+    drupe_event **events;
+    size_t count;
+    DRUPE_TRY(snapshot(queue, &events, &count));
+    drupe_status status = DRUPE_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (status == DRUPE_OK) status = drupe_event_await(events[i], deadline);
+        drupe_event_release(events[i]);
+    }
+    free(events);
+    if (status == DRUPE_OK) drupe_deferred_let_pass(queue);
+    return status;
+}
+
+/* --- The waiter's step ---------------------------------------------------------------------------------- */
+
+/* Move an entry that the backend has, or that is over, from the deferred to the launched. */
+static void let_go(drupe_queue *queue, drupe_inflight *before, drupe_inflight *entry)
+{
+    if (before)
+        before->next = entry->next;
+    else
+        queue->order.deferred = entry->next;
+    if (queue->order.deferred_tail == entry) queue->order.deferred_tail = before;
+    entry->deferred = false;
+    entry->next = NULL;
+    drupe_queue_count(queue, -1);
+    drupe_inflight_append(queue, entry);
+}
+
+/* Only the waiter takes entries from the deferred list, so they stay while the lock is not held. */
+bool drupe_unordered_serve(drupe_queue *queue)
+{
+    bool moved = false;
+    drupe_inflight *before = NULL;
+    pthread_mutex_lock(&queue->lock);
+    drupe_inflight *entry = queue->order.deferred;
+    while (entry) {
+        pthread_mutex_unlock(&queue->lock);
+        drupe_deferred_poll(entry);
+        pthread_mutex_lock(&queue->lock);
+        drupe_inflight *next = entry->next;
+        if (drupe_deferred_advance(queue, entry)) {
+            let_go(queue, before, entry);
+            moved = true;
+        } else {
+            before = entry;
+        }
+        entry = next;
+    }
+    if (moved) drupe_queue_flush_locked(queue);
+    pthread_mutex_unlock(&queue->lock);
+    if (moved) drupe_deferred_announce();
+    return moved;
+}
