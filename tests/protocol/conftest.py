@@ -14,8 +14,9 @@ os.environ.setdefault("DRUPE_CACHE", "0")  # what is tested is built; tests of t
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import support
 
-# A kernel that was started with SIGHUP ignored, as by nohup, goes on ignoring it.
+# A kernel that was started with them ignored, as by nohup or in the background of a script, goes on ignoring them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

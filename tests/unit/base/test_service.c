@@ -204,7 +204,7 @@ static void does_not_wait_for_itself(void **state)
 static void is_abandoned(void **state)
 {
     (void)state;
-    worker one;
+    static worker one; /* the abandoned thread may be in it for longer than this function */
     begin(&one);
     one.hold = true;
     assert_int_equal(drupe_service_start(&one.service), DRUPE_OK);
@@ -219,7 +219,8 @@ static void is_abandoned(void **state)
     tell(&one);
     drupe_service_wake(&one.service);
     await_steps(&one, 5);
-    end(&one);
+    drupe_service_stop(&one.service);
+    pthread_mutex_unlock(&one.lock);
 }
 
 /* In the child it does not run, and can be started; the parent's goes on. */
