@@ -1,7 +1,7 @@
 /* Element-wise operations: types, shapes, output, launch.
  *
  * Contiguous operands of one shape, the common case, skip broadcasting and merging. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <string.h>
 
 /* Elements for which starting another work-item pays. */

@@ -1,6 +1,6 @@
 /* Making arrays, and views of them. A view is a descriptor with its own references to allocation and queue.
  */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <string.h>
 
 static drupe_status shape_too_large(int ndim, const size_t *shape, size_t size)

@@ -1,5 +1,5 @@
 /* Assignment and sequences: everything that writes elements without computing. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <string.h>
 
 /* --- Within one queue ----------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * Merging turns most arrays into one or two axes, so that kernels rarely pay for more dimensions than the
  * memory has breaks. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <stdio.h>
 
 size_t drupe_layout_c_order(int ndim, const size_t *shape, ptrdiff_t *strides)

@@ -2,7 +2,7 @@
  *
  * On a device whose memory is the host's, floats go to a BLAS of the host, as work of the queue like any
  * other; the rest goes to the generated kernels. Operands that neither can address are copied first. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include "math/blas.h"
 #include <limits.h>
 #include <stdlib.h>

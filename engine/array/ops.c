@@ -1,5 +1,5 @@
 /* The generated tables, and the questions that a look into them answers. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <string.h>
 
 #define OP_TABLE_ROWS

@@ -2,7 +2,7 @@
  *
  * Arrays promote by the generated matrix. Python scalars are weak: one changes the type only when its kind
  * (bool < int < float) is above that of the arrays. A device without float64 has float32 as its widest. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * are too few to occupy the device: then the extent is split, and the partial results are reduced in turn.
  * Several merged reduced axes are reduced one after the other, the one with the nearest neighbours first,
  * which reads everything once and leaves little for the others. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <string.h>
 
 /* Elements per work-item or split, below which another one does not pay. */

@@ -2,7 +2,7 @@
  *
  * One mutex guards the list and all maps. A program is built without it: two threads that need the same
  * program at the same moment may both build it, and the second result is dropped. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include <stdlib.h>
 #include <string.h>
 

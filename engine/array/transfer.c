@@ -1,5 +1,5 @@
 /* Between arrays and host memory, always in C order and in the array's own type. */
-#include "array/room.h"
+#include "array/array_room.h"
 
 drupe_status drupe_array_contiguous_as(const drupe_array *src, drupe_dtype dtype, drupe_array *out)
 {

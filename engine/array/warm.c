@@ -4,7 +4,7 @@
  * submitted or built for a moment, and only from the cache: a few milliseconds each, so that what comes
  * meanwhile waits no longer than that. Then it sleeps until there is something new to write down. Names and
  * numbers of the note are checked before they choose anything. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include "base/service.h"
 #include "drupe/cache.h"
 #include <stdio.h>

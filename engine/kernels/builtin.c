@@ -3,7 +3,7 @@
  * The kernels are one generated file, compiled once per instruction set. The environment variable
  * DRUPE_HOST_VARIANT names a variant to use instead of the best one; a name that is unknown or that the
  * processor lacks is ignored, since running it would be an illegal instruction. */
-#include "backends/backend.h"
+#include "backends/builtin.h"
 #include "drupe/check.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Kernels are instantiated per operation and compute type only. Operands of other types or with strides pass
  * block by block through buffers that stay in the L1 cache, so that neither element types nor layouts
  * multiply the code. Included by the generated file, once per instruction set; everything is static. */
-#include "backends/backend.h"
+#include "backends/builtin.h"
 #include "kernels/params.h"
 #include <math.h>
 #include <string.h>

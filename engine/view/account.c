@@ -1,6 +1,6 @@
 /* Sums of cells, whatever became of the spans. Times that are not known are summed up apart: as the time in
  * which they lie. */
-#include "view/room.h"
+#include "view/history.h"
 #include <string.h>
 
 /* The place of a cell, or where it belongs. */

@@ -8,7 +8,7 @@
  * A slice whose args say "exact": false is an interval: the work ran some time in it. Its name says so, since
  * viewers draw all slices alike. */
 #include "view/frame.h"
-#include "view/room.h"
+#include "view/view_room.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * each beginning gives a bound, and the greatest of them is that of the work that waited least. The clocks
  * may drift apart, so a bound gives way slowly with its age.
  */
-#include "view/room.h"
+#include "view/view_room.h"
 
 #define DRIFT 10000 /* one part in so many */
 

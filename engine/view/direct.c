@@ -3,7 +3,7 @@
  * A storm of short work is over when it is read, record by record. Then nothing has to be worked out, if on
  * an in-order queue nothing is unfinished before it, and either its times are known, or what stands behind it
  * was submitted after its end: then nothing can have proven it over earlier. */
-#include "view/room.h"
+#include "view/history.h"
 
 static bool is_final(const drupe_line *line, const drupe_trace_record *record, const drupe_trace_record *next)
 {

@@ -4,7 +4,7 @@
  *              filter, "queue": number, "name": of the status, "text", "arguments", "dependents": submissions
  *              that did not run because of it}, ...],    oldest first
  *  "latest": the id of the last one, to be sent back as `after`} */
-#include "view/room.h"
+#include "view/view_room.h"
 #include <stdlib.h>
 #include <string.h>
 

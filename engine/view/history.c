@@ -5,7 +5,7 @@
  * the end of what stands before it where that is known; it was over when it was found to be, and before what
  * stands behind it on an in-order queue began. That is an interval, no guess is made within it, and spans say
  * so (`exact`). Barriers are no work and take no time. */
-#include "view/room.h"
+#include "view/history.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Unions of intervals of time, in bounded memory. The list moves on in twice the room that it needs. */
-#include "view/room.h"
+#include "view/history.h"
 #include <string.h>
 
 static inline bool settle_first(drupe_union *all, drupe_interval *settled)

@@ -17,7 +17,7 @@
  * "colour": "#rrggbb"}, ...], "colours": those of cells 1 to 36, which come again from 37 on}
  *
  * Indices of lanes, labels and places hold in this view only; a lane is known by its queue and kind. */
-#include "view/room.h"
+#include "view/view_room.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

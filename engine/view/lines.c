@@ -1,5 +1,5 @@
 /* Queues and devices of the history, in tables of fixed size. */
-#include "view/room.h"
+#include "view/history.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

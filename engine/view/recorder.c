@@ -9,7 +9,7 @@
  * with a lock of its own. Everything else is done under one lock, by the thread or by whoever takes a view.
  */
 #include "base/service.h"
-#include "view/room.h"
+#include "view/history.h"
 #include <stdatomic.h>
 #include <time.h>
 

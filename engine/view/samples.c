@@ -1,6 +1,6 @@
 /* Memory in use, at the ends of cells and when it has changed. Of a device with too many samples every second
  * one of the older half goes, the smaller of two, so that peaks stay. */
-#include "view/room.h"
+#include "view/history.h"
 #include <stdlib.h>
 #include <string.h>
 

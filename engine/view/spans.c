@@ -4,7 +4,7 @@
  * is free. The length that this took is kept as the grain: from then on work of that size is added to the
  * span before it at once, so that a storm of submissions does not fill the store again and again. A new cell
  * begins with the finest grain. */
-#include "view/room.h"
+#include "view/history.h"
 #include <string.h>
 
 #define GRAIN_FIRST 1000u /* ns */

@@ -1,6 +1,6 @@
 /* Sums over the spans of a view: the axis, device time per device, and one row per label. */
 #include "frame.h"
-#include "room.h"
+#include "view/history.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

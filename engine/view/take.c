@@ -2,7 +2,7 @@
  *
  * Work that is not over is shown as spans without an end: one for each that runs, and one for all of a cell
  * and lane that wait, or of which nobody knows whether they do. */
-#include "view/room.h"
+#include "view/history.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include "array/room.h"
+#include "array/array_room.h"
 #include <CL/cl.h>
 
 typedef struct runner {

@@ -1,6 +1,6 @@
 /* See test_builtins.h. Items share the n elements as the real kernels do. */
 #include "test_builtins.h"
-#include "backends/backend.h"
+#include "backends/builtin.h"
 #include <string.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #ifndef DRUPE_HOST_MACHINE_H
 #define DRUPE_HOST_MACHINE_H
 
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "base/service.h"
 
 #define DRUPE_HOST_MAX_WORKERS DRUPE_HOST_THREADS_MOST

@@ -2,7 +2,8 @@
 #ifndef DRUPE_HOST_STATE_H
 #define DRUPE_HOST_STATE_H
 
-#include "backends/host/host_crew.h"
+#include "backends/builtin.h"
+#include "backends/host/host_sched.h"
 
 typedef struct drupe_host_device {
     drupe_host_sched *sched;

@@ -4,7 +4,7 @@
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "base/file.h"
 #include "driver/driver.h"
 #include "driver/guarded.h"

@@ -10,7 +10,7 @@
 #ifndef DRUPE_CORE_OBJECT_ROOM_H
 #define DRUPE_CORE_OBJECT_ROOM_H
 
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "base/base.h"
 #include "drupe/trace.h"
 

@@ -1,7 +1,7 @@
 /* Instrumented kernels: indices outside of an operand are reported, and nothing is touched there. The kernels
  * are right, so what they are told is wrong here. That they report nothing otherwise is seen by the other
  * tests of this folder, which run in checked mode, too. */
-#include "array/room.h"
+#include "array/array_room.h"
 #include "fixture.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Faults of device work on the host device are contained, and the device works on. Under a sanitizer too: its
  * own handler stands behind the one installed here. */
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "base/base.h"
 #include "drupe/check.h"
 #include "drupe/layers.h"

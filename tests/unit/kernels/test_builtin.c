@@ -1,5 +1,5 @@
 /* The precompiled kernels' table, and a few kernels called as the host backend calls them. */
-#include "backends/backend.h"
+#include "backends/builtin.h"
 #include "kernels/params.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef OPENCL_STAND_IN_H
 #define OPENCL_STAND_IN_H
 
-#include "backends/backend.h"
+#include "backends/services.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

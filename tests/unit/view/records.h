@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_VIEW_RECORDS_H
 #define TESTS_UNIT_VIEW_RECORDS_H
 
-#include "view/room.h"
+#include "view/history.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The short way of a record says what the long one says: the same made up work goes both ways. */
-#include "view/room.h"
+#include "view/history.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

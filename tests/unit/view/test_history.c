@@ -1,5 +1,5 @@
 /* The recorder's memory, filled with records that were made up: no device, no ring, no thread. */
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "records.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What the history makes of times that nobody measured: intervals, which are never busy, and states. */
-#include "backends/backend.h"
+#include "backends/services.h"
 #include "records.h"
 
 /* Times that nobody measured: each lies somewhere between its submission and when it was seen to be over. */

@@ -1,5 +1,5 @@
 /* The recorder at work on the host device: what it counts, what it misses, whom it may disturb. */
-#include "view/room.h"
+#include "view/history.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>

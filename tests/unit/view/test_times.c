@@ -3,7 +3,7 @@
  * The host device, and a CPU device of OpenCL where there is one, whose host functions core runs. Nothing
  * here knows how long anything takes: what is compared is order and containment, up to what two readings of
  * the clock are apart. */
-#include "view/room.h"
+#include "view/view_room.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Threads, what they are to do next, and the pool that has all of them. */
-#ifndef DRUPE_HOST_CREW_H
-#define DRUPE_HOST_CREW_H
+#ifndef DRUPE_HOST_SCHED_H
+#define DRUPE_HOST_SCHED_H
 
 #include "backends/host/host_machine.h"
 #include <setjmp.h>

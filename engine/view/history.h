@@ -1,89 +1,9 @@
-/* What the files of this room share: the recorder's memory of what the devices did.
- *
- * A reading tour: recorder.c (the thread, and who may touch the history when) -> history.c (records become
- * pending spans, pending spans become spans when their work is over) and direct.c (without a pending span) ->
- * spans.c (the store, which merges when it is full), account.c (sums of cells, busy devices), intervals.c
- * (unions of times), samples.c (memory) -> take.c (a view is a copy of all that) -> json.c, chrome.c, and the
- * frames for people.
- *
- * Threads: a history belongs to whoever holds the recorder's lock; nothing else here takes one. */
-#ifndef DRUPE_VIEW_ROOM_H
-#define DRUPE_VIEW_ROOM_H
+/* The recorder's memory: notes of unfinished work, spans of finished work, sums of cells, memory over time.
+ */
+#ifndef DRUPE_VIEW_HISTORY_H
+#define DRUPE_VIEW_HISTORY_H
 
-#include "base/base.h"
-#include "drupe/view.h"
-#include <string.h>
-
-#define DRUPE_QUEUES_MOST        64u
-#define DRUPE_LANES_MOST         (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
-#define DRUPE_BATCH              64u /* they stay in the first cache */
-#define DRUPE_DEVICES_MOST       32u
-#define DRUPE_PENDING_SPANS_MOST (DRUPE_TRACE_RECORDS + 4096u)
-#define DRUPE_HOLES_MOST         1024u
-
-/* --- intervals.c: the union of intervals of time -------------------------------------------------------- */
-
-#define DRUPE_INTERVALS 48u
-
-typedef struct drupe_interval {
-    uint64_t from, to;
-} drupe_interval;
-
-/* The latest intervals, disjoint and in order, and the sum of those before them. Exact as long as nothing
- * arrives later than DRUPE_INTERVALS gaps after its time. Zeroed = empty. */
-typedef struct drupe_union {
-    uint64_t settled_ns;
-    uint64_t settled_to;   /* the end of the last one that is summed up */
-    uint32_t first, count; /* of `list` */
-    drupe_interval list[2 * DRUPE_INTERVALS];
-} drupe_union;
-
-/* True when an interval left the list for the sum: it goes into `*settled`. */
-bool drupe_union_add_anywhere(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled);
-static inline bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled)
-{
-    uint32_t end = all->first + all->count;
-    bool full = all->count == DRUPE_INTERVALS && end < DRUPE_COUNT_OF(all->list);
-    if (!full || from <= all->list[end - 1].to || to <= from)
-        return drupe_union_add_anywhere(all, from, to, settled);
-    /* What comes in order, as nearly everything does, moves nothing. */
-    *settled = all->list[all->first++];
-    all->settled_ns += settled->to - settled->from;
-    all->settled_to = settled->to;
-    all->list[end] = (drupe_interval){from, to};
-    return true;
-}
-uint64_t drupe_union_sum(const drupe_union *all);
-
-/* How much of the last second a device was busy: a union, and what left it by sixteenths of a second. */
-#define DRUPE_LOAD_SLOTS   18u
-#define DRUPE_LOAD_SLOT_NS UINT64_C(62500000)
-#define DRUPE_LOAD_NS      (16 * DRUPE_LOAD_SLOT_NS)
-
-typedef struct drupe_load {
-    drupe_union all;
-    uint64_t slots[DRUPE_LOAD_SLOTS], slot_at[DRUPE_LOAD_SLOTS]; /* ns; the number of the slot */
-    size_t slot;                                                 /* that was added to last */
-    uint64_t slot_from;                                          /* where it begins; 0: there is none */
-} drupe_load;
-
-void drupe_load_add(drupe_load *load, uint64_t from, uint64_t to);
-/* 0 to 1. */
-double drupe_load_share(const drupe_load *load, uint64_t now);
-
-/* --- clock.c: a device's own time ----------------------------------------------------------------------- */
-
-typedef struct drupe_clock {
-    bool known, same; /* the device's time is CLOCK_MONOTONIC */
-    int64_t offset;   /* to be added to the device's time */
-    uint64_t at_ns;
-} drupe_clock;
-
-/* When the work of a record with times began and ended, within the time from its submission until it was seen
- * to be over; false when it has none. */
-bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint64_t *start, uint64_t *end);
-
-/* --- The history ---------------------------------------------------------------------------------------- */
+#include "view/view_room.h"
 
 /* A span in the store, or, while its work is not over, one that is pending. */
 typedef struct drupe_pending_span {
@@ -277,9 +197,5 @@ void drupe_samples_take(drupe_history *history, const drupe_figures *figures, ui
 /* take.c */
 drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish, uint64_t now,
                              drupe_view **view) DRUPE_MUST_CHECK;
-
-/* text that JSON allows, quoted. */
-void drupe_json_string(drupe_text *text, const char *utf8);
-void drupe_json_number(drupe_text *text, uint64_t number);
 
 #endif
