@@ -78,7 +78,7 @@ def picture(rooms, arrows):
         lines, wide, high = panel(title, inside, those, top)
         body += lines
         width, top = max(width, wide), top + high
-    head = ['<!-- Made by tools/check_layers.py --draw; do not edit. -->',
+    head = ['<!-- Made by tools/check_layers.py; do not edit. -->',
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" viewBox="0 0 {width} {top}">',
             '<style>text{font:12px sans-serif;text-anchor:middle}.title{font-weight:bold;text-anchor:start}'
             'rect{fill:#eef3f8;stroke:#456}line{stroke:#456;marker-end:url(#tip)}</style>',

@@ -4,6 +4,7 @@ import importlib
 import pathlib
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import pytest
 
@@ -103,4 +104,5 @@ def test_picture(tools, tmp_path):
     assert draw.problems(tmp_path, ["a", "b", "c"], arrows, False)  # there is none
     assert not draw.problems(tmp_path, ["a", "b", "c"], arrows, True)
     assert (tmp_path / draw.PICTURE).read_text().count("<line ") == 2  # a -> c is implied
+    assert xml.etree.ElementTree.parse(tmp_path / draw.PICTURE).getroot().tag.endswith("svg")  # browsers draw no other
     assert draw.problems(tmp_path, ["a", "b", "c"], arrows - {("a", "b")}, False)
