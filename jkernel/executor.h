@@ -8,7 +8,8 @@
  * jk_server_request_fd(), calls jk_server_dispatch(); the server publishes `status: busy` and calls the
  * executor's handle(); the executor publishes outputs and ends with jk_request_reply(), now or later; the
  * server sends the reply and publishes `status: idle`. Everything published goes through one ordered queue,
- * so the order seen by clients is the order of the calls.
+ * so the order seen by clients is the order of the calls. The io thread publishes the busy of the first cell
+ * when nothing was dispatched before it (jk_shell_announce()).
  *
  * Strings: every `jk_bytes` is borrowed for the call unless said otherwise, and JSON text is UTF-8.
  * Threads: each function says who may call it. None of them needs or takes Python's GIL.
@@ -61,8 +62,9 @@ const char *jk_server_connection_file(const jk_server *server);
 int jk_server_report_crashes(jk_server *server, const jk_crash_hooks *hooks);
 
 /* The program is about to end the process by `call` ("os._exit(3)": at most 31 bytes, borrowed for good): the
- * cell is told as of a crash, and the process ends with `status`. Returns where that is no news: in a forked
- * child, without jk_server_report_crashes(), before the first cell and after a shutdown. Any thread. */
+ * cell is told as of a crash, and the process ends with `status`. It returns only in a forked child, without
+ * jk_server_report_crashes(), before the first cell and after a shutdown; nothing is told then. Any thread.
+ */
 void jk_server_leaving(const char *call, int status);
 /* The same for C's exit(), from one of its handlers, but it returns for exit() to go on: what is left of it
  * has a second. Where the first of several such handlers has told it, the others tell nothing. */

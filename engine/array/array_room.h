@@ -103,7 +103,8 @@ void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drup
 /* --- warm.c: programs that were used the last time ------------------------------------------------------
  */
 
-/* A target came into being: open its programs from the disk cache when nothing else is to do. */
+/* A target came into being: the thread drupe-warm opens its programs from the disk cache when nothing else is
+ * to do. */
 void drupe_warm_begin(drupe_target *target);
 /* A program of the target was needed. */
 void drupe_warm_note(const drupe_target *target, const kernel_key *key);

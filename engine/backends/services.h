@@ -19,9 +19,9 @@ void drupe_core_ran(uint64_t number);
 drupe_event *drupe_queue_newest(const drupe_queue *queue);
 
 /* The device is lost, for the reason in `error`: unfinished work on it fails with it, later calls fail at
- * once. `silent`: its driver may still touch memory, or never answer again; no more calls are made for it,
- * and what its unfinished work uses is never given back, and the caller may hold no lock of core's; without
- * it the driver itself fails what is unfinished. */
+ * once. `silent`: its driver may still touch memory or never answer, so it is not called again, and memory of
+ * unfinished work is never returned; hold no lock of core's. Otherwise the driver fails the unfinished work.
+ */
 void drupe_core_device_lost(drupe_device *device, const drupe_error *error, bool silent);
 
 /* --- Faults --- */

@@ -155,8 +155,8 @@ size_t jk_link_answer(const char *command, const jk_arguments *arguments, char *
 void jk_link_note_number(unsigned number);
 /* The engine's devices for usage_reply. Any thread, no GIL. */
 size_t jk_link_usage(char *json, size_t size);
-/* The code of the calling thread's cell has ended. Run the registered cell check, if any. Main thread.
- * Returns 0, or -1 with the exception it raised. */
+/* The code of the calling thread's cell has ended. Run the registered cell check, if any. Called on the
+ * thread that runs the cell, with the GIL held. Returns 0, or -1 with the exception it raised. */
 int jk_link_run_check(void);
 
 /* --- Module state and types ---------------------------------------------------------------------------- */

@@ -5,11 +5,12 @@
  *
  * Threads and what each owns:
  *   main       the executor; enqueues, never touches a socket after jk_server_open()
- *   io         shell, stdin and iopub sockets, the captured descriptors, everything that leaves the outbox
+ *   io         shell, stdin and iopub sockets, everything that leaves the outbox
  *   control    the control socket, interrupts, shutdown, the watch over the parent process
  *   heartbeat  its own socket, with encryption in its own context
  *   watchdog   only after a shutdown: ends the process when the main thread does not
- * All but main block every signal that is not raised by a fault.
+ * The captured descriptors are drained by the io thread or whoever enqueues output, under stdio.lock. All but
+ * main block every signal that is not raised by a fault.
  *
  * Locks, in the order in which they may nest: stdio.lock, outbox.lock. inbox.lock, subshells.lock,
  * input.lock, replies.lock and watchdog.lock are taken alone. */

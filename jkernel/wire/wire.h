@@ -36,8 +36,8 @@ void jk_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- Growing text --------------------------------------------------------------------------------------- */
 
-/* Zeroed to begin with; its memory is that of memory.h. Once an allocation fails, `failed` stays true and
- * appending does nothing. */
+/* Zeroed to begin with; its memory is that of wire_memory.h. Once an allocation fails, `failed` stays true
+ * and appending does nothing. */
 typedef struct jk_buffer {
     char *data;
     size_t size, capacity;

@@ -40,10 +40,10 @@ typedef struct drupe_link {
      * (borrowed), also after that cell has ended. Returns 0, or -1 when the kernel is going down. */
     int (*publish)(void *cell, const char *msg_type, const char *content, size_t size);
 
-    /* Register `check`, called on the interpreter's main thread with the GIL held after the code of each cell
-     * and before its reply. Returning -1 with a Python exception set fails the cell with that exception; of
-     * one whose attribute `_shown_in` is the number of another cell, which shows it, one line is shown. One
-     * check may be registered; NULL removes it. */
+    /* Register `check`, called on the thread that runs the cell, with the GIL held, after the code of each
+     * cell and before its reply. Returning -1 with a Python exception set fails the cell with that exception.
+     * If the exception has `_shown_in`, the cell of that number shows it in full and this one shows one line.
+     * One check may be registered; NULL removes it. */
     void (*set_cell_check)(int (*check)(void *user), void *user);
 
     /* Register `claim`, called from the kernel's fatal-signal handler on the faulting thread: return 1 to

@@ -8,8 +8,9 @@
  * A submission is a task. It counts what it waits for: its turn on its queue, and events. Whoever takes the
  * count to zero makes it ready: a worker runs one of the tasks that it has just set free itself and puts the
  * others into its list; everybody else drops them into a worker's inbox. A worker without work looks through
- * the lists of the others, for a while, then sleeps. Small work on an idle queue never becomes a task: it
- * runs on the submitting thread, because waking a worker costs more than the work.
+ * the lists of the others, for a while, then sleeps. Small copies, fills and built-in kernels of one
+ * work-item run on the submitting thread when the queue is idle and their waits are over, because waking a
+ * worker costs more than the work. A user's kernel is always a task.
  *
  * A worker whose task faults leaves it and goes on, or is given up and its thread replaced: while a body
  * runs, that holds no lock of ours, and nothing but a share of the task belongs to it.

@@ -51,7 +51,7 @@ void drupe_library_unlock(void);
 enum { DRUPE_INFO_UNASKED, DRUPE_INFO_KNOWN, DRUPE_INFO_MEANINGLESS };
 
 typedef struct drupe_info_entry {
-    _Atomic(int) state; /* of the next enum; the rest is fixed once it is not UNASKED */
+    _Atomic(int) state; /* of the enum above; the rest is fixed once it is not UNASKED */
     uint64_t number[3];
     char *text;
 } drupe_info_entry;

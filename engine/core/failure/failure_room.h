@@ -51,8 +51,8 @@ bool drupe_cause_stops(drupe_cause *cause, uint64_t number, const drupe_queue *q
 void drupe_cause_dependent(drupe_cause *cause, const drupe_subject *what, const drupe_queue *queue,
                            drupe_failure *failure);
 
-/* Remember `cause` as what stops everything behind submission `from`, unless an unreported one does that
- * already; one that stops less gives way on an in-order queue. */
+/* Record that `cause` stops everything behind submission `from`. An unreported cause stays. On an in-order
+ * queue one with a smaller `from` replaces it. */
 void drupe_queue_set_cause(drupe_queue *queue, drupe_cause *cause, uint64_t from);
 /* A cause that is no failure: its queue's work from `from` on is cancelled. */
 drupe_status drupe_cause_cancelling(const drupe_queue *queue, uint64_t from,

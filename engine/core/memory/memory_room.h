@@ -50,7 +50,7 @@ struct drupe_memory {
     drupe_piece_state state;
     drupe_memory *next, *prev;           /* in a list of the pool; `prev` among the ordered ones only */
     bool imported;                       /* another process's: not pooled, not counted */
-    size_t redzone, behind, guard_bytes; /* in checked mode: see drupe_redzone_plan() */
+    size_t redzone, behind, guard_bytes; /* in checked mode: see drupe_redzone_ops.plan() */
     drupe_memory *redzone_next;
     /* Until nothing uses it any more: */
     drupe_queue *queue;     /* inner reference; NULL while nobody has had it lent */
@@ -60,8 +60,8 @@ struct drupe_memory {
     drupe_mem_kind kind;
     uint32_t site, cell;    /* the observer's numbers, 0 = unknown */
     _Atomic(uint64_t) born; /* the latest submission of the process before this handle */
-    /* The queue that still used the piece when it was lent, 0: none. Who uses it elsewhere waits for what
-     * that queue was given up to `born`. */
+    /* The number of the queue that still used the piece when it was lent; 0: none. Others wait for that
+     * queue's work up to submission `born`. */
     _Atomic(uint32_t) order;
     _Atomic(drupe_mark *) mark; /* why it does not hold what a program expects; see mark.c */
 };

@@ -10,7 +10,7 @@
  * Locks: kernel->lock (calls with one kernel) is taken after a queue's; those of cache.c and background.c
  * are leaves.
  *
- * Threads: drupe-cache (stores binaries), drupe-warm (opens programs in advance), drupe-build. */
+ * Threads: drupe-cache (stores binaries), drupe-build. */
 #ifndef DRUPE_CORE_PROGRAM_ROOM_H
 #define DRUPE_CORE_PROGRAM_ROOM_H
 

@@ -123,8 +123,8 @@ static inline bool drupe_memory_elsewhere(const drupe_memory *memory, const drup
     return order && (order != queue->base.number || (drupe_queue_unordered(queue) && !ordered));
 }
 
-/* Give `add` what has to be over before the bytes are used out of the order in which they were
- * handed on: each event retained. Ends the order when there is nothing. No queue's lock may be held; `add` is
+/* Call `add` for each event that must be over before work outside this piece's queue order may use its bytes;
+ * each is retained. Without any, clear the piece's order. No queue's lock may be held; `add` is
  * called with one. */
 drupe_status drupe_memory_before(drupe_memory *memory, drupe_status (*add)(void *user, drupe_event *event),
                                  void *user) DRUPE_MUST_CHECK;

@@ -46,7 +46,8 @@ static inline void drupe_event_prefetch(const drupe_event *event)
 }
 
 /* What was submitted after this number, on the same in-order queue, stands behind the event. Numbers tell the
- * order of submission; a barrier that core puts between others has one that is too high for its place. */
+ * order of submission. A barrier that core inserts has a number that is higher than its place in the order;
+ * `behind` is its place. */
 static inline uint64_t drupe_event_order(const drupe_event *event)
 {
     return event->behind ? event->behind : event->number;
@@ -175,9 +176,9 @@ void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause);
  * queue's lock is held. */
 drupe_mark *drupe_marks_lift(const drupe_inflight *entry);
 void drupe_marks_lifted(drupe_mark *list, bool replaced);
-/* drupe_memory_contents() for a submission that would read it: as long as nobody was told of the failure, the
- * submission is made and fails with what it stands behind. Then the answer is DRUPE_OK, and
- * `*pending_failure`, unless it is set already, the cause, retained. */
+/* As drupe_memory_contents(), for a submission that reads. While the failure is unreported the answer is
+ * DRUPE_OK, and an empty `*pending_failure` receives the cause, retained: the submission is made and fails.
+ */
 drupe_status drupe_mark_read(drupe_memory *memory, drupe_cause **pending_failure) DRUPE_MUST_CHECK;
 /* The same of those among `refs` that are `read`, for who holds the lock of the queue. */
 drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t read,

@@ -74,10 +74,10 @@ struct drupe_inflight {
     drupe_event *event; /* retained; NULL: nobody looks */
     bool deferred;
     bool fallible;     /* may fail for a reason that core knows: what follows must wait for it by name */
-    bool early;        /* the driver may read its source at once: see launch.c */
+    bool early;        /* the driver may read its source at once: see enqueue.c */
     bool done;         /* it was over when it was launched, and is on no list */
-    bool passed;       /* its references belong to the entry behind it, which uses the same */
-    bool event_passed; /* so does that to its event, to one that waits for it */
+    bool passed;       /* the next entry owns this one's references */
+    bool event_passed; /* an entry that waits for the event owns this one's reference to it */
     uint32_t nwaits, refs_capacity;
     drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */

@@ -15,8 +15,8 @@ drupe_status drupe_queue_report(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* A new cause from the thread's last error, which work without an event up to submission `number` caused:
  * with all that its suspects have in common. The queue's lock is held. */
 drupe_cause *drupe_cause_silent(drupe_queue *queue, uint64_t number);
-/* A GPU that is lost fails all that nobody has asked for yet, complete or not: say so in the error of the
- * first, submission `number`. Any thread. */
+/* The loss of a GPU also fails complete work that nobody has asked for. So add to the error of the first,
+ * submission `number`, how many later ones may be to blame. Any thread. */
 void drupe_failure_widen(drupe_error *error, const drupe_queue *queue, uint64_t number);
 
 /* --- worker.c: threads for host functions --------------------------------------------------------------- */

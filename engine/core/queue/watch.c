@@ -1,6 +1,6 @@
 /* Watches: lists of events of which the finished ones can be taken.
  *
- * The waiter (deferred.c) looks at what is watched, since drivers tell late or never. An entry goes from
+ * The waiter (waiter.c) looks at what is watched, since drivers tell late or never. An entry goes from
  * `pending` to `done` in the order of its end as the waiter sees it. While it looks, the entries are nobody
  * else's: `serving` is held then, and closing a watch waits for that. The eventfd is written when `done` gets
  * its first entry and read when it loses its last, both under the watch's lock. */
@@ -30,7 +30,7 @@ struct drupe_watch {
     drupe_watch *next; /* all watches */
 };
 
-/* Taken before any lock of core. */
+/* Taken before a queue's lock, and after slot->lock and the library's. */
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
 /* Guards the list of all watches; a leaf. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,9 +1,10 @@
 /* What goes on beside submissions: failures that happen while nobody looks (failure_poller.c), whose text a
  * kernel prints (prints.c), and who follows the trace (trace_look.c).
  *
- * Owns: the threads drupe-late and drupe-prints, and the list of work that prints.
+ * Owns: the threads drupe-failures and drupe-prints, and the list of work that prints.
  *
- * Locks: each file's own; that of prints.c is held while the observer is told, the others are leaves. */
+ * Locks: prints.c: `lock` is held while the observer is told, so the kernel's stdio.lock and outbox.lock
+ * follow it; `life` is held while a watch is opened. failure_poller.c's is a leaf. */
 #ifndef DRUPE_CORE_SERVICES_ROOM_H
 #define DRUPE_CORE_SERVICES_ROOM_H
 

@@ -342,7 +342,7 @@ static inline drupe_status submit_bare(const drupe_submission *s, const drupe_wo
 }
 
 /* Whether a barrier of this submission would be over at once, if nothing is on the queue, and say no more
- * than that; see marks_nothing() of launch.c. */
+ * than that; see marks_nothing() of enqueue.c. */
 static bool is_plain_mark(const drupe_submission *s)
 {
     if (!s || !s->queue || s->nwaits || s->nkeeps || s->label || drupe_check_on()) return false;

@@ -11,8 +11,8 @@
 #include "core/services/services_room.h"
 #include "core/transfer/transfer_room.h"
 
-/* fast_launch.c: submit a launch with which nothing is wrong, and which has no `keeps`. False, and nothing
- * has happened, when that takes more than a glance. */
+/* fast_launch.c: submit a kernel launch that is valid, has no `keeps` and does not print. It may be deferred
+ * or fail there. False: nothing has happened, and the steps launch it or say what is wrong. */
 bool drupe_fast_launch(const drupe_submission *s, drupe_kernel *kernel, const drupe_range *range,
                        const drupe_arg *args, size_t nargs, drupe_event **event,
                        drupe_status *status) DRUPE_MUST_CHECK;

@@ -1,14 +1,16 @@
+/* clang-format off */
 /* Checked mode: mistakes of a program that no device reports.
  *
  * While it is on, a call that shows a mistake is refused with DRUPE_E_CHECK, or a wait answers so when the
  * mistake was made by a kernel; drupe_check_last() has both places. Looked for are
  *
  *   races       two submissions, or a submission and the host, touch the same bytes, one of them writes, and
- * no queue, wait or host wait orders the two. It does not matter whether they met this time. bounds      a
- * kernel wrote before or behind an allocation: memory that is allocated in checked mode has 4096 bytes on
- * each side, looked at in waits and when it is freed (on devices whose memory the host reaches) freed an
- * address in memory that was freed; and writes to it, while it is kept back for that alignment   a kernel's
- * pointer that is no multiple of the size of what it points to
+ *               no queue, wait or host wait orders the two. It does not matter whether they met this time.
+ *   bounds      a kernel wrote before or behind an allocation: memory that is allocated in checked mode has
+ *               4096 bytes on each side, looked at in waits and when it is freed (on devices whose memory the
+ *               host reaches)
+ *   freed       an address in memory that was freed; and writes to it, while it is kept back for that
+ *   alignment   a kernel's pointer that is no multiple of the size of what it points to
  *
  * Where faults are contained (drupe/fault.h) and a device works in the system's memory, memory of checked
  * mode ends at pages that nobody may touch: a kernel that reads or writes there fails with DRUPE_E_CHECK, or
@@ -25,6 +27,7 @@
  * 1024 submissions of the process.
  *
  * Threads: all functions may be called from any thread. */
+/* clang-format on */
 #ifndef DRUPE_CHECK_H
 #define DRUPE_CHECK_H
 

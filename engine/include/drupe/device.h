@@ -156,7 +156,8 @@ DRUPE_API drupe_device *drupe_context_device(const drupe_context *context, size_
 /* --- The library --------------------------------------------------------------------------------------- */
 
 /* What the embedding program tells the engine; see python/include/drupe_link.h for the kernel's. Borrowed
- * until replaced; NULL functions are skipped. Called on the thread that submits. */
+ * until replaced; NULL functions are skipped. Called on the thread that calls the engine, unless a member
+ * says otherwise. */
 struct drupe_failure;
 struct drupe_source;
 struct drupe_queue;

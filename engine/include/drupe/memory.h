@@ -57,7 +57,7 @@ DRUPE_API drupe_memory *drupe_memory_find(const void *pointer);
 /* Whether work in flight uses it, as far as is known: what is over counts until it was collected. */
 DRUPE_API bool drupe_memory_in_use(const drupe_memory *memory);
 /* A keep by which work on `queue` has the memory's bytes, though its handle may be released: for host
- * functions that use the address. To be given to that submission; see `declared` there. */
+ * functions that use the address. To be given to that submission; see `effects` there. */
 DRUPE_API drupe_keep drupe_memory_keep(drupe_memory *memory, const drupe_queue *queue);
 
 /* --- Contents -------------------------------------------------------------------------------------------

@@ -17,9 +17,11 @@
  *
  * Keep-alive. What a submission uses (kernel, memory, waited events, the caller's `keeps`) is kept until it
  * has finished; of memory the bytes, not the handle: that is the caller's, who has it during the call.
- * References are dropped only inside drupe_submit_*(), drupe_queue_collect(), drupe_queue_release(),
- * drupe_memory_export() and, when memory is short, drupe_memory_alloc(), on the calling thread: never on a
- * driver's or the engine's own thread. The engine's threads never call back into the caller.
+ * References are dropped only inside drupe_submit_*(), drupe_queue_collect(), drupe_queue_pace(),
+ * drupe_queue_release(), drupe_failures_watch(), drupe_trace_update(), drupe_library_settle() and _close(),
+ * drupe_memory_export() and, when memory is short, drupe_memory_alloc() and _alloc_result(), on the calling
+ * thread: never on a driver's or the engine's own thread. The engine's threads never call back into the
+ * caller.
  *
  * Contents. Memory that work was to write, and which did not run or failed, holds no result; see
  * drupe_memory_contents() of drupe/memory.h. A submission that would read it is refused with the first cause.
@@ -80,8 +82,8 @@ DRUPE_API size_t drupe_queue_pending(drupe_queue *queue);
 
 /* For programs that submit in a loop: wait while the queue has more than some hundred submissions that are
  * not over. Array operations do it themselves, and kernels that Python launches. It waits as drupe_observer's
- * pause() does. It gives way on the engine's own threads, while the oldest work is the caller's to end, and
- * after a second in which nothing ended. DRUPE_E_CANCELLED when the program was interrupted. */
+ * pause() does. It does not wait on the engine's threads or while the caller must end the oldest work. It
+ * stops waiting when nothing has ended for a second. DRUPE_E_CANCELLED when the program was interrupted. */
 DRUPE_API drupe_status drupe_queue_pace(drupe_queue *queue) DRUPE_MUST_CHECK;
 /* The same before a submission of so many multiply-adds: the more they are, the fewer may be ahead. Products
  * do it themselves. */

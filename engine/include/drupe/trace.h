@@ -54,8 +54,8 @@ DRUPE_API size_t drupe_trace_read(uint64_t after, drupe_trace_record *records, s
 DRUPE_API void drupe_trace_update(void);
 /* The same for the engine's own threads: it drops nothing. */
 DRUPE_API void drupe_trace_look(void);
-/* Whether the work is known to be over: its record says how, if there is one: some numbers are not those of
- * work. False also when the record is gone, or not written yet; `*gone` says so. Cheap. */
+/* Whether the work is known to be over. Its record, if it has one, says how it ended; some numbers have no
+ * record. False also when the record is gone, or not written yet; `*gone` says so. Cheap. */
 DRUPE_API bool drupe_trace_over(uint64_t id, bool *gone);
 /* When a thread of the engine began with work, and when it was done (0: it goes on); CLOCK_MONOTONIC. False:
  * nobody has told of it. Cheap. */

@@ -10,7 +10,7 @@
 
 /* --- py_error.c ---------------------------------------------------------------------------------------- */
 
-/* Engine failures as Python exceptions, made from one table in error.c. */
+/* Engine failures as Python exceptions, made from one table in py_error.c. */
 
 /* Raise the calling thread's last engine error, with all that is known of the work. `device` (borrowed, may
  * be NULL) is named in the exception. Always returns NULL. */

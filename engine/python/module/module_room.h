@@ -3,6 +3,9 @@
  *
  * Rooms, bottom up: runtime, errors, waits, notebook, objects, array, submit, types, module.
  *
+ * py_link.c registers the cell check. It takes unreported failures, then starts `drupe-failures` by
+ * drupe_failures_watch().
+ *
  * Owns: the module. Locks: the GIL. Threads: any. */
 #ifndef DRUPE_PYTHON_MODULE_ROOM_H
 #define DRUPE_PYTHON_MODULE_ROOM_H

@@ -78,7 +78,7 @@ typedef struct drupe_py_kernel {
     drupe_kernel *kernel;   /* retained */
     drupe_queue *queue;     /* retained: the program's */
     drupe_arg_info *params; /* PyMem; nparams of them; kind POINTER and so on as the compiler told */
-    uint8_t *forms;         /* PyMem; the same in short, for launch.c */
+    uint8_t *forms;         /* PyMem; the same in short, for py_launch.c */
     size_t nparams;
     bool typed;   /* false: the backend has no argument information, nparams may be 0 */
     bool counted; /* the number of arguments is known */

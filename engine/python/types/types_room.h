@@ -9,7 +9,7 @@
 
 /* --- py_program.c, program_log.c, py_spirv.c, py_kernel.c ---------------------------------------------- */
 
-/* What program.c, program_log.c, spirv.c and kernel.c share. */
+/* What py_program.c, program_log.c, py_spirv.c and py_kernel.c share. */
 
 /* A Kernel of a program, for `queue` (borrowed) unless its arguments say otherwise. */
 PyObject *drupe_py_kernel_open(drupe_py_state *state, drupe_program *program, drupe_queue *queue,

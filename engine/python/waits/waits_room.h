@@ -1,9 +1,9 @@
 /* The room of waits: the GIL is given up and Ctrl-C noticed; what work in flight uses is kept alive
  * meanwhile.
  *
- * Owns: what is held for work in flight, queues with unfinished work that nobody has any more, functions to
- * be called when events are over. Locks: the GIL; the list of what the engine has let go of has its own.
- * Threads: any; nobody waits but with the GIL given up. */
+ * Owns: what is held for work in flight, queues with unfinished work that nobody has any more. Locks: the
+ * GIL; the list of what the engine has let go of has its own. Threads: any; nobody waits but with the GIL
+ * given up. */
 #ifndef DRUPE_PYTHON_WAITS_ROOM_H
 #define DRUPE_PYTHON_WAITS_ROOM_H
 

@@ -25,7 +25,7 @@ struct jk_server {
     struct jk_usage *usage;          /* usage/, owned */
     struct jk_ports *ports;          /* ports/ */
     struct jk_record_keeper *keeper; /* record/ */
-    struct jk_output *output;        /* output/ */
+    struct jk_output *output;        /* outbox/ */
     struct jk_iopub *iopub;          /* iopub/ */
     struct jk_requests *requests;    /* requests/ */
     struct jk_control *control;      /* control/ */
@@ -91,7 +91,7 @@ struct jk_parent {
     atomic_uint references;
     atomic_bool silent;
     atomic_uint number; /* of the cell, In[number]; 0: none */
-    jk_parent *below;   /* among the executing cells: output/cell_status.c, under outbox.lock */
+    jk_parent *below;   /* among the executing cells: outbox/cell_status.c, under outbox.lock */
     size_t size;
     char header[];
 };

@@ -184,8 +184,8 @@ void jk_status_answered(jk_server *server, jk_parent *parent);
 /* io thread: say once more what a new subscriber has missed when its request came faster than its
  * subscription, as after a restart or over a connection to a busy kernel: the idle of the latest
  * kernel_info_requests, then, if `present`, the present status, of the running cell or without a parent.
- * `only`: as in jk_entry. `told`: it has the latest status. That is said again only behind an idle; if all
- * hear what one has missed, busy is. */
+ * `only`: as in jk_entry. `told`: it has the latest status. The present status follows every repeated idle.
+ * Without one it is sent if the subscriber lacks it; `busy` is then sent only where `only` is set. */
 void jk_status_again(jk_server *server, bool present, uint64_t only, bool told);
 
 /* --- stream_text.c ------------------------------------------------------------------------------------- */

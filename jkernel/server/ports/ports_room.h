@@ -69,7 +69,7 @@ bool jk_channel_is_bounded(const jk_server *server, jk_channel channel);
 void jk_channel_read(jk_server *server, jk_channel channel);
 /* The next message: as jk_frames_receive(). */
 int jk_channel_receive(jk_server *server, jk_channel channel, jk_frames *frames);
-/* As jk_envelope_send(); errno is EHOSTUNREACH when the peer is gone. */
+/* As jk_envelope_send(). Returns 0 also when the peer is gone; errno is then EHOSTUNREACH. */
 int jk_channel_send(jk_server *server, jk_channel channel, const jk_envelope *envelope);
 
 /* --- publisher.c: iopub without encryption ---------------------------------------------------------------

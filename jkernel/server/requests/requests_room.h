@@ -56,7 +56,7 @@ bool jk_inbox_is_closed(jk_inbox *inbox);
 void jk_inbox_signal(jk_inbox *inbox);
 /* Clear `ready` and take the first request that may start. NULL: there is none. */
 jk_request *jk_inbox_take(jk_inbox *inbox);
-/* Whether this is the first cell, before anything could run: it is the next to run. Told once. */
+/* True once: `request` is the first cell and nothing was dispatched before it, so it runs next. */
 bool jk_inbox_announce(jk_inbox *inbox, const jk_request *request);
 /* The request with this sequence is replied to. */
 void jk_inbox_end(jk_inbox *inbox, uint64_t sequence);
