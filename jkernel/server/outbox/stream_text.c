@@ -26,7 +26,7 @@ int jk_outbox_stream(jk_server *server, jk_parent *parent, jk_stream stream, con
             tail = jk_entry_create(JK_ENTRY_STREAM, NULL, parent);
             if (tail) tail->stream = stream;
             result = jk_outbox_push_locked(outbox, tail);
-            if (result != 0) break;
+            if (!tail || result != 0) break;
         }
         size_t part = text_cut(text, size, JK_STREAM_MOST - tail->content.size);
         jk_buffer_append(&tail->content, text, part);
