@@ -206,7 +206,7 @@ struct drupe_backend {
     drupe_status (*submit_advise)(const drupe_submit *s, const void *pointer, size_t bytes, uint32_t advice);
 };
 
-/* The backends built into this library, in order of preference; ends with NULL. Defined in registry.c, so
+/* The backends built into this library, in order of preference; ends with NULL. Defined in backend_list.c, so
  * that core names no backend. */
 extern const drupe_backend *const drupe_backends[];
 /* The table through which core calls `base`, the backend number `slot`: itself, or one with the layers that

@@ -2,7 +2,7 @@
  *
  * Chosen by a search, not by eye: each has a contrast of at least 3 to white and to the grounds of dark
  * themes, none is near the red of failures, any two are at least 18 apart in CIELAB, and neighbours and next
- * neighbours differ for people who see red, green or blue badly. tests/unit/view/test_frames.c checks
+ * neighbours differ for people who see red, green or blue badly. tests/unit/view/test_view_frames.c checks
  * contrasts and distances. */
 #include "drupe/view.h"
 

@@ -1,5 +1,5 @@
 /* The first line of a frame, and the notes under it. */
-#include "memory.h"
+#include "view_memory.h"
 #include <string.h>
 
 #define DEVICES_NAMED 3u

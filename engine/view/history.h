@@ -194,7 +194,7 @@ void drupe_figures_look(drupe_figures *figures);
 void drupe_samples_take(drupe_history *history, const drupe_figures *figures, uint64_t now, uint32_t cell,
                         bool always);
 
-/* take.c */
+/* view_take.c */
 drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish, uint64_t now,
                              drupe_view **view) DRUPE_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* Frames for notebooks. Heights are fixed, so that nothing moves when one frame takes the place of another.
  */
 #include "html.h"
-#include "memory.h"
+#include "view_memory.h"
 #include <string.h>
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Memory and devices for notebooks. */
 #include "html.h"
-#include "memory.h"
+#include "view_memory.h"
 
 #define HISTORIES_MOST 3u
 #define COLUMNS_MOST   120u

@@ -1,5 +1,5 @@
 /* Memory and devices for terminals. */
-#include "memory.h"
+#include "view_memory.h"
 #include <string.h>
 
 #define FILTER_WIDTH   16u

@@ -3,8 +3,8 @@
  * A reading tour: recorder.c (the thread, and who may touch the history when) -> history.c (records become
  * pending spans, pending spans become spans when their work is over) and direct.c (without a pending span) ->
  * spans.c (the store, which merges when it is full), account.c (sums of cells, busy devices), intervals.c
- * (unions of times), samples.c (memory) -> take.c (a view is a copy of all that) -> json.c, chrome.c, and the
- * frames for people.
+ * (unions of times), samples.c (memory) -> view_take.c (a view is a copy of all that) -> json.c, chrome.c,
+ * and the frames for people.
  *
  * Threads: a history belongs to whoever holds the recorder's lock; nothing else here takes one. */
 #ifndef DRUPE_VIEW_ROOM_H

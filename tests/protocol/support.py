@@ -37,8 +37,24 @@ def link_target(path):
         return ""
 
 
+def pieces(messages):
+    """The messages, those of one stream and cell that follow each other joined: how often a text is sent is a matter
+    of time, and `print` writes its newline on its own."""
+    joined = []
+    for message in messages:
+        last = joined[-1] if joined else None
+        if last and last["msg_type"] == message["msg_type"] == "stream" \
+                and last["content"]["name"] == message["content"]["name"] \
+                and last["parent_header"].get("msg_id") == message["parent_header"].get("msg_id"):
+            text = last["content"]["text"] + message["content"]["text"]
+            joined[-1] = {**last, "content": {**last["content"], "text": text}}
+        else:
+            joined.append(message)
+    return joined
+
+
 class Run:
-    """What one execute_request brought."""
+    """What one execute_request brought. `types` and `of` join the pieces of a stream; `messages` and `sent` do not."""
 
     def __init__(self, msg_id, reply, messages):
         self.id = msg_id
@@ -52,9 +68,12 @@ class Run:
 
     @property
     def types(self):
-        return [message["msg_type"] for message in self.messages]
+        return [message["msg_type"] for message in pieces(self.messages)]
 
     def of(self, msg_type):
+        return [message["content"] for message in pieces(self.messages) if message["msg_type"] == msg_type]
+
+    def sent(self, msg_type):
         return [message["content"] for message in self.messages if message["msg_type"] == msg_type]
 
     def text(self, name="stdout"):

@@ -1,5 +1,6 @@
 """Comms both ways: open, messages, close, buffers, errors, and when they are served."""
 import pytest
+import support
 
 TARGET = """
 def serve(comm, opening):
@@ -100,7 +101,7 @@ def test_messages_of_a_busy_cell_wait(served):
     comm = served.send_comm("comm_msg", {"comm_id": "c1", "data": "later"})
     served.finish(cell)
     served.wait_idle(comm)
-    texts = [m["content"]["text"] for m in served.log if m["msg_type"] == "stream"]
+    texts = [m["content"]["text"] for m in support.pieces(served.log) if m["msg_type"] == "stream"]
     assert texts.index("cell done\n") < [text.startswith("got later") for text in texts].index(True)
 
 
@@ -191,7 +192,7 @@ def test_output_for_an_earlier_cell(kernel):
                      "t = threading.Thread(target=work); t.start(); t.join(); print('to this one')")
     assert run.text() == "to this one\n"
     kernel.wait_iopub(lambda m: m["msg_type"] == "display_data" and m["parent_header"]["msg_id"] == early.id)
-    texts = [m["content"]["text"] for m in kernel.of_parent(early.id) if m["msg_type"] == "stream"]
+    texts = [m["content"]["text"] for m in support.pieces(kernel.of_parent(early.id)) if m["msg_type"] == "stream"]
     assert texts == ["to the early one\n"]
 
 

@@ -87,7 +87,7 @@ def test_null_pointer(fresh, faults):
     assert "in fault_null" in details and "Cell In[1], line 6" in details
     assert "interactiveshell.py" not in crash.lines
     assert crash.text("stdout") == "before\n"
-    types = [message["msg_type"] for message in crash.messages]
+    types = [message["msg_type"] for message in support.pieces(crash.messages)]
     assert types == ["status", "execute_input", "stream", "error"]
     notice = restarted(fresh)
     assert notice == "The previous kernel ended by SIGSEGV while cell [1] ran, as reported there.\n"

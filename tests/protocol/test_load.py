@@ -171,7 +171,7 @@ def test_outputs_larger_than_what_is_kept(fresh):
 
 def test_64_mib_in_one_print(fresh):
     run = fresh.run("print('y' * (64 << 20))", timeout=90)
-    messages = run.of("stream")
+    messages = run.sent("stream")
     assert "".join(c["text"] for c in messages) == "y" * (64 << 20) + "\n"
     assert max(len(c["text"].encode()) for c in messages) <= 1 << 20
     assert len(messages) < 100
@@ -186,16 +186,16 @@ def test_output_stays_under_the_rates_that_servers_allow(kernel):
     """jupyter_server drops what exceeds 1000 messages a second, looked at over 3 s. Streams that alternate cannot be
     merged: they may come 1000 at once, then 600 a second."""
     flushed = kernel.run("for i in range(5000): print(i, flush=True)")
-    assert flushed.text() == "".join("%d\n" % i for i in range(5000)) and len(flushed.of("stream")) < 1000
+    assert flushed.text() == "".join("%d\n" % i for i in range(5000)) and len(flushed.sent("stream")) < 1000
     bar = kernel.run("import time\nfor i in range(300): print(end='.'); time.sleep(0.001)")
-    assert bar.text() == "." * 300 and len(bar.of("stream")) < 100
+    assert bar.text() == "." * 300 and len(bar.sent("stream")) < 100
     time.sleep(2)  # what the rate allows at once is there again
     started = time.monotonic()
     run = kernel.run("import sys\nfor i in range(1500):\n    print('o', i)\n"
                      "    print('e', i, file=sys.stderr)", timeout=60)
     seconds = time.monotonic() - started
-    assert "".join(c["text"] for c in run.of("stream")) == "".join("o %d\ne %d\n" % (i, i) for i in range(1500))
-    assert seconds > (len(run.of("stream")) - 1000) / 600 - 0.5
+    assert "".join(c["text"] for c in run.sent("stream")) == "".join("o %d\ne %d\n" % (i, i) for i in range(1500))
+    assert seconds > (len(run.sent("stream")) - 1000) / 600 - 0.5
 
 
 def test_a_second_client_becomes_ready_while_a_thread_prints(kernel):

@@ -25,15 +25,15 @@
 /* --- The vtable's entries ----------------------------------------------------------------------------------
  */
 
-/* info.c */
+/* host_info.c */
 drupe_status drupe_host_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
                                     size_t *needed);
-/* device.c */
+/* host_device.c */
 drupe_status drupe_host_device_split(drupe_device *device, const drupe_partition *partition,
                                      drupe_device *const *subs, size_t count);
 drupe_status drupe_host_device_parts(drupe_device *device, drupe_domain domain, size_t *count);
 
-/* memory.c */
+/* host_memory.c */
 drupe_status drupe_host_mem_alloc(drupe_context *context, drupe_device *device, drupe_mem_kind kind,
                                   size_t size, size_t align, void **pointer);
 void drupe_host_mem_free(drupe_context *context, drupe_device *device, drupe_mem_kind kind, void *pointer);
@@ -46,7 +46,7 @@ drupe_status drupe_host_mem_import(drupe_context *context, drupe_device *device,
                                    void **pointer, size_t *size);
 void drupe_host_mem_detach(drupe_context *context, drupe_device *device, void *pointer, size_t size);
 
-/* event.c */
+/* host_event.c */
 drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_host_queue_close(drupe_queue *queue);
 drupe_status drupe_host_queue_time(drupe_queue *queue);
@@ -64,7 +64,7 @@ void drupe_host_code_release(drupe_host_code *code); /* NULL-safe */
 /* Whether this machine has a C compiler; the environment is read once per process. */
 bool drupe_host_code_possible(void);
 
-/* program.c */
+/* host_program.c */
 drupe_status drupe_host_program_open(drupe_program *program, const drupe_source *source, char **log);
 void drupe_host_program_close(drupe_program *program);
 drupe_status drupe_host_kernel_open(drupe_kernel *kernel, const char *name);
@@ -76,7 +76,7 @@ drupe_status drupe_host_program_tools(drupe_device *device, drupe_language langu
 drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info);
 drupe_status drupe_host_kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value);
 
-/* submit.c */
+/* host_submit.c */
 drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
                                       const drupe_arg *args, size_t nargs);
 drupe_status drupe_host_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes);

@@ -82,7 +82,8 @@ void drupe_host_worker_replace(drupe_host_worker *worker, bool ended);
 /* The worker is done with its part of the task, which ends with its last worker. */
 void drupe_host_worker_leave(drupe_host_task *task);
 
-/* fault.c: called by a worker's thread as its first: what is on its stack above the caller survives faults.
+/* host_fault.c: called by a worker's thread as its first: what is on its stack above the caller survives
+ * faults.
  */
 void drupe_host_worker_receive(drupe_host_worker *worker);
 /* How it gets out of a task that faults. */

@@ -1,6 +1,6 @@
 /* The plan: parsed rules, counters, and the decision for each call. One lock guards all of it; a layer for
  * tests need not be fast. */
-#include "backends/layers/fault.h"
+#include "backends/layers/fault_layer.h"
 #include "base/base.h"
 #include <inttypes.h>
 #include <stdio.h>

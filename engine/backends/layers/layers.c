@@ -2,10 +2,10 @@
  *
  * A table is made once for each backend and list of layers, and lives as long as the process: a backend may
  * be closed and loaded again any number of times, with other layers each time. */
-#include "backends/layers/layers.h"
-#include "backends/layers/fault.h"
-#include "base/base.h"
 #include "drupe/layers.h"
+#include "backends/layers/fault_layer.h"
+#include "backends/layers/layers_room.h"
+#include "base/base.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The only file that names the layers. */
-#include "backends/layers/layers.h"
+#include "backends/layers/layers_room.h"
 
 extern const drupe_layer drupe_layer_check, drupe_layer_fault;
 

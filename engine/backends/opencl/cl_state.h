@@ -138,7 +138,7 @@ typedef struct drupe_cl_queue {
     bool unordered;
     bool dirty;                /* work was enqueued after `marker` */
     drupe_cl_mark marker;      /* the last command that has an event, or one made to be waited for */
-    _Atomic(uintptr_t) lender; /* the event that stands for `marker`, see queue.c */
+    _Atomic(uintptr_t) lender; /* the event that stands for `marker`, see cl_queue.c */
     _Atomic(bool) unflushed;   /* any thread; not beside the others, which compilers read as one */
 } drupe_cl_queue;
 

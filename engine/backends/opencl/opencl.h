@@ -22,7 +22,8 @@ drupe_status drupe_cl_fail_as(drupe_status status, cl_int code, const char *form
 /* Record the failure that a negative execution status of an event stands for. */
 drupe_status drupe_cl_fail_event(cl_int status) DRUPE_MUST_CHECK;
 
-/* --- library.c ------------------------------------------------------------------------------------------ */
+/* --- cl_library.c ------------------------------------------------------------------------------------------
+ */
 
 bool drupe_cl_likely(drupe_device_type type);
 drupe_status drupe_cl_load(void **state);
@@ -31,7 +32,8 @@ drupe_status drupe_cl_device_count(void *state, uint32_t *count);
 /* 10 * major + minor of the device's OpenCL version, or 0. */
 unsigned drupe_cl_version_of(const drupe_cl_api *api, cl_device_id id);
 
-/* --- device.c ------------------------------------------------------------------------------------------- */
+/* --- cl_device.c -------------------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_cl_device_open(void *state, uint32_t index, drupe_device *device);
 void drupe_cl_device_close(drupe_device *device);
@@ -45,12 +47,14 @@ char *drupe_cl_device_string(const drupe_cl_device *device, cl_device_info key);
 /* Whether a list of words separated by blanks, which may be NULL, has this one. */
 bool drupe_cl_has_word(const char *list, const char *word);
 
-/* --- info.c --------------------------------------------------------------------------------------------- */
+/* --- cl_info.c ---------------------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_cl_device_info(drupe_device *device, drupe_info key, void *value, size_t size,
                                   size_t *needed);
 
-/* --- context.c, usm.c ----------------------------------------------------------------------------------- */
+/* --- cl_context.c, usm.c -----------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_cl_context_open(drupe_context *context);
 void drupe_cl_context_close(drupe_context *context);
@@ -68,7 +72,8 @@ drupe_status drupe_cl_mem_wipe(drupe_context *context, drupe_device *device, dru
 /* How a device serves a kind, judged alone. */
 drupe_usm_support drupe_cl_usm_support(const drupe_cl_caps *caps, drupe_mem_kind kind);
 
-/* --- watch.c -------------------------------------------------------------------------------------------- */
+/* --- cl_watch.c --------------------------------------------------------------------------------------------
+ */
 
 /* Ask the driver. `*status` is the execution status: 3 queued ... 0 complete, negative = failed. A query that
  * fails itself counts as a failure with the query's code. */
@@ -93,7 +98,8 @@ void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id);
 /* Until all of them are released, at most so long: a driver may never finish. False: some are not. */
 bool drupe_cl_retire_wait(uint64_t timeout_ns);
 
-/* --- queue.c, event.c ----------------------------------------------------------------------------------- */
+/* --- cl_queue.c, cl_event.c
+ * ----------------------------------------------------------------------------------- */
 
 drupe_status drupe_cl_queue_open(drupe_queue *queue, uint32_t flags);
 void drupe_cl_queue_close(drupe_queue *queue);
@@ -114,7 +120,8 @@ drupe_status drupe_cl_event_wait(drupe_event *event, uint64_t timeout_ns);
 drupe_status drupe_cl_event_times(drupe_event *event, drupe_times *times);
 drupe_status drupe_cl_event_notify(drupe_event *event);
 
-/* --- program.c, translate.c, kernel.c ------------------------------------------------------------------- */
+/* --- cl_program.c, translate.c, kernel.c -------------------------------------------------------------------
+ */
 
 drupe_status drupe_cl_program_open(drupe_program *program, const drupe_source *source, char **log);
 void drupe_cl_program_close(drupe_program *program);
@@ -165,7 +172,8 @@ static inline bool drupe_cl_range_again(const drupe_cl_kernel *kernel, const dru
     return true;
 }
 
-/* --- submit.c ------------------------------------------------------------------------------------------- */
+/* --- cl_submit.c -------------------------------------------------------------------------------------------
+ */
 
 drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
                                     const drupe_arg *args, size_t nargs);

@@ -1,5 +1,5 @@
 /* New arrays, and their shapes as objects of Python. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 
 PyObject *drupe_py_array_wrap(drupe_py_state *state, drupe_array *array)

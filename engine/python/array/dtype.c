@@ -1,6 +1,6 @@
 /* drupe.array's data types: one object per type, equal to its name, to NumPy's data type and to NumPy's
  * scalar class. NumPy is only imported when somebody asks for `dtype`, the NumPy type. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 
 static drupe_dtype dtype_of(PyObject *self)
 {

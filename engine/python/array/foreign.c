@@ -1,4 +1,4 @@
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 
 static const char has[] = "drupe.array has bool, int32, int64, float32 and float64 in native byte order";

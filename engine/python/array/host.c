@@ -3,7 +3,7 @@
  * Small data is copied into a bytes object first, so that nothing waits and the caller may change the
  * original at once; large buffers are read in place, and the call waits until the device has them. NumPy is
  * reached through the buffer protocol, and imported only to make its arrays. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

@@ -1,6 +1,6 @@
 /* Functions that make arrays. They share one idea of where an array goes: dtype, device, usm_type and queue.
  */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <math.h>

@@ -2,7 +2,7 @@
  *
  * Each operator is a row: the operation comes from the table by the operator's place in it. A bitwise
  * operator between bools is a logical one. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

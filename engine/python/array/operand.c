@@ -2,7 +2,7 @@
  *
  * Scalars of Python and of NumPy are weak: they take the type of the arrays. Arrays of other libraries are
  * refused, since taking them would copy to the device without a word. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

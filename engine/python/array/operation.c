@@ -1,5 +1,5 @@
 /* The operations of the table as callable objects: drupe.array.add and so on, made at import. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stddef.h>

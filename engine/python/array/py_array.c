@@ -1,5 +1,5 @@
 /* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 

@@ -4,7 +4,7 @@
  * answers, which takes NumPy's numbers and refuses its arrays. Ufuncs that are called by name would have to
  * copy the array to the host: they are refused, with the function of drupe.array that does the same on the
  * device. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* The table for other people's extension modules: drupe/ext.h. */
 #include "drupe/ext.h"
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stdlib.h>
 

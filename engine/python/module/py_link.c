@@ -8,7 +8,7 @@
 #include "engine/python/module/module_room.h"
 #include "engine/python/notebook/notebook_room.h"
 #include "engine/python/objects/objects_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <fcntl.h>

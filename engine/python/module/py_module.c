@@ -2,11 +2,11 @@
  *
  * Multi-phase, with every object in the module's state, so that nothing but the engine itself is shared by
  * the whole process. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
 #include "engine/python/notebook/notebook_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stddef.h>

@@ -5,7 +5,7 @@
  * device, with times and errors of their choice. */
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stdlib.h>

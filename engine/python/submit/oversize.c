@@ -3,9 +3,9 @@
  * by their longest side, since kernels over all pairs have as many work-items as there are pairs. */
 #include "drupe/check.h"
 #include "drupe_link.h"
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 
 #define TIMES 4u    /* the elements of the largest array: */
 #define MORE  1024u /* so many work-items more are far more; a range is often rounded up */

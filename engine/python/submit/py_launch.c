@@ -4,10 +4,10 @@
  * and text for messages is only put together after a failure. Nothing has to be kept alive: the engine copies
  * values and retains USM. The usual arguments (arrays of the right type, small ints, floats) are taken by
  * quick_args(), which leaves whatever else comes, and every complaint, to one_arg(). */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/notebook/notebook_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 
 #define STACK_ARGS 24u
 #define VALUE_MAX  128u  /* a long16 */

@@ -1,9 +1,9 @@
 /* What Queue submits: copies, fills, barriers and kernels.
  *
  * The engine itself keeps the USM of a submission alive. Only host buffers need a hold of ours. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 
 static drupe_queue *queue_of(PyObject *self)
 {

@@ -1,8 +1,8 @@
 /* A launch that was refused because its kernel is for one device and its arguments are on another: core
  * speaks of contexts, which a notebook has never seen. This says what to type. */
-#include "engine/python/array/array_room.h"
+#include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 
 /* The shortest filter that selects the device: "opencl" where it is the first choice there. Borrowed. */
 static const char *short_name(drupe_device *device)

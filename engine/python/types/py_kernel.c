@@ -1,6 +1,6 @@
 /* drupe.Kernel and drupe.LocalMemory. */
 #include "engine/python/errors/errors_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* drupe.memory: the three USM types. They share one struct and one set of functions; only shared and host
  * memory offer the buffer protocol. */
 #include "engine/python/errors/errors_room.h"
-#include "engine/python/submit/submit_room.h"
+#include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stdlib.h>

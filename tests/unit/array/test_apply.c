@@ -1,5 +1,5 @@
 /* Every element-wise operation on every pair of types and layouts, against arithmetic on single numbers. */
-#include "fixture.h"
+#include "array_fixture.h"
 #include <stdlib.h>
 #include <string.h>
 

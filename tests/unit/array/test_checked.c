@@ -2,7 +2,7 @@
  * are right, so what they are told is wrong here. That they report nothing otherwise is seen by the other
  * tests of this folder, which run in checked mode, too. */
 #include "array/array_room.h"
-#include "fixture.h"
+#include "array_fixture.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

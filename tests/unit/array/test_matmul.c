@@ -1,5 +1,5 @@
 /* Matrix products against the definition; numbers are small, so that they are exact. */
-#include "fixture.h"
+#include "array_fixture.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Reductions over every subset of axes, layout and type; numbers are small, so that sums are exact. */
-#include "fixture.h"
+#include "array_fixture.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

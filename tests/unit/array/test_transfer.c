@@ -1,5 +1,5 @@
 /* Assignment, casts, copies between queues, sequences, and the way to and from the host. */
-#include "fixture.h"
+#include "array_fixture.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Element types: names, promotion, results with weak scalars. */
-#include "fixture.h"
+#include "array_fixture.h"
 #include <string.h>
 
 enum { B = DRUPE_BOOL, I = DRUPE_INT32, L = DRUPE_INT64, F = DRUPE_FLOAT32, D = DRUPE_FLOAT64 };

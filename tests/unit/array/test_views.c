@@ -1,5 +1,5 @@
 /* Views: they touch descriptors only, so the expectations are written out. */
-#include "fixture.h"
+#include "array_fixture.h"
 #include <string.h>
 
 static void make(int ndim, const size_t *shape, drupe_array *array)

@@ -1,6 +1,6 @@
 /* Programs that were used the last time are opened from the disk cache in advance. */
+#include "array_fixture.h"
 #include "drupe/cache.h"
-#include "fixture.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Layers: which table core calls through, and failures on demand. */
-#include "backends/layers/layers.h"
+#include "backends/layers/layers_room.h"
 #include "base/base.h"
 #include "drupe/layers.h"
 #include "drupe/memory.h"

@@ -1,6 +1,6 @@
 /* The recorder's memory, filled with records that were made up: no device, no ring, no thread. */
 #include "backends/services.h"
-#include "records.h"
+#include "view_records.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

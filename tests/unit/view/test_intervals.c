@@ -1,6 +1,6 @@
 /* What the history makes of times that nobody measured: intervals, which are never busy, and states. */
 #include "backends/services.h"
-#include "records.h"
+#include "view_records.h"
 
 /* Times that nobody measured: each lies somewhere between its submission and when it was seen to be over. */
 static void times_that_are_not_known(void **state)

@@ -1,5 +1,5 @@
-/* See graph.h. */
-#include "stress/graph.h"
+/* See stress_graph.h. */
+#include "stress/stress_graph.h"
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>

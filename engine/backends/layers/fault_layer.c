@@ -2,7 +2,7 @@
  *
  * Waits call on first: what core drops after a wait that failed must not be in use any more. For the same
  * reason an event fails, and a look at it fails, only when its work is over. */
-#include "backends/layers/fault.h"
+#include "backends/layers/fault_layer.h"
 
 extern const drupe_layer drupe_layer_fault;
 

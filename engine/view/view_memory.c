@@ -1,5 +1,5 @@
 /* Memory over time, and sentences about it. */
-#include "memory.h"
+#include "view_memory.h"
 
 #define AXIS_SHARE 1024u /* of the limit; chart.js of the panel has the same */
 

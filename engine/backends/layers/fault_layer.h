@@ -1,9 +1,10 @@
-/* The layer `fault`: what to fail (fault_plan.c), and failing it (fault.c). drupe/layers.h has the language.
+/* The layer `fault`: what to fail (fault_plan.c), and failing it (fault_layer.c). drupe/layers.h has the
+ * language.
  */
 #ifndef DRUPE_LAYERS_FAULT_H
 #define DRUPE_LAYERS_FAULT_H
 
-#include "backends/layers/layers.h"
+#include "backends/layers/layers_room.h"
 #include "drupe/layers.h"
 
 typedef enum drupe_fault_entry {

@@ -1,9 +1,9 @@
 /* The layer `check`: checked mode from the first device on.
  *
- * It replaces nothing: what a program asked for, its waits above all, is known in core only, where check.c
- * and redzone.c look at it. */
+ * It replaces nothing: what a program asked for, its waits above all, is known in core only, where
+ * check_layer.c and redzone.c look at it. */
+#include "backends/layers/layers_room.h"
 #include "drupe/check.h"
-#include "backends/layers/layers.h"
 
 extern const drupe_layer drupe_layer_check;
 

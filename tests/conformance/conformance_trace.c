@@ -1,7 +1,7 @@
 /* The trace ring: what it says of each submission, how it ends, and that reading it needs nobody's leave. */
-#include "drupe/trace.h"
 #include "conformance.h"
 #include "core/queue/launch.h"
+#include "drupe/trace.h"
 #include <stdio.h>
 
 #define N 16

@@ -1,4 +1,4 @@
-#include "fixture.h"
+#include "array_fixture.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * BACKEND is host, opencl or both. A seed decides over everything, so that `graph BACKEND 1 SEED` does the
  * same again, but for the timing of devices and threads. */
 #include "drupe/check.h"
-#include "stress/graph.h"
+#include "stress/stress_graph.h"
 #include <inttypes.h>
 #include <stdio.h>
 
