@@ -184,8 +184,7 @@ static drupe_status list_kernels(drupe_host_code *code)
 {
     while (code->entries[code->count].name) code->count++;
     if (code->count == 0)
-        return drupe_error_set(DRUPE_E_BUILD_FAILED,
-                               "host_program.c: no #if leaves a kernel in the program.");
+        return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: no #if leaves a kernel in the program.");
     code->builtins = calloc(code->count + 1, sizeof *code->builtins);
     if (!code->builtins) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a program's kernels.");
     for (size_t i = 0; i < code->count; i++) {

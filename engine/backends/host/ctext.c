@@ -184,7 +184,7 @@ static void resume(scan *s, size_t at)
     size_t line = 1, begin = at;
     for (size_t i = 0; i < at; i++) line += s->text[i] == '\n';
     while (begin > 0 && s->text[begin - 1] != '\n') begin--;
-    drupe_text_printf(s->out, "\n#line %zu \"host_program.c\"\n", line);
+    drupe_text_printf(s->out, "\n#line %zu \"program.c\"\n", line);
     for (; begin < at; begin++) drupe_text_append(s->out, s->text[begin] == '\t' ? "\t" : " ", 1);
     s->copied = at;
 }
@@ -199,8 +199,8 @@ typedef struct param {
 
 static drupe_status refuse_param(const char *kernel, size_t index, const char *why)
 {
-    return drupe_error_set(DRUPE_E_BUILD_FAILED, "host_program.c: kernel '%s', parameter %zu: %s.", kernel,
-                           index, why);
+    return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: kernel '%s', parameter %zu: %s.", kernel, index,
+                           why);
 }
 
 /* "const float *restrict x" into its type and its name. */
@@ -371,7 +371,7 @@ static drupe_status read_kernel(scan *s, size_t begin)
     size_t open = ++s->at;
     char *params = params_text(s);
     if (!params)
-        return drupe_error_set(DRUPE_E_BUILD_FAILED, "host_program.c: the head of '%s' does not end.", name);
+        return drupe_error_set(DRUPE_E_BUILD_FAILED, "program.c: the head of '%s' does not end.", name);
     size_t close = s->at++;
     skip_space(s);
     copy_until(s, begin);
@@ -385,7 +385,7 @@ static drupe_status read_kernel(scan *s, size_t begin)
     if (s->at < s->size && s->text[s->at] == '{') {
         status = s->loop.length
                      ? drupe_error_set(DRUPE_E_BUILD_FAILED,
-                                       "host_program.c: '%s' begins before the kernel before it ends. Give "
+                                       "program.c: '%s' begins before the kernel before it ends. Give "
                                        "each branch of an #if its whole kernel.",
                                        name)
                      : add_kernel(s, name, params);
@@ -422,14 +422,14 @@ static drupe_status read_text(scan *s)
     }
     if (s->count) return DRUPE_OK;
     return drupe_error_set(DRUPE_E_BUILD_FAILED,
-                           "host_program.c: there is no kernel. Write one as a function such as 'kernel void "
+                           "program.c: there is no kernel. Write one as a function such as 'kernel void "
                            "name(float *x, int n) { ... get_global_id(0) ... }'.");
 }
 
 drupe_status drupe_host_code_text(const char *text, size_t size, drupe_text *out)
 {
     scan s = {.text = text, .size = size, .out = out};
-    drupe_text_printf(out, "%s#line 1 \"host_program.c\"\n", prelude);
+    drupe_text_printf(out, "%s#line 1 \"program.c\"\n", prelude);
     drupe_status status = memchr(text, 0, size)
                               ? drupe_error_set(DRUPE_E_INVALID, "The program has a NUL in it.")
                               : read_text(&s);
