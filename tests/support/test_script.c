@@ -20,8 +20,8 @@ void test_script_reset(void)
     test_script = (struct test_script){.fault = DRUPE_E_NOT_FOUND};
     for (size_t i = 0; i < 2; i++) {
         test_script.backends[i].count = 1;
-        test_script.backends[i].devices[0] = (struct test_device){.type = DRUPE_DEVICE_CPU, .units = 8,
-                                                                 .memory = UINT64_C(1) << 30};
+        test_script.backends[i].devices[0] =
+            (struct test_device){.type = DRUPE_DEVICE_CPU, .units = 8, .memory = UINT64_C(1) << 30};
     }
 }
 
@@ -98,7 +98,9 @@ static bool number_of(const struct native_device *native, drupe_info key, uint64
     case DRUPE_INFO_MAX_COMPUTE_UNITS: *value = native->units; return true;
     case DRUPE_INFO_PARTITION_MAX: *value = native->units > 1 ? native->units : 0; return true;
     case DRUPE_INFO_PARTITION_KINDS: *value = kinds_of(native); return true;
-    case DRUPE_INFO_PARTITION_DOMAINS: *value = native->of->numa ? DRUPE_FLAG(DRUPE_DOMAIN_NUMA) : 0; return true;
+    case DRUPE_INFO_PARTITION_DOMAINS:
+        *value = native->of->numa ? DRUPE_FLAG(DRUPE_DOMAIN_NUMA) : 0;
+        return true;
     case DRUPE_INFO_GLOBAL_MEM_SIZE: *value = native->of->memory; return true;
     case DRUPE_INFO_USM_DEVICE:
     case DRUPE_INFO_USM_SHARED:
@@ -107,7 +109,8 @@ static bool number_of(const struct native_device *native, drupe_info key, uint64
     }
 }
 
-static drupe_status device_info(drupe_device *device, drupe_info key, void *value, size_t size, size_t *needed)
+static drupe_status device_info(drupe_device *device, drupe_info key, void *value, size_t size,
+                                size_t *needed)
 {
     uint64_t number;
     if (key == DRUPE_INFO_NAME) {
@@ -123,8 +126,8 @@ static drupe_status device_info(drupe_device *device, drupe_info key, void *valu
     return DRUPE_OK;
 }
 
-static drupe_status device_split(drupe_device *device, const drupe_partition *partition, drupe_device *const *subs,
-                                 size_t count)
+static drupe_status device_split(drupe_device *device, const drupe_partition *partition,
+                                 drupe_device *const *subs, size_t count)
 {
     const struct native_device *whole = drupe_native(device);
     for (size_t i = 0; i < count; i++) {
@@ -148,7 +151,8 @@ static drupe_status device_parts(drupe_device *device, drupe_domain domain, size
 static drupe_status device_fault(drupe_device *device, const drupe_fault *fault)
 {
     (void)device, (void)fault;
-    return test_script.fault == DRUPE_OK ? DRUPE_OK : drupe_error_set(test_script.fault, "The script says no.");
+    return test_script.fault == DRUPE_OK ? DRUPE_OK
+                                         : drupe_error_set(test_script.fault, "The script says no.");
 }
 
 /* --- Contexts, queues, events --------------------------------------------------------------------------- */
@@ -265,8 +269,9 @@ static void kernel_close(drupe_kernel *kernel)
 
 static drupe_status kernel_number(drupe_kernel *kernel, drupe_kernel_key key, uint64_t *value)
 {
-    (void)kernel, (void)key, (void)value;
-    return answer(DRUPE_E_UNSUPPORTED);
+    (void)kernel;
+    *value = key == DRUPE_KERNEL_ARG_COUNT ? 0 : 64;
+    return DRUPE_OK;
 }
 
 /* Work without an event is over at once. */
@@ -304,16 +309,16 @@ static drupe_status submit_barrier(const drupe_submit *s)
 #define ENTRIES                                                                                              \
     .abi = DRUPE_BACKEND_ABI,                                                                                \
     .size = {.device = sizeof(struct native_device), .event = sizeof(struct native_event)},                  \
-    .unload = unload, .device_count = device_count, .device_open = device_open, .device_close = device_close, \
-    .device_type = device_type, .device_info = device_info, .device_split = device_split,                    \
-    .device_parts = device_parts, .device_fault = device_fault, .context_open = context_open,                \
-    .context_close = context_close, .queue_open = queue_open, .queue_close = queue_close,                    \
-    .queue_wait = queue_wait, .event_close = event_close, .event_state = event_state,                        \
-    .event_wait = event_wait, .event_times = event_times, .event_notify = event_notify,                      \
-    .mem_alloc = mem_alloc, .mem_free = mem_free, .program_open = program_open,                              \
-    .program_close = program_close, .kernel_open = kernel_open, .kernel_close = kernel_close,                \
-    .kernel_number = kernel_number, .submit_kernel = submit_kernel, .submit_copy = submit_copy,              \
-    .submit_fill = submit_fill, .submit_barrier = submit_barrier
+    .unload = unload, .device_count = device_count, .device_open = device_open,                              \
+    .device_close = device_close, .device_type = device_type, .device_info = device_info,                    \
+    .device_split = device_split, .device_parts = device_parts, .device_fault = device_fault,                \
+    .context_open = context_open, .context_close = context_close, .queue_open = queue_open,                  \
+    .queue_close = queue_close, .queue_wait = queue_wait, .event_close = event_close,                        \
+    .event_state = event_state, .event_wait = event_wait, .event_times = event_times,                        \
+    .event_notify = event_notify, .mem_alloc = mem_alloc, .mem_free = mem_free,                              \
+    .program_open = program_open, .program_close = program_close, .kernel_open = kernel_open,                \
+    .kernel_close = kernel_close, .kernel_number = kernel_number, .submit_kernel = submit_kernel,            \
+    .submit_copy = submit_copy, .submit_fill = submit_fill, .submit_barrier = submit_barrier
 
 static const drupe_backend host = {.name = "host", .load = load_host, ENTRIES};
 static const drupe_backend opencl = {.name = "opencl", .load = load_opencl, ENTRIES};
