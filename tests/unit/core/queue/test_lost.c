@@ -1,0 +1,300 @@
+/* Devices that are lost, and faults of a driver's threads: whose work it was, what fails, what goes on. */
+#include "core/queue/launch.h"
+#include "drupe/memory.h"
+#include "test_script.h"
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OK(expression) check((expression), #expression, __LINE__)
+
+static void check(drupe_status status, const char *what, int line)
+{
+    if (status != DRUPE_OK) fail_msg("line %d: %s: %s", line, what, drupe_error_last()->text);
+}
+
+struct bench {
+    drupe_device *device;
+    drupe_queue *queue;
+    drupe_memory *memory;
+    drupe_event *events[3];
+};
+
+static struct bench bench;
+
+static int setup(void **state)
+{
+    (void)state;
+    test_script_reset();
+    drupe_context *context = NULL;
+    if (drupe_device_select("host", &bench.device) != DRUPE_OK ||
+        drupe_device_context(bench.device, &context) != DRUPE_OK ||
+        drupe_queue_open(context, bench.device, 0, &bench.queue) != DRUPE_OK ||
+        drupe_memory_alloc(bench.queue, DRUPE_MEM_HOST, 64, 0, &bench.memory) != DRUPE_OK)
+        return -1;
+    drupe_context_release(context);
+    return 0;
+}
+
+/* Nothing is given back of what a silent driver may still touch, so nothing is counted here. */
+static int teardown(void **state)
+{
+    (void)state;
+    drupe_failure failure;
+    for (size_t i = 0; i < 3; i++) {
+        if (bench.events[i]) test_script_finish(bench.events[i], true);
+        drupe_event_release(bench.events[i]);
+        bench.events[i] = NULL;
+    }
+    drupe_memory_release(bench.memory);
+    drupe_queue_release(bench.queue);
+    drupe_device_release(bench.device);
+    while (drupe_failure_take(&failure)) continue;
+    drupe_library_close(0);
+    return 0;
+}
+
+static void submit(size_t index, const char *label)
+{
+    const drupe_submission s = {.queue = bench.queue, .label = label};
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, &bench.events[index]));
+}
+
+static drupe_error reason(const char *text)
+{
+    drupe_error_set(DRUPE_E_DEVICE_LOST, "%s", text);
+    return *drupe_error_last();
+}
+
+/* What is said of the work that a function of that name may belong to: of event `index`, then `more`. */
+static void expect_suspect(const char *function, size_t index, const char *label, const char *more)
+{
+    char expected[256];
+    drupe_text text = {0};
+    snprintf(expected, sizeof expected, "'%s' (submission %llu)%s", label,
+             (unsigned long long)drupe_event_submission(bench.events[index]), more);
+    drupe_loss_suspects(bench.device, function, &text);
+    assert_string_equal(drupe_text_get(&text), expected);
+    drupe_text_clear(&text);
+}
+
+static void expect_no_suspect(const drupe_device *device, const char *function)
+{
+    drupe_text text = {0};
+    drupe_loss_suspects(device, function, &text);
+    assert_int_equal(text.length, 0);
+    drupe_text_clear(&text);
+}
+
+static void the_work_that_is_not_over_is_suspect(void **state)
+{
+    (void)state;
+    expect_no_suspect(bench.device, "");
+    submit(0, "scale");
+    expect_suspect("", 0, "scale", "");
+    submit(1, "add_one");
+    expect_suspect("", 0, "scale", " or one of 1 behind it");
+    expect_suspect("nothing_of_it", 0, "scale", " or one of 1 behind it");
+    test_script_finish(bench.events[0], true);
+    expect_suspect("", 1, "add_one", "");
+}
+
+static void a_function_names_its_kernel(void **state)
+{
+    (void)state;
+    submit(0, "scale");
+    submit(1, "add");
+    expect_suspect("_pocl_kernel_add_workgroup", 1, "add", "");
+    expect_suspect("add", 1, "add", "");
+    expect_suspect("madd", 0, "scale", " or one of 1 behind it");
+    expect_suspect("adder", 0, "scale", " or one of 1 behind it");
+    /* What proves everything before it leaves no suspects. */
+    test_script_finish(bench.events[0], true);
+    test_script_finish(bench.events[1], true);
+    expect_no_suspect(bench.device, "add");
+}
+
+static void queues_of_other_devices_are_not_asked(void **state)
+{
+    (void)state;
+    drupe_device *other;
+    submit(0, "scale");
+    OK(drupe_device_select("opencl", &other));
+    expect_no_suspect(other, "");
+    drupe_device_release(other);
+}
+
+static void a_silent_driver_is_not_asked_again(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The device went away.");
+    submit(0, "first");
+    submit(1, "second");
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_FAILED);
+    assert_string_equal(drupe_event_error(bench.events[0])->text, "The device went away.");
+    test_script_finish(bench.events[1], true); /* too late: nobody asks */
+    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+    assert_int_equal(drupe_event_wait(bench.events[1], 0), DRUPE_E_DEPENDENCY);
+    const drupe_submission s = {.queue = bench.queue};
+    assert_int_equal(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, &bench.events[2]),
+                     DRUPE_E_DEVICE_LOST);
+    assert_non_null(strstr(drupe_error_last()->text, "The device went away."));
+}
+
+static void what_was_seen_to_be_over_is_not_lost(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The device went away.");
+    submit(0, "first");
+    submit(1, "second");
+    test_script_finish(bench.events[0], true);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_COMPLETE);
+    assert_int_equal(drupe_event_state_of(bench.events[1]), DRUPE_EVENT_FAILED);
+}
+
+static void work_without_an_event_is_lost_too(void **state)
+{
+    (void)state;
+    drupe_failure failure;
+    const drupe_error error = reason("The device went away.");
+    const drupe_submission s = {.queue = bench.queue, .label = "nameless"};
+    OK(drupe_submit_fill(&s, drupe_memory_pointer(bench.memory), "x", 1, 64, NULL));
+    drupe_core_device_lost(bench.device, &error, true);
+    assert_true(drupe_failure_take(&failure));
+    assert_int_equal(failure.error.status, DRUPE_E_DEVICE_LOST);
+    assert_string_equal(failure.label, "nameless");
+    assert_false(drupe_failure_take(&failure));
+}
+
+static void the_first_loss_counts(void **state)
+{
+    (void)state;
+    const drupe_error error = reason("The first reason."), later = reason("A later one.");
+    drupe_core_device_lost(bench.device, &error, true);
+    drupe_core_device_lost(bench.device, &later, true);
+    assert_int_equal(drupe_loss_check(bench.device), DRUPE_E_DEVICE_LOST);
+    assert_non_null(strstr(drupe_error_last()->text, "The first reason."));
+}
+
+/* --- Faults --------------------------------------------------------------------------------------------- */
+
+static drupe_fault fault_at(uintptr_t instruction)
+{
+    return (drupe_fault){
+        .signal = SIGSEGV, .access = 2, .address = 0x10, .instruction = instruction, .owner = &bench};
+}
+
+static void a_fault_that_the_backend_masters_costs_nothing(void **state)
+{
+    (void)state;
+    const drupe_fault fault = fault_at(0);
+    submit(0, "first");
+    test_script.fault = DRUPE_OK;
+    drupe_fault_deliver(&fault);
+    OK(drupe_loss_check(bench.device));
+    assert_int_equal(drupe_event_state_of(bench.events[0]), DRUPE_EVENT_SUBMITTED);
+}
+
+static void a_fault_of_nobody_costs_nothing(void **state)
+{
+    (void)state;
+    const drupe_fault fault = fault_at(0);
+    drupe_fault_deliver(&fault); /* DRUPE_E_NOT_FOUND: not this device */
+    OK(drupe_loss_check(bench.device));
+}
+
+static void a_fault_of_a_driver_loses_the_device(void **state)
+{
+    (void)state;
+    const drupe_fault fault = fault_at(0);
+    submit(0, "first");
+    test_script.fault = DRUPE_E_DEVICE_LOST;
+    drupe_fault_deliver(&fault);
+    assert_int_equal(drupe_event_wait(bench.events[0], 0), DRUPE_E_DEVICE_LOST);
+    const char *text = drupe_event_error(bench.events[0])->text;
+    assert_non_null(strstr(text, "'first' (submission "));
+    assert_non_null(strstr(text, "faulted on host:cpu:0: SIGSEGV"));
+    assert_non_null(strstr(text, "address 0x10"));
+}
+
+static void a_fault_without_work_names_the_driver(void **state)
+{
+    (void)state;
+    const drupe_fault fault = fault_at((uintptr_t)dlsym(RTLD_DEFAULT, "qsort"));
+    test_script.fault = DRUPE_E_DEVICE_LOST;
+    drupe_fault_deliver(&fault);
+    assert_int_equal(drupe_loss_check(bench.device), DRUPE_E_DEVICE_LOST);
+    assert_non_null(strstr(drupe_error_last()->text, "A thread of the driver faulted"));
+    assert_non_null(strstr(drupe_error_last()->text, " in the function 'qsort'"));
+}
+
+static void faults_have_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        int signal, code, access;
+        const char *words;
+    } cases[] = {
+        {SIGSEGV, SEGV_MAPERR, 1, "SIGSEGV"},
+        {SIGBUS, BUS_ADRERR, 0, "SIGBUS"},
+        {SIGFPE, FPE_INTDIV, 0, "SIGFPE, division by zero"},
+        {SIGILL, ILL_ILLOPC, 0, "SIGILL"},
+        {SIGSEGV, SI_KERNEL, 0, "SIGSEGV at an address that no memory can have"},
+        {SIGUSR1, 0, 0, "a signal"},
+    };
+    for (size_t i = 0; i < DRUPE_COUNT_OF(cases); i++) {
+        char text[256];
+        const drupe_fault fault = {.signal = cases[i].signal,
+                                   .code = cases[i].code,
+                                   .access = cases[i].access,
+                                   .address = 0x123,
+                                   .instruction = 0x456};
+        assert_int_equal(drupe_core_fault_text(&fault, text, sizeof text), DRUPE_E_DEVICE_LOST);
+        assert_int_equal(strncmp(text, cases[i].words, strlen(cases[i].words)), 0);
+        const bool memory = cases[i].signal == SIGSEGV || cases[i].signal == SIGBUS;
+        if (fault.code != SI_KERNEL) assert_non_null(strstr(text, memory ? "0x123" : "0x456"));
+    }
+}
+
+/* Each in a process of its own: a device is lost for the process. */
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(the_work_that_is_not_over_is_suspect),
+        TEST(a_function_names_its_kernel),
+        TEST(queues_of_other_devices_are_not_asked),
+        TEST(what_was_seen_to_be_over_is_not_lost),
+        TEST(a_silent_driver_is_not_asked_again),
+        TEST(work_without_an_event_is_lost_too),
+        TEST(the_first_loss_counts),
+        TEST(a_fault_that_the_backend_masters_costs_nothing),
+        TEST(a_fault_of_nobody_costs_nothing),
+        TEST(a_fault_of_a_driver_loses_the_device),
+        TEST(a_fault_without_work_names_the_driver),
+        TEST(faults_have_texts),
+    };
+    int failed = 0;
+    for (size_t i = 0; i < DRUPE_COUNT_OF(tests); i++) {
+        int status = 1;
+        const pid_t child = fork();
+        if (child == 0) {
+            const struct CMUnitTest one[] = {tests[i]};
+            exit(cmocka_run_group_tests(one, NULL, NULL));
+        }
+        failed += child < 0 || waitpid(child, &status, 0) != child || status != 0;
+    }
+    return failed;
+}
