@@ -116,7 +116,7 @@ def test_no_driver_is_opened_that_is_not_wanted(fresh):
     ("DRUPE_HOST_THREADS", "abc", "from 1 to 1024"), ("DRUPE_HOST_THREADS", "0", "from 1 to 1024"),
     ("DRUPE_HOST_THREADS", "2.5", "from 1 to 1024"), ("DRUPE_HOST_VARIANT", "sse9", "baseline"),
     ("DRUPE_HOST_SHUFFLE", "x", "a number"), ("DRUPE_BLAS", "mkl", "none"), ("DRUPE_PINNED", "no", '"0" or "1"'),
-    ("DRUPE_PROFILE", "off", '"0" or "1"'), ("DRUPE_WARM", "false", '"0" or "1"'), ("DRUPE_CACHE", "none", "off"),
+    ("DRUPE_PROFILE", "off", '"0" or "1"'), ("DRUPE_CACHE", "none", "off"),
     ("DRUPE_CACHE_SIZE", "lots", "256M"), ("DRUPE_CACHE_SIZE", "-5", "256M"), ("DRUPE_FORM", "tpu", "cpu"),
     ("DRUPE_LAYERS", "chek", '"check"')])
 def test_what_cannot_be_understood_is_told(fresh, name, value, allowed):

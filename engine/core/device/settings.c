@@ -97,7 +97,6 @@ static const struct setting {
     {"DRUPE_MEMORY_WIPE", is_wipe, "\"alloc\", \"free\", \"alloc,free\", or \"0\" for never"},
     {"DRUPE_PINNED", is_switch, "\"0\" or \"1\""},
     {"DRUPE_PROFILE", is_switch, "\"0\" or \"1\""},
-    {"DRUPE_WARM", is_switch, "\"0\" or \"1\""},
 };
 _Static_assert(DRUPE_HOST_THREADS_MOST == 1024u, "what the table allows");
 
