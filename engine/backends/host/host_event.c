@@ -80,7 +80,6 @@ drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     drupe_host_sched *sched = native->sched;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
-    drupe_host_sched_hurry(sched);
     pthread_mutex_lock(&sched->lock);
     while (atomic_fetch_or(&native->finished, 1) / 2 != atomic_load(&native->issued) && in_time)
         in_time = drupe_cond_wait_until(&sched->done, &sched->lock, deadline);
@@ -131,7 +130,6 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     if (timeout_ns == 0) return timed_out("work");
     drupe_host_sched *sched = sched_of(event);
     uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
-    drupe_host_sched_hurry(sched);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
     pthread_mutex_lock(&sched->lock);
@@ -156,7 +154,5 @@ drupe_status drupe_host_event_notify(drupe_event *event)
     drupe_host_event *native = drupe_native(event);
     if (atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER)
         drupe_core_notify(event);
-    else
-        drupe_host_sched_hurry(sched_of(event));
     return DRUPE_OK;
 }

@@ -15,13 +15,6 @@
 
 #define DEEP ((size_t)256 << 10) /* more of a stack is given back after a fault */
 
-drupe_error *drupe_host_error_copy(const drupe_error *error)
-{
-    drupe_error *copy = malloc(sizeof *copy);
-    if (copy) *copy = *error;
-    return copy;
-}
-
 /* --- Getting out -----------------------------------------------------------------------------------------
  */
 
@@ -119,7 +112,7 @@ static void fail(drupe_host_task *task, drupe_error *error)
     atomic_store(&queue->faulted, queue->error != NULL);
     pthread_mutex_unlock(&queue->sched->lock);
     free(copy);
-    drupe_host_worker_leave(task);
+    if (drupe_host_worker_leave(task)) drupe_host_task_finish(task);
 }
 
 void drupe_host_worker_recover(drupe_host_worker *worker)

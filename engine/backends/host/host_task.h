@@ -11,7 +11,8 @@
 typedef enum drupe_host_kind { DRUPE_HOST_MOVE, DRUPE_HOST_KERNEL, DRUPE_HOST_FUNCTION } drupe_host_kind;
 
 /* What every task needs comes first: two lines that the submitter fills in and a worker writes to. The third
- * is not the submitter's, the fourth has what it waits for. */
+ * is not the submitter's, the fourth has what it waits for. It is wide because it is all that a submission
+ * allocates: a record that its queue uses again. */
 struct drupe_host_task {
     _Alignas(64) drupe_host_task *next; /* in a list of the ready, or on an unordered queue */
     drupe_host_queue *queue;

@@ -20,35 +20,20 @@
 /* The submitter is held back, for a moment each time, while this many of its queue's tasks are not over. */
 #define MANY    256u
 #define HOLD_NS 100000u
-#define TAKES   8u /* records, until it is looked which tasks were finished */
-#define SURPLUS 16u
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
 
-/* The oldest of an in-order queue, which is over. */
-static drupe_host_task *take_oldest(drupe_host_queue *queue)
+/* The oldest of an in-order queue, if it is over. */
+static drupe_host_task *take_finished(drupe_host_queue *queue)
 {
+    if (queue->seen == queue->taken_back)
+        queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
+    if (queue->seen == queue->taken_back) return NULL;
     drupe_host_task *oldest = queue->oldest;
     queue->oldest = oldest->later;
     if (!queue->oldest) queue->newest = NULL;
     queue->taken_back++;
     return oldest;
-}
-
-/* Finished ones go round. When more of them wait for that than are good for the caches, they leave it one by
- * one, until the spare ones are wanted, last in, first out. */
-static drupe_host_task *take_finished(drupe_host_queue *queue)
-{
-    if (queue->seen == queue->taken_back || ++queue->takes % TAKES == 0)
-        queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
-    if (queue->seen == queue->taken_back) return NULL;
-    drupe_host_task *finished = take_oldest(queue);
-    if (queue->seen - queue->taken_back > SURPLUS) {
-        drupe_host_task *surplus = take_oldest(queue);
-        surplus->later = queue->spare;
-        queue->spare = surplus;
-    }
-    return finished;
 }
 
 static drupe_host_task *pop_spare(drupe_host_queue *queue)
