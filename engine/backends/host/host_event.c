@@ -17,7 +17,6 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
 {
     drupe_host_queue *native = drupe_native(queue);
     native->device = drupe_native(drupe_queue_device(queue));
-    pthread_mutex_init(&native->lock, NULL);
     native->sched = native->device->sched;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
     native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
@@ -40,7 +39,6 @@ void drupe_host_queue_close(drupe_queue *queue)
     drupe_host_queue *native = drupe_native(queue);
     if (!native->sched) return;
     drupe_host_task_forget(native);
-    pthread_mutex_destroy(&native->lock);
     free(native->error);
     free(native->fate);
 }

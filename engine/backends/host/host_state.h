@@ -38,11 +38,7 @@ typedef struct drupe_host_queue {
     char far_apart[64];               /* By those who finish tasks: */
     _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
     _Atomic(uint64_t) failed_up_to; /* in-order: tasks with numbers up to this one stand behind a fault */
-    _Atomic(drupe_host_task *) returned;   /* unordered: for `spare` */
-    pthread_mutex_t lock;                  /* unordered: */
-    size_t running;                        /* tasks that had their turn and are not over */
-    bool closed;                           /* one of them is a barrier */
-    drupe_host_task *parked, *parked_last; /* a barrier that waits for them, and what stands behind it */
+    _Atomic(drupe_host_task *) returned; /* unordered: for `spare` */
 } drupe_host_queue;
 
 static inline bool drupe_host_profiling(const drupe_host_queue *queue)
