@@ -4,10 +4,9 @@
  * not begun. On the queue everything behind fails with the same error, which core turns into dependents of
  * the first.
  *
- * The kernels of the engine and copies hold nothing at all, so the worker jumps back into its loop. Of a
- * kernel in C the functions that it calls tell (imports.c): most hold nothing either; one that prints or
- * allocates may hold a lock of the C library, unless it faults in its own code. Otherwise the thread is lost,
- * and a new one takes its place under the same number. */
+ * The kernels of the engine and copies hold nothing at all, so the worker jumps back into its loop. So does
+ * one with a kernel in C that faults in its own code, unless that calls what nobody knows (imports.c).
+ * Otherwise the thread is lost, and a new one takes its place under the same number. */
 #include "backends/host/code.h"
 #include <stdio.h>
 #include <stdlib.h>
