@@ -84,9 +84,6 @@ typedef struct kernel_key {
     int32_t shape, op, layout;
     int32_t compute, out, in[DRUPE_KERNEL_INPUTS]; /* element types; unused inputs are DRUPE_DTYPE_NONE */
 } kernel_key;
-/* The program of a key, retained. `flags`: of a drupe_source. */
-drupe_status drupe_target_program(drupe_target *target, const kernel_key *key, uint32_t flags,
-                                  drupe_program **program);
 /* Borrowed from the target. Builds a program of the whole family on the first use. */
 drupe_status drupe_target_kernel(drupe_target *target, const kernel_key *key, drupe_kernel **kernel);
 
@@ -99,17 +96,6 @@ drupe_status drupe_target_submit(drupe_target *target, const kernel_key *key, co
 /* A one-dimensional range for `n` elements: as many work-items as the form wants, `grain` elements at least
  * each where there are enough. */
 void drupe_target_range(const drupe_target *target, size_t n, size_t grain, drupe_range *range);
-
-/* --- warm.c: programs that were used the last time ------------------------------------------------------
- */
-
-/* A target came into being: the thread drupe-warm opens its programs from the disk cache when nothing else is
- * to do. */
-void drupe_warm_begin(drupe_target *target);
-/* A program of the target was needed. */
-void drupe_warm_note(const drupe_target *target, const kernel_key *key);
-/* End the thread and write down what was used; before targets are closed. */
-void drupe_warm_stop(void);
 
 /* --- render.c ------------------------------------------------------------------------------------------- */
 

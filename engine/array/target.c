@@ -68,9 +68,7 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
     while (entry && (entry->target.device != device || entry->target.context != context ||
                      entry->target.checked != checked))
         entry = entry->next;
-    bool made = false;
     if (!entry && (entry = calloc(1, sizeof(*entry)))) {
-        made = true;
         entry->target.context = drupe_context_retain(context);
         entry->target.device = drupe_device_retain(device);
         entry->target.checked = checked;
@@ -79,14 +77,12 @@ drupe_status drupe_target_get(drupe_queue *queue, drupe_target **target)
         targets = entry;
     }
     pthread_mutex_unlock(&lock);
-    if (made && !checked && !entry->target.builtin) drupe_warm_begin(&entry->target);
     *target = entry ? &entry->target : NULL;
     return entry ? DRUPE_OK : drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the list of devices.");
 }
 
 void drupe_array_forget(void)
 {
-    drupe_warm_stop();
     pthread_mutex_lock(&lock);
     target_entry *entry = targets;
     targets = NULL;
@@ -99,8 +95,7 @@ void drupe_array_forget(void)
     }
 }
 
-static drupe_status program_build(drupe_target *t, const kernel_key *key, uint32_t flags,
-                                  drupe_program **program)
+static drupe_status program_build(drupe_target *t, const kernel_key *key, drupe_program **program)
 {
     /* What is being checked had better fault on a worker. */
     drupe_source source = {.language = DRUPE_LANG_BUILTIN, .options = t->checked ? NULL : "inline"};
@@ -109,7 +104,6 @@ static drupe_status program_build(drupe_target *t, const kernel_key *key, uint32
     if (!t->builtin) {
         status = drupe_render_program(t, key, &text);
         source = (drupe_source){.language = DRUPE_LANG_OPENCL_C,
-                                .flags = flags,
                                 .bytes = drupe_text_get(&text),
                                 .size = text.length,
                                 .options = "-w"};
@@ -136,8 +130,7 @@ static kernel_key program_key(const drupe_target *t, const kernel_key *key)
     return part;
 }
 
-drupe_status drupe_target_program(drupe_target *t, const kernel_key *key, uint32_t flags,
-                                  drupe_program **program)
+static drupe_status program_of(drupe_target *t, const kernel_key *key, drupe_program **program)
 {
     const kernel_key part = program_key(t, key);
     void *found, *built = NULL;
@@ -146,7 +139,7 @@ drupe_status drupe_target_program(drupe_target *t, const kernel_key *key, uint32
     pthread_mutex_unlock(&lock);
     *program = found;
     if (found) return DRUPE_OK;
-    DRUPE_TRY(program_build(t, key, flags, program));
+    DRUPE_TRY(program_build(t, key, program));
     pthread_mutex_lock(&lock);
     drupe_status status = DRUPE_OK;
     if (!drupe_map_get(&t->programs, &part, sizeof(part))) {
@@ -162,8 +155,7 @@ static drupe_status kernel_make(drupe_target *t, const kernel_key *key, drupe_ke
 {
     drupe_program *program = NULL;
     char name[64];
-    DRUPE_TRY(drupe_target_program(t, key, 0, &program));
-    if (!t->builtin && !t->checked) drupe_warm_note(t, key);
+    DRUPE_TRY(program_of(t, key, &program));
     drupe_render_name(t, key, name, sizeof(name));
     drupe_kernel *made = NULL;
     drupe_status status = drupe_kernel_open(program, name, &made);

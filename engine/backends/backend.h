@@ -209,12 +209,13 @@ struct drupe_backend {
 /* The backends built into this library, in order of preference; ends with NULL. Defined in backend_list.c, so
  * that core names no backend. */
 extern const drupe_backend *const drupe_backends[];
-/* The table through which core calls `base`, the backend number `slot`: itself, or one with the layers that
- * were chosen in front of it. Implemented by backends/layers. */
-drupe_status drupe_layers_apply(const drupe_backend *base, size_t slot,
-                                const drupe_backend **backend) DRUPE_MUST_CHECK;
-/* DRUPE_OK, or what is wrong in DRUPE_LAYERS and DRUPE_FAULT. Implemented by backends/layers. */
-drupe_status drupe_layers_check(void) DRUPE_MUST_CHECK;
+/* Tests put a layer before the backends: a table that stands for `base`, the backend number `slot`
+ * (tests/layers). NULL otherwise; set before a backend is loaded. */
+typedef drupe_status(drupe_layer_fn)(const drupe_backend *base, size_t slot, const drupe_backend **backend);
+extern drupe_layer_fn *drupe_test_layer;
+/* The table through which core calls `base`. DRUPE_LAYERS=check begins checked mode here. */
+drupe_status drupe_layer_apply(const drupe_backend *base, size_t slot,
+                               const drupe_backend **backend) DRUPE_MUST_CHECK;
 /* Names that a filter may use though this library has no such backend; ends with NULL. */
 extern const char *const drupe_backends_absent[];
 

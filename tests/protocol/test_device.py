@@ -2,6 +2,7 @@
 import re
 import time
 
+import faulty
 import pytest
 import support
 
@@ -494,9 +495,8 @@ def test_what_a_kernel_prints_arrives_in_the_cell_that_launched_it(opencl):
 
 
 def test_an_asynchronous_failure_of_a_driver(spec_folder):
-    """A kernel that fails when it lands, by the layer `fault`: what it was called with is told."""
-    environment = {"DRUPE_LAYERS": "fault", "DRUPE_FAULT": "event:1+=late"}
-    kernel = support.Kernel(spec_folder, environment)
+    """A kernel that fails when it lands, by plan: what it was called with is told."""
+    kernel = support.Kernel(spec_folder, faulty.environment("event:1+=late"))
     try:
         made = kernel.run("import drupe\nimport drupe.array as da\nprogram = drupe.Program("
                           "'kernel void add(global float *out, float a, int n) { out[get_global_id(0)] = a + n; }',"

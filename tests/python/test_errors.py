@@ -1,6 +1,7 @@
 """What a failed submission tells: the same whether it is refused, waited for or stood behind."""
 import pickle
 
+import faulty
 import pytest
 
 drupe = pytest.importorskip("drupe")
@@ -333,7 +334,7 @@ def test_work_without_an_event_is_named_as_far_as_it_is_known(fresh, opencl):
         x += 1
         x -= 1
         print(fails(0).line)
-        """, DRUPE_LAYERS="fault", DRUPE_FAULT="queue_wait:2+=NO_MEMORY", DRUPE_PROFILE="0")
+        """, DRUPE_PROFILE="0", **faulty.environment("queue_wait:2+=NO_MEMORY"))
     assert result.stdout == "None\n", result
 
 

@@ -1,11 +1,12 @@
 """Scenes that call the public names of drupe, each run again and again with another call of the backend failing:
-`python walk.py DEVICE`, in a process with DRUPE_LAYERS=fault. What is raised must be one of drupe's errors with a
+`python walk.py DEVICE`, in a process of tests/layers/faulty.py. What is raised must be one of drupe's errors with a
 sentence; no object may be left; nothing may crash or hang. Prints what is wrong; exits 0 if nothing is."""
 import faulthandler
 import gc
 import struct
 import sys
 
+import fault_layer
 import numpy as np
 
 import drupe
@@ -169,14 +170,14 @@ def run(scene, where, plan):
     """The number of planned failures."""
     print(where, file=sys.stderr) if "-v" in sys.argv else None
     faulthandler.dump_traceback_later(60, exit=True)
-    _engine._fault_plan(plan)
+    fault_layer.plan(plan)
     try:
         scene()
     except Exception as problem:  # noqa: B902: whatever it is, it is judged
         judge(problem, where, bool(plan))
         problem.__traceback__ = None
-    made = _engine._fault_made()
-    _engine._fault_plan(None)
+    made = fault_layer.made()
+    fault_layer.plan(None)
     settle()
     gc.collect()
     return made

@@ -14,7 +14,6 @@ static drupe_status compute(struct walker *w)
     static float values[20 * 30];
     drupe_scalar zero = {.kind = DRUPE_SCALAR_KIND_INT}, one = {.kind = DRUPE_SCALAR_KIND_INT, .i = 1};
     GO(walk_open(w));
-    drupe_array_warm(NULL);
     for (int i = 0; i < 3; i++) GO(fresh(w, i, DRUPE_FLOAT32));
     size_t whole = 20 * 30;
     drupe_array flat;

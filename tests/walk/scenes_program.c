@@ -134,19 +134,14 @@ static bool visit(const drupe_cache_entry *entry, void *user)
 static drupe_status cache(struct walker *w)
 {
     drupe_cache_info info;
-    size_t size;
-    uint64_t freed, before = drupe_library_activity();
+    uint64_t freed;
     drupe_cache_info_get(&info);
     if (!info.on) return DRUPE_OK;
     GO(walk_open(w));
     GO(walk_open_kernel(w));
     GO(drupe_cache_flush(LONG));
     GO(drupe_cache_each(visit, w));
-    drupe_status status = drupe_cache_note_write("a scene", "of the walk", 11);
-    if (status == DRUPE_OK) status = drupe_cache_note_read("a scene", &w->bytes[0], &size);
-    if (status != DRUPE_E_NOT_FOUND) GO(status); /* a cache is allowed to be of no use */
-    GO(drupe_cache_clear(&freed));
-    return drupe_library_activity() >= before ? DRUPE_OK : DRUPE_E_INTERNAL;
+    return drupe_cache_clear(&freed);
 }
 
 /* Kernels in C, where the machine has a compiler. */

@@ -2,6 +2,7 @@
  *
  * Where a driver builds programs only each 9th step is walked, with DRUPE_WALK=all every one. */
 #include "walk.h"
+#include "layers/fault_layer.h"
 #include "wrap.h"
 #include <signal.h>
 #include <stdarg.h>
@@ -257,7 +258,7 @@ int main(int argc, char **argv)
     size_t count = 0;
     setenv("DRUPE_HOST_THREADS", "2", 1);
     signal(SIGALRM, report_end);
-    if (drupe_layers_choose("fault") != DRUPE_OK) return 1;
+    drupe_fault_layer(true);
     if (opencl && drupe_device_list(chosen, &device, 1, &count) == DRUPE_OK && count == 0) return 77;
     if (count) drupe_device_release(device);
     if (opencl) stage.other_filter = "host";

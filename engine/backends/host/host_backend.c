@@ -1,6 +1,10 @@
 /* The vtable of `host`. There is one root device; it needs no library, so loading it cannot fail for want of
  * anything but memory. */
 #include "backends/host/host.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTIONS_MOST 64u
 
 extern const drupe_backend drupe_backend_host;
 
@@ -9,17 +13,56 @@ static bool likely(drupe_device_type type)
     return type == DRUPE_DEVICE_CPU;
 }
 
-static drupe_status load(void **state)
+static void read_shuffle(drupe_host_sched *sched)
 {
-    drupe_host_sched *sched;
-    DRUPE_TRY(drupe_host_sched_open(&sched));
-    *state = sched;
-    return DRUPE_OK;
+    const char *seed = getenv("DRUPE_HOST_SHUFFLE");
+    if (!seed || !*seed) return;
+    sched->shuffle = true;
+    sched->random = strtoull(seed, NULL, 10) * 2 + 88172645463325253u;
 }
 
+/* Functions get two workers even on one processor: they may wait for each other. */
+static drupe_status open_tpools(drupe_host_sched *sched)
+{
+    DRUPE_TRY(drupe_cond_init(&sched->done));
+    sched->has_done = true;
+    DRUPE_TRY(drupe_host_tpool_open(&sched->compute, sched, drupe_host_worker_run, "drupe-host",
+                                    sched->nworkers, sched->nworkers));
+    unsigned count = sched->nworkers < 2                    ? 2
+                     : sched->nworkers > FUNCTIONS_MOST / 2 ? FUNCTIONS_MOST / 2
+                                                            : sched->nworkers;
+    return drupe_host_tpool_open(&sched->functions, sched, drupe_host_worker_run, "drupe-fn", count,
+                                 FUNCTIONS_MOST);
+}
+
+/* Nothing is in flight. */
 static void unload(void *state)
 {
-    drupe_host_sched_close(state);
+    drupe_host_sched *sched = state;
+    drupe_host_tpool_close(&sched->compute);
+    drupe_host_tpool_close(&sched->functions);
+    drupe_host_topology_clear(&sched->topology);
+    if (sched->has_done) pthread_cond_destroy(&sched->done);
+    pthread_mutex_destroy(&sched->lock);
+    free(sched);
+}
+
+static drupe_status load(void **state)
+{
+    drupe_host_sched *sched = aligned_alloc(64, sizeof *sched);
+    if (!sched) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for the host device.");
+    memset(sched, 0, sizeof *sched);
+    pthread_mutex_init(&sched->lock, NULL);
+    drupe_host_machine_probe(&sched->machine);
+    sched->nworkers = sched->machine.threads;
+    drupe_host_topology_probe(&sched->topology, sched->nworkers);
+    read_shuffle(sched);
+    drupe_status status = open_tpools(sched);
+    if (status == DRUPE_OK)
+        *state = sched;
+    else
+        unload(sched);
+    return status;
 }
 
 static drupe_status device_count(void *state, uint32_t *count)

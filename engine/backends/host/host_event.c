@@ -17,7 +17,6 @@ drupe_status drupe_host_queue_open(drupe_queue *queue, uint32_t flags)
 {
     drupe_host_queue *native = drupe_native(queue);
     native->device = drupe_native(drupe_queue_device(queue));
-    pthread_mutex_init(&native->lock, NULL);
     native->sched = native->device->sched;
     native->profiling = (flags & DRUPE_QUEUE_PROFILING) != 0;
     native->unordered = (flags & DRUPE_QUEUE_OUT_OF_ORDER) != 0;
@@ -40,7 +39,6 @@ void drupe_host_queue_close(drupe_queue *queue)
     drupe_host_queue *native = drupe_native(queue);
     if (!native->sched) return;
     drupe_host_task_forget(native);
-    pthread_mutex_destroy(&native->lock);
     free(native->error);
     free(native->fate);
 }
@@ -80,7 +78,6 @@ drupe_status drupe_host_queue_wait(drupe_queue *queue, uint64_t timeout_ns)
     drupe_host_sched *sched = native->sched;
     uint64_t deadline = drupe_deadline(timeout_ns);
     bool in_time = true;
-    drupe_host_sched_hurry(sched);
     pthread_mutex_lock(&sched->lock);
     while (atomic_fetch_or(&native->finished, 1) / 2 != atomic_load(&native->issued) && in_time)
         in_time = drupe_cond_wait_until(&sched->done, &sched->lock, deadline);
@@ -131,7 +128,6 @@ drupe_status drupe_host_event_wait(drupe_event *event, uint64_t timeout_ns)
     if (timeout_ns == 0) return timed_out("work");
     drupe_host_sched *sched = sched_of(event);
     uint64_t deadline = drupe_deadline(timeout_ns), until = drupe_deadline(SPIN_NS);
-    drupe_host_sched_hurry(sched);
     while (!is_over(native) && drupe_now_ns() < until) sched_yield();
     bool in_time = true;
     pthread_mutex_lock(&sched->lock);
@@ -156,7 +152,5 @@ drupe_status drupe_host_event_notify(drupe_event *event)
     drupe_host_event *native = drupe_native(event);
     if (atomic_fetch_or(&native->end, (uintptr_t)DRUPE_HOST_NOTIFY) & DRUPE_HOST_OVER)
         drupe_core_notify(event);
-    else
-        drupe_host_sched_hurry(sched_of(event));
     return DRUPE_OK;
 }

@@ -4,23 +4,15 @@
  * not begun. On the queue everything behind fails with the same error, which core turns into dependents of
  * the first.
  *
- * The kernels of the engine and copies hold nothing at all, so the worker jumps back into its loop. Of a
- * kernel in C the functions that it calls tell (imports.c): most hold nothing either; one that prints or
- * allocates may hold a lock of the C library, unless it faults in its own code. Otherwise the thread is lost,
- * and a new one takes its place under the same number. */
+ * The kernels of the engine and copies hold nothing at all, so the worker jumps back into its loop. So does
+ * one with a kernel in C that faults in its own code, unless that calls what nobody knows (imports.c).
+ * Otherwise the thread is lost, and a new one takes its place under the same number. */
 #include "backends/host/code.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define DEEP ((size_t)256 << 10) /* more of a stack is given back after a fault */
-
-drupe_error *drupe_host_error_copy(const drupe_error *error)
-{
-    drupe_error *copy = malloc(sizeof *copy);
-    if (copy) *copy = *error;
-    return copy;
-}
 
 /* --- Getting out -----------------------------------------------------------------------------------------
  */
@@ -119,7 +111,7 @@ static void fail(drupe_host_task *task, drupe_error *error)
     atomic_store(&queue->faulted, queue->error != NULL);
     pthread_mutex_unlock(&queue->sched->lock);
     free(copy);
-    drupe_host_worker_leave(task);
+    if (drupe_host_worker_leave(task)) drupe_host_task_finish(task);
 }
 
 void drupe_host_worker_recover(drupe_host_worker *worker)

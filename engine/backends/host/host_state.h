@@ -12,7 +12,7 @@ typedef struct drupe_host_device {
 
 /* Submissions are serialised by core; what workers touch is atomic or behind the lock. The submitter counts
  * what it has issued, those who finish tasks count what they have finished, and neither writes the other's.
- */
+ * It is wide because each of them has a part with lines of its own, and core allocates it as one. */
 typedef struct drupe_host_queue {
     _Atomic(drupe_host_task *)
         tail;       /* the last unfinished task; not if unordered. Core has its line fetched */
@@ -33,17 +33,12 @@ typedef struct drupe_host_queue {
     drupe_host_task *spare;
     drupe_host_task *oldest, *newest; /* in-order: all issued that were not taken back, linked by `later` */
     uint64_t taken_back, seen;        /* of the finished ones; when last looked at, how many there were */
-    unsigned takes;
-    uint64_t stuck;             /* unfinished tasks when holding the submitter back was of no use */
-    _Atomic(uint64_t) issued;   /* tasks so far */
-    char far_apart[64];         /* By those who finish tasks: */
+    uint64_t stuck;                   /* unfinished tasks when holding the submitter back was of no use */
+    _Atomic(uint64_t) issued;         /* tasks so far */
+    char far_apart[64];               /* By those who finish tasks: */
     _Atomic(uint64_t) finished; /* twice the number of finished tasks, plus one if somebody waits for all */
     _Atomic(uint64_t) failed_up_to; /* in-order: tasks with numbers up to this one stand behind a fault */
-    _Atomic(drupe_host_task *) returned;   /* unordered: for `spare` */
-    pthread_mutex_t lock;                  /* unordered: */
-    size_t running;                        /* tasks that had their turn and are not over */
-    bool closed;                           /* one of them is a barrier */
-    drupe_host_task *parked, *parked_last; /* a barrier that waits for them, and what stands behind it */
+    _Atomic(drupe_host_task *) returned; /* unordered: for `spare` */
 } drupe_host_queue;
 
 static inline bool drupe_host_profiling(const drupe_host_queue *queue)

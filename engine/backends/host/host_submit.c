@@ -257,7 +257,6 @@ drupe_status drupe_host_submit_barrier(const drupe_submit *s)
     drupe_host_task *task;
     DRUPE_TRY(drupe_host_task_new(s, &task));
     task->items = 0;
-    task->barrier = true;
     return drupe_host_task_queue(s, task);
 }
 

@@ -11,9 +11,10 @@
 typedef enum drupe_host_kind { DRUPE_HOST_MOVE, DRUPE_HOST_KERNEL, DRUPE_HOST_FUNCTION } drupe_host_kind;
 
 /* What every task needs comes first: two lines that the submitter fills in and a worker writes to. The third
- * is not the submitter's, the fourth has what it waits for. */
+ * is not the submitter's, the fourth has what it waits for. It is wide because it is all that a submission
+ * allocates: a record that its queue uses again. */
 struct drupe_host_task {
-    _Alignas(64) drupe_host_task *next; /* in a list of the ready, or on an unordered queue */
+    _Alignas(64) drupe_host_task *next; /* in a list of the ready */
     drupe_host_queue *queue;
     drupe_host_tpool *tpool;
     drupe_host_event *event; /* or NULL */
@@ -38,7 +39,6 @@ struct drupe_host_task {
     _Atomic(bool) stuck;   /* a thread is parked inside of it for ever */
     bool wide;             /* several workers may run shares of it: it stays listed while there are any */
     bool listed;           /* home->lock; wide ones only */
-    bool barrier;          /* on an unordered queue */
     bool more_links, more_args;        /* malloc'ed */
     uint64_t number;                   /* of those issued on its queue, from 1 */
     uint64_t submission;               /* drupe_submit's number */

@@ -1,150 +1,36 @@
 /* What a kernel in C may hold when it faults, by the functions that its library takes from others.
  *
- * One that computes, copies and compares only takes no lock, allocates nothing and shows its stack to nobody:
- * a thread may leave it at any instruction. One that also prints or allocates may do so at instructions of
- * its own; inside of the C library it may hold a lock. Of other functions nothing is known: they may start
- * threads that look into the caller's stack. */
+ * The C library's leave no trace in the kernel's own instructions: there a thread may leave the work. Inside
+ * of the C library it may hold a lock. Of other libraries' functions nothing is known, and some of the C
+ * library's show the caller's stack to other threads, or call it with a lock held. */
 #include "backends/host/code.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 
-static const char *const innocent[] = {"__cxa_finalize",
-                                       "__gmon_start__",
-                                       "_ITM_deregisterTMCloneTable",
-                                       "_ITM_registerTMCloneTable",
-                                       "__stack_chk_fail",
-                                       "__errno_location",
-                                       "__getauxval", /* of libgcc, before atomics of AArch64 */
-                                       "__tls_get_addr",
-                                       "__ctype_b_loc",
-                                       "__ctype_tolower_loc",
-                                       "__ctype_toupper_loc",
-                                       "abort",
-                                       "__assert_fail",
-                                       "abs",
-                                       "labs",
-                                       "llabs",
-                                       "div",
-                                       "ldiv",
-                                       "lldiv",
-                                       "atoi",
-                                       "atol",
-                                       "atoll",
-                                       "rand_r",
-                                       "tolower",
-                                       "toupper",
-                                       "memcpy",
-                                       "memmove",
-                                       "memset",
-                                       "memcmp",
-                                       "memchr",
-                                       "memrchr",
-                                       "memmem",
-                                       "mempcpy",
-                                       "strlen",
-                                       "strnlen",
-                                       "strcpy",
-                                       "strncpy",
-                                       "stpcpy",
-                                       "strcat",
-                                       "strncat",
-                                       "strcmp",
-                                       "strncmp",
-                                       "strchr",
-                                       "strrchr",
-                                       "strstr",
-                                       "strspn",
-                                       "strcspn",
-                                       "strpbrk",
-                                       "__memcpy_chk",
-                                       "__memmove_chk",
-                                       "__memset_chk",
-                                       "__strcpy_chk",
-                                       "__strncpy_chk",
-                                       "__strcat_chk",
-                                       "__strncat_chk",
-                                       "sched_yield",
-                                       "nanosleep",
-                                       "usleep",
-                                       "clock_gettime",
-                                       "time"};
-
-static const char *const locking[] = {"stdin",
-                                      "stdout",
-                                      "stderr",
-                                      "printf",
-                                      "vprintf",
-                                      "fprintf",
-                                      "vfprintf",
-                                      "sprintf",
-                                      "vsprintf",
-                                      "snprintf",
-                                      "vsnprintf",
-                                      "dprintf",
-                                      "puts",
-                                      "putchar",
-                                      "putc",
-                                      "fputs",
-                                      "fputc",
-                                      "fwrite",
-                                      "fflush",
-                                      "sscanf",
-                                      "__printf_chk",
-                                      "__fprintf_chk",
-                                      "__vfprintf_chk",
-                                      "__sprintf_chk",
-                                      "__snprintf_chk",
-                                      "__vsnprintf_chk",
-                                      "__isoc99_sscanf",
-                                      "__isoc23_sscanf",
-                                      "malloc",
-                                      "calloc",
-                                      "realloc",
-                                      "free",
-                                      "aligned_alloc",
-                                      "posix_memalign",
-                                      "strdup",
-                                      "strndup",
-                                      "strtol",
-                                      "strtoul",
-                                      "strtod",
-                                      "strtof",
-                                      "atof",
-                                      "rand",
-                                      "srand",
-                                      "random",
-                                      "srandom",
-                                      "drand48",
-                                      "srand48",
-                                      "erand48",
-                                      "lrand48",
-                                      "getenv",
-                                      "clock"};
-
-static bool is_listed(const char *name, const char *const *list, size_t count)
+static bool begins_with(const char *text, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(name, list[i]) == 0) return true;
+        if (strncmp(text, list[i], strlen(list[i])) == 0) return true;
     }
     return false;
 }
 
-static bool is_of_libm(const drupe_host_code *code, const char *name)
+/* Whether this function, of those that the library sees, is none of the C library's; or is one after which
+ * nobody knows who else uses the thread's stack or which locks it holds. */
+static bool is_unknown(const drupe_host_code *code, const ElfW(Sym) * symbol, const char *name)
 {
+    static const char *const files[] = {"libc.", "libm.", "libmvec.", "ld-"};
+    static const char *const wild[] = {"pthread_", "thrd_", "mtx_",  "cnd_", "call_once",   "sem_",
+                                       "fork",     "vfork", "clone", "dl",   "fopencookie", "flockfile"};
     Dl_info found;
     const void *address = dlsym(code->library, name);
-    if (!address || !dladdr(address, &found) || !found.dli_fname) return false;
+    if (!address) return ELF64_ST_BIND(symbol->st_info) != STB_WEAK;
+    if (!dladdr(address, &found) || !found.dli_fname) return true;
     const char *slash = strrchr(found.dli_fname, '/');
-    const char *file = slash ? slash + 1 : found.dli_fname;
-    return strncmp(file, "libm.so", 7) == 0 || strncmp(file, "libmvec.so", 10) == 0;
-}
-
-static drupe_way way_past(const drupe_host_code *code, const char *name)
-{
-    if (is_listed(name, innocent, DRUPE_COUNT_OF(innocent)) || is_of_libm(code, name)) return DRUPE_WAY_ON;
-    return is_listed(name, locking, DRUPE_COUNT_OF(locking)) ? DRUPE_WAY_ON_INSIDE : DRUPE_WAY_PARK;
+    return !begins_with(slash ? slash + 1 : found.dli_fname, files, DRUPE_COUNT_OF(files)) ||
+           begins_with(name, wild, DRUPE_COUNT_OF(wild));
 }
 
 /* --- The file --------------------------------------------------------------------------------------------
@@ -170,23 +56,20 @@ static void find_code(drupe_host_code *code, const ElfW(Ehdr) * head)
     }
 }
 
-/* The worst of what its undefined symbols allow. */
-static drupe_way judge_symbols(const drupe_host_code *code, const ElfW(Shdr) * table,
-                               const ElfW(Shdr) * names)
+/* Whether all its undefined symbols are known. */
+static bool knows_symbols(const drupe_host_code *code, const ElfW(Shdr) * table, const ElfW(Shdr) * names)
 {
     const ElfW(Sym) *symbols = part(code, table->sh_offset, table->sh_size);
     const char *text = part(code, names->sh_offset & ~UINT64_C(7), names->sh_size + (names->sh_offset & 7));
-    drupe_way way = DRUPE_WAY_ON;
-    if (!symbols || !text || !names->sh_size) return DRUPE_WAY_PARK;
+    if (!symbols || !text || !names->sh_size) return false;
     text += names->sh_offset & 7;
-    if (text[names->sh_size - 1]) return DRUPE_WAY_PARK;
+    if (text[names->sh_size - 1]) return false;
     for (size_t i = 1; i < table->sh_size / sizeof *symbols; i++) {
         if (symbols[i].st_shndx != SHN_UNDEF) continue;
-        if (symbols[i].st_name >= names->sh_size) return DRUPE_WAY_PARK;
-        drupe_way one = way_past(code, text + symbols[i].st_name);
-        if (one < way) way = one;
+        if (symbols[i].st_name >= names->sh_size || is_unknown(code, &symbols[i], text + symbols[i].st_name))
+            return false;
     }
-    return way;
+    return true;
 }
 
 void drupe_host_code_judge(drupe_host_code *code)
@@ -198,7 +81,8 @@ void drupe_host_code_judge(drupe_host_code *code)
     for (size_t i = 0; sections && i < head->e_shnum; i++) {
         if (sections[i].sh_type != SHT_DYNSYM || sections[i].sh_link >= head->e_shnum) continue;
         find_code(code, head);
-        code->recovery.way = judge_symbols(code, &sections[i], &sections[sections[i].sh_link]);
+        if (knows_symbols(code, &sections[i], &sections[sections[i].sh_link]))
+            code->recovery.way = DRUPE_WAY_ON_INSIDE;
         return;
     }
 }

@@ -54,7 +54,8 @@ static void list_add(drupe_host_worker *worker, drupe_host_task *task)
 static void empty_inbox(drupe_host_worker *worker)
 {
     if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed)) return;
-    atomic_fetch_add(&worker->listed, 1); /* there is something all the while: see has_something() */
+    atomic_fetch_add(&worker->listed,
+                     1); /* there is something all the while: see drupe_host_worker_listed() */
     drupe_host_task *newest = atomic_exchange(&worker->inbox, NULL), *oldest = NULL;
     while (newest) {
         drupe_host_task *next = newest->next;
@@ -101,7 +102,7 @@ static drupe_host_task *take(const drupe_host_worker *worker, drupe_host_worker 
     return task;
 }
 
-void drupe_host_worker_leave(drupe_host_task *task)
+bool drupe_host_worker_leave(drupe_host_task *task)
 {
     bool last = true;
     if (task->wide) {
@@ -111,14 +112,7 @@ void drupe_host_worker_leave(drupe_host_task *task)
         last = --task->running == 0;
         pthread_mutex_unlock(&home->lock);
     }
-    if (last) drupe_host_task_finish(task);
-}
-
-/* The inbox first: who empties it has counted its content as listed before. A worker that goes to sleep would
- * otherwise miss a task that only it may run, while another one, which may not, turns the inbox round. */
-static bool has_something(drupe_host_worker *worker)
-{
-    return atomic_load(&worker->inbox) || atomic_load(&worker->listed);
+    return last;
 }
 
 drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
@@ -132,17 +126,9 @@ drupe_host_task *drupe_host_worker_find(drupe_host_worker *worker)
     for (unsigned i = 0; i < count && !task; i++) {
         unsigned at = worker->index + i < count ? worker->index + i : worker->index + i - count;
         drupe_host_worker *owner = &tpool->workers[at];
-        if (has_something(owner)) task = take(worker, owner);
+        if (drupe_host_worker_listed(owner)) task = take(worker, owner);
     }
     return task;
-}
-
-bool drupe_host_tpool_backlog(drupe_host_tpool *tpool)
-{
-    for (unsigned i = 0, count = atomic_load(&tpool->count); i < count; i++) {
-        if (has_something(&tpool->workers[i])) return true;
-    }
-    return false;
 }
 
 /* --- Handing over ----------------------------------------------------------------------------------------
@@ -162,8 +148,7 @@ static void wake_for(drupe_host_tpool *tpool, unsigned first, unsigned count, si
 {
     unsigned all = atomic_load_explicit(&tpool->count, memory_order_relaxed);
     /* Whoever is searching finds it, unless only some may run it. */
-    if (count >= all && shares == 1 && (drupe_host_tpool_attends(tpool) || atomic_load(&tpool->searching)))
-        return;
+    if (count >= all && shares == 1 && atomic_load(&tpool->searching)) return;
     if (shares > count) shares = count;
     while (shares && atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, first, count)) shares--;
     if (tpool->grows && shares) drupe_host_tpool_alarm(tpool);

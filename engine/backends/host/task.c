@@ -2,8 +2,8 @@
  *
  * The task at the end of an in-order queue is found in queue->tail. Whoever queues another one swaps itself
  * in and then tells its predecessor; a task that ends and finds nobody behind it although it is not the last
- * one any more waits for those few instructions to happen. An unordered queue lets tasks pass as they come
- * until a barrier has to wait: that and what stands behind it is parked.
+ * one any more waits for those few instructions to happen. On an unordered queue core names
+ * all that a task waits for, so tasks pass as they come.
  *
  * Tasks of an in-order queue leave it in its order and are counted afterwards: when so many have been
  * counted, at least so many have left, and the submitter may use their records again, the oldest first.
@@ -20,35 +20,20 @@
 /* The submitter is held back, for a moment each time, while this many of its queue's tasks are not over. */
 #define MANY    256u
 #define HOLD_NS 100000u
-#define TAKES   8u /* records, until it is looked which tasks were finished */
-#define SURPLUS 16u
 
 /* --- Memory --------------------------------------------------------------------------------------------- */
 
-/* The oldest of an in-order queue, which is over. */
-static drupe_host_task *take_oldest(drupe_host_queue *queue)
+/* The oldest of an in-order queue, if it is over. */
+static drupe_host_task *take_finished(drupe_host_queue *queue)
 {
+    if (queue->seen == queue->taken_back)
+        queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
+    if (queue->seen == queue->taken_back) return NULL;
     drupe_host_task *oldest = queue->oldest;
     queue->oldest = oldest->later;
     if (!queue->oldest) queue->newest = NULL;
     queue->taken_back++;
     return oldest;
-}
-
-/* Finished ones go round. When more of them wait for that than are good for the caches, they leave it one by
- * one, until the spare ones are wanted, last in, first out. */
-static drupe_host_task *take_finished(drupe_host_queue *queue)
-{
-    if (queue->seen == queue->taken_back || ++queue->takes % TAKES == 0)
-        queue->seen = atomic_load_explicit(&queue->finished, memory_order_acquire) / 2;
-    if (queue->seen == queue->taken_back) return NULL;
-    drupe_host_task *finished = take_oldest(queue);
-    if (queue->seen - queue->taken_back > SURPLUS) {
-        drupe_host_task *surplus = take_oldest(queue);
-        surplus->later = queue->spare;
-        queue->spare = surplus;
-    }
-    return finished;
 }
 
 static drupe_host_task *pop_spare(drupe_host_queue *queue)
@@ -100,7 +85,7 @@ drupe_status drupe_host_task_new(const drupe_submit *s, drupe_host_task **task)
     atomic_init(&fresh->failed, false);
     atomic_init(&fresh->faulted, false);
     atomic_init(&fresh->stuck, false);
-    fresh->wide = fresh->listed = fresh->barrier = fresh->more_links = fresh->more_args = false;
+    fresh->wide = fresh->listed = fresh->more_links = fresh->more_args = false;
     atomic_init(&fresh->behind, NULL);
     fresh->later = NULL;
     fresh->items = 1;
@@ -208,54 +193,6 @@ static void release(drupe_host_task *task, over_list *over)
     if (atomic_fetch_sub_explicit(&task->pending, 1, memory_order_acq_rel) == 1) set_free(task, over);
 }
 
-/* --- Unordered queues; queue->lock -----------------------------------------------------------------------
- */
-
-/* Whether the task has its turn now. */
-static bool admit(drupe_host_queue *queue, const drupe_host_task *task)
-{
-    if (queue->closed || (task->barrier && queue->running)) return false;
-    queue->running++;
-    queue->closed = task->barrier;
-    return true;
-}
-
-static bool enter_unordered(drupe_host_queue *queue, drupe_host_task *task)
-{
-    pthread_mutex_lock(&queue->lock);
-    bool turn = !queue->parked && admit(queue, task);
-    if (!turn) {
-        task->next = NULL;
-        if (queue->parked)
-            queue->parked_last->next = task;
-        else
-            queue->parked = task;
-        queue->parked_last = task;
-    }
-    pthread_mutex_unlock(&queue->lock);
-    return turn;
-}
-
-static void leave_unordered(drupe_host_queue *queue, const drupe_host_task *task, over_list *over)
-{
-    drupe_host_task *first = NULL, **last = &first;
-    pthread_mutex_lock(&queue->lock);
-    queue->running--;
-    if (task->barrier) queue->closed = false;
-    while (queue->parked && admit(queue, queue->parked)) {
-        *last = queue->parked;
-        last = &queue->parked->next;
-        queue->parked = queue->parked->next;
-    }
-    *last = NULL;
-    pthread_mutex_unlock(&queue->lock);
-    while (first) {
-        drupe_host_task *next = first->next;
-        release(first, over);
-        first = next;
-    }
-}
-
 /* --- In-order queues -------------------------------------------------------------------------------------
  */
 
@@ -316,7 +253,7 @@ static void queue_task(const drupe_submit *s, drupe_host_task *task)
     atomic_init(&task->pending, all);
     drupe_host_link *links = task->more_links ? task->links : task->links_inline;
     for (size_t i = 0; i < s->nwaits; i++) absent += !add_wait(drupe_native(s->waits[i]), task, &links[i]);
-    absent += queue->unordered ? enter_unordered(queue, task) : enter_ordered(queue, task);
+    absent += queue->unordered || enter_ordered(queue, task);
     over_list over = {NULL};
     /* A task without waits is not known to any other thread, so it needs no atomic operation. */
     if (absent == all || atomic_fetch_sub_explicit(&task->pending, absent, memory_order_acq_rel) == absent)
@@ -467,7 +404,6 @@ static void finish_one(drupe_host_task *task, over_list *over)
         drupe_host_task *behind = leave_ordered(queue, task);
         if (behind) release(behind, over);
     } else {
-        leave_unordered(queue, task, over);
         give_back(queue, task);
     }
     count_finished(queue, sched);

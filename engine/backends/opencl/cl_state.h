@@ -112,8 +112,6 @@ typedef struct drupe_cl_context {
  * 100 bytes). */
 typedef struct drupe_cl_watch {
     _Atomic(uint32_t) references;
-    pthread_mutex_t lock;
-    pthread_cond_t done_cond;
     bool done;           /* the callback came; says nothing about success */
     drupe_event *notify; /* borrowed: cleared when the event closes */
 } drupe_cl_watch;

@@ -36,34 +36,22 @@ void drupe_cl_mark_flush(const drupe_cl_mark *mark)
 
 /* --- The callback's side -------------------------------------------------------------------------------- */
 
-/* With both references. */
-static drupe_cl_watch *watch_make(void)
+/* Around `done` and `notify` of all watches, and what waiters sleep on: few wait at a time, and a wake-up too
+ * many costs them a look. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_once_t once;
+    pthread_cond_t done;
+} callbacks = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
+
+static void prepare(void)
 {
-    drupe_cl_watch *watch = calloc(1, sizeof *watch);
-    if (!watch) {
-        drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for waiting on an event.");
-        return NULL;
-    }
-    if (pthread_mutex_init(&watch->lock, NULL) != 0) {
-        drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for an event's lock.");
-        free(watch);
-        return NULL;
-    }
-    if (drupe_cond_init(&watch->done_cond) != DRUPE_OK) {
-        pthread_mutex_destroy(&watch->lock);
-        free(watch);
-        return NULL;
-    }
-    atomic_init(&watch->references, 2);
-    return watch;
+    if (drupe_cond_init(&callbacks.done) != DRUPE_OK) (void)pthread_cond_init(&callbacks.done, NULL);
 }
 
 static void watch_release(drupe_cl_watch *watch)
 {
-    if (!watch || atomic_fetch_sub(&watch->references, 1) != 1) return;
-    pthread_cond_destroy(&watch->done_cond);
-    pthread_mutex_destroy(&watch->lock);
-    free(watch);
+    if (atomic_fetch_sub(&watch->references, 1) == 1) free(watch);
 }
 
 /* Holding the lock while core is told keeps the event from closing meanwhile; core takes no lock there that
@@ -72,12 +60,12 @@ static void CL_CALLBACK on_complete(cl_event id, cl_int status, void *user)
 {
     (void)id, (void)status;
     drupe_cl_watch *watch = user;
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&callbacks.lock);
     watch->done = true;
-    pthread_cond_broadcast(&watch->done_cond);
+    pthread_cond_broadcast(&callbacks.done);
     if (watch->notify) drupe_core_notify(watch->notify);
     watch->notify = NULL;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&callbacks.lock);
     watch_release(watch);
 }
 
@@ -86,11 +74,15 @@ static drupe_cl_watch *mark_watch(drupe_cl_mark *mark)
 {
     drupe_cl_watch *watch = atomic_load(&mark->watch);
     if (watch) return watch;
-    drupe_cl_watch *made = watch_make(), *expected = NULL;
-    if (!made) return NULL;
+    drupe_cl_watch *made = calloc(1, sizeof *made), *expected = NULL;
+    if (!made) {
+        drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for waiting on an event.");
+        return NULL;
+    }
+    pthread_once(&callbacks.once, prepare);
+    atomic_init(&made->references, 2); /* the mark's, and the callback's */
     if (!atomic_compare_exchange_strong(&mark->watch, &expected, made)) {
-        atomic_store(&made->references, 1); /* nobody else has seen it */
-        watch_release(made);
+        free(made);
         return expected;
     }
     if (mark->api->SetEventCallback(mark->id, CL_COMPLETE, on_complete, made) != CL_SUCCESS) {
@@ -120,10 +112,10 @@ static bool poll_until(drupe_cl_mark *mark, uint64_t deadline)
 /* One interval: until the callback, or `until`. */
 static void doze(drupe_cl_watch *watch, uint64_t until)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&callbacks.lock);
     bool done = watch->done;
-    if (!done) drupe_cond_wait_until(&watch->done_cond, &watch->lock, until);
-    pthread_mutex_unlock(&watch->lock);
+    if (!done) drupe_cond_wait_until(&callbacks.done, &callbacks.lock, until);
+    pthread_mutex_unlock(&callbacks.lock);
     if (done) sched_yield(); /* called back, yet the status lags behind */
 }
 
@@ -159,10 +151,10 @@ drupe_status drupe_cl_mark_notify(drupe_cl_mark *mark, drupe_event *event)
     drupe_cl_mark_flush(mark);
     drupe_cl_watch *watch = mark_watch(mark);
     if (!watch) return drupe_error_last()->status;
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&callbacks.lock);
     bool done = watch->done;
     if (!done) watch->notify = event;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&callbacks.lock);
     if (done) drupe_core_notify(event);
     return DRUPE_OK;
 }
@@ -172,9 +164,9 @@ void drupe_cl_mark_clear(drupe_cl_mark *mark)
     drupe_cl_watch *watch = atomic_load_explicit(&mark->watch, memory_order_acquire);
     if (watch) {
         atomic_store_explicit(&mark->watch, NULL, memory_order_relaxed);
-        pthread_mutex_lock(&watch->lock);
+        pthread_mutex_lock(&callbacks.lock);
         watch->notify = NULL;
-        pthread_mutex_unlock(&watch->lock);
+        pthread_mutex_unlock(&callbacks.lock);
         watch_release(watch);
     }
     if (mark->id) mark->api->ReleaseEvent(mark->id);

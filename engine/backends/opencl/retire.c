@@ -6,6 +6,7 @@
  * command has left the list. So the queue is finished first, on a thread of its own: its owner may be
  * anybody, with the interpreter's lock, or the driver's thread itself. A queue need not keep its sub-device
  * (PoCL's does not), so that is kept here. */
+#include "base/service.h"
 #include "opencl.h"
 #include <stdlib.h>
 
@@ -16,44 +17,31 @@ typedef struct retired {
     struct retired *next;
 } retired;
 
+static uint64_t finish_first(void *unused);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static drupe_service finisher = {
+    .name = "drupe-retire", .lock = &lock, .step = finish_first, .finishes = true};
 static retired *first;
-static bool running; /* the thread is there, and sees what is put into the list until it goes */
 
-static void prepare(void)
-{
-    if (drupe_cond_init(&changed) != DRUPE_OK) (void)pthread_cond_init(&changed, NULL);
-}
-
-static void *retire_main(void *unused)
+static uint64_t finish_first(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&lock);
-    while (first) {
-        retired *one = first;
-        pthread_mutex_unlock(&lock);
-        one->api->Finish(one->id);
-        one->api->ReleaseCommandQueue(one->id);
-        if (one->part) one->api->ReleaseDevice(one->part);
-        pthread_mutex_lock(&lock);
-        first = one->next;
-        free(one);
-    }
-    running = false;
-    pthread_cond_broadcast(&changed);
+    retired *one = first;
+    if (!one) return UINT64_MAX;
+    first = one->next;
     pthread_mutex_unlock(&lock);
-    return NULL;
+    one->api->Finish(one->id);
+    one->api->ReleaseCommandQueue(one->id);
+    if (one->part) one->api->ReleaseDevice(one->part);
+    free(one);
+    pthread_mutex_lock(&lock);
+    return 0;
 }
 
-/* The lock is held. */
-static bool start(void)
+/* The lock is held. Without a thread the list waits for the next one. */
+static void start(void)
 {
-    pthread_t thread;
-    if (drupe_thread_start(&thread, retire_main, NULL, "drupe-retire") != DRUPE_OK) return false;
-    pthread_detach(thread);
-    return true;
+    if (first && drupe_service_start(&finisher) == DRUPE_OK) drupe_service_wake(&finisher);
 }
 
 void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id)
@@ -65,23 +53,20 @@ void drupe_cl_retire(const drupe_cl_queue *queue, cl_command_queue id)
         return; /* better kept for good than released too early */
     }
     *one = (retired){queue->api, id, part, NULL};
-    pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
     while (*last) last = &(*last)->next;
     *last = one;
-    if (!running) running = start(); /* without a thread it waits for the next one */
+    start();
     pthread_mutex_unlock(&lock);
 }
 
 bool drupe_cl_retire_wait(uint64_t timeout_ns)
 {
-    uint64_t deadline = drupe_deadline(timeout_ns);
-    bool in_time = true;
-    pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
-    if (first && !running) running = start(); /* there was no thread to be had */
-    while (running && in_time) in_time = drupe_cond_wait_until(&changed, &lock, deadline);
-    bool none = !first;
+    start();
+    bool ended = drupe_service_end(&finisher, drupe_deadline(timeout_ns)) == DRUPE_OK;
+    if (!ended) drupe_service_abandon(&finisher);
+    bool none = ended && !first;
     pthread_mutex_unlock(&lock);
     return none;
 }

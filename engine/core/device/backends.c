@@ -88,7 +88,7 @@ static drupe_status slot_load_locked(drupe_slot *slot)
                                slot->backend->name, slot->backend->abi, DRUPE_BACKEND_ABI);
     }
     const drupe_backend *backend;
-    DRUPE_TRY(drupe_layers_apply(slot->base, (size_t)(slot - drupe_slot_at(0)), &backend));
+    DRUPE_TRY(drupe_layer_apply(slot->base, (size_t)(slot - drupe_slot_at(0)), &backend));
     if (slot->backend != backend) slot->backend = backend;
     DRUPE_TRY(backend->load(&slot->state));
     drupe_status status = slot_open_devices(slot);

@@ -70,6 +70,11 @@ static bool is_none(const char *value)
     return strcmp(value, "none") == 0;
 }
 
+static bool is_check(const char *value)
+{
+    return strcmp(value, "check") == 0;
+}
+
 static bool is_wipe(const char *value)
 {
     uint32_t when;
@@ -88,10 +93,10 @@ static const struct setting {
     {"DRUPE_HOST_SHUFFLE", is_number, "a number"},
     {"DRUPE_HOST_THREADS", is_threads, "a number from 1 to 1024"},
     {"DRUPE_HOST_VARIANT", is_variant, "\"baseline\", \"avx2\" or \"avx512\""},
+    {"DRUPE_LAYERS", is_check, "\"check\""},
     {"DRUPE_MEMORY_WIPE", is_wipe, "\"alloc\", \"free\", \"alloc,free\", or \"0\" for never"},
     {"DRUPE_PINNED", is_switch, "\"0\" or \"1\""},
     {"DRUPE_PROFILE", is_switch, "\"0\" or \"1\""},
-    {"DRUPE_WARM", is_switch, "\"0\" or \"1\""},
 };
 _Static_assert(DRUPE_HOST_THREADS_MOST == 1024u, "what the table allows");
 
@@ -126,7 +131,6 @@ drupe_status drupe_settings_check(void)
         return drupe_error_set(DRUPE_E_INVALID, "%s=%.80s cannot be understood. Write %s, or unset it.",
                                settings[i].name, value, settings[i].allowed);
     }
-    DRUPE_TRY(drupe_layers_check());
     atomic_store_explicit(&understood, true, memory_order_relaxed);
     return DRUPE_OK;
 }

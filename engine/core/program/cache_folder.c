@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define TAG       "CACHEDIR.TAG"
-#define DIGITS    32u /* of a hash, in the names of entries and notes */
+#define DIGITS    32u /* of a hash, in the names of entries */
 #define SECOND_NS INT64_C(1000000000)
 #define STALE_NS  (3600 * SECOND_NS)
 
@@ -29,20 +29,10 @@ void drupe_cache_name(char name[48], const drupe_span *parts, size_t nparts, con
     snprintf(name, 48, "%016" PRIx64 "%016" PRIx64 "%s", hash.a, hash.b, ending);
 }
 
-static bool is_hash_with(const char *name, const char *ending)
-{
-    const char *rest = name + strspn(name, "0123456789abcdef");
-    return strcmp(rest, ending) == 0 && rest - name == DIGITS;
-}
-
 bool drupe_cache_is_entry(const char *name)
 {
-    return is_hash_with(name, DRUPE_CACHE_ENTRY);
-}
-
-static bool is_kept(const char *name)
-{
-    return drupe_cache_is_entry(name) || is_hash_with(name, DRUPE_CACHE_NOTE);
+    const char *rest = name + strspn(name, "0123456789abcdef");
+    return strcmp(rest, DRUPE_CACHE_ENTRY) == 0 && rest - name == DIGITS;
 }
 
 /* What drupe_file_replace() writes before it has its name: ".new-PROCESS-NUMBER". */
@@ -60,7 +50,7 @@ static bool is_unfinished(const char *name)
 
 bool drupe_cache_is_ours(const char *name)
 {
-    return is_kept(name) || is_unfinished(name);
+    return drupe_cache_is_entry(name) || is_unfinished(name);
 }
 
 static bool has_mark(int folder)
@@ -93,7 +83,7 @@ static bool has_foreign(int folder)
     bool foreign = false;
     for (size_t i = 0; i < nentries && !foreign; i++) {
         const char *name = entries[i].name;
-        foreign = strcmp(name, TAG) == 0 || (is_kept(name) && !is_record(folder, name));
+        foreign = strcmp(name, TAG) == 0 || (drupe_cache_is_entry(name) && !is_record(folder, name));
     }
     drupe_folder_list_free(entries, nentries);
     return foreign;
@@ -117,11 +107,12 @@ uint64_t drupe_cache_make_room(int folder, uint64_t limit, bool marked)
     for (size_t i = 0; i < nentries; i++) {
         if (marked && is_unfinished(entries[i].name) && entries[i].used < stale)
             (void)unlinkat(folder, entries[i].name, 0);
-        if (is_kept(entries[i].name)) all += entries[i].bytes;
+        if (drupe_cache_is_entry(entries[i].name)) all += entries[i].bytes;
     }
     uint64_t most = all > limit ? limit - limit / 8 : limit;
     for (size_t i = 0; marked && i < nentries && all > most; i++)
-        if (is_kept(entries[i].name) && unlinkat(folder, entries[i].name, 0) == 0) all -= entries[i].bytes;
+        if (drupe_cache_is_entry(entries[i].name) && unlinkat(folder, entries[i].name, 0) == 0)
+            all -= entries[i].bytes;
     drupe_folder_list_free(entries, nentries);
     return all;
 }

@@ -70,11 +70,14 @@ void drupe_build_enter(bool enter);
 /* activity.c: `counts` (0 or 1) builds begin, or have ended. */
 void drupe_activity_begin(unsigned counts);
 void drupe_activity_end(unsigned counts);
+/* Another number after every submission and during every build: what runs in the background stays out of the
+ * way while it changes. */
+uint64_t drupe_library_activity(void);
 
 /* --- record.c ------------------------------------------------------------------------------------------- */
 
 #define DRUPE_RECORD_MAGIC "DRUPEREC" /* its first bytes */
-enum { DRUPE_RECORD_PROGRAM = 1, DRUPE_RECORD_NOTE = 2 };
+enum { DRUPE_RECORD_PROGRAM = 1 };
 /* The parts of a record. KEY: all that decides a build, as text; WHERE: its beginning, which names device and
  * driver, alone; LOG: the compiler's messages; ARGS: see args.c; BODY: the binary. */
 enum {
@@ -119,9 +122,8 @@ bool drupe_key_complete(const drupe_source *source);
 /* --- cache_folder.c ------------------------------------------------------------------------------------- */
 
 #define DRUPE_CACHE_ENTRY ".bin"
-#define DRUPE_CACHE_NOTE  ".note"
 
-/* The name of an entry or a note: a hash of the parts, and one of these endings. */
+/* The name of an entry: a hash of the parts, and one of these endings. */
 void drupe_cache_name(char name[48], const drupe_span *parts, size_t nparts, const char *ending);
 /* Whether a name is of exactly the form of an entry, or of any file that the cache makes but its mark. */
 bool drupe_cache_is_entry(const char *name);

@@ -169,11 +169,6 @@ DRUPE_API drupe_status drupe_array_to_host(const drupe_array *src, void *host,
 
 /* --- The library --------------------------------------------------------------------------------------- */
 
-/* Remember under this name which programs are used, and have those of the last time opened from the disk
- * cache (cache.h) once a device is first used: by a thread that works only while nothing is submitted and
- * builds nothing. NULL: no more. The name is copied. */
-DRUPE_API void drupe_array_warm(const char *name);
-
 /* Release the programs and kernels kept for reuse, with the contexts and devices they belong to: to be called
  * before drupe_library_close(), while no other function of this header runs. */
 DRUPE_API void drupe_array_forget(void);

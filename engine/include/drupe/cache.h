@@ -45,14 +45,4 @@ DRUPE_API drupe_status drupe_cache_clear(uint64_t *bytes) DRUPE_MUST_CHECK;
 /* Write now what waits to be written. DRUPE_E_TIMEOUT. */
 DRUPE_API drupe_status drupe_cache_flush(uint64_t timeout_ns) DRUPE_MUST_CHECK;
 
-/* A small file of the cache's folder, kept like an entry: what a thread of the background wants to know the
- * next time. `name` is hashed. DRUPE_E_NOT_FOUND when it is missing, damaged or the cache is off; `*bytes` is
- * malloc'ed and *taken* by the caller. */
-DRUPE_API drupe_status drupe_cache_note_read(const char *name, void **bytes, size_t *size) DRUPE_MUST_CHECK;
-DRUPE_API drupe_status drupe_cache_note_write(const char *name, const void *bytes, size_t size);
-
-/* Another number after every submission and during every build: what runs in the background stays out of the
- * way while it changes. */
-DRUPE_API uint64_t drupe_library_activity(void);
-
 #endif

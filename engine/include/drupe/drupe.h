@@ -11,7 +11,6 @@
 #include "drupe/check.h"
 #include "drupe/device.h"
 #include "drupe/fault.h"
-#include "drupe/layers.h"
 #include "drupe/memory.h"
 #include "drupe/program.h"
 #include "drupe/queue.h"

@@ -258,17 +258,6 @@ static void log_line(const char *line)
 
 /* --- Joining ------------------------------------------------------------------------------------------- */
 
-/* What this notebook used the last time is opened in advance, under the name that its server gave the
- * session. */
-static void warm_start(void)
-{
-    const char *wanted = getenv("DRUPE_WARM"), *name = getenv("JPY_SESSION_NAME");
-    char folder[1024];
-    if (wanted && strcmp(wanted, "0") == 0) return;
-    if (!name || *name == '\0') name = getcwd(folder, sizeof folder);
-    if (name) drupe_array_warm(name);
-}
-
 int drupe_py_link_init(PyObject *module, drupe_py_state *state)
 {
     static drupe_observer observer = {
@@ -292,7 +281,6 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
         return -1;
     }
     kernel_link = link;
-    warm_start();
     if (drupe_py_claims_faults()) {
         drupe_fault_contain();
         link->set_fault_claim(drupe_py_fault_claim);

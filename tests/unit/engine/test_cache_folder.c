@@ -372,24 +372,6 @@ static void entries_are_listed_and_cleared(void **state)
     assert_int_equal(unlink(stray), 0);
 }
 
-static void notes_are_kept(void **state)
-{
-    (void)state;
-    void *bytes;
-    size_t size;
-    assert_int_equal(drupe_cache_note_read("a", &bytes, &size), DRUPE_E_NOT_FOUND);
-    OK(drupe_cache_note_write("a", "hello", 5));
-    OK(drupe_cache_note_read("a", &bytes, &size));
-    assert_int_equal(size, 5);
-    assert_memory_equal(bytes, "hello", 5);
-    free(bytes);
-    OK(drupe_cache_note_write("a", "bye", 3));
-    OK(drupe_cache_note_read("a", &bytes, &size));
-    assert_int_equal(size, 3);
-    free(bytes);
-    assert_int_equal(drupe_cache_note_read("b", &bytes, &size), DRUPE_E_NOT_FOUND);
-}
-
 static void drivers_that_compile_wait_for_rest(void **state)
 {
     (void)state;
@@ -443,7 +425,6 @@ int main(void)
         CASE(files_of_others_stay),
         CASE(an_unmarked_folder),
         CASE(entries_are_listed_and_cleared),
-        CASE(notes_are_kept),
         CASE(drivers_that_compile_wait_for_rest),
         CASE(libraries_do_not_wait),
     };

@@ -3,7 +3,6 @@
 #include "backends/services.h"
 #include "base/base.h"
 #include "drupe/check.h"
-#include "drupe/layers.h"
 #include "test_builtins.h"
 #include <dirent.h>
 #include <setjmp.h>

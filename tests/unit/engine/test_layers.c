@@ -1,8 +1,8 @@
-/* Layers: which table core calls through, and failures on demand. */
-#include "backends/layers/layers_room.h"
+/* The layer of tests: which table core calls through, and failures on demand. */
 #include "base/base.h"
-#include "drupe/layers.h"
 #include "drupe/memory.h"
+#include "layers/entries.h"
+#include "layers/fault_layer.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static int close_library(void **state)
 {
     (void)state;
     OK(drupe_fault_plan(NULL));
-    OK(drupe_layers_choose(""));
+    drupe_fault_layer(false);
     assert_int_equal(drupe_library_close(SECOND), 0);
     return 0;
 }
@@ -62,7 +62,7 @@ static void without_layers_core_calls_the_backend(void **state)
 static void with_a_layer_absent_entries_stay_absent(void **state)
 {
     (void)state;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     const drupe_backend *table = table_of(queue), *below = drupe_backends[0];
     assert_ptr_not_equal(table, below);
@@ -74,37 +74,23 @@ static void with_a_layer_absent_entries_stay_absent(void **state)
     drupe_queue_release(queue);
 }
 
-static void layers_change_when_the_backend_is_loaded_again(void **state)
+static void the_layer_changes_when_the_backend_is_loaded_again(void **state)
 {
     (void)state;
-    OK(drupe_layers_choose("fault,fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     const drupe_backend *table = table_of(queue);
     drupe_queue_release(queue);
-    OK(drupe_layers_choose(""));
+    drupe_fault_layer(false);
     assert_int_equal(drupe_library_close(SECOND), 0);
     queue = open_queue();
     assert_ptr_equal(table_of(queue), drupe_backends[0]);
     drupe_queue_release(queue);
-    OK(drupe_layers_choose("fault, fault"));
+    drupe_fault_layer(true);
     assert_int_equal(drupe_library_close(SECOND), 0);
     queue = open_queue();
     assert_ptr_equal(table_of(queue), table);
     drupe_queue_release(queue);
-}
-
-static void unknown_names_are_refused(void **state)
-{
-    (void)state;
-    assert_int_equal(drupe_layers_choose("fault,fualt"), DRUPE_E_INVALID);
-    assert_non_null(strstr(drupe_error_last()->text, "'fualt'"));
-    assert_non_null(strstr(drupe_error_last()->text, "'fault'"));
-    setenv("DRUPE_LAYERS", "nonsense", 1);
-    OK(drupe_layers_choose(NULL));
-    drupe_device *device;
-    assert_int_equal(drupe_device_select("host", &device), DRUPE_E_INVALID);
-    assert_non_null(strstr(drupe_error_last()->text, "'nonsense'"));
-    unsetenv("DRUPE_LAYERS");
 }
 
 static void plans_are_read(void **state)
@@ -137,7 +123,7 @@ static void plans_are_read(void **state)
 static void the_chosen_call_fails(void **state)
 {
     (void)state;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     OK(drupe_fault_plan("submit_barrier:2=BUSY"));
     OK(submit(queue, NULL));
@@ -154,7 +140,7 @@ static void the_chosen_call_fails(void **state)
 static void memory_runs_out(void **state)
 {
     (void)state;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     OK(drupe_fault_plan("mem_alloc:1+=NO_MEMORY"));
     drupe_memory *memory;
@@ -168,7 +154,7 @@ static void memory_runs_out(void **state)
 static void an_event_fails_late(void **state)
 {
     (void)state;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     drupe_event *good, *bad;
     OK(drupe_fault_plan("event:2=late"));
@@ -196,7 +182,7 @@ static struct line begin_line(void)
 {
     struct line line = {0};
     static const uint64_t before = 1, after = 2;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     line.queue = open_queue();
     OK(drupe_memory_alloc(line.queue, DRUPE_MEM_SHARED, 8, 0, &line.memory));
     void *target = drupe_memory_pointer(line.memory);
@@ -264,7 +250,7 @@ static void after_a_failure_was_told_the_queue_works_on(void **state)
     _Atomic(bool) open[2] = {false, false};
     drupe_queue *queues[3];
     drupe_event *first, *bad, *second, *dependent, *turn;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     queues[0] = open_queue();
     for (size_t i = 1; i < 3; i++)
         OK(drupe_queue_open(drupe_queue_context(queues[0]), drupe_queue_device(queues[0]), 0, &queues[i]));
@@ -312,7 +298,7 @@ static void the_first_of_two_failures_counts(void **state)
 static void a_device_is_lost(void **state)
 {
     (void)state;
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     drupe_event *event;
     OK(drupe_fault_plan("device:lost@2"));
@@ -328,7 +314,7 @@ static void chance_repeats_itself(void **state)
 {
     (void)state;
     uint64_t seen[2];
-    OK(drupe_layers_choose("fault"));
+    drupe_fault_layer(true);
     drupe_queue *queue = open_queue();
     for (int run = 0; run < 2; run++) {
         OK(drupe_fault_plan("random:11:0.3"));
@@ -350,8 +336,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(without_layers_core_calls_the_backend, close_library),
         cmocka_unit_test_teardown(with_a_layer_absent_entries_stay_absent, close_library),
-        cmocka_unit_test_teardown(layers_change_when_the_backend_is_loaded_again, close_library),
-        cmocka_unit_test_teardown(unknown_names_are_refused, close_library),
+        cmocka_unit_test_teardown(the_layer_changes_when_the_backend_is_loaded_again, close_library),
         cmocka_unit_test_teardown(plans_are_read, close_library),
         cmocka_unit_test_teardown(the_chosen_call_fails, close_library),
         cmocka_unit_test_teardown(memory_runs_out, close_library),

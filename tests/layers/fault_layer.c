@@ -1,20 +1,35 @@
-/* The layer `fault`: every entry asks the plan before it calls on.
+/* Every entry asks the plan before it calls on.
  *
  * Waits call on first: what core drops after a wait that failed must not be in use any more. For the same
  * reason an event fails, and a look at it fails, only when its work is over. */
-#include "backends/layers/fault_layer.h"
+#include "layers/fault_plan.h"
+#include <stddef.h>
 
-extern const drupe_layer drupe_layer_fault;
+#define SLOTS        8 /* backends of one library */
+#define EACH_SLOT(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+
+/* The list has one line for each entry of the vtable. */
+#define ONE(...) +1
+_Static_assert(offsetof(drupe_backend, likely) +
+                       (0 DRUPE_ENTRIES_SLOT(ONE) DRUPE_ENTRIES_OBJECT(ONE)) * sizeof(void (*)(void)) ==
+                   sizeof(drupe_backend),
+               "an entry of backend.h is missing in tests/layers/entries.h");
+#undef ONE
+
+/* The tables of the layered backends. */
+static struct layered {
+    drupe_backend table; /* first: a table's address is the address of this */
+    const drupe_backend *below;
+} layered[SLOTS];
 
 static const drupe_backend *below_of(const drupe_backend *top)
 {
-    return drupe_layer_below(top, &drupe_layer_fault);
+    return ((const struct layered *)(const void *)top)->below;
 }
 
 static drupe_status lost_error(const char *backend)
 {
-    return drupe_error_set_native(DRUPE_E_DEVICE_LOST, backend, 0, NULL,
-                                  "The device is lost by plan (layer 'fault').");
+    return drupe_error_set_native(DRUPE_E_DEVICE_LOST, backend, 0, NULL, "The device is lost by plan.");
 }
 
 /* --- All entries, alike --------------------------------------------------------------------------------- */
@@ -63,27 +78,28 @@ DRUPE_ENTRIES_OBJECT(WRAP)
 #define WRAP_SLOT(slot)                                                                                      \
     static drupe_status fault_load_##slot(void **state)                                                      \
     {                                                                                                        \
-        const drupe_backend *below = drupe_layer_below_slot(slot, &drupe_layer_fault);                       \
+        const drupe_backend *below = layered[slot].below;                                                    \
         DRUPE_TRY(before(DRUPE_FAULT_load, below));                                                          \
         return below->load(state);                                                                           \
     }                                                                                                        \
     static drupe_status fault_device_count_##slot(void *state, uint32_t *count)                              \
     {                                                                                                        \
-        const drupe_backend *below = drupe_layer_below_slot(slot, &drupe_layer_fault);                       \
+        const drupe_backend *below = layered[slot].below;                                                    \
         DRUPE_TRY(before(DRUPE_FAULT_device_count, below));                                                  \
         return below->device_count(state, count);                                                            \
     }
-DRUPE_EACH_SLOT(WRAP_SLOT)
+EACH_SLOT(WRAP_SLOT)
 
 #define NAME_LOAD(slot)         fault_load_##slot,
 #define NAME_DEVICE_COUNT(slot) fault_device_count_##slot,
-static drupe_status (*const loads[])(void **state) = {DRUPE_EACH_SLOT(NAME_LOAD)};
-static drupe_status (*const device_counts[])(void *state,
-                                             uint32_t *count) = {DRUPE_EACH_SLOT(NAME_DEVICE_COUNT)};
+static drupe_status (*const loads[])(void **state) = {EACH_SLOT(NAME_LOAD)};
+static drupe_status (*const device_counts[])(void *state, uint32_t *count) = {EACH_SLOT(NAME_DEVICE_COUNT)};
 
 /* --- Events that fail late, devices that are lost ------------------------------------------------------- */
 
 /* Behind the event's state of the table below. */
+#define BEHIND(size) (((size) + 15) & ~(size_t)15)
+
 typedef struct event_fate {
     drupe_status status;
 } event_fate;
@@ -91,7 +107,7 @@ typedef struct event_fate {
 static event_fate *fate_of(const drupe_event *event)
 {
     size_t below = below_of(DRUPE_LAYER_OBJECT(event))->size.event;
-    return (event_fate *)(void *)((char *)drupe_native(event) + DRUPE_LAYER_BEHIND(below));
+    return (event_fate *)(void *)((char *)drupe_native(event) + BEHIND(below));
 }
 
 static drupe_status begin_submission(const drupe_submit *s)
@@ -129,8 +145,7 @@ static drupe_status poll_event(drupe_event *event, drupe_event_state *state)
     if (*state != DRUPE_EVENT_COMPLETE) return DRUPE_OK;
     DRUPE_TRY(after(DRUPE_FAULT_event_state, below, DRUPE_OK));
     if (fate != DRUPE_OK) {
-        drupe_error_set_native(fate, backend, 0, NULL,
-                               "Planned late failure (layer 'fault'); take the layer off with DRUPE_LAYERS.");
+        drupe_error_set_native(fate, backend, 0, NULL, "Planned late failure.");
         *state = DRUPE_EVENT_FAILED;
     } else if (drupe_fault_lost(false)) {
         lost_error(backend);
@@ -139,9 +154,8 @@ static drupe_status poll_event(drupe_event *event, drupe_event_state *state)
     return DRUPE_OK;
 }
 
-static void wrap(drupe_backend *table, const drupe_backend *below, size_t slot)
+static void replace_entries(drupe_backend *table, const drupe_backend *below, size_t slot)
 {
-    drupe_fault_start();
 #define SET_STATUS(name) table->name = below->name ? fault_##name : NULL;
 #define SET_VOID(name)
 #define SET_TYPE(name)
@@ -156,7 +170,25 @@ static void wrap(drupe_backend *table, const drupe_backend *below, size_t slot)
     table->event_state = poll_event;
     table->load = loads[slot];
     table->device_count = device_counts[slot];
-    table->size.event = DRUPE_LAYER_BEHIND(below->size.event) + sizeof(event_fate);
+    table->size.event = BEHIND(below->size.event) + sizeof(event_fate);
 }
 
-const drupe_layer drupe_layer_fault = {.name = "fault", .wrap = wrap};
+/* A table is filled once: objects of a backend that was loaded before may still use it. */
+static drupe_status apply(const drupe_backend *base, size_t slot, const drupe_backend **backend)
+{
+    if (slot >= SLOTS) return drupe_error_set(DRUPE_E_INTERNAL, "The layer knows %d backends only.", SLOTS);
+    DRUPE_TRY(drupe_fault_start());
+    struct layered *one = &layered[slot];
+    if (!one->below) {
+        one->table = *base;
+        replace_entries(&one->table, base, slot);
+        one->below = base;
+    }
+    *backend = &one->table;
+    return DRUPE_OK;
+}
+
+void drupe_fault_layer(bool on)
+{
+    drupe_test_layer = on ? apply : NULL;
+}

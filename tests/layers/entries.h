@@ -2,9 +2,9 @@
  *
  * `result` is STATUS, VOID, BOOL or TYPE, so that a macro per result can be pasted together. `subject` is the
  * object whose backend is called: DRUPE_LAYER_OBJECT(object), or SLOT for the few entries that have none.
- * A new entry of backend.h gets its line here; layers.c does not compile before it has one. */
-#ifndef DRUPE_LAYERS_ENTRIES_H
-#define DRUPE_LAYERS_ENTRIES_H
+ * A new entry of backend.h gets its line here; fault_layer.c does not compile before it has one. */
+#ifndef DRUPE_TEST_ENTRIES_H
+#define DRUPE_TEST_ENTRIES_H
 
 #include "backends/backend.h"
 

@@ -1,11 +1,9 @@
-/* The layer `fault`: what to fail (fault_plan.c), and failing it (fault_layer.c). drupe/layers.h has the
- * language.
- */
-#ifndef DRUPE_LAYERS_FAULT_H
-#define DRUPE_LAYERS_FAULT_H
+/* What the layer is to fail: fault_plan.c decides, fault_layer.c fails it. */
+#ifndef DRUPE_TEST_FAULT_PLAN_H
+#define DRUPE_TEST_FAULT_PLAN_H
 
-#include "backends/layers/layers_room.h"
-#include "drupe/layers.h"
+#include "layers/entries.h"
+#include "layers/fault_layer.h"
 
 typedef enum drupe_fault_entry {
 #define DRUPE_FAULT_ENTRY(result, name, ...) DRUPE_FAULT_##name,
@@ -19,9 +17,7 @@ typedef enum drupe_fault_entry {
 } drupe_fault_entry;
 
 /* Read DRUPE_FAULT, the first time. */
-void drupe_fault_start(void);
-/* DRUPE_OK, or what is wrong in DRUPE_FAULT. */
-drupe_status drupe_fault_check(void);
+drupe_status drupe_fault_start(void) DRUPE_MUST_CHECK;
 /* Count a call. DRUPE_OK, or the planned failure, set as the thread's error. */
 drupe_status drupe_fault_count_call(drupe_fault_entry entry, const char *backend) DRUPE_MUST_CHECK;
 /* The fate of the event of a submission that begins: DRUPE_OK, or what it shall end with. */

@@ -1,6 +1,6 @@
 /* The plan: parsed rules, counters, and the decision for each call. One lock guards all of it; a layer for
  * tests need not be fast. */
-#include "backends/layers/fault_layer.h"
+#include "layers/fault_plan.h"
 #include "base/base.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,23 +147,16 @@ drupe_status drupe_fault_plan(const char *text)
     return DRUPE_OK;
 }
 
-drupe_status drupe_fault_check(void)
-{
-    const char *text = getenv("DRUPE_FAULT");
-    plan fresh;
-    if (!text || read_plan(text, &fresh) == DRUPE_OK) return DRUPE_OK;
-    const drupe_error wrong = *drupe_error_last();
-    return drupe_error_set(DRUPE_E_INVALID, "DRUPE_FAULT=%.80s cannot be understood: %s", text, wrong.text);
-}
-
-void drupe_fault_start(void)
+drupe_status drupe_fault_start(void)
 {
     const char *text = getenv("DRUPE_FAULT");
     pthread_mutex_lock(&lock);
     plan fresh;
-    if (!started && text && read_plan(text, &fresh) == DRUPE_OK) current = fresh;
+    drupe_status status = !started && text ? read_plan(text, &fresh) : DRUPE_OK;
+    if (!started && text && status == DRUPE_OK) current = fresh;
     started = true;
     pthread_mutex_unlock(&lock);
+    return status;
 }
 
 /* --- Deciding ------------------------------------------------------------------------------------------- */
@@ -202,9 +195,7 @@ drupe_status drupe_fault_count_call(drupe_fault_entry entry, const char *backend
     failures += status != DRUPE_OK;
     pthread_mutex_unlock(&lock);
     if (status == DRUPE_OK) return DRUPE_OK;
-    return drupe_error_set_native(status, backend, 0, NULL,
-                                  "Planned failure of %s, call %llu (layer 'fault'); take the layer off with "
-                                  "DRUPE_LAYERS.",
+    return drupe_error_set_native(status, backend, 0, NULL, "Planned failure of %s, call %llu.",
                                   counter_names[entry], (unsigned long long)number);
 }
 

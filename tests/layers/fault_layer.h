@@ -1,23 +1,18 @@
-/* Layers: code between core and a backend that sees every call, for tests and for finding mistakes.
+/* A layer between core and the backends that fails their calls as planned, for tests.
  *
- * DRUPE_LAYERS=fault,check names them, the outermost first; drupe_layers_choose() does so for a program that
- * cannot set its environment. A backend gets its layers when it is loaded. Without layers core calls the
- * backend's own table, so that nothing is paid for what is not used.
+ * A layered backend is a copy of the table below in which this layer has replaced the entries that can fail.
+ * An entry that is NULL below stays NULL, since core decides by it what to emulate.
  *
  * Threads: all functions may be called from any thread. */
-#ifndef DRUPE_LAYERS_H
-#define DRUPE_LAYERS_H
+#ifndef DRUPE_TEST_FAULT_LAYER_H
+#define DRUPE_TEST_FAULT_LAYER_H
 
 #include "drupe/status.h"
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Use these layers (a list as in DRUPE_LAYERS; "" = none, NULL = what the environment says) for the backends
- * that are loaded from now on. DRUPE_E_INVALID for a name that is no layer's: the text lists those there are.
- */
-DRUPE_API drupe_status drupe_layers_choose(const char *names) DRUPE_MUST_CHECK;
-
-/* --- The layer `fault`: failures on demand -----------------------------------------------------------------
- */
+/* Whether backends that are loaded from now on have the layer. */
+DRUPE_API void drupe_fault_layer(bool on);
 
 /* clang-format off */
 /* What shall fail, from now on, with all counters back at 0; NULL or "" = nothing. It counts only for

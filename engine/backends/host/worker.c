@@ -1,0 +1,143 @@
+/* What a worker's thread does: it searches for work, does it, and sleeps when there is none.
+ *
+ * Who makes a task ready wakes nobody while some worker is searching, and a worker that stops searching
+ * because it found something wakes the next one if there is more: so a stream of tiny tasks costs no system
+ * call, and a few long ones still reach every worker. A worker says that it sleeps before it looks a last
+ * time, and a task is in its list before its maker looks for sleepers: one of the two sees the other. */
+#include "backends/host/host.h"
+#include <sched.h>
+#include <time.h>
+
+#define SEARCH_NS 20000u /* before it sleeps: being woken costs as much */
+#define LOOK_NS   2000u  /* between two looks, which take the inboxes away from those who fill them */
+
+/* --- Working -------------------------------------------------------------------------------------------- */
+
+static void stamp_start(drupe_host_task *task)
+{
+    drupe_core_began(task->submission);
+    if (!task->event) return;
+    if (drupe_host_profiling(task->queue)) {
+        uint64_t before = 0;
+        atomic_compare_exchange_strong(&task->event->started, &before, drupe_now_ns());
+    }
+    atomic_store_explicit(&task->event->stage, DRUPE_EVENT_RUNNING, memory_order_relaxed);
+}
+
+/* The stores around it let a fault find out what it hit. */
+static void run_body(drupe_host_worker *worker, drupe_host_task *task, size_t begin, size_t end)
+{
+    atomic_store_explicit(&worker->begin, begin, memory_order_relaxed);
+    atomic_store_explicit(&worker->end, end, memory_order_relaxed);
+    atomic_store_explicit(&worker->busy, 1, memory_order_release);
+    task->body(task, begin, end);
+    atomic_store_explicit(&worker->busy, 0, memory_order_release);
+}
+
+static void run_shares(drupe_host_worker *worker, drupe_host_task *task)
+{
+    size_t begin;
+    while ((begin = atomic_fetch_add_explicit(&task->cursor, task->grain, memory_order_relaxed)) <
+           task->items) {
+        size_t end = task->items - begin < task->grain ? task->items : begin + task->grain;
+        run_body(worker, task, begin, end);
+    }
+}
+
+static void shuffle_delay(drupe_host_sched *sched)
+{
+    struct timespec pause = {.tv_nsec = (long)(drupe_host_sched_random(sched) % 200000)};
+    nanosleep(&pause, NULL);
+}
+
+static void work_on(drupe_host_worker *worker, drupe_host_task *task)
+{
+    uint64_t taken = atomic_load_explicit(&worker->taken, memory_order_relaxed);
+    atomic_store_explicit(&worker->taken, taken + 1, memory_order_relaxed);
+    stamp_start(task);
+    if (worker->tpool->sched->shuffle) shuffle_delay(worker->tpool->sched);
+    worker->task = task;
+    drupe_host_worker_prepare(worker, task);
+    if (task->wide)
+        run_shares(worker, task);
+    else
+        run_body(worker, task, 0, task->items);
+    if (drupe_host_worker_leave(task)) drupe_host_task_finish(task);
+}
+
+/* --- Searching and sleeping ------------------------------------------------------------------------------
+ */
+
+static drupe_host_task *search(drupe_host_worker *worker)
+{
+    uint64_t now = drupe_now_ns(), deadline = now + SEARCH_NS;
+    while (now < deadline) {
+        drupe_host_task *task = drupe_host_worker_find(worker);
+        if (task) return task;
+        /* Those who wait for what was just done may need this processor; better now than in the middle of
+         * what comes next. */
+        sched_yield();
+        for (uint64_t until = now + LOOK_NS; (now = drupe_now_ns()) < until;) drupe_cpu_relax();
+    }
+    return NULL;
+}
+
+/* Sleep until woken; the worker is searching before and afterwards. A task that came up, or NULL. */
+static drupe_host_task *rest(drupe_host_worker *worker, bool *stop)
+{
+    drupe_host_tpool *tpool = worker->tpool;
+    pthread_mutex_lock(&tpool->lock);
+    worker->sleeping = true;
+    atomic_fetch_add(&tpool->sleeping, 1);
+    atomic_fetch_sub(&tpool->searching, 1);
+    drupe_host_task *task = drupe_host_worker_find(worker);
+    while (worker->sleeping && !tpool->stopping && !task) pthread_cond_wait(&worker->wake, &tpool->lock);
+    if (task && worker->sleeping) {
+        worker->sleeping = false;
+        atomic_fetch_sub(&tpool->sleeping, 1);
+        atomic_fetch_add(&tpool->searching, 1);
+    }
+    *stop = worker->sleeping;
+    pthread_mutex_unlock(&tpool->lock);
+    return task;
+}
+
+/* The last one that was searching has found something; there may be more. */
+static void pass_on(drupe_host_tpool *tpool)
+{
+    if (atomic_fetch_sub(&tpool->searching, 1) != 1 || !drupe_host_tpool_backlog(tpool)) return;
+    bool woken = atomic_load(&tpool->sleeping) && drupe_host_tpool_wake(tpool, 0, tpool->most);
+    if (!woken && tpool->grows) drupe_host_tpool_alarm(tpool);
+}
+
+static void work(drupe_host_worker *worker, bool searching)
+{
+    drupe_host_tpool *tpool = worker->tpool;
+    for (bool stop = false; !stop;) {
+        drupe_host_task *task = drupe_host_worker_find(worker);
+        if (!task && !searching) {
+            atomic_fetch_add(&tpool->searching, 1);
+            searching = true;
+        }
+        if (!task) task = search(worker);
+        if (!task) task = rest(worker, &stop);
+        if (!task) continue;
+        if (searching) pass_on(tpool);
+        searching = false;
+        work_on(worker, task);
+    }
+}
+
+void drupe_host_worker_run(drupe_host_worker *worker)
+{
+    drupe_host_worker_receive(worker);
+    drupe_core_register_thread(worker->tpool, worker->index, &worker->busy, &worker->recovery);
+    /* A fault comes back here as often as one happens; nobody who works searches. */
+    if (setjmp(worker->landing)) {
+        drupe_host_worker_recover(worker);
+        work(worker, false);
+    } else {
+        work(worker, true);
+    }
+    drupe_core_disown();
+}
