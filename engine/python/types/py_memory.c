@@ -4,7 +4,8 @@
 #include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
-#include <stdlib.h>
+#include <stddef.h>
+#include <structmember.h>
 
 static drupe_memory *memory_of(PyObject *self)
 {
@@ -160,16 +161,15 @@ static PyObject *memory_make(drupe_py_state *state, PyObject *object, request *w
     return drupe_py_span_wrap(state, &span, NULL);
 }
 
-static const drupe_py_signature new_signature = {"MemoryUSM",
-                                                 1,
-                                                 1,
-                                                 5,
-                                                 {DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment,
-                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device,
-                                                  DRUPE_PY_NAME_copy}};
+static const drupe_py_signature new_signature =
+    DRUPE_PY_SIGNATURE("MemoryUSM", 1, 1, DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment,
+                       DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device, DRUPE_PY_NAME_copy);
 
-static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe_mem_kind kind)
+static PyObject *memory_of_type(drupe_py_state *state, const PyTypeObject *type, PyObject *const *given)
 {
+    drupe_mem_kind kind = type == state->types[DRUPE_PY_TYPE_MemoryUSMShared] ? DRUPE_MEM_SHARED
+                          : type == state->types[DRUPE_PY_TYPE_MemoryUSMHost] ? DRUPE_MEM_HOST
+                                                                              : DRUPE_MEM_DEVICE;
     request wanted = {.queue_arg = given[2], .device_arg = given[3], .kind = kind};
     if (drupe_py_given(given[1]) && !drupe_py_size(given[1], "alignment", &wanted.alignment)) return NULL;
     int copy = drupe_py_flag(given[4], 0);
@@ -180,35 +180,29 @@ static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe
     return self;
 }
 
-/* A call of the type, without a tuple and a dict in between; and __new__. */
-#define MEMORY_NEW(name, kind)                                                                               \
-    static PyObject *memory_call_##name(PyObject *type, PyObject *const *args, size_t nargsf,                \
-                                        PyObject *kwnames)                                                   \
-    {                                                                                                        \
-        drupe_py_state *state = drupe_py_state_of_type((PyTypeObject *)type);                                \
-        PyObject *given[5];                                                                                  \
-        Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);                                                       \
-        if (!drupe_py_enter(state) || !drupe_py_args(state, &new_signature, args, nargs, kwnames, given))    \
-            return NULL;                                                                                     \
-        return memory_new(state, given, kind);                                                               \
-    }                                                                                                        \
-    static PyObject *memory_new_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs)                 \
-    {                                                                                                        \
-        drupe_py_state *state = drupe_py_state_of_type(type);                                                \
-        PyObject *given[5];                                                                                  \
-        if (!drupe_py_enter(state) || !drupe_py_args_new(state, &new_signature, args, kwargs, given))        \
-            return NULL;                                                                                     \
-        return memory_new(state, given, kind);                                                               \
-    }
-MEMORY_NEW(device, DRUPE_MEM_DEVICE)
-MEMORY_NEW(shared, DRUPE_MEM_SHARED)
-MEMORY_NEW(host, DRUPE_MEM_HOST)
+static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[5];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &new_signature, args, kwargs, given)) return NULL;
+    return memory_of_type(state, type, given);
+}
+
+/* A call of the type, without a tuple and a dict in between. */
+static PyObject *memory_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    drupe_py_state *state = drupe_py_state_of_type((PyTypeObject *)type);
+    PyObject *given[5];
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &new_signature, args, nargs, kwnames, given))
+        return NULL;
+    return memory_of_type(state, (PyTypeObject *)type, given);
+}
 
 void drupe_py_memory_init(drupe_py_state *state)
 {
-    state->types[DRUPE_PY_TYPE_MemoryUSMDevice]->tp_vectorcall = memory_call_device;
-    state->types[DRUPE_PY_TYPE_MemoryUSMShared]->tp_vectorcall = memory_call_shared;
-    state->types[DRUPE_PY_TYPE_MemoryUSMHost]->tp_vectorcall = memory_call_host;
+    for (int i = DRUPE_PY_TYPE_MemoryUSMDevice; i <= DRUPE_PY_TYPE_MemoryUSMHost; i++)
+        state->types[i]->tp_vectorcall = memory_call;
 }
 
 static void memory_release(void *memory)
@@ -251,7 +245,7 @@ static PyObject *memory_from_host(PyObject *self, PyObject *object)
 
 static PyObject *memory_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"copy_to_host", 1, 0, 1, {DRUPE_PY_NAME_obj}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("copy_to_host", 1, 0, DRUPE_PY_NAME_obj);
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_span span = span_of(self);
     PyObject *given[1];
@@ -285,7 +279,7 @@ static PyObject *memory_from_device(PyObject *self, PyObject *object)
 
 static PyObject *memory_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"memset", 1, 0, 1, {DRUPE_PY_NAME_val}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("memset", 1, 0, DRUPE_PY_NAME_val);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     uint8_t byte[8] = {0};
@@ -325,67 +319,11 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     return bytes;
 }
 
-/* Its bytes travel with it, and it comes back on the same device where there is one. */
-static PyObject *memory_reduce(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    PyObject *module = PyImport_ImportModule("drupe.memory");
-    PyObject *restore = !module ? NULL : PyObject_GetAttrString(module, "_restore");
-    Py_XDECREF(module);
-    PyObject *bytes = !restore ? NULL : memory_bytes(self, NULL);
-    if (!bytes) {
-        Py_XDECREF(restore);
-        return NULL;
-    }
-    drupe_memory *memory = memory_of(self);
-    return Py_BuildValue("N(sNs)", restore, drupe_mem_kind_name(drupe_memory_kind(memory)), bytes,
-                         drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))));
-}
+static DRUPE_PY_WRITTEN(memory_reduce, "_memory.reduced") static DRUPE_PY_WRITTEN(
+    memory_get_usm_type, "_memory.get_usm_type") static DRUPE_PY_WRITTEN(memory_get_usm_type_enum,
+                                                                         "_memory.get_usm_type_enum")
 
-/* Whether the memory may be used in the context that an argument stands for; -1 with an exception. */
-static int same_context(drupe_py_state *state, PyObject *self, PyObject *object)
-{
-    const drupe_context *context = drupe_queue_context(drupe_memory_queue(memory_of(self)));
-    if (!drupe_py_given(object)) return 1;
-    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Context))
-        return ((drupe_py_context *)object)->context == context;
-    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue))
-        return drupe_queue_context(((drupe_py_queue *)object)->queue) == context;
-    PyErr_Format(PyExc_TypeError, "a drupe.Context or drupe.Queue is expected, not %s",
-                 Py_TYPE(object)->tp_name);
-    return -1;
-}
-
-/* The kind as that context sees it: a drupe_mem_kind, KIND_UNKNOWN, or -1 with an exception. */
-#define KIND_UNKNOWN 3
-static int kind_seen(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const drupe_py_signature signature = {"get_usm_type", 1, 0, 1, {DRUPE_PY_NAME_context}};
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[1];
-    if (!drupe_py_args(state, &signature, args, nargs, kwnames, given)) return -1;
-    int same = same_context(state, self, given[0]);
-    if (same < 0) return -1;
-    return same ? (int)drupe_memory_kind(memory_of(self)) : KIND_UNKNOWN;
-}
-
-static PyObject *memory_get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
-{
-    int kind = kind_seen(self, args, nargs, kwnames);
-    if (kind < 0) return NULL;
-    return PyUnicode_FromString(drupe_mem_kind_name((drupe_mem_kind)kind));
-}
-
-static PyObject *memory_get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                          PyObject *kwnames)
-{
-    int kind = kind_seen(self, args, nargs, kwnames);
-    if (kind < 0) return NULL;
-    return PyLong_FromLong(kind == KIND_UNKNOWN ? 0 : kind + 1);
-}
-
-static PyObject *memory_accept(PyObject *self, PyObject *ignored)
+    static PyObject *memory_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory_of(self));
@@ -404,6 +342,12 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_memory *memory = memory_of(self);
     view->obj = NULL;
+    if (drupe_memory_kind(memory) == DRUPE_MEM_DEVICE) {
+        PyErr_SetString(PyExc_BufferError,
+                        "the host cannot address device memory. Call copy_to_host(), or allocate "
+                        "MemoryUSMShared or MemoryUSMHost instead.");
+        return -1;
+    }
     /* The reader expects to see what was submitted before. */
     if (!drupe_py_enter(state) || !drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER) ||
         !drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory) ||
@@ -413,28 +357,11 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
                              (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
 }
 
-static int memory_refuse_buffer(PyObject *self, Py_buffer *view, int flags)
-{
-    (void)self;
-    (void)flags;
-    view->obj = NULL;
-    PyErr_SetString(PyExc_BufferError,
-                    "the host cannot address device memory. Call copy_to_host(), or allocate "
-                    "MemoryUSMShared or MemoryUSMHost instead.");
-    return -1;
-}
-
 /* --- Properties ---------------------------------------------------------------------------------------- */
 
 static Py_ssize_t memory_length(PyObject *self)
 {
     return (Py_ssize_t)((drupe_py_memory *)self)->nbytes;
-}
-
-static PyObject *memory_nbytes(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(((drupe_py_memory *)self)->nbytes);
 }
 
 static PyObject *memory_usm_type(PyObject *self, void *closure)
@@ -470,13 +397,6 @@ static PyObject *memory_context(PyObject *self, void *closure)
                                  drupe_context_retain(drupe_queue_context(queue_of(self))));
 }
 
-static PyObject *memory_reference(PyObject *self, void *closure)
-{
-    (void)closure;
-    PyObject *reference = ((drupe_py_memory *)self)->reference;
-    return Py_NewRef(!reference ? Py_None : reference);
-}
-
 static PyObject *memory_interface(PyObject *self, void *closure)
 {
     (void)closure;
@@ -497,71 +417,68 @@ static PyMethodDef memory_methods[] = {
     {"copy_from_host", memory_from_host, METH_O,
      PyDoc_STR("copy_from_host($self, obj)\n--\n\nCopy the bytes of a buffer to the start of the memory, and "
                "wait.")},
-    {"copy_to_host", (PyCFunction)(void (*)(void))memory_to_host, METH_FASTCALL | METH_KEYWORDS,
+    {"copy_to_host", DRUPE_PY_FAST(memory_to_host),
      PyDoc_STR(
          "copy_to_host($self, obj=None)\n--\n\n"
          "Copy all bytes to a writable buffer (a new bytearray if none is given), wait, and return it.")},
     {"copy_from_device", memory_from_device, METH_O,
      PyDoc_STR(
          "copy_from_device($self, mem)\n--\n\nCopy from other memory or a contiguous array, and wait.")},
-    {"memset", (PyCFunction)(void (*)(void))memory_memset, METH_FASTCALL | METH_KEYWORDS,
+    {"memset", DRUPE_PY_FAST(memory_memset),
      PyDoc_STR("memset($self, val=0)\n--\n\nSet every byte, and wait.")},
     {"tobytes", memory_bytes, METH_NOARGS, PyDoc_STR("tobytes($self)\n--\n\nAll bytes.")},
     {"__bytes__", memory_bytes, METH_NOARGS, PyDoc_STR("__bytes__($self)\n--\n\nAll bytes.")},
-    {"get_usm_type", (PyCFunction)(void (*)(void))memory_get_usm_type, METH_FASTCALL | METH_KEYWORDS,
+    {"get_usm_type", DRUPE_PY_FAST(memory_get_usm_type),
      PyDoc_STR("get_usm_type($self, context=None)\n--\n\n"
                "\"device\", \"shared\" or \"host\"; \"unknown\" to another Context or a Queue of one.")},
-    {"get_usm_type_enum", (PyCFunction)(void (*)(void))memory_get_usm_type_enum,
-     METH_FASTCALL | METH_KEYWORDS,
+    {"get_usm_type_enum", DRUPE_PY_FAST(memory_get_usm_type_enum),
      PyDoc_STR("get_usm_type_enum($self, context=None)\n--\n\n"
                "The same as a number: 1 device, 2 shared, 3 host, 0 unknown.")},
     {"accept_contents", memory_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
-    {"__reduce__", memory_reduce, METH_NOARGS, PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
+    {"__reduce__", DRUPE_PY_FAST(memory_reduce), PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
     {"__sizeof__", memory_sizeof, METH_NOARGS,
      PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef memory_members[] = {
+    {"nbytes", T_PYSSIZET, offsetof(drupe_py_memory, nbytes), READONLY, "Size in bytes."},
+    {"size", T_PYSSIZET, offsetof(drupe_py_memory, nbytes), READONLY, "Size in bytes."},
+    {"reference_obj", T_OBJECT, offsetof(drupe_py_memory, reference), READONLY,
+     "What it is a view of, or None."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef memory_getset[] = {
-    {"nbytes", memory_nbytes, NULL, "Size in bytes.", NULL},
-    {"size", memory_nbytes, NULL, "Size in bytes.", NULL},
     {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
     {"device", memory_device, NULL, "The device of that queue.", NULL},
     {"context", memory_context, NULL, "The context of that queue.", NULL},
-    {"reference_obj", memory_reference, NULL, "What it is a view of, or None.", NULL},
     {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
     {"__sycl_usm_array_interface__", memory_interface, NULL, "The description other libraries read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-#define MEMORY_TYPE(type, kind, sentence, getbuffer)                                                         \
+#define MEMORY_TYPE(type, sentence)                                                                          \
     static PyType_Slot type##_slots[] = {                                                                    \
         {Py_tp_doc,                                                                                          \
          (void *)PyDoc_STR(                                                                                  \
              #type                                                                                           \
              "(nbytes_or_obj, *, alignment=0, queue=None, device=None, copy=False)\n--\n\n" sentence)},      \
-        {Py_tp_new, DRUPE_PY_FUNCTION(memory_new_##kind)},                                                   \
+        {Py_tp_new, DRUPE_PY_FUNCTION(memory_new)},                                                          \
         {Py_tp_dealloc, DRUPE_PY_FUNCTION(memory_dealloc)},                                                  \
         {Py_tp_traverse, DRUPE_PY_FUNCTION(memory_traverse)},                                                \
         {Py_tp_clear, DRUPE_PY_FUNCTION(memory_clear)},                                                      \
         {Py_tp_repr, DRUPE_PY_FUNCTION(memory_repr)},                                                        \
         {Py_tp_methods, memory_methods},                                                                     \
+        {Py_tp_members, memory_members},                                                                     \
         {Py_tp_getset, memory_getset},                                                                       \
         {Py_mp_length, DRUPE_PY_FUNCTION(memory_length)},                                                    \
-        {Py_bf_getbuffer, DRUPE_PY_FUNCTION(getbuffer)},                                                     \
+        {Py_bf_getbuffer, DRUPE_PY_FUNCTION(memory_getbuffer)},                                              \
         {0, NULL},                                                                                           \
     };                                                                                                       \
-    PyType_Spec drupe_py_##type##_spec = {                                                                   \
-        .name = "drupe.memory." #type,                                                                       \
-        .basicsize = sizeof(drupe_py_memory),                                                                \
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,                         \
-        .slots = type##_slots,                                                                               \
-    }
+    DRUPE_PY_SPEC(type, "drupe.memory." #type, drupe_py_memory, Py_TPFLAGS_HAVE_GC, type##_slots)
 
-MEMORY_TYPE(MemoryUSMDevice, device, "Memory on the device; the host copies to and from it.",
-            memory_refuse_buffer);
-MEMORY_TYPE(MemoryUSMShared, shared, "Memory that moves between host and device; it has the buffer protocol.",
-            memory_getbuffer);
-MEMORY_TYPE(MemoryUSMHost, host, "Host memory that the device reads; it has the buffer protocol.",
-            memory_getbuffer);
+MEMORY_TYPE(MemoryUSMDevice, "Memory on the device; the host copies to and from it.");
+MEMORY_TYPE(MemoryUSMShared, "Memory that moves between host and device; it has the buffer protocol.");
+MEMORY_TYPE(MemoryUSMHost, "Host memory that the device reads; it has the buffer protocol.");

@@ -155,14 +155,8 @@ static PyObject *holders(PyObject *module, PyObject *args)
     size_t count = 0;
     drupe_holder *list = holders_list(device, merge != 0, &count);
     drupe_device_release(device);
-    PyObject *result = !list ? NULL : PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; result && i < count; i++) {
-        PyObject *one = holder_tuple(&list[i]);
-        if (!one)
-            Py_CLEAR(result);
-        else
-            PyList_SET_ITEM(result, (Py_ssize_t)i, one);
-    }
+    PyObject *result = !list ? NULL : PyList_New(0);
+    for (size_t i = 0; result && i < count; i++) drupe_py_append(&result, holder_tuple(&list[i]));
     free(list);
     return result;
 }
