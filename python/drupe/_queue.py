@@ -25,11 +25,7 @@ def flags(profiling, property, in_order, priority):
 
 
 def memcpy(queue, dest, src, count=None):
-    queue.copy(dest, src, count).wait()
-
-
-def memcpy_async(queue, dest, src, count=None, dEvents=None):
-    return queue.copy(dest, src, count, dEvents)
+    queue.memcpy_async(dest, src, count).wait()
 
 
 def memset(queue, mem, val, count=0):

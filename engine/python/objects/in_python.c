@@ -22,7 +22,21 @@ PyObject *drupe_py_written_get(PyObject *self, void *path)
     return drupe_py_written(path, self, NULL, 0, NULL);
 }
 
-DRUPE_PY_WRITTEN(drupe_py_mimebundle, "_repr.mimebundle")
+PyObject *drupe_py_mimebundle(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return drupe_py_written("_repr.mimebundle", self, args, nargs, kwnames);
+}
+
+PyObject *drupe_py_attribute_of(PyObject *self, void *names)
+{
+    const char *second = strchr(names, '.') + 1;
+    PyObject *first = PyUnicode_FromStringAndSize(names, second - 1 - (const char *)names);
+    PyObject *object = !first ? NULL : PyObject_GetAttr(self, first);
+    PyObject *value = !object ? NULL : PyObject_GetAttrString(object, second);
+    Py_XDECREF(object);
+    Py_XDECREF(first);
+    return value;
+}
 
 PyObject *drupe_py_constant(PyObject *self, void *text)
 {

@@ -60,17 +60,13 @@ typedef struct drupe_py_program {
     PyObject *kernels;                    /* dict: name to Kernel */
 } drupe_py_program;
 
-#define DRUPE_PY_KERNEL_KEYWORDS 5
-
 /* What a kernel remembers of its last call, because most calls are like the one before. Objects are kept, so
  * that they are known by their address. */
 typedef struct drupe_py_last_call {
-    PyObject *keywords;                       /* the tuple of names, or NULL */
-    signed char at[DRUPE_PY_KERNEL_KEYWORDS]; /* where each keyword stands in it, -1: nowhere */
-    PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
-    drupe_range range;                        /* what they make */
-    uint32_t warm_on; /* the queue for which that is warm: see drupe_py_warm(); 0: none */
-    uint32_t looked;  /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
+    PyObject *global_size, *local_size; /* ints, or tuples of ints, or NULL */
+    drupe_range range;                  /* what they make */
+    uint32_t warm_on;                   /* the queue for which that is warm: see drupe_py_warm(); 0: none */
+    uint32_t looked; /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
 } drupe_py_last_call;
 
 typedef struct drupe_py_kernel {
@@ -129,11 +125,13 @@ PyObject *drupe_py_written(const char *path, PyObject *self, PyObject *const *ar
                            PyObject *kwnames);
 /* A getter of that; the closure is the path. */
 PyObject *drupe_py_written_get(PyObject *self, void *path);
+/* A getter of what an attribute has as an attribute: "queue.device", the closure. */
+PyObject *drupe_py_attribute_of(PyObject *self, void *names);
 /* A getter of a text, or of None: the closure. */
 PyObject *drupe_py_constant(PyObject *self, void *text);
 /* A method, METH_FASTCALL | METH_KEYWORDS, that is written in Python. */
 #define DRUPE_PY_WRITTEN(method, path)                                                                       \
-    PyObject *method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)             \
+    static PyObject *method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)      \
     {                                                                                                        \
         return drupe_py_written(path, self, args, nargs, kwnames);                                           \
     }

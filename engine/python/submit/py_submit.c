@@ -107,11 +107,6 @@ static bool nbytes_arg(PyObject *object, const drupe_py_copy_end *dst, size_t *n
     return fits(dst, NULL, *nbytes);
 }
 
-typedef struct copy_call {
-    PyObject *dst, *src, *nbytes, *dtype, *waits;
-    bool event;
-} copy_call;
-
 /* nbytes in elements of a dtype. */
 static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, size_t *nbytes)
 {
@@ -123,27 +118,32 @@ static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, si
     return false;
 }
 
-static bool copy_size(drupe_py_state *state, const copy_call *call, const drupe_py_copy_end *dst,
+static bool copy_size(drupe_py_state *state, PyObject *object, PyObject *dtype, const drupe_py_copy_end *dst,
                       const drupe_py_copy_end *src, size_t *nbytes)
 {
-    bool given = drupe_py_given(call->nbytes);
+    bool given = drupe_py_given(object);
     *nbytes = src->nbytes;
-    if (given && !drupe_py_size(call->nbytes, "nbytes", nbytes)) return false;
-    return scaled(state, call->dtype, given, nbytes) && fits(dst, src, *nbytes);
+    if (given && !drupe_py_size(object, "nbytes", nbytes)) return false;
+    return scaled(state, dtype, given, nbytes) && fits(dst, src, *nbytes);
 }
 
-static PyObject *copy(PyObject *self, const copy_call *call)
+/* The destination, the source, nbytes, what to wait for; a dtype and event= where the names have them. */
+static PyObject *copy(PyObject *self, const drupe_py_signature *names, PyObject *const *args,
+                      Py_ssize_t nargs, PyObject *kwnames)
 {
     drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[6] = {NULL};
     drupe_py_waits waits;
-    if (!drupe_py_waits_arg(state, call->waits, &waits)) return NULL;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, names, args, nargs, kwnames, given)) return NULL;
+    int want = drupe_py_flag(given[5], 1);
+    if (want < 0 || !drupe_py_waits_arg(state, given[3], &waits)) return NULL;
     drupe_py_copy_end dst = {NULL, 0, NULL, NULL}, src = dst;
     drupe_event *event = NULL;
     size_t nbytes = 0;
-    bool good = drupe_py_copy_end_arg(state, call->dst, true, "the destination", &dst) &&
-                drupe_py_copy_end_arg(state, call->src, false, "the source", &src) &&
-                copy_size(state, call, &dst, &src, &nbytes) &&
-                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, call->event ? &event : NULL);
+    bool good = drupe_py_copy_end_arg(state, given[0], true, "the destination", &dst) &&
+                drupe_py_copy_end_arg(state, given[1], false, "the source", &src) &&
+                copy_size(state, given[2], given[4], &dst, &src, &nbytes) &&
+                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, want ? &event : NULL);
     drupe_py_copy_end_clear(&dst);
     drupe_py_copy_end_clear(&src);
     drupe_py_waits_clear(&waits);
@@ -152,16 +152,19 @@ static PyObject *copy(PyObject *self, const copy_call *call)
 
 PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature =
+    static const drupe_py_signature names =
         DRUPE_PY_SIGNATURE("copy", 4, 2, DRUPE_PY_NAME_dst, DRUPE_PY_NAME_src, DRUPE_PY_NAME_nbytes,
                            DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_event);
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[6];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    int want = drupe_py_flag(given[5], 1);
-    if (want < 0) return NULL;
-    const copy_call call = {given[0], given[1], given[2], given[4], given[3], want};
-    return copy(self, &call);
+    return copy(self, &names, args, nargs, kwnames);
+}
+
+PyObject *drupe_py_queue_memcpy_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *kwnames)
+{
+    static const drupe_py_signature names =
+        DRUPE_PY_SIGNATURE("memcpy_async", 4, 2, DRUPE_PY_NAME_dest, DRUPE_PY_NAME_src, DRUPE_PY_NAME_count,
+                           DRUPE_PY_NAME_dEvents);
+    return copy(self, &names, args, nargs, kwnames);
 }
 
 /* The pattern to fill with: a number of a dtype, a byte, or the bytes themselves. */

@@ -147,7 +147,7 @@ static PyObject *device_get_sizes(PyObject *self, void *closure)
                    "(\"ocl\"), \"spirv\" (\"spv\") or \"sycl\".")                                            \
     X(info, "info($self)\n--\n\nAll properties as a dict; None where one means nothing on this device.")
 
-#define METHOD_FUNCTION(name, doc) static DRUPE_PY_WRITTEN(device_##name, "_device." #name)
+#define METHOD_FUNCTION(name, doc) DRUPE_PY_WRITTEN(device_##name, "_device." #name)
 METHODS_IN_PYTHON(METHOD_FUNCTION)
 
 /* --- Dividing ------------------------------------------------------------------------------------------ */

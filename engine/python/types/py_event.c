@@ -84,18 +84,12 @@ static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
-static DRUPE_PY_WRITTEN(event_wait_for, "_events.wait_for") static DRUPE_PY_WRITTEN(
-    event_from_future,
-    "_events.from_future") static DRUPE_PY_WRITTEN(event_add_done_callback,
-                                                   "_events.add_done_callback") static DRUPE_PY_WRITTEN(event_display,
-                                                                                                        "_rep"
-                                                                                                        "r."
-                                                                                                        "disp"
-                                                                                                        "lay_"
-                                                                                                        "even"
-                                                                                                        "t")
+DRUPE_PY_WRITTEN(event_wait_for, "_events.wait_for")
+DRUPE_PY_WRITTEN(event_from_future, "_events.from_future")
+DRUPE_PY_WRITTEN(event_add_done_callback, "_events.add_done_callback")
+DRUPE_PY_WRITTEN(event_display, "_repr.display_event")
 
-    static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
+static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of(self);
@@ -184,15 +178,6 @@ static PyObject *event_times(PyObject *self, void *closure)
     return result;
 }
 
-/* One of them. */
-static PyObject *event_time(PyObject *self, void *name)
-{
-    PyObject *times = event_times(self, NULL);
-    PyObject *value = !times ? NULL : PyObject_GetAttrString(times, name);
-    Py_XDECREF(times);
-    return value;
-}
-
 static PyObject *event_repr(PyObject *self)
 {
     return drupe_py_written("_queue.event_text", self, NULL, 0, NULL);
@@ -241,9 +226,10 @@ static PyGetSetDef event_getset[] = {
      "_queue.event_backend"},
     {"times", event_times, NULL, "EventTimes in ns, on a profiling queue; waits until the work is done.",
      NULL},
-    {"profiling_info_submit", event_time, NULL, "When it was handed to the device, in ns.", "submitted"},
-    {"profiling_info_start", event_time, NULL, "When the device began, in ns.", "started"},
-    {"profiling_info_end", event_time, NULL, "When the device was done, in ns.", "ended"},
+    {"profiling_info_submit", drupe_py_attribute_of, NULL, "When it was handed to the device, in ns.",
+     "times.submitted"},
+    {"profiling_info_start", drupe_py_attribute_of, NULL, "When the device began, in ns.", "times.started"},
+    {"profiling_info_end", drupe_py_attribute_of, NULL, "When the device was done, in ns.", "times.ended"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -319,11 +319,11 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     return bytes;
 }
 
-static DRUPE_PY_WRITTEN(memory_reduce, "_memory.reduced") static DRUPE_PY_WRITTEN(
-    memory_get_usm_type, "_memory.get_usm_type") static DRUPE_PY_WRITTEN(memory_get_usm_type_enum,
-                                                                         "_memory.get_usm_type_enum")
+DRUPE_PY_WRITTEN(memory_reduce, "_memory.reduced")
+DRUPE_PY_WRITTEN(memory_get_usm_type, "_memory.get_usm_type")
+DRUPE_PY_WRITTEN(memory_get_usm_type_enum, "_memory.get_usm_type_enum")
 
-    static PyObject *memory_accept(PyObject *self, PyObject *ignored)
+static PyObject *memory_accept(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     return drupe_py_contents_accept(drupe_py_state_of(self), memory_of(self));
@@ -383,20 +383,6 @@ static PyObject *memory_queue(PyObject *self, void *closure)
     return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue_of(self)));
 }
 
-static PyObject *memory_device(PyObject *self, void *closure)
-{
-    (void)closure;
-    return drupe_py_device_wrap(drupe_py_state_of(self),
-                                drupe_device_retain(drupe_queue_device(queue_of(self))));
-}
-
-static PyObject *memory_context(PyObject *self, void *closure)
-{
-    (void)closure;
-    return drupe_py_context_wrap(drupe_py_state_of(self),
-                                 drupe_context_retain(drupe_queue_context(queue_of(self))));
-}
-
 static PyObject *memory_interface(PyObject *self, void *closure)
 {
     (void)closure;
@@ -452,8 +438,8 @@ static PyMemberDef memory_members[] = {
 static PyGetSetDef memory_getset[] = {
     {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
-    {"device", memory_device, NULL, "The device of that queue.", NULL},
-    {"context", memory_context, NULL, "The context of that queue.", NULL},
+    {"device", drupe_py_attribute_of, NULL, "The device of that queue.", "queue.device"},
+    {"context", drupe_py_attribute_of, NULL, "The context of that queue.", "queue.context"},
     {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
     {"__sycl_usm_array_interface__", memory_interface, NULL, "The description other libraries read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

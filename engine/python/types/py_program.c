@@ -262,10 +262,10 @@ static PyObject *program_get_kernel(PyObject *self, PyObject *name)
     return NULL;
 }
 
-static DRUPE_PY_WRITTEN(program_has_kernel,
-                        "_program.has_kernel") static DRUPE_PY_WRITTEN(program_dir, "_program.directory")
+DRUPE_PY_WRITTEN(program_has_kernel, "_program.has_kernel")
+DRUPE_PY_WRITTEN(program_dir, "_program.directory")
 
-    static PyObject *program_names(PyObject *self, void *closure)
+static PyObject *program_names(PyObject *self, void *closure)
 {
     (void)closure;
     const char *names = drupe_program_kernel_names(program_of(self)->program);
@@ -294,20 +294,6 @@ static PyObject *program_binary(PyObject *self, void *closure)
     PyObject *result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
     free(bytes);
     return result;
-}
-
-static PyObject *program_device(PyObject *self, void *closure)
-{
-    (void)closure;
-    drupe_device *device = drupe_program_device(program_of(self)->program);
-    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
-}
-
-static PyObject *program_context(PyObject *self, void *closure)
-{
-    (void)closure;
-    drupe_context *context = drupe_program_context(program_of(self)->program);
-    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
 }
 
 static PyObject *program_queue_get(PyObject *self, void *closure)
@@ -359,8 +345,8 @@ static PyGetSetDef program_getset[] = {
     {"binary", program_binary, NULL,
      "The built program as bytes, for Program(..., language=\"binary\") on the same device and driver.",
      NULL},
-    {"device", program_device, NULL, "The device it was built for.", NULL},
-    {"context", program_context, NULL, "The context it belongs to.", NULL},
+    {"device", drupe_py_attribute_of, NULL, "The device it was built for.", "queue.device"},
+    {"context", drupe_py_attribute_of, NULL, "The context it belongs to.", "queue.context"},
     {"queue", program_queue_get, NULL,
      "The queue of kernels for which neither an argument nor queue= gives one.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

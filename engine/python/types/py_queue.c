@@ -160,15 +160,6 @@ static PyObject *queue_priority(PyObject *self, void *closure)
                                                                    : "normal");
 }
 
-/* A property of its device. */
-static PyObject *queue_of_device(PyObject *self, void *closure)
-{
-    PyObject *device = queue_device(self, NULL);
-    PyObject *value = !device ? NULL : PyObject_GetAttrString(device, closure);
-    Py_XDECREF(device);
-    return value;
-}
-
 static PyObject *queue_get_device(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -181,16 +172,13 @@ static PyObject *queue_get_context(PyObject *self, PyObject *ignored)
     return queue_context(self, NULL);
 }
 
-static DRUPE_PY_WRITTEN(queue_print_device_info, "_queue.print_device_info") static DRUPE_PY_WRITTEN(queue_memcpy, "_queue.memcpy") static DRUPE_PY_WRITTEN(
-    queue_memcpy_async,
-    "_queue.memcpy_async") static DRUPE_PY_WRITTEN(queue_memset,
-                                                   "_queue.memset") static DRUPE_PY_WRITTEN(queue_memset_async,
-                                                                                            "_queue.memset_"
-                                                                                            "asyn"
-                                                                                            "c") static DRUPE_PY_WRITTEN(queue_host_task,
-                                                                                                                         "_events.host_task")
+DRUPE_PY_WRITTEN(queue_print_device_info, "_queue.print_device_info")
+DRUPE_PY_WRITTEN(queue_memcpy, "_queue.memcpy")
+DRUPE_PY_WRITTEN(queue_memset, "_queue.memset")
+DRUPE_PY_WRITTEN(queue_memset_async, "_queue.memset_async")
+DRUPE_PY_WRITTEN(queue_host_task, "_events.host_task")
 
-    static PyObject *queue_pending(PyObject *self, void *closure)
+static PyObject *queue_pending(PyObject *self, void *closure)
 {
     (void)closure;
     if (!drupe_py_enter(drupe_py_state_of(self))) return NULL;
@@ -285,7 +273,7 @@ static PyMethodDef queue_methods[] = {
     {"memcpy", DRUPE_PY_FAST(queue_memcpy),
      PyDoc_STR("memcpy($self, dest, src, count=None)\n--\n\n"
                "Copy `count` bytes and wait until they are there.")},
-    {"memcpy_async", DRUPE_PY_FAST(queue_memcpy_async),
+    {"memcpy_async", DRUPE_PY_FAST(drupe_py_queue_memcpy_async),
      PyDoc_STR(
          "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
          "Queue a copy of `count` bytes and give its Event. Both ends are kept alive until it is done.")},
@@ -350,8 +338,9 @@ static PyGetSetDef queue_getset[] = {
     {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
     {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},
     {"sycl_context", queue_context, NULL, "The same as `context`.", NULL},
-    {"name", queue_of_device, NULL, "The name of the device.", "name"},
-    {"driver_version", queue_of_device, NULL, "The version of the device's driver.", "driver_version"},
+    {"name", drupe_py_attribute_of, NULL, "The name of the device.", "device.name"},
+    {"driver_version", drupe_py_attribute_of, NULL, "The version of the device's driver.",
+     "device.driver_version"},
     {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
