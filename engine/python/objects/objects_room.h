@@ -60,13 +60,17 @@ typedef struct drupe_py_program {
     PyObject *kernels;                    /* dict: name to Kernel */
 } drupe_py_program;
 
+#define DRUPE_PY_KERNEL_KEYWORDS 5
+
 /* What a kernel remembers of its last call, because most calls are like the one before. Objects are kept, so
  * that they are known by their address. */
 typedef struct drupe_py_last_call {
-    PyObject *global_size, *local_size; /* ints, or tuples of ints, or NULL */
-    drupe_range range;                  /* what they make */
-    uint32_t warm_on;                   /* the queue for which that is warm: see drupe_py_warm(); 0: none */
-    uint32_t looked; /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
+    PyObject *keywords;                       /* the tuple of names, or NULL */
+    signed char at[DRUPE_PY_KERNEL_KEYWORDS]; /* where each keyword stands in it, -1: nowhere */
+    PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
+    drupe_range range;                        /* what they make */
+    uint32_t warm_on; /* the queue for which that is warm: see drupe_py_warm(); 0: none */
+    uint32_t looked;  /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
 } drupe_py_last_call;
 
 typedef struct drupe_py_kernel {

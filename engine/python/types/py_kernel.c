@@ -75,6 +75,7 @@ static void kernel_dealloc(PyObject *self)
     drupe_py_queue_release(kernel_of(self)->queue);
     PyMem_Free(kernel_of(self)->params);
     PyMem_Free(kernel_of(self)->forms);
+    Py_XDECREF(kernel_of(self)->last.keywords);
     Py_XDECREF(kernel_of(self)->last.global_size);
     Py_XDECREF(kernel_of(self)->last.local_size);
     drupe_py_free(self, DRUPE_PY_TYPE_Kernel);
@@ -82,17 +83,43 @@ static void kernel_dealloc(PyObject *self)
 
 /* --- Calling ------------------------------------------------------------------------------------------- */
 
-/* Every positional argument is the kernel's; keywords say where and how. */
-static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+/* The keywords of the last call stand where they stood: names of a call are a constant of its code. */
+static inline bool keywords_again(const drupe_py_last_call *last, PyObject *const *values, PyObject *kwnames,
+                                  PyObject **given)
+{
+    if (kwnames != last->keywords || !kwnames) return false;
+    for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++)
+        given[i] = last->at[i] < 0 ? NULL : values[last->at[i]];
+    return true;
+}
+
+static bool keywords_find(const drupe_py_state *state, drupe_py_kernel *self, PyObject *const *values,
+                          PyObject *kwnames, PyObject **given)
 {
     static const drupe_py_signature signature =
         DRUPE_PY_SIGNATURE("kernel", 0, 0, DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
                            DRUPE_PY_NAME_queue, DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event);
+    if (!drupe_py_args(state, &signature, values, 0, kwnames, given)) return false;
+    if (!kwnames) return true;
+    for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++) self->last.at[i] = -1;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); k++)
+        for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++)
+            if (PyUnicode_Compare(PyTuple_GET_ITEM(kwnames, k), state->names[signature.names[i]]) == 0)
+                self->last.at[i] = (signed char)k;
+    Py_XSETREF(self->last.keywords, Py_NewRef(kwnames));
+    return true;
+}
+
+/* Every positional argument is the kernel's; keywords say where and how. */
+static PyObject *kernel_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
     drupe_py_state *state = drupe_py_state_of(callable);
     drupe_py_kernel *self = kernel_of(callable);
     size_t nargs = (size_t)PyVectorcall_NARGS(nargsf);
-    PyObject *given[5];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args + nargs, 0, kwnames, given))
+    PyObject *given[DRUPE_PY_KERNEL_KEYWORDS];
+    if (!drupe_py_enter(state)) return NULL;
+    if (!keywords_again(&self->last, args + nargs, kwnames, given) &&
+        !keywords_find(state, self, args + nargs, kwnames, given))
         return NULL;
     int want = drupe_py_flag(given[4], 1);
     if (want < 0) return NULL;
