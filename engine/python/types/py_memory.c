@@ -31,50 +31,38 @@ static drupe_py_span span_of(PyObject *self)
 
 /* --- Copies -------------------------------------------------------------------------------------------- */
 
-/* Copy between memory and a host buffer, and wait. */
-static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+/* Copy all of `src` to the start of `dst`, and wait. Both are emptied. */
+static bool copy_wait(drupe_py_state *state, drupe_queue *queue, drupe_py_copy_end *dst,
+                      drupe_py_copy_end *src)
 {
-    drupe_py_copy_end usm = copy_end_of(span), host;
-    drupe_queue *queue = usm.queue;
-    if (!drupe_py_copy_end_arg(state, object, to_host, to_host ? "the destination" : "the source", &host))
-        return false;
-    size_t nbytes = to_host ? usm.nbytes : host.nbytes;
-    bool good = nbytes <= (to_host ? host.nbytes : usm.nbytes);
-    drupe_event *event = NULL;
-    if (!good)
-        PyErr_Format(PyExc_ValueError, "%zu bytes do not fit: the destination has %zu", nbytes,
-                     to_host ? host.nbytes : usm.nbytes);
-    else
-        good =
-            drupe_py_copy(state, queue, NULL, to_host ? &host : &usm, to_host ? &usm : &host, nbytes, &event);
-    drupe_py_copy_end_clear(&host);
-    /* An interrupted wait is safe: the queue holds the host buffer until the copy is done. */
-    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event) drupe_event_release(event);
-    return good;
-}
-
-/* Copy other memory to the start of the span, and wait. */
-static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_py_copy_end *src)
-{
-    drupe_py_copy_end dst = copy_end_of(span);
     drupe_event *event = NULL, *before = NULL;
-    bool good = src->nbytes <= dst.nbytes;
-    if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src->nbytes, dst.nbytes);
+    bool good = src->nbytes <= dst->nbytes;
+    if (!good)
+        PyErr_Format(PyExc_ValueError, "%zu bytes do not fit: the destination has %zu", src->nbytes,
+                     dst->nbytes);
     /* What still writes the source on another queue comes first. */
-    if (good && src->queue && src->queue != dst.queue) {
+    if (good && src->queue && src->queue != queue) {
         drupe_submission barrier = {.queue = src->queue};
         good = drupe_submit_barrier(&barrier, &before) == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, src->queue);
     }
-    drupe_queue *queue = dst.queue;
     drupe_py_waits waits = {&before, !before ? 0 : 1};
-    if (good) good = drupe_py_copy(state, queue, &waits, &dst, src, src->nbytes, &event);
+    good = good && drupe_py_copy(state, queue, &waits, dst, src, src->nbytes, &event);
+    drupe_py_copy_end_clear(dst);
     drupe_py_copy_end_clear(src);
-    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event) drupe_event_release(event);
-    if (before) drupe_event_release(before);
+    /* An interrupted wait is safe: the queue holds a host buffer until the copy is done. */
+    good = good && drupe_py_event_wait(state, event, DRUPE_FOREVER);
+    drupe_event_release(event);
+    drupe_event_release(before);
     return good;
+}
+
+/* Copy between memory and a host buffer, and wait. */
+static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+{
+    drupe_py_copy_end usm = copy_end_of(span), host;
+    return drupe_py_copy_end_arg(state, object, to_host, to_host ? "the destination" : "the source", &host) &&
+           copy_wait(state, usm.queue, to_host ? &host : &usm, to_host ? &usm : &host);
 }
 
 /* --- Making -------------------------------------------------------------------------------------------- */
@@ -106,41 +94,45 @@ static bool request_queue(drupe_py_state *state, request *wanted, drupe_queue *f
     return wanted->queue != NULL;
 }
 
+/* New memory with the bytes of `src`, which is emptied. */
+static PyObject *make_copy(drupe_py_state *state, const request *wanted, drupe_py_copy_end *src)
+{
+    drupe_py_span fresh;
+    bool good = alloc(state, wanted->queue, wanted->kind, src->nbytes, wanted->alignment, &fresh);
+    if (good) {
+        drupe_py_copy_end dst = copy_end_of(&fresh);
+        good = copy_wait(state, wanted->queue, &dst, src);
+    }
+    drupe_py_copy_end_clear(src);
+    if (good) return drupe_py_span_wrap(state, &fresh, NULL);
+    drupe_memory_release(fresh.memory);
+    return NULL;
+}
+
 /* A view of the memory behind an object, or a copy of it. `source` is taken. */
 static PyObject *make_of_memory(drupe_py_state *state, request *wanted, PyObject *object,
                                 drupe_py_span *source)
 {
     if (!wanted->copy && drupe_memory_kind(source->memory) == wanted->kind)
         return drupe_py_span_wrap(state, source, object);
-    drupe_py_span fresh = {NULL, 0, 0};
-    bool good = wanted->copy;
-    if (!good)
+    drupe_py_copy_end end = copy_end_of(source);
+    PyObject *self = NULL;
+    if (!wanted->copy)
         PyErr_Format(PyExc_ValueError,
                      "the object's memory is of kind \"%s\" and cannot be viewed as \"%s\": give copy=True",
                      drupe_mem_kind_name(drupe_memory_kind(source->memory)),
                      drupe_mem_kind_name(wanted->kind));
-    good = good && request_queue(state, wanted, drupe_memory_queue(source->memory)) &&
-           alloc(state, wanted->queue, wanted->kind, source->nbytes, wanted->alignment, &fresh);
-    drupe_py_copy_end end = copy_end_of(source);
-    if (good) good = copy_device(state, &fresh, &end);
+    else if (request_queue(state, wanted, end.queue))
+        self = make_copy(state, wanted, &end);
     drupe_memory_release(source->memory);
-    if (good) return drupe_py_span_wrap(state, &fresh, NULL);
-    drupe_memory_release(fresh.memory);
-    return NULL;
+    return self;
 }
 
 static PyObject *make_of_buffer(drupe_py_state *state, const request *wanted, PyObject *object)
 {
     drupe_py_copy_end host;
-    drupe_py_span fresh;
-    if (!drupe_py_copy_end_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
-        return NULL;
-    size_t nbytes = host.nbytes;
-    drupe_py_copy_end_clear(&host);
-    if (!alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &fresh)) return NULL;
-    if (copy_host(state, &fresh, object, false)) return drupe_py_span_wrap(state, &fresh, NULL);
-    drupe_memory_release(fresh.memory);
-    return NULL;
+    bool good = drupe_py_copy_end_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host);
+    return good ? make_copy(state, wanted, &host) : NULL;
 }
 
 /* Memory of a size, on the allocation of another object, or with the bytes of a buffer. */
@@ -266,12 +258,12 @@ static PyObject *memory_from_device(PyObject *self, PyObject *object)
     bool ours = drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array);
     int found = ours ? 0 : drupe_py_interface_read(state, object, &other);
     if (found < 0) return NULL;
-    if (found > 0) {
+    if (found > 0)
         src = copy_end_of(&other);
-    } else if (!drupe_py_copy_end_arg(state, object, false, "the source", &src)) {
+    else if (!drupe_py_copy_end_arg(state, object, false, "the source", &src))
         return NULL;
-    }
-    bool good = copy_device(state, &span, &src);
+    drupe_py_copy_end dst = copy_end_of(&span);
+    bool good = copy_wait(state, dst.queue, &dst, &src);
     if (found > 0) drupe_memory_release(other.memory);
     if (!good) return NULL;
     Py_RETURN_NONE;
