@@ -1,8 +1,11 @@
 """Methods of drupe.Device that need no C: each takes the device first. Loaded with the first call of one."""
+import types
+
 from drupe import enums
 from drupe._engine import UnsupportedError, devices
 
 _LANGUAGES = {"c": 16, "host": 1, "opencl": 2, "ocl": 2, "spirv": 4, "spv": 4, "sycl": 0}  # bits of `languages`
+_NO_INFO = ("__name__", "platform", "sycl_platform", "composite_device", "parent_device", "context", "queue")
 _PEER_VALUES = ("access_supported", "atomics_supported")
 _PRINTED = (("Name", "name"), ("Driver version", "driver_version"), ("Vendor", "vendor"),
             ("Filter string", "filter_string"))
@@ -12,6 +15,15 @@ def platform(device):
     from drupe.platforms import Platform
 
     return Platform(device)
+
+
+def context_platform(context):
+    return platform(context.get_devices()[0])
+
+
+def info(device):
+    return {name: getattr(device, name) for name, kind in vars(type(device)).items()
+            if isinstance(kind, types.GetSetDescriptorType) and name not in _NO_INFO}
 
 
 def print_device_info(device):

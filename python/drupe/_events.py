@@ -103,8 +103,14 @@ _callbacks = _Line("drupe-callbacks")
 _tasks = _Line("drupe-host-tasks")
 
 
-def add_done_callback(event, function, context):
-    """Have function(event) called in a context when the event is over."""
+def add_done_callback(event, function, *, context=None):
+    """Have function(event) called in a context, a copy of the present one, when the event is over."""
+    if not callable(function):
+        raise TypeError(f"a callback is a function of one argument, the event, not {type(function).__name__}")
+    if context is None:
+        context = contextvars.copy_context()
+    elif not isinstance(context, contextvars.Context):
+        raise TypeError(f"context must be a contextvars.Context, not {type(context).__name__}")
     _callbacks.start()
     _notices.start()
     event._notify(functools.partial(_call_later, function, context))

@@ -15,7 +15,7 @@ _VALUES_MOST = 1000
 _LOG_MOST = 2000
 
 
-def mimebundle(obj, unused=None):
+def mimebundle(obj, include=None, exclude=None):
     try:
         return _BUILDERS[type(obj).__name__](obj).bundle()
     except Exception:  # a device that is gone, an interpreter that ends: the object's name is better than a traceback
@@ -216,7 +216,7 @@ def _event_card(event, record, status, error, times):
         ("submitted by", place(record)), ("error", None if error is None else Cell(error)), ("times", times)])
 
 
-def display_event(event, unused=None):
+def display_event(event):
     """Show an event that is not over, and once more when it is. What is over is shown as other objects are."""
     shell = _notebook()
     if shell is None or event.done:

@@ -243,7 +243,7 @@ static PyObject *array_pretty(PyObject *self, PyObject *args)
 {
     PyObject *printer, *cycle;
     if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
-    PyObject *text = drupe_py_repr(self, "brief", printer);
+    PyObject *text = drupe_py_written("_repr.brief", self, &printer, 1, NULL);
     PyObject *result = !text ? NULL : PyObject_CallMethod(printer, "text", "O", text);
     Py_XDECREF(text);
     return result;

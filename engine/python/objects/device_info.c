@@ -21,26 +21,16 @@ PyObject *drupe_py_words(drupe_py_state *state, drupe_info key, uint64_t bits)
     const char *word;
     for (unsigned i = 0; list && (word = drupe_info_word(key, i)); i++) {
         if (!(bits & DRUPE_FLAG(i))) continue;
-        PyObject *member = drupe_py_word(state, drupe_info_enumeration(key), word);
-        if (!member || PyList_Append(list, member) < 0) Py_CLEAR(list);
-        Py_XDECREF(member);
+        drupe_py_append(&list, drupe_py_word(state, drupe_info_enumeration(key), word));
     }
-    PyObject *tuple = !list ? NULL : PyList_AsTuple(list);
-    Py_XDECREF(list);
-    return tuple;
+    return drupe_py_tuple(list);
 }
 
 static PyObject *numbers_tuple(const uint64_t *numbers, size_t count)
 {
-    PyObject *tuple = PyTuple_New((Py_ssize_t)count);
-    for (size_t i = 0; tuple && i < count; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
-        if (!number)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, number);
-    }
-    return tuple;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < count; i++) drupe_py_append(&list, PyLong_FromUnsignedLongLong(numbers[i]));
+    return drupe_py_tuple(list);
 }
 
 /* None for what means nothing, else the exception. */

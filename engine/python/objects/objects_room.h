@@ -7,7 +7,17 @@
 
 #include "engine/python/runtime/runtime_room.h"
 
-/* --- Instances: wrap.c, interface.c, repr.c ------------------------------------------------------------- */
+/* --- Instances: wrap.c, interface.c --------------------------------------------------------------------- */
+
+/* How a Device, a Context, a Queue and an Event begin. */
+typedef struct drupe_py_wrapped {
+    PyObject_HEAD void *engine;
+} drupe_py_wrapped;
+/* tp_richcompare and tp_hash of them: the same object of the engine is the same; and its address, a method.
+ */
+PyObject *drupe_py_same(PyObject *self, PyObject *other, int op);
+Py_hash_t drupe_py_same_hash(PyObject *self);
+PyObject *drupe_py_address(PyObject *self, PyObject *ignored);
 
 typedef struct drupe_py_device {
     PyObject_HEAD drupe_device *device; /* retained */
@@ -41,16 +51,6 @@ static inline void *drupe_py_memory_pointer(PyObject *self)
 typedef struct drupe_py_local {
     PyObject_HEAD size_t nbytes;
 } drupe_py_local;
-
-/* drupe._repr.function(self, argument). */
-PyObject *drupe_py_repr(PyObject *self, const char *function, PyObject *argument);
-/* What a notebook shows of an object: a method of its class. */
-PyObject *drupe_py_mimebundle(PyObject *self, PyObject *args, PyObject *kwargs);
-#define DRUPE_PY_MIMEBUNDLE                                                                                  \
-    {                                                                                                        \
-        "_repr_mimebundle_", (PyCFunction)(void (*)(void))drupe_py_mimebundle, METH_VARARGS | METH_KEYWORDS, \
-            PyDoc_STR("What a notebook shows. Waits for nothing.")                                           \
-    }
 
 typedef struct drupe_py_program {
     PyObject_HEAD drupe_program *program; /* retained */
@@ -116,6 +116,37 @@ int drupe_py_interface_read(drupe_py_state *state, PyObject *object, drupe_py_sp
 
 bool drupe_py_is_memory(const drupe_py_state *state, PyObject *object);
 
+/* Append to a list what is *taken*: a new reference, or NULL with an exception, which lets the list go. */
+bool drupe_py_append(PyObject **list, PyObject *item);
+/* The tuple of a list that is *taken*; NULL: an exception is set. */
+PyObject *drupe_py_tuple(PyObject *list);
+
+/* --- in_python.c --------------------------------------------------------------------------------------- */
+
+/* Call the function "module.name" of the package: `self` (NULL: nothing) and the arguments of a vectorcall.
+ */
+PyObject *drupe_py_written(const char *path, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                           PyObject *kwnames);
+/* A getter of that; the closure is the path. */
+PyObject *drupe_py_written_get(PyObject *self, void *path);
+/* A getter of what an attribute has as an attribute: "queue.device", the closure. */
+PyObject *drupe_py_attribute_of(PyObject *self, void *names);
+/* A getter of a text, or of None: the closure. */
+PyObject *drupe_py_constant(PyObject *self, void *text);
+/* A method, METH_FASTCALL | METH_KEYWORDS, that is written in Python. */
+#define DRUPE_PY_WRITTEN(method, path)                                                                       \
+    static PyObject *method(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)      \
+    {                                                                                                        \
+        return drupe_py_written(path, self, args, nargs, kwnames);                                           \
+    }
+/* What a notebook shows of an object: a method of its class. */
+PyObject *drupe_py_mimebundle(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+#define DRUPE_PY_MIMEBUNDLE                                                                                  \
+    {                                                                                                        \
+        "_repr_mimebundle_", DRUPE_PY_FAST(drupe_py_mimebundle),                                             \
+            PyDoc_STR("What a notebook shows. Waits for nothing.")                                           \
+    }
+
 /* --- py_args.c ----------------------------------------------------------------------------------------- */
 
 /* Arguments: a hand-written parser for fast calls, and the conversions that many functions share. */
@@ -129,6 +160,13 @@ typedef struct drupe_py_signature {
     int count;            /* names in use */
     drupe_py_name names[DRUPE_PY_ARGS_MAX];
 } drupe_py_signature;
+#define DRUPE_PY_SIGNATURE(function, positional, required, ...)                                              \
+    {                                                                                                        \
+        function, positional, required, sizeof((drupe_py_name[]){__VA_ARGS__}) / sizeof(drupe_py_name),      \
+        {                                                                                                    \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    }
 
 /* Sort a vectorcall into `out`, one borrowed object or NULL per name. */
 bool drupe_py_args(const drupe_py_state *state, const drupe_py_signature *signature, PyObject *const *args,

@@ -47,19 +47,6 @@ static bool range_error(PyObject *object, drupe_scalar_type type, const char *wh
     return false;
 }
 
-/* Little and big endian alike: the value is stored by its own width. */
-static void integer_store(uint64_t value, size_t size, void *bytes)
-{
-    uint8_t one = (uint8_t)value;
-    uint16_t two = (uint16_t)value;
-    uint32_t four = (uint32_t)value;
-    const void *source = size == 1   ? (void *)&one
-                         : size == 2 ? (void *)&two
-                         : size == 4 ? (void *)&four
-                                     : &value;
-    memcpy(bytes, source, size);
-}
-
 static bool integer_bytes(PyObject *object, drupe_scalar_type type, const char *what, void *bytes)
 {
     if (!PyLong_CheckExact(object) && (PyFloat_Check(object) || !PyIndex_Check(object))) {
@@ -80,7 +67,8 @@ static bool integer_bytes(PyObject *object, drupe_scalar_type type, const char *
     }
     Py_DECREF(integer);
     if (!good) return range_error(object, type, what);
-    integer_store(bits, scalars[type].size, bytes);
+    size_t size = scalars[type].size; /* the lowest bytes are meant */
+    memcpy(bytes, (char *)&bits + (PY_BIG_ENDIAN ? sizeof bits - size : 0), size);
     return true;
 }
 

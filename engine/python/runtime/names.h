@@ -8,12 +8,10 @@
     X(count)                                                                                                 \
     X(dEvents)                                                                                               \
     X(dest)                                                                                                  \
-    X(function)                                                                                              \
     X(gS)                                                                                                    \
     X(in_order)                                                                                              \
     X(lS)                                                                                                    \
     X(priority)                                                                                              \
-    X(user)                                                                                                  \
     X(alignment)                                                                                             \
     X(args)                                                                                                  \
     X(axes)                                                                                                  \
@@ -60,7 +58,6 @@
     X(x)                                                                                                     \
     X(x1)                                                                                                    \
     X(x2)                                                                                                    \
-    X(__sycl_usm_array_interface__)                                                                          \
-    X(__array_interface__)
+    X(__sycl_usm_array_interface__)
 
 #endif

@@ -63,6 +63,16 @@ typedef enum drupe_py_type {
 
 /* A function in a slot: C knows no conversion from functions to `void *`, only one by way of an integer. */
 #define DRUPE_PY_FUNCTION(function) ((void *)(uintptr_t)(function))
+/* The function of a method that takes a vectorcall, and its flags. */
+#define DRUPE_PY_FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+/* How our types are made: none can be changed or has subclasses. `more`: further flags. */
+#define DRUPE_PY_SPEC(type, full_name, instance, more, table)                                                \
+    PyType_Spec drupe_py_##type##_spec = {                                                                   \
+        .name = full_name,                                                                                   \
+        .basicsize = sizeof(instance),                                                                       \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | (more),                                     \
+        .slots = table,                                                                                      \
+    }
 
 /* Operators of Python that are looked up in the table of operations by name. */
 typedef enum drupe_py_slot {
@@ -157,16 +167,6 @@ PyObject *drupe_py_new(drupe_py_state *state, drupe_py_type type);
 void drupe_py_free(PyObject *self, drupe_py_type type);
 /* tp_traverse of types that hold no other Python objects. */
 int drupe_py_traverse(PyObject *self, visitproc visit, void *arg);
-
-/* Of an engine object: the same object, the same hash. */
-static inline Py_hash_t drupe_py_hash(const void *pointer)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_HashPointer(pointer);
-#else
-    return _Py_HashPointer(pointer);
-#endif
-}
 
 /* The module whose instances these are; before the first one. */
 void drupe_py_instances_open(struct PyModuleDef *def);

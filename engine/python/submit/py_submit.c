@@ -91,16 +91,6 @@ static PyObject *event_or_none(drupe_py_state *state, bool submitted, drupe_even
     return drupe_py_event_wrap(state, event);
 }
 
-/* The same, for methods that wait. */
-static PyObject *finished_or_event(drupe_py_state *state, bool submitted, drupe_event *event, bool blocks)
-{
-    if (submitted && blocks && !drupe_py_event_wait(state, event, DRUPE_FOREVER)) {
-        drupe_event_release(event);
-        return NULL;
-    }
-    return event_or_none(state, submitted, event);
-}
-
 static bool fits(const drupe_py_copy_end *dst, const drupe_py_copy_end *src, size_t nbytes)
 {
     if (nbytes <= dst->nbytes && (!src || nbytes <= src->nbytes)) return true;
@@ -117,11 +107,6 @@ static bool nbytes_arg(PyObject *object, const drupe_py_copy_end *dst, size_t *n
     return fits(dst, NULL, *nbytes);
 }
 
-typedef struct copy_call {
-    PyObject *dst, *src, *nbytes, *dtype, *waits;
-    bool event, blocks;
-} copy_call;
-
 /* nbytes in elements of a dtype. */
 static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, size_t *nbytes)
 {
@@ -133,77 +118,53 @@ static bool scaled(drupe_py_state *state, PyObject *dtype_object, bool given, si
     return false;
 }
 
-static bool copy_size(drupe_py_state *state, const copy_call *call, const drupe_py_copy_end *dst,
+static bool copy_size(drupe_py_state *state, PyObject *object, PyObject *dtype, const drupe_py_copy_end *dst,
                       const drupe_py_copy_end *src, size_t *nbytes)
 {
-    bool given = drupe_py_given(call->nbytes);
+    bool given = drupe_py_given(object);
     *nbytes = src->nbytes;
-    if (given && !drupe_py_size(call->nbytes, "nbytes", nbytes)) return false;
-    return scaled(state, call->dtype, given, nbytes) && fits(dst, src, *nbytes);
+    if (given && !drupe_py_size(object, "nbytes", nbytes)) return false;
+    return scaled(state, dtype, given, nbytes) && fits(dst, src, *nbytes);
 }
 
-static PyObject *copy(PyObject *self, const copy_call *call)
+/* The destination, the source, nbytes, what to wait for; a dtype and event= where the names have them. */
+static PyObject *copy(PyObject *self, const drupe_py_signature *names, PyObject *const *args,
+                      Py_ssize_t nargs, PyObject *kwnames)
 {
     drupe_py_state *state = drupe_py_state_of(self);
+    PyObject *given[6] = {NULL};
     drupe_py_waits waits;
-    if (!drupe_py_waits_arg(state, call->waits, &waits)) return NULL;
+    if (!drupe_py_enter(state) || !drupe_py_args(state, names, args, nargs, kwnames, given)) return NULL;
+    int want = drupe_py_flag(given[5], 1);
+    if (want < 0 || !drupe_py_waits_arg(state, given[3], &waits)) return NULL;
     drupe_py_copy_end dst = {NULL, 0, NULL, NULL}, src = dst;
     drupe_event *event = NULL;
     size_t nbytes = 0;
-    bool good = drupe_py_copy_end_arg(state, call->dst, true, "the destination", &dst) &&
-                drupe_py_copy_end_arg(state, call->src, false, "the source", &src) &&
-                copy_size(state, call, &dst, &src, &nbytes) &&
-                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, call->event ? &event : NULL);
+    bool good = drupe_py_copy_end_arg(state, given[0], true, "the destination", &dst) &&
+                drupe_py_copy_end_arg(state, given[1], false, "the source", &src) &&
+                copy_size(state, given[2], given[4], &dst, &src, &nbytes) &&
+                drupe_py_copy(state, queue_of(self), &waits, &dst, &src, nbytes, want ? &event : NULL);
     drupe_py_copy_end_clear(&dst);
     drupe_py_copy_end_clear(&src);
     drupe_py_waits_clear(&waits);
-    return finished_or_event(state, good, event, call->blocks);
+    return event_or_none(state, good, event);
 }
 
 PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"copy",
-                                                 4,
-                                                 2,
-                                                 6,
-                                                 {DRUPE_PY_NAME_dst, DRUPE_PY_NAME_src, DRUPE_PY_NAME_nbytes,
-                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_dtype,
-                                                  DRUPE_PY_NAME_event}};
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[6];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    int want = drupe_py_flag(given[5], 1);
-    if (want < 0) return NULL;
-    const copy_call call = {given[0], given[1], given[2], given[4], given[3], want, false};
-    return copy(self, &call);
-}
-
-static PyObject *memcpy_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                              bool blocks)
-{
-    static const drupe_py_signature signature = {"memcpy",
-                                                 4,
-                                                 2,
-                                                 5,
-                                                 {DRUPE_PY_NAME_dest, DRUPE_PY_NAME_src, DRUPE_PY_NAME_count,
-                                                  DRUPE_PY_NAME_dEvents, DRUPE_PY_NAME_wait_for}};
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[5];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    PyObject *waits = !given[3] ? given[4] : given[3];
-    const copy_call call = {given[0], given[1], given[2], NULL, waits, true, blocks};
-    return copy(self, &call);
-}
-
-PyObject *drupe_py_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    return memcpy_named(self, args, nargs, kwnames, true);
+    static const drupe_py_signature names =
+        DRUPE_PY_SIGNATURE("copy", 4, 2, DRUPE_PY_NAME_dst, DRUPE_PY_NAME_src, DRUPE_PY_NAME_nbytes,
+                           DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_event);
+    return copy(self, &names, args, nargs, kwnames);
 }
 
 PyObject *drupe_py_queue_memcpy_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                       PyObject *kwnames)
 {
-    return memcpy_named(self, args, nargs, kwnames, false);
+    static const drupe_py_signature names =
+        DRUPE_PY_SIGNATURE("memcpy_async", 4, 2, DRUPE_PY_NAME_dest, DRUPE_PY_NAME_src, DRUPE_PY_NAME_count,
+                           DRUPE_PY_NAME_dEvents);
+    return copy(self, &names, args, nargs, kwnames);
 }
 
 /* The pattern to fill with: a number of a dtype, a byte, or the bytes themselves. */
@@ -233,7 +194,7 @@ static bool pattern_arg(drupe_py_state *state, PyObject *value, PyObject *dtype_
 }
 
 static PyObject *fill_end(PyObject *self, drupe_py_copy_end *end, const uint8_t *pattern, size_t size,
-                          size_t nbytes, PyObject *waits_object, bool want, bool blocks)
+                          size_t nbytes, PyObject *waits_object, bool want)
 {
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_waits waits;
@@ -253,18 +214,14 @@ static PyObject *fill_end(PyObject *self, drupe_py_copy_end *end, const uint8_t 
         drupe_submit_fill(&submission, end->pointer, pattern, size, nbytes, want ? &event : NULL) == DRUPE_OK;
     if (!good) drupe_py_raise_on(state, queue_of(self));
     drupe_py_waits_clear(&waits);
-    return finished_or_event(state, good, event, blocks);
+    return event_or_none(state, good, event);
 }
 
 PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"fill",
-                                                 4,
-                                                 2,
-                                                 6,
-                                                 {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_value,
-                                                  DRUPE_PY_NAME_nbytes, DRUPE_PY_NAME_wait_for,
-                                                  DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_event}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("fill", 4, 2, DRUPE_PY_NAME_mem, DRUPE_PY_NAME_value, DRUPE_PY_NAME_nbytes,
+                           DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_event);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
@@ -275,7 +232,7 @@ PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t 
     if (want < 0 || !pattern_arg(state, given[1], given[4], pattern, &size)) return NULL;
     if (drupe_py_copy_end_arg(state, given[0], true, "the memory to fill", &end) &&
         nbytes_arg(given[2], &end, &nbytes))
-        return fill_end(self, &end, pattern, size, nbytes, given[3], want, false);
+        return fill_end(self, &end, pattern, size, nbytes, given[3], want);
     drupe_py_copy_end_clear(&end);
     return NULL;
 }
@@ -287,40 +244,6 @@ static bool count_arg(PyObject *object, const drupe_py_copy_end *end, size_t *nb
     if (drupe_py_given(object) && !drupe_py_size(object, "count", &count)) return false;
     *nbytes = count == 0 ? end->nbytes : count;
     return fits(end, NULL, *nbytes);
-}
-
-static PyObject *memset_named(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                              bool blocks)
-{
-    static const drupe_py_signature signature = {"memset",
-                                                 4,
-                                                 2,
-                                                 5,
-                                                 {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_val, DRUPE_PY_NAME_count,
-                                                  DRUPE_PY_NAME_dEvents, DRUPE_PY_NAME_wait_for}};
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[5];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    uint8_t byte[8];
-    size_t size = 0, nbytes = 0;
-    drupe_py_copy_end end = {NULL, 0, NULL, NULL};
-    if (!drupe_py_scalar_bytes(given[1], DRUPE_SCALAR_U8, "val", byte, &size)) return NULL;
-    if (drupe_py_copy_end_arg(state, given[0], true, "the memory to set", &end) &&
-        count_arg(given[2], &end, &nbytes))
-        return fill_end(self, &end, byte, 1, nbytes, !given[3] ? given[4] : given[3], true, blocks);
-    drupe_py_copy_end_clear(&end);
-    return NULL;
-}
-
-PyObject *drupe_py_queue_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    return memset_named(self, args, nargs, kwnames, true);
-}
-
-PyObject *drupe_py_queue_memset_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                      PyObject *kwnames)
-{
-    return memset_named(self, args, nargs, kwnames, false);
 }
 
 /* --- Hints ---------------------------------------------------------------------------------------------- */
@@ -349,8 +272,8 @@ static PyObject *hint(PyObject *self, PyObject *memory, PyObject *count, PyObjec
 
 PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "prefetch", 3, 1, 3, {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_wait_for}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("prefetch", 3, 1, DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_wait_for);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[3];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
@@ -360,12 +283,9 @@ PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssiz
 PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "mem_advise",
-        4,
-        3,
-        4,
-        {DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_advice, DRUPE_PY_NAME_wait_for}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("mem_advise", 4, 3, DRUPE_PY_NAME_mem, DRUPE_PY_NAME_count, DRUPE_PY_NAME_advice,
+                           DRUPE_PY_NAME_wait_for);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[4];
     size_t advice = 0;
@@ -382,7 +302,7 @@ PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ss
 
 PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"barrier", 1, 0, 1, {DRUPE_PY_NAME_wait_for}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("barrier", 1, 0, DRUPE_PY_NAME_wait_for);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     drupe_py_waits waits;
@@ -400,8 +320,8 @@ PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize
 PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {
-        "_submit_keep_args_alive", 2, 2, 2, {DRUPE_PY_NAME_args, DRUPE_PY_NAME_dEvents}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("_submit_keep_args_alive", 2, 2, DRUPE_PY_NAME_args, DRUPE_PY_NAME_dEvents);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[2];
     drupe_py_waits waits;
@@ -430,14 +350,10 @@ PyObject *drupe_py_queue_keep_alive(PyObject *self, PyObject *const *args, Py_ss
 
 PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"submit",
-                                                 5,
-                                                 2,
-                                                 9,
-                                                 {DRUPE_PY_NAME_kernel, DRUPE_PY_NAME_args,
-                                                  DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
-                                                  DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event,
-                                                  DRUPE_PY_NAME_gS, DRUPE_PY_NAME_lS, DRUPE_PY_NAME_dEvents}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("submit", 5, 2, DRUPE_PY_NAME_kernel, DRUPE_PY_NAME_args,
+                           DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size, DRUPE_PY_NAME_wait_for,
+                           DRUPE_PY_NAME_event, DRUPE_PY_NAME_gS, DRUPE_PY_NAME_lS, DRUPE_PY_NAME_dEvents);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[9];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;

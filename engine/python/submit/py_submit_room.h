@@ -40,11 +40,7 @@ bool drupe_py_launch_run(drupe_py_state *state, const drupe_py_launch *launch, d
 PyObject *drupe_py_queue_submit(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *drupe_py_queue_copy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *drupe_py_queue_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *drupe_py_queue_memcpy(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *drupe_py_queue_memcpy_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                      PyObject *kwnames);
-PyObject *drupe_py_queue_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-PyObject *drupe_py_queue_memset_async(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                       PyObject *kwnames);
 PyObject *drupe_py_queue_prefetch(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *drupe_py_queue_mem_advise(PyObject *self, PyObject *const *args, Py_ssize_t nargs,

@@ -94,26 +94,6 @@ void drupe_py_notices_close(void)
     drupe_watch_close(closing, give_up);
 }
 
-/* --- What is written in Python -------------------------------------------------------------------------- */
-
-PyObject *drupe_py_events_call(const char *function, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                               PyObject *kwnames)
-{
-    size_t named = !kwnames ? 0 : (size_t)PyTuple_GET_SIZE(kwnames);
-    size_t given = (size_t)nargs, total = given + named + 1;
-    PyObject *few[8], **all = total <= 8 ? few : PyMem_Calloc(total, sizeof *all);
-    if (!all) return PyErr_NoMemory();
-    all[0] = self;
-    for (size_t i = 0; i < given + named; i++) all[i + 1] = args[i];
-    PyObject *module = PyImport_ImportModule("drupe._events");
-    PyObject *callable = !module ? NULL : PyObject_GetAttrString(module, function);
-    PyObject *result = !callable ? NULL : PyObject_Vectorcall(callable, all, given + 1, kwnames);
-    Py_XDECREF(callable);
-    Py_XDECREF(module);
-    if (all != few) PyMem_Free(all);
-    return result;
-}
-
 /* --- Functions of the module ---------------------------------------------------------------------------- */
 
 static PyObject *notices_run(PyObject *module, PyObject *ignored)

@@ -36,7 +36,7 @@ static int devices_arg(drupe_py_state *state, PyObject *object, drupe_device **d
 
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"Context", 1, 0, 1, {DRUPE_PY_NAME_devices}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("Context", 1, 0, DRUPE_PY_NAME_devices);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[1];
     drupe_device *devices[DEVICES_MAX];
@@ -50,27 +50,11 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return status == DRUPE_OK ? drupe_py_context_wrap(state, context) : NULL;
 }
 
-static void context_release(void *context)
-{
-    drupe_context_release(context);
-}
-
 static void context_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    drupe_py_release_on(NULL, context_release, context_of(self));
+    if (!drupe_py_forked()) drupe_context_release(context_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Context);
-}
-
-static PyObject *context_compare(PyObject *self, PyObject *other, int op)
-{
-    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != Py_TYPE(self)) Py_RETURN_NOTIMPLEMENTED;
-    return PyBool_FromLong((context_of(self) == context_of(other)) == (op == Py_EQ));
-}
-
-static Py_hash_t context_hash(PyObject *self)
-{
-    return drupe_py_hash(context_of(self));
 }
 
 static PyObject *context_devices(PyObject *self, void *closure)
@@ -78,14 +62,10 @@ static PyObject *context_devices(PyObject *self, void *closure)
     (void)closure;
     drupe_py_state *state = drupe_py_state_of(self);
     size_t count = drupe_context_device_count(context_of(self));
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < count; i++) {
         drupe_device *device = drupe_context_device(context_of(self), i);
-        PyObject *item = drupe_py_device_wrap(state, drupe_device_retain(device));
-        if (!item)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+        drupe_py_append(&list, drupe_py_device_wrap(state, drupe_device_retain(device)));
     }
     return list;
 }
@@ -100,16 +80,6 @@ static PyObject *context_get_devices(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     return context_devices(self, NULL);
-}
-
-static PyObject *context_platform(PyObject *self, void *closure)
-{
-    (void)closure;
-    drupe_device *first = drupe_context_device(context_of(self), 0);
-    PyObject *device = drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(first));
-    PyObject *platform = !device ? NULL : PyObject_GetAttrString(device, "platform");
-    Py_XDECREF(device);
-    return platform;
 }
 
 /* What all devices can do; None when one of them does not tell. */
@@ -130,19 +100,6 @@ static PyObject *context_words(PyObject *self, void *closure)
     return drupe_py_words(state, key, all);
 }
 
-static PyObject *context_name(PyObject *self, void *closure)
-{
-    (void)self;
-    (void)closure;
-    return PyUnicode_FromString("Context");
-}
-
-static PyObject *context_address(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return PyLong_FromVoidPtr(context_of(self));
-}
-
 static PyObject *context_repr(PyObject *self)
 {
     PyObject *devices = context_devices(self, NULL);
@@ -155,7 +112,7 @@ static PyMethodDef context_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
     {"get_devices", context_get_devices, METH_NOARGS,
      PyDoc_STR("get_devices($self)\n--\n\nThe devices of the context.")},
-    {"addressof_ref", context_address, METH_NOARGS,
+    {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's context, for extensions in C.")},
     {NULL, NULL, 0, NULL},
 };
@@ -163,9 +120,10 @@ static PyMethodDef context_methods[] = {
 static PyGetSetDef context_getset[] = {
     {"devices", context_devices, NULL, "The devices of the context.", NULL},
     {"device_count", context_device_count, NULL, "How many there are.", NULL},
-    {"__name__", context_name, NULL, "The name of the class.", NULL},
-    {"platform", context_platform, NULL, "The drupe.Platform of its devices.", NULL},
-    {"sycl_platform", context_platform, NULL, "The same.", NULL},
+    {"__name__", drupe_py_constant, NULL, "The name of the class.", "Context"},
+    {"platform", drupe_py_written_get, NULL, "The drupe.Platform of its devices.",
+     "_device.context_platform"},
+    {"sycl_platform", drupe_py_written_get, NULL, "The same.", "_device.context_platform"},
     {"atomic_memory_order_capabilities", context_words, NULL, "Memory orders of atomic operations.",
      (void *)(intptr_t)DRUPE_INFO_ATOMIC_ORDERS},
     {"atomic_fence_order_capabilities", context_words, NULL, "Memory orders of fences.",
@@ -184,17 +142,12 @@ static PyType_Slot context_slots[] = {
     {Py_tp_new, DRUPE_PY_FUNCTION(context_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(context_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
-    {Py_tp_richcompare, DRUPE_PY_FUNCTION(context_compare)},
-    {Py_tp_hash, DRUPE_PY_FUNCTION(context_hash)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_same)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(drupe_py_same_hash)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(context_repr)},
     {Py_tp_methods, context_methods},
     {Py_tp_getset, context_getset},
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Context_spec = {
-    .name = "drupe.Context",
-    .basicsize = sizeof(drupe_py_context),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = context_slots,
-};
+DRUPE_PY_SPEC(Context, "drupe.Context", drupe_py_context, Py_TPFLAGS_HAVE_GC, context_slots);

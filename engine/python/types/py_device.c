@@ -15,7 +15,7 @@ static drupe_device *device_of(PyObject *self)
 
 static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"Device", 1, 0, 1, {DRUPE_PY_NAME_filter}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("Device", 1, 0, DRUPE_PY_NAME_filter);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[1];
     if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
@@ -23,28 +23,12 @@ static PyObject *device_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return !device ? NULL : drupe_py_device_wrap(state, device);
 }
 
-static void device_release(void *device)
-{
-    drupe_device_release(device);
-}
-
 static void device_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     drupe_py_queue_release(((drupe_py_device *)self)->queue);
-    drupe_py_release_on(NULL, device_release, device_of(self));
+    if (!drupe_py_forked()) drupe_device_release(device_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Device);
-}
-
-static PyObject *device_compare(PyObject *self, PyObject *other, int op)
-{
-    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != Py_TYPE(self)) Py_RETURN_NOTIMPLEMENTED;
-    return PyBool_FromLong((device_of(self) == device_of(other)) == (op == Py_EQ));
-}
-
-static Py_hash_t device_hash(PyObject *self)
-{
-    return drupe_py_hash(device_of(self));
 }
 
 static PyObject *device_repr(PyObject *self)
@@ -62,46 +46,6 @@ static PyObject *device_get_info(PyObject *self, void *closure)
     drupe_py_state *state = drupe_py_state_of(self);
     if (!drupe_py_enter(state)) return NULL;
     return drupe_py_info_value(state, device_of(self), (drupe_info)(intptr_t)closure);
-}
-
-/* Properties that are no keys of the engine, for info(). */
-static const char *const computed[] = {
-    "filter_string",
-    "backend",
-    "device_type",
-    "default_selector_score",
-    "is_cpu",
-    "is_gpu",
-    "is_accelerator",
-    "has_aspect_cpu",
-    "has_aspect_gpu",
-    "has_aspect_accelerator",
-    "has_aspect_custom",
-    "has_aspect_usm_device_allocations",
-    "has_aspect_usm_host_allocations",
-    "has_aspect_usm_shared_allocations",
-    "max_work_item_sizes1d",
-    "max_work_item_sizes2d",
-    "max_work_item_sizes3d",
-};
-
-static PyObject *device_info(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *result = drupe_py_enter(state) ? PyDict_New() : NULL;
-    const char *names[DRUPE_INFO_COUNT + sizeof computed / sizeof *computed];
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof computed / sizeof *computed; i++) names[count++] = computed[i];
-    for (int key = 0; key < DRUPE_INFO_COUNT; key++) names[count++] = drupe_info_name((drupe_info)key);
-    for (size_t i = 0; result && i < count; i++) {
-        PyObject *name = PyUnicode_InternFromString(names[i]);
-        PyObject *value = !name ? NULL : PyObject_GetAttr(self, name);
-        if (!value || PyDict_SetItem(result, name, value) < 0) Py_CLEAR(result);
-        Py_XDECREF(value);
-        Py_XDECREF(name);
-    }
-    return result;
 }
 
 static PyObject *device_get_backend(PyObject *self, void *closure)
@@ -170,20 +114,6 @@ static PyObject *device_get_queue(PyObject *self, void *closure)
     return drupe_py_queue_wrap(state, queue);
 }
 
-static PyObject *device_get_name(PyObject *self, void *closure)
-{
-    (void)self;
-    (void)closure;
-    return PyUnicode_FromString("Device");
-}
-
-static PyObject *device_get_none(PyObject *self, void *closure)
-{
-    (void)self;
-    (void)closure;
-    Py_RETURN_NONE;
-}
-
 /* The first entries of max_work_item_sizes; None where a range cannot have so many dimensions. */
 static PyObject *device_get_sizes(PyObject *self, void *closure)
 {
@@ -200,35 +130,6 @@ static PyObject *device_get_sizes(PyObject *self, void *closure)
 
 /* --- What is written in Python ------------------------------------------------------------------------- */
 
-/* drupe._device has functions of the names of methods and properties; the device is their first argument. */
-static PyObject *in_python(const char *name)
-{
-    PyObject *module = PyImport_ImportModule("drupe._device");
-    PyObject *function = !module ? NULL : PyObject_GetAttrString(module, name);
-    Py_XDECREF(module);
-    return function;
-}
-
-static PyObject *device_get_in_python(PyObject *self, void *closure)
-{
-    PyObject *function = in_python(closure);
-    PyObject *value = !function ? NULL : PyObject_CallOneArg(function, self);
-    Py_XDECREF(function);
-    return value;
-}
-
-static PyObject *call_in_python(PyObject *self, const char *name, PyObject *args, PyObject *kwargs)
-{
-    PyObject *function = in_python(name);
-    PyObject *first = !function ? NULL : PyTuple_Pack(1, self);
-    PyObject *all = !first ? NULL : PySequence_Concat(first, args);
-    PyObject *result = !all ? NULL : PyObject_Call(function, all, kwargs);
-    Py_XDECREF(all);
-    Py_XDECREF(first);
-    Py_XDECREF(function);
-    return result;
-}
-
 #define METHODS_IN_PYTHON(X)                                                                                 \
     X(print_device_info, "print_device_info($self)\n--\n\nPrint the properties that matter most.")           \
     X(component_devices, "component_devices($self)\n--\n\nThe devices that a composite one is made of.")     \
@@ -243,46 +144,22 @@ static PyObject *call_in_python(PyObject *self, const char *name, PyObject *args
       "get_unpartitioned_parent_device($self)\n--\n\nThe whole device that this one is a part of.")          \
     X(get_device_id, "get_device_id($self)\n--\n\nThe number of the whole device among all of them.")        \
     X(can_compile, "can_compile($self, language)\n--\n\nWhether programs may be written in \"opencl\" "      \
-                   "(\"ocl\"), \"spirv\" (\"spv\") or \"sycl\".")
+                   "(\"ocl\"), \"spirv\" (\"spv\") or \"sycl\".")                                            \
+    X(info, "info($self)\n--\n\nAll properties as a dict; None where one means nothing on this device.")
 
-#define METHOD_FUNCTION(name, doc)                                                                           \
-    static PyObject *device_##name(PyObject *self, PyObject *args, PyObject *kwargs)                         \
-    {                                                                                                        \
-        return call_in_python(self, #name, args, kwargs);                                                    \
-    }
+#define METHOD_FUNCTION(name, doc) DRUPE_PY_WRITTEN(device_##name, "_device." #name)
 METHODS_IN_PYTHON(METHOD_FUNCTION)
-
-static PyObject *device_address(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return PyLong_FromVoidPtr(device_of(self));
-}
 
 /* --- Dividing ------------------------------------------------------------------------------------------ */
 
-/* A list that notebooks show as a table; `list` is taken. */
-static PyObject *list_shown(PyObject *list)
-{
-    PyObject *module = !list ? NULL : PyImport_ImportModule("drupe._listed");
-    PyObject *result = !module ? NULL : PyObject_CallMethod(module, "DeviceList", "O", list);
-    Py_XDECREF(module);
-    Py_XDECREF(list);
-    return result;
-}
-
+/* A list that notebooks show as a table. */
 static PyObject *subs_list(drupe_py_state *state, drupe_device **subs, size_t count)
 {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; i < count; i++) {
-        PyObject *sub = !list ? NULL : drupe_py_device_wrap(state, subs[i]);
-        if (!list)
-            drupe_device_release(subs[i]);
-        else if (!sub)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, sub);
-    }
-    return list_shown(list);
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < count; i++) drupe_py_append(&list, drupe_py_device_wrap(state, subs[i]));
+    PyObject *shown = !list ? NULL : drupe_py_written("_listed.DeviceList", NULL, &list, 1, NULL);
+    Py_XDECREF(list);
+    return shown;
 }
 
 /* A word of partition_affinity_domain. */
@@ -322,7 +199,8 @@ static bool partition_arg(PyObject *object, uint32_t *units, drupe_partition *pa
 
 static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"create_sub_devices", 1, 1, 1, {DRUPE_PY_NAME_partition}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("create_sub_devices", 1, 1, DRUPE_PY_NAME_partition);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     uint32_t units[DRUPE_MAX_DIMS * 16];
@@ -344,37 +222,29 @@ static PyObject *device_split(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyMethodDef device_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
-    {"create_sub_devices", (PyCFunction)(void (*)(void))device_split, METH_FASTCALL | METH_KEYWORDS,
+    {"create_sub_devices", DRUPE_PY_FAST(device_split),
      PyDoc_STR("create_sub_devices($self, partition)\n--\n\n"
                "Divide the device: an integer gives as many sub-devices of that many compute\n"
                "units as there are, a sequence one sub-device of each number of units, a word\n"
                "one for each domain that its units share: \"numa\", \"L3_cache\", ..., or\n"
                "\"next_partitionable\", the first that divides it.")},
-#define METHOD_ENTRY(name, doc)                                                                              \
-    {#name, (PyCFunction)(void (*)(void))device_##name, METH_VARARGS | METH_KEYWORDS, PyDoc_STR(doc)},
+#define METHOD_ENTRY(name, doc) {#name, DRUPE_PY_FAST(device_##name), PyDoc_STR(doc)},
     METHODS_IN_PYTHON(METHOD_ENTRY)
 #undef METHOD_ENTRY
-        {"addressof_ref", device_address, METH_NOARGS,
+        {"addressof_ref", drupe_py_address, METH_NOARGS,
          PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's device, for extensions in C.")},
-    {"info", device_info, METH_NOARGS,
-     PyDoc_STR("info($self)\n--\n\nAll properties as a dict; None where one means nothing on this device.")},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef device_getset[] = {
-    {"__name__", device_get_name, NULL, "The name of the class.", NULL},
+    {"__name__", drupe_py_constant, NULL, "The name of the class.", "Device"},
+    {"filter_string", device_get_filter, NULL, "The filter that selects this device again.", NULL},
     {"backend", device_get_backend, NULL, "A member of drupe.backend_type: host or opencl.", NULL},
     {"device_type", device_get_type, NULL, "A member of drupe.device_type.", NULL},
-    {"platform", device_get_in_python, NULL, "The drupe.Platform that offers it.", (void *)"platform"},
-    {"sycl_platform", device_get_in_python, NULL, "The same.", (void *)"platform"},
-    {"composite_device", device_get_none, NULL, "The device this is a component of, or None.", NULL},
-    {"max_work_item_sizes1d", device_get_sizes, NULL, "Most work-items of a group of one dimension.",
-     (void *)(intptr_t)1},
-    {"max_work_item_sizes2d", device_get_sizes, NULL, "Most work-items of a group of two dimensions.",
-     (void *)(intptr_t)2},
-    {"max_work_item_sizes3d", device_get_sizes, NULL, "Most work-items of a group of three dimensions.",
-     (void *)(intptr_t)3},
-    {"filter_string", device_get_filter, NULL, "The filter that selects this device again.", NULL},
+    {"default_selector_score", device_get_score, NULL, "Higher is chosen first.", NULL},
+    {"platform", drupe_py_written_get, NULL, "The drupe.Platform that offers it.", "_device.platform"},
+    {"sycl_platform", drupe_py_written_get, NULL, "The same.", "_device.platform"},
+    {"composite_device", drupe_py_constant, NULL, "The device this is a component of, or None.", NULL},
     {"is_cpu", device_is_type, NULL, "Whether it is a CPU.", (void *)(intptr_t)DRUPE_DEVICE_CPU},
     {"is_gpu", device_is_type, NULL, "Whether it is a GPU.", (void *)(intptr_t)DRUPE_DEVICE_GPU},
     {"is_accelerator", device_is_type, NULL, "Whether it is an accelerator.",
@@ -391,7 +261,12 @@ static PyGetSetDef device_getset[] = {
      (void *)(intptr_t)DRUPE_INFO_USM_HOST},
     {"has_aspect_usm_shared_allocations", device_get_usm, NULL, "Whether there is shared memory.",
      (void *)(intptr_t)DRUPE_INFO_USM_SHARED},
-    {"default_selector_score", device_get_score, NULL, "Higher is chosen first.", NULL},
+    {"max_work_item_sizes1d", device_get_sizes, NULL, "Most work-items of a group of one dimension.",
+     (void *)(intptr_t)1},
+    {"max_work_item_sizes2d", device_get_sizes, NULL, "Most work-items of a group of two dimensions.",
+     (void *)(intptr_t)2},
+    {"max_work_item_sizes3d", device_get_sizes, NULL, "Most work-items of a group of three dimensions.",
+     (void *)(intptr_t)3},
     {"parent_device", device_get_parent, NULL, "The device this is a part of, or None.", NULL},
     {"context", device_get_context, NULL, "The default context of the device.", NULL},
     {"queue", device_get_queue, NULL, "The default queue of the device: always the same one.", NULL},
@@ -409,26 +284,21 @@ static PyType_Slot device_slots[] = {
     {Py_tp_new, DRUPE_PY_FUNCTION(device_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(device_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
-    {Py_tp_richcompare, DRUPE_PY_FUNCTION(device_compare)},
-    {Py_tp_hash, DRUPE_PY_FUNCTION(device_hash)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_same)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(drupe_py_same_hash)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(device_repr)},
     {Py_tp_methods, device_methods},
     {Py_tp_getset, device_getset},
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Device_spec = {
-    .name = "drupe.Device",
-    .basicsize = sizeof(drupe_py_device),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = device_slots,
-};
+DRUPE_PY_SPEC(Device, "drupe.Device", drupe_py_device, Py_TPFLAGS_HAVE_GC, device_slots);
 
 /* --- Functions of the module --------------------------------------------------------------------------- */
 
 static PyObject *module_devices(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"devices", 1, 0, 1, {DRUPE_PY_NAME_filter}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("devices", 1, 0, DRUPE_PY_NAME_filter);
     drupe_py_state *state = drupe_py_state_of_module(module);
     PyObject *given[1];
     const char *filter = NULL;
@@ -463,7 +333,7 @@ static PyObject *module_known_devices(PyObject *module, PyObject *ignored)
 }
 
 PyMethodDef drupe_py_device_functions[] = {
-    {"devices", (PyCFunction)(void (*)(void))module_devices, METH_FASTCALL | METH_KEYWORDS,
+    {"devices", DRUPE_PY_FAST(module_devices),
      PyDoc_STR(
          "devices(filter=None)\n--\n\n"
          "The devices of this machine that match a filter such as \"cpu\" or \"opencl:gpu\", best first.")},

@@ -33,7 +33,7 @@ static PyObject *event_done(PyObject *self, void *closure)
 /* Event(): complete. Event(event): the same. */
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"Event", 1, 0, 1, {DRUPE_PY_NAME_event}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("Event", 1, 0, DRUPE_PY_NAME_event);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[1];
     drupe_event *event = NULL;
@@ -51,23 +51,6 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (status == DRUPE_OK) return drupe_py_event_wrap(state, event);
     drupe_event_release(event);
     return drupe_py_raise(state, NULL);
-}
-
-static PyObject *event_execution_status(PyObject *self, void *closure)
-{
-    (void)closure;
-    static const char *const words[] = {"submitted", "submitted", "running", "complete", "complete"};
-    drupe_py_state *state = drupe_py_state_of(self);
-    if (!drupe_py_enter(state)) return NULL;
-    return drupe_py_word(state, "event_status_type", words[drupe_event_state_of(event_of(self))]);
-}
-
-static PyObject *event_backend(PyObject *self, void *closure)
-{
-    (void)closure;
-    drupe_queue *queue = drupe_event_queue(event_of(self));
-    if (!queue) Py_RETURN_NONE;
-    return PyUnicode_FromString(drupe_device_backend(drupe_queue_device(queue)));
 }
 
 static PyObject *event_queue(PyObject *self, void *closure)
@@ -91,7 +74,7 @@ static PyObject *event_error(PyObject *self, void *closure)
 
 static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"wait", 1, 0, 1, {DRUPE_PY_NAME_timeout}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("wait", 1, 0, DRUPE_PY_NAME_timeout);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     uint64_t timeout_ns;
@@ -101,21 +84,10 @@ static PyObject *event_wait(PyObject *self, PyObject *const *args, Py_ssize_t na
     Py_RETURN_NONE;
 }
 
-static PyObject *event_wait_for(PyObject *ignored, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    (void)ignored;
-    if (nargs < 1) {
-        PyErr_SetString(PyExc_TypeError, "wait_for takes a drupe.Event or a sequence of them");
-        return NULL;
-    }
-    return drupe_py_events_call("wait_for", args[0], args + 1, nargs - 1, kwnames);
-}
-
-static PyObject *event_from_future(PyObject *ignored, PyObject *future)
-{
-    (void)ignored;
-    return drupe_py_events_call("from_future", future, NULL, 0, NULL);
-}
+DRUPE_PY_WRITTEN(event_wait_for, "_events.wait_for")
+DRUPE_PY_WRITTEN(event_from_future, "_events.from_future")
+DRUPE_PY_WRITTEN(event_add_done_callback, "_events.add_done_callback")
+DRUPE_PY_WRITTEN(event_display, "_repr.display_event")
 
 static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
 {
@@ -133,53 +105,13 @@ static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
     if (status == DRUPE_OK) status = drupe_event_waits(event_of(self), events, capacity, &count);
     if (status != DRUPE_OK) count = 0;
     PyObject *list = status == DRUPE_OK ? PyList_New(0) : drupe_py_raise(state, NULL);
-    for (size_t i = 0; i < count && i < capacity; i++) {
-        if (!list) {
-            drupe_event_release(events[i]);
-            continue;
-        }
-        PyObject *event = drupe_py_event_wrap(state, events[i]);
-        if (!event || PyList_Append(list, event) < 0) Py_CLEAR(list);
-        Py_XDECREF(event);
-    }
+    for (size_t i = 0; i < count && i < capacity; i++)
+        drupe_py_append(&list, drupe_py_event_wrap(state, events[i]));
     if (events != few) PyMem_Free(events);
     return list;
 }
 
-static PyObject *event_address(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return PyLong_FromVoidPtr(event_of(self));
-}
-
 /* --- Being called back ---------------------------------------------------------------------------------- */
-
-static PyObject *event_add_done_callback(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                         PyObject *kwnames)
-{
-    static const drupe_py_signature signature = {
-        "add_done_callback", 1, 1, 2, {DRUPE_PY_NAME_function, DRUPE_PY_NAME_context}};
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[2];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    if (!PyCallable_Check(given[0])) {
-        PyErr_Format(PyExc_TypeError, "a callback is a function of one argument, the event, not %s",
-                     Py_TYPE(given[0])->tp_name);
-        return NULL;
-    }
-    bool copied = !drupe_py_given(given[1]);
-    if (!copied && !PyContext_CheckExact(given[1])) {
-        PyErr_Format(PyExc_TypeError, "context must be a contextvars.Context, not %s",
-                     Py_TYPE(given[1])->tp_name);
-        return NULL;
-    }
-    PyObject *context = copied ? PyContext_CopyCurrent() : Py_NewRef(given[1]);
-    if (!context) return NULL;
-    PyObject *const both[] = {given[0], context};
-    PyObject *result = drupe_py_events_call("add_done_callback", self, both, 2, NULL);
-    Py_DECREF(context);
-    return result;
-}
 
 static PyObject *event_notify(PyObject *self, PyObject *function)
 {
@@ -208,7 +140,7 @@ static PyObject *event_submission(PyObject *self, PyObject *ignored)
 
 static PyObject *event_await(PyObject *self)
 {
-    PyObject *coroutine = drupe_py_events_call("wait", self, NULL, 0, NULL);
+    PyObject *coroutine = drupe_py_written("_events.wait", self, NULL, 0, NULL);
     PyObject *iterator = !coroutine ? NULL : PyObject_CallMethod(coroutine, "__await__", NULL);
     Py_XDECREF(coroutine);
     return iterator;
@@ -246,60 +178,26 @@ static PyObject *event_times(PyObject *self, void *closure)
     return result;
 }
 
-enum { TIME_SUBMIT, TIME_START, TIME_END };
-
-static PyObject *event_profiling(PyObject *self, void *closure)
-{
-    drupe_times times;
-    if (!times_get(drupe_py_state_of(self), self, &times)) return NULL;
-    switch ((intptr_t)closure) {
-    case TIME_SUBMIT: return PyLong_FromUnsignedLongLong(times.submitted);
-    case TIME_START: return PyLong_FromUnsignedLongLong(times.started);
-    default: return PyLong_FromUnsignedLongLong(times.ended);
-    }
-}
-
 static PyObject *event_repr(PyObject *self)
 {
-    PyObject *status = event_status(self, NULL);
-    if (!status) return NULL;
-    drupe_queue *queue = drupe_event_queue(event_of(self));
-    drupe_trace_record record = {.id = 0};
-    uint64_t number = drupe_event_submission(event_of(self));
-    if (number == 0 || drupe_trace_read(number - 1, &record, 1) == 0 || record.id != number)
-        record.label[0] = '\0';
-    const char *quote = record.label[0] == '\0' ? "" : "'";
-    PyObject *label = PyUnicode_DecodeUTF8(record.label, (Py_ssize_t)strlen(record.label), "replace");
-    PyObject *text = !label   ? NULL
-                     : !queue ? PyUnicode_FromFormat("<drupe.Event: %U>", status)
-                              : PyUnicode_FromFormat("<drupe.Event %s%U%s on %s: %U>", quote, label, quote,
-                                                     drupe_device_filter(drupe_queue_device(queue)), status);
-    Py_XDECREF(label);
-    Py_DECREF(status);
-    return text;
-}
-
-static PyObject *event_display(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return drupe_py_repr(self, "display_event", Py_None);
+    return drupe_py_written("_queue.event_text", self, NULL, 0, NULL);
 }
 
 static PyMethodDef event_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
-    {"wait", (PyCFunction)(void (*)(void))event_wait, METH_FASTCALL | METH_KEYWORDS,
+    {"wait", DRUPE_PY_FAST(event_wait),
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait until the work is done. Raises what made it fail, and WaitTimeoutError after `timeout` "
                "seconds.")},
-    {"wait_for", (PyCFunction)(void (*)(void))event_wait_for, METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
+    {"wait_for", DRUPE_PY_FAST(event_wait_for) | METH_STATIC,
      PyDoc_STR("wait_for(events, timeout=None)\n--\n\nWait for one event or for all of a sequence.")},
-    {"from_future", event_from_future, METH_O | METH_STATIC,
+    {"from_future", DRUPE_PY_FAST(event_from_future) | METH_STATIC,
      PyDoc_STR(
          "from_future(future)\n--\n\n"
          "An event that ends when a future of concurrent.futures or asyncio does, for work to wait for.")},
     {"get_wait_list", event_wait_list, METH_NOARGS,
      PyDoc_STR("get_wait_list($self)\n--\n\nThe unfinished events that it waits for by name.")},
-    {"add_done_callback", (PyCFunction)(void (*)(void))event_add_done_callback, METH_FASTCALL | METH_KEYWORDS,
+    {"add_done_callback", DRUPE_PY_FAST(event_add_done_callback),
      PyDoc_STR("add_done_callback($self, function, *, context=None)\n--\n\n"
                "Call function(event) when the work is done or has failed: on a thread of its own,\n"
                "`drupe-callbacks`, which holds no lock of the program and calls one function\n"
@@ -307,12 +205,12 @@ static PyMethodDef event_methods[] = {
                "one event, in which they were added. Output goes to the cell that added it, what\n"
                "it raises is shown there. For code that must run in an event loop, await the\n"
                "event instead.")},
-    {"addressof_ref", event_address, METH_NOARGS,
+    {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's event (drupe_event), as an int.")},
     {"_notify", event_notify, METH_O, NULL},
     {"_finish", event_finish, METH_VARARGS, NULL},
     {"_submission", event_submission, METH_NOARGS, NULL},
-    {"_ipython_display_", event_display, METH_NOARGS, NULL},
+    {"_ipython_display_", DRUPE_PY_FAST(event_display), NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -322,16 +220,16 @@ static PyGetSetDef event_getset[] = {
     {"done", event_done, NULL, "Whether the work is complete or has failed.", NULL},
     {"error", event_error, NULL, "The exception that says why it failed, or None.", NULL},
     {"queue", event_queue, NULL, "The queue of the work; None for an event without one.", NULL},
-    {"execution_status", event_execution_status, NULL, "A member of drupe.enums.event_status_type.", NULL},
-    {"backend", event_backend, NULL, "\"host\" or \"opencl\"; None for an event without a queue.", NULL},
+    {"execution_status", drupe_py_written_get, NULL, "A member of drupe.enums.event_status_type.",
+     "_queue.execution_status"},
+    {"backend", drupe_py_written_get, NULL, "\"host\" or \"opencl\"; None for an event without a queue.",
+     "_queue.event_backend"},
     {"times", event_times, NULL, "EventTimes in ns, on a profiling queue; waits until the work is done.",
      NULL},
-    {"profiling_info_submit", event_profiling, NULL, "When it was handed to the device, in ns.",
-     (void *)(intptr_t)TIME_SUBMIT},
-    {"profiling_info_start", event_profiling, NULL, "When the device began, in ns.",
-     (void *)(intptr_t)TIME_START},
-    {"profiling_info_end", event_profiling, NULL, "When the device was done, in ns.",
-     (void *)(intptr_t)TIME_END},
+    {"profiling_info_submit", drupe_py_attribute_of, NULL, "When it was handed to the device, in ns.",
+     "times.submitted"},
+    {"profiling_info_start", drupe_py_attribute_of, NULL, "When the device began, in ns.", "times.started"},
+    {"profiling_info_end", drupe_py_attribute_of, NULL, "When the device was done, in ns.", "times.ended"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -351,9 +249,4 @@ static PyType_Slot event_slots[] = {
 };
 
 /* Out of the collector's sight: an event holds no Python objects, and each submission makes one. */
-PyType_Spec drupe_py_Event_spec = {
-    .name = "drupe.Event",
-    .basicsize = sizeof(drupe_py_event),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = event_slots,
-};
+DRUPE_PY_SPEC(Event, "drupe.Event", drupe_py_event, 0, event_slots);

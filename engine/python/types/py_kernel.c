@@ -68,15 +68,10 @@ PyObject *drupe_py_kernel_open(drupe_py_state *state, drupe_program *program, dr
     return NULL;
 }
 
-static void kernel_release(void *kernel)
-{
-    drupe_kernel_release(kernel);
-}
-
 static void kernel_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
-    drupe_py_release_on(NULL, kernel_release, kernel_of(self)->kernel);
+    if (!drupe_py_forked()) drupe_kernel_release(kernel_of(self)->kernel);
     drupe_py_queue_release(kernel_of(self)->queue);
     PyMem_Free(kernel_of(self)->params);
     PyMem_Free(kernel_of(self)->forms);
@@ -101,13 +96,9 @@ static inline bool keywords_again(const drupe_py_last_call *last, PyObject *cons
 static bool keywords_find(const drupe_py_state *state, drupe_py_kernel *self, PyObject *const *values,
                           PyObject *kwnames, PyObject **given)
 {
-    static const drupe_py_signature signature = {"kernel",
-                                                 0,
-                                                 0,
-                                                 DRUPE_PY_KERNEL_KEYWORDS,
-                                                 {DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
-                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_wait_for,
-                                                  DRUPE_PY_NAME_event}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("kernel", 0, 0, DRUPE_PY_NAME_global_size, DRUPE_PY_NAME_local_size,
+                           DRUPE_PY_NAME_queue, DRUPE_PY_NAME_wait_for, DRUPE_PY_NAME_event);
     if (!drupe_py_args(state, &signature, values, 0, kwnames, given)) return false;
     if (!kwnames) return true;
     for (int i = 0; i < DRUPE_PY_KERNEL_KEYWORDS; i++) self->last.at[i] = -1;
@@ -180,35 +171,17 @@ static PyObject *kernel_arguments(PyObject *self, void *closure)
     static const char *const kinds[] = {"pointer", "value", "local"};
     const drupe_py_kernel *kernel = kernel_of(self);
     if (!kernel->typed) Py_RETURN_NONE;
-    PyObject *list = PyTuple_New((Py_ssize_t)kernel->nparams);
-    for (size_t i = 0; list && i < kernel->nparams; i++) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < kernel->nparams; i++) {
         const drupe_arg_info *info = &kernel->params[i];
-        PyObject *item = Py_BuildValue("(sss)", info->name, info->type_name, kinds[info->kind]);
-        if (!item)
-            Py_CLEAR(list);
-        else
-            PyTuple_SET_ITEM(list, (Py_ssize_t)i, item);
+        drupe_py_append(&list, Py_BuildValue("(sss)", info->name, info->type_name, kinds[info->kind]));
     }
-    return list;
+    return drupe_py_tuple(list);
 }
 
 static PyObject *kernel_repr(PyObject *self)
 {
-    const drupe_py_kernel *kernel = kernel_of(self);
-    PyObject *parts = PyList_New(0);
-    for (size_t i = 0; parts && kernel->typed && i < kernel->nparams; i++) {
-        PyObject *part = PyUnicode_FromFormat("%s %s", kernel->params[i].type_name, kernel->params[i].name);
-        if (!part || PyList_Append(parts, part) < 0) Py_CLEAR(parts);
-        Py_XDECREF(part);
-    }
-    PyObject *comma = !parts ? NULL : PyUnicode_FromString(", ");
-    PyObject *text = !comma ? NULL : PyUnicode_Join(comma, parts);
-    PyObject *result =
-        !text ? NULL : PyUnicode_FromFormat("<drupe.Kernel %s(%U)>", drupe_kernel_name(kernel->kernel), text);
-    Py_XDECREF(text);
-    Py_XDECREF(comma);
-    Py_XDECREF(parts);
-    return result;
+    return drupe_py_written("_program.kernel_text", self, NULL, 0, NULL);
 }
 
 static PyMethodDef kernel_methods[] = {DRUPE_PY_MIMEBUNDLE, {NULL, NULL, 0, NULL}};
@@ -218,18 +191,9 @@ static PyMemberDef kernel_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* What inspect asks for, and with it help and completion in front-ends. */
-static PyObject *kernel_signature(PyObject *self, void *closure)
-{
-    (void)closure;
-    PyObject *module = PyImport_ImportModule("drupe._repr");
-    PyObject *signature = !module ? NULL : PyObject_CallMethod(module, "call_signature", "O", self);
-    Py_XDECREF(module);
-    return signature;
-}
-
 static PyGetSetDef kernel_getset[] = {
-    {"__signature__", kernel_signature, NULL, NULL, NULL},
+    /* What inspect asks for, and with it help and completion in front-ends. */
+    {"__signature__", drupe_py_written_get, NULL, NULL, "_repr.call_signature"},
     {"name", kernel_name, NULL, "The function's name.", NULL},
     {"__name__", kernel_name, NULL, "The function's name.", NULL},
     {"num_args", kernel_num_args, NULL, "Number of arguments; None if the backend does not report it.", NULL},
@@ -275,19 +239,15 @@ static PyType_Slot kernel_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Kernel_spec = {
-    .name = "drupe.Kernel",
-    .basicsize = sizeof(drupe_py_kernel),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
-    .slots = kernel_slots,
-};
+DRUPE_PY_SPEC(Kernel, "drupe.Kernel", drupe_py_kernel,
+              Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_HAVE_VECTORCALL,
+              kernel_slots);
 
 /* --- LocalMemory --------------------------------------------------------------------------------------- */
 
 static PyObject *local_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"LocalMemory", 1, 1, 1, {DRUPE_PY_NAME_nbytes}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("LocalMemory", 1, 1, DRUPE_PY_NAME_nbytes);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[1];
     size_t nbytes;
@@ -309,20 +269,14 @@ static void local_dealloc(PyObject *self)
     drupe_py_free(self, DRUPE_PY_TYPE_LocalMemory);
 }
 
-static PyObject *local_nbytes(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(((drupe_py_local *)self)->nbytes);
-}
-
 static PyObject *local_repr(PyObject *self)
 {
     return PyUnicode_FromFormat("drupe.LocalMemory(%zu)", ((drupe_py_local *)self)->nbytes);
 }
 
-static PyGetSetDef local_getset[] = {
-    {"nbytes", local_nbytes, NULL, "Size in bytes.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
+static PyMemberDef local_members[] = {
+    {"nbytes", T_PYSSIZET, offsetof(drupe_py_local, nbytes), READONLY, "Size in bytes."},
+    {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot local_slots[] = {
@@ -333,13 +287,8 @@ static PyType_Slot local_slots[] = {
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(local_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(local_repr)},
-    {Py_tp_getset, local_getset},
+    {Py_tp_members, local_members},
     {0, NULL},
 };
 
-PyType_Spec drupe_py_LocalMemory_spec = {
-    .name = "drupe.LocalMemory",
-    .basicsize = sizeof(drupe_py_local),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = local_slots,
-};
+DRUPE_PY_SPEC(LocalMemory, "drupe.LocalMemory", drupe_py_local, Py_TPFLAGS_HAVE_GC, local_slots);

@@ -4,7 +4,8 @@
 #include "engine/python/submit/py_submit_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
-#include <stdlib.h>
+#include <stddef.h>
+#include <structmember.h>
 
 static drupe_memory *memory_of(PyObject *self)
 {
@@ -30,50 +31,38 @@ static drupe_py_span span_of(PyObject *self)
 
 /* --- Copies -------------------------------------------------------------------------------------------- */
 
-/* Copy between memory and a host buffer, and wait. */
-static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+/* Copy all of `src` to the start of `dst`, and wait. Both are emptied. */
+static bool copy_wait(drupe_py_state *state, drupe_queue *queue, drupe_py_copy_end *dst,
+                      drupe_py_copy_end *src)
 {
-    drupe_py_copy_end usm = copy_end_of(span), host;
-    drupe_queue *queue = usm.queue;
-    if (!drupe_py_copy_end_arg(state, object, to_host, to_host ? "the destination" : "the source", &host))
-        return false;
-    size_t nbytes = to_host ? usm.nbytes : host.nbytes;
-    bool good = nbytes <= (to_host ? host.nbytes : usm.nbytes);
-    drupe_event *event = NULL;
-    if (!good)
-        PyErr_Format(PyExc_ValueError, "%zu bytes do not fit: the destination has %zu", nbytes,
-                     to_host ? host.nbytes : usm.nbytes);
-    else
-        good =
-            drupe_py_copy(state, queue, NULL, to_host ? &host : &usm, to_host ? &usm : &host, nbytes, &event);
-    drupe_py_copy_end_clear(&host);
-    /* An interrupted wait is safe: the queue holds the host buffer until the copy is done. */
-    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event) drupe_event_release(event);
-    return good;
-}
-
-/* Copy other memory to the start of the span, and wait. */
-static bool copy_device(drupe_py_state *state, const drupe_py_span *span, drupe_py_copy_end *src)
-{
-    drupe_py_copy_end dst = copy_end_of(span);
     drupe_event *event = NULL, *before = NULL;
-    bool good = src->nbytes <= dst.nbytes;
-    if (!good) PyErr_Format(PyExc_ValueError, "%zu bytes do not fit into %zu", src->nbytes, dst.nbytes);
+    bool good = src->nbytes <= dst->nbytes;
+    if (!good)
+        PyErr_Format(PyExc_ValueError, "%zu bytes do not fit: the destination has %zu", src->nbytes,
+                     dst->nbytes);
     /* What still writes the source on another queue comes first. */
-    if (good && src->queue && src->queue != dst.queue) {
+    if (good && src->queue && src->queue != queue) {
         drupe_submission barrier = {.queue = src->queue};
         good = drupe_submit_barrier(&barrier, &before) == DRUPE_OK;
         if (!good) drupe_py_raise_on(state, src->queue);
     }
-    drupe_queue *queue = dst.queue;
     drupe_py_waits waits = {&before, !before ? 0 : 1};
-    if (good) good = drupe_py_copy(state, queue, &waits, &dst, src, src->nbytes, &event);
+    good = good && drupe_py_copy(state, queue, &waits, dst, src, src->nbytes, &event);
+    drupe_py_copy_end_clear(dst);
     drupe_py_copy_end_clear(src);
-    if (good) good = drupe_py_event_wait(state, event, DRUPE_FOREVER);
-    if (event) drupe_event_release(event);
-    if (before) drupe_event_release(before);
+    /* An interrupted wait is safe: the queue holds a host buffer until the copy is done. */
+    good = good && drupe_py_event_wait(state, event, DRUPE_FOREVER);
+    drupe_event_release(event);
+    drupe_event_release(before);
     return good;
+}
+
+/* Copy between memory and a host buffer, and wait. */
+static bool copy_host(drupe_py_state *state, const drupe_py_span *span, PyObject *object, bool to_host)
+{
+    drupe_py_copy_end usm = copy_end_of(span), host;
+    return drupe_py_copy_end_arg(state, object, to_host, to_host ? "the destination" : "the source", &host) &&
+           copy_wait(state, usm.queue, to_host ? &host : &usm, to_host ? &usm : &host);
 }
 
 /* --- Making -------------------------------------------------------------------------------------------- */
@@ -105,41 +94,45 @@ static bool request_queue(drupe_py_state *state, request *wanted, drupe_queue *f
     return wanted->queue != NULL;
 }
 
+/* New memory with the bytes of `src`, which is emptied. */
+static PyObject *make_copy(drupe_py_state *state, const request *wanted, drupe_py_copy_end *src)
+{
+    drupe_py_span fresh;
+    bool good = alloc(state, wanted->queue, wanted->kind, src->nbytes, wanted->alignment, &fresh);
+    if (good) {
+        drupe_py_copy_end dst = copy_end_of(&fresh);
+        good = copy_wait(state, wanted->queue, &dst, src);
+    }
+    drupe_py_copy_end_clear(src);
+    if (good) return drupe_py_span_wrap(state, &fresh, NULL);
+    drupe_memory_release(fresh.memory);
+    return NULL;
+}
+
 /* A view of the memory behind an object, or a copy of it. `source` is taken. */
 static PyObject *make_of_memory(drupe_py_state *state, request *wanted, PyObject *object,
                                 drupe_py_span *source)
 {
     if (!wanted->copy && drupe_memory_kind(source->memory) == wanted->kind)
         return drupe_py_span_wrap(state, source, object);
-    drupe_py_span fresh = {NULL, 0, 0};
-    bool good = wanted->copy;
-    if (!good)
+    drupe_py_copy_end end = copy_end_of(source);
+    PyObject *self = NULL;
+    if (!wanted->copy)
         PyErr_Format(PyExc_ValueError,
                      "the object's memory is of kind \"%s\" and cannot be viewed as \"%s\": give copy=True",
                      drupe_mem_kind_name(drupe_memory_kind(source->memory)),
                      drupe_mem_kind_name(wanted->kind));
-    good = good && request_queue(state, wanted, drupe_memory_queue(source->memory)) &&
-           alloc(state, wanted->queue, wanted->kind, source->nbytes, wanted->alignment, &fresh);
-    drupe_py_copy_end end = copy_end_of(source);
-    if (good) good = copy_device(state, &fresh, &end);
+    else if (request_queue(state, wanted, end.queue))
+        self = make_copy(state, wanted, &end);
     drupe_memory_release(source->memory);
-    if (good) return drupe_py_span_wrap(state, &fresh, NULL);
-    drupe_memory_release(fresh.memory);
-    return NULL;
+    return self;
 }
 
 static PyObject *make_of_buffer(drupe_py_state *state, const request *wanted, PyObject *object)
 {
     drupe_py_copy_end host;
-    drupe_py_span fresh;
-    if (!drupe_py_copy_end_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host))
-        return NULL;
-    size_t nbytes = host.nbytes;
-    drupe_py_copy_end_clear(&host);
-    if (!alloc(state, wanted->queue, wanted->kind, nbytes, wanted->alignment, &fresh)) return NULL;
-    if (copy_host(state, &fresh, object, false)) return drupe_py_span_wrap(state, &fresh, NULL);
-    drupe_memory_release(fresh.memory);
-    return NULL;
+    bool good = drupe_py_copy_end_arg(state, object, false, "nbytes_or_obj (if it is not an integer)", &host);
+    return good ? make_copy(state, wanted, &host) : NULL;
 }
 
 /* Memory of a size, on the allocation of another object, or with the bytes of a buffer. */
@@ -160,16 +153,15 @@ static PyObject *memory_make(drupe_py_state *state, PyObject *object, request *w
     return drupe_py_span_wrap(state, &span, NULL);
 }
 
-static const drupe_py_signature new_signature = {"MemoryUSM",
-                                                 1,
-                                                 1,
-                                                 5,
-                                                 {DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment,
-                                                  DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device,
-                                                  DRUPE_PY_NAME_copy}};
+static const drupe_py_signature new_signature =
+    DRUPE_PY_SIGNATURE("MemoryUSM", 1, 1, DRUPE_PY_NAME_nbytes_or_obj, DRUPE_PY_NAME_alignment,
+                       DRUPE_PY_NAME_queue, DRUPE_PY_NAME_device, DRUPE_PY_NAME_copy);
 
-static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe_mem_kind kind)
+static PyObject *memory_of_type(drupe_py_state *state, const PyTypeObject *type, PyObject *const *given)
 {
+    drupe_mem_kind kind = type == state->types[DRUPE_PY_TYPE_MemoryUSMShared] ? DRUPE_MEM_SHARED
+                          : type == state->types[DRUPE_PY_TYPE_MemoryUSMHost] ? DRUPE_MEM_HOST
+                                                                              : DRUPE_MEM_DEVICE;
     request wanted = {.queue_arg = given[2], .device_arg = given[3], .kind = kind};
     if (drupe_py_given(given[1]) && !drupe_py_size(given[1], "alignment", &wanted.alignment)) return NULL;
     int copy = drupe_py_flag(given[4], 0);
@@ -180,35 +172,29 @@ static PyObject *memory_new(drupe_py_state *state, PyObject *const *given, drupe
     return self;
 }
 
-/* A call of the type, without a tuple and a dict in between; and __new__. */
-#define MEMORY_NEW(name, kind)                                                                               \
-    static PyObject *memory_call_##name(PyObject *type, PyObject *const *args, size_t nargsf,                \
-                                        PyObject *kwnames)                                                   \
-    {                                                                                                        \
-        drupe_py_state *state = drupe_py_state_of_type((PyTypeObject *)type);                                \
-        PyObject *given[5];                                                                                  \
-        Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);                                                       \
-        if (!drupe_py_enter(state) || !drupe_py_args(state, &new_signature, args, nargs, kwnames, given))    \
-            return NULL;                                                                                     \
-        return memory_new(state, given, kind);                                                               \
-    }                                                                                                        \
-    static PyObject *memory_new_##name(PyTypeObject *type, PyObject *args, PyObject *kwargs)                 \
-    {                                                                                                        \
-        drupe_py_state *state = drupe_py_state_of_type(type);                                                \
-        PyObject *given[5];                                                                                  \
-        if (!drupe_py_enter(state) || !drupe_py_args_new(state, &new_signature, args, kwargs, given))        \
-            return NULL;                                                                                     \
-        return memory_new(state, given, kind);                                                               \
-    }
-MEMORY_NEW(device, DRUPE_MEM_DEVICE)
-MEMORY_NEW(shared, DRUPE_MEM_SHARED)
-MEMORY_NEW(host, DRUPE_MEM_HOST)
+static PyObject *memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    drupe_py_state *state = drupe_py_state_of_type(type);
+    PyObject *given[5];
+    if (!drupe_py_enter(state) || !drupe_py_args_new(state, &new_signature, args, kwargs, given)) return NULL;
+    return memory_of_type(state, type, given);
+}
+
+/* A call of the type, without a tuple and a dict in between. */
+static PyObject *memory_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    drupe_py_state *state = drupe_py_state_of_type((PyTypeObject *)type);
+    PyObject *given[5];
+    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &new_signature, args, nargs, kwnames, given))
+        return NULL;
+    return memory_of_type(state, (PyTypeObject *)type, given);
+}
 
 void drupe_py_memory_init(drupe_py_state *state)
 {
-    state->types[DRUPE_PY_TYPE_MemoryUSMDevice]->tp_vectorcall = memory_call_device;
-    state->types[DRUPE_PY_TYPE_MemoryUSMShared]->tp_vectorcall = memory_call_shared;
-    state->types[DRUPE_PY_TYPE_MemoryUSMHost]->tp_vectorcall = memory_call_host;
+    for (int i = DRUPE_PY_TYPE_MemoryUSMDevice; i <= DRUPE_PY_TYPE_MemoryUSMHost; i++)
+        state->types[i]->tp_vectorcall = memory_call;
 }
 
 static void memory_release(void *memory)
@@ -251,7 +237,7 @@ static PyObject *memory_from_host(PyObject *self, PyObject *object)
 
 static PyObject *memory_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"copy_to_host", 1, 0, 1, {DRUPE_PY_NAME_obj}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("copy_to_host", 1, 0, DRUPE_PY_NAME_obj);
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_py_span span = span_of(self);
     PyObject *given[1];
@@ -272,12 +258,12 @@ static PyObject *memory_from_device(PyObject *self, PyObject *object)
     bool ours = drupe_py_is_memory(state, object) || drupe_py_is(state, object, DRUPE_PY_TYPE_Array);
     int found = ours ? 0 : drupe_py_interface_read(state, object, &other);
     if (found < 0) return NULL;
-    if (found > 0) {
+    if (found > 0)
         src = copy_end_of(&other);
-    } else if (!drupe_py_copy_end_arg(state, object, false, "the source", &src)) {
+    else if (!drupe_py_copy_end_arg(state, object, false, "the source", &src))
         return NULL;
-    }
-    bool good = copy_device(state, &span, &src);
+    drupe_py_copy_end dst = copy_end_of(&span);
+    bool good = copy_wait(state, dst.queue, &dst, &src);
     if (found > 0) drupe_memory_release(other.memory);
     if (!good) return NULL;
     Py_RETURN_NONE;
@@ -285,7 +271,7 @@ static PyObject *memory_from_device(PyObject *self, PyObject *object)
 
 static PyObject *memory_memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const drupe_py_signature signature = {"memset", 1, 0, 1, {DRUPE_PY_NAME_val}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE("memset", 1, 0, DRUPE_PY_NAME_val);
     drupe_py_state *state = drupe_py_state_of(self);
     PyObject *given[1];
     uint8_t byte[8] = {0};
@@ -325,65 +311,9 @@ static PyObject *memory_bytes(PyObject *self, PyObject *ignored)
     return bytes;
 }
 
-/* Its bytes travel with it, and it comes back on the same device where there is one. */
-static PyObject *memory_reduce(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    PyObject *module = PyImport_ImportModule("drupe.memory");
-    PyObject *restore = !module ? NULL : PyObject_GetAttrString(module, "_restore");
-    Py_XDECREF(module);
-    PyObject *bytes = !restore ? NULL : memory_bytes(self, NULL);
-    if (!bytes) {
-        Py_XDECREF(restore);
-        return NULL;
-    }
-    drupe_memory *memory = memory_of(self);
-    return Py_BuildValue("N(sNs)", restore, drupe_mem_kind_name(drupe_memory_kind(memory)), bytes,
-                         drupe_device_filter(drupe_queue_device(drupe_memory_queue(memory))));
-}
-
-/* Whether the memory may be used in the context that an argument stands for; -1 with an exception. */
-static int same_context(drupe_py_state *state, PyObject *self, PyObject *object)
-{
-    const drupe_context *context = drupe_queue_context(drupe_memory_queue(memory_of(self)));
-    if (!drupe_py_given(object)) return 1;
-    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Context))
-        return ((drupe_py_context *)object)->context == context;
-    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue))
-        return drupe_queue_context(((drupe_py_queue *)object)->queue) == context;
-    PyErr_Format(PyExc_TypeError, "a drupe.Context or drupe.Queue is expected, not %s",
-                 Py_TYPE(object)->tp_name);
-    return -1;
-}
-
-/* The kind as that context sees it: a drupe_mem_kind, KIND_UNKNOWN, or -1 with an exception. */
-#define KIND_UNKNOWN 3
-static int kind_seen(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const drupe_py_signature signature = {"get_usm_type", 1, 0, 1, {DRUPE_PY_NAME_context}};
-    drupe_py_state *state = drupe_py_state_of(self);
-    PyObject *given[1];
-    if (!drupe_py_args(state, &signature, args, nargs, kwnames, given)) return -1;
-    int same = same_context(state, self, given[0]);
-    if (same < 0) return -1;
-    return same ? (int)drupe_memory_kind(memory_of(self)) : KIND_UNKNOWN;
-}
-
-static PyObject *memory_get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                     PyObject *kwnames)
-{
-    int kind = kind_seen(self, args, nargs, kwnames);
-    if (kind < 0) return NULL;
-    return PyUnicode_FromString(drupe_mem_kind_name((drupe_mem_kind)kind));
-}
-
-static PyObject *memory_get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                                          PyObject *kwnames)
-{
-    int kind = kind_seen(self, args, nargs, kwnames);
-    if (kind < 0) return NULL;
-    return PyLong_FromLong(kind == KIND_UNKNOWN ? 0 : kind + 1);
-}
+DRUPE_PY_WRITTEN(memory_reduce, "_memory.reduced")
+DRUPE_PY_WRITTEN(memory_get_usm_type, "_memory.get_usm_type")
+DRUPE_PY_WRITTEN(memory_get_usm_type_enum, "_memory.get_usm_type_enum")
 
 static PyObject *memory_accept(PyObject *self, PyObject *ignored)
 {
@@ -404,6 +334,12 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
     drupe_py_state *state = drupe_py_state_of(self);
     drupe_memory *memory = memory_of(self);
     view->obj = NULL;
+    if (drupe_memory_kind(memory) == DRUPE_MEM_DEVICE) {
+        PyErr_SetString(PyExc_BufferError,
+                        "the host cannot address device memory. Call copy_to_host(), or allocate "
+                        "MemoryUSMShared or MemoryUSMHost instead.");
+        return -1;
+    }
     /* The reader expects to see what was submitted before. */
     if (!drupe_py_enter(state) || !drupe_py_queue_wait(state, drupe_memory_queue(memory), DRUPE_FOREVER) ||
         !drupe_py_address_leaves(state, memory) || !drupe_py_contents_good(state, memory) ||
@@ -413,28 +349,11 @@ static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
                              (Py_ssize_t)((drupe_py_memory *)self)->nbytes, 0, flags);
 }
 
-static int memory_refuse_buffer(PyObject *self, Py_buffer *view, int flags)
-{
-    (void)self;
-    (void)flags;
-    view->obj = NULL;
-    PyErr_SetString(PyExc_BufferError,
-                    "the host cannot address device memory. Call copy_to_host(), or allocate "
-                    "MemoryUSMShared or MemoryUSMHost instead.");
-    return -1;
-}
-
 /* --- Properties ---------------------------------------------------------------------------------------- */
 
 static Py_ssize_t memory_length(PyObject *self)
 {
     return (Py_ssize_t)((drupe_py_memory *)self)->nbytes;
-}
-
-static PyObject *memory_nbytes(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(((drupe_py_memory *)self)->nbytes);
 }
 
 static PyObject *memory_usm_type(PyObject *self, void *closure)
@@ -454,27 +373,6 @@ static PyObject *memory_queue(PyObject *self, void *closure)
 {
     (void)closure;
     return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(queue_of(self)));
-}
-
-static PyObject *memory_device(PyObject *self, void *closure)
-{
-    (void)closure;
-    return drupe_py_device_wrap(drupe_py_state_of(self),
-                                drupe_device_retain(drupe_queue_device(queue_of(self))));
-}
-
-static PyObject *memory_context(PyObject *self, void *closure)
-{
-    (void)closure;
-    return drupe_py_context_wrap(drupe_py_state_of(self),
-                                 drupe_context_retain(drupe_queue_context(queue_of(self))));
-}
-
-static PyObject *memory_reference(PyObject *self, void *closure)
-{
-    (void)closure;
-    PyObject *reference = ((drupe_py_memory *)self)->reference;
-    return Py_NewRef(!reference ? Py_None : reference);
 }
 
 static PyObject *memory_interface(PyObject *self, void *closure)
@@ -497,71 +395,68 @@ static PyMethodDef memory_methods[] = {
     {"copy_from_host", memory_from_host, METH_O,
      PyDoc_STR("copy_from_host($self, obj)\n--\n\nCopy the bytes of a buffer to the start of the memory, and "
                "wait.")},
-    {"copy_to_host", (PyCFunction)(void (*)(void))memory_to_host, METH_FASTCALL | METH_KEYWORDS,
+    {"copy_to_host", DRUPE_PY_FAST(memory_to_host),
      PyDoc_STR(
          "copy_to_host($self, obj=None)\n--\n\n"
          "Copy all bytes to a writable buffer (a new bytearray if none is given), wait, and return it.")},
     {"copy_from_device", memory_from_device, METH_O,
      PyDoc_STR(
          "copy_from_device($self, mem)\n--\n\nCopy from other memory or a contiguous array, and wait.")},
-    {"memset", (PyCFunction)(void (*)(void))memory_memset, METH_FASTCALL | METH_KEYWORDS,
+    {"memset", DRUPE_PY_FAST(memory_memset),
      PyDoc_STR("memset($self, val=0)\n--\n\nSet every byte, and wait.")},
     {"tobytes", memory_bytes, METH_NOARGS, PyDoc_STR("tobytes($self)\n--\n\nAll bytes.")},
     {"__bytes__", memory_bytes, METH_NOARGS, PyDoc_STR("__bytes__($self)\n--\n\nAll bytes.")},
-    {"get_usm_type", (PyCFunction)(void (*)(void))memory_get_usm_type, METH_FASTCALL | METH_KEYWORDS,
+    {"get_usm_type", DRUPE_PY_FAST(memory_get_usm_type),
      PyDoc_STR("get_usm_type($self, context=None)\n--\n\n"
                "\"device\", \"shared\" or \"host\"; \"unknown\" to another Context or a Queue of one.")},
-    {"get_usm_type_enum", (PyCFunction)(void (*)(void))memory_get_usm_type_enum,
-     METH_FASTCALL | METH_KEYWORDS,
+    {"get_usm_type_enum", DRUPE_PY_FAST(memory_get_usm_type_enum),
      PyDoc_STR("get_usm_type_enum($self, context=None)\n--\n\n"
                "The same as a number: 1 device, 2 shared, 3 host, 0 unknown.")},
     {"accept_contents", memory_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
-    {"__reduce__", memory_reduce, METH_NOARGS, PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
+    {"__reduce__", DRUPE_PY_FAST(memory_reduce), PyDoc_STR("__reduce__($self)\n--\n\nFor pickle.")},
     {"__sizeof__", memory_sizeof, METH_NOARGS,
      PyDoc_STR("__sizeof__($self)\n--\n\nBytes of the object and its memory.")},
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef memory_members[] = {
+    {"nbytes", T_PYSSIZET, offsetof(drupe_py_memory, nbytes), READONLY, "Size in bytes."},
+    {"size", T_PYSSIZET, offsetof(drupe_py_memory, nbytes), READONLY, "Size in bytes."},
+    {"reference_obj", T_OBJECT, offsetof(drupe_py_memory, reference), READONLY,
+     "What it is a view of, or None."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef memory_getset[] = {
-    {"nbytes", memory_nbytes, NULL, "Size in bytes.", NULL},
-    {"size", memory_nbytes, NULL, "Size in bytes.", NULL},
     {"usm_type", memory_usm_type, NULL, "\"device\", \"shared\" or \"host\".", NULL},
     {"queue", memory_queue, NULL, "The queue it was allocated with.", NULL},
-    {"device", memory_device, NULL, "The device of that queue.", NULL},
-    {"context", memory_context, NULL, "The context of that queue.", NULL},
-    {"reference_obj", memory_reference, NULL, "What it is a view of, or None.", NULL},
+    {"device", drupe_py_attribute_of, NULL, "The device of that queue.", "queue.device"},
+    {"context", drupe_py_attribute_of, NULL, "The context of that queue.", "queue.context"},
     {"_pointer", memory_pointer, NULL, "The address, as an integer.", NULL},
     {"__sycl_usm_array_interface__", memory_interface, NULL, "The description other libraries read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-#define MEMORY_TYPE(type, kind, sentence, getbuffer)                                                         \
+#define MEMORY_TYPE(type, sentence)                                                                          \
     static PyType_Slot type##_slots[] = {                                                                    \
         {Py_tp_doc,                                                                                          \
          (void *)PyDoc_STR(                                                                                  \
              #type                                                                                           \
              "(nbytes_or_obj, *, alignment=0, queue=None, device=None, copy=False)\n--\n\n" sentence)},      \
-        {Py_tp_new, DRUPE_PY_FUNCTION(memory_new_##kind)},                                                   \
+        {Py_tp_new, DRUPE_PY_FUNCTION(memory_new)},                                                          \
         {Py_tp_dealloc, DRUPE_PY_FUNCTION(memory_dealloc)},                                                  \
         {Py_tp_traverse, DRUPE_PY_FUNCTION(memory_traverse)},                                                \
         {Py_tp_clear, DRUPE_PY_FUNCTION(memory_clear)},                                                      \
         {Py_tp_repr, DRUPE_PY_FUNCTION(memory_repr)},                                                        \
         {Py_tp_methods, memory_methods},                                                                     \
+        {Py_tp_members, memory_members},                                                                     \
         {Py_tp_getset, memory_getset},                                                                       \
         {Py_mp_length, DRUPE_PY_FUNCTION(memory_length)},                                                    \
-        {Py_bf_getbuffer, DRUPE_PY_FUNCTION(getbuffer)},                                                     \
+        {Py_bf_getbuffer, DRUPE_PY_FUNCTION(memory_getbuffer)},                                              \
         {0, NULL},                                                                                           \
     };                                                                                                       \
-    PyType_Spec drupe_py_##type##_spec = {                                                                   \
-        .name = "drupe.memory." #type,                                                                       \
-        .basicsize = sizeof(drupe_py_memory),                                                                \
-        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,                         \
-        .slots = type##_slots,                                                                               \
-    }
+    DRUPE_PY_SPEC(type, "drupe.memory." #type, drupe_py_memory, Py_TPFLAGS_HAVE_GC, type##_slots)
 
-MEMORY_TYPE(MemoryUSMDevice, device, "Memory on the device; the host copies to and from it.",
-            memory_refuse_buffer);
-MEMORY_TYPE(MemoryUSMShared, shared, "Memory that moves between host and device; it has the buffer protocol.",
-            memory_getbuffer);
-MEMORY_TYPE(MemoryUSMHost, host, "Host memory that the device reads; it has the buffer protocol.",
-            memory_getbuffer);
+MEMORY_TYPE(MemoryUSMDevice, "Memory on the device; the host copies to and from it.");
+MEMORY_TYPE(MemoryUSMShared, "Memory that moves between host and device; it has the buffer protocol.");
+MEMORY_TYPE(MemoryUSMHost, "Host memory that the device reads; it has the buffer protocol.");

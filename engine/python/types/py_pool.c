@@ -31,23 +31,18 @@ static PyObject *pool_stats(PyObject *module, PyObject *object)
     drupe_py_collect_all(); /* what is over is in flight no more */
     drupe_pool_stats_of(device, &stats);
     drupe_device_release(device);
-    drupe_pool_use all = {stats.used, stats.flying, stats.reserved, stats.peak, stats.count};
-    PyObject *result = use_dict(&all), *kinds = PyDict_New();
-    bool good = result && kinds;
-    for (int i = 0; good && i < KINDS; i++) {
+    PyObject *kinds = PyDict_New();
+    for (int i = 0; kinds && i < KINDS; i++) {
         PyObject *use = use_dict(&stats.kinds[i]);
-        good = use != NULL && PyDict_SetItemString(kinds, drupe_mem_kind_name((drupe_mem_kind)i), use) == 0;
+        if (!use || PyDict_SetItemString(kinds, drupe_mem_kind_name((drupe_mem_kind)i), use) < 0)
+            Py_CLEAR(kinds);
         Py_XDECREF(use);
     }
-    PyObject *limit = PyLong_FromUnsignedLongLong(stats.limit), *wipe = PyLong_FromUnsignedLong(stats.wipe);
-    good = good && limit && wipe && PyDict_SetItemString(result, "limit", limit) == 0 &&
-           PyDict_SetItemString(result, "wipe", wipe) == 0 &&
-           PyDict_SetItemString(result, "by_kind", kinds) == 0;
-    Py_XDECREF(limit);
-    Py_XDECREF(wipe);
-    Py_XDECREF(kinds);
-    if (!good) Py_CLEAR(result);
-    return result;
+    return Py_BuildValue("{sKsKsKsKsKsKsIsN}", "used", (unsigned long long)stats.used, "in_flight",
+                         (unsigned long long)stats.flying, "reserved", (unsigned long long)stats.reserved,
+                         "peak", (unsigned long long)stats.peak, "count", (unsigned long long)stats.count,
+                         "limit", (unsigned long long)stats.limit, "wipe", (unsigned)stats.wipe, "by_kind",
+                         kinds);
 }
 
 static PyObject *pool_trim(PyObject *module, PyObject *object)
@@ -155,14 +150,8 @@ static PyObject *holders(PyObject *module, PyObject *args)
     size_t count = 0;
     drupe_holder *list = holders_list(device, merge != 0, &count);
     drupe_device_release(device);
-    PyObject *result = !list ? NULL : PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; result && i < count; i++) {
-        PyObject *one = holder_tuple(&list[i]);
-        if (!one)
-            Py_CLEAR(result);
-        else
-            PyList_SET_ITEM(result, (Py_ssize_t)i, one);
-    }
+    PyObject *result = !list ? NULL : PyList_New(0);
+    for (size_t i = 0; result && i < count; i++) drupe_py_append(&result, holder_tuple(&list[i]));
     free(list);
     return result;
 }

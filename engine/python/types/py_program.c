@@ -3,7 +3,9 @@
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/types/types_room.h"
 #include "engine/python/waits/waits_room.h"
+#include <stddef.h>
 #include <stdlib.h>
+#include <structmember.h>
 
 #define SLICE_FIRST_NS UINT64_C(1000000)
 #define SLICE_NS       UINT64_C(20000000) /* between looks for signals */
@@ -65,26 +67,22 @@ static void build_fail(drupe_py_state *state, drupe_device *device, const drupe_
         drupe_py_raise(state, device);
         return;
     }
-    if (!log) log = error.text;
-    PyObject *text = drupe_py_log_explain(log, source->bytes, source->size);
-    PyObject *message = !text ? NULL
-                              : PyUnicode_FromFormat("the program was not built for %s:\n%U",
-                                                     drupe_device_filter(device), text);
-    PyObject *exception =
-        !message ? NULL : drupe_py_error_object(state, &error, drupe_device_filter(device), NULL);
-    PyObject *raw = !exception ? NULL : PyUnicode_DecodeUTF8(log, (Py_ssize_t)strlen(log), "replace");
+    const char *filter = drupe_device_filter(device);
+    PyObject *exception = drupe_py_error_object(state, &error, filter, NULL);
+    PyObject *args = !exception ? NULL
+                                : Py_BuildValue("(syy#)", filter, !log ? error.text : log, source->bytes,
+                                                (Py_ssize_t)source->size);
     /* The engine's own text holds the log's first lines, so the explained log stands in its place. */
-    PyObject *args = !raw ? NULL : PyTuple_Pack(1, message);
-    if (args && PyObject_SetAttrString(exception, "log", raw) == 0 &&
-        PyObject_SetAttrString(exception, "args", args) == 0) {
+    PyObject *done = !args ? NULL
+                           : drupe_py_written("_program.build_failed", exception, &PyTuple_GET_ITEM(args, 0),
+                                              PyTuple_GET_SIZE(args), NULL);
+    if (done) {
         drupe_py_failure_locate(exception, "build", 0);
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     }
+    Py_XDECREF(done);
     Py_XDECREF(args);
-    Py_XDECREF(raw);
     Py_XDECREF(exception);
-    Py_XDECREF(message);
-    Py_XDECREF(text);
 }
 
 static drupe_program *build(drupe_py_state *state, drupe_context *context, drupe_device *device,
@@ -112,7 +110,7 @@ static drupe_program *build(drupe_py_state *state, drupe_context *context, drupe
 }
 
 static PyObject *program_wrap(drupe_py_state *state, drupe_program *program, drupe_queue *queue,
-                              const char *log)
+                              const char *options, const char *log)
 {
     drupe_py_program *self = (drupe_py_program *)drupe_py_new(state, DRUPE_PY_TYPE_Program);
     if (!self) {
@@ -122,8 +120,9 @@ static PyObject *program_wrap(drupe_py_state *state, drupe_program *program, dru
     self->program = program;
     self->queue = drupe_queue_retain(queue);
     self->kernels = PyDict_New();
+    self->options = PyUnicode_FromString(!options ? "" : options);
     self->log = PyUnicode_DecodeUTF8(!log ? "" : log, !log ? 0 : (Py_ssize_t)strlen(log), "replace");
-    if (self->kernels && self->log) return (PyObject *)self;
+    if (self->kernels && self->options && self->log) return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
 }
@@ -155,26 +154,18 @@ static PyObject *program_make(drupe_py_state *state, drupe_queue *queue, const d
     char *log = NULL;
     drupe_program *program =
         build(state, drupe_queue_context(queue), drupe_queue_device(queue), source, &log);
-    PyObject *self = !program ? NULL : program_wrap(state, program, queue, log);
+    PyObject *self = !program ? NULL : program_wrap(state, program, queue, source->options, log);
     free(log);
-    if (self && source->options) {
-        PyObject *options = PyUnicode_FromString(source->options);
-        if (!options) PyErr_Clear();
-        program_of(self)->options = options;
-    }
     drupe_py_queue_release(queue);
     return self;
 }
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {
-        "Program",
-        2,
-        1,
-        8,
-        {DRUPE_PY_NAME_source, DRUPE_PY_NAME_device, DRUPE_PY_NAME_queue, DRUPE_PY_NAME_context,
-         DRUPE_PY_NAME_options, DRUPE_PY_NAME_language, DRUPE_PY_NAME_specializations, DRUPE_PY_NAME_cache}};
+    static const drupe_py_signature signature =
+        DRUPE_PY_SIGNATURE("Program", 2, 1, DRUPE_PY_NAME_source, DRUPE_PY_NAME_device, DRUPE_PY_NAME_queue,
+                           DRUPE_PY_NAME_context, DRUPE_PY_NAME_options, DRUPE_PY_NAME_language,
+                           DRUPE_PY_NAME_specializations, DRUPE_PY_NAME_cache);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[8];
     if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
@@ -192,11 +183,6 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyObject *self = !queue ? NULL : program_make(state, queue, &source);
     drupe_py_values_clear(&values);
     return self;
-}
-
-static void program_release(void *program)
-{
-    drupe_program_release(program);
 }
 
 static int program_clear(PyObject *self)
@@ -218,7 +204,7 @@ static void program_dealloc(PyObject *self)
 {
     PyObject_GC_UnTrack(self);
     (void)program_clear(self);
-    drupe_py_release_on(NULL, program_release, program_of(self)->program);
+    if (!drupe_py_forked()) drupe_program_release(program_of(self)->program);
     drupe_py_queue_release(program_of(self)->queue);
     drupe_py_free(self, DRUPE_PY_TYPE_Program);
 }
@@ -276,46 +262,20 @@ static PyObject *program_get_kernel(PyObject *self, PyObject *name)
     return NULL;
 }
 
-static PyObject *program_has_kernel(PyObject *self, PyObject *name)
-{
-    PyObject *kernel = program_get_kernel(self, name);
-    if (!kernel && !PyErr_ExceptionMatches(drupe_py_state_of(self)->errors[DRUPE_E_NOT_FOUND])) return NULL;
-    PyErr_Clear();
-    PyObject *result = PyBool_FromLong(kernel != NULL);
-    Py_XDECREF(kernel);
-    return result;
-}
+DRUPE_PY_WRITTEN(program_has_kernel, "_program.has_kernel")
+DRUPE_PY_WRITTEN(program_dir, "_program.directory")
 
 static PyObject *program_names(PyObject *self, void *closure)
 {
     (void)closure;
     const char *names = drupe_program_kernel_names(program_of(self)->program);
-    PyObject *text = PyUnicode_FromString(!names ? "" : names);
-    PyObject *semicolon = !text ? NULL : PyUnicode_FromString(";");
-    PyObject *list = NULL;
-    if (semicolon)
-        list = PyUnicode_GET_LENGTH(text) == 0 ? PyList_New(0) : PyUnicode_Split(text, semicolon, -1);
-    Py_XDECREF(semicolon);
-    Py_XDECREF(text);
+    PyObject *list = PyList_New(0);
+    while (names && *names != '\0') {
+        size_t length = strcspn(names, ";");
+        drupe_py_append(&list, PyUnicode_FromStringAndSize(names, (Py_ssize_t)length));
+        names += length + (names[length] == ';');
+    }
     return list;
-}
-
-static PyObject *program_dir(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    PyObject *names = program_names(self, NULL);
-    PyObject *base =
-        !names ? NULL : PyObject_CallMethod((PyObject *)&PyBaseObject_Type, "__dir__", "O", self);
-    PyObject *all = !base ? NULL : PySequence_Concat(names, base);
-    Py_XDECREF(base);
-    Py_XDECREF(names);
-    return all;
-}
-
-static PyObject *program_log(PyObject *self, void *closure)
-{
-    (void)closure;
-    return Py_NewRef(program_of(self)->log);
 }
 
 /* Some drivers compile again for it. */
@@ -336,31 +296,10 @@ static PyObject *program_binary(PyObject *self, void *closure)
     return result;
 }
 
-static PyObject *program_device(PyObject *self, void *closure)
-{
-    (void)closure;
-    drupe_device *device = drupe_program_device(program_of(self)->program);
-    return drupe_py_device_wrap(drupe_py_state_of(self), drupe_device_retain(device));
-}
-
-static PyObject *program_context(PyObject *self, void *closure)
-{
-    (void)closure;
-    drupe_context *context = drupe_program_context(program_of(self)->program);
-    return drupe_py_context_wrap(drupe_py_state_of(self), drupe_context_retain(context));
-}
-
 static PyObject *program_queue_get(PyObject *self, void *closure)
 {
     (void)closure;
     return drupe_py_queue_wrap(drupe_py_state_of(self), drupe_queue_retain(program_of(self)->queue));
-}
-
-static PyObject *program_options(PyObject *self, void *closure)
-{
-    (void)closure;
-    PyObject *options = program_of(self)->options;
-    return !options ? PyUnicode_FromString("") : Py_NewRef(options);
 }
 
 static PyObject *program_repr(PyObject *self)
@@ -385,23 +324,29 @@ PyMethodDef drupe_py_program_functions[] = {
 
 static PyMethodDef program_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
-    {"__dir__", program_dir, METH_NOARGS, PyDoc_STR("The kernels and the attributes.")},
+    {"__dir__", DRUPE_PY_FAST(program_dir), PyDoc_STR("The kernels and the attributes.")},
     {"get_kernel", program_get_kernel, METH_O,
      PyDoc_STR("get_kernel(name)\n--\n\nA kernel; the same object at each call.")},
-    {"has_kernel", program_has_kernel, METH_O,
+    {"has_kernel", DRUPE_PY_FAST(program_has_kernel),
      PyDoc_STR("has_kernel(name)\n--\n\nWhether the program has a kernel of this name.")},
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef program_members[] = {
+    {"build_log", T_OBJECT, offsetof(drupe_py_program, log), READONLY,
+     "The compiler's messages, \"\" if there are none."},
+    {"options", T_OBJECT, offsetof(drupe_py_program, options), READONLY,
+     "The compiler options that it was built with."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef program_getset[] = {
-    {"build_log", program_log, NULL, "The compiler's messages, \"\" if there are none.", NULL},
-    {"options", program_options, NULL, "The compiler options that it was built with.", NULL},
     {"kernel_names", program_names, NULL, "The names of the kernels.", NULL},
     {"binary", program_binary, NULL,
      "The built program as bytes, for Program(..., language=\"binary\") on the same device and driver.",
      NULL},
-    {"device", program_device, NULL, "The device it was built for.", NULL},
-    {"context", program_context, NULL, "The context it belongs to.", NULL},
+    {"device", drupe_py_attribute_of, NULL, "The device it was built for.", "queue.device"},
+    {"context", drupe_py_attribute_of, NULL, "The context it belongs to.", "queue.context"},
     {"queue", program_queue_get, NULL,
      "The queue of kernels for which neither an argument nor queue= gives one.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -427,13 +372,9 @@ static PyType_Slot program_slots[] = {
     {Py_tp_getattro, DRUPE_PY_FUNCTION(program_getattr)},
     {Py_mp_subscript, DRUPE_PY_FUNCTION(program_subscript)},
     {Py_tp_methods, program_methods},
+    {Py_tp_members, program_members},
     {Py_tp_getset, program_getset},
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Program_spec = {
-    .name = "drupe.Program",
-    .basicsize = sizeof(drupe_py_program),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = program_slots,
-};
+DRUPE_PY_SPEC(Program, "drupe.Program", drupe_py_program, Py_TPFLAGS_HAVE_GC, program_slots);

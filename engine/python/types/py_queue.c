@@ -9,65 +9,6 @@ static drupe_queue *queue_of(PyObject *self)
     return ((drupe_py_queue *)self)->queue;
 }
 
-/* property= as one word or a tuple of them. */
-static bool property_arg(PyObject *object, uint32_t *flags)
-{
-    static const struct {
-        const char *word;
-        uint32_t set, clear;
-    } words[] = {
-        {"default", 0, 0},
-        {"in_order", 0, DRUPE_QUEUE_OUT_OF_ORDER},
-        {"out_of_order", DRUPE_QUEUE_OUT_OF_ORDER, 0},
-        {"enable_profiling", DRUPE_QUEUE_PROFILING, 0},
-        {"priority_low", DRUPE_QUEUE_PRIORITY_LOW, DRUPE_QUEUE_PRIORITY_HIGH},
-        {"priority_high", DRUPE_QUEUE_PRIORITY_HIGH, DRUPE_QUEUE_PRIORITY_LOW},
-    };
-    if (!drupe_py_given(object)) return true;
-    PyObject *given = PyUnicode_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object);
-    if (!given) return false;
-    bool good = true;
-    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(given); i++) {
-        PyObject *word = PyTuple_GET_ITEM(given, i);
-        good = false;
-        for (size_t k = 0; PyUnicode_Check(word) && k < sizeof words / sizeof *words; k++) {
-            if (PyUnicode_CompareWithASCIIString(word, words[k].word) != 0) continue;
-            *flags = (*flags | words[k].set) & ~words[k].clear;
-            good = true;
-        }
-        if (!good)
-            PyErr_Format(PyExc_ValueError,
-                         "property may be \"in_order\", \"out_of_order\", \"enable_profiling\", "
-                         "\"priority_low\", \"priority_high\" or a tuple of them, not %R",
-                         word);
-    }
-    Py_DECREF(given);
-    return good;
-}
-
-static bool priority_arg(PyObject *object, uint32_t *flags)
-{
-    if (!drupe_py_given(object)) return true;
-    bool text = PyUnicode_Check(object);
-    if (text && PyUnicode_CompareWithASCIIString(object, "normal") == 0) return true;
-    if (text && PyUnicode_CompareWithASCIIString(object, "low") == 0)
-        *flags |= DRUPE_QUEUE_PRIORITY_LOW;
-    else if (text && PyUnicode_CompareWithASCIIString(object, "high") == 0)
-        *flags |= DRUPE_QUEUE_PRIORITY_HIGH;
-    else
-        PyErr_Format(PyExc_ValueError, "priority is \"low\", \"normal\" or \"high\", not %R", object);
-    return !PyErr_Occurred();
-}
-
-static bool flags_arg(PyObject *const *given, uint32_t *flags)
-{
-    int profiling = drupe_py_flag(given[2], 0), in_order = drupe_py_flag(given[4], 1);
-    if (profiling < 0 || in_order < 0) return false;
-    if (profiling) *flags |= DRUPE_QUEUE_PROFILING;
-    if (!in_order) *flags |= DRUPE_QUEUE_OUT_OF_ORDER;
-    return property_arg(given[3], flags) && priority_arg(given[5], flags);
-}
-
 /* The context given, retained, or the device's own. */
 static drupe_context *context_arg(drupe_py_state *state, PyObject *object, drupe_device *device)
 {
@@ -97,18 +38,18 @@ static PyObject *queue_open(drupe_py_state *state, drupe_device *device, PyObjec
 
 static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const drupe_py_signature signature = {"Queue",
-                                                 2,
-                                                 0,
-                                                 6,
-                                                 {DRUPE_PY_NAME_device, DRUPE_PY_NAME_context,
-                                                  DRUPE_PY_NAME_profiling, DRUPE_PY_NAME_property,
-                                                  DRUPE_PY_NAME_in_order, DRUPE_PY_NAME_priority}};
+    static const drupe_py_signature signature = DRUPE_PY_SIGNATURE(
+        "Queue", 2, 0, DRUPE_PY_NAME_device, DRUPE_PY_NAME_context, DRUPE_PY_NAME_profiling,
+        DRUPE_PY_NAME_property, DRUPE_PY_NAME_in_order, DRUPE_PY_NAME_priority);
     drupe_py_state *state = drupe_py_state_of_type(type);
     PyObject *given[6];
     if (!drupe_py_enter(state) || !drupe_py_args_new(state, &signature, args, kwargs, given)) return NULL;
-    uint32_t flags = DRUPE_QUEUE_DEFAULT;
-    if (!flags_arg(given, &flags)) return NULL;
+    for (int i = 2; i < 6; i++)
+        if (!given[i]) given[i] = Py_None;
+    PyObject *flags_object = drupe_py_written("_queue.flags", NULL, given + 2, 4, NULL);
+    if (!flags_object) return NULL;
+    uint32_t flags = (uint32_t)PyLong_AsUnsignedLong(flags_object);
+    Py_DECREF(flags_object);
     /* dpctl has them the other way round. */
     if (given[0] && drupe_py_is(state, given[0], DRUPE_PY_TYPE_Context)) {
         PyObject *context = given[0];
@@ -139,17 +80,6 @@ static void queue_dealloc(PyObject *self)
     handler_forget(self);
     drupe_py_queue_release(queue_of(self));
     drupe_py_free(self, DRUPE_PY_TYPE_Queue);
-}
-
-static PyObject *queue_compare(PyObject *self, PyObject *other, int op)
-{
-    if ((op != Py_EQ && op != Py_NE) || Py_TYPE(other) != Py_TYPE(self)) Py_RETURN_NOTIMPLEMENTED;
-    return PyBool_FromLong((queue_of(self) == queue_of(other)) == (op == Py_EQ));
-}
-
-static Py_hash_t queue_hash(PyObject *self)
-{
-    return drupe_py_hash(queue_of(self));
 }
 
 static PyObject *queue_repr(PyObject *self)
@@ -230,15 +160,6 @@ static PyObject *queue_priority(PyObject *self, void *closure)
                                                                    : "normal");
 }
 
-/* A property of its device. */
-static PyObject *queue_of_device(PyObject *self, void *closure)
-{
-    PyObject *device = queue_device(self, NULL);
-    PyObject *value = !device ? NULL : PyObject_GetAttrString(device, closure);
-    Py_XDECREF(device);
-    return value;
-}
-
 static PyObject *queue_get_device(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -251,25 +172,11 @@ static PyObject *queue_get_context(PyObject *self, PyObject *ignored)
     return queue_context(self, NULL);
 }
 
-static PyObject *queue_print_device_info(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    PyObject *device = queue_device(self, NULL);
-    PyObject *result = !device ? NULL : PyObject_CallMethod(device, "print_device_info", NULL);
-    Py_XDECREF(device);
-    return result;
-}
-
-static PyObject *queue_address(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return PyLong_FromVoidPtr(queue_of(self));
-}
-
-static PyObject *queue_host_task(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    return drupe_py_events_call("host_task", self, args, nargs, kwnames);
-}
+DRUPE_PY_WRITTEN(queue_print_device_info, "_queue.print_device_info")
+DRUPE_PY_WRITTEN(queue_memcpy, "_queue.memcpy")
+DRUPE_PY_WRITTEN(queue_memset, "_queue.memset")
+DRUPE_PY_WRITTEN(queue_memset_async, "_queue.memset_async")
+DRUPE_PY_WRITTEN(queue_host_task, "_events.host_task")
 
 static PyObject *queue_pending(PyObject *self, void *closure)
 {
@@ -331,15 +238,9 @@ static PyObject *queue_blockers(PyObject *self, PyObject *ignored)
     drupe_py_collect(queue_of(self));
     size_t count = drupe_queue_blockers(queue_of(self), events, sizeof events / sizeof *events);
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; i < count; i++) {
-        PyObject *event = drupe_py_event_wrap(state, events[i]);
-        if (!list || !event || PyList_Append(list, event) < 0) Py_CLEAR(list);
-        Py_XDECREF(event);
-    }
+    for (size_t i = 0; i < count; i++) drupe_py_append(&list, drupe_py_event_wrap(state, events[i]));
     return list;
 }
-
-#define FAST(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 static PyMethodDef queue_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
@@ -347,7 +248,7 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("_blockers($self)\n--\n\nThe events that its oldest waiting submission still waits for.")},
     {"_idle", queue_idle, METH_O,
      PyDoc_STR("_idle(seconds)\n--\n\nWhether its work is over, found out in at most so long.")},
-    {"wait", FAST(queue_wait),
+    {"wait", DRUPE_PY_FAST(queue_wait),
      PyDoc_STR("wait($self, timeout=None)\n--\n\n"
                "Wait for everything submitted so far. Raises the first error that was not\n"
                "reported yet, and WaitTimeoutError after `timeout` seconds.")},
@@ -356,48 +257,48 @@ static PyMethodDef queue_methods[] = {
                "Cancel the submissions that have not started and return how many those were.\n"
                "Their events fail with CancelledError; no others do. Work that runs goes on, and\n"
                "so does work that the driver cannot give back: see `pending`.")},
-    {"submit", FAST(drupe_py_queue_submit),
+    {"submit", DRUPE_PY_FAST(drupe_py_queue_submit),
      PyDoc_STR("submit($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n--\n\n"
                "Queue a kernel with a sequence of arguments and give its Event (None with\n"
                "event=False, which is cheaper). Sizes are in work-items, dimension 0 varying\n"
                "fastest.")},
-    {"copy", FAST(drupe_py_queue_copy),
+    {"copy", DRUPE_PY_FAST(drupe_py_queue_copy),
      PyDoc_STR("copy($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
                "Queue a copy between memory objects, contiguous arrays and host buffers, and\n"
                "give its Event. A host buffer is kept alive and must not be changed until the\n"
                "copy is done. With a `dtype`, the size is a number of its elements.")},
-    {"copy_async", FAST(drupe_py_queue_copy),
+    {"copy_async", DRUPE_PY_FAST(drupe_py_queue_copy),
      PyDoc_STR("copy_async($self, dst, src, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
                "The same as copy().")},
-    {"memcpy", FAST(drupe_py_queue_memcpy),
+    {"memcpy", DRUPE_PY_FAST(queue_memcpy),
      PyDoc_STR("memcpy($self, dest, src, count=None)\n--\n\n"
                "Copy `count` bytes and wait until they are there.")},
-    {"memcpy_async", FAST(drupe_py_queue_memcpy_async),
+    {"memcpy_async", DRUPE_PY_FAST(drupe_py_queue_memcpy_async),
      PyDoc_STR(
          "memcpy_async($self, dest, src, count=None, dEvents=())\n--\n\n"
          "Queue a copy of `count` bytes and give its Event. Both ends are kept alive until it is done.")},
-    {"memset", FAST(drupe_py_queue_memset),
+    {"memset", DRUPE_PY_FAST(queue_memset),
      PyDoc_STR("memset($self, mem, val, count=0)\n--\n\n"
                "Set `count` bytes (0: all) to `val`, from 0 to 255, and wait until it is done.")},
-    {"memset_async", FAST(drupe_py_queue_memset_async),
+    {"memset_async", DRUPE_PY_FAST(queue_memset_async),
      PyDoc_STR("memset_async($self, mem, val, count=0, dEvents=())\n--\n\n"
                "Queue setting `count` bytes (0: all) to `val`, from 0 to 255, and give its Event.")},
-    {"prefetch", FAST(drupe_py_queue_prefetch),
+    {"prefetch", DRUPE_PY_FAST(drupe_py_queue_prefetch),
      PyDoc_STR("prefetch($self, mem, count=0, wait_for=())\n--\n\n"
                "A hint that `count` bytes (0: all) will be used on the device soon; gives its Event.")},
-    {"mem_advise", FAST(drupe_py_queue_mem_advise),
+    {"mem_advise", DRUPE_PY_FAST(drupe_py_queue_mem_advise),
      PyDoc_STR("mem_advise($self, mem, count, advice, wait_for=())\n--\n\n"
                "A hint to the driver, in its own numbers, how `count` bytes (0: all) will be\n"
                "used; 0 takes earlier advice back. Gives its Event.")},
-    {"submit_async", FAST(drupe_py_queue_submit),
+    {"submit_async", DRUPE_PY_FAST(drupe_py_queue_submit),
      PyDoc_STR("submit_async($self, kernel, args, global_size, local_size=None, wait_for=(), *, event=True)\n"
                "--\n\nThe same as submit(), which does not wait either.")},
-    {"submit_barrier", FAST(drupe_py_queue_barrier),
+    {"submit_barrier", DRUPE_PY_FAST(drupe_py_queue_barrier),
      PyDoc_STR("submit_barrier($self, wait_for=())\n--\n\nThe same as barrier().")},
-    {"_submit_keep_args_alive", FAST(drupe_py_queue_keep_alive),
+    {"_submit_keep_args_alive", DRUPE_PY_FAST(drupe_py_queue_keep_alive),
      PyDoc_STR("_submit_keep_args_alive($self, args, dEvents)\n--\n\n"
                "Keep an object alive until the events are over; gives an Event for that.")},
-    {"host_task", FAST(queue_host_task),
+    {"host_task", DRUPE_PY_FAST(queue_host_task),
      PyDoc_STR("host_task($self, function, args=(), wait_for=(), *, user=None)\n--\n\n"
                "Call a function when its turn on the queue comes, and give its Event, which\n"
                "fails with what the function raises. A Python function runs on the main thread,\n"
@@ -408,15 +309,15 @@ static PyMethodDef queue_methods[] = {
      PyDoc_STR("get_sycl_device($self)\n--\n\nThe same as `device`.")},
     {"get_sycl_context", queue_get_context, METH_NOARGS,
      PyDoc_STR("get_sycl_context($self)\n--\n\nThe same as `context`.")},
-    {"print_device_info", queue_print_device_info, METH_NOARGS,
+    {"print_device_info", DRUPE_PY_FAST(queue_print_device_info),
      PyDoc_STR("print_device_info($self)\n--\n\nPrint what is most important of the device.")},
-    {"addressof_ref", queue_address, METH_NOARGS,
+    {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's queue (drupe_queue), as an int.")},
-    {"fill", FAST(drupe_py_queue_fill),
+    {"fill", DRUPE_PY_FAST(drupe_py_queue_fill),
      PyDoc_STR("fill($self, mem, value, nbytes=None, wait_for=(), *, dtype=None, event=True)\n--\n\n"
                "Queue filling memory with a value of `dtype` (bytes if it is not given: then\n"
                "value is 0 to 255, or 1, 2, 4, 8 or 16 bytes to repeat), and give its Event.")},
-    {"barrier", FAST(drupe_py_queue_barrier),
+    {"barrier", DRUPE_PY_FAST(drupe_py_queue_barrier),
      PyDoc_STR("barrier($self, wait_for=())\n--\n\n"
                "An Event for everything submitted so far and for `wait_for`; what follows waits for both.")},
     {NULL, NULL, 0, NULL},
@@ -437,8 +338,9 @@ static PyGetSetDef queue_getset[] = {
     {"priority", queue_priority, NULL, "\"low\", \"normal\" or \"high\": a hint.", NULL},
     {"sycl_device", queue_device, NULL, "The same as `device`.", NULL},
     {"sycl_context", queue_context, NULL, "The same as `context`.", NULL},
-    {"name", queue_of_device, NULL, "The name of the device.", "name"},
-    {"driver_version", queue_of_device, NULL, "The version of the device's driver.", "driver_version"},
+    {"name", drupe_py_attribute_of, NULL, "The name of the device.", "device.name"},
+    {"driver_version", drupe_py_attribute_of, NULL, "The version of the device's driver.",
+     "device.driver_version"},
     {"pending", queue_pending, NULL, "Submissions that have not finished, as far as is known.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -453,20 +355,15 @@ static PyType_Slot queue_slots[] = {
     {Py_tp_new, DRUPE_PY_FUNCTION(queue_new)},
     {Py_tp_dealloc, DRUPE_PY_FUNCTION(queue_dealloc)},
     {Py_tp_traverse, DRUPE_PY_FUNCTION(drupe_py_traverse)},
-    {Py_tp_richcompare, DRUPE_PY_FUNCTION(queue_compare)},
-    {Py_tp_hash, DRUPE_PY_FUNCTION(queue_hash)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_same)},
+    {Py_tp_hash, DRUPE_PY_FUNCTION(drupe_py_same_hash)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(queue_repr)},
     {Py_tp_methods, queue_methods},
     {Py_tp_getset, queue_getset},
     {0, NULL},
 };
 
-PyType_Spec drupe_py_Queue_spec = {
-    .name = "drupe.Queue",
-    .basicsize = sizeof(drupe_py_queue),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = queue_slots,
-};
+DRUPE_PY_SPEC(Queue, "drupe.Queue", drupe_py_queue, Py_TPFLAGS_HAVE_GC, queue_slots);
 
 /* --- Functions of the module --------------------------------------------------------------------------- */
 
@@ -477,16 +374,8 @@ static PyObject *module_queues(PyObject *module, PyObject *ignored)
     drupe_queue *queues[256];
     if (!drupe_py_enter(state)) return NULL;
     size_t count = drupe_queue_list(queues, sizeof queues / sizeof *queues);
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; i < count; i++) {
-        PyObject *queue = drupe_py_queue_wrap(state, queues[i]);
-        if (!list || !queue) {
-            Py_XDECREF(queue);
-            Py_CLEAR(list);
-        } else {
-            PyList_SET_ITEM(list, (Py_ssize_t)(count - 1 - i), queue);
-        }
-    }
+    PyObject *list = PyList_New(0);
+    while (count-- > 0) drupe_py_append(&list, drupe_py_queue_wrap(state, queues[count]));
     return list;
 }
 

@@ -52,18 +52,15 @@ void drupe_py_values_clear(drupe_py_values *values)
 
 static PyObject *constants_list(const drupe_spec_constant *constants, size_t count)
 {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; i < count; i++) {
         const drupe_spec_constant *one = &constants[i];
         PyObject *name = PyUnicode_DecodeUTF8(one->name, (Py_ssize_t)strlen(one->name), "replace");
         PyObject *item = !name ? NULL
                                : Py_BuildValue("(kCIOy#)", (unsigned long)one->id, one->type, one->bytes,
                                                name, (const char *)one->value, (Py_ssize_t)one->bytes);
         Py_XDECREF(name);
-        if (!item)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+        drupe_py_append(&list, item);
     }
     return list;
 }

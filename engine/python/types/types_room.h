@@ -7,17 +7,13 @@
 
 #include "engine/python/objects/objects_room.h"
 
-/* --- py_program.c, program_log.c, py_spirv.c, py_kernel.c ---------------------------------------------- */
+/* --- py_program.c, py_spirv.c, py_kernel.c ---------------------------------------------- */
 
-/* What py_program.c, program_log.c, py_spirv.c and py_kernel.c share. */
+/* What py_program.c, py_spirv.c and py_kernel.c share. */
 
 /* A Kernel of a program, for `queue` (borrowed) unless its arguments say otherwise. */
 PyObject *drupe_py_kernel_open(drupe_py_state *state, drupe_program *program, drupe_queue *queue,
                                const char *name);
-
-/* The compiler's messages as text for people: each one that carries a line number is followed by that line of
- * the source and a mark under its column. `log` may be NULL. New str. */
-PyObject *drupe_py_log_explain(const char *log, const char *source, size_t source_size);
 
 /* Values of specialisation constants: the argument specializations= for the SPIR-V `module` (a bytes object).
  */
@@ -46,10 +42,6 @@ void drupe_py_notices_run(void);
 int drupe_py_notices_fd(drupe_py_state *state);
 /* Give up what has not been called; work whose turn has not come is cancelled. */
 void drupe_py_notices_close(void);
-/* drupe._events.<function>(self, *args, **kwargs), for methods that are written in Python. */
-PyObject *drupe_py_events_call(const char *function, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
-                               PyObject *kwnames);
-
 /* --- For the module ------------------------------------------------------------------------------------ */
 
 void drupe_py_memory_init(drupe_py_state *state);

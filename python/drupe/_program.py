@@ -1,0 +1,56 @@
+"""Methods of drupe.Program and drupe.Kernel that need no C, and compilers' messages as text for people.
+
+Compilers agree on ":line:column: " and on little else: some put a path before it (of a temporary file that is gone by
+now), some the severity, some a number. The path is dropped, everything else is kept."""
+import re
+
+from drupe import _engine
+
+_POSITION = re.compile(r"[^ ]*?:([0-9]{1,9}):([0-9]{1,9}): *")
+
+
+def build_failed(error, device, log, source):
+    """Give the exception of a build that failed its text and its `log`; log and source are bytes."""
+    error.log = log.decode(errors="replace")
+    text = explain(error.log, (source or b"").decode(errors="replace"))
+    error.args = (f"the program was not built for {device}:\n{text}",)
+
+
+def _lines(text):
+    *lines, last = (line.removesuffix("\r") for line in text.split("\n"))
+    return [*lines, last] if last else lines
+
+
+def explain(log, source):
+    """Each message that carries a line number is followed by that line of the source and a mark under its column."""
+    lines, source_lines, told = _lines(log), _lines(source), []
+    for line, following in zip(lines, [*lines[1:], ""]):
+        at = _POSITION.search(line)
+        number = int(at[1]) if at else 0
+        if not 0 < number <= len(source_lines):
+            told.append(line)
+            continue
+        shown, column = source_lines[number - 1], int(at[2])
+        told.append(f"line {number}, column {column}: {line[:at.start()]}{line[at.end():]}")
+        if not shown or shown not in following:  # some compilers show the line themselves
+            before = shown.encode()[:max(column - 1, 0)].decode(errors="ignore")  # columns count bytes
+            told += ["    " + shown, "    " + re.sub("[^\t]", " ", before) + "^"]
+    return "".join(line + "\n" for line in told)
+
+
+def directory(program):
+    """The kernels and the attributes."""
+    return [*program.kernel_names, *object.__dir__(program)]
+
+
+def has_kernel(program, name):
+    try:
+        program.get_kernel(name)
+    except _engine.DeviceNotFoundError:
+        return False
+    return True
+
+
+def kernel_text(kernel):
+    arguments = ", ".join(f"{type} {name}" for name, type, _kind in kernel.arguments or ())
+    return f"<drupe.Kernel {kernel.name}({arguments})>"
