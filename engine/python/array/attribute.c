@@ -29,6 +29,12 @@ static PyObject *get_strides(PyObject *self, void *closure)
     return tuple;
 }
 
+static PyObject *get_offset(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromSize_t(array_of(self)->offset);
+}
+
 static PyObject *get_dtype(PyObject *self, void *closure)
 {
     (void)closure;
@@ -109,21 +115,6 @@ static PyObject *get_contiguous(PyObject *self, void *closure)
     return PyBool_FromLong(drupe_array_contiguous(array_of(self)));
 }
 
-static PyObject *get_interface(PyObject *self, void *closure)
-{
-    (void)closure;
-    if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
-    PyObject *dtype = get_dtype(self, NULL);
-    PyObject *typestr = !dtype ? NULL : PyObject_GetAttrString(dtype, "str");
-    Py_XDECREF(dtype);
-    if (!typestr) return NULL;
-    void *base = drupe_memory_pointer(array_of(self)->memory);
-    return Py_BuildValue("{s:N,s:N,s:(N,O),s:N,s:n,s:i,s:N}", "shape", get_shape(self, NULL), "typestr",
-                         typestr, "data", PyLong_FromVoidPtr(base), Py_False, "strides",
-                         get_strides(self, NULL), "offset", (Py_ssize_t)array_of(self)->offset, "version", 1,
-                         "syclobj", get_queue(self, NULL));
-}
-
 PyGetSetDef drupe_py_array_getset[] = {
     {"shape", get_shape, NULL, "Sizes of the axes.", NULL},
     {"strides", get_strides, NULL, "Elements from one to the next along each axis.", NULL},
@@ -139,6 +130,6 @@ PyGetSetDef drupe_py_array_getset[] = {
     {"usm_data", get_usm_data, NULL, "The memory behind it, the whole allocation.", NULL},
     {"is_contiguous", get_contiguous, NULL, "Whether the elements lie side by side in C order.", NULL},
     {"_pointer", get_pointer, NULL, "The address of the first element, as an integer.", NULL},
-    {"__sycl_usm_array_interface__", get_interface, NULL, "The description other libraries read.", NULL},
+    {"_offset", get_offset, NULL, "Elements in front of the first one in `usm_data`.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -59,7 +59,7 @@ bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dt
     if (!drupe_py_given(object)) return true;
     drupe_dtype found = dtype_find(state, object);
     if (found == DRUPE_DTYPE_NONE) {
-        drupe_py_foreign_dtype(object);
+        drupe_py_refuse(drupe_py_call("drupe._foreign", "dtype", "(O)", object));
         return false;
     }
     *dtype = found;
@@ -124,11 +124,7 @@ static PyObject *dtype_typestr(PyObject *self, void *closure)
 static PyObject *dtype_numpy(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *result =
-        !numpy ? NULL : PyObject_CallMethod(numpy, "dtype", "s", drupe_dtype_name(dtype_of(self)));
-    Py_XDECREF(numpy);
-    return result;
+    return drupe_py_call("numpy", "dtype", "(s)", drupe_dtype_name(dtype_of(self)));
 }
 
 static PyObject *dtype_reduce(PyObject *self, PyObject *ignored)

@@ -88,6 +88,12 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
                      : "");
 }
 
+void drupe_py_refuse(PyObject *text)
+{
+    if (text) PyErr_SetObject(PyExc_TypeError, text);
+    Py_XDECREF(text);
+}
+
 /* --- Running ------------------------------------------------------------------------------------------- */
 
 /* Distinguishes what may need a program of its own: operation, types and device. One of the two may be NULL.

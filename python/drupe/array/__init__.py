@@ -130,6 +130,11 @@ def mean(x, /, *, axis=None, keepdims=False):
     return total / (x.size // total.size if total.size else 0) if x.size else total * nan
 
 
+def _mean(x, axis, keepdims):
+    """Array.mean()."""
+    return mean(x, axis=axis, keepdims=keepdims)
+
+
 def concat(arrays, /, *, axis=0):
     """The arrays one after the other along an axis; None flattens them first."""
     arrays = [a.reshape(-1) for a in arrays] if axis is None else list(arrays)
