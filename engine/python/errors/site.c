@@ -326,6 +326,17 @@ PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)
     return (PyCodeObject *)Py_NewRef((PyObject *)found->code);
 }
 
+PyObject *drupe_py_site_file(uint32_t number, int *line_number)
+{
+    int offset = 0;
+    PyCodeObject *code = drupe_py_site_code(number, &offset);
+    *line_number = !code ? 0 : PyCode_Addr2Line(code, offset);
+    if (*line_number < 0) *line_number = 0;
+    PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
+    Py_XDECREF((PyObject *)code);
+    return file;
+}
+
 /* --- Life ---------------------------------------------------------------------------------------------- */
 
 int drupe_py_site_init(PyObject *module)

@@ -62,34 +62,6 @@ static bool failure_for(const drupe_failure *failure, void *current)
     return failure->cell == current || !cell_runs(failure->cell);
 }
 
-/* `note` is taken; NULL with an exception set adds none. */
-static void note_add(PyObject *exception, PyObject *note)
-{
-    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", note);
-    Py_XDECREF(result);
-    PyErr_Clear();
-}
-
-/* The notes of `other` are the failures that it was to be raised with. */
-static void other_add(PyObject *exception, PyObject *other)
-{
-    note_add(exception, PyObject_Str(other));
-    PyObject *notes = PyObject_GetAttrString(other, "__notes__");
-    PyErr_Clear();
-    for (Py_ssize_t i = 0; notes && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
-        note_add(exception, PySequence_GetItem(notes, i));
-    Py_XDECREF(notes);
-}
-
-/* The kernel shows one line, which leads to the cell that shows all of it. */
-static void shown_elsewhere(PyObject *exception, const drupe_failure *failure)
-{
-    PyObject *number = PyLong_FromUnsignedLong(failure->cell_number);
-    if (exception && number) (void)PyObject_SetAttrString(exception, "_shown_in", number);
-    Py_XDECREF(number);
-    PyErr_Clear();
-}
-
 /* The exception that the cell is to be failed with, which its queue's handler may take instead: then what the
  * handler raised, or NULL. */
 static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *failure, void *current)
@@ -99,40 +71,46 @@ static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *fail
     PyObject *exception = drupe_py_failure_object(state, failure, NULL, reader);
     if (drupe_py_handle(state, failure->queue, exception, &good))
         return good ? NULL : drupe_py_exception_take();
-    if (!own && !none && (failure->shown || failure_publish(failure))) shown_elsewhere(exception, failure);
+    /* The kernel shows one line, which leads to the cell that shows all of it. */
+    if (exception && !own && !none && (failure->shown || failure_publish(failure)))
+        drupe_py_error_put(exception, Py_BuildValue("{s:I}", "_shown_in", failure->cell_number));
+    PyErr_Clear();
     return exception;
+}
+
+/* One exception for all, or NULL for an empty list. */
+static PyObject *failures_joined(PyObject *failures)
+{
+    Py_ssize_t count = PyList_GET_SIZE(failures);
+    PyObject *one = count < 2 ? NULL : drupe_py_call("drupe._located", "joined", "(O)", failures);
+    PyErr_Clear();
+    return one || count == 0 ? one : PySequence_GetItem(failures, 0);
 }
 
 static int cell_check(void *user)
 {
     drupe_py_state *state = drupe_py_state_of_module(user);
     drupe_failure failure;
-    PyObject *first = NULL;
-    bool here = false; /* no other cell shows `first` */
     if (!state || drupe_py_forked()) return 0;
+    PyObject *failures = PyList_New(0);
+    if (!failures) return -1;
     drupe_py_keepalive_collect();
     drupe_py_excerpts_prepare();
     void *current = kernel_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
-        PyObject *exception = failure_raised(state, &failure, current), *other = first;
+        PyObject *exception = failure_raised(state, &failure, current);
         kernel_link->cell_release(failure.cell);
-        if (!exception) continue;
-        bool only_here = !PyObject_HasAttrString(exception, "_shown_in");
-        if (first && (here || !only_here)) {
-            other = exception;
-        } else {
-            first = exception;
-            here = only_here;
-        }
-        if (other) other_add(first, other);
-        Py_XDECREF(other);
+        if (exception && PyList_Append(failures, exception) < 0) PyErr_Clear();
+        Py_XDECREF(exception);
     }
     drupe_py_launches_tell(current);
     kernel_link->cell_release(current);
     drupe_failures_watch();
     drupe_py_keepalive_drain();
-    if (!first) return 0;
-    (void)drupe_py_raise_object(first);
+    PyObject *joined = failures_joined(failures);
+    Py_DECREF(failures);
+    if (!joined) return 0;
+    (void)drupe_py_raise_object(joined);
     return -1;
 }
 
@@ -207,14 +185,10 @@ static PyMethodDef shutdown_method = {
 
 static int exit_register(PyObject *module)
 {
-    PyObject *function = PyCFunction_NewEx(&shutdown_method, module, NULL);
-    PyObject *atexit = !function ? NULL : PyImport_ImportModule("atexit");
-    PyObject *result = !atexit ? NULL : PyObject_CallMethod(atexit, "register", "O", function);
-    Py_XDECREF(atexit);
-    Py_XDECREF(function);
-    if (!result) return -1;
-    Py_DECREF(result);
-    return 0;
+    PyObject *result =
+        drupe_py_call("atexit", "register", "(N)", PyCFunction_NewEx(&shutdown_method, module, NULL));
+    Py_XDECREF(result);
+    return !result ? -1 : 0;
 }
 
 /* --- Crashes ------------------------------------------------------------------------------------------- */

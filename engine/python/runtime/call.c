@@ -17,14 +17,32 @@ PyObject *drupe_py_call(const char *module, const char *function, const char *fo
     return result;
 }
 
+PyObject *drupe_py_text(const char *utf8)
+{
+    return PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)strlen(utf8), "replace");
+}
+
 PyObject *drupe_py_text_or_none(const char *utf8)
 {
     if (!utf8 || utf8[0] == '\0') Py_RETURN_NONE;
-    return PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)strlen(utf8), "replace");
+    return drupe_py_text(utf8);
 }
 
 PyObject *drupe_py_number_or_none(uint64_t number)
 {
     if (number == 0) Py_RETURN_NONE;
     return PyLong_FromUnsignedLongLong(number);
+}
+
+PyObject *drupe_py_list(const void *records, size_t count, size_t size, PyObject *(*make)(const void *record))
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *item = make((const char *)records + i * size);
+        if (!item)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
 }

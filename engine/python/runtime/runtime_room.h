@@ -144,9 +144,15 @@ void drupe_py_spares_clear(drupe_py_state *state);
 /* Import a module and call a function of it, with the arguments that a format of Py_BuildValue() makes: a
  * tuple, such as "(Os)". Runs Python code. */
 PyObject *drupe_py_call(const char *module, const char *function, const char *format, ...);
-/* None for NULL and ""; what is no UTF-8 is replaced. */
+/* A str; what is no UTF-8 is replaced. */
+PyObject *drupe_py_text(const char *utf8);
+/* The same; None for NULL and "". */
 PyObject *drupe_py_text_or_none(const char *utf8);
 /* None for 0. */
 PyObject *drupe_py_number_or_none(uint64_t number);
+/* A list of what `make` gives of each of `count` records, which are `size` bytes apart. Runs no Python code.
+ */
+PyObject *drupe_py_list(const void *records, size_t count, size_t size,
+                        PyObject *(*make)(const void *record));
 
 #endif
