@@ -144,20 +144,22 @@ PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op)
 
 /* --- Python numbers: these wait ------------------------------------------------------------------------ */
 
-static PyObject *number_float(PyObject *self)
+static PyObject *item_as(PyObject *self, PyObject *(*convert)(PyObject *number))
 {
     PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
-    PyObject *result = !item ? NULL : PyNumber_Float(item);
+    PyObject *result = !item ? NULL : convert(item);
     Py_XDECREF(item);
     return result;
 }
 
+static PyObject *number_float(PyObject *self)
+{
+    return item_as(self, PyNumber_Float);
+}
+
 static PyObject *number_int(PyObject *self)
 {
-    PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
-    PyObject *result = !item ? NULL : PyNumber_Long(item);
-    Py_XDECREF(item);
-    return result;
+    return item_as(self, PyNumber_Long);
 }
 
 static PyObject *number_index(PyObject *self)

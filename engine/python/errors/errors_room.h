@@ -6,7 +6,12 @@
 #ifndef DRUPE_PYTHON_ERRORS_ROOM_H
 #define DRUPE_PYTHON_ERRORS_ROOM_H
 
+#include "drupe_link.h"
 #include "engine/python/runtime/runtime_room.h"
+
+/* The kernel, which knows cells and publishes; NULL without one. One process has one kernel. The module sets
+ * it before the engine does anything; borrowed for good. Any thread. */
+extern const drupe_link *drupe_py_link;
 
 /* --- py_error.c ---------------------------------------------------------------------------------------- */
 
@@ -122,9 +127,6 @@ PyObject *drupe_py_site_file(uint32_t site, int *line);
 
 /* The cell of this thread, retained, or NULL: for core, which asks at every submission. */
 void *drupe_py_site_cell(void);
-/* The kernel that knows the cells; borrowed for good. */
-struct drupe_link;
-void drupe_py_site_link(const struct drupe_link *link);
 /* What the module's own code is; 0, or -1 with an exception. */
 int drupe_py_site_init(PyObject *module);
 /* Drop all code objects: the interpreter ends. */

@@ -170,7 +170,7 @@ static void exception_locate(PyObject *exception, uint32_t site)
     PyErr_Clear();
 }
 
-/* The exception of a failure, without its cause. */
+/* The exception of a failure, without that of its cause. */
 static PyObject *single_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                drupe_py_reader reader)
 {
@@ -186,6 +186,8 @@ static PyObject *single_object(drupe_py_state *state, const drupe_failure *own, 
     if (own->kind == DRUPE_WORK_BARRIER && strcmp(own->label, operation) != 0) operation = NULL;
     if (exception) attributes_put(exception, own, operation, source);
     Py_DECREF(source);
+    PyObject *raised = !exception ? NULL : raised_by(own);
+    if (raised) PyException_SetCause(exception, raised);
     return exception;
 }
 
@@ -193,8 +195,6 @@ PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *ow
                                   drupe_py_reader reader)
 {
     PyObject *exception = single_object(state, own, cause, reader);
-    PyObject *raised = !exception ? NULL : raised_by(own);
-    if (raised) PyException_SetCause(exception, raised);
     if (!exception || !cause || cause->error.status == DRUPE_OK) return exception;
     PyObject *first = single_object(state, cause, NULL, DRUPE_PY_WAITER);
     if (first && PyObject_SetAttrString(exception, "cause", first) == 0)

@@ -2,7 +2,7 @@
  *
  * Failures that nobody waited for are looked for after the code of every cell. Each is raised in the cell
  * that is ending, so that no notebook run ends well over it, and one that another cell caused is also shown
- * there. The link is one per process, hence the variable of this file. */
+ * there. */
 #include "drupe/view.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
@@ -24,11 +24,9 @@
 #define KEPT_RECORDS  8
 #define KEPT_SIZE     1000
 
-static const drupe_link *kernel_link;
-
 bool drupe_py_claims_faults(void)
 {
-    return DRUPE_LINK_HAS(kernel_link, set_fault_claim);
+    return DRUPE_LINK_HAS(drupe_py_link, set_fault_claim);
 }
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
@@ -40,14 +38,14 @@ static bool failure_publish(const drupe_failure *failure)
     char *json = malloc(DRUPE_PY_FAILURE_JSON);
     if (!json) return false;
     size_t size = drupe_py_failure_json(failure, DRUPE_PY_OWN_CELL, json, DRUPE_PY_FAILURE_JSON);
-    bool shown = kernel_link->publish(failure->cell, "error", json, size) == 0;
+    bool shown = drupe_py_link->publish(failure->cell, "error", json, size) == 0;
     free(json);
     return shown;
 }
 
 static bool cell_runs(void *cell)
 {
-    return DRUPE_LINK_HAS(kernel_link, cell_running) && kernel_link->cell_running(cell) != 0;
+    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
 }
 
 /* For the engine's own thread: a cell that runs is told by its own check, and handlers run in checks only. */
@@ -96,15 +94,15 @@ static int cell_check(void *user)
     if (!failures) return -1;
     drupe_py_keepalive_collect();
     drupe_py_excerpts_prepare();
-    void *current = kernel_link->cell_retain();
+    void *current = drupe_py_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
         PyObject *exception = failure_raised(state, &failure, current);
-        kernel_link->cell_release(failure.cell);
+        drupe_py_link->cell_release(failure.cell);
         if (exception && PyList_Append(failures, exception) < 0) PyErr_Clear();
         Py_XDECREF(exception);
     }
     drupe_py_launches_tell(current);
-    kernel_link->cell_release(current);
+    drupe_py_link->cell_release(current);
     drupe_failures_watch();
     drupe_py_keepalive_drain();
     PyObject *joined = failures_joined(failures);
@@ -122,9 +120,9 @@ static void failures_print(drupe_py_state *state, PyObject *module)
     drupe_failure failure;
     while (drupe_failure_take(&failure)) {
         bool shown = failure.shown;
-        if (failure.cell && kernel_link) {
+        if (failure.cell && drupe_py_link) {
             if (!shown) shown = failure_publish(&failure);
-            kernel_link->cell_release(failure.cell);
+            drupe_py_link->cell_release(failure.cell);
         }
         if (shown) continue;
         PyObject *exception = drupe_py_failure_object(state, &failure, NULL, DRUPE_PY_WAITER);
@@ -156,13 +154,13 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_answer_close();
     PyEval_RestoreThread(thread);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
-    if (kernel_link) kernel_link->set_cell_check(NULL, NULL);
-    if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
-    if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
-    if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
+    if (drupe_py_link) drupe_py_link->set_cell_check(NULL, NULL);
+    if (drupe_py_claims_faults()) drupe_py_link->set_fault_claim(NULL);
+    if (DRUPE_LINK_HAS(drupe_py_link, set_usage)) drupe_py_link->set_usage(NULL);
+    if (DRUPE_LINK_HAS(drupe_py_link, set_crash_notes)) drupe_py_link->set_crash_notes(NULL);
     events_end();
     drupe_py_notices_close();
-    if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
+    if (DRUPE_LINK_HAS(drupe_py_link, log)) drupe_py_holders_log(drupe_py_link->log);
     thread = PyEval_SaveThread();
     drupe_builds_end(CLOSE_NS);
     drupe_library_settle(CLOSE_NS);
@@ -202,7 +200,7 @@ static size_t crash_notes(char *text, size_t size)
 static void keep_notes(void)
 {
     char text[KEPT_SIZE];
-    kernel_link->keep_notes(text, drupe_trace_text(text, sizeof text, KEPT_RECORDS));
+    drupe_py_link->keep_notes(text, drupe_trace_text(text, sizeof text, KEPT_RECORDS));
 }
 
 /* --- The log of programs without the kernel, which has its own ----------------------------------------- */
@@ -265,7 +263,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
                         "drupe again.");
         return -1;
     }
-    kernel_link = link;
+    drupe_py_link = link;
     warm_start();
     if (drupe_py_claims_faults()) {
         drupe_fault_contain();
@@ -273,9 +271,6 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     }
     observer.cell_retain = drupe_py_site_cell;
     observer.cell_release = link->cell_release;
-    drupe_py_site_link(link);
-    drupe_py_live_join(link);
-    drupe_py_building_join(link);
     drupe_py_oversize_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
@@ -289,7 +284,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
     if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
     if (DRUPE_LINK_HAS(link, keep_notes)) drupe_view_listen(keep_notes);
-    drupe_py_answer_open(link);
+    drupe_py_answer_open();
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));
     return 0;

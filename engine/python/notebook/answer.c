@@ -10,7 +10,6 @@
 
 #define REASON_SIZE 256
 
-static const drupe_link *kernel_link;
 static pid_t joined; /* the process that is, 0: none */
 
 /* --- Arguments ------------------------------------------------------------------------------------------ */
@@ -134,7 +133,7 @@ static size_t answer(const char *command, const drupe_link_request *request, cha
 
 static void cell_watch(void *cell, int began)
 {
-    uint32_t number = kernel_link->cell_number(cell);
+    uint32_t number = drupe_py_link->cell_number(cell);
     if (number == 0) return;
     if (began)
         drupe_view_cell_began(number);
@@ -142,14 +141,14 @@ static void cell_watch(void *cell, int began)
         drupe_view_cell_ended(number);
 }
 
-void drupe_py_answer_open(const drupe_link *link)
+void drupe_py_answer_open(void)
 {
+    const drupe_link *link = drupe_py_link;
     if (!DRUPE_LINK_HAS(link, set_answer) || !DRUPE_LINK_HAS(link, cell_number)) return;
     if (drupe_view_start() != DRUPE_OK) {
         if (DRUPE_LINK_HAS(link, log)) link->log(drupe_error_last()->text);
         return;
     }
-    kernel_link = link;
     joined = getpid();
     link->set_cell_watch(cell_watch);
     link->set_answer(answer);
@@ -163,8 +162,8 @@ void drupe_py_answer_close(void)
 {
     /* A forked child is no kernel, and the kernel's lock may be held in its copy. */
     if (joined == getpid()) {
-        kernel_link->set_cell_watch(NULL);
-        kernel_link->set_answer(NULL);
+        drupe_py_link->set_cell_watch(NULL);
+        drupe_py_link->set_answer(NULL);
         joined = 0;
     }
     drupe_view_stop();

@@ -29,7 +29,6 @@ typedef struct event_display {
     drupe_trace_record record; /* once it is over */
 } event_display;
 
-static const drupe_link *kernel_link;
 static atomic_int open_count;
 
 /* Three digits, as everywhere: see drupe/_units.py. */
@@ -159,7 +158,7 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
         if (!is_over(one)) return DRUPE_LIVE_SAME;
         publish(one, one->cell);
         one->published = true;
-        if (!DRUPE_LINK_HAS(kernel_link, cell_running) || kernel_link->cell_running(one->cell))
+        if (!DRUPE_LINK_HAS(drupe_py_link, cell_running) || drupe_py_link->cell_running(one->cell))
             return DRUPE_LIVE_OVER;
         if (!asking) return DRUPE_LIVE_SHOWN;
     }
@@ -172,7 +171,7 @@ static void release(void *user)
 {
     event_display *one = user;
     for (size_t i = 0; i < FORMS; i++) free(one->forms[i]);
-    kernel_link->cell_release(one->cell);
+    drupe_py_link->cell_release(one->cell);
     free(one);
     atomic_fetch_sub(&open_count, 1);
 }
@@ -188,12 +187,12 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Ks(ssss):_event_display", &id, &name, &forms[0], &forms[1], &forms[2],
                           &forms[3]))
         return NULL;
-    if (id == 0 || !kernel_link || drupe_py_forked()) return PyLong_FromLong(0);
+    if (id == 0 || !drupe_py_link || drupe_py_forked()) return PyLong_FromLong(0);
     if (drupe_trace_read(id - 1, &record, 1) != 1 || record.id != id) return PyLong_FromLong(0);
-    void *cell = kernel_link->cell_retain();
+    void *cell = drupe_py_link->cell_retain();
     event_display *one = !cell ? NULL : calloc(1, sizeof *one);
     if (!one) {
-        if (cell) kernel_link->cell_release(cell);
+        if (cell) drupe_py_link->cell_release(cell);
         return PyLong_FromLong(0);
     }
     bool room = atomic_fetch_add(&open_count, 1) < OPEN_MOST;
@@ -209,11 +208,6 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     drupe_live_source source = {show, release, one};
     if (drupe_live_open(&source, PERIOD_NS, &number) != DRUPE_OK) number = 0;
     return PyLong_FromUnsignedLongLong(number);
-}
-
-void drupe_py_event_display_link(const struct drupe_link *link)
-{
-    kernel_link = link;
 }
 
 PyMethodDef drupe_py_event_display_functions[] = {

@@ -47,11 +47,6 @@ void drupe_py_live_show(void *cell, uint64_t id);
  * have missed what they show. Any thread. */
 void drupe_py_live_wish(void);
 
-/* The kernel that publishes; borrowed for good. */
-void drupe_py_live_join(const struct drupe_link *link);
-void drupe_py_mime_bundle_link(const struct drupe_link *link); /* parts of it */
-void drupe_py_event_display_link(const struct drupe_link *link);
-
 /* --- building.c ---------------------------------------------------------------------------------------- */
 
 /* Builds that take long are shown in the cell that waits for them: see drupe_observer in drupe/device.h. So
@@ -72,9 +67,6 @@ void drupe_py_launches_tell(void *cell);
 
 /* Whether the calling thread's builds and launches show nothing; what was before. */
 bool drupe_py_building_quiet(bool on);
-
-/* The kernel that publishes; borrowed for good. */
-void drupe_py_building_join(const struct drupe_link *link);
 
 /* --- excerpt.c ----------------------------------------------------------------------------------------- */
 
@@ -98,7 +90,7 @@ void drupe_py_excerpts_clear(void);
 
 /* Start the recorder and join it to the kernel: it is told of cells and answers "drupe/" commands. Needs the
  * GIL. A kernel that is too old, and a recorder that cannot start, change nothing else. */
-void drupe_py_answer_open(const drupe_link *link);
+void drupe_py_answer_open(void);
 /* The end of that, and of a recorder that somebody else has started. Needs no GIL; waits for the recorder. */
 void drupe_py_answer_close(void);
 

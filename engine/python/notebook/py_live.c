@@ -36,7 +36,6 @@ typedef struct live_view {
     unsigned wished; /* live_wishes when it was published */
 } live_view;
 
-static const drupe_link *live_link;
 static atomic_uint live_wishes; /* how often all that is shown was to be published anew */
 /* Who asked, where that is not the cell that the display belongs to: its message is the one that clients
  * listen to at this moment. */
@@ -90,7 +89,7 @@ static bool view_runs(const drupe_view *view)
 
 static bool cell_runs(void *cell)
 {
-    return DRUPE_LINK_HAS(live_link, cell_running) && live_link->cell_running(cell) != 0;
+    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
 }
 
 static const char *const kind_names[] = {"events", "table", "memory", "dashboard", "footer"};
@@ -222,7 +221,7 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
 static void view_release(void *user)
 {
     live_view *display = user;
-    live_link->cell_release(display->cell);
+    drupe_py_link->cell_release(display->cell);
     free(display);
 }
 
@@ -270,11 +269,11 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
     if (!drupe_py_enter(state)) return NULL;
     if (!(hz >= HZ_LEAST && hz <= HZ_MOST))
         return PyErr_Format(PyExc_ValueError, "hz must be from 0.01 to 2");
-    void *cell = !live_link ? NULL : live_link->cell_retain();
+    void *cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
     if (!cell) return PyLong_FromLong(0);
     live_view *display = calloc(1, sizeof *display);
     if (!display) {
-        live_link->cell_release(cell);
+        drupe_py_link->cell_release(cell);
         return PyErr_NoMemory();
     }
     *display =
@@ -324,10 +323,10 @@ static PyObject *live_call(PyObject *args, const char *format, void (*call)(uint
 {
     unsigned long long id = 0;
     if (!PyArg_ParseTuple(args, format, &id)) return NULL;
-    if (drupe_py_forked() || !live_link) return PyList_New(0);
-    void *cell = live_link->cell_retain();
+    if (drupe_py_forked() || !drupe_py_link) return PyList_New(0);
+    void *cell = drupe_py_link->cell_retain();
     call_for(cell, id, call);
-    live_link->cell_release(cell);
+    drupe_py_link->cell_release(cell);
     return open_numbers();
 }
 
@@ -348,9 +347,9 @@ static PyObject *module_cell(PyObject *module, PyObject *ignored)
     (void)module;
     (void)ignored;
     uint32_t number = 0;
-    void *cell = !live_link ? NULL : live_link->cell_retain();
-    if (cell && DRUPE_LINK_HAS(live_link, cell_number)) number = live_link->cell_number(cell);
-    if (cell) live_link->cell_release(cell);
+    void *cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
+    if (cell && DRUPE_LINK_HAS(drupe_py_link, cell_number)) number = drupe_py_link->cell_number(cell);
+    if (cell) drupe_py_link->cell_release(cell);
     return PyLong_FromUnsignedLong(number);
 }
 
@@ -359,13 +358,6 @@ static PyObject *module_quiet(PyObject *module, PyObject *on)
     (void)module;
     int truth = PyObject_IsTrue(on);
     return truth < 0 ? NULL : PyBool_FromLong(drupe_py_building_quiet(truth != 0));
-}
-
-void drupe_py_live_join(const struct drupe_link *link)
-{
-    live_link = link;
-    drupe_py_mime_bundle_link(link);
-    drupe_py_event_display_link(link);
 }
 
 PyMethodDef drupe_py_live_functions[] = {
