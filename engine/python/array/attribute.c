@@ -2,6 +2,7 @@
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
+#include <stddef.h>
 
 static const drupe_array *array_of(PyObject *self)
 {
@@ -29,28 +30,10 @@ static PyObject *get_strides(PyObject *self, void *closure)
     return tuple;
 }
 
-static PyObject *get_offset(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(array_of(self)->offset);
-}
-
 static PyObject *get_dtype(PyObject *self, void *closure)
 {
     (void)closure;
     return drupe_py_dtype_object(drupe_py_state_of(self), array_of(self)->dtype);
-}
-
-static PyObject *get_ndim(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromLong(array_of(self)->ndim);
-}
-
-static PyObject *get_size(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(array_of(self)->size);
 }
 
 static PyObject *get_itemsize(PyObject *self, void *closure)
@@ -69,8 +52,7 @@ static PyObject *get_transposed(PyObject *self, void *closure)
 {
     (void)closure;
     drupe_py_state *state = drupe_py_state_of(self);
-    drupe_array view;
-    memset(&view, 0, sizeof view);
+    drupe_array view = {0};
     drupe_array_view(array_of(self), &view);
     if (drupe_array_permute(&view, NULL) == DRUPE_OK) return drupe_py_array_wrap(state, &view);
     drupe_array_clear(&view);
@@ -115,12 +97,18 @@ static PyObject *get_contiguous(PyObject *self, void *closure)
     return PyBool_FromLong(drupe_array_contiguous(array_of(self)));
 }
 
+PyMemberDef drupe_py_array_members[] = {
+    {"ndim", T_INT, offsetof(drupe_py_array, array.ndim), READONLY, "Number of axes."},
+    {"size", T_PYSSIZET, offsetof(drupe_py_array, array.size), READONLY, "Number of elements."},
+    {"_offset", T_PYSSIZET, offsetof(drupe_py_array, array.offset), READONLY,
+     "Elements in front of the first one in `usm_data`."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 PyGetSetDef drupe_py_array_getset[] = {
     {"shape", get_shape, NULL, "Sizes of the axes.", NULL},
     {"strides", get_strides, NULL, "Elements from one to the next along each axis.", NULL},
     {"dtype", get_dtype, NULL, "Data type of the elements.", NULL},
-    {"ndim", get_ndim, NULL, "Number of axes.", NULL},
-    {"size", get_size, NULL, "Number of elements.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"T", get_transposed, NULL, "A view with the axes reversed.", NULL},
@@ -130,6 +118,5 @@ PyGetSetDef drupe_py_array_getset[] = {
     {"usm_data", get_usm_data, NULL, "The memory behind it, the whole allocation.", NULL},
     {"is_contiguous", get_contiguous, NULL, "Whether the elements lie side by side in C order.", NULL},
     {"_pointer", get_pointer, NULL, "The address of the first element, as an integer.", NULL},
-    {"_offset", get_offset, NULL, "Elements in front of the first one in `usm_data`.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -2,7 +2,6 @@
  * scalar class. NumPy is only imported when somebody asks for `dtype`, the NumPy type. */
 #include "engine/python/array/py_array_room.h"
 #include <stddef.h>
-#include <structmember.h>
 
 static drupe_dtype dtype_of(PyObject *self)
 {

@@ -16,8 +16,7 @@
 static PyObject *array_new(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype,
                            int ndim, const size_t *shape)
 {
-    drupe_array array;
-    memset(&array, 0, sizeof array);
+    drupe_array array = {0};
     if (drupe_array_result(queue, kind, dtype, ndim, shape, &array) != DRUPE_OK)
         return drupe_py_raise_on(state, queue);
     return drupe_py_array_wrap(state, &array);

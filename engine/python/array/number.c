@@ -203,6 +203,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_hash, DRUPE_PY_FUNCTION(PyObject_HashNotImplemented)},
     {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_array_compare)},
     {Py_tp_methods, drupe_py_array_methods},
+    {Py_tp_members, drupe_py_array_members},
     {Py_tp_getset, drupe_py_array_getset},
     {Py_mp_length, DRUPE_PY_FUNCTION(drupe_py_array_length)},
     {Py_mp_subscript, DRUPE_PY_FUNCTION(drupe_py_array_subscript)},

@@ -165,8 +165,7 @@ static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
 /* Waits for the least exponent: an error that came later would be one of another line. */
 static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
 {
-    drupe_array lowest;
-    memset(&lowest, 0, sizeof lowest);
+    drupe_array lowest = {0};
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (UINT32_C(1) << exponents->ndim) - 1,
                                              false, DRUPE_DTYPE_NONE, &lowest);
@@ -196,7 +195,7 @@ PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand
 PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                               size_t spent, PyObject *out)
 {
-    drupe_array result;
+    drupe_array result = {0};
     if (has_integer_powers(op, operands)) {
         if (!powers_check(state, operands[1].array)) return NULL;
         spent = count; /* others may have got hold of it */
@@ -206,7 +205,6 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
             return apply_fail(state, operands, count);
         return Py_NewRef(out);
     }
-    memset(&result, 0, sizeof result);
     if (run(state, op, operands, count, spent, &result) != DRUPE_OK)
         return apply_fail(state, operands, count);
     return drupe_py_array_wrap(state, &result);
@@ -226,8 +224,7 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     if (keep < 0 || !drupe_py_dtype_arg(state, dtype, &wanted) ||
         !drupe_py_axes_arg(axis, array->ndim, &axes))
         return NULL;
-    drupe_array result;
-    memset(&result, 0, sizeof result);
+    drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^
                                                    (uint64_t)(wanted + 1) << 48);
     drupe_status status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
@@ -257,8 +254,7 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         return NULL;
     }
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
-    drupe_array result;
-    memset(&result, 0, sizeof result);
+    drupe_array result = {0};
     PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
     drupe_status status = drupe_array_matmul(left, right, &result);
     first_end(thread);

@@ -3,7 +3,6 @@
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stddef.h>
-#include <structmember.h>
 
 typedef struct operation {
     PyObject_HEAD vectorcallfunc vectorcall;

@@ -161,8 +161,7 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
     size_t shape[DRUPE_MAX_DIMS];
     int ndim = reshape_arg(shape_object, array->size, shape);
     if (ndim < 0) return NULL;
-    drupe_array view;
-    memset(&view, 0, sizeof view);
+    drupe_array view = {0};
     drupe_array_view(array, &view);
     drupe_status status = drupe_array_reshape(&view, ndim, shape);
     if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
@@ -271,8 +270,7 @@ static PyObject *view_of(drupe_py_state *state, PyObject *object, PyObject *argu
         drupe_py_operand_refuse(object, "view");
         return NULL;
     }
-    drupe_array view;
-    memset(&view, 0, sizeof view);
+    drupe_array view = {0};
     drupe_array_view(drupe_py_array_of(object), &view);
     drupe_status status = change(&view, argument);
     if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);

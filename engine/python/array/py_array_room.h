@@ -6,6 +6,7 @@
 #define DRUPE_PYTHON_ARRAY_ROOM_H
 
 #include "engine/python/objects/objects_room.h"
+#include <structmember.h>
 
 /* --- Data types (dtype.c) ------------------------------------------------------------------------------ */
 
@@ -85,6 +86,7 @@ void drupe_py_array_dealloc(PyObject *self);
 PyObject *drupe_py_array_repr(PyObject *self);
 PyObject *drupe_py_array_str(PyObject *self);
 extern PyMethodDef drupe_py_array_methods[];
+extern PyMemberDef drupe_py_array_members[];
 extern PyGetSetDef drupe_py_array_getset[];
 
 /* index.c */

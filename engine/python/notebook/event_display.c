@@ -3,6 +3,7 @@
  * What it will look like is made in Python beforehand, but for what is not known yet, whose places are
  * marked. The display knows the event by the number of its submission and reads its record, so it keeps
  * nothing alive, and all of it goes on while Python is stuck. */
+#include "base/base.h"
 #include "drupe/trace.h"
 #include "drupe_link.h"
 #include "engine/python/errors/errors_room.h"
@@ -31,30 +32,16 @@ typedef struct event_display {
 
 static atomic_int open_count;
 
-/* Three digits, as everywhere: see drupe/_units.py. */
-static void add_time(drupe_py_strbuf *to, uint64_t ns)
-{
-    static const char *const units[] = {"\u00b5s", "ms", "s"};
-    double value = (double)ns / 1e3;
-    size_t i = 0;
-    for (; i < 2 && value >= 999.5; i++) value /= 1e3;
-    if (ns < 1000)
-        drupe_py_strbuf_add(to, "%d ns", (int)ns);
-    else
-        drupe_py_strbuf_add(to, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i]);
-}
-
 static void write_times(const drupe_trace_record *record, char *words, size_t size)
 {
-    drupe_py_strbuf to = {words, size, 0};
     bool exact = record->started_ns != 0 && record->ended_ns >= record->started_ns;
     words[0] = '\0';
-    if (record->seen_ns == 0 && !exact) return;
-    drupe_py_strbuf_add(&to, exact ? "ran " : "finished within ");
-    add_time(&to, exact ? record->ended_ns - record->started_ns : record->seen_ns - record->submitted_ns);
-    drupe_py_strbuf_add(&to, !exact              ? " of its submission"
-                             : record->own_clock ? ", by the device's clock"
-                                                 : "");
+    if (exact)
+        PyOS_snprintf(words, size, "ran %s%s", drupe_unit_time(record->ended_ns - record->started_ns).text,
+                      record->own_clock ? ", by the device's clock" : "");
+    else if (record->seen_ns != 0)
+        PyOS_snprintf(words, size, "finished within %s of its submission",
+                      drupe_unit_time(record->seen_ns - record->submitted_ns).text);
 }
 
 /* The first line of what the log of failures has about a submission. */

@@ -8,6 +8,7 @@
 #define DRUPE_PYTHON_NOTEBOOK_ROOM_H
 
 #include "drupe/live.h"
+#include "drupe/view.h"
 #include "drupe_link.h"
 #include "engine/python/errors/errors_room.h"
 
@@ -93,6 +94,13 @@ void drupe_py_excerpts_clear(void);
 void drupe_py_answer_open(void);
 /* The end of that, and of a recorder that somebody else has started. Needs no GIL; waits for the recorder. */
 void drupe_py_answer_close(void);
+
+/* --- view.c -------------------------------------------------------------------------------------------- */
+
+/* "events", "table" and so on. */
+const char *drupe_py_frame_name(drupe_frame_kind kind);
+/* The frame of such a name: a converter for PyArg_ParseTuple()'s "O&". */
+int drupe_py_frame_kind(PyObject *object, void *kind);
 
 /* --- For the module ------------------------------------------------------------------------------------ */
 

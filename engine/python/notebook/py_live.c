@@ -92,8 +92,6 @@ static bool cell_runs(void *cell)
     return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
 }
 
-static const char *const kind_names[] = {"events", "table", "memory", "dashboard", "footer"};
-
 static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_mime_bundle *mime)
 {
     drupe_frame_style style = {.columns = display->columns, .live = live};
@@ -103,7 +101,7 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     /* A view of so many has some more that are not over. */
     bool many = view->nspans > 2 * SPANS_LIVE;
     brief.spans = SPANS_LIVE;
-    mime->kind = kind_names[display->kind];
+    mime->kind = drupe_py_frame_name(display->kind);
     mime->live = live;
     if (drupe_frame_text(view, display->kind, &style, &mime->text, &size) != DRUPE_OK ||
         drupe_frame_html(view, display->kind, &style, &mime->html, &size) != DRUPE_OK)
@@ -228,20 +226,6 @@ static void view_release(void *user)
 /* --- For Python ------------------------------------------------------------------------------------------
  */
 
-static int kind_of(PyObject *object, void *to)
-{
-    const char *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    for (size_t i = 0; name && i < sizeof kind_names / sizeof *kind_names; i++)
-        if (strcmp(name, kind_names[i]) == 0) {
-            *(drupe_frame_kind *)to = (drupe_frame_kind)i;
-            return 1;
-        }
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError,
-                        "a view is \"events\", \"table\", \"memory\", \"dashboard\" or \"footer\"");
-    return 0;
-}
-
 /* Shows it for the first time. Without the GIL. */
 static drupe_status live_start(live_view *display, double hz, uint64_t *id)
 {
@@ -263,8 +247,8 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
     unsigned first = 0, last = 0, columns = 0;
     uint64_t id = 0;
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|dIII:_live_open", names, kind_of, &kind, &hz, &first,
-                                     &last, &columns))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|dIII:_live_open", names, drupe_py_frame_kind, &kind,
+                                     &hz, &first, &last, &columns))
         return NULL;
     if (!drupe_py_enter(state)) return NULL;
     if (!(hz >= HZ_LEAST && hz <= HZ_MOST))
