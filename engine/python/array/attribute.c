@@ -2,6 +2,7 @@
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
+#include <stddef.h>
 
 static const drupe_array *array_of(PyObject *self)
 {
@@ -35,18 +36,6 @@ static PyObject *get_dtype(PyObject *self, void *closure)
     return drupe_py_dtype_object(drupe_py_state_of(self), array_of(self)->dtype);
 }
 
-static PyObject *get_ndim(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromLong(array_of(self)->ndim);
-}
-
-static PyObject *get_size(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(array_of(self)->size);
-}
-
 static PyObject *get_itemsize(PyObject *self, void *closure)
 {
     (void)closure;
@@ -63,8 +52,7 @@ static PyObject *get_transposed(PyObject *self, void *closure)
 {
     (void)closure;
     drupe_py_state *state = drupe_py_state_of(self);
-    drupe_array view;
-    memset(&view, 0, sizeof view);
+    drupe_array view = {0};
     drupe_array_view(array_of(self), &view);
     if (drupe_array_permute(&view, NULL) == DRUPE_OK) return drupe_py_array_wrap(state, &view);
     drupe_array_clear(&view);
@@ -109,27 +97,18 @@ static PyObject *get_contiguous(PyObject *self, void *closure)
     return PyBool_FromLong(drupe_array_contiguous(array_of(self)));
 }
 
-static PyObject *get_interface(PyObject *self, void *closure)
-{
-    (void)closure;
-    if (!drupe_py_address_leaves(drupe_py_state_of(self), array_of(self)->memory)) return NULL;
-    PyObject *dtype = get_dtype(self, NULL);
-    PyObject *typestr = !dtype ? NULL : PyObject_GetAttrString(dtype, "str");
-    Py_XDECREF(dtype);
-    if (!typestr) return NULL;
-    void *base = drupe_memory_pointer(array_of(self)->memory);
-    return Py_BuildValue("{s:N,s:N,s:(N,O),s:N,s:n,s:i,s:N}", "shape", get_shape(self, NULL), "typestr",
-                         typestr, "data", PyLong_FromVoidPtr(base), Py_False, "strides",
-                         get_strides(self, NULL), "offset", (Py_ssize_t)array_of(self)->offset, "version", 1,
-                         "syclobj", get_queue(self, NULL));
-}
+PyMemberDef drupe_py_array_members[] = {
+    {"ndim", T_INT, offsetof(drupe_py_array, array.ndim), READONLY, "Number of axes."},
+    {"size", T_PYSSIZET, offsetof(drupe_py_array, array.size), READONLY, "Number of elements."},
+    {"_offset", T_PYSSIZET, offsetof(drupe_py_array, array.offset), READONLY,
+     "Elements in front of the first one in `usm_data`."},
+    {NULL, 0, 0, 0, NULL},
+};
 
 PyGetSetDef drupe_py_array_getset[] = {
     {"shape", get_shape, NULL, "Sizes of the axes.", NULL},
     {"strides", get_strides, NULL, "Elements from one to the next along each axis.", NULL},
     {"dtype", get_dtype, NULL, "Data type of the elements.", NULL},
-    {"ndim", get_ndim, NULL, "Number of axes.", NULL},
-    {"size", get_size, NULL, "Number of elements.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
     {"T", get_transposed, NULL, "A view with the axes reversed.", NULL},
@@ -139,6 +118,5 @@ PyGetSetDef drupe_py_array_getset[] = {
     {"usm_data", get_usm_data, NULL, "The memory behind it, the whole allocation.", NULL},
     {"is_contiguous", get_contiguous, NULL, "Whether the elements lie side by side in C order.", NULL},
     {"_pointer", get_pointer, NULL, "The address of the first element, as an integer.", NULL},
-    {"__sycl_usm_array_interface__", get_interface, NULL, "The description other libraries read.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

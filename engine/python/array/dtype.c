@@ -1,6 +1,7 @@
 /* drupe.array's data types: one object per type, equal to its name, to NumPy's data type and to NumPy's
  * scalar class. NumPy is only imported when somebody asks for `dtype`, the NumPy type. */
 #include "engine/python/array/py_array_room.h"
+#include <stddef.h>
 
 static drupe_dtype dtype_of(PyObject *self)
 {
@@ -59,7 +60,7 @@ bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dt
     if (!drupe_py_given(object)) return true;
     drupe_dtype found = dtype_find(state, object);
     if (found == DRUPE_DTYPE_NONE) {
-        drupe_py_foreign_dtype(object);
+        drupe_py_refuse(drupe_py_call("drupe._foreign", "dtype", "(O)", object));
         return false;
     }
     *dtype = found;
@@ -81,15 +82,9 @@ static Py_hash_t dtype_hash(PyObject *self)
     return hash;
 }
 
-static PyObject *dtype_name(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyUnicode_FromString(drupe_dtype_name(dtype_of(self)));
-}
-
 static PyObject *dtype_str(PyObject *self)
 {
-    return dtype_name(self, NULL);
+    return PyUnicode_FromString(drupe_dtype_name(dtype_of(self)));
 }
 
 static PyObject *dtype_repr(PyObject *self)
@@ -97,38 +92,10 @@ static PyObject *dtype_repr(PyObject *self)
     return PyUnicode_FromFormat("drupe.array.%s", drupe_dtype_name(dtype_of(self)));
 }
 
-static PyObject *dtype_itemsize(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromSize_t(drupe_dtype_size(dtype_of(self)));
-}
-
-static char kind_of(drupe_dtype dtype)
-{
-    return dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
-}
-
-static PyObject *dtype_kind(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyUnicode_FromFormat("%c", kind_of(dtype_of(self)));
-}
-
-static PyObject *dtype_typestr(PyObject *self, void *closure)
-{
-    (void)closure;
-    char order = dtype_of(self) == DRUPE_BOOL ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
-    return PyUnicode_FromFormat("%c%c%zu", order, kind_of(dtype_of(self)), drupe_dtype_size(dtype_of(self)));
-}
-
 static PyObject *dtype_numpy(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *result =
-        !numpy ? NULL : PyObject_CallMethod(numpy, "dtype", "s", drupe_dtype_name(dtype_of(self)));
-    Py_XDECREF(numpy);
-    return result;
+    return drupe_py_call("numpy", "dtype", "(s)", drupe_dtype_name(dtype_of(self)));
 }
 
 static PyObject *dtype_reduce(PyObject *self, PyObject *ignored)
@@ -163,11 +130,16 @@ static PyMethodDef dtype_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef dtype_members[] = {
+    {"name", T_STRING, offsetof(drupe_py_dtype, name), READONLY, "The name, such as \"float32\"."},
+    {"itemsize", T_PYSSIZET, offsetof(drupe_py_dtype, itemsize), READONLY, "Bytes of an element."},
+    {"kind", T_CHAR, offsetof(drupe_py_dtype, kind), READONLY, "\"b\", \"i\" or \"f\"."},
+    {"str", T_STRING_INPLACE, offsetof(drupe_py_dtype, typestr), READONLY,
+     "NumPy's type string, such as \"<f4\"."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyGetSetDef dtype_getset[] = {
-    {"name", dtype_name, NULL, "The name, such as \"float32\".", NULL},
-    {"itemsize", dtype_itemsize, NULL, "Bytes of an element.", NULL},
-    {"kind", dtype_kind, NULL, "\"b\", \"i\" or \"f\".", NULL},
-    {"str", dtype_typestr, NULL, "NumPy's type string, such as \"<f4\".", NULL},
     {"dtype", dtype_numpy, NULL, "The same type in NumPy, which is imported.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -182,6 +154,7 @@ static PyType_Slot dtype_slots[] = {
     {Py_tp_str, DRUPE_PY_FUNCTION(dtype_str)},
     {Py_tp_repr, DRUPE_PY_FUNCTION(dtype_repr)},
     {Py_tp_methods, dtype_methods},
+    {Py_tp_members, dtype_members},
     {Py_tp_getset, dtype_getset},
     {0, NULL},
 };
@@ -193,13 +166,25 @@ PyType_Spec drupe_py_DType_spec = {
     .slots = dtype_slots,
 };
 
+static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
+{
+    drupe_py_dtype *self = (drupe_py_dtype *)drupe_py_new(state, DRUPE_PY_TYPE_DType);
+    if (!self) return NULL;
+    const char order = dtype == DRUPE_BOOL ? '|' : PY_LITTLE_ENDIAN ? '<' : '>';
+    self->dtype = dtype;
+    self->name = drupe_dtype_name(dtype);
+    self->itemsize = (Py_ssize_t)drupe_dtype_size(dtype);
+    self->kind = dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
+    PyOS_snprintf(self->typestr, sizeof self->typestr, "%c%c%d", order, self->kind, (int)self->itemsize);
+    return (PyObject *)self;
+}
+
 int drupe_py_dtypes_init(PyObject *module, drupe_py_state *state)
 {
     PyObject *all = PyDict_New();
     for (int i = 0; all && i < DRUPE_DTYPE_COUNT; i++) {
-        PyObject *self = drupe_py_new(state, DRUPE_PY_TYPE_DType);
+        PyObject *self = dtype_make(state, (drupe_dtype)i);
         state->dtypes[i] = self;
-        if (self) ((drupe_py_dtype *)self)->dtype = (drupe_dtype)i;
         if (!self || PyDict_SetItemString(all, drupe_dtype_name((drupe_dtype)i), self) < 0) Py_CLEAR(all);
     }
     int result = !all ? -1 : PyModule_AddObjectRef(module, "dtypes", all);

@@ -16,8 +16,7 @@
 static PyObject *array_new(drupe_py_state *state, drupe_queue *queue, drupe_mem_kind kind, drupe_dtype dtype,
                            int ndim, const size_t *shape)
 {
-    drupe_array array;
-    memset(&array, 0, sizeof array);
+    drupe_array array = {0};
     if (drupe_array_result(queue, kind, dtype, ndim, shape, &array) != DRUPE_OK)
         return drupe_py_raise_on(state, queue);
     return drupe_py_array_wrap(state, &array);
@@ -94,7 +93,8 @@ static drupe_dtype format_dtype(const Py_buffer *view)
 static bool view_check(PyObject *object, const Py_buffer *view)
 {
     if (format_dtype(view) == DRUPE_DTYPE_NONE) {
-        drupe_py_foreign_refuse(object, !view->format ? "B" : view->format);
+        drupe_py_refuse(drupe_py_call("drupe._foreign", "elements", "(ss)", Py_TYPE(object)->tp_name,
+                                      !view->format ? "B" : view->format));
         return false;
     }
     if (view->ndim <= DRUPE_MAX_DIMS) return true;
@@ -146,6 +146,21 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_keepal
     return upload(state, self, PyBytes_AS_STRING(bytes), keepalive);
 }
 
+/* The exception that is set says why `array`, which was made of `object`, has no buffer. Where its data type
+ * is the reason, a TypeError says that instead. Runs Python code. */
+static void unreadable(PyObject *object, PyObject *array)
+{
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) return;
+    drupe_py_saved saved = drupe_py_error_save();
+    PyObject *text = drupe_py_call("drupe._foreign", "unreadable", "(sO)", Py_TYPE(object)->tp_name, array);
+    PyErr_Clear();
+    drupe_py_error_restore(saved);
+    if (text && text != Py_None)
+        drupe_py_refuse(text);
+    else
+        Py_XDECREF(text);
+}
+
 /* `given`: what errors speak of. */
 static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *given, drupe_queue *queue,
                              drupe_mem_kind kind, drupe_dtype dtype)
@@ -155,7 +170,7 @@ static PyObject *from_buffer(drupe_py_state *state, PyObject *object, PyObject *
     size_t shape[DRUPE_MAX_DIMS];
     PyObject *self = NULL;
     if (PyObject_GetBuffer(object, &keepalive->view, PyBUF_FULL_RO) < 0) {
-        drupe_py_foreign_unreadable(given, object);
+        unreadable(given, object);
     } else if (view_check(given, &keepalive->view)) {
         for (int i = 0; i < keepalive->view.ndim; i++) shape[i] = (size_t)keepalive->view.shape[i];
         self = array_new(state, queue, kind, format_dtype(&keepalive->view), keepalive->view.ndim, shape);
@@ -211,18 +226,40 @@ static PyObject *nest_scalar_of(PyObject *item)
     return element;
 }
 
+/* What an object's __array__() gives, as NumPy asks for it (a new reference, which has a buffer); NULL
+ * without an exception if it has no such method. Runs Python code. */
+static PyObject *array_by_method(PyObject *object)
+{
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyType_Check(object)) return NULL;
+    PyObject *method = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__array__");
+    if (!method) {
+        if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+        return NULL;
+    }
+    Py_DECREF(method);
+    PyObject *array = PyObject_CallMethod(object, "__array__", NULL);
+    if (!array || PyObject_CheckBuffer(array)) return array;
+    PyErr_Format(PyExc_TypeError, "%s.__array__() gave %s, which is no array of NumPy",
+                 Py_TYPE(object)->tp_name, Py_TYPE(array)->tp_name);
+    Py_DECREF(array);
+    return NULL;
+}
+
 /* What stands at a position, or the values that NumPy would be given of it: a column of a table may look
  * labels up instead of positions. New reference; runs Python code. */
 static PyObject *nest_item(PyObject *sequence, Py_ssize_t i)
 {
     PyObject *item = PySequence_GetItem(sequence, i);
     if (!item) {
-        drupe_py_foreign_keys(sequence);
+        if (PyErr_ExceptionMatches(PyExc_KeyError)) { /* it is indexed by keys */
+            PyErr_Clear();
+            drupe_py_refuse(drupe_py_call("drupe._foreign", "keys", "(s)", Py_TYPE(sequence)->tp_name));
+        }
         return NULL;
     }
     if (PyFloat_Check(item) || PyLong_Check(item)) return item;
     if (PyObject_CheckBuffer(item)) return nest_scalar_of(item);
-    PyObject *array = drupe_py_foreign_array(item);
+    PyObject *array = array_by_method(item);
     if (!array && !PyErr_Occurred()) return item;
     Py_DECREF(item);
     return !array ? NULL : nest_scalar_of(array);
@@ -284,7 +321,8 @@ static bool nest_scalar(nest *self, PyObject *object)
 {
     drupe_scalar scalar;
     int found = drupe_py_scalar_arg(self->state, object, &scalar);
-    if (found == 0) drupe_py_foreign_element(object);
+    if (found == 0)
+        drupe_py_refuse(drupe_py_call("drupe._foreign", "element", "(Os)", object, Py_TYPE(object)->tp_name));
     if (found <= 0 || !go_on(self->state, &self->seen)) return false;
     if (self->next) return nest_store(self, &scalar);
     if ((int)scalar.kind > self->kind) self->kind = (int)scalar.kind;
@@ -346,7 +384,7 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
                               drupe_mem_kind kind, drupe_dtype dtype)
 {
     if (PyObject_CheckBuffer(object)) return from_buffer(state, object, object, queue, kind, dtype);
-    PyObject *array = drupe_py_foreign_array(object);
+    PyObject *array = array_by_method(object);
     if (!array) return PyErr_Occurred() ? NULL : from_nested(state, object, queue, kind, dtype);
     PyObject *result = from_buffer(state, array, object, queue, kind, dtype);
     Py_DECREF(array);
@@ -446,12 +484,9 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
 
 PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array)
 {
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    PyObject *shape = !numpy ? NULL : drupe_py_shape_tuple(array->ndim, array->shape);
     PyObject *result =
-        !shape ? NULL : PyObject_CallMethod(numpy, "empty", "Os", shape, drupe_dtype_name(array->dtype));
-    Py_XDECREF(shape);
-    Py_XDECREF(numpy);
+        drupe_py_call("numpy", "empty", "(Ns)", drupe_py_shape_tuple(array->ndim, array->shape),
+                      drupe_dtype_name(array->dtype));
     Py_buffer view;
     if (!result || array->size == 0) return result;
     bool good = PyObject_GetBuffer(result, &view, PyBUF_WRITABLE | PyBUF_STRIDES) == 0;

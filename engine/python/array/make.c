@@ -3,7 +3,6 @@
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
-#include <math.h>
 
 /* --- Where and what ------------------------------------------------------------------------------------ */
 
@@ -136,66 +135,27 @@ MAKER(full_like, true, NULL)
 
 /* --- Sequences ----------------------------------------------------------------------------------------- */
 
-static bool number_arg(drupe_py_state *state, PyObject *object, const char *what, drupe_scalar *scalar)
+/* Numbers from `start` on by `step`: what arange() and linspace() of drupe/array/__init__.py are made of. */
+static PyObject *make_sequence(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    int found = drupe_py_scalar_arg(state, object, scalar);
-    if (found == 0)
-        PyErr_Format(PyExc_TypeError, "%s must be a number, not %s", what, Py_TYPE(object)->tp_name);
-    if (found > 0 && scalar->kind == DRUPE_SCALAR_KIND_BOOL) {
-        scalar->kind = DRUPE_SCALAR_KIND_INT;
-        scalar->f = (double)scalar->i;
-    }
-    return found > 0;
-}
-
-static double as_double(const drupe_scalar *scalar)
-{
-    return scalar->kind == DRUPE_SCALAR_KIND_FLOAT ? scalar->f : (double)scalar->i;
-}
-
-/* Elements of [start, stop) by step. */
-static bool arange_count(const drupe_scalar *start, const drupe_scalar *stop, const drupe_scalar *step,
-                         size_t *count)
-{
-    double width = as_double(step);
-    if (width == 0 || !isfinite(width)) {
-        PyErr_SetString(PyExc_ValueError, "arange: step must be finite and not zero");
-        return false;
-    }
-    bool integers = start->kind == DRUPE_SCALAR_KIND_INT && stop->kind == DRUPE_SCALAR_KIND_INT &&
-                    step->kind == DRUPE_SCALAR_KIND_INT;
-    *count = 0;
-    if (integers && (step->i > 0 ? stop->i <= start->i : stop->i >= start->i)) return true;
-    /* Neighbours beyond 2^53 are one double. */
-    double length = integers ? 1 : ceil((as_double(stop) - as_double(start)) / width);
-    if (!(length > 0)) {
-        if (!isnan(length)) return true;
-        PyErr_SetString(PyExc_ValueError, "arange: start and stop must be finite");
-        return false;
-    }
-    if (length > 9e18) {
-        PyErr_SetString(PyExc_OverflowError, "arange: the array would be too long");
-        return false;
-    }
-    if (integers) {
-        /* Unsigned differences: exact, and no overflow. */
-        uint64_t distance =
-            step->i > 0 ? (uint64_t)stop->i - (uint64_t)start->i : (uint64_t)start->i - (uint64_t)stop->i;
-        uint64_t stride = step->i > 0 ? (uint64_t)step->i : 0 - (uint64_t)step->i;
-        *count = (size_t)((distance - 1) / stride + 1);
-    } else {
-        *count = (size_t)length;
-    }
-    return true;
-}
-
-/* Takes `target`. */
-static PyObject *sequence_make(drupe_py_state *state, make_target *target, size_t count, drupe_scalar start,
-                               drupe_scalar step)
-{
+    static const drupe_py_signature signature = {
+        "_sequence",
+        7,
+        7,
+        7,
+        {DRUPE_PY_NAME_count, DRUPE_PY_NAME_start, DRUPE_PY_NAME_step, DRUPE_PY_NAME_dtype,
+         DRUPE_PY_NAME_device, DRUPE_PY_NAME_usm_type, DRUPE_PY_NAME_queue}};
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[7], *result = NULL;
+    drupe_scalar start, step;
+    size_t count;
+    make_target target;
     drupe_array array;
-    PyObject *result = NULL;
-    if (empty_make(state, target, 1, &count, true, &array)) {
+    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given) ||
+        !drupe_py_size(given[0], "count", &count) || drupe_py_scalar_arg(state, given[1], &start) <= 0 ||
+        drupe_py_scalar_arg(state, given[2], &step) <= 0 || !target_arg(state, given + 3, NULL, &target))
+        return NULL;
+    if (empty_make(state, &target, 1, &count, true, &array)) {
         drupe_status status = DRUPE_OK;
         if (count > 0) {
             /* The first of its kind may build a program. */
@@ -206,104 +166,12 @@ static PyObject *sequence_make(drupe_py_state *state, make_target *target, size_
         if (status == DRUPE_OK) {
             result = drupe_py_array_wrap(state, &array);
         } else {
-            drupe_py_raise_on(state, target->queue);
+            drupe_py_raise_on(state, target.queue);
             drupe_array_clear(&array);
         }
     }
-    target_clear(target);
+    target_clear(&target);
     return result;
-}
-
-static PyObject *make_arange(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const drupe_py_signature signature = {"arange",
-                                                 4,
-                                                 1,
-                                                 7,
-                                                 {DRUPE_PY_NAME_start, DRUPE_PY_NAME_stop, DRUPE_PY_NAME_step,
-                                                  DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_device,
-                                                  DRUPE_PY_NAME_usm_type, DRUPE_PY_NAME_queue}};
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *given[7];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    drupe_scalar start = {DRUPE_SCALAR_KIND_INT, 0, 0}, stop, step = {DRUPE_SCALAR_KIND_INT, 1, 1};
-    bool one_limit = !drupe_py_given(given[1]);
-    if (!number_arg(state, given[one_limit ? 0 : 1], "stop", &stop) ||
-        (!one_limit && !number_arg(state, given[0], "start", &start)) ||
-        (drupe_py_given(given[2]) && !number_arg(state, given[2], "step", &step)))
-        return NULL;
-    size_t count;
-    make_target target;
-    if (!arange_count(&start, &stop, &step, &count) || !target_arg(state, given + 3, NULL, &target))
-        return NULL;
-    bool integers = start.kind == DRUPE_SCALAR_KIND_INT && stop.kind == DRUPE_SCALAR_KIND_INT &&
-                    step.kind == DRUPE_SCALAR_KIND_INT;
-    if (target.dtype == DRUPE_DTYPE_NONE && integers) target.dtype = DRUPE_INT64;
-    return sequence_make(state, &target, count, start, step);
-}
-
-/* Rounded down, as NumPy does for integers: a cast alone would cut. Takes `floats`. */
-static PyObject *whole(drupe_py_state *state, PyObject *floats)
-{
-    const drupe_operand operands[] = {{.array = drupe_py_array_of(floats)},
-                                      {.array = NULL, .scalar = {DRUPE_SCALAR_KIND_INT, 1, 1}}};
-    PyObject *result = drupe_py_apply(state, DRUPE_OP_FLOOR_DIVIDE, operands, 2, floats);
-    Py_DECREF(floats);
-    return result;
-}
-
-/* The last element is `stop` itself, which start + i*step may miss by rounding. */
-static bool linspace_end(drupe_py_state *state, PyObject *result, size_t count, const drupe_scalar *stop)
-{
-    drupe_array last;
-    memset(&last, 0, sizeof last);
-    drupe_array_view(drupe_py_array_of(result), &last);
-    drupe_slice slice = {(ptrdiff_t)count - 1, 1, 1, false};
-    drupe_operand operand = {.array = NULL, .scalar = *stop};
-    bool good = drupe_array_slice(&last, &slice) == DRUPE_OK;
-    if (good)
-        good = drupe_py_assign(state, &last, &operand);
-    else
-        drupe_py_raise_on(state, last.queue);
-    drupe_array_clear(&last);
-    return good;
-}
-
-static PyObject *make_linspace(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    static const drupe_py_signature signature = {
-        "linspace",
-        3,
-        3,
-        8,
-        {DRUPE_PY_NAME_start, DRUPE_PY_NAME_stop, DRUPE_PY_NAME_num, DRUPE_PY_NAME_dtype,
-         DRUPE_PY_NAME_device, DRUPE_PY_NAME_usm_type, DRUPE_PY_NAME_queue, DRUPE_PY_NAME_endpoint}};
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *given[8];
-    drupe_scalar start, stop;
-    size_t count;
-    make_target target;
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    if (!number_arg(state, given[0], "start", &start) || !number_arg(state, given[1], "stop", &stop) ||
-        !drupe_py_size(given[2], "num", &count))
-        return NULL;
-    int endpoint = drupe_py_flag(given[7], 1);
-    if (endpoint < 0 || !target_arg(state, given + 3, NULL, &target)) return NULL;
-    /* Computed in floats, and cast at the end where integers are wanted. */
-    drupe_dtype wanted = target.dtype;
-    if (wanted != DRUPE_FLOAT32) target.dtype = drupe_py_dtype_float(target.queue);
-    size_t steps = endpoint ? (count > 1 ? count - 1 : 1) : (count > 0 ? count : 1);
-    start = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, as_double(&start)};
-    stop = (drupe_scalar){DRUPE_SCALAR_KIND_FLOAT, 0, as_double(&stop)};
-    drupe_scalar step = {DRUPE_SCALAR_KIND_FLOAT, 0, (stop.f - start.f) / (double)steps};
-    PyObject *result = sequence_make(state, &target, count, start, step);
-    if (result && endpoint && count > 1 && !linspace_end(state, result, count, &stop)) Py_CLEAR(result);
-    if (!result || wanted == DRUPE_DTYPE_NONE || drupe_py_array_of(result)->dtype == wanted) return result;
-    if ((wanted == DRUPE_INT32 || wanted == DRUPE_INT64) && !(result = whole(state, result))) return NULL;
-    const drupe_array *array = drupe_py_array_of(result);
-    PyObject *cast = drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), wanted);
-    Py_DECREF(result);
-    return cast;
 }
 
 /* --- asarray and asnumpy ------------------------------------------------------------------------------- */
@@ -379,14 +247,9 @@ PyMethodDef drupe_py_make_functions[] = {
      PyDoc_STR("ones_like(x, " TARGET_DOC "Ones, shaped and placed as x.")},
     {"full_like", FAST(make_full_like),
      PyDoc_STR("full_like(x, fill_value, " TARGET_DOC "One value, shaped and placed as x.")},
-    {"arange", FAST(make_arange),
-     PyDoc_STR("arange(start, stop=None, step=1, " TARGET_DOC
-               "Numbers from start (0 if one limit is given) to "
-               "before stop.")},
-    {"linspace", FAST(make_linspace),
-     PyDoc_STR(
-         "linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True)\n"
-         "--\n\nNumbers evenly spaced from start to stop.")},
+    {"_sequence", FAST(make_sequence),
+     PyDoc_STR("_sequence(count, start, step, dtype, device, usm_type, queue)\n--\n\n"
+               "So many numbers from start on; of dtype None in the default float.")},
     {"asarray", FAST(make_asarray),
      PyDoc_STR(
          "asarray(obj, dtype=None, *, device=None, usm_type=None, queue=None, copy=None)\n--\n\n"

@@ -1,35 +1,19 @@
 /* The operators of Array, and its type.
  *
- * Each operator is a row: the operation comes from the table by the operator's place in it. A bitwise
- * operator between bools is a logical one. */
+ * Each operator is a row that names its operation. A bitwise operator between bools is a logical one. */
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 
-static const char *const symbols[DRUPE_PY_SLOT_COUNT] = {
-    [DRUPE_PY_ADD] = "+",
-    [DRUPE_PY_SUBTRACT] = "-",
-    [DRUPE_PY_MULTIPLY] = "*",
-    [DRUPE_PY_DIVIDE] = "/",
-    [DRUPE_PY_FLOOR_DIVIDE] = "//",
-    [DRUPE_PY_REMAINDER] = "%",
-    [DRUPE_PY_POW] = "**",
-    [DRUPE_PY_AND] = "&",
-    [DRUPE_PY_OR] = "|",
-    [DRUPE_PY_XOR] = "^",
-    [DRUPE_PY_LSHIFT] = "<<",
-    [DRUPE_PY_RSHIFT] = ">>",
-    [DRUPE_PY_NEGATIVE] = "-",
-    [DRUPE_PY_POSITIVE] = "+",
-    [DRUPE_PY_ABS] = "abs",
-    [DRUPE_PY_INVERT] = "~",
-    [DRUPE_PY_LT] = "<",
-    [DRUPE_PY_LE] = "<=",
-    [DRUPE_PY_EQ] = "==",
-    [DRUPE_PY_NE] = "!=",
-    [DRUPE_PY_GT] = ">",
-    [DRUPE_PY_GE] = ">=",
-};
+enum { NONE = -1 };
+
+/* An operator, and the operations of the table that it is: among other operands, and among bools alone. */
+typedef struct operator
+{
+    const char *symbol;
+    int op, bool_op; /* drupe_op, or NONE */
+}
+operator;
 
 static bool is_bool(const drupe_operand *operand)
 {
@@ -37,30 +21,29 @@ static bool is_bool(const drupe_operand *operand)
                                   : operand->scalar.kind == DRUPE_SCALAR_KIND_BOOL;
 }
 
-static int slot_op(const drupe_py_state *state, drupe_py_slot slot, const drupe_operand *operands,
-                   size_t count)
+static int op_of(const operator* self, const drupe_operand *operands, size_t count)
 {
     bool bools = true;
     for (size_t i = 0; i < count; i++) bools = bools && is_bool(&operands[i]);
-    int op = bools ? state->bool_slots[slot] : state->slots[slot];
-    if (op < 0)
-        PyErr_Format(PyExc_TypeError, "operator %s of drupe.array takes %s", symbols[slot],
-                     state->bool_slots[slot] >= 0 ? "arrays of bool" : "no arrays in this version");
+    int op = bools ? self->bool_op : self->op;
+    if (op == NONE)
+        PyErr_Format(PyExc_TypeError, "operator %s of drupe.array takes %s", self->symbol,
+                     self->bool_op != NONE ? "arrays of bool" : "no arrays in this version");
     return op;
 }
 
 /* Data of other libraries is refused with advice; anything else may have an operator of its own for us. */
-static PyObject *not_operand(PyObject *object, drupe_py_slot slot)
+static PyObject *not_operand(PyObject *object, const operator* self)
 {
     if (!PyObject_CheckBuffer(object) && !PyList_Check(object) && !PyTuple_Check(object))
         Py_RETURN_NOTIMPLEMENTED;
     char function[32];
-    PyOS_snprintf(function, sizeof function, "operator %s", symbols[slot]);
+    PyOS_snprintf(function, sizeof function, "operator %s", self->symbol);
     drupe_py_operand_refuse(object, function);
     return NULL;
 }
 
-static PyObject *binary(PyObject *a, PyObject *b, drupe_py_slot slot, PyObject *out)
+static PyObject *binary(PyObject *a, PyObject *b, const operator* self, PyObject *out)
 {
     drupe_py_state *state = drupe_py_state_of_pair(a, b);
     PyObject *const objects[] = {a, b};
@@ -70,58 +53,61 @@ static PyObject *binary(PyObject *a, PyObject *b, drupe_py_slot slot, PyObject *
     for (int i = 0; i < 2; i++) {
         int found = drupe_py_operand_arg(state, objects[i], &operands[i]);
         if (found < 0) return NULL;
-        if (found == 0) return not_operand(objects[i], slot);
+        if (found == 0) return not_operand(objects[i], self);
     }
-    int op = slot_op(state, slot, operands, 2);
+    int op = op_of(self, operands, 2);
     if (op < 0) return NULL;
     size_t spent = !out ? drupe_py_temporary(a, b, operands) : 2;
     return drupe_py_apply_over(state, (drupe_op)op, operands, 2, spent, out);
 }
 
-static PyObject *unary(PyObject *self, drupe_py_slot slot)
+static PyObject *unary(PyObject *array, const operator* self)
 {
-    drupe_py_state *state = drupe_py_state_of(self);
-    drupe_operand operand = {.array = drupe_py_array_of(self)};
+    drupe_py_state *state = drupe_py_state_of(array);
+    drupe_operand operand = {.array = drupe_py_array_of(array)};
     if (!drupe_py_enter(state)) return NULL;
-    int op = slot_op(state, slot, &operand, 1);
+    int op = op_of(self, &operand, 1);
     return op < 0 ? NULL : drupe_py_apply(state, (drupe_op)op, &operand, 1, NULL);
 }
 
-#define BINARY(name, slot)                                                                                   \
+#define BINARY(name, symbol, op, bool_op)                                                                    \
+    static const operator operator_##name = {symbol, op, bool_op};                                           \
     static PyObject *number_##name(PyObject *a, PyObject *b)                                                 \
     {                                                                                                        \
-        return binary(a, b, slot, NULL);                                                                     \
+        return binary(a, b, &operator_##name, NULL);                                                         \
     }                                                                                                        \
     static PyObject *number_inplace_##name(PyObject *a, PyObject *b)                                         \
     {                                                                                                        \
-        return binary(a, b, slot, a);                                                                        \
+        return binary(a, b, &operator_##name, a);                                                            \
     }
 
-#define UNARY(name, slot)                                                                                    \
+#define UNARY(name, symbol, op, bool_op)                                                                     \
+    static const operator operator_##name = {symbol, op, bool_op};                                           \
     static PyObject *number_##name(PyObject *self)                                                           \
     {                                                                                                        \
-        return unary(self, slot);                                                                            \
+        return unary(self, &operator_##name);                                                                \
     }
 
-BINARY(add, DRUPE_PY_ADD)
-BINARY(subtract, DRUPE_PY_SUBTRACT)
-BINARY(multiply, DRUPE_PY_MULTIPLY)
-BINARY(divide, DRUPE_PY_DIVIDE)
-BINARY(floor_divide, DRUPE_PY_FLOOR_DIVIDE)
-BINARY(remainder, DRUPE_PY_REMAINDER)
-BINARY(and, DRUPE_PY_AND)
-BINARY(or, DRUPE_PY_OR)
-BINARY(xor, DRUPE_PY_XOR)
-BINARY(lshift, DRUPE_PY_LSHIFT)
-BINARY(rshift, DRUPE_PY_RSHIFT)
-UNARY(negative, DRUPE_PY_NEGATIVE)
-UNARY(positive, DRUPE_PY_POSITIVE)
-UNARY(absolute, DRUPE_PY_ABS)
-UNARY(invert, DRUPE_PY_INVERT)
+BINARY(add, "+", DRUPE_OP_ADD, DRUPE_OP_ADD)
+BINARY(subtract, "-", DRUPE_OP_SUBTRACT, DRUPE_OP_SUBTRACT)
+BINARY(multiply, "*", DRUPE_OP_MULTIPLY, DRUPE_OP_MULTIPLY)
+BINARY(divide, "/", DRUPE_OP_DIVIDE, DRUPE_OP_DIVIDE)
+BINARY(floor_divide, "//", DRUPE_OP_FLOOR_DIVIDE, DRUPE_OP_FLOOR_DIVIDE)
+BINARY(remainder, "%", DRUPE_OP_REMAINDER, DRUPE_OP_REMAINDER)
+BINARY(and, "&", NONE, DRUPE_OP_LOGICAL_AND)
+BINARY(or, "|", NONE, DRUPE_OP_LOGICAL_OR)
+BINARY(xor, "^", NONE, DRUPE_OP_NOT_EQUAL)
+BINARY(lshift, "<<", NONE, NONE)
+BINARY(rshift, ">>", NONE, NONE)
+UNARY(negative, "-", DRUPE_OP_NEGATIVE, DRUPE_OP_NEGATIVE)
+UNARY(positive, "+", DRUPE_OP_POSITIVE, DRUPE_OP_POSITIVE)
+UNARY(absolute, "abs", DRUPE_OP_ABS, DRUPE_OP_ABS)
+UNARY(invert, "~", NONE, DRUPE_OP_LOGICAL_NOT)
 
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulus, PyObject *out)
 {
-    if (modulus == Py_None) return binary(a, b, DRUPE_PY_POW, out);
+    static const operator self = {"**", DRUPE_OP_POW, DRUPE_OP_POW};
+    if (modulus == Py_None) return binary(a, b, &self, out);
     PyErr_SetString(PyExc_TypeError, "pow() of arrays takes no modulus: write (a ** b) % m");
     return NULL;
 }
@@ -145,29 +131,35 @@ static PyObject *number_matmul(PyObject *a, PyObject *b)
 
 PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op)
 {
-    static const drupe_py_slot slots[] = {
-        [Py_LT] = DRUPE_PY_LT, [Py_LE] = DRUPE_PY_LE, [Py_EQ] = DRUPE_PY_EQ,
-        [Py_NE] = DRUPE_PY_NE, [Py_GT] = DRUPE_PY_GT, [Py_GE] = DRUPE_PY_GE,
+    static const operator operators[] = {
+        [Py_LT] = {"<", DRUPE_OP_LESS, DRUPE_OP_LESS},
+        [Py_LE] = {"<=", DRUPE_OP_LESS_EQUAL, DRUPE_OP_LESS_EQUAL},
+        [Py_EQ] = {"==", DRUPE_OP_EQUAL, DRUPE_OP_EQUAL},
+        [Py_NE] = {"!=", DRUPE_OP_NOT_EQUAL, DRUPE_OP_NOT_EQUAL},
+        [Py_GT] = {">", DRUPE_OP_GREATER, DRUPE_OP_GREATER},
+        [Py_GE] = {">=", DRUPE_OP_GREATER_EQUAL, DRUPE_OP_GREATER_EQUAL},
     };
-    return binary(self, other, slots[op], NULL);
+    return binary(self, other, &operators[op], NULL);
 }
 
 /* --- Python numbers: these wait ------------------------------------------------------------------------ */
 
-static PyObject *number_float(PyObject *self)
+static PyObject *item_as(PyObject *self, PyObject *(*convert)(PyObject *number))
 {
     PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
-    PyObject *result = !item ? NULL : PyNumber_Float(item);
+    PyObject *result = !item ? NULL : convert(item);
     Py_XDECREF(item);
     return result;
 }
 
+static PyObject *number_float(PyObject *self)
+{
+    return item_as(self, PyNumber_Float);
+}
+
 static PyObject *number_int(PyObject *self)
 {
-    PyObject *item = drupe_py_array_item(drupe_py_state_of(self), drupe_py_array_of(self));
-    PyObject *result = !item ? NULL : PyNumber_Long(item);
-    Py_XDECREF(item);
-    return result;
+    return item_as(self, PyNumber_Long);
 }
 
 static PyObject *number_index(PyObject *self)
@@ -211,6 +203,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_hash, DRUPE_PY_FUNCTION(PyObject_HashNotImplemented)},
     {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_array_compare)},
     {Py_tp_methods, drupe_py_array_methods},
+    {Py_tp_members, drupe_py_array_members},
     {Py_tp_getset, drupe_py_array_getset},
     {Py_mp_length, DRUPE_PY_FUNCTION(drupe_py_array_length)},
     {Py_mp_subscript, DRUPE_PY_FUNCTION(drupe_py_array_subscript)},

@@ -88,6 +88,12 @@ void drupe_py_operand_refuse(PyObject *object, const char *function)
                      : "");
 }
 
+void drupe_py_refuse(PyObject *text)
+{
+    if (text) PyErr_SetObject(PyExc_TypeError, text);
+    Py_XDECREF(text);
+}
+
 /* --- Running ------------------------------------------------------------------------------------------- */
 
 /* Distinguishes what may need a program of its own: operation, types and device. One of the two may be NULL.
@@ -114,17 +120,27 @@ static uint64_t warm_key_of(drupe_op op, const drupe_operand *operands, size_t c
     return key ^ (!out->memory ? 0 : (uint64_t)(out->dtype + 1) << 59);
 }
 
+/* Around a call of the engine that submits: the first of its kind runs without the GIL, since a program may
+ * have to be built for it. NULL: it is not the first. */
+static PyThreadState *first_begin(drupe_py_state *state, uint64_t key)
+{
+    return drupe_py_warm(state, key) ? NULL : drupe_py_site_leave();
+}
+
+static void first_end(PyThreadState *thread)
+{
+    if (thread) drupe_py_site_return(thread);
+}
+
 static drupe_status run(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                         size_t spent, drupe_array *out)
 {
     uint64_t key = warm_key_of(op, operands, count, out);
-    if (drupe_py_warm(state, key)) return drupe_array_apply_over(op, operands, count, spent, out);
-    drupe_status status;
-    PyThreadState *thread = drupe_py_site_leave();
-    /* Others may get hold of a temporary operand meanwhile. */
-    status = drupe_array_apply(op, operands, count, out);
-    drupe_py_site_return(thread);
-    if (status != DRUPE_OK) drupe_py_cool(state, key);
+    PyThreadState *thread = first_begin(state, key);
+    /* Others may get hold of a temporary operand while the GIL is not held. */
+    drupe_status status = drupe_array_apply_over(op, operands, count, thread ? count : spent, out);
+    first_end(thread);
+    if (thread && status != DRUPE_OK) drupe_py_cool(state, key);
     return status;
 }
 
@@ -149,8 +165,7 @@ static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
 /* Waits for the least exponent: an error that came later would be one of another line. */
 static bool powers_check(drupe_py_state *state, const drupe_array *exponents)
 {
-    drupe_array lowest;
-    memset(&lowest, 0, sizeof lowest);
+    drupe_array lowest = {0};
     PyThreadState *thread = drupe_py_site_leave();
     drupe_status status = drupe_array_reduce(DRUPE_OP_MIN, exponents, (UINT32_C(1) << exponents->ndim) - 1,
                                              false, DRUPE_DTYPE_NONE, &lowest);
@@ -180,7 +195,7 @@ PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand
 PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
                               size_t spent, PyObject *out)
 {
-    drupe_array result;
+    drupe_array result = {0};
     if (has_integer_powers(op, operands)) {
         if (!powers_check(state, operands[1].array)) return NULL;
         spent = count; /* others may have got hold of it */
@@ -190,7 +205,6 @@ PyObject *drupe_py_apply_over(drupe_py_state *state, drupe_op op, const drupe_op
             return apply_fail(state, operands, count);
         return Py_NewRef(out);
     }
-    memset(&result, 0, sizeof result);
     if (run(state, op, operands, count, spent, &result) != DRUPE_OK)
         return apply_fail(state, operands, count);
     return drupe_py_array_wrap(state, &result);
@@ -210,17 +224,11 @@ PyObject *drupe_py_reduce(drupe_py_state *state, drupe_op op, PyObject *object, 
     if (keep < 0 || !drupe_py_dtype_arg(state, dtype, &wanted) ||
         !drupe_py_axes_arg(axis, array->ndim, &axes))
         return NULL;
-    drupe_array result;
-    memset(&result, 0, sizeof result);
-    drupe_status status;
-    if (drupe_py_warm(state,
-                      warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^ (uint64_t)(wanted + 1) << 48)) {
-        status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
-    } else {
-        PyThreadState *thread = drupe_py_site_leave();
-        status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
-        drupe_py_site_return(thread);
-    }
+    drupe_array result = {0};
+    PyThreadState *thread = first_begin(state, warm_key((int)op, array, NULL) ^ (uint64_t)axes << 56 ^
+                                                   (uint64_t)(wanted + 1) << 48);
+    drupe_status status = drupe_array_reduce(op, array, axes, keep != 0, wanted, &result);
+    first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, array->queue);
     return drupe_py_array_wrap(state, &result);
 }
@@ -230,14 +238,9 @@ enum { WARM_ASSIGN = DRUPE_OP_COUNT, WARM_MATMUL };
 
 bool drupe_py_assign(drupe_py_state *state, const drupe_array *array, const drupe_operand *value)
 {
-    drupe_status status;
-    if (drupe_py_warm(state, warm_key(WARM_ASSIGN, array, value->array))) {
-        status = drupe_array_assign(array, value);
-    } else {
-        PyThreadState *thread = drupe_py_site_leave();
-        status = drupe_array_assign(array, value);
-        drupe_py_site_return(thread);
-    }
+    PyThreadState *thread = first_begin(state, warm_key(WARM_ASSIGN, array, value->array));
+    drupe_status status = drupe_array_assign(array, value);
+    first_end(thread);
     if (status != DRUPE_OK) drupe_py_raise_on(state, array->queue);
     return status == DRUPE_OK;
 }
@@ -251,16 +254,10 @@ PyObject *drupe_py_matmul(drupe_py_state *state, PyObject *a, PyObject *b)
         return NULL;
     }
     const drupe_array *left = drupe_py_array_of(a), *right = drupe_py_array_of(b);
-    drupe_array result;
-    memset(&result, 0, sizeof result);
-    drupe_status status;
-    if (drupe_py_warm(state, warm_key(WARM_MATMUL + left->ndim, left, right))) {
-        status = drupe_array_matmul(left, right, &result);
-    } else {
-        PyThreadState *thread = drupe_py_site_leave();
-        status = drupe_array_matmul(left, right, &result);
-        drupe_py_site_return(thread);
-    }
+    drupe_array result = {0};
+    PyThreadState *thread = first_begin(state, warm_key(WARM_MATMUL + left->ndim, left, right));
+    drupe_status status = drupe_array_matmul(left, right, &result);
+    first_end(thread);
     if (status != DRUPE_OK) return drupe_py_raise_on(state, left->queue);
     return drupe_py_array_wrap(state, &result);
 }

@@ -3,60 +3,19 @@
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
 #include <stddef.h>
-#include <structmember.h>
 
 typedef struct operation {
     PyObject_HEAD vectorcallfunc vectorcall;
     drupe_op op;
+    const char *name;
+    int arity;
 } operation;
 
-static const struct {
-    int op;
-    const char *doc;
-} docs[] = {
-#define DRUPE_OP(id, name, kind, arity, doc) {DRUPE_OP_##id, doc},
+/* By drupe_op, whose numbering the order of the table is. */
+static const char *const docs[] = {
+#define DRUPE_OP(id, name, kind, arity, doc) doc,
 #include "drupe/ops.def"
 #undef DRUPE_OP
-};
-
-/* Which operation an operator of Python is. */
-static const char *const slot_names[DRUPE_PY_SLOT_COUNT] = {
-    [DRUPE_PY_ADD] = "add",
-    [DRUPE_PY_SUBTRACT] = "subtract",
-    [DRUPE_PY_MULTIPLY] = "multiply",
-    [DRUPE_PY_DIVIDE] = "divide",
-    [DRUPE_PY_FLOOR_DIVIDE] = "floor_divide",
-    [DRUPE_PY_REMAINDER] = "remainder",
-    [DRUPE_PY_POW] = "pow",
-    [DRUPE_PY_AND] = "bitwise_and",
-    [DRUPE_PY_OR] = "bitwise_or",
-    [DRUPE_PY_XOR] = "bitwise_xor",
-    [DRUPE_PY_LSHIFT] = "bitwise_left_shift",
-    [DRUPE_PY_RSHIFT] = "bitwise_right_shift",
-    [DRUPE_PY_NEGATIVE] = "negative",
-    [DRUPE_PY_POSITIVE] = "positive",
-    [DRUPE_PY_ABS] = "abs",
-    [DRUPE_PY_INVERT] = "bitwise_invert",
-    [DRUPE_PY_LT] = "less",
-    [DRUPE_PY_LE] = "less_equal",
-    [DRUPE_PY_EQ] = "equal",
-    [DRUPE_PY_NE] = "not_equal",
-    [DRUPE_PY_GT] = "greater",
-    [DRUPE_PY_GE] = "greater_equal",
-    [DRUPE_PY_SUM] = "sum",
-    [DRUPE_PY_PROD] = "prod",
-    [DRUPE_PY_MAX] = "max",
-    [DRUPE_PY_MIN] = "min",
-    [DRUPE_PY_ALL] = "all",
-    [DRUPE_PY_ANY] = "any",
-};
-
-/* What stands in for a bitwise operation among bools. */
-static const char *const bool_names[DRUPE_PY_SLOT_COUNT] = {
-    [DRUPE_PY_AND] = "logical_and",
-    [DRUPE_PY_OR] = "logical_or",
-    [DRUPE_PY_XOR] = "not_equal",
-    [DRUPE_PY_INVERT] = "logical_not",
 };
 
 static drupe_op op_of(PyObject *self)
@@ -117,12 +76,6 @@ static PyObject *call_reduction(PyObject *self, PyObject *const *args, size_t na
 
 /* --- The type ------------------------------------------------------------------------------------------ */
 
-static PyObject *operation_name(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyUnicode_FromString(drupe_op_name(op_of(self)));
-}
-
 static const char *parameters(drupe_op op)
 {
     if (drupe_op_kind_of(op) == DRUPE_OP_REDUCTION) return "x, /, axis=None, *, dtype=None, keepdims=False";
@@ -132,10 +85,8 @@ static const char *parameters(drupe_op op)
 static PyObject *operation_doc(PyObject *self, void *closure)
 {
     (void)closure;
-    const char *doc = "";
-    for (size_t i = 0; i < sizeof docs / sizeof *docs; i++)
-        if (docs[i].op == (int)op_of(self)) doc = docs[i].doc;
-    return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op_of(self)), parameters(op_of(self)), doc);
+    drupe_op op = op_of(self);
+    return PyUnicode_FromFormat("%s(%s)\n\n%s", drupe_op_name(op), parameters(op), docs[op]);
 }
 
 /* inspect knows objects of foreign types by a Signature only: it is taken from a function like this one. */
@@ -154,12 +105,6 @@ static PyObject *operation_signature(PyObject *self, void *closure)
     return signature;
 }
 
-static PyObject *operation_nin(PyObject *self, void *closure)
-{
-    (void)closure;
-    return PyLong_FromLong(drupe_op_arity(op_of(self)));
-}
-
 static PyObject *operation_repr(PyObject *self)
 {
     return PyUnicode_FromFormat("<drupe.array.%s>", drupe_op_name(op_of(self)));
@@ -173,15 +118,15 @@ static void operation_dealloc(PyObject *self)
 
 static PyMemberDef operation_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(operation, vectorcall), READONLY, NULL},
+    {"__name__", T_STRING, offsetof(operation, name), READONLY, NULL},
+    {"__qualname__", T_STRING, offsetof(operation, name), READONLY, NULL},
+    {"nin", T_INT, offsetof(operation, arity), READONLY, "Number of operands."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyGetSetDef operation_getset[] = {
-    {"__name__", operation_name, NULL, NULL, NULL},
-    {"__qualname__", operation_name, NULL, NULL, NULL},
     {"__doc__", operation_doc, NULL, NULL, NULL},
     {"__signature__", operation_signature, NULL, NULL, NULL},
-    {"nin", operation_nin, NULL, "Number of operands.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -203,38 +148,26 @@ PyType_Spec drupe_py_Operation_spec = {
     .slots = operation_slots,
 };
 
-static int op_find(const char *name)
+/* A new Operation in `all`, which keeps it. */
+static bool operation_add(drupe_py_state *state, drupe_op op, PyObject *all)
 {
-    for (int op = 0; name && op < DRUPE_OP_COUNT; op++)
-        if (strcmp(drupe_op_name((drupe_op)op), name) == 0) return op;
-    return -1;
-}
-
-static int slots_init(drupe_py_state *state)
-{
-    for (int slot = 0; slot < DRUPE_PY_SLOT_COUNT; slot++) {
-        state->slots[slot] = op_find(slot_names[slot]);
-        int other = op_find(bool_names[slot]);
-        state->bool_slots[slot] = other >= 0 ? other : state->slots[slot];
-    }
-    return 0;
+    operation *self = (operation *)drupe_py_new(state, DRUPE_PY_TYPE_Operation);
+    if (!self) return false;
+    self->op = op;
+    self->name = drupe_op_name(op);
+    self->arity = drupe_op_arity(op);
+    self->vectorcall = drupe_op_kind_of(op) == DRUPE_OP_REDUCTION ? call_reduction : call_unary_binary;
+    int added = PyDict_SetItemString(all, self->name, (PyObject *)self);
+    Py_DECREF((PyObject *)self);
+    return added == 0;
 }
 
 int drupe_py_operations_init(PyObject *module, drupe_py_state *state)
 {
     PyObject *all = PyDict_New();
-    for (int i = 0; all && i < DRUPE_OP_COUNT; i++) {
-        operation *self = (operation *)drupe_py_new(state, DRUPE_PY_TYPE_Operation);
-        state->operations[i] = (PyObject *)self;
-        if (!self || PyDict_SetItemString(all, drupe_op_name((drupe_op)i), (PyObject *)self) < 0) {
-            Py_CLEAR(all);
-            continue;
-        }
-        self->op = (drupe_op)i;
-        self->vectorcall =
-            drupe_op_kind_of((drupe_op)i) == DRUPE_OP_REDUCTION ? call_reduction : call_unary_binary;
-    }
+    for (int op = 0; all && op < DRUPE_OP_COUNT; op++)
+        if (!operation_add(state, (drupe_op)op, all)) Py_CLEAR(all);
     int result = !all ? -1 : PyModule_AddObjectRef(module, "operations", all);
     Py_XDECREF(all);
-    return result < 0 ? -1 : slots_init(state);
+    return result;
 }

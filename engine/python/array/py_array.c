@@ -1,4 +1,5 @@
-/* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c. */
+/* drupe.array.Array: its life and its methods; attributes are in attribute.c, operators in number.c, and
+ * what is not hot in drupe/_array_methods.py. */
 #include "engine/python/array/py_array_room.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/waits/waits_room.h"
@@ -17,59 +18,43 @@ void drupe_py_array_dealloc(PyObject *self)
 
 /* --- Text ---------------------------------------------------------------------------------------------- */
 
-/* Formatting is Python's work: drupe/array/_text.py. */
-static PyObject *text_by(PyObject *self, const char *function)
-{
-    PyObject *module = PyImport_ImportModule("drupe.array._text");
-    PyObject *text = !module ? NULL : PyObject_CallMethod(module, function, "O", self);
-    Py_XDECREF(module);
-    return text;
-}
-
+/* Formatting is Python's work. */
 PyObject *drupe_py_array_repr(PyObject *self)
 {
-    return text_by(self, "array_repr");
+    return drupe_py_call("drupe.array._text", "array_repr", "(O)", self);
 }
 
 PyObject *drupe_py_array_str(PyObject *self)
 {
-    return text_by(self, "array_str");
+    return drupe_py_call("drupe.array._text", "array_str", "(O)", self);
 }
 
 /* --- Methods ------------------------------------------------------------------------------------------- */
 
 static PyObject *array_reduction(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
-                                 drupe_py_slot slot)
+                                 drupe_op op)
 {
     drupe_py_state *state = drupe_py_state_of(self);
-    int op = state->slots[slot];
-    if (op < 0) {
-        PyErr_SetString(PyExc_NotImplementedError, "the table of operations has no such reduction");
-        return NULL;
-    }
-    const drupe_py_signature signature = {drupe_op_name((drupe_op)op),
-                                          1,
-                                          0,
-                                          3,
-                                          {DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
+    const drupe_py_signature signature = {
+        drupe_op_name(op), 1, 0, 3, {DRUPE_PY_NAME_axis, DRUPE_PY_NAME_dtype, DRUPE_PY_NAME_keepdims}};
     PyObject *given[3];
     if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return drupe_py_reduce(state, (drupe_op)op, self, given[0], given[1], given[2]);
+    return drupe_py_reduce(state, op, self, given[0], given[1], given[2]);
 }
 
-#define REDUCTION(name, slot)                                                                                \
+#define REDUCTION(name, op)                                                                                  \
     static PyObject *array_##name(PyObject *self, PyObject *const *args, Py_ssize_t nargs,                   \
                                   PyObject *kwnames)                                                         \
     {                                                                                                        \
-        return array_reduction(self, args, nargs, kwnames, slot);                                            \
+        return array_reduction(self, args, nargs, kwnames, op);                                              \
     }
 
-REDUCTION(sum, DRUPE_PY_SUM)
-REDUCTION(prod, DRUPE_PY_PROD)
-REDUCTION(max, DRUPE_PY_MAX)
-REDUCTION(min, DRUPE_PY_MIN)
-REDUCTION(all, DRUPE_PY_ALL)
-REDUCTION(any, DRUPE_PY_ANY)
+REDUCTION(sum, DRUPE_OP_SUM)
+REDUCTION(prod, DRUPE_OP_PROD)
+REDUCTION(max, DRUPE_OP_MAX)
+REDUCTION(min, DRUPE_OP_MIN)
+REDUCTION(all, DRUPE_OP_ALL)
+REDUCTION(any, DRUPE_OP_ANY)
 
 static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -126,25 +111,6 @@ static PyObject *array_item(PyObject *self, PyObject *ignored)
     return drupe_py_enter(state) ? drupe_py_array_item(state, drupe_py_array_of(self)) : NULL;
 }
 
-/* Without dimensions it is formatted as its number is; str() formats every array. */
-static PyObject *array_format(PyObject *self, PyObject *specification)
-{
-    const drupe_array *array = drupe_py_array_of(self);
-    bool plain = PyUnicode_Check(specification) && PyUnicode_GET_LENGTH(specification) == 0;
-    if (array->ndim > 0 && !plain) {
-        PyErr_Format(
-            PyExc_TypeError,
-            "only an array without dimensions takes a format, and this one has %d: take one element, "
-            "or convert it with x.asnumpy()",
-            array->ndim);
-        return NULL;
-    }
-    PyObject *value = array->ndim > 0 ? PyObject_Str(self) : array_item(self, NULL);
-    PyObject *text = !value ? NULL : PyObject_Format(value, specification);
-    Py_XDECREF(value);
-    return text;
-}
-
 static PyObject *array_copy(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -195,8 +161,7 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
     size_t shape[DRUPE_MAX_DIMS];
     int ndim = reshape_arg(shape_object, array->size, shape);
     if (ndim < 0) return NULL;
-    drupe_array view;
-    memset(&view, 0, sizeof view);
+    drupe_array view = {0};
     drupe_array_view(array, &view);
     drupe_status status = drupe_array_reshape(&view, ndim, shape);
     if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);
@@ -230,25 +195,6 @@ static PyObject *array_to_array(PyObject *self, PyObject *args, PyObject *kwargs
     return NULL;
 }
 
-static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    (void)self;
-    (void)args;
-    (void)kwargs;
-    return PyImport_ImportModule("drupe.array");
-}
-
-/* As an element of what IPython prints. */
-static PyObject *array_pretty(PyObject *self, PyObject *args)
-{
-    PyObject *printer, *cycle;
-    if (!PyArg_ParseTuple(args, "OO:_repr_pretty_", &printer, &cycle)) return NULL;
-    PyObject *text = drupe_py_written("_repr.brief", self, &printer, 1, NULL);
-    PyObject *result = !text ? NULL : PyObject_CallMethod(printer, "text", "O", text);
-    Py_XDECREF(text);
-    return result;
-}
-
 #define FAST(function)    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 #define KEYWORD(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 #define REDUCTION_DOC(name, sentence)                                                                        \
@@ -270,33 +216,11 @@ static PyObject *array_mean(PyObject *self, PyObject *args, PyObject *kwargs)
     if (kwargs && PyMapping_HasKeyString(kwargs, "out"))
         return array_to_array(self, args, kwargs); /* numpy.mean() */
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:mean", names, &axis, &keepdims)) return NULL;
-    PyObject *module = PyImport_ImportModule("drupe.array");
-    PyObject *function = !module ? NULL : PyObject_GetAttrString(module, "mean");
-    PyObject *one = PyTuple_Pack(1, self);
-    PyObject *named = Py_BuildValue("{s:O,s:O}", names[0], axis, names[1], keepdims);
-    PyObject *result = !function || !one || !named ? NULL : PyObject_Call(function, one, named);
-    Py_XDECREF(named);
-    Py_XDECREF(one);
-    Py_XDECREF(function);
-    Py_XDECREF(module);
-    return result;
-}
-
-/* For pickle, which would copy from the device without a word. */
-static PyObject *array_reduce(PyObject *self, PyObject *ignored)
-{
-    (void)self;
-    (void)ignored;
-    PyErr_SetString(
-        PyExc_TypeError,
-        "an array on a device is not pickled: pickle its values, x.asnumpy(), and make an array of "
-        "them with drupe.array.asarray()");
-    return NULL;
+    return drupe_py_call("drupe.array", "_mean", "(OOO)", self, axis, keepdims);
 }
 
 PyMethodDef drupe_py_array_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
-    {"_repr_pretty_", array_pretty, METH_VARARGS, NULL},
     {"sum", FAST(array_sum), REDUCTION_DOC(sum, "Sum over the axes.")},
     {"prod", FAST(array_prod), REDUCTION_DOC(prod, "Product over the axes.")},
     {"mean", KEYWORD(array_mean),
@@ -317,17 +241,12 @@ PyMethodDef drupe_py_array_methods[] = {
      PyDoc_STR("item($self)\n--\n\nThe only element as a Python number; waits.")},
     {"copy", array_copy, METH_NOARGS, PyDoc_STR("copy($self)\n--\n\nA C-contiguous copy.")},
     {"accept_contents", array_accept, METH_NOARGS, PyDoc_STR(DRUPE_PY_ACCEPT_DOC)},
-    {"__format__", array_format, METH_O, NULL},
     {"__copy__", array_copy, METH_NOARGS, NULL},
-    {"__reduce__", array_reduce, METH_NOARGS, NULL},
     {"__deepcopy__", array_copy, METH_O, NULL},
     {"reshape", array_reshape, METH_VARARGS,
      PyDoc_STR(
          "reshape($self, *shape)\n--\n\nThe elements in another shape: a view where that is possible.")},
-    {"__array_ufunc__", KEYWORD(drupe_py_array_ufunc),
-     PyDoc_STR("Operators with NumPy's numbers; its functions are refused, with what to call instead.")},
     {"__array__", KEYWORD(array_to_array), PyDoc_STR("Refused: call asnumpy().")},
-    {"__array_namespace__", KEYWORD(array_namespace), PyDoc_STR("The module drupe.array.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -351,8 +270,7 @@ static PyObject *view_of(drupe_py_state *state, PyObject *object, PyObject *argu
         drupe_py_operand_refuse(object, "view");
         return NULL;
     }
-    drupe_array view;
-    memset(&view, 0, sizeof view);
+    drupe_array view = {0};
     drupe_array_view(drupe_py_array_of(object), &view);
     drupe_status status = change(&view, argument);
     if (status == DRUPE_OK) return drupe_py_array_wrap(state, &view);

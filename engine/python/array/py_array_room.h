@@ -6,6 +6,7 @@
 #define DRUPE_PYTHON_ARRAY_ROOM_H
 
 #include "engine/python/objects/objects_room.h"
+#include <structmember.h>
 
 /* --- Data types (dtype.c) ------------------------------------------------------------------------------ */
 
@@ -43,6 +44,8 @@ int drupe_py_scalar_arg(drupe_py_state *state, PyObject *object, drupe_scalar *s
 int drupe_py_operand_arg(drupe_py_state *state, PyObject *object, drupe_operand *operand);
 /* The exception for what is no operand: advises asarray() for arrays of others. */
 void drupe_py_operand_refuse(PyObject *object, const char *function);
+/* Raise TypeError with this text (taken), which drupe/_foreign.py has made; NULL passes its exception on. */
+void drupe_py_refuse(PyObject *text);
 
 /* Run an operation. `out` NULL: a new Array; else an Array that receives the result and is returned. */
 PyObject *drupe_py_apply(drupe_py_state *state, drupe_op op, const drupe_operand *operands, size_t count,
@@ -83,6 +86,7 @@ void drupe_py_array_dealloc(PyObject *self);
 PyObject *drupe_py_array_repr(PyObject *self);
 PyObject *drupe_py_array_str(PyObject *self);
 extern PyMethodDef drupe_py_array_methods[];
+extern PyMemberDef drupe_py_array_members[];
 extern PyGetSetDef drupe_py_array_getset[];
 
 /* index.c */
@@ -94,36 +98,6 @@ PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
 
 /* number.c */
 PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op);
-
-/* ufunc.c */
-PyObject *drupe_py_array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs);
-
-/* --- foreign.c ----------------------------------------------------------------------------------------- */
-
-/* Host data that is not what arrays are made of: objects that have an array made of them, and elements of
- * types that there are none of here. */
-
-/* What an object's __array__() gives, as NumPy asks for it (a new reference, which has a buffer); NULL
- * without an exception if it has no such method. Runs Python code. */
-PyObject *drupe_py_foreign_array(PyObject *object);
-
-/* Raise TypeError for an object whose elements have this format of the module struct: what they are, and what
- * to do. */
-void drupe_py_foreign_refuse(PyObject *object, const char *format);
-/* The exception that is set says why `array`, which was made of `object`, has no buffer. Where its data type
- * is the reason, a TypeError says that instead. Runs Python code. */
-void drupe_py_foreign_unreadable(PyObject *object, PyObject *array);
-/* Raise TypeError for what is no data type here. Runs Python code. */
-void drupe_py_foreign_dtype(PyObject *dtype);
-/* The same for one element. */
-void drupe_py_foreign_element(PyObject *element);
-/* An element was asked for by its number: where the exception that is set is KeyError, the object is indexed
- * by keys, which a TypeError says instead. */
-void drupe_py_foreign_keys(PyObject *object);
-
-#define DRUPE_PY_COMPLEX_HINT                                                                                \
-    "Keep the real and the imaginary parts of complex numbers as two arrays: asarray(x.real), "              \
-    "asarray(x.imag)"
 
 /* --- For the module ------------------------------------------------------------------------------------ */
 

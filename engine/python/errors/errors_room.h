@@ -6,7 +6,12 @@
 #ifndef DRUPE_PYTHON_ERRORS_ROOM_H
 #define DRUPE_PYTHON_ERRORS_ROOM_H
 
+#include "drupe_link.h"
 #include "engine/python/runtime/runtime_room.h"
+
+/* The kernel, which knows cells and publishes; NULL without one. One process has one kernel. The module sets
+ * it before the engine does anything; borrowed for good. Any thread. */
+extern const drupe_link *drupe_py_link;
 
 /* --- py_error.c ---------------------------------------------------------------------------------------- */
 
@@ -23,6 +28,9 @@ PyObject *drupe_py_raise_text(drupe_py_state *state, drupe_status status, const 
  * Errors of submitted work have more to tell: see drupe_py_failure_object(). */
 PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error, const char *device_name,
                                 const char *text);
+/* Set attributes of an exception from a dict (taken; NULL passes an exception on). False with an exception.
+ */
+bool drupe_py_error_put(PyObject *exception, PyObject *attributes);
 /* Set an exception instance (taken; NULL passes an exception already set on). Always returns NULL. */
 PyObject *drupe_py_raise_object(PyObject *exception);
 
@@ -114,12 +122,11 @@ bool drupe_py_site_location(uint32_t site, drupe_py_location *location);
 uint32_t drupe_py_site_latest(void);
 /* Its code object (a new reference) and its offset, or NULL without an exception. Needs the GIL. */
 PyCodeObject *drupe_py_site_code(uint32_t site, int *offset);
+/* The name of its file (a new reference, None where it is not known) and its line, or 0. Needs the GIL. */
+PyObject *drupe_py_site_file(uint32_t site, int *line);
 
 /* The cell of this thread, retained, or NULL: for core, which asks at every submission. */
 void *drupe_py_site_cell(void);
-/* The kernel that knows the cells; borrowed for good. */
-struct drupe_link;
-void drupe_py_site_link(const struct drupe_link *link);
 /* What the module's own code is; 0, or -1 with an exception. */
 int drupe_py_site_init(PyObject *module);
 /* Drop all code objects: the interpreter ends. */
@@ -162,6 +169,10 @@ size_t drupe_py_failure_json(const drupe_failure *own, drupe_py_reader reader, c
  * traceback that ends at the submitting line; who waits has one already. Needs the GIL. */
 PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                   drupe_py_reader reader);
+
+/* What is known of a failure as a dict: label, operation (NULL: None), arguments, queue, submission, cell,
+ * file and line, each None where it is not known. Needs the GIL. */
+PyObject *drupe_py_failure_record(const drupe_failure *failure, const char *operation);
 
 /* For the error of a call that submits nothing, an allocation or a build: the attributes operation (NULL:
  * left out), queue (0: left out), and cell, line, file and source of the calling line. Needs the GIL. */

@@ -115,18 +115,13 @@ const char *drupe_py_error_name(drupe_status status)
     return "DeviceError";
 }
 
-/* Takes `value`. */
-static bool attribute_set(PyObject *exception, const char *name, PyObject *value)
+bool drupe_py_error_put(PyObject *exception, PyObject *attributes)
 {
-    bool set = value && PyObject_SetAttrString(exception, name, value) == 0;
-    Py_XDECREF(value);
-    return set;
-}
-
-static PyObject *text_or_none(const char *text)
-{
-    if (!text || text[0] == '\0') Py_RETURN_NONE;
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    PyObject *own = !attributes ? NULL : PyObject_GenericGetDict(exception, NULL);
+    int result = !own ? -1 : PyDict_Update(own, attributes);
+    Py_XDECREF(own);
+    Py_XDECREF(attributes);
+    return result == 0;
 }
 
 PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error, const char *device_name,
@@ -136,17 +131,16 @@ PyObject *drupe_py_error_object(drupe_py_state *state, const drupe_error *error,
     if (error->status > DRUPE_OK && error->status < DRUPE_STATUS_COUNT && state->errors[error->status])
         class = state->errors[error->status];
     if (!text) text = error->text[0] != '\0' ? error->text : drupe_status_name(error->status);
-    PyObject *body = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    PyObject *body = drupe_py_text(text);
     PyObject *exception = !body ? NULL : PyObject_CallOneArg(class, body);
     Py_XDECREF(body);
     if (!exception) return NULL;
-    if (attribute_set(exception, "status", PyUnicode_FromString(drupe_status_name(error->status))) &&
-        attribute_set(exception, "native_code", PyLong_FromLongLong(error->native)) &&
-        attribute_set(exception, "native_name", text_or_none(error->native_name)) &&
-        attribute_set(exception, "backend", text_or_none(error->backend)) &&
-        attribute_set(exception, "device", text_or_none(device_name)) &&
-        attribute_set(exception, "hint", text_or_none(drupe_py_error_hint(error->status))))
-        return exception;
+    PyObject *attributes = Py_BuildValue(
+        "{s:s,s:L,s:N,s:N,s:N,s:N}", "status", drupe_status_name(error->status), "native_code",
+        (long long)error->native, "native_name", drupe_py_text_or_none(error->native_name), "backend",
+        drupe_py_text_or_none(error->backend), "device", drupe_py_text_or_none(device_name), "hint",
+        drupe_py_text_or_none(drupe_py_error_hint(error->status)));
+    if (drupe_py_error_put(exception, attributes)) return exception;
     Py_DECREF(exception);
     return NULL;
 }

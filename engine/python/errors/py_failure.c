@@ -90,38 +90,6 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
 
 /* --- Exceptions ---------------------------------------------------------------------------------------- */
 
-/* The text of the line as the user wrote it, or NULL without an exception. */
-static PyObject *source_line(PyObject *file, int line)
-{
-    PyObject *module = PyImport_ImportModule("linecache");
-    PyObject *text = !module ? NULL : PyObject_CallMethod(module, "getline", "Oi", file, line);
-    PyObject *plain = !text ? NULL : PyObject_CallMethod(text, "strip", NULL);
-    Py_XDECREF(text);
-    Py_XDECREF(module);
-    if (!plain) PyErr_Clear();
-    if (plain && PyUnicode_Check(plain) && PyUnicode_GET_LENGTH(plain) > 0) return plain;
-    Py_XDECREF(plain);
-    return NULL;
-}
-
-/* Takes `value`; NULL leaves the class's None. */
-static void attribute_put(PyObject *exception, const char *name, PyObject *value)
-{
-    if (value) (void)PyObject_SetAttrString(exception, name, value);
-    Py_XDECREF(value);
-    PyErr_Clear();
-}
-
-static PyObject *text_of(const char *text)
-{
-    return text[0] == '\0' ? NULL : PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
-}
-
-static PyObject *number_of(unsigned long long number)
-{
-    return number == 0 ? NULL : PyLong_FromUnsignedLongLong(number);
-}
-
 const char *drupe_py_operation_name(drupe_work_kind kind)
 {
     switch (kind) {
@@ -137,41 +105,37 @@ const char *drupe_py_operation_name(drupe_work_kind kind)
     return "barrier";
 }
 
-/* Where it was submitted, as far as it is known. */
-typedef struct location {
-    PyObject *file, *source; /* str, or NULL */
-    int line;
-} location;
-
-static location location_find(const drupe_failure *failure)
+PyObject *drupe_py_failure_record(const drupe_failure *failure, const char *operation)
 {
-    int offset = 0;
-    location found = {NULL, NULL, 0};
-    PyCodeObject *code = drupe_py_site_code(failure->site, &offset);
-    if (!code) return found;
-    found.file = Py_NewRef(code->co_filename);
-    found.line = PyCode_Addr2Line(code, offset);
-    if (found.line > 0) found.source = source_line(found.file, found.line);
-    Py_DECREF(code);
-    return found;
+    int line = 0;
+    PyObject *file = drupe_py_site_file(failure->site, &line);
+    return Py_BuildValue("{s:N,s:z,s:N,s:N,s:N,s:N,s:N,s:N}", "label", drupe_py_text_or_none(failure->label),
+                         "operation", operation, "arguments", drupe_py_text_or_none(failure->arguments),
+                         "queue", drupe_py_number_or_none(failure->queue), "submission",
+                         drupe_py_number_or_none(failure->submission), "cell",
+                         drupe_py_number_or_none(failure->cell_number), "file", file, "line",
+                         drupe_py_number_or_none((uint64_t)line));
 }
 
-/* Takes what `where` holds. */
-static void attributes_put(PyObject *exception, const drupe_failure *failure, const location *where)
+/* The submitting line as the user wrote it, or None. Leaves no exception. */
+static PyObject *source_of(uint32_t site)
 {
-    attribute_put(exception, "label", text_of(failure->label));
-    if (failure->kind == DRUPE_WORK_KERNEL) attribute_put(exception, "kernel", text_of(failure->label));
-    const char *operation = drupe_py_operation_name(failure->kind);
-    /* What is not known counts as a barrier. */
-    if (failure->kind != DRUPE_WORK_BARRIER || strcmp(failure->label, operation) == 0)
-        attribute_put(exception, "operation", text_of(operation));
-    attribute_put(exception, "arguments", text_of(failure->arguments));
-    attribute_put(exception, "queue", number_of(failure->queue));
-    attribute_put(exception, "submission", number_of(failure->submission));
-    attribute_put(exception, "cell", number_of(failure->cell_number));
-    attribute_put(exception, "file", where->file);
-    attribute_put(exception, "line", where->line > 0 ? PyLong_FromLong(where->line) : NULL);
-    attribute_put(exception, "source", where->source);
+    int line = 0;
+    PyObject *file = drupe_py_site_file(site, &line);
+    PyObject *source = drupe_py_call("drupe._located", "source", "(Ni)", file, line);
+    PyErr_Clear();
+    return !source ? Py_NewRef(Py_None) : source;
+}
+
+/* Leaves no exception. */
+static void attributes_put(PyObject *exception, const drupe_failure *failure, const char *operation,
+                           PyObject *source)
+{
+    const char *kernel = failure->kind == DRUPE_WORK_KERNEL ? failure->label : NULL;
+    if (!drupe_py_error_put(exception, drupe_py_failure_record(failure, operation)) ||
+        !drupe_py_error_put(
+            exception, Py_BuildValue("{s:N,s:O}", "kernel", drupe_py_text_or_none(kernel), "source", source)))
+        PyErr_Clear();
 }
 
 void drupe_py_failure_locate(PyObject *exception, const char *operation, uint32_t queue)
@@ -179,20 +143,17 @@ void drupe_py_failure_locate(PyObject *exception, const char *operation, uint32_
     drupe_failure here = {.kind = DRUPE_WORK_BARRIER, .queue = queue, .site = drupe_py_site()};
     drupe_py_location spot;
     if (drupe_py_site_location(here.site, &spot)) here.cell_number = spot.cell;
-    location where = location_find(&here);
-    attributes_put(exception, &here, &where);
-    attribute_put(exception, "operation", !operation ? NULL : text_of(operation));
+    PyObject *source = source_of(here.site);
+    attributes_put(exception, &here, operation, source);
+    Py_DECREF(source);
 }
 
 /* The exception that a host task or a future raised, or NULL without one. */
 static PyObject *raised_by(const drupe_failure *failure)
 {
     if (failure->error.status != DRUPE_E_TASK) return NULL;
-    PyObject *module = PyImport_ImportModule("drupe._events");
     PyObject *raised =
-        !module ? NULL
-                : PyObject_CallMethod(module, "raised_by", "K", (unsigned long long)failure->submission);
-    Py_XDECREF(module);
+        drupe_py_call("drupe._events", "raised_by", "(K)", (unsigned long long)failure->submission);
     if (raised && PyExceptionInstance_Check(raised)) return raised;
     Py_XDECREF(raised);
     PyErr_Clear();
@@ -205,40 +166,41 @@ static void exception_locate(PyObject *exception, uint32_t site)
     int offset = 0;
     PyCodeObject *code = drupe_py_site_code(site, &offset);
     if (!code) return;
-    PyObject *module = PyImport_ImportModule("drupe._located");
-    PyObject *result = !module ? NULL : PyObject_CallMethod(module, "locate", "OOi", exception, code, offset);
-    Py_XDECREF(result);
-    Py_XDECREF(module);
-    Py_DECREF((PyObject *)code);
+    Py_XDECREF(drupe_py_call("drupe._located", "locate", "(ONi)", exception, code, offset));
     PyErr_Clear();
+}
+
+/* The exception of a failure, without that of its cause. */
+static PyObject *single_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
+                               drupe_py_reader reader)
+{
+    char text[DRUPE_PY_FAILURE_TEXT];
+    const char *operation = drupe_py_operation_name(own->kind);
+    PyObject *source = source_of(own->site);
+    const char *line = source == Py_None ? NULL : PyUnicode_AsUTF8(source);
+    PyErr_Clear();
+    (void)drupe_py_failure_text(own, cause, reader, line, text, sizeof text);
+    PyObject *exception = drupe_py_error_object(state, &own->error, own->device, text);
+    if (exception && reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
+    /* What is not known counts as a barrier. */
+    if (own->kind == DRUPE_WORK_BARRIER && strcmp(own->label, operation) != 0) operation = NULL;
+    if (exception) attributes_put(exception, own, operation, source);
+    Py_DECREF(source);
+    PyObject *raised = !exception ? NULL : raised_by(own);
+    if (raised) PyException_SetCause(exception, raised);
+    return exception;
 }
 
 PyObject *drupe_py_failure_object(drupe_py_state *state, const drupe_failure *own, const drupe_failure *cause,
                                   drupe_py_reader reader)
 {
-    char text[DRUPE_PY_FAILURE_TEXT];
-    location where = location_find(own);
-    const char *source = !where.source ? NULL : PyUnicode_AsUTF8(where.source);
-    if (where.source && !source) PyErr_Clear();
-    (void)drupe_py_failure_text(own, cause, reader, source, text, sizeof text);
-    PyObject *exception = drupe_py_error_object(state, &own->error, own->device, text);
-    if (!exception) {
-        Py_XDECREF(where.file);
-        Py_XDECREF(where.source);
-        return NULL;
-    }
-    if (reader != DRUPE_PY_WAITER) exception_locate(exception, own->site);
-    attributes_put(exception, own, &where);
-    PyObject *raised = raised_by(own);
-    if (raised) PyException_SetCause(exception, raised);
-    if (!cause || cause->error.status == DRUPE_OK) return exception;
-    PyObject *first = drupe_py_failure_object(state, cause, NULL, DRUPE_PY_WAITER);
-    if (!first) {
-        PyErr_Clear();
-        return exception;
-    }
-    attribute_put(exception, "cause", Py_NewRef(first));
-    PyException_SetCause(exception, first);
+    PyObject *exception = single_object(state, own, cause, reader);
+    if (!exception || !cause || cause->error.status == DRUPE_OK) return exception;
+    PyObject *first = single_object(state, cause, NULL, DRUPE_PY_WAITER);
+    if (first && PyObject_SetAttrString(exception, "cause", first) == 0)
+        PyException_SetCause(exception, Py_NewRef(first));
+    Py_XDECREF(first);
+    PyErr_Clear();
     return exception;
 }
 

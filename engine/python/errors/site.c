@@ -42,7 +42,7 @@ static uint32_t last_number;
 static site *latest = sites; /* what was found last: most loops submit from one place */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *own_folder; /* str */
-static const drupe_link *kernel_link;
+const drupe_link *drupe_py_link;
 /* Of a stretch without the GIL. */
 static _Thread_local uint32_t left_at;
 static _Thread_local void *left_cell;
@@ -75,7 +75,7 @@ static void file_note(site *fresh)
         PyErr_Clear();
         return;
     }
-    if (DRUPE_LINK_HAS(kernel_link, file_cell)) fresh->cell = kernel_link->file_cell(name, (size_t)size);
+    if (DRUPE_LINK_HAS(drupe_py_link, file_cell)) fresh->cell = drupe_py_link->file_cell(name, (size_t)size);
     const char *slash = strrchr(name, '/');
     PyOS_snprintf(fresh->file, sizeof fresh->file, "%s", !slash ? name : slash + 1);
 }
@@ -192,7 +192,7 @@ uint32_t drupe_py_site_ask(void)
 PyThreadState *drupe_py_site_leave(void)
 {
     left_at = drupe_py_site();
-    left_cell = !kernel_link ? NULL : kernel_link->cell_retain();
+    left_cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
     return PyEval_SaveThread();
 }
 
@@ -200,15 +200,15 @@ void drupe_py_site_return(PyThreadState *thread)
 {
     PyEval_RestoreThread(thread);
     left_at = 0;
-    if (left_cell) kernel_link->cell_release(left_cell);
+    if (left_cell) drupe_py_link->cell_release(left_cell);
     left_cell = NULL;
 }
 
 void *drupe_py_site_cell(void)
 {
-    if (!kernel_link) return NULL;
-    if (left_cell && DRUPE_LINK_HAS(kernel_link, cell_share)) return kernel_link->cell_share(left_cell);
-    return kernel_link->cell_retain();
+    if (!drupe_py_link) return NULL;
+    if (left_cell && DRUPE_LINK_HAS(drupe_py_link, cell_share)) return drupe_py_link->cell_share(left_cell);
+    return drupe_py_link->cell_retain();
 }
 
 /* --- Looking ------------------------------------------------------------------------------------------- */
@@ -302,8 +302,8 @@ static PyObject *file_cell(PyObject *module, PyObject *file)
     Py_ssize_t size = 0;
     const char *name = PyUnicode_AsUTF8AndSize(file, &size);
     if (!name) return NULL;
-    bool known = DRUPE_LINK_HAS(kernel_link, file_cell);
-    return PyLong_FromUnsignedLong(known ? kernel_link->file_cell(name, (size_t)size) : 0);
+    bool known = DRUPE_LINK_HAS(drupe_py_link, file_cell);
+    return PyLong_FromUnsignedLong(known ? drupe_py_link->file_cell(name, (size_t)size) : 0);
 }
 
 PyMethodDef drupe_py_site_functions[] = {
@@ -313,17 +313,23 @@ PyMethodDef drupe_py_site_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-void drupe_py_site_link(const drupe_link *link)
-{
-    kernel_link = link;
-}
-
 PyCodeObject *drupe_py_site_code(uint32_t number, int *offset)
 {
     const site *found = site_of(number);
     if (!found) return NULL;
     *offset = found->offset;
     return (PyCodeObject *)Py_NewRef((PyObject *)found->code);
+}
+
+PyObject *drupe_py_site_file(uint32_t number, int *line_number)
+{
+    int offset = 0;
+    PyCodeObject *code = drupe_py_site_code(number, &offset);
+    *line_number = !code ? 0 : PyCode_Addr2Line(code, offset);
+    if (*line_number < 0) *line_number = 0;
+    PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
+    Py_XDECREF((PyObject *)code);
+    return file;
 }
 
 /* --- Life ---------------------------------------------------------------------------------------------- */

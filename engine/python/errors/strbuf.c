@@ -1,3 +1,4 @@
+#include "base/base.h"
 #include "engine/python/errors/errors_room.h"
 #include <stdarg.h>
 #include <stdbool.h>
@@ -24,42 +25,20 @@ static void add_bytes(drupe_py_strbuf *to, const char *bytes, size_t count)
     to->text[to->used] = '\0';
 }
 
-/* The length of the UTF-8 sequence at `text`, or 0 when it is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    if (text[0] > 0xf4) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool beyond = text[0] == 0xf4 && text[1] >= 0x90;
-    return surrogate || overlong || beyond ? 0 : length;
-}
-
 void drupe_py_strbuf_add_json(drupe_py_strbuf *to, const char *text)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t plain = 0;
-        while (at[plain] >= 0x20 && at[plain] < 0x7f && at[plain] != '"' && at[plain] != '\\') plain++;
-        if (plain > 0) {
-            add_bytes(to, (const char *)at, plain);
-            at += plain;
-            continue;
-        }
-        size_t length = utf8_length(at);
-        if (length == 0) {
+    while (*text != '\0') {
+        const unsigned char byte = (unsigned char)*text;
+        const int length = drupe_utf8_next(text, 4);
+        if (length <= 0)
             add_bytes(to, "\\ufffd", 6);
-            at++;
-            continue;
-        }
-        if (*at == '"' || *at == '\\')
-            add_bytes(to, *at == '"' ? "\\\"" : "\\\\", 2);
-        else if (*at < 0x20 || *at == 0x7f)
-            drupe_py_strbuf_add(to, "\\u%04x", *at);
+        else if (byte == '"' || byte == '\\')
+            drupe_py_strbuf_add(to, "\\%c", byte);
+        else if (byte < 0x20 || byte == 0x7f)
+            drupe_py_strbuf_add(to, "\\u%04x", byte);
         else
-            add_bytes(to, (const char *)at, length);
-        at += length;
+            add_bytes(to, text, (size_t)length);
+        text += length > 0 ? length : 1;
     }
 }
 

@@ -249,9 +249,9 @@ static PyObject *submitted(drupe_queue *queue, kept *all, drupe_status status, d
     return result;
 }
 
-static PyObject *ext_submit_host(drupe_queue *queue, const char *label, drupe_ext_function function,
-                                 void *user, void (*release)(void *user), PyObject *const *keep, size_t nkeep,
-                                 PyObject *wait_for)
+PyObject *drupe_py_submit_host(drupe_queue *queue, const char *label, drupe_ext_function function, void *user,
+                               void (*release)(void *user), PyObject *const *keep, size_t nkeep,
+                               PyObject *wait_for)
 {
     drupe_keep own = {user, release};
     drupe_event *event = NULL;
@@ -311,7 +311,7 @@ int drupe_py_ext_init(PyObject *module, drupe_py_state *state)
         .queue_object = ext_queue_object,
         .queue_native = ext_queue_native,
         .queue_backend = ext_queue_backend,
-        .submit_host = ext_submit_host,
+        .submit_host = drupe_py_submit_host,
         .submit_copy = ext_submit_copy,
         .keep_alive = ext_keep_alive,
         .error_set = ext_error_set,

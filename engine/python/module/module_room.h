@@ -10,6 +10,7 @@
 #ifndef DRUPE_PYTHON_MODULE_ROOM_H
 #define DRUPE_PYTHON_MODULE_ROOM_H
 
+#include "drupe/ext.h"
 #include "engine/python/runtime/runtime_room.h"
 
 /* Functions of the module; arrays end with a NULL name. */
@@ -20,6 +21,10 @@ extern PyMethodDef drupe_py_task_functions[], drupe_py_cache_functions[], drupe_
 int drupe_py_link_init(PyObject *module, drupe_py_state *state);
 int drupe_py_ext_init(PyObject *module, drupe_py_state *state);
 
+/* submit_host() of drupe/ext.h. */
+PyObject *drupe_py_submit_host(drupe_queue *queue, const char *label, drupe_ext_function function, void *user,
+                               void (*release)(void *user), PyObject *const *keep, size_t nkeep,
+                               PyObject *wait_for);
 /* Whether the kernel's handler asks drupe_py_fault_claim(), which is what the link's set_fault_claim() takes.
  */
 bool drupe_py_claims_faults(void);

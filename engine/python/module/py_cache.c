@@ -10,29 +10,18 @@ static PyObject *cache_info(PyObject *module, PyObject *ignored)
     PyThreadState *thread = PyEval_SaveThread();
     drupe_cache_info_get(&info);
     PyEval_RestoreThread(thread);
-    PyObject *folder = PyUnicode_DecodeFSDefault(info.folder);
-    PyObject *reason = PyUnicode_DecodeUTF8(info.reason, (Py_ssize_t)strlen(info.reason), "replace");
-    PyObject *result = NULL;
-    if (folder && reason)
-        result = Py_BuildValue("{s:O,s:O,s:O,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "on",
-                               info.on ? Py_True : Py_False, "folder", folder, "reason", reason, "entries",
-                               info.entries, "bytes", info.bytes, "limit", info.limit, "hits", info.hits,
-                               "misses", info.misses, "stored", info.stored, "rejected", info.rejected);
-    Py_XDECREF(reason);
-    Py_XDECREF(folder);
-    return result;
+    return Py_BuildValue("{s:O,s:N,s:N,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "on", info.on ? Py_True : Py_False,
+                         "folder", PyUnicode_DecodeFSDefault(info.folder), "reason",
+                         drupe_py_text(info.reason), "entries", info.entries, "bytes", info.bytes, "limit",
+                         info.limit, "hits", info.hits, "misses", info.misses, "stored", info.stored,
+                         "rejected", info.rejected);
 }
 
 static bool entry_add(const drupe_cache_entry *entry, void *list)
 {
-    PyObject *name = PyUnicode_DecodeFSDefault(entry->name);
-    PyObject *device = PyUnicode_DecodeUTF8(entry->device, (Py_ssize_t)strlen(entry->device), "replace");
-    PyObject *item = NULL;
-    if (name && device)
-        item = Py_BuildValue("{s:O,s:O,s:K,s:L,s:O}", "name", name, "device", device, "bytes", entry->bytes,
-                             "used", (long long)entry->used, "valid", entry->valid ? Py_True : Py_False);
-    Py_XDECREF(device);
-    Py_XDECREF(name);
+    PyObject *item = Py_BuildValue("{s:N,s:N,s:K,s:L,s:O}", "name", PyUnicode_DecodeFSDefault(entry->name),
+                                   "device", drupe_py_text(entry->device), "bytes", entry->bytes, "used",
+                                   (long long)entry->used, "valid", entry->valid ? Py_True : Py_False);
     bool good = item && PyList_Append(list, item) == 0;
     Py_XDECREF(item);
     return good;

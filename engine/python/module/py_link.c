@@ -2,7 +2,7 @@
  *
  * Failures that nobody waited for are looked for after the code of every cell. Each is raised in the cell
  * that is ending, so that no notebook run ends well over it, and one that another cell caused is also shown
- * there. The link is one per process, hence the variable of this file. */
+ * there. */
 #include "drupe/view.h"
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/module/module_room.h"
@@ -24,11 +24,9 @@
 #define KEPT_RECORDS  8
 #define KEPT_SIZE     1000
 
-static const drupe_link *kernel_link;
-
 bool drupe_py_claims_faults(void)
 {
-    return DRUPE_LINK_HAS(kernel_link, set_fault_claim);
+    return DRUPE_LINK_HAS(drupe_py_link, set_fault_claim);
 }
 
 /* --- Failures ------------------------------------------------------------------------------------------ */
@@ -40,14 +38,14 @@ static bool failure_publish(const drupe_failure *failure)
     char *json = malloc(DRUPE_PY_FAILURE_JSON);
     if (!json) return false;
     size_t size = drupe_py_failure_json(failure, DRUPE_PY_OWN_CELL, json, DRUPE_PY_FAILURE_JSON);
-    bool shown = kernel_link->publish(failure->cell, "error", json, size) == 0;
+    bool shown = drupe_py_link->publish(failure->cell, "error", json, size) == 0;
     free(json);
     return shown;
 }
 
 static bool cell_runs(void *cell)
 {
-    return DRUPE_LINK_HAS(kernel_link, cell_running) && kernel_link->cell_running(cell) != 0;
+    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
 }
 
 /* For the engine's own thread: a cell that runs is told by its own check, and handlers run in checks only. */
@@ -62,34 +60,6 @@ static bool failure_for(const drupe_failure *failure, void *current)
     return failure->cell == current || !cell_runs(failure->cell);
 }
 
-/* `note` is taken; NULL with an exception set adds none. */
-static void note_add(PyObject *exception, PyObject *note)
-{
-    PyObject *result = PyObject_CallMethod(exception, "add_note", "N", note);
-    Py_XDECREF(result);
-    PyErr_Clear();
-}
-
-/* The notes of `other` are the failures that it was to be raised with. */
-static void other_add(PyObject *exception, PyObject *other)
-{
-    note_add(exception, PyObject_Str(other));
-    PyObject *notes = PyObject_GetAttrString(other, "__notes__");
-    PyErr_Clear();
-    for (Py_ssize_t i = 0; notes && PyList_Check(notes) && i < PyList_GET_SIZE(notes); i++)
-        note_add(exception, PySequence_GetItem(notes, i));
-    Py_XDECREF(notes);
-}
-
-/* The kernel shows one line, which leads to the cell that shows all of it. */
-static void shown_elsewhere(PyObject *exception, const drupe_failure *failure)
-{
-    PyObject *number = PyLong_FromUnsignedLong(failure->cell_number);
-    if (exception && number) (void)PyObject_SetAttrString(exception, "_shown_in", number);
-    Py_XDECREF(number);
-    PyErr_Clear();
-}
-
 /* The exception that the cell is to be failed with, which its queue's handler may take instead: then what the
  * handler raised, or NULL. */
 static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *failure, void *current)
@@ -99,40 +69,46 @@ static PyObject *failure_raised(drupe_py_state *state, const drupe_failure *fail
     PyObject *exception = drupe_py_failure_object(state, failure, NULL, reader);
     if (drupe_py_handle(state, failure->queue, exception, &good))
         return good ? NULL : drupe_py_exception_take();
-    if (!own && !none && (failure->shown || failure_publish(failure))) shown_elsewhere(exception, failure);
+    /* The kernel shows one line, which leads to the cell that shows all of it. */
+    if (exception && !own && !none && (failure->shown || failure_publish(failure)))
+        drupe_py_error_put(exception, Py_BuildValue("{s:I}", "_shown_in", failure->cell_number));
+    PyErr_Clear();
     return exception;
+}
+
+/* One exception for all, or NULL for an empty list. */
+static PyObject *failures_joined(PyObject *failures)
+{
+    Py_ssize_t count = PyList_GET_SIZE(failures);
+    PyObject *one = count < 2 ? NULL : drupe_py_call("drupe._located", "joined", "(O)", failures);
+    PyErr_Clear();
+    return one || count == 0 ? one : PySequence_GetItem(failures, 0);
 }
 
 static int cell_check(void *user)
 {
     drupe_py_state *state = drupe_py_state_of_module(user);
     drupe_failure failure;
-    PyObject *first = NULL;
-    bool here = false; /* no other cell shows `first` */
     if (!state || drupe_py_forked()) return 0;
+    PyObject *failures = PyList_New(0);
+    if (!failures) return -1;
     drupe_py_keepalive_collect();
     drupe_py_excerpts_prepare();
-    void *current = kernel_link->cell_retain();
+    void *current = drupe_py_link->cell_retain();
     while (drupe_failure_take_for(failure_for, current, &failure)) {
-        PyObject *exception = failure_raised(state, &failure, current), *other = first;
-        kernel_link->cell_release(failure.cell);
-        if (!exception) continue;
-        bool only_here = !PyObject_HasAttrString(exception, "_shown_in");
-        if (first && (here || !only_here)) {
-            other = exception;
-        } else {
-            first = exception;
-            here = only_here;
-        }
-        if (other) other_add(first, other);
-        Py_XDECREF(other);
+        PyObject *exception = failure_raised(state, &failure, current);
+        drupe_py_link->cell_release(failure.cell);
+        if (exception && PyList_Append(failures, exception) < 0) PyErr_Clear();
+        Py_XDECREF(exception);
     }
     drupe_py_launches_tell(current);
-    kernel_link->cell_release(current);
+    drupe_py_link->cell_release(current);
     drupe_failures_watch();
     drupe_py_keepalive_drain();
-    if (!first) return 0;
-    (void)drupe_py_raise_object(first);
+    PyObject *joined = failures_joined(failures);
+    Py_DECREF(failures);
+    if (!joined) return 0;
+    (void)drupe_py_raise_object(joined);
     return -1;
 }
 
@@ -144,9 +120,9 @@ static void failures_print(drupe_py_state *state, PyObject *module)
     drupe_failure failure;
     while (drupe_failure_take(&failure)) {
         bool shown = failure.shown;
-        if (failure.cell && kernel_link) {
+        if (failure.cell && drupe_py_link) {
             if (!shown) shown = failure_publish(&failure);
-            kernel_link->cell_release(failure.cell);
+            drupe_py_link->cell_release(failure.cell);
         }
         if (shown) continue;
         PyObject *exception = drupe_py_failure_object(state, &failure, NULL, DRUPE_PY_WAITER);
@@ -178,13 +154,13 @@ static PyObject *engine_shutdown(PyObject *module, PyObject *ignored)
     drupe_py_answer_close();
     PyEval_RestoreThread(thread);
     if (!drupe_py_used() || drupe_py_forked()) Py_RETURN_NONE;
-    if (kernel_link) kernel_link->set_cell_check(NULL, NULL);
-    if (drupe_py_claims_faults()) kernel_link->set_fault_claim(NULL);
-    if (DRUPE_LINK_HAS(kernel_link, set_usage)) kernel_link->set_usage(NULL);
-    if (DRUPE_LINK_HAS(kernel_link, set_crash_notes)) kernel_link->set_crash_notes(NULL);
+    if (drupe_py_link) drupe_py_link->set_cell_check(NULL, NULL);
+    if (drupe_py_claims_faults()) drupe_py_link->set_fault_claim(NULL);
+    if (DRUPE_LINK_HAS(drupe_py_link, set_usage)) drupe_py_link->set_usage(NULL);
+    if (DRUPE_LINK_HAS(drupe_py_link, set_crash_notes)) drupe_py_link->set_crash_notes(NULL);
     events_end();
     drupe_py_notices_close();
-    if (DRUPE_LINK_HAS(kernel_link, log)) drupe_py_holders_log(kernel_link->log);
+    if (DRUPE_LINK_HAS(drupe_py_link, log)) drupe_py_holders_log(drupe_py_link->log);
     thread = PyEval_SaveThread();
     drupe_builds_end(CLOSE_NS);
     drupe_library_settle(CLOSE_NS);
@@ -207,14 +183,10 @@ static PyMethodDef shutdown_method = {
 
 static int exit_register(PyObject *module)
 {
-    PyObject *function = PyCFunction_NewEx(&shutdown_method, module, NULL);
-    PyObject *atexit = !function ? NULL : PyImport_ImportModule("atexit");
-    PyObject *result = !atexit ? NULL : PyObject_CallMethod(atexit, "register", "O", function);
-    Py_XDECREF(atexit);
-    Py_XDECREF(function);
-    if (!result) return -1;
-    Py_DECREF(result);
-    return 0;
+    PyObject *result =
+        drupe_py_call("atexit", "register", "(N)", PyCFunction_NewEx(&shutdown_method, module, NULL));
+    Py_XDECREF(result);
+    return !result ? -1 : 0;
 }
 
 /* --- Crashes ------------------------------------------------------------------------------------------- */
@@ -228,7 +200,7 @@ static size_t crash_notes(char *text, size_t size)
 static void keep_notes(void)
 {
     char text[KEPT_SIZE];
-    kernel_link->keep_notes(text, drupe_trace_text(text, sizeof text, KEPT_RECORDS));
+    drupe_py_link->keep_notes(text, drupe_trace_text(text, sizeof text, KEPT_RECORDS));
 }
 
 /* --- The log of programs without the kernel, which has its own ----------------------------------------- */
@@ -280,16 +252,13 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
                         "drupe again.");
         return -1;
     }
-    kernel_link = link;
+    drupe_py_link = link;
     if (drupe_py_claims_faults()) {
         drupe_fault_contain();
         link->set_fault_claim(drupe_py_fault_claim);
     }
     observer.cell_retain = drupe_py_site_cell;
     observer.cell_release = link->cell_release;
-    drupe_py_site_link(link);
-    drupe_py_live_join(link);
-    drupe_py_building_join(link);
     drupe_py_oversize_join(link);
     if (DRUPE_LINK_HAS(link, cell_number)) observer.cell_number = link->cell_number;
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
@@ -303,7 +272,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     if (DRUPE_LINK_HAS(link, set_usage)) link->set_usage(drupe_py_usage);
     if (DRUPE_LINK_HAS(link, set_crash_notes)) link->set_crash_notes(crash_notes);
     if (DRUPE_LINK_HAS(link, keep_notes)) drupe_view_listen(keep_notes);
-    drupe_py_answer_open(link);
+    drupe_py_answer_open();
     /* The module lives until the interpreter ends: the kernel calls back into it. */
     link->set_cell_check(cell_check, Py_NewRef(module));
     return 0;

@@ -49,15 +49,16 @@ static PyMethodDef own_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* NumPy asks the operand with the highest priority. Set in the type's own dict, since it takes no new
- * attributes. */
-static int array_override(drupe_py_state *state)
+/* Methods that are written in Python. Set in the type's own dict, since it takes no new attributes. */
+static int array_extend(drupe_py_state *state)
 {
     PyTypeObject *type = state->types[DRUPE_PY_TYPE_Array];
-    PyObject *priority = PyFloat_FromDouble(1000.0);
-    int result = !priority ? -1 : PyDict_SetItemString(type->tp_dict, "__array_priority__", priority);
-    Py_XDECREF(priority);
+    PyObject *module = PyImport_ImportModule("drupe._array_methods");
+    PyObject *methods = !module ? NULL : PyObject_GetAttrString(module, "METHODS");
+    int result = !methods ? -1 : PyDict_Update(type->tp_dict, methods);
     PyType_Modified(type);
+    Py_XDECREF(methods);
+    Py_XDECREF(module);
     return result;
 }
 
@@ -70,7 +71,7 @@ static int types_init(PyObject *module, drupe_py_state *state)
         if (PyModule_AddType(module, (PyTypeObject *)type) < 0) return -1;
     }
     drupe_py_memory_init(state);
-    return array_override(state);
+    return array_extend(state);
 }
 
 static PyStructSequence_Field times_fields[] = {
@@ -184,7 +185,6 @@ static int state_each(drupe_py_state *state, int (*each)(PyObject **slot, void *
         {state->errors, DRUPE_STATUS_COUNT},
         {state->names, DRUPE_PY_NAME_COUNT},
         {state->dtypes, DRUPE_DTYPE_COUNT},
-        {state->operations, DRUPE_OP_COUNT},
         {&state->handlers, 1},
         {&state->numpy_generic, 1},
         {&state->chosen, 1},

@@ -43,23 +43,8 @@ static PyObject *module_task(PyObject *module, PyObject *args)
     work->duration.tv_nsec = (long)((seconds - (double)work->duration.tv_sec) * 1e9);
     work->fails = text != NULL;
     PyOS_snprintf(work->text, sizeof work->text, "%s", !text ? "" : text);
-    drupe_py_waits waits;
-    if (!drupe_py_waits_arg(state, waits_object, &waits)) {
-        free(work);
-        return NULL;
-    }
-    drupe_keep keep = {work, free};
-    drupe_submission submission = {.queue = ((drupe_py_queue *)object)->queue,
-                                   .waits = waits.events,
-                                   .nwaits = waits.count,
-                                   .keeps = &keep,
-                                   .nkeeps = 1,
-                                   .label = "task"};
-    drupe_event *event = NULL;
-    drupe_status status = drupe_submit_host(&submission, task_run, work, &event);
-    drupe_py_waits_clear(&waits);
-    return status == DRUPE_OK ? drupe_py_event_wrap(state, event)
-                              : drupe_py_raise_on(state, submission.queue);
+    return drupe_py_submit_host(((drupe_py_queue *)object)->queue, "task", task_run, work, free, NULL, 0,
+                                waits_object);
 }
 
 /* --- Functions in C ------------------------------------------------------------------------------------- */
@@ -77,53 +62,28 @@ static drupe_status call_run(void *user)
     return drupe_error_set(DRUPE_E_TASK, "The function returned %d, and 0 means success.", answer);
 }
 
-/* A queue, what to wait for and a name: what both functions below begin with. */
-static bool queue_and_waits(drupe_py_state *state, PyObject *queue, PyObject *waits_object,
-                            drupe_py_waits *waits)
+static bool is_queue(drupe_py_state *state, PyObject *object)
 {
-    if (drupe_py_is(state, queue, DRUPE_PY_TYPE_Queue)) return drupe_py_waits_arg(state, waits_object, waits);
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Queue)) return true;
     PyErr_SetString(PyExc_TypeError, "a host task needs a Queue");
     return false;
-}
-
-static PyObject *submitted(drupe_py_state *state, drupe_queue *queue, drupe_status status, drupe_event *event)
-{
-    return status == DRUPE_OK ? drupe_py_event_wrap(state, event) : drupe_py_raise_on(state, queue);
 }
 
 static PyObject *module_host_call(PyObject *module, PyObject *args)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *queue, *keep, *waits_object;
+    PyObject *queue, *keep, *waits;
     unsigned long long address, user;
     const char *name;
-    drupe_py_waits waits;
-    if (!drupe_py_enter(state) ||
-        !PyArg_ParseTuple(args, "OKKOOs:_host_call", &queue, &address, &user, &keep, &waits_object, &name) ||
-        !queue_and_waits(state, queue, waits_object, &waits))
+    if (!PyArg_ParseTuple(args, "OKKOOs:_host_call", &queue, &address, &user, &keep, &waits, &name) ||
+        !is_queue(state, queue))
         return NULL;
     call *work = calloc(1, sizeof *work);
-    drupe_py_keepalive *keepalive = !work ? NULL : drupe_py_keepalive_new();
-    if (!keepalive) {
-        free(work);
-        drupe_py_waits_clear(&waits);
-        return PyErr_NoMemory();
-    }
+    if (!work) return PyErr_NoMemory();
     work->function = (int (*)(void *))(uintptr_t)address;
     work->user = (void *)(uintptr_t)user;
-    keepalive->owner = Py_NewRef(keep);
-    drupe_keep keeps[2] = {{work, free}, drupe_py_keepalive_keep(keepalive)};
-    drupe_submission submission = {.queue = ((drupe_py_queue *)queue)->queue,
-                                   .waits = waits.events,
-                                   .nwaits = waits.count,
-                                   .keeps = keeps,
-                                   .nkeeps = 2,
-                                   .label = name};
-    drupe_event *event = NULL;
-    drupe_py_keepalive_watch(submission.queue);
-    drupe_status status = drupe_submit_host(&submission, call_run, work, &event);
-    drupe_py_waits_clear(&waits);
-    return submitted(state, submission.queue, status, event);
+    return drupe_py_submit_host(((drupe_py_queue *)queue)->queue, name, call_run, work, free, &keep, 1,
+                                waits);
 }
 
 static PyObject *module_capsule_address(PyObject *module, PyObject *capsule)
@@ -153,7 +113,7 @@ static PyObject *module_turn(PyObject *module, PyObject *args)
     drupe_py_waits waits;
     if (!drupe_py_enter(state) ||
         !PyArg_ParseTuple(args, "OOsO:_turn", &queue, &waits_object, &name, &function) ||
-        !queue_and_waits(state, queue, waits_object, &waits))
+        !is_queue(state, queue) || !drupe_py_waits_arg(state, waits_object, &waits))
         return NULL;
     drupe_submission submission = {.queue = ((drupe_py_queue *)queue)->queue,
                                    .waits = waits.events,
@@ -163,7 +123,8 @@ static PyObject *module_turn(PyObject *module, PyObject *args)
     drupe_status status = drupe_submit_turn(&submission, &event);
     drupe_py_waits_clear(&waits);
     drupe_event_retain(event);
-    PyObject *result = submitted(state, submission.queue, status, event);
+    PyObject *result =
+        status == DRUPE_OK ? drupe_py_event_wrap(state, event) : drupe_py_raise_on(state, submission.queue);
     if (result && !drupe_py_notice_add(state, result, DRUPE_PY_WHEN_TURN, function)) Py_CLEAR(result);
     /* Or the queue would wait for a turn that nobody takes. */
     if (!result && event) turn_give_up(event);
@@ -178,7 +139,7 @@ static PyObject *module_event_open(PyObject *module, PyObject *args)
     drupe_event *event = NULL;
     if (!drupe_py_enter(state) || !PyArg_ParseTuple(args, "s:_event_open", &name)) return NULL;
     drupe_status status = drupe_event_open(name, 0, &event);
-    return submitted(state, NULL, status, event);
+    return status == DRUPE_OK ? drupe_py_event_wrap(state, event) : drupe_py_raise(state, NULL);
 }
 
 PyMethodDef drupe_py_task_functions[] = {

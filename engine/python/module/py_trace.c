@@ -5,72 +5,20 @@
 #include "engine/python/waits/waits_room.h"
 #include <stdlib.h>
 
-/* Takes `value`; NULL and 0-like values are given as None by the callers. */
-static bool put(PyObject *record, const char *name, PyObject *value)
+static PyObject *record_dict(const void *record)
 {
-    bool done = value && PyDict_SetItemString(record, name, value) == 0;
-    Py_XDECREF(value);
-    return done;
-}
-
-static PyObject *number(uint64_t value)
-{
-    return PyLong_FromUnsignedLongLong(value);
-}
-
-static PyObject *number_or_none(uint64_t value)
-{
-    if (value == 0) Py_RETURN_NONE;
-    return number(value);
-}
-
-static PyObject *text(const char *utf8)
-{
-    return PyUnicode_DecodeUTF8(utf8, (Py_ssize_t)strlen(utf8), "replace");
-}
-
-static bool put_location(PyObject *record, uint32_t site)
-{
-    int offset = 0, line = 0;
-    PyCodeObject *code = drupe_py_site_code(site, &offset);
-    if (code) line = PyCode_Addr2Line(code, offset);
-    PyObject *file = Py_NewRef(!code ? Py_None : code->co_filename);
-    Py_XDECREF((PyObject *)code);
-    return put(record, "file", file) && put(record, "line", number_or_none(line > 0 ? (uint64_t)line : 0));
-}
-
-static PyObject *record_dict(const drupe_trace_record *one)
-{
-    PyObject *record = PyDict_New();
-    if (!record) return NULL;
-    if (put(record, "id", number(one->id)) &&
-        put(record, "operation", text(drupe_py_operation_name((drupe_work_kind)one->kind))) &&
-        put(record, "label", text(one->label)) && put(record, "device", text(one->device)) &&
-        put(record, "queue", number(one->queue)) && put(record, "cell", number_or_none(one->cell)) &&
-        put_location(record, one->site) && put(record, "bytes", number(one->bytes)) &&
-        put(record, "items", number_or_none(one->items)) &&
-        put(record, "submitted", number(one->submitted_ns)) &&
-        put(record, "seen", number_or_none(one->seen_ns)) &&
-        put(record, "started", number_or_none(one->started_ns)) &&
-        put(record, "ended", number_or_none(one->ended_ns)) &&
-        put(record, "own_clock", Py_NewRef(one->own_clock ? Py_True : Py_False)) &&
-        put(record, "status", text(drupe_trace_status_name((drupe_trace_status)one->status))))
-        return record;
-    Py_DECREF(record);
-    return NULL;
-}
-
-static PyObject *records_list(const drupe_trace_record *records, size_t count)
-{
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; list && i < count; i++) {
-        PyObject *record = record_dict(&records[i]);
-        if (!record)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, (Py_ssize_t)i, record);
-    }
-    return list;
+    const drupe_trace_record *one = record;
+    int line = 0;
+    PyObject *file = drupe_py_site_file(one->site, &line);
+    return Py_BuildValue(
+        "{s:K,s:s,s:N,s:N,s:I,s:N,s:N,s:N,s:K,s:N,s:K,s:N,s:N,s:N,s:O,s:s}", "id", one->id, "operation",
+        drupe_py_operation_name((drupe_work_kind)one->kind), "label", drupe_py_text(one->label), "device",
+        drupe_py_text(one->device), "queue", one->queue, "cell", drupe_py_number_or_none(one->cell), "file",
+        file, "line", drupe_py_number_or_none((uint64_t)line), "bytes", one->bytes, "items",
+        drupe_py_number_or_none(one->items), "submitted", one->submitted_ns, "seen",
+        drupe_py_number_or_none(one->seen_ns), "started", drupe_py_number_or_none(one->started_ns), "ended",
+        drupe_py_number_or_none(one->ended_ns), "own_clock", one->own_clock ? Py_True : Py_False, "status",
+        drupe_trace_status_name((drupe_trace_status)one->status));
 }
 
 static PyObject *module_trace(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -90,7 +38,7 @@ static PyObject *module_trace(PyObject *module, PyObject *args, PyObject *kwargs
     if (!records) return PyErr_NoMemory();
     size_t count = drupe_trace_read(after, records, DRUPE_TRACE_RECORDS);
     size_t skipped = count > (size_t)limit ? count - (size_t)limit : 0;
-    PyObject *list = records_list(records + skipped, count - skipped);
+    PyObject *list = drupe_py_list(records + skipped, count - skipped, sizeof *records, record_dict);
     free(records);
     return list;
 }

@@ -8,22 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REASON_SIZE 256
+#define TEXT_SIZE 256
 
-static const drupe_link *kernel_link;
 static pid_t joined; /* the process that is, 0: none */
 
 /* --- Arguments ------------------------------------------------------------------------------------------ */
 
-/* Why the answer is no: the size of it, 0. */
-static size_t refuse(char **json, const char *format, ...)
+/* `*json` as printf() would write it; its length, 0: no memory. */
+static size_t say(char **json, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    *json = malloc(REASON_SIZE);
-    if (*json) vsnprintf(*json, REASON_SIZE, format, args);
+    *json = malloc(TEXT_SIZE);
+    if (*json) vsnprintf(*json, TEXT_SIZE, format, args);
     va_end(args);
-    return 0;
+    return !*json ? 0 : strlen(*json);
 }
 
 typedef struct wanted {
@@ -39,8 +38,8 @@ static bool arguments_read(const drupe_link_request *request, const wanted *list
         if (!request->has(request->arguments, list[i].name)) continue;
         int64_t value = request->number(request->arguments, list[i].name, -1);
         if (value < 0 || (uint64_t)value > list[i].most) {
-            (void)refuse(json, "the argument '%s' is a whole number from 0 to %llu", list[i].name,
-                         (unsigned long long)list[i].most);
+            (void)say(json, "the argument '%s' is a whole number from 0 to %llu", list[i].name,
+                      (unsigned long long)list[i].most);
             return false;
         }
         *list[i].value = (uint64_t)value;
@@ -50,9 +49,11 @@ static bool arguments_read(const drupe_link_request *request, const wanted *list
 
 static size_t body(drupe_status status, char *text, size_t size, char **json)
 {
-    if (status != DRUPE_OK) return refuse(json, "%s", drupe_error_last()->text);
-    *json = text;
-    return size;
+    if (status == DRUPE_OK)
+        *json = text;
+    else
+        (void)say(json, "%s", drupe_error_last()->text);
+    return status == DRUPE_OK ? size : 0;
 }
 
 /* --- Commands ------------------------------------------------------------------------------------------- */
@@ -83,11 +84,7 @@ static size_t answer_view(const drupe_link_request *request, char **json)
 static size_t answer_hello(const drupe_link_request *request, char **json)
 {
     (void)request;
-    char *text = malloc(REASON_SIZE);
-    if (!text) return 0;
-    snprintf(text, REASON_SIZE, "{\"version\":1,\"engine\":\"%s\"}", drupe_version());
-    *json = text;
-    return strlen(text);
+    return say(json, "{\"version\":1,\"engine\":\"%s\"}", drupe_version());
 }
 
 static size_t answer_errors(const drupe_link_request *request, char **json)
@@ -105,12 +102,8 @@ static size_t answer_errors(const drupe_link_request *request, char **json)
 static size_t answer_refresh(const drupe_link_request *request, char **json)
 {
     (void)request;
-    char *text = malloc(REASON_SIZE);
-    if (!text) return 0;
     drupe_py_live_wish();
-    snprintf(text, REASON_SIZE, "{\"open\":%zu}", drupe_live_list(NULL, 0));
-    *json = text;
-    return strlen(text);
+    return say(json, "{\"open\":%zu}", drupe_live_list(NULL, 0));
 }
 
 static size_t answer(const char *command, const drupe_link_request *request, char **json)
@@ -124,17 +117,18 @@ static size_t answer(const char *command, const drupe_link_request *request, cha
                     {"drupe/refresh", answer_refresh}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(command, commands[i].command) == 0) return commands[i].answer(request, json);
-    return refuse(
+    (void)say(
         json,
         "there is no command '%.64s'; there are drupe/view, drupe/errors, drupe/refresh and drupe/hello",
         command);
+    return 0;
 }
 
 /* --- Joining -------------------------------------------------------------------------------------------- */
 
 static void cell_watch(void *cell, int began)
 {
-    uint32_t number = kernel_link->cell_number(cell);
+    uint32_t number = drupe_py_link->cell_number(cell);
     if (number == 0) return;
     if (began)
         drupe_view_cell_began(number);
@@ -142,14 +136,14 @@ static void cell_watch(void *cell, int began)
         drupe_view_cell_ended(number);
 }
 
-void drupe_py_answer_open(const drupe_link *link)
+void drupe_py_answer_open(void)
 {
+    const drupe_link *link = drupe_py_link;
     if (!DRUPE_LINK_HAS(link, set_answer) || !DRUPE_LINK_HAS(link, cell_number)) return;
     if (drupe_view_start() != DRUPE_OK) {
         if (DRUPE_LINK_HAS(link, log)) link->log(drupe_error_last()->text);
         return;
     }
-    kernel_link = link;
     joined = getpid();
     link->set_cell_watch(cell_watch);
     link->set_answer(answer);
@@ -163,8 +157,8 @@ void drupe_py_answer_close(void)
 {
     /* A forked child is no kernel, and the kernel's lock may be held in its copy. */
     if (joined == getpid()) {
-        kernel_link->set_cell_watch(NULL);
-        kernel_link->set_answer(NULL);
+        drupe_py_link->set_cell_watch(NULL);
+        drupe_py_link->set_answer(NULL);
         joined = 0;
     }
     drupe_view_stop();

@@ -37,7 +37,6 @@ typedef struct building {
 
 enum { GOES_ON, BUILT, FAILED };
 
-static const drupe_link *kernel_link;
 static _Atomic(uint64_t) launches[LAUNCHES_MOST]; /* displays that are open, UINT64_MAX while one is made */
 static _Thread_local bool quiet;
 
@@ -151,7 +150,7 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
 static drupe_live_answer show_begun(building *one)
 {
     void *asking = drupe_py_live_asking();
-    bool runs = !DRUPE_LINK_HAS(kernel_link, cell_running) || kernel_link->cell_running(one->cell);
+    bool runs = !DRUPE_LINK_HAS(drupe_py_link, cell_running) || drupe_py_link->cell_running(one->cell);
     if (!one->shown) return DRUPE_LIVE_OVER;
     if (one->took <= 0) {
         one->took = seconds_since(&one->began);
@@ -189,7 +188,7 @@ static void release(void *user)
     building *one = user;
     if (atomic_fetch_sub(&one->references, 1) != 1) return;
     if (one->launch) atomic_store(&launches[one->slot], 0);
-    kernel_link->cell_release(one->cell);
+    drupe_py_link->cell_release(one->cell);
     free(one);
 }
 
@@ -199,7 +198,7 @@ static building *make(const char *device)
     void *cell = quiet ? NULL : drupe_py_site_cell();
     building *one = !cell ? NULL : calloc(1, sizeof *one);
     if (!one) {
-        if (cell) kernel_link->cell_release(cell);
+        if (cell) drupe_py_link->cell_release(cell);
         return NULL;
     }
     one->cell = cell;
@@ -246,7 +245,7 @@ static size_t take_slot(void)
 
 void *drupe_py_launching(const char *name, const drupe_queue *queue)
 {
-    size_t slot = !kernel_link ? LAUNCHES_MOST : take_slot();
+    size_t slot = !drupe_py_link ? LAUNCHES_MOST : take_slot();
     if (slot == LAUNCHES_MOST) return NULL;
     building *one = make(drupe_device_filter(drupe_queue_device(queue)));
     if (!one) {
@@ -286,9 +285,4 @@ bool drupe_py_building_quiet(bool on)
     bool before = quiet;
     quiet = on;
     return before;
-}
-
-void drupe_py_building_join(const struct drupe_link *link)
-{
-    kernel_link = link;
 }

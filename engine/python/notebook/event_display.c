@@ -3,6 +3,7 @@
  * What it will look like is made in Python beforehand, but for what is not known yet, whose places are
  * marked. The display knows the event by the number of its submission and reads its record, so it keeps
  * nothing alive, and all of it goes on while Python is stuck. */
+#include "base/base.h"
 #include "drupe/trace.h"
 #include "drupe_link.h"
 #include "engine/python/errors/errors_room.h"
@@ -29,33 +30,18 @@ typedef struct event_display {
     drupe_trace_record record; /* once it is over */
 } event_display;
 
-static const drupe_link *kernel_link;
 static atomic_int open_count;
-
-/* Three digits, as everywhere: see drupe/_units.py. */
-static void add_time(drupe_py_strbuf *to, uint64_t ns)
-{
-    static const char *const units[] = {"\u00b5s", "ms", "s"};
-    double value = (double)ns / 1e3;
-    size_t i = 0;
-    for (; i < 2 && value >= 999.5; i++) value /= 1e3;
-    if (ns < 1000)
-        drupe_py_strbuf_add(to, "%d ns", (int)ns);
-    else
-        drupe_py_strbuf_add(to, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i]);
-}
 
 static void write_times(const drupe_trace_record *record, char *words, size_t size)
 {
-    drupe_py_strbuf to = {words, size, 0};
     bool exact = record->started_ns != 0 && record->ended_ns >= record->started_ns;
     words[0] = '\0';
-    if (record->seen_ns == 0 && !exact) return;
-    drupe_py_strbuf_add(&to, exact ? "ran " : "finished within ");
-    add_time(&to, exact ? record->ended_ns - record->started_ns : record->seen_ns - record->submitted_ns);
-    drupe_py_strbuf_add(&to, !exact              ? " of its submission"
-                             : record->own_clock ? ", by the device's clock"
-                                                 : "");
+    if (exact)
+        PyOS_snprintf(words, size, "ran %s%s", drupe_unit_time(record->ended_ns - record->started_ns).text,
+                      record->own_clock ? ", by the device's clock" : "");
+    else if (record->seen_ns != 0)
+        PyOS_snprintf(words, size, "finished within %s of its submission",
+                      drupe_unit_time(record->seen_ns - record->submitted_ns).text);
 }
 
 /* The first line of what the log of failures has about a submission. */
@@ -159,7 +145,7 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
         if (!is_over(one)) return DRUPE_LIVE_SAME;
         publish(one, one->cell);
         one->published = true;
-        if (!DRUPE_LINK_HAS(kernel_link, cell_running) || kernel_link->cell_running(one->cell))
+        if (!DRUPE_LINK_HAS(drupe_py_link, cell_running) || drupe_py_link->cell_running(one->cell))
             return DRUPE_LIVE_OVER;
         if (!asking) return DRUPE_LIVE_SHOWN;
     }
@@ -172,7 +158,7 @@ static void release(void *user)
 {
     event_display *one = user;
     for (size_t i = 0; i < FORMS; i++) free(one->forms[i]);
-    kernel_link->cell_release(one->cell);
+    drupe_py_link->cell_release(one->cell);
     free(one);
     atomic_fetch_sub(&open_count, 1);
 }
@@ -188,12 +174,12 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "Ks(ssss):_event_display", &id, &name, &forms[0], &forms[1], &forms[2],
                           &forms[3]))
         return NULL;
-    if (id == 0 || !kernel_link || drupe_py_forked()) return PyLong_FromLong(0);
+    if (id == 0 || !drupe_py_link || drupe_py_forked()) return PyLong_FromLong(0);
     if (drupe_trace_read(id - 1, &record, 1) != 1 || record.id != id) return PyLong_FromLong(0);
-    void *cell = kernel_link->cell_retain();
+    void *cell = drupe_py_link->cell_retain();
     event_display *one = !cell ? NULL : calloc(1, sizeof *one);
     if (!one) {
-        if (cell) kernel_link->cell_release(cell);
+        if (cell) drupe_py_link->cell_release(cell);
         return PyLong_FromLong(0);
     }
     bool room = atomic_fetch_add(&open_count, 1) < OPEN_MOST;
@@ -209,11 +195,6 @@ static PyObject *module_event_display(PyObject *module, PyObject *args)
     drupe_live_source source = {show, release, one};
     if (drupe_live_open(&source, PERIOD_NS, &number) != DRUPE_OK) number = 0;
     return PyLong_FromUnsignedLongLong(number);
-}
-
-void drupe_py_event_display_link(const struct drupe_link *link)
-{
-    kernel_link = link;
 }
 
 PyMethodDef drupe_py_event_display_functions[] = {

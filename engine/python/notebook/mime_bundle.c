@@ -10,14 +10,6 @@
 
 #define TRACE_TYPE "application/vnd.drupe.trace+json"
 
-/* One process has one kernel. */
-static const drupe_link *kernel_link;
-
-void drupe_py_mime_bundle_link(const struct drupe_link *link)
-{
-    kernel_link = link;
-}
-
 void drupe_py_mime_bundle_clear(drupe_py_mime_bundle *mime)
 {
     free(mime->text);
@@ -55,7 +47,7 @@ int drupe_py_mime_bundle_publish(void *cell, const char *id, bool update, const 
     size_t size = 6 * (length_of(mime->text) + length_of(mime->html)) + length_of(mime->trace) + 512;
     drupe_py_strbuf buffer = {malloc(size), size, 0};
     bool first = true;
-    if (!kernel_link || !buffer.text) {
+    if (!drupe_py_link || !buffer.text) {
         free(buffer.text);
         return -1;
     }
@@ -73,8 +65,8 @@ int drupe_py_mime_bundle_publish(void *cell, const char *id, bool update, const 
     drupe_py_strbuf_add(&buffer, "},\"transient\":{");
     if (id) drupe_py_strbuf_add(&buffer, "\"display_id\":\"%s\"", id);
     drupe_py_strbuf_add(&buffer, "}}");
-    int result =
-        kernel_link->publish(cell, update ? "update_display_data" : "display_data", buffer.text, buffer.used);
+    int result = drupe_py_link->publish(cell, update ? "update_display_data" : "display_data", buffer.text,
+                                        buffer.used);
     free(buffer.text);
     return result;
 }

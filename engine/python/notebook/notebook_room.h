@@ -8,6 +8,7 @@
 #define DRUPE_PYTHON_NOTEBOOK_ROOM_H
 
 #include "drupe/live.h"
+#include "drupe/view.h"
 #include "drupe_link.h"
 #include "engine/python/errors/errors_room.h"
 
@@ -47,11 +48,6 @@ void drupe_py_live_show(void *cell, uint64_t id);
  * have missed what they show. Any thread. */
 void drupe_py_live_wish(void);
 
-/* The kernel that publishes; borrowed for good. */
-void drupe_py_live_join(const struct drupe_link *link);
-void drupe_py_mime_bundle_link(const struct drupe_link *link); /* parts of it */
-void drupe_py_event_display_link(const struct drupe_link *link);
-
 /* --- building.c ---------------------------------------------------------------------------------------- */
 
 /* Builds that take long are shown in the cell that waits for them: see drupe_observer in drupe/device.h. So
@@ -72,9 +68,6 @@ void drupe_py_launches_tell(void *cell);
 
 /* Whether the calling thread's builds and launches show nothing; what was before. */
 bool drupe_py_building_quiet(bool on);
-
-/* The kernel that publishes; borrowed for good. */
-void drupe_py_building_join(const struct drupe_link *link);
 
 /* --- excerpt.c ----------------------------------------------------------------------------------------- */
 
@@ -98,9 +91,16 @@ void drupe_py_excerpts_clear(void);
 
 /* Start the recorder and join it to the kernel: it is told of cells and answers "drupe/" commands. Needs the
  * GIL. A kernel that is too old, and a recorder that cannot start, change nothing else. */
-void drupe_py_answer_open(const drupe_link *link);
+void drupe_py_answer_open(void);
 /* The end of that, and of a recorder that somebody else has started. Needs no GIL; waits for the recorder. */
 void drupe_py_answer_close(void);
+
+/* --- view.c -------------------------------------------------------------------------------------------- */
+
+/* "events", "table" and so on. */
+const char *drupe_py_frame_name(drupe_frame_kind kind);
+/* The frame of such a name: a converter for PyArg_ParseTuple()'s "O&". */
+int drupe_py_frame_kind(PyObject *object, void *kind);
 
 /* --- For the module ------------------------------------------------------------------------------------ */
 

@@ -36,7 +36,6 @@ typedef struct live_view {
     unsigned wished; /* live_wishes when it was published */
 } live_view;
 
-static const drupe_link *live_link;
 static atomic_uint live_wishes; /* how often all that is shown was to be published anew */
 /* Who asked, where that is not the cell that the display belongs to: its message is the one that clients
  * listen to at this moment. */
@@ -90,10 +89,8 @@ static bool view_runs(const drupe_view *view)
 
 static bool cell_runs(void *cell)
 {
-    return DRUPE_LINK_HAS(live_link, cell_running) && live_link->cell_running(cell) != 0;
+    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
 }
-
-static const char *const kind_names[] = {"events", "table", "memory", "dashboard", "footer"};
 
 static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_mime_bundle *mime)
 {
@@ -104,7 +101,7 @@ static bool draw(const live_view *display, const drupe_view *view, bool live, dr
     /* A view of so many has some more that are not over. */
     bool many = view->nspans > 2 * SPANS_LIVE;
     brief.spans = SPANS_LIVE;
-    mime->kind = kind_names[display->kind];
+    mime->kind = drupe_py_frame_name(display->kind);
     mime->live = live;
     if (drupe_frame_text(view, display->kind, &style, &mime->text, &size) != DRUPE_OK ||
         drupe_frame_html(view, display->kind, &style, &mime->html, &size) != DRUPE_OK)
@@ -222,26 +219,12 @@ static drupe_live_answer footer_show(void *user, drupe_live_reason reason)
 static void view_release(void *user)
 {
     live_view *display = user;
-    live_link->cell_release(display->cell);
+    drupe_py_link->cell_release(display->cell);
     free(display);
 }
 
 /* --- For Python ------------------------------------------------------------------------------------------
  */
-
-static int kind_of(PyObject *object, void *to)
-{
-    const char *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : NULL;
-    for (size_t i = 0; name && i < sizeof kind_names / sizeof *kind_names; i++)
-        if (strcmp(name, kind_names[i]) == 0) {
-            *(drupe_frame_kind *)to = (drupe_frame_kind)i;
-            return 1;
-        }
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError,
-                        "a view is \"events\", \"table\", \"memory\", \"dashboard\" or \"footer\"");
-    return 0;
-}
 
 /* Shows it for the first time. Without the GIL. */
 static drupe_status live_start(live_view *display, double hz, uint64_t *id)
@@ -264,17 +247,17 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
     unsigned first = 0, last = 0, columns = 0;
     uint64_t id = 0;
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|dIII:_live_open", names, kind_of, &kind, &hz, &first,
-                                     &last, &columns))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|dIII:_live_open", names, drupe_py_frame_kind, &kind,
+                                     &hz, &first, &last, &columns))
         return NULL;
     if (!drupe_py_enter(state)) return NULL;
     if (!(hz >= HZ_LEAST && hz <= HZ_MOST))
         return PyErr_Format(PyExc_ValueError, "hz must be from 0.01 to 2");
-    void *cell = !live_link ? NULL : live_link->cell_retain();
+    void *cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
     if (!cell) return PyLong_FromLong(0);
     live_view *display = calloc(1, sizeof *display);
     if (!display) {
-        live_link->cell_release(cell);
+        drupe_py_link->cell_release(cell);
         return PyErr_NoMemory();
     }
     *display =
@@ -324,10 +307,10 @@ static PyObject *live_call(PyObject *args, const char *format, void (*call)(uint
 {
     unsigned long long id = 0;
     if (!PyArg_ParseTuple(args, format, &id)) return NULL;
-    if (drupe_py_forked() || !live_link) return PyList_New(0);
-    void *cell = live_link->cell_retain();
+    if (drupe_py_forked() || !drupe_py_link) return PyList_New(0);
+    void *cell = drupe_py_link->cell_retain();
     call_for(cell, id, call);
-    live_link->cell_release(cell);
+    drupe_py_link->cell_release(cell);
     return open_numbers();
 }
 
@@ -348,9 +331,9 @@ static PyObject *module_cell(PyObject *module, PyObject *ignored)
     (void)module;
     (void)ignored;
     uint32_t number = 0;
-    void *cell = !live_link ? NULL : live_link->cell_retain();
-    if (cell && DRUPE_LINK_HAS(live_link, cell_number)) number = live_link->cell_number(cell);
-    if (cell) live_link->cell_release(cell);
+    void *cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
+    if (cell && DRUPE_LINK_HAS(drupe_py_link, cell_number)) number = drupe_py_link->cell_number(cell);
+    if (cell) drupe_py_link->cell_release(cell);
     return PyLong_FromUnsignedLong(number);
 }
 
@@ -359,13 +342,6 @@ static PyObject *module_quiet(PyObject *module, PyObject *on)
     (void)module;
     int truth = PyObject_IsTrue(on);
     return truth < 0 ? NULL : PyBool_FromLong(drupe_py_building_quiet(truth != 0));
-}
-
-void drupe_py_live_join(const struct drupe_link *link)
-{
-    live_link = link;
-    drupe_py_mime_bundle_link(link);
-    drupe_py_event_display_link(link);
 }
 
 PyMethodDef drupe_py_live_functions[] = {

@@ -20,20 +20,26 @@ static void view_dealloc(PyObject *self)
 typedef drupe_status (*frame_fn)(const drupe_view *view, drupe_frame_kind kind,
                                  const drupe_frame_style *style, char **text, size_t *size);
 
-static bool kind_of(const char *name, drupe_frame_kind *kind)
+static const char *const kinds[] = {[DRUPE_FRAME_EVENTS] = "events",
+                                    [DRUPE_FRAME_TABLE] = "table",
+                                    [DRUPE_FRAME_MEMORY] = "memory",
+                                    [DRUPE_FRAME_DASHBOARD] = "dashboard",
+                                    [DRUPE_FRAME_FOOTER] = "footer"};
+
+const char *drupe_py_frame_name(drupe_frame_kind kind)
 {
-    static const char *const names[] = {[DRUPE_FRAME_EVENTS] = "events",
-                                        [DRUPE_FRAME_TABLE] = "table",
-                                        [DRUPE_FRAME_MEMORY] = "memory",
-                                        [DRUPE_FRAME_DASHBOARD] = "dashboard",
-                                        [DRUPE_FRAME_FOOTER] = "footer"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        *kind = (drupe_frame_kind)i;
-        if (strcmp(name, names[i]) == 0) return true;
+    return kinds[kind];
+}
+
+int drupe_py_frame_kind(PyObject *object, void *kind)
+{
+    for (size_t i = 0; PyUnicode_Check(object) && i < sizeof kinds / sizeof *kinds; i++) {
+        *(drupe_frame_kind *)kind = (drupe_frame_kind)i;
+        if (PyUnicode_CompareWithASCIIString(object, kinds[i]) == 0) return 1;
     }
     PyErr_Format(PyExc_ValueError,
-                 "there is no frame '%s': take 'events', 'table', 'memory', 'dashboard' or 'footer'", name);
-    return false;
+                 "there is no frame %R: take 'events', 'table', 'memory', 'dashboard' or 'footer'", object);
+    return 0;
 }
 
 /* Takes `text`. */
@@ -51,13 +57,13 @@ static PyObject *str_of(PyObject *self, drupe_status status, char *text, size_t 
 static PyObject *frame(PyObject *self, PyObject *args, PyObject *kwargs, frame_fn make)
 {
     static char *names[] = {"kind", "columns", "cell", "device", NULL};
-    const char *name, *device = NULL;
+    const char *device = NULL;
     unsigned int columns = 80, cell = 0;
     drupe_frame_kind kind;
     char *text = NULL;
     size_t size = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|IIz:frame", names, &name, &columns, &cell, &device) ||
-        !kind_of(name, &kind))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|IIz:frame", names, drupe_py_frame_kind, &kind,
+                                     &columns, &cell, &device))
         return NULL;
     drupe_frame_style style = {.columns = columns, .cell = cell, .device = device};
     drupe_status status = make(((drupe_py_view *)self)->view, kind, &style, &text, &size);
@@ -94,12 +100,7 @@ static PyObject *view_chrome(PyObject *self, PyObject *ignored)
 
 static PyObject *view_data(PyObject *self, PyObject *ignored)
 {
-    PyObject *text = view_json(self, ignored);
-    PyObject *json = !text ? NULL : PyImport_ImportModule("json");
-    PyObject *data = !json ? NULL : PyObject_CallMethod(json, "loads", "O", text);
-    Py_XDECREF(json);
-    Py_XDECREF(text);
-    return data;
+    return drupe_py_call("json", "loads", "(N)", view_json(self, ignored));
 }
 
 static PyMethodDef view_methods[] = {

@@ -88,6 +88,9 @@ typedef struct drupe_py_kernel {
 
 typedef struct drupe_py_dtype {
     PyObject_HEAD drupe_dtype dtype;
+    const char *name;
+    Py_ssize_t itemsize;
+    char kind, typestr[8]; /* as NumPy has them */
 } drupe_py_dtype;
 
 typedef struct drupe_py_array {

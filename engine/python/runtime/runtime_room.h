@@ -74,39 +74,6 @@ typedef enum drupe_py_type {
         .slots = table,                                                                                      \
     }
 
-/* Operators of Python that are looked up in the table of operations by name. */
-typedef enum drupe_py_slot {
-    DRUPE_PY_ADD,
-    DRUPE_PY_SUBTRACT,
-    DRUPE_PY_MULTIPLY,
-    DRUPE_PY_DIVIDE,
-    DRUPE_PY_FLOOR_DIVIDE,
-    DRUPE_PY_REMAINDER,
-    DRUPE_PY_POW,
-    DRUPE_PY_AND,
-    DRUPE_PY_OR,
-    DRUPE_PY_XOR,
-    DRUPE_PY_LSHIFT,
-    DRUPE_PY_RSHIFT,
-    DRUPE_PY_NEGATIVE,
-    DRUPE_PY_POSITIVE,
-    DRUPE_PY_ABS,
-    DRUPE_PY_INVERT,
-    DRUPE_PY_LT,
-    DRUPE_PY_LE,
-    DRUPE_PY_EQ,
-    DRUPE_PY_NE,
-    DRUPE_PY_GT,
-    DRUPE_PY_GE,
-    DRUPE_PY_SUM,
-    DRUPE_PY_PROD,
-    DRUPE_PY_MAX,
-    DRUPE_PY_MIN,
-    DRUPE_PY_ALL,
-    DRUPE_PY_ANY,
-    DRUPE_PY_SLOT_COUNT
-} drupe_py_slot;
-
 #define DRUPE_PY_WARM_SLOTS 1024u /* a power of two */
 #define DRUPE_PY_SPARES     32
 
@@ -117,17 +84,14 @@ typedef struct drupe_py_state {
     PyObject *errors[DRUPE_STATUS_COUNT];
     PyObject *names[DRUPE_PY_NAME_COUNT];
     PyObject *dtypes[DRUPE_DTYPE_COUNT];
-    PyObject *operations[DRUPE_OP_COUNT + 1]; /* by drupe_op; one more, so that no table makes it empty */
-    PyObject *handlers;                       /* dict: number of a queue to its on_error */
-    PyObject *numpy_generic;                  /* numpy.generic once numpy was seen, else NULL */
-    PyObject *chosen;                         /* the ContextVar of `with drupe.device(...)` */
-    PyObject *enums;                          /* the module drupe.enums once it was needed, else NULL */
-    PyObject *look;                 /* a Python function that does nothing: see interrupted() of wait.c */
-    int slots[DRUPE_PY_SLOT_COUNT]; /* drupe_op, or -1 when the table lacks the operation */
-    int bool_slots[DRUPE_PY_SLOT_COUNT]; /* the same for operands that are all bool */
-    PyObject *spares[DRUPE_PY_SPARES];   /* memory of Events that are gone, for the next ones */
-    int nspares;                         /* -1: the module is cleared, none are kept */
-    uint64_t warm[DRUPE_PY_WARM_SLOTS];  /* what was submitted before: see drupe_py_warm() */
+    PyObject *handlers;                 /* dict: number of a queue to its on_error */
+    PyObject *numpy_generic;            /* numpy.generic once numpy was seen, else NULL */
+    PyObject *chosen;                   /* the ContextVar of `with drupe.device(...)` */
+    PyObject *enums;                    /* the module drupe.enums once it was needed, else NULL */
+    PyObject *look;                     /* a Python function that does nothing: see interrupted() of wait.c */
+    PyObject *spares[DRUPE_PY_SPARES];  /* memory of Events that are gone, for the next ones */
+    int nspares;                        /* -1: the module is cleared, none are kept */
+    uint64_t warm[DRUPE_PY_WARM_SLOTS]; /* what was submitted before: see drupe_py_warm() */
 } drupe_py_state;
 
 /* By an instance of one of our types; they cannot be subclassed, so the type is the defining class. */
@@ -174,5 +138,21 @@ void drupe_py_instances_open(struct PyModuleDef *def);
 Py_ssize_t drupe_py_instances(drupe_py_type type);
 /* Free the memory of Events that are gone, and keep none from now on. */
 void drupe_py_spares_clear(drupe_py_state *state);
+
+/* --- call.c -------------------------------------------------------------------------------------------- */
+
+/* Import a module and call a function of it, with the arguments that a format of Py_BuildValue() makes: a
+ * tuple, such as "(Os)". Runs Python code. */
+PyObject *drupe_py_call(const char *module, const char *function, const char *format, ...);
+/* A str; what is no UTF-8 is replaced. */
+PyObject *drupe_py_text(const char *utf8);
+/* The same; None for NULL and "". */
+PyObject *drupe_py_text_or_none(const char *utf8);
+/* None for 0. */
+PyObject *drupe_py_number_or_none(uint64_t number);
+/* A list of what `make` gives of each of `count` records, which are `size` bytes apart. Runs no Python code.
+ */
+PyObject *drupe_py_list(const void *records, size_t count, size_t size,
+                        PyObject *(*make)(const void *record));
 
 #endif

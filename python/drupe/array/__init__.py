@@ -9,8 +9,8 @@ import operator as _operator
 import sys as _sys
 
 from drupe import _engine
-from drupe._engine import (Array, DType, arange, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like,
-                           linspace, matmul, ones, ones_like, permute_dims, zeros, zeros_like)
+from drupe._engine import (Array, DType, asarray, asnumpy, broadcast_to, empty, empty_like, full, full_like, matmul,
+                           ones, ones_like, permute_dims, zeros, zeros_like)
 
 __array_api_version__ = "2025.12"
 
@@ -42,6 +42,59 @@ def __getattr__(name):
     if not hint and not name.startswith("_") and name in getattr(_sys.modules.get("numpy"), "__dict__", ()):
         hint = f"NumPy's takes copies: asarray(numpy.{name}(x.asnumpy(), ...))."
     raise AttributeError(f"module 'drupe.array' has no attribute {name!r}" + (hint and ". " + hint))
+
+
+def _real(what, number):
+    """A number as an int or a float of Python."""
+    kind = _scalar_kind(number)
+    if not kind:
+        raise TypeError(f"{what} must be a number, not {type(number).__name__}")
+    if kind == 3:
+        return float(number)
+    if not -2**63 <= number < 2**63:
+        raise OverflowError(f"{number} does not fit into int64, the largest integer type of drupe.array")
+    return int(number)
+
+
+def arange(start, stop=None, step=1, dtype=None, *, device=None, usm_type=None, queue=None):
+    """Numbers from start (0 if one limit is given) to before stop."""
+    start, stop = (0, start) if stop is None else (_real("start", start), stop)
+    stop, step = _real("stop", stop), _real("step", step)
+    if step == 0 or not _math.isfinite(step):
+        raise ValueError("arange: step must be finite and not zero")
+    if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        count = -((start - stop) // step)  # rounded up
+        dtype = "int64" if dtype is None else dtype
+    else:
+        count = (stop - start) / step
+        if _math.isnan(count):
+            raise ValueError("arange: start and stop must be finite")
+        count = _math.ceil(count) if _math.isfinite(count) else count
+    if count > 9e18:
+        raise OverflowError("arange: the array would be too long")
+    return _engine._sequence(count if count > 0 else 0, start, step, dtype, device, usm_type, queue)
+
+
+def linspace(start, stop, num, *, dtype=None, device=None, usm_type=None, queue=None, endpoint=True):
+    """Numbers evenly spaced from start to stop."""
+    start, stop = float(_real("start", start)), float(_real("stop", stop))
+    if not hasattr(num, "__index__"):
+        raise TypeError(f"num must be an integer, not {type(num).__name__}")
+    num = _operator.index(num)
+    if num < 0:
+        raise ValueError(f"num must not be negative, and {num} is")
+    steps = num - 1 if endpoint else num
+    step = (stop - start) / (steps if steps > 0 else 1)
+    dtype = None if dtype is None else DType(dtype)
+    # Computed in floats, and cast at the end where integers are wanted.
+    x = _engine._sequence(num, start, step, dtype if dtype == "float32" else None, device, usm_type, queue)
+    if endpoint and num > 1:
+        x[-1] = stop  # which start + i*step may miss by rounding
+    if dtype is None or x.dtype == dtype:
+        return x
+    if dtype.kind == "i":  # rounded down, as NumPy does: a cast alone would cut
+        _engine.operations["floor_divide"](x, 1, out=x)
+    return x.astype(dtype)
 
 
 def astype(x, dtype, /, *, copy=True):
@@ -128,6 +181,11 @@ def mean(x, /, *, axis=None, keepdims=False):
         dtype = "float64" if x.device.has_aspect_fp64 else "float32"
     total = _engine.operations["sum"](x, axis=axis, keepdims=keepdims, dtype=dtype)
     return total / (x.size // total.size if total.size else 0) if x.size else total * nan
+
+
+def _mean(x, axis, keepdims):
+    """Array.mean()."""
+    return mean(x, axis=axis, keepdims=keepdims)
 
 
 def concat(arrays, /, *, axis=0):

@@ -6,7 +6,6 @@ from typing import Any
 from drupe._engine import DeviceLike, DTypeLike, Operation
 from drupe._engine import Array as Array
 from drupe._engine import DType as DType
-from drupe._engine import arange as arange
 from drupe._engine import asarray as asarray
 from drupe._engine import asnumpy as asnumpy
 from drupe._engine import broadcast_to as broadcast_to
@@ -14,7 +13,6 @@ from drupe._engine import empty as empty
 from drupe._engine import empty_like as empty_like
 from drupe._engine import full as full
 from drupe._engine import full_like as full_like
-from drupe._engine import linspace as linspace
 from drupe._engine import matmul as matmul
 from drupe._engine import ones as ones
 from drupe._engine import ones_like as ones_like
@@ -27,6 +25,8 @@ abs: Operation
 add: Operation
 all: Operation
 any: Operation
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike = None, *, device: DeviceLike = None,
+           usm_type: Literal["device", "shared", "host"] | None = None, queue: Queue | None = None) -> Array: ...
 def astype(x: Array, dtype: DTypeLike, /, *, copy: builtins.bool | None = True) -> Array: ...
 bool: DType
 def concat(arrays: Any, /, *, axis: int | tuple[int, ...] | None = 0) -> Array: ...
@@ -46,6 +46,9 @@ int32: DType
 int64: DType
 less: Operation
 less_equal: Operation
+def linspace(start: Any, stop: Any, num: int, *, dtype: DTypeLike = None, device: DeviceLike = None,
+             usm_type: Literal["device", "shared", "host"] | None = None, queue: Queue | None = None,
+             endpoint: builtins.bool = True) -> Array: ...
 log: Operation
 logical_and: Operation
 logical_not: Operation
