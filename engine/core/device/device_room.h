@@ -96,7 +96,7 @@ struct drupe_device {
     _Atomic(uint64_t) limit;                 /* most bytes that may be reserved; 0: not looked up yet */
     _Atomic(uint64_t) free_then, free_asked; /* bytes that were free, and when */
     _Atomic(uint64_t) stuck;    /* bytes in flight when waiting for some did not help; see throttle.c */
-    _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
+    _Atomic(uint32_t) wipe;     /* bits of drupe_wipe */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
 };
 

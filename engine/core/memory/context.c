@@ -45,9 +45,8 @@ static drupe_status context_fill(drupe_context *context, drupe_device *const *de
     }
     for (size_t i = 0; i < count; i++) context->devices[i] = drupe_device_retain(devices[i]);
     context->ndevices = count;
-    for (size_t i = 0; i < count * 3; i++) {
+    for (size_t i = 0; i < count * 3; i++)
         drupe_pool_open(&pools[i], context, context->devices[i / 3], (drupe_mem_kind)(i % 3));
-    }
     context->pools = pools;
     for (size_t i = 0; i < context->ndevices; i++) DRUPE_TRY(drupe_loss_check(context->devices[i]));
     context->opened = true;

@@ -55,11 +55,8 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     DRUPE_TRY(drupe_loss_check(drupe_base(queue)->device));
     drupe_pool *pool = drupe_pool_of(queue, kind);
     drupe_memory *fresh;
-    bool wiped = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC;
-    drupe_pool_request wanted = {.bytes = bytes};
-    if (wiped) order = 0;
-    DRUPE_TRY(drupe_pool_try(pool, align, order, &wanted, &fresh));
-    if (!fresh) DRUPE_TRY(drupe_pool_take(pool, wanted, align, order, &fresh));
+    bool wiped = atomic_load_explicit(&pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_ALLOC;
+    DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
     drupe_status status = wiped ? drupe_pool_wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
         if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);

@@ -21,21 +21,22 @@ static void text_plain(const char *text, char *plain, size_t size)
 
 size_t drupe_py_usage(char *json, size_t size)
 {
-    drupe_device_use uses[DEVICES_MOST];
-    size_t count = drupe_device_uses(uses, DEVICES_MOST), used = 0;
+    drupe_device_figures figures[DEVICES_MOST];
+    size_t count = drupe_device_figures_of(figures, DEVICES_MOST), used = 0;
     for (size_t i = 0; i < count; i++) {
-        const drupe_device_use *use = &uses[i];
+        const drupe_device_use *use = &figures[i].use;
+        if (!figures[i].used) continue;
         char name[sizeof use->name];
         text_plain(use->name, name, sizeof name);
         int length =
             snprintf(json + used, size - used,
                      "%c{\"name\":\"%s\",\"filter\":\"%s\",\"backend\":\"%s\",\"memory_used\":%" PRIu64
                      ",\"memory_reserved\":%" PRIu64 ",\"memory_total\":%" PRIu64 "}",
-                     i ? ',' : '[', name, use->filter, use->backend, use->used, use->reserved, use->total);
+                     used ? ',' : '[', name, use->filter, use->backend, use->used, use->reserved, use->total);
         if (length < 0 || (size_t)length + 1 >= size - used) return 0;
         used += (size_t)length;
     }
-    if (count == 0) return 0;
+    if (used == 0) return 0;
     json[used] = ']';
     return used + 1;
 }
