@@ -85,6 +85,36 @@ drupe_device *drupe_device_living(const drupe_slot *slot, const char *filter)
     return found;
 }
 
+drupe_status drupe_device_set_add(drupe_device_set *set, drupe_device *device)
+{
+    drupe_device **devices = set->devices;
+    size_t i = 0;
+    while (i < set->count && devices[i] != device) i++;
+    if (i < set->count) {
+        drupe_device_release(device);
+        return DRUPE_OK;
+    }
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity ? set->capacity * 2 : 16;
+        devices = realloc(devices, capacity * sizeof(drupe_device *));
+        if (!devices) {
+            drupe_device_release(device);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
+        }
+        set->devices = devices;
+        set->capacity = capacity;
+    }
+    devices[set->count++] = device;
+    return DRUPE_OK;
+}
+
+void drupe_device_set_clear(drupe_device_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) drupe_device_release(set->devices[i]);
+    free(set->devices);
+    *set = (drupe_device_set){0};
+}
+
 const char *drupe_device_backend(const drupe_device *device)
 {
     return device->slot->backend->name;
