@@ -19,19 +19,15 @@ _Noreturn static void park(void)
     for (;;) sigsuspend(&all);
 }
 
-/* Who was there before has the last word; the default is reached by faulting again. */
-static void pass_on(int signal, siginfo_t *info, void *context)
+void drupe_signal_pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context)
 {
-    for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) {
-        if (signals[i] != signal) continue;
-        if (before[i].sa_flags & SA_SIGINFO) {
-            before[i].sa_sigaction(signal, info, context);
-        } else if (before[i].sa_handler == SIG_DFL || before[i].sa_handler == SIG_IGN) {
-            sigaction(signal, &before[i], NULL);
-            if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), signal);
-        } else {
-            before[i].sa_handler(signal);
-        }
+    if (to->sa_flags & SA_SIGINFO) {
+        to->sa_sigaction(signal, info, context);
+    } else if (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN) {
+        sigaction(signal, to, NULL);
+        if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), signal);
+    } else {
+        to->sa_handler(signal);
     }
 }
 
@@ -40,7 +36,9 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     int verdict = claim(signal, info, context);
     if (verdict == DRUPE_FAULT_RETURN) return;
     if (verdict == DRUPE_FAULT_PARK) park();
-    pass_on(signal, info, context);
+    /* Who was there before has the last word. */
+    for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++)
+        if (signals[i] == signal) drupe_signal_pass_on(&before[i], signal, info, context);
 }
 
 drupe_status drupe_fault_install(int (*decide)(int signal, void *siginfo, void *ucontext))

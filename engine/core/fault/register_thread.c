@@ -71,13 +71,7 @@ static struct sigaction host_division, driver_division;
 static void on_division(int signal, siginfo_t *info, void *context)
 {
     const drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
-    const struct sigaction *who = one && !one->busy ? &driver_division : &host_division;
-    if (who->sa_flags & SA_SIGINFO)
-        who->sa_sigaction(signal, info, context);
-    else if (who->sa_handler == SIG_DFL || who->sa_handler == SIG_IGN)
-        sigaction(signal, who, NULL); /* and fault again */
-    else
-        who->sa_handler(signal);
+    drupe_signal_pass_on(one && !one->busy ? &driver_division : &host_division, signal, info, context);
 }
 
 static void confine_division(const struct sigaction *before)

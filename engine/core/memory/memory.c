@@ -143,7 +143,7 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }
-    drupe_memory_users_of()->collect(NULL); /* what is over uses it no more */
+    drupe_memory_users_get()->collect(NULL); /* what is over uses it no more */
     if (drupe_memory_in_use(memory)) {
         return drupe_error_set(DRUPE_E_BUSY,
                                "Work in flight uses this memory, whose pages change places when "

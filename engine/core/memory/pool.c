@@ -346,7 +346,7 @@ static drupe_status take_fresh(drupe_pool *pool, const request *wanted, drupe_me
 
 static drupe_status make_room(drupe_device *root, unsigned step)
 {
-    const drupe_memory_users *users = drupe_memory_users_of();
+    const drupe_memory_users *users = drupe_memory_users_get();
     if (step == 0) users->collect(root);
     if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
     if (step > 0) drupe_pool_trim(root);
@@ -356,7 +356,7 @@ static drupe_status make_room(drupe_device *root, unsigned step)
 static drupe_status take_more(drupe_pool *pool, const request *wanted, drupe_memory **memory)
 {
     /* Something may come back meanwhile. */
-    DRUPE_TRY(drupe_memory_users_of()->pace(pool->root, wanted->bytes));
+    DRUPE_TRY(drupe_memory_users_get()->pace(pool->root, wanted->bytes));
     for (unsigned step = 0;; step++) {
         *memory = take_idle(pool, wanted);
         if (*memory) return DRUPE_OK;

@@ -45,7 +45,7 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     *queue = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_open(context, device, flags));
-    drupe_memory_serve(&users);
+    atomic_store(&drupe_memory_users_now, &users);
     drupe_isolation_tell(drupe_fault_deliver);
     drupe_waiter_queues(drupe_deferred_serve);
     pthread_once(&profile_once, profile_ask);
