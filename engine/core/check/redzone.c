@@ -161,7 +161,7 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
     if (!before && address < end + painted_behind(memory)) return false;
     size_t distance = (size_t)(before ? base - address : address - end);
     char where[100];
-    drupe_core_site_text(memory->site, memory->cell, where, sizeof where);
+    drupe_trace_place(memory->site, memory->cell, where, sizeof where);
     const char *by[] = {where[0] ? " that " : "", where, where[0] ? " allocated" : ""};
     snprintf(text, size, ": it %s %zu bytes %s the %zu bytes of %s memory%s%s%s%s", verbs[fault->access],
              distance, before ? "before the start of" : "behind the end of", memory->room,

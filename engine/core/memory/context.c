@@ -15,11 +15,8 @@ static void context_destroy(drupe_context *context)
         drupe_library_unlock();
     }
     pthread_mutex_lock(&all_lock);
-    if (context->prev)
-        context->prev->next = context->next;
-    else if (all == context)
-        all = context->next;
-    if (context->next) context->next->prev = context->prev;
+    if (context->link) *context->link = context->next;
+    if (context->next) context->next->link = context->link;
     pthread_mutex_unlock(&all_lock);
     for (size_t i = 0; context->pools && i < context->ndevices * 3; i++) drupe_pool_close(&context->pools[i]);
     bool silent = false;
@@ -87,8 +84,9 @@ drupe_status drupe_context_open(drupe_device *const *devices, size_t count, drup
         return drupe_error_restore(&kept);
     }
     pthread_mutex_lock(&all_lock);
+    fresh->link = &all;
     fresh->next = all;
-    if (all) all->prev = fresh;
+    if (all) all->link = &fresh->next;
     all = fresh;
     pthread_mutex_unlock(&all_lock);
     *context = fresh;

@@ -18,7 +18,7 @@ struct drupe_context {
     drupe_pool *pools;                          /* one per device and kind */
     drupe_ring *ring;                           /* pinned memory for the next large copy; pinned.c's lock */
     void (*ring_close)(drupe_context *context); /* gives that up; set with the first ring */
-    drupe_context *prev, *next;                 /* all contexts, context.c's lock */
+    drupe_context *next, **link;                /* all contexts, context.c's lock */
 };
 
 /* The index of the member that is `device` or an ancestor of it, or -1. */

@@ -97,7 +97,7 @@ static void describe(const drupe_holder *holder, char *text, size_t size)
     const char *kind = drupe_mem_kind_name(holder->kind);
     drupe_unit bytes = drupe_unit_bytes(holder->bytes);
     char place[64];
-    drupe_core_site_text(holder->site, holder->cell, place, sizeof place);
+    drupe_trace_place(holder->site, holder->cell, place, sizeof place);
     const char *comma = place[0] ? ", " : "";
     if (holder->count == 1)
         snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);

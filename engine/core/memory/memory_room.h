@@ -38,9 +38,8 @@ struct drupe_memory {
     size_t room;  /* bytes from the driver */
     size_t index; /* its size class */
     drupe_pool *pool;
-    drupe_memory *next, *prev;           /* in a list of the pool; `prev` among the ordered ones only */
-    bool ordered;                        /* in the pool's ordered list; its lock */
-    bool imported;                       /* another process's: not pooled, not counted */
+    drupe_memory *next, **link; /* in a list of the pool; `link`: what points to it in an ordered one */
+    bool imported;              /* another process's: not pooled, not counted */
     size_t redzone, behind, guard_bytes; /* in checked mode: see drupe_redzone_ops.plan() */
     drupe_memory *redzone_next;
     /* Until nothing uses it any more: */

@@ -190,21 +190,18 @@ static void count_flying(const drupe_memory *memory, bool more)
 
 static void unlink_ordered(drupe_memory *memory)
 {
-    if (memory->prev)
-        memory->prev->next = memory->next;
-    else
-        memory->pool->ordered[memory->index] = memory->next;
-    if (memory->next) memory->next->prev = memory->prev;
-    memory->next = memory->prev = NULL;
-    memory->ordered = false;
+    *memory->link = memory->next;
+    if (memory->next) memory->next->link = memory->link;
+    memory->next = NULL;
+    memory->link = NULL;
 }
 
 static void link_ordered(drupe_memory *memory)
 {
     drupe_memory **list = &memory->pool->ordered[memory->index];
-    memory->ordered = true;
+    memory->link = list;
     memory->next = *list;
-    if (*list) (*list)->prev = memory;
+    if (*list) (*list)->link = &memory->next;
     *list = memory;
 }
 
@@ -248,7 +245,7 @@ bool drupe_pool_unuse(drupe_memory *memory)
     uint64_t uses = atomic_fetch_sub_explicit(&memory->uses, 1, memory_order_acq_rel) - 1;
     bool last = uses & DRUPE_USES_ORPHAN && !(uses & DRUPE_USES_COUNT);
     if (last) {
-        if (memory->ordered) unlink_ordered(memory);
+        if (memory->link) unlink_ordered(memory);
         if (!memory->imported) count_flying(memory, false);
         atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
     }

@@ -101,7 +101,5 @@ void drupe_core_built(void *shown, bool good);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
-/* The observer's words for a place, "" when there is nothing to say. Async-signal-safe. */
-void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
 
 #endif

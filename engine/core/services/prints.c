@@ -20,8 +20,8 @@ typedef struct printing {
 } printing;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static printing *first, *last; /* in the order of submission */
-static void *told;             /* compared, never followed */
+static printing *first, **end = &first; /* in the order of submission */
+static void *told;                      /* compared, never followed */
 /* Guards the rest. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t take_what_is_over(void *unused);
@@ -49,13 +49,10 @@ static void finish(drupe_event *predecessor)
 static void remove_one(printing *over)
 {
     pthread_mutex_lock(&lock);
-    printing **link = &first, *before = NULL;
-    while (*link != over) {
-        before = *link;
-        link = &before->next;
-    }
+    printing **link = &first;
+    while (*link != over) link = &(*link)->next;
     *link = over->next;
-    if (last == over) last = before;
+    if (!over->next) end = link;
     tell();
     pthread_mutex_unlock(&lock);
     finish(over->predecessor);
@@ -110,11 +107,8 @@ static drupe_status begin(drupe_event *event, void *cell, uint32_t queue)
     fresh->cell = drupe_core_cell_share(cell);
     fresh->queue = queue;
     pthread_mutex_lock(&lock);
-    if (last)
-        last->next = fresh;
-    else
-        first = fresh;
-    last = fresh;
+    *end = fresh;
+    end = &fresh->next;
     tell();
     pthread_mutex_unlock(&lock);
     status = drupe_watch_add(watch, event, fresh);
