@@ -94,22 +94,6 @@ drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_
 
 /* --- Selecting ------------------------------------------------------------------------------------------ */
 
-/* The highest score that a device of this backend could have under the filter. */
-static int best_possible(const drupe_filter *filter, size_t index)
-{
-    const drupe_slot *slot = drupe_slot_at(index);
-    int best = 0;
-    for (int type = 0; type <= DRUPE_DEVICE_CUSTOM; type++) {
-        drupe_filter narrow = *filter;
-        if (filter->type >= 0 && filter->type != type) continue;
-        narrow.type = type;
-        if (!drupe_filter_possible(&narrow, index)) continue;
-        int score = score_of(slot, (drupe_device_type)type);
-        if (score > best) best = score;
-    }
-    return best;
-}
-
 /* The best match, borrowed, or NULL; of matches with a number there is one. */
 static drupe_device *select_best(const drupe_filter *filter)
 {
@@ -119,7 +103,8 @@ static drupe_device *select_best(const drupe_filter *filter)
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         if (!drupe_filter_possible(filter, i)) continue;
-        if (best && best_possible(filter, i) <= drupe_device_score(best)) continue;
+        /* After the first backend only a filter without one goes on: it has a type. */
+        if (best && score_of(slot, (drupe_device_type)filter->type) <= drupe_device_score(best)) continue;
         if (drupe_slot_load(slot) != DRUPE_OK) continue;
         for (uint32_t d = 0; d < slot->ndevices; d++) {
             drupe_device *device = slot->devices[d];

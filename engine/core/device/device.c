@@ -9,8 +9,8 @@ static drupe_device *living; /* sub-devices that filters may find */
 drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device)
 {
     *device = NULL;
-    drupe_device *fresh = drupe_object_new(parent ? &slot->live : NULL, slot->backend, DRUPE_OBJECT_DEVICE,
-                                           sizeof *fresh, slot->backend->size.device);
+    drupe_device *fresh = drupe_object_new(parent ? &slot->live : NULL, slot->backend, sizeof *fresh,
+                                           slot->backend->size.device);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->slot = slot;
     fresh->parent = drupe_device_retain(parent);

@@ -73,8 +73,8 @@ drupe_status drupe_context_open(drupe_device *const *devices, size_t count, drup
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_devices(devices, count));
     drupe_slot *slot = devices[0]->slot;
-    drupe_context *fresh = drupe_object_new(&slot->live, slot->backend, DRUPE_OBJECT_CONTEXT, sizeof *fresh,
-                                            slot->backend->size.context);
+    drupe_context *fresh =
+        drupe_object_new(&slot->live, slot->backend, sizeof *fresh, slot->backend->size.context);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->slot = slot;
     drupe_status status = context_fill(fresh, devices, count);

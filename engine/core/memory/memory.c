@@ -109,12 +109,6 @@ uint32_t drupe_memory_site(const drupe_memory *memory)
     return memory->site;
 }
 
-bool drupe_memory_plain(const drupe_memory *memory)
-{
-    return memory->kind != DRUPE_MEM_DEVICE &&
-           drupe_pool_support(memory->pool->device, memory->kind) == DRUPE_USM_NATIVE;
-}
-
 drupe_memory *drupe_memory_find(const void *pointer)
 {
     drupe_memory *memory = NULL;

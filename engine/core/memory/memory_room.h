@@ -131,9 +131,6 @@ size_t drupe_registry_lent(drupe_memory ***list);
 drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what,
                                  drupe_memory **memory) DRUPE_MUST_CHECK;
 
-/* Whether any driver may read and write it as if it were plain host memory. */
-bool drupe_memory_plain(const drupe_memory *memory);
-
 /* --- marks.c: handles whose contents are not what a program expects; see queue/mark.c --------------------
  */
 

@@ -52,7 +52,6 @@ drupe_memory *drupe_memory_new(drupe_pool *pool)
         drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe an allocation.");
         return NULL;
     }
-    memory->object.kind = DRUPE_OBJECT_MEMORY;
     memory->object.backend = pool->context->slot->backend;
     memory->pool = pool;
     return memory;

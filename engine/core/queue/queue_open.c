@@ -52,8 +52,8 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     if (atomic_load(&profile_all)) flags |= DRUPE_QUEUE_PROFILING;
     DRUPE_TRY(drupe_loss_check(device));
     drupe_slot *slot = context->slot;
-    drupe_queue *fresh = drupe_object_new(&slot->live, slot->backend, DRUPE_OBJECT_QUEUE, sizeof *fresh,
-                                          slot->backend->size.queue);
+    drupe_queue *fresh =
+        drupe_object_new(&slot->live, slot->backend, sizeof *fresh, slot->backend->size.queue);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     atomic_init(&fresh->base.inner, 1);
     fresh->base.slot = slot;
