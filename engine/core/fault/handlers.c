@@ -6,10 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-static struct sigaction before[DRUPE_COUNT_OF(signals)];
-static int (*claim)(int signal, void *siginfo, void *ucontext);
+static struct {
+    pthread_mutex_t lock;
+    struct sigaction before[DRUPE_COUNT_OF(signals)];
+    int (*claim)(int signal, void *siginfo, void *ucontext); /* NULL: they are not installed */
+} handlers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 _Noreturn static void park(void)
 {
@@ -33,12 +35,12 @@ void drupe_signal_pass_on(const struct sigaction *to, int signal, siginfo_t *inf
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-    int verdict = claim(signal, info, context);
+    int verdict = handlers.claim(signal, info, context);
     if (verdict == DRUPE_FAULT_RETURN) return;
     if (verdict == DRUPE_FAULT_PARK) park();
     /* Who was there before has the last word. */
     for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++)
-        if (signals[i] == signal) drupe_signal_pass_on(&before[i], signal, info, context);
+        if (signals[i] == signal) drupe_signal_pass_on(&handlers.before[i], signal, info, context);
 }
 
 drupe_status drupe_fault_install(int (*decide)(int signal, void *siginfo, void *ucontext))
@@ -48,14 +50,14 @@ drupe_status drupe_fault_install(int (*decide)(int signal, void *siginfo, void *
     memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = on_fault;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    pthread_mutex_lock(&lock);
-    bool installed = claim != NULL;
-    if (!installed) claim = decide ? decide : drupe_fault_claim;
+    pthread_mutex_lock(&handlers.lock);
+    bool installed = handlers.claim != NULL;
+    if (!installed) handlers.claim = decide ? decide : drupe_fault_claim;
     for (size_t i = 0; !installed && i < DRUPE_COUNT_OF(signals); i++) {
-        if (sigaction(signals[i], NULL, &before[i]) != 0 || sigaction(signals[i], &ours, NULL) != 0)
+        if (sigaction(signals[i], NULL, &handlers.before[i]) != 0 || sigaction(signals[i], &ours, NULL) != 0)
             status = drupe_error_set(DRUPE_E_INTERNAL, "The handler of signal %d cannot be set.", signals[i]);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handlers.lock);
     drupe_fault_contain();
     return status;
 }
