@@ -8,8 +8,10 @@
 #include <cpuid.h>
 #endif
 
-static _Atomic(uint64_t) start_ticks, start_ns;
-static _Atomic(bool) counts; /* the counter is used */
+static struct {
+    _Atomic(uint64_t) ticks, ns; /* one instant */
+    _Atomic(bool) counts;        /* the counter is used */
+} start;
 
 /* Constant rate in all states, says the processor; where a virtual machine hides that, the time is used. */
 static bool counter_is_even(void)
@@ -40,9 +42,9 @@ static uint64_t counter(void)
 static void start_once(void)
 {
     if (!counter_is_even()) return;
-    atomic_store(&start_ns, drupe_now_ns());
-    atomic_store(&start_ticks, counter());
-    atomic_store(&counts, true);
+    atomic_store(&start.ns, drupe_now_ns());
+    atomic_store(&start.ticks, counter());
+    atomic_store(&start.counts, true);
 }
 
 void drupe_ticks_start(void)
@@ -53,15 +55,16 @@ void drupe_ticks_start(void)
 
 uint64_t drupe_ticks(void)
 {
-    return atomic_load_explicit(&counts, memory_order_relaxed) ? counter() : drupe_now_ns();
+    return atomic_load_explicit(&start.counts, memory_order_relaxed) ? counter() : drupe_now_ns();
 }
 
 drupe_ticks_scale drupe_ticks_scale_now(void)
 {
     drupe_ticks_scale scale = {.rate = 1};
-    if (!atomic_load_explicit(&counts, memory_order_acquire)) return scale; /* what it began with is there */
-    scale.ticks = atomic_load(&start_ticks);
-    scale.ns = atomic_load(&start_ns);
+    if (!atomic_load_explicit(&start.counts, memory_order_acquire))
+        return scale; /* what it began with is there */
+    scale.ticks = atomic_load(&start.ticks);
+    scale.ns = atomic_load(&start.ns);
     uint64_t passed = counter() - scale.ticks;
     scale.rate = passed ? (double)(drupe_now_ns() - scale.ns) / (double)passed : 0;
     return scale;

@@ -17,6 +17,13 @@ static drupe_unit unit_dash(void)
     return (drupe_unit){"-"};
 }
 
+static drupe_unit unit_whole(uint64_t number, const char *name)
+{
+    drupe_unit unit;
+    snprintf(unit.text, sizeof unit.text, "%" PRIu64 "%s", number, name);
+    return unit;
+}
+
 /* The first unit in which the value keeps three digits before the point. */
 static drupe_unit unit_scale(double value, double step, const char *const *names, size_t count)
 {
@@ -28,21 +35,15 @@ static drupe_unit unit_scale(double value, double step, const char *const *names
 drupe_unit drupe_unit_bytes(uint64_t bytes)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    drupe_unit unit;
-    if (bytes >= 1024) return unit_scale((double)bytes, 1024.0, names, DRUPE_COUNT_OF(names));
-    snprintf(unit.text, sizeof unit.text, "%" PRIu64 " B", bytes);
-    return unit;
+    if (bytes < 1024) return unit_whole(bytes, " B");
+    return unit_scale((double)bytes, 1024.0, names, DRUPE_COUNT_OF(names));
 }
 
 drupe_unit drupe_unit_time(uint64_t ns)
 {
     static const char *const names[] = {"ns", "\u00b5s", "ms", "s"};
-    drupe_unit unit;
     double value = (double)ns;
-    if (ns < 1000) {
-        snprintf(unit.text, sizeof unit.text, "%" PRIu64 " ns", ns);
-        return unit;
-    }
+    if (ns < 1000) return unit_whole(ns, " ns");
     if (value < 600e9) return unit_scale(value, 1000.0, names, DRUPE_COUNT_OF(names));
     return value < 7200e9 ? unit_make(value / 60e9, "min") : unit_make(value / 3600e9, "h");
 }
@@ -61,10 +62,8 @@ drupe_unit drupe_unit_count(uint64_t count)
     static const char *const names[] = {"", "k", "M", "G", "T", "P", "E"};
     drupe_unit unit;
     if (count >= 1000000) return unit_scale((double)count, 1000.0, names, DRUPE_COUNT_OF(names));
-    if (count >= 10000)
-        snprintf(unit.text, sizeof unit.text, "%" PRIu64 " %03" PRIu64, count / 1000, count % 1000);
-    else
-        snprintf(unit.text, sizeof unit.text, "%" PRIu64, count);
+    if (count < 10000) return unit_whole(count, "");
+    snprintf(unit.text, sizeof unit.text, "%" PRIu64 " %03" PRIu64, count / 1000, count % 1000);
     return unit;
 }
 

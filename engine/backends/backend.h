@@ -28,7 +28,6 @@ typedef struct drupe_backend drupe_backend;
 /* What every engine object begins with. */
 typedef struct drupe_object {
     _Atomic(uint32_t) references;
-    uint32_t kind; /* core's business */
     const drupe_backend *backend;
     void *native; /* size.x bytes, aligned to 16 */
 } drupe_object;

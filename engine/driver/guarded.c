@@ -6,7 +6,7 @@
 
 #define SHARED_BYTES ((size_t)1 << 20) /* of a block of small pieces, and its alignment */
 #define SMALLEST     ((size_t)64)
-#define WORDS        (SHARED_BYTES / SMALLEST / 64)
+_Static_assert(SHARED_BYTES / SMALLEST <= UINT16_MAX, "the number of a piece fits");
 
 #ifndef __has_feature
 #define __has_feature(name) 0
@@ -20,9 +20,10 @@
 struct drupe_guarded_block {
     char *memory, *start; /* as taken, and behind the first guard */
     size_t taken, size;
-    size_t slot, used;         /* bytes of a piece, 0: it is one; pieces that are in use */
+    size_t slot;               /* bytes of a piece; 0: it is one */
     drupe_guarded_block *next; /* of the same slot size */
-    uint64_t busy[];           /* WORDS of them, with slots */
+    size_t nfree;              /* pieces that nobody has */
+    uint16_t free[];           /* their numbers */
 };
 
 static char *round_up(const char *address, size_t align)
@@ -55,8 +56,11 @@ static drupe_guarded_block *block_take(drupe_guarded *guarded, size_t size, size
     if (align < page) align = page;
     if (size > SIZE_MAX / 4 || align > SIZE_MAX / 4) return NULL;
     size = (size + page - 1) & ~(page - 1);
-    drupe_guarded_block *block = calloc(1, sizeof *block + (slot ? WORDS * sizeof(uint64_t) : 0));
+    size_t slots = slot ? size / slot : 0;
+    drupe_guarded_block *block = calloc(1, sizeof *block + slots * sizeof block->free[0]);
     if (!block) return NULL;
+    for (; block->nfree < slots; block->nfree++)
+        block->free[block->nfree] = (uint16_t)(slots - block->nfree - 1);
     block->size = size;
     block->slot = slot;
     block->taken = size + align + around;
@@ -88,41 +92,26 @@ static size_t slot_of(size_t size, size_t align)
     return slot;
 }
 
-static void *slot_take(drupe_guarded_block *block)
-{
-    size_t all = SHARED_BYTES / block->slot;
-    for (size_t i = 0; i < all; i++) {
-        if (block->busy[i / 64] == UINT64_MAX) {
-            i |= 63;
-        } else if (!(block->busy[i / 64] >> i % 64 & 1)) {
-            block->busy[i / 64] |= UINT64_C(1) << i % 64;
-            block->used++;
-            return block->start + i * block->slot;
-        }
-    }
-    return NULL;
-}
-
 static void *small_take(drupe_guarded *guarded, size_t slot)
 {
     drupe_guarded_block **list = &guarded->open[class_of(slot)];
-    for (drupe_guarded_block *block = *list; block; block = block->next) {
-        if (block->used < SHARED_BYTES / slot) return slot_take(block);
+    drupe_guarded_block *block = *list;
+    while (block && !block->nfree) block = block->next;
+    if (!block) {
+        block = block_take(guarded, SHARED_BYTES, SHARED_BYTES, slot);
+        if (!block) return NULL;
+        block->next = *list;
+        *list = block;
     }
-    drupe_guarded_block *fresh = block_take(guarded, SHARED_BYTES, SHARED_BYTES, slot);
-    if (!fresh) return NULL;
-    fresh->next = *list;
-    *list = fresh;
-    return slot_take(fresh);
+    return block->start + block->free[--block->nfree] * slot;
 }
 
 /* One of each size may stay empty. */
 static void small_give(drupe_guarded *guarded, drupe_guarded_block *block, const char *piece)
 {
-    size_t i = (size_t)(piece - block->start) / block->slot;
-    block->busy[i / 64] &= ~(UINT64_C(1) << i % 64);
+    block->free[block->nfree++] = (uint16_t)((size_t)(piece - block->start) / block->slot);
     drupe_guarded_block **link = &guarded->open[class_of(block->slot)];
-    if (--block->used || (*link == block && !block->next)) return;
+    if (block->nfree < SHARED_BYTES / block->slot || (*link == block && !block->next)) return;
     while (*link != block) link = &(*link)->next;
     *link = block->next;
     (void)drupe_map_remove(&guarded->blocks, &block->start, sizeof block->start);

@@ -18,13 +18,15 @@
 #define SLICE_MS    5
 #define SLICES_MOST 40 /* how long the beginning of a line waits for its rest while a compiler runs */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned depth;
-static int ends[2] = {-1, -1};
-static bool broken;              /* no pipe or no thread: leave everything alone */
-static _Atomic(int) beyond = -1; /* where descriptor 2 led */
-static _Atomic(bool) busy;       /* the thread holds bytes that it has read */
-static _Atomic(bool) over;       /* no compiler runs: nothing is waited for */
+static struct {
+    pthread_mutex_t lock;
+    unsigned depth;
+    int ends[2];         /* of the pipe */
+    bool broken;         /* no pipe or no thread: leave everything alone */
+    _Atomic(int) beyond; /* where descriptor 2 led */
+    _Atomic(bool) busy;  /* the thread holds bytes that it has read */
+    _Atomic(bool) over;  /* no compiler runs: nothing is waited for */
+} quiet = {.lock = PTHREAD_MUTEX_INITIALIZER, .ends = {-1, -1}, .beyond = -1};
 
 /* "1 warning and 2 errors generated." */
 static bool is_noise(const char *line, size_t size)
@@ -51,10 +53,10 @@ static bool is_noise(const char *line, size_t size)
 static void pass_on(const char *bytes, size_t size)
 {
     while (size > 0) {
-        ssize_t written = write(atomic_load(&beyond), bytes, size);
+        ssize_t written = write(atomic_load(&quiet.beyond), bytes, size);
         if (written < 0 && errno == EINTR) continue;
         if (written < 0 && errno == EAGAIN) {
-            struct pollfd wait = {atomic_load(&beyond), POLLOUT, 0};
+            struct pollfd wait = {atomic_load(&quiet.beyond), POLLOUT, 0};
             if (poll(&wait, 1, STALL_MS) > 0) continue;
         }
         if (written <= 0) return;
@@ -92,39 +94,39 @@ static void *pump(void *unused)
     unsigned slices = 0;
     (void)unused;
     for (;;) {
-        struct pollfd wait = {ends[0], POLLIN, 0};
+        struct pollfd wait = {quiet.ends[0], POLLIN, 0};
         int ready = poll(&wait, 1, have ? SLICE_MS : -1);
-        atomic_store(&busy, true); /* before the bytes leave the pipe: see drain() */
+        atomic_store(&quiet.busy, true); /* before the bytes leave the pipe: see drain() */
         if (ready == 0) {
-            if (++slices < SLICES_MOST && !atomic_load(&over)) continue;
+            if (++slices < SLICES_MOST && !atomic_load(&quiet.over)) continue;
             pass_on(held, have);
             have = 0;
         } else if (ready > 0) {
             slices = 0;
-            ssize_t size = read(ends[0], held + have, sizeof held - have);
+            ssize_t size = read(quiet.ends[0], held + have, sizeof held - have);
             if (size == 0 || (size < 0 && errno != EINTR)) return NULL;
             if (size > 0) have = filter(held, have + (size_t)size);
         }
-        atomic_store(&busy, have > 0);
+        atomic_store(&quiet.busy, have > 0);
     }
 }
 
 static bool start(void)
 {
     pthread_t thread;
-    if (ends[0] >= 0) return true;
-    if (broken || pipe2(ends, O_CLOEXEC) != 0) {
-        broken = true;
+    if (quiet.ends[0] >= 0) return true;
+    if (quiet.broken || pipe2(quiet.ends, O_CLOEXEC) != 0) {
+        quiet.broken = true;
         return false;
     }
     if (drupe_thread_start(&thread, pump, NULL, "drupe-quiet") == DRUPE_OK) {
         pthread_detach(thread);
         return true;
     }
-    close(ends[0]);
-    close(ends[1]);
-    ends[0] = ends[1] = -1;
-    broken = true;
+    close(quiet.ends[0]);
+    close(quiet.ends[1]);
+    quiet.ends[0] = quiet.ends[1] = -1;
+    quiet.broken = true;
     return false;
 }
 
@@ -136,15 +138,15 @@ static bool same_file(int a, int b)
 
 void drupe_quiet_begin(void)
 {
-    pthread_mutex_lock(&lock);
-    atomic_store(&over, false);
-    if (depth++ == 0 && start() && !same_file(2, ends[1])) {
+    pthread_mutex_lock(&quiet.lock);
+    atomic_store(&quiet.over, false);
+    if (quiet.depth++ == 0 && start() && !same_file(2, quiet.ends[1])) {
         int kept = fcntl(2, F_DUPFD_CLOEXEC, 3);
-        int old = kept >= 0 ? atomic_exchange(&beyond, kept) : -1;
+        int old = kept >= 0 ? atomic_exchange(&quiet.beyond, kept) : -1;
         if (old >= 0) close(old);
-        if (kept >= 0) (void)dup2(ends[1], 2);
+        if (kept >= 0) (void)dup2(quiet.ends[1], 2);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&quiet.lock);
 }
 
 /* What was written so far has gone where it belongs. */
@@ -153,18 +155,19 @@ static void drain(void)
     struct timespec pause = {0, 50000};
     int waiting = 0;
     for (int i = 0; i < 400; i++) {
-        if (ioctl(ends[0], FIONREAD, &waiting) != 0 || (waiting == 0 && !atomic_load(&busy))) return;
+        if (ioctl(quiet.ends[0], FIONREAD, &waiting) != 0 || (waiting == 0 && !atomic_load(&quiet.busy)))
+            return;
         nanosleep(&pause, NULL);
     }
 }
 
 void drupe_quiet_end(void)
 {
-    pthread_mutex_lock(&lock);
-    if (--depth == 0 && ends[0] >= 0 && same_file(2, ends[1])) {
-        (void)dup2(atomic_load(&beyond), 2);
-        atomic_store(&over, true);
+    pthread_mutex_lock(&quiet.lock);
+    if (--quiet.depth == 0 && quiet.ends[0] >= 0 && same_file(2, quiet.ends[1])) {
+        (void)dup2(atomic_load(&quiet.beyond), 2);
+        atomic_store(&quiet.over, true);
         drain();
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&quiet.lock);
 }

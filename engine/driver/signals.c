@@ -14,12 +14,14 @@ static const int kept_signals[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP, SI
 static const int crash_signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL,  SIGFPE,
                                     SIGTRAP, SIGQUIT, SIGSYS, SIGXCPU, SIGXFSZ};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction saved[DRUPE_COUNT_OF(kept_signals)];
-static bool valid[DRUPE_COUNT_OF(kept_signals)];
-static struct sigaction crashes[DRUPE_COUNT_OF(crash_signals)];
-static bool crashes_valid;
-static unsigned depth;
+static struct {
+    pthread_mutex_t lock;
+    unsigned depth;
+    struct sigaction saved[DRUPE_COUNT_OF(kept_signals)];
+    bool valid[DRUPE_COUNT_OF(kept_signals)];
+    struct sigaction crashes[DRUPE_COUNT_OF(crash_signals)];
+    bool crashes_valid;
+} before = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local unsigned own_depth;
 static _Thread_local sigset_t own_mask; /* of the thread before its outermost save */
 
@@ -39,49 +41,49 @@ static void let_interrupts_come(void)
 
 static void crashes_save(void)
 {
-    crashes_valid = true;
+    before.crashes_valid = true;
     for (size_t i = 0; i < DRUPE_COUNT_OF(crash_signals); i++)
-        crashes_valid &= sigaction(crash_signals[i], NULL, &crashes[i]) == 0;
+        before.crashes_valid &= sigaction(crash_signals[i], NULL, &before.crashes[i]) == 0;
 }
 
 /* Only crashes are the affair of a handler that SIGABRT has, too. */
 static void crashes_restore(void)
 {
     struct sigaction abort, now;
-    if (!crashes_valid || sigaction(SIGABRT, NULL, &abort) != 0 || abort.sa_handler == SIG_DFL ||
-        abort.sa_handler == SIG_IGN || abort.sa_handler == crashes[0].sa_handler) {
+    if (!before.crashes_valid || sigaction(SIGABRT, NULL, &abort) != 0 || abort.sa_handler == SIG_DFL ||
+        abort.sa_handler == SIG_IGN || abort.sa_handler == before.crashes[0].sa_handler) {
         return;
     }
     for (size_t i = 0; i < DRUPE_COUNT_OF(crash_signals); i++) {
         if (sigaction(crash_signals[i], NULL, &now) == 0 && now.sa_handler == abort.sa_handler)
-            sigaction(crash_signals[i], &crashes[i], NULL);
+            sigaction(crash_signals[i], &before.crashes[i], NULL);
     }
 }
 
 void drupe_signals_save(void)
 {
     hold_interrupts();
-    pthread_mutex_lock(&lock);
-    if (depth++ == 0) {
+    pthread_mutex_lock(&before.lock);
+    if (before.depth++ == 0) {
         for (size_t i = 0; i < DRUPE_COUNT_OF(kept_signals); i++) {
-            valid[i] = sigaction(kept_signals[i], NULL, &saved[i]) == 0;
+            before.valid[i] = sigaction(kept_signals[i], NULL, &before.saved[i]) == 0;
         }
         crashes_save();
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&before.lock);
 }
 
 void drupe_signals_restore(void)
 {
-    pthread_mutex_lock(&lock);
-    if (depth > 0) {
-        depth--;
+    pthread_mutex_lock(&before.lock);
+    if (before.depth > 0) {
+        before.depth--;
         for (size_t i = 0; i < DRUPE_COUNT_OF(kept_signals); i++) {
-            if (valid[i]) sigaction(kept_signals[i], &saved[i], NULL);
+            if (before.valid[i]) sigaction(kept_signals[i], &before.saved[i], NULL);
         }
         crashes_restore();
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&before.lock);
     let_interrupts_come();
 }
 
@@ -99,10 +101,10 @@ void drupe_interrupts_hold(drupe_interrupts *held)
 {
     const sigset_t interrupts = interrupt_set();
     pthread_sigmask(SIG_BLOCK, &interrupts, &held->mask);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&before.lock);
     sigaction(SIGINT, NULL, &held->action);
-    if (depth > 0 && valid[0]) held->action = saved[0]; /* kept_signals begins with it */
-    pthread_mutex_unlock(&lock);
+    if (before.depth > 0 && before.valid[0]) held->action = before.saved[0]; /* kept_signals begins with it */
+    pthread_mutex_unlock(&before.lock);
 }
 
 void drupe_interrupts_look(const drupe_interrupts *held)
@@ -112,12 +114,12 @@ void drupe_interrupts_look(const drupe_interrupts *held)
     sigset_t pending;
     if (sigismember(&held->mask, SIGINT) || sigpending(&pending) || !sigismember(&pending, SIGINT)) return;
     /* A build that ends meanwhile puts the handlers back after this. */
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&before.lock);
     sigaction(SIGINT, &held->action, &now);
     pthread_sigmask(SIG_UNBLOCK, &interrupts, NULL); /* here it comes */
     pthread_sigmask(SIG_BLOCK, &interrupts, NULL);
     sigaction(SIGINT, &now, NULL);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&before.lock);
 }
 
 void drupe_interrupts_let_go(const drupe_interrupts *held)

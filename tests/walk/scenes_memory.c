@@ -28,7 +28,7 @@ static drupe_status kinds(struct walker *w)
 static drupe_status pools(struct walker *w)
 {
     drupe_pool_stats stats;
-    drupe_device_use uses[4];
+    drupe_device_figures figures[4];
     drupe_holder holders[4];
     GO(walk_open(w));
     GO(drupe_pool_set_wipe(w->device, DRUPE_WIPE_ALLOC));
@@ -39,7 +39,7 @@ static drupe_status pools(struct walker *w)
     }
     GO(drupe_memory_alloc(w->queue, DRUPE_MEM_DEVICE, 5000, 0, &w->memory[0]));
     (void)drupe_memory_holders(w->device, true, holders, COUNT(holders));
-    (void)drupe_device_uses(uses, COUNT(uses));
+    (void)drupe_device_figures_of(figures, COUNT(figures));
     drupe_pool_stats_of(w->device, &stats);
     drupe_pool_set_limit(w->device, stats.reserved + 1000);
     drupe_pool_reset_peak(w->device);

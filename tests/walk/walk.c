@@ -163,11 +163,11 @@ static uint64_t play(const struct walker *stage, const walk_scene *scene)
     empty(&w);
     drupe_array_forget();
     while (drupe_failure_take(&failure)) free(failure.cell);
-    drupe_device_use uses[8];
+    drupe_device_figures figures[8];
     drupe_library_settle(LONG);
-    for (size_t i = drupe_device_uses(uses, COUNT(uses)); i-- > 0;) {
-        if (uses[i].used)
-            defect("%llu bytes of %s are left", (unsigned long long)uses[i].used, uses[i].filter);
+    for (size_t i = drupe_device_figures_of(figures, COUNT(figures)); i-- > 0;) {
+        const drupe_device_use *use = &figures[i].use;
+        if (use->used) defect("%llu bytes of %s are left", (unsigned long long)use->used, use->filter);
     }
     size_t left = drupe_library_close(LONG);
     if (left) defect("%zu objects are left", left);

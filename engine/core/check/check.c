@@ -58,7 +58,7 @@ static void append_location(const char *title, const drupe_check_place *location
 {
     char where[100];
     size_t length = strlen(last_finding.text);
-    drupe_core_site_text(location->site, location->cell, where, sizeof where);
+    drupe_trace_place(location->site, location->cell, where, sizeof where);
     if (!where[0]) return;
     snprintf(last_finding.text + length, sizeof last_finding.text - length, " %s: '%.20s', %s.", title,
              location->label, where);
@@ -306,13 +306,17 @@ static drupe_status check_submission(const drupe_submit_info *info, const drupe_
 
 /* --- What is over --------------------------------------------------------------------------------------- */
 
-static void check_event(const drupe_event *event)
+static void end_of(uint64_t number, bool complete)
 {
-    bool complete = drupe_event_phase(event) == DRUPE_PHASE_COMPLETE;
     pthread_mutex_lock(&lock);
-    record *one = find(event->number);
+    record *one = find(number);
     if (one) set_over(one, complete);
     pthread_mutex_unlock(&lock);
+}
+
+static void check_event(const drupe_event *event)
+{
+    end_of(event->number, drupe_event_phase(event) == DRUPE_PHASE_COMPLETE);
 }
 
 static void check_queue(const drupe_queue *queue, uint64_t number)
@@ -337,10 +341,7 @@ static void check_closed(const drupe_queue *queue)
 
 static void check_skipped(uint64_t number)
 {
-    pthread_mutex_lock(&lock);
-    record *one = find(number);
-    if (one) one->over = true;
-    pthread_mutex_unlock(&lock);
+    end_of(number, false);
 }
 
 static void check_dropped(uint64_t number)

@@ -18,10 +18,13 @@
 #define LEAST_ALIGN 16u
 #define MOST_ALIGN  64u
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static drupe_memory *guarded;                                    /* in use; by redzone_next */
-static drupe_memory *quarantine, **quarantine_end = &quarantine; /* freed, oldest first; by redzone_next */
-static size_t quarantine_bytes, quarantine_count;
+/* Lists by redzone_next. */
+static struct {
+    pthread_mutex_t lock;
+    drupe_memory *guarded;                      /* in use */
+    drupe_memory *quarantine, **quarantine_end; /* freed, oldest first */
+    size_t bytes, count;                        /* in quarantine */
+} zones = {.lock = PTHREAD_MUTEX_INITIALIZER, .quarantine_end = &zones.quarantine};
 
 /* Whether the host reaches this memory, whatever its kind promises. */
 static bool reachable(const drupe_memory *memory)
@@ -85,10 +88,10 @@ static void redzone_open(drupe_memory *memory)
     if (!reachable(memory)) return;
     drupe_guard_page_raise(memory);
     paint(memory);
-    pthread_mutex_lock(&lock);
-    memory->redzone_next = guarded;
-    guarded = memory;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&zones.lock);
+    memory->redzone_next = zones.guarded;
+    zones.guarded = memory;
+    pthread_mutex_unlock(&zones.lock);
 }
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
@@ -130,10 +133,10 @@ static drupe_status look(drupe_memory *memory)
 drupe_status drupe_redzone_check(void)
 {
     drupe_status status = DRUPE_OK;
-    pthread_mutex_lock(&lock);
-    for (drupe_memory *memory = guarded; memory && status == DRUPE_OK; memory = memory->redzone_next)
+    pthread_mutex_lock(&zones.lock);
+    for (drupe_memory *memory = zones.guarded; memory && status == DRUPE_OK; memory = memory->redzone_next)
         status = look(memory);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&zones.lock);
     return status;
 }
 
@@ -153,15 +156,15 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
 {
     const char *address = (const char *)fault->address, *freed = "";
     static const char *const verbs[] = {"touched", "read", "wrote"};
-    drupe_memory *memory = find_block(guarded, address);
-    if (!memory && (memory = find_block(quarantine, address)) != NULL) freed = ", which was freed";
+    drupe_memory *memory = find_block(zones.guarded, address);
+    if (!memory && (memory = find_block(zones.quarantine, address)) != NULL) freed = ", which was freed";
     if (!memory || !memory->guard_bytes) return false;
     const char *base = memory->base, *end = base + memory->room;
     bool before = address < base - painted_before(memory);
     if (!before && address < end + painted_behind(memory)) return false;
     size_t distance = (size_t)(before ? base - address : address - end);
     char where[100];
-    drupe_core_site_text(memory->site, memory->cell, where, sizeof where);
+    drupe_trace_place(memory->site, memory->cell, where, sizeof where);
     const char *by[] = {where[0] ? " that " : "", where, where[0] ? " allocated" : ""};
     snprintf(text, size, ": it %s %zu bytes %s the %zu bytes of %s memory%s%s%s%s", verbs[fault->access],
              distance, before ? "before the start of" : "behind the end of", memory->room,
@@ -171,9 +174,9 @@ static bool describe_fault(const drupe_fault *fault, char *text, size_t size)
 
 bool drupe_redzone_fault(const drupe_fault *fault, char *text, size_t size)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&zones.lock);
     bool found = describe_fault(fault, text, size);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&zones.lock);
     if (found) drupe_check_count();
     return found;
 }
@@ -213,16 +216,16 @@ drupe_status drupe_check_memory(void)
 {
     DRUPE_TRY(drupe_redzone_check());
     drupe_status status = DRUPE_OK;
-    pthread_mutex_lock(&lock);
-    for (drupe_memory *memory = quarantine; memory && status == DRUPE_OK; memory = memory->redzone_next)
+    pthread_mutex_lock(&zones.lock);
+    for (drupe_memory *memory = zones.quarantine; memory && status == DRUPE_OK; memory = memory->redzone_next)
         status = look_freed(memory);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&zones.lock);
     return status;
 }
 
 static bool unlink_guarded(drupe_memory *memory)
 {
-    drupe_memory **link = &guarded;
+    drupe_memory **link = &zones.guarded;
     while (*link && *link != memory) link = &(*link)->redzone_next;
     if (!*link) return false;
     *link = memory->redzone_next;
@@ -232,20 +235,20 @@ static bool unlink_guarded(drupe_memory *memory)
 /* Take memory of `pool` (NULL: any) out of what is kept back, until that is at most so much. */
 static drupe_memory *take_quarantined(const drupe_pool *pool, size_t most, size_t count)
 {
-    drupe_memory *taken = NULL, **link = &quarantine;
-    while (*link && (quarantine_bytes > most || quarantine_count > count)) {
+    drupe_memory *taken = NULL, **link = &zones.quarantine;
+    while (*link && (zones.bytes > most || zones.count > count)) {
         drupe_memory *memory = *link;
         if (pool && memory->pool != pool) {
             link = &memory->redzone_next;
             continue;
         }
         *link = memory->redzone_next;
-        quarantine_bytes -= memory->room;
-        quarantine_count--;
+        zones.bytes -= memory->room;
+        zones.count--;
         memory->redzone_next = taken;
         taken = memory;
     }
-    if (!*link) quarantine_end = link;
+    if (!*link) zones.quarantine_end = link;
     return taken;
 }
 
@@ -261,10 +264,10 @@ static void discard_list(drupe_memory *list)
 
 static void redzone_give(drupe_memory *memory)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&zones.lock);
     bool known = unlink_guarded(memory);
     bool wrong = known && look(memory) != DRUPE_OK;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&zones.lock);
     if (wrong) report_later();
     drupe_check_forget(memory->base, memory->room);
     if (!known || memory->room > QUARANTINE_MOST) {
@@ -272,22 +275,22 @@ static void redzone_give(drupe_memory *memory)
         return;
     }
     memset(memory->base, FREED_BYTE, memory->room);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&zones.lock);
     memory->redzone_next = NULL;
-    *quarantine_end = memory;
-    quarantine_end = &memory->redzone_next;
-    quarantine_bytes += memory->room;
-    quarantine_count++;
+    *zones.quarantine_end = memory;
+    zones.quarantine_end = &memory->redzone_next;
+    zones.bytes += memory->room;
+    zones.count++;
     drupe_memory *list = take_quarantined(NULL, QUARANTINE_MOST, QUARANTINE_COUNT);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&zones.lock);
     discard_list(list);
 }
 
 void drupe_redzone_release(const drupe_pool *pool)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&zones.lock);
     drupe_memory *list = take_quarantined(pool, 0, 0);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&zones.lock);
     discard_list(list);
 }
 

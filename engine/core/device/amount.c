@@ -1,53 +1,48 @@
-/* Amounts of memory in the environment: "4G" for all devices, or parts such as "host=2G,opencl:gpu=50%". */
+/* Amounts of memory in the environment: "4G", for all devices, or parts such as "host=2G,opencl:gpu=50%". */
 #include "core/device/device_room.h"
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "4G", "512M", "50%" of `total`, or plain bytes, at `text`; false when it is none of these. */
-static bool parse_amount(const char *text, size_t length, uint64_t total, uint64_t *bytes)
+bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes)
 {
-    char copy[32], *end;
-    if (length == 0 || length >= sizeof copy || !isdigit((unsigned char)*text)) return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    double number = strtod(copy, &end);
     static const char units[] = "KMGT";
+    char *end;
+    if (!isdigit((unsigned char)*text)) return false;
+    double number = strtod(text, &end);
     const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (*end == '%' && !end[1]) {
-        number *= (double)total / 100;
+    if (*end == '%' && total) {
+        number *= (double)*total / 100;
+        end++;
     } else if (unit) {
         for (const char *at = units; at <= unit; at++) number *= 1024;
         end++;
         if (*end == 'i' || *end == 'I') end++;
         if (*end == 'b' || *end == 'B') end++;
-        if (*end) return false;
-    } else if (*end) {
-        return false;
     }
-    *bytes = number < 1e19 ? (uint64_t)number : UINT64_MAX;
+    if (*end || number >= 0x1p64) return false;
+    *bytes = (uint64_t)number;
     return true;
 }
 
+/* A part of a variable, "4G" or "opencl:gpu=4G". */
 struct part {
-    const char *name, *amount; /* neither ends with a NUL */
-    size_t name_size, amount_size;
-    bool named;
+    char text[200];            /* cut where no name and no amount of that length could be understood */
+    const char *name, *amount; /* `name` NULL: all devices */
 };
 
-/* Walk through the comma-separated parts of a variable, "4G" or "opencl:gpu=4G". */
 static bool part_next(const char **text, struct part *part)
 {
     *text += strspn(*text, ", ");
-    if (!**text) return false;
-    size_t length = strcspn(*text, ",");
-    const char *equals = memchr(*text, '=', length);
-    part->name = *text;
-    part->name_size = equals ? (size_t)(equals - *text) : 0;
-    part->named = equals != NULL;
-    part->amount = equals ? equals + 1 : *text;
+    int length = (int)strcspn(*text, ",");
+    if (length == 0) return false;
+    snprintf(part->text, sizeof part->text, "%.*s", length, *text);
     *text += length;
-    part->amount_size = (size_t)(*text - part->amount);
+    char *equals = strchr(part->text, '=');
+    if (equals) *equals = '\0';
+    part->name = equals ? part->text : NULL;
+    part->amount = equals ? equals + 1 : part->text;
     return true;
 }
 
@@ -55,14 +50,10 @@ static bool part_next(const char **text, struct part *part)
  * it is none. */
 static bool part_filter(const struct part *part, drupe_filter *filter)
 {
-    char name[64];
-    const char *at = name;
+    const char *at = part->name;
     *filter = (drupe_filter){.backend = -1, .type = -1, .number = -1};
-    if (!part->named) return true;
-    if (part->name_size == 0 || part->name_size >= sizeof name) return false;
-    memcpy(name, part->name, part->name_size);
-    name[part->name_size] = '\0';
-    if (drupe_filter_next(&at, filter) != DRUPE_OK || *at || filter->path_size) return false;
+    if (!at) return true;
+    if (drupe_filter_next(&at, filter) != DRUPE_OK || filter->path_size) return false;
     return filter->number < 0 || (filter->backend >= 0 && filter->type >= 0);
 }
 
@@ -86,7 +77,7 @@ uint64_t drupe_amount_of(const char *variable, const drupe_device *root, uint64_
     struct part part;
     while (text && part_next(&text, &part)) {
         if (!part_holds(&part, root)) continue;
-        if (parse_amount(part.amount, part.amount_size, total, &found)) bytes = found;
+        if (drupe_amount_parse(part.amount, &total, &found)) bytes = found;
     }
     return bytes;
 }
@@ -94,21 +85,21 @@ uint64_t drupe_amount_of(const char *variable, const drupe_device *root, uint64_
 static drupe_status check_amounts(const char *variable)
 {
     const char *whole = getenv(variable), *text = whole;
-    uint64_t found;
+    uint64_t any = 0, found;
     struct part part;
     drupe_filter filter;
     while (text && part_next(&text, &part)) {
         if (!part_filter(&part, &filter))
             return drupe_error_set(
                 DRUPE_E_INVALID,
-                "%s=%.80s cannot be understood: '%.*s' names no devices. Write a backend, a type "
+                "%s=%.80s cannot be understood: '%.60s' names no devices. Write a backend, a type "
                 "or both, as in \"host=2G\", \"gpu=4G\" or \"opencl:gpu:0=50%%\".",
-                variable, whole, part.name_size < 60 ? (int)part.name_size : 60, part.name);
-        if (parse_amount(part.amount, part.amount_size, 0, &found)) continue;
+                variable, whole, part.name);
+        if (drupe_amount_parse(part.amount, &any, &found)) continue;
         return drupe_error_set(DRUPE_E_INVALID,
-                               "%s=%s cannot be understood: '%.*s' is no amount of memory. Write \"4G\", "
+                               "%s=%s cannot be understood: '%s' is no amount of memory. Write \"4G\", "
                                "\"512M\" or \"50%%\", or parts such as \"host=2G,opencl:gpu=50%%\".",
-                               variable, whole, (int)part.amount_size, part.amount);
+                               variable, whole, part.amount);
     }
     return DRUPE_OK;
 }

@@ -25,59 +25,53 @@ int drupe_device_score(const drupe_device *device)
 
 /* --- Listing -------------------------------------------------------------------------------------------- */
 
-/* Where the matches of one or more alternatives are gathered; a device is taken once. */
-struct gathering {
-    drupe_device **devices;
-    size_t capacity, count;
-    drupe_device **seen; /* all matches so far, retained */
-    size_t nseen, seen_capacity;
+/* A walk over the devices that match a filter, its path apart. */
+struct matches {
+    drupe_filter filter;
+    long seen; /* matches but for the number */
+    size_t slot;
+    uint32_t device;
 };
 
-/* Takes `device`. */
-static drupe_status gather(struct gathering *into, drupe_device *device)
+/* The next one, borrowed, or NULL. A backend that cannot be loaded has no devices. */
+static drupe_device *match_next(struct matches *at)
 {
-    for (size_t i = 0; i < into->nseen; i++) {
-        if (into->seen[i] != device) continue;
-        drupe_device_release(device);
-        return DRUPE_OK;
-    }
-    if (into->nseen == into->seen_capacity) {
-        size_t capacity = into->seen_capacity ? into->seen_capacity * 2 : 16;
-        drupe_device **seen = realloc(into->seen, capacity * sizeof(drupe_device *));
-        if (!seen) {
-            drupe_device_release(device);
-            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
+    for (; at->slot < drupe_slot_count(); at->slot++, at->device = 0) {
+        drupe_slot *slot = drupe_slot_at(at->slot);
+        if (!drupe_filter_possible(&at->filter, at->slot) || drupe_slot_load(slot) != DRUPE_OK) continue;
+        while (at->device < slot->ndevices) {
+            drupe_device *device = slot->devices[at->device++];
+            if (!drupe_filter_match(&at->filter, device)) continue;
+            if (at->filter.number < 0 || at->seen++ == at->filter.number) return device;
         }
-        into->seen = seen;
-        into->seen_capacity = capacity;
     }
-    into->seen[into->nseen++] = device;
-    if (into->count < into->capacity) into->devices[into->count] = drupe_device_retain(device);
-    into->count++;
+    return NULL;
+}
+
+static drupe_status list_alternative(const drupe_filter *filter, drupe_device_set *set)
+{
+    struct matches at = {.filter = *filter};
+    for (drupe_device *device; (device = match_next(&at)) != NULL;) {
+        drupe_device *part;
+        drupe_status status = drupe_path_walk(device, filter->path, filter->path_size, &part);
+        if (status == DRUPE_OK) status = drupe_device_set_add(set, part);
+        /* A path that leads nowhere is no error of a listing. */
+        if (status == DRUPE_E_NO_MEMORY) return status;
+    }
     return DRUPE_OK;
 }
 
-/* A path that leads nowhere is no error of a listing. */
-static drupe_status gather_part(const drupe_filter *filter, drupe_device *device, struct gathering *into)
-{
-    drupe_device *part;
-    drupe_status status = drupe_path_walk(device, filter->path, filter->path_size, &part);
-    if (status == DRUPE_OK) return gather(into, part);
-    return status == DRUPE_E_NO_MEMORY ? status : DRUPE_OK;
-}
+static const drupe_filter any_device = {.backend = -1, .type = -1, .number = -1};
 
-static drupe_status list_alternative(const drupe_filter *filter, struct gathering *into)
+static drupe_status list_all(const char *filter, drupe_device_set *set)
 {
-    long number = 0;
-    for (size_t i = 0; i < drupe_slot_count(); i++) {
-        drupe_slot *slot = drupe_slot_at(i);
-        /* A backend that cannot be loaded has no devices; that is no error of a listing. */
-        if (!drupe_filter_possible(filter, i) || drupe_slot_load(slot) != DRUPE_OK) continue;
-        for (uint32_t d = 0; d < slot->ndevices; d++) {
-            if (!drupe_filter_match(filter, slot->devices[d])) continue;
-            if (filter->number >= 0 && number++ != filter->number) continue;
-            DRUPE_TRY(gather_part(filter, slot->devices[d], into));
-        }
+    drupe_filter one;
+    if (!filter || !*filter) return list_alternative(&any_device, set);
+    /* All of it is parsed first, so that a mistake opens no vendor library. */
+    for (const char *text = filter; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
+    for (const char *text = filter; *text;) {
+        DRUPE_TRY(drupe_filter_next(&text, &one));
+        DRUPE_TRY(list_alternative(&one, set));
     }
     return DRUPE_OK;
 }
@@ -87,72 +81,30 @@ drupe_status drupe_device_list(const char *filter, drupe_device **devices, size_
     *count = 0;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(drupe_settings_check());
-    struct gathering into = {.devices = devices, .capacity = devices ? capacity : 0};
-    drupe_filter any = {.backend = -1, .type = -1, .number = -1};
-    drupe_status status = DRUPE_OK;
-    if (!filter || !*filter) {
-        status = list_alternative(&any, &into);
-    } else {
-        /* All of it is parsed first, so that a mistake opens no vendor library. */
-        drupe_filter one;
-        for (const char *text = filter; *text;) DRUPE_TRY(drupe_filter_next(&text, &one));
-        for (const char *text = filter; status == DRUPE_OK && *text;) {
-            status = drupe_filter_next(&text, &one);
-            if (status == DRUPE_OK) status = list_alternative(&one, &into);
-        }
+    drupe_device_set set = {0};
+    drupe_status status = list_all(filter, &set);
+    if (status == DRUPE_OK) {
+        *count = set.count;
+        for (size_t i = 0; devices && i < set.count && i < capacity; i++)
+            devices[i] = drupe_device_retain(set.devices[i]);
     }
-    for (size_t i = 0; i < into.nseen; i++) drupe_device_release(into.seen[i]);
-    free(into.seen);
-    if (status != DRUPE_OK) {
-        for (size_t i = 0; devices && i < into.count && i < into.capacity; i++)
-            drupe_device_release(devices[i]);
-        return status;
-    }
-    *count = into.count;
-    return DRUPE_OK;
+    drupe_device_set_clear(&set);
+    return status;
 }
 
 /* --- Selecting ------------------------------------------------------------------------------------------ */
 
-/* The highest score that a device of this backend could have under the filter. */
-static int best_possible(const drupe_filter *filter, size_t index)
-{
-    const drupe_slot *slot = drupe_slot_at(index);
-    int best = 0;
-    for (int type = 0; type <= DRUPE_DEVICE_CUSTOM; type++) {
-        drupe_filter narrow = *filter;
-        if (filter->type >= 0 && filter->type != type) continue;
-        narrow.type = type;
-        if (!drupe_filter_possible(&narrow, index)) continue;
-        int score = score_of(slot, (drupe_device_type)type);
-        if (score > best) best = score;
-    }
-    return best;
-}
-
-/* The device with this number, borrowed, or NULL: here the order decides. */
-static drupe_device *select_number(const drupe_filter *filter)
-{
-    long number = 0;
-    for (size_t i = 0; i < drupe_slot_count(); i++) {
-        drupe_slot *slot = drupe_slot_at(i);
-        if (!drupe_filter_possible(filter, i) || drupe_slot_load(slot) != DRUPE_OK) continue;
-        for (uint32_t d = 0; d < slot->ndevices; d++) {
-            if (drupe_filter_match(filter, slot->devices[d]) && number++ == filter->number)
-                return slot->devices[d];
-        }
-    }
-    return NULL;
-}
-
-/* The best match, borrowed, or NULL. */
+/* The best match, borrowed, or NULL; of matches with a number there is one. */
 static drupe_device *select_best(const drupe_filter *filter)
 {
     drupe_device *best = NULL;
+    struct matches numbered = {.filter = *filter};
+    if (filter->number >= 0) return match_next(&numbered);
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         if (!drupe_filter_possible(filter, i)) continue;
-        if (best && best_possible(filter, i) <= drupe_device_score(best)) continue;
+        /* After the first backend only a filter without one goes on: it has a type. */
+        if (best && score_of(slot, (drupe_device_type)filter->type) <= drupe_device_score(best)) continue;
         if (drupe_slot_load(slot) != DRUPE_OK) continue;
         for (uint32_t d = 0; d < slot->ndevices; d++) {
             drupe_device *device = slot->devices[d];
@@ -183,13 +135,9 @@ static drupe_status nothing_found(const char *filter, int backend, drupe_text *w
     for (size_t i = drupe_slot_count(); i-- > 0;) {
         if (drupe_selector_possible(i) && drupe_slot_load(drupe_slot_at(i)) != DRUPE_OK) broken = (int)i;
     }
-    for (size_t i = 0; i < drupe_slot_count(); i++) {
-        drupe_slot *slot = drupe_slot_at(i);
-        if (!drupe_selector_possible(i) || drupe_slot_load(slot) != DRUPE_OK) continue;
-        for (uint32_t d = 0; d < slot->ndevices; d++) {
-            drupe_text_printf(&there, "%s%s", there.length ? ", " : "", slot->devices[d]->filter);
-        }
-    }
+    struct matches all = {.filter = any_device};
+    for (drupe_device *device; (device = match_next(&all)) != NULL;)
+        drupe_text_printf(&there, "%s%s", there.length ? ", " : "", device->filter);
     say_backend(why, backend != -1 || there.length ? backend : broken);
     if (variable) drupe_text_printf(why, " %s=%s limits the devices.", variable, limits);
     if (filter) {
@@ -217,7 +165,7 @@ drupe_status drupe_device_select(const char *filter, drupe_device **device)
     for (const char *text = wanted; *text && !*device;) {
         DRUPE_TRY(drupe_filter_next(&text, &one));
         if (one.backend >= 0) backend = one.backend;
-        drupe_device *found = one.number >= 0 ? select_number(&one) : select_best(&one);
+        drupe_device *found = select_best(&one);
         if (found && drupe_path_walk(found, one.path, one.path_size, device) != DRUPE_OK)
             drupe_text_printf(&why, " %s", drupe_error_last()->text);
     }

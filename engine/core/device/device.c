@@ -9,14 +9,18 @@ static drupe_device *living; /* sub-devices that filters may find */
 drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_device **device)
 {
     *device = NULL;
-    drupe_device *fresh = drupe_object_new(parent ? &slot->live : NULL, slot->backend, DRUPE_OBJECT_DEVICE,
-                                           sizeof *fresh, slot->backend->size.device);
+    drupe_device *fresh = drupe_object_new(parent ? &slot->live : NULL, slot->backend, sizeof *fresh,
+                                           slot->backend->size.device);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->slot = slot;
     fresh->parent = drupe_device_retain(parent);
     fresh->root = parent ? parent->root : fresh;
     fresh->type = parent ? parent->type : DRUPE_DEVICE_CUSTOM;
     fresh->filter = "";
+    const char *wipe = getenv("DRUPE_MEMORY_WIPE");
+    uint32_t when;
+    /* What cannot be understood is told where devices are chosen. */
+    if (wipe && drupe_settings_wipe(wipe, &when)) atomic_init(&fresh->wipe, when);
     pthread_mutex_init(&fresh->info_lock, NULL);
     *device = fresh;
     return DRUPE_OK;
@@ -79,6 +83,36 @@ drupe_device *drupe_device_living(const drupe_slot *slot, const char *filter)
     }
     pthread_mutex_unlock(&living_lock);
     return found;
+}
+
+drupe_status drupe_device_set_add(drupe_device_set *set, drupe_device *device)
+{
+    drupe_device **devices = set->devices;
+    size_t i = 0;
+    while (i < set->count && devices[i] != device) i++;
+    if (i < set->count) {
+        drupe_device_release(device);
+        return DRUPE_OK;
+    }
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity ? set->capacity * 2 : 16;
+        devices = realloc(devices, capacity * sizeof(drupe_device *));
+        if (!devices) {
+            drupe_device_release(device);
+            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
+        }
+        set->devices = devices;
+        set->capacity = capacity;
+    }
+    devices[set->count++] = device;
+    return DRUPE_OK;
+}
+
+void drupe_device_set_clear(drupe_device_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) drupe_device_release(set->devices[i]);
+    free(set->devices);
+    *set = (drupe_device_set){0};
 }
 
 const char *drupe_device_backend(const drupe_device *device)

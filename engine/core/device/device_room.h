@@ -96,7 +96,7 @@ struct drupe_device {
     _Atomic(uint64_t) limit;                 /* most bytes that may be reserved; 0: not looked up yet */
     _Atomic(uint64_t) free_then, free_asked; /* bytes that were free, and when */
     _Atomic(uint64_t) stuck;    /* bytes in flight when waiting for some did not help; see throttle.c */
-    _Atomic(uint32_t) wipe;     /* drupe_wipe, and DRUPE_WIPE_ASKED once the environment was looked at */
+    _Atomic(uint32_t) wipe;     /* bits of drupe_wipe */
     _Atomic(drupe_loss *) loss; /* of a root, once it is lost */
 };
 
@@ -114,6 +114,14 @@ drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_devi
 void drupe_info_clear(drupe_device *device);
 /* Give it another name, *taken* and malloc'ed; NULL is DRUPE_E_NO_MEMORY. Before others see the device. */
 drupe_status drupe_device_rename(drupe_device *device, char *filter) DRUPE_MUST_CHECK;
+/* A list without repetitions; zeroed = empty. */
+typedef struct drupe_device_set {
+    drupe_device **devices; /* retained */
+    size_t count, capacity;
+} drupe_device_set;
+/* Takes `device`, also when there is no memory. */
+drupe_status drupe_device_set_add(drupe_device_set *set, drupe_device *device) DRUPE_MUST_CHECK;
+void drupe_device_set_clear(drupe_device_set *set);
 /* A sub-device is complete: filters may find it. And the end of that. */
 void drupe_device_announce(drupe_device *device);
 void drupe_device_conceal(drupe_device *device);
@@ -148,7 +156,7 @@ drupe_status drupe_loss_check(const drupe_device *device) DRUPE_MUST_CHECK;
 typedef struct drupe_filter {
     int backend;      /* slot index, DRUPE_FILTER_ABSENT, or -1 */
     int type;         /* drupe_device_type, or -1 */
-    long number;      /* or -1 */
+    long number;      /* or -1: of the devices that match */
     const char *path; /* the steps into the device: ".1", "{2}.0.1"; borrowed from the text */
     size_t path_size; /* 0 = none */
 } drupe_filter;
@@ -187,8 +195,9 @@ drupe_status drupe_selector_apply(drupe_slot *slot) DRUPE_MUST_CHECK;
  * of memory are looked at once, until drupe_settings_forget(). */
 drupe_status drupe_settings_check(void) DRUPE_MUST_CHECK;
 void drupe_settings_forget(void);
-/* "256M": false when it is no number of bytes. */
-bool drupe_settings_bytes(const char *text, uint64_t *bytes);
+/* "4G", "512 MiB" without the blank, "50%" of `*total` (NULL: of nothing), or plain bytes; false when it is
+ * none of these. */
+bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes);
 /* "alloc,free": DRUPE_WIPE_ bits; false when it is no list of these words. */
 bool drupe_settings_wipe(const char *value, uint32_t *when);
 /* DRUPE_OK, or what is wrong in a variable about memory: a limit that is not understood is not none. */

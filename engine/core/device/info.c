@@ -92,22 +92,11 @@ static size_t size_of_type(drupe_info_type type)
 /* A STRING, or a LIST as its bytes, whose number goes to number[0]. */
 static drupe_status ask_bytes(drupe_device *device, drupe_info key, drupe_info_entry *entry)
 {
-    uint64_t room[32] = {0};
-    char *shorter = (char *)room;
     size_t needed = 0;
-    drupe_status status = device->slot->backend->device_info(device, key, shorter, sizeof room, &needed);
-    if (status != DRUPE_OK) return status;
-    if (keys[key].type == DRUPE_INFO_STRING) {
-        shorter[sizeof room - 1] = '\0';
-        if (needed < strlen(shorter) + 1) needed = strlen(shorter) + 1;
-    }
+    DRUPE_TRY(device->slot->backend->device_info(device, key, NULL, 0, &needed));
     entry->text = calloc(1, needed + 1);
     if (!entry->text) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for %zu bytes of text.", needed);
-    if (needed <= sizeof room) {
-        memcpy(entry->text, shorter, needed);
-    } else {
-        status = device->slot->backend->device_info(device, key, entry->text, needed, NULL);
-    }
+    drupe_status status = device->slot->backend->device_info(device, key, entry->text, needed, NULL);
     entry->number[0] = needed;
     if (status != DRUPE_OK) {
         free(entry->text);

@@ -2,8 +2,7 @@
  *
  * The text is short and read seldom, so nothing is kept of it: each question walks over its terms again. A
  * term is `backend:item,item`; an item names devices by type, by number or all (`*`), and may go on with
- * parts
- * (`0.1`, `*.*`). */
+ * parts (`0.1`, `*.*`). */
 #include "core/device/device_room.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -11,19 +10,18 @@
 #include <string.h>
 #include <strings.h>
 
-#define ANY (-1)
-
 /* One item of a term. */
 struct item {
     bool discard;
-    int backend;       /* slot, ANY or DRUPE_FILTER_ABSENT */
-    int type;          /* drupe_device_type, or ANY */
-    long number;       /* in its backend, or ANY */
-    const char *parts; /* ".1", ".*.0"; borrowed */
-    size_t parts_size; /* 0: the device itself */
+    drupe_filter what; /* its number is that in the backend, its path ".1", ".*.0" */
 };
 
-typedef drupe_status (*item_fn)(const struct item *item, void *user);
+/* A walk over the items. */
+struct walk {
+    const char *rest;            /* the terms that are left, or NULL */
+    const char *term, *at, *end; /* a term, and its items that are left; `at` NULL: none */
+    struct item item;            /* the latest */
+};
 
 const char *drupe_device_selector(const char **text)
 {
@@ -63,7 +61,7 @@ static bool is_word(const char *word, size_t size, const char *name)
 static bool read_backend(const char *word, size_t size, int *backend)
 {
     static const char *const foreign[] = {"native_cpu", "offload", "esimd_emulator"};
-    *backend = is_word(word, size, "*") ? ANY : drupe_filter_backend(word, size);
+    *backend = drupe_filter_backend(word, size);
     for (size_t i = 0; i < DRUPE_COUNT_OF(foreign); i++) {
         if (is_word(word, size, foreign[i])) *backend = DRUPE_FILTER_ABSENT;
     }
@@ -86,144 +84,120 @@ static bool parts_valid(const char *parts, size_t size)
     return true;
 }
 
-static bool read_item(const char *word, size_t size, struct item *item)
+static bool read_item(const char *word, size_t size, drupe_filter *what)
 {
     const char *dot = memchr(word, '.', size);
     size_t head = dot ? (size_t)(dot - word) : size;
-    item->type = item->number = ANY;
-    item->parts = word + head;
-    item->parts_size = size - head;
-    if (!parts_valid(item->parts, item->parts_size)) return false;
-    if (is_word(word, head, "*") || drupe_filter_number(word, head, &item->number)) return true;
-    item->number = ANY;
-    item->type = is_word(word, head, "fpga") ? DRUPE_DEVICE_ACCELERATOR : drupe_filter_type(word, head);
-    return item->type >= 0 && item->parts_size == 0;
+    what->type = -1;
+    what->path = word + head;
+    what->path_size = size - head;
+    if (!parts_valid(what->path, what->path_size)) return false;
+    if (drupe_filter_number(word, head, &what->number)) return true;
+    what->number = -1;
+    if (is_word(word, head, "*")) return true;
+    what->type = is_word(word, head, "fpga") ? DRUPE_DEVICE_ACCELERATOR : drupe_filter_type(word, head);
+    return what->type >= 0 && what->path_size == 0;
 }
 
-static drupe_status each_in_term(const char *term, size_t size, item_fn fn, void *user)
+/* Go to the next term that is not empty, and read its backend. */
+static drupe_status read_term(struct walk *walk)
 {
-    struct item item = {.discard = *term == '!'};
-    const char *word = term + item.discard, *end = term + size;
-    const char *colon = memchr(word, ':', (size_t)(end - word));
-    if (!colon) return mistake(term, size, "has no ':' between a backend and its devices");
+    size_t size = 0;
+    while (walk->rest && !size) {
+        size = strcspn(walk->rest, ";");
+        walk->term = walk->rest;
+        walk->rest = walk->term[size] ? walk->term + size + 1 : NULL;
+        trim(&walk->term, &size);
+    }
+    if (!size) return DRUPE_OK;
+    bool discard = *walk->term == '!';
+    if (walk->item.discard && !discard)
+        return mistake(walk->term, size, "follows a term with '!', and such terms must come last");
+    const char *word = walk->term + discard;
+    const char *colon = memchr(word, ':', size - discard);
+    if (!colon) return mistake(walk->term, size, "has no ':' between a backend and its devices");
     size_t length = (size_t)(colon - word);
     trim(&word, &length);
-    if (!read_backend(word, length, &item.backend)) {
+    walk->item.discard = discard;
+    if (!read_backend(word, length, &walk->item.what.backend))
         return mistake(word, length, "is not a backend (*, host, opencl, level_zero, cuda, hip)");
-    }
-    for (const char *at = colon + 1;; at++) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        word = at;
-        length = (size_t)((comma ? comma : end) - at);
-        trim(&word, &length);
-        if (!read_item(word, length, &item)) {
-            return mistake(length ? word : term, length ? length : size,
-                           length ? "is not a device (*, cpu, gpu, accelerator, custom, a number, a part 0.1)"
-                                  : "has a place without a device");
-        }
-        if (item.discard && item.parts_size)
-            return mistake(word, length, "takes away parts, which no term can");
-        if (fn) DRUPE_TRY(fn(&item, user));
-        if (!comma) return DRUPE_OK;
-        at = comma;
-    }
+    walk->end = walk->term + size;
+    walk->at = colon + 1;
+    return DRUPE_OK;
 }
 
-/* Call fn, which may be NULL, for every item; the whole text is read first by drupe_selector_check(). */
-static drupe_status each_item(item_fn fn, void *user)
+/* The next item, borrowed, or NULL at the end. */
+static drupe_status read_next(struct walk *walk, const struct item **item)
 {
-    const char *text = "";
-    bool discards = false;
-    if (!drupe_device_selector(&text)) return DRUPE_OK;
-    for (;;) {
-        const char *term = text;
-        size_t size = strcspn(text, ";"), length = size;
-        trim(&term, &length);
-        if (length) {
-            if (discards && *term != '!') {
-                return mistake(term, length, "follows a term with '!', and such terms must come last");
-            }
-            discards = *term == '!';
-            DRUPE_TRY(each_in_term(term, length, fn, user));
-        }
-        if (!text[size]) return DRUPE_OK;
-        text += size + 1;
-    }
+    *item = NULL;
+    if (!walk->at) DRUPE_TRY(read_term(walk));
+    if (!walk->at) return DRUPE_OK;
+    const char *word = walk->at, *comma = memchr(word, ',', (size_t)(walk->end - word));
+    size_t length = (size_t)((comma ? comma : walk->end) - word);
+    walk->at = comma ? comma + 1 : NULL;
+    trim(&word, &length);
+    if (length == 0)
+        return mistake(walk->term, (size_t)(walk->end - walk->term), "has a place without a device");
+    if (!read_item(word, length, &walk->item.what))
+        return mistake(word, length,
+                       "is not a device (*, cpu, gpu, accelerator, custom, a number, a part 0.1)");
+    if (walk->item.discard && walk->item.what.path_size)
+        return mistake(word, length, "takes away parts, which no term can");
+    *item = &walk->item;
+    return DRUPE_OK;
+}
+
+static struct walk walk_begin(void)
+{
+    struct walk walk = {0};
+    (void)drupe_device_selector(&walk.rest);
+    return walk;
+}
+
+/* The same in a text that drupe_selector_check() has read: it ends at a mistake. */
+static const struct item *walk_next(struct walk *walk)
+{
+    const struct item *item;
+    return read_next(walk, &item) == DRUPE_OK ? item : NULL;
 }
 
 drupe_status drupe_selector_check(void)
 {
-    return each_item(NULL, NULL);
+    struct walk walk = walk_begin();
+    const struct item *item;
+    do DRUPE_TRY(read_next(&walk, &item));
+    while (item);
+    return DRUPE_OK;
 }
 
 /* --- Choosing ------------------------------------------------------------------------------------------- */
 
 /* Whether the variable says anything of this backend. */
-static bool rules_over(size_t slot)
+static bool rules_over(const drupe_slot *slot)
 {
     const char *name = drupe_device_selector(NULL);
     if (!name) return false;
-    return strcmp(name, "DRUPE_DEVICES") == 0 || strcmp(drupe_slot_at(slot)->backend->name, "host") != 0;
-}
-
-struct question {
-    int slot;
-    bool accepts, matched; /* there is a term that accepts; one of them matches */
-};
-
-static drupe_status ask_possible(const struct item *item, void *user)
-{
-    struct question *question = user;
-    if (item->discard) return DRUPE_OK;
-    question->accepts = true;
-    question->matched |= item->backend == ANY || item->backend == question->slot;
-    return DRUPE_OK;
+    return strcmp(name, "DRUPE_DEVICES") == 0 || strcmp(slot->backend->name, "host") != 0;
 }
 
 bool drupe_selector_possible(size_t slot)
 {
-    struct question question = {.slot = (int)slot};
-    if (!rules_over(slot) || each_item(ask_possible, &question) != DRUPE_OK) return true;
-    return !question.accepts || question.matched;
-}
-
-/* What is chosen of one backend. */
-struct choice {
-    drupe_slot *slot;
-    int index;            /* of the slot */
-    drupe_device *device; /* the root in question, number `number` of the backend */
-    long number;
-    bool accepts, accepted, discarded;
-    drupe_device **devices; /* chosen so far, retained */
-    uint32_t count, capacity;
-};
-
-/* Takes `device`. */
-static drupe_status choose(struct choice *choice, drupe_device *device)
-{
-    for (uint32_t i = 0; i < choice->count; i++) {
-        if (choice->devices[i] != device) continue;
-        drupe_device_release(device);
-        return DRUPE_OK;
+    struct walk walk = walk_begin();
+    bool accepts = false;
+    if (!rules_over(drupe_slot_at(slot))) return true;
+    for (const struct item *item; (item = walk_next(&walk)) != NULL;) {
+        if (item->discard) continue;
+        if (item->what.backend < 0 || item->what.backend == (int)slot) return true;
+        accepts = true;
     }
-    if (choice->count == choice->capacity) {
-        uint32_t capacity = choice->capacity ? choice->capacity * 2 : 16;
-        drupe_device **devices = realloc(choice->devices, capacity * sizeof(drupe_device *));
-        if (!devices) {
-            drupe_device_release(device);
-            return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of devices.");
-        }
-        choice->devices = devices;
-        choice->capacity = capacity;
-    }
-    choice->devices[choice->count++] = device;
-    return DRUPE_OK;
+    return !accepts;
 }
 
 /* The parts below `device`; a number of parts that is not there chooses nothing. */
-static drupe_status choose_parts(struct choice *choice, drupe_device *device, const char *parts, size_t size)
+static drupe_status choose_parts(drupe_device_set *chosen, drupe_device *device, const char *parts,
+                                 size_t size)
 {
-    if (size == 0) return choose(choice, drupe_device_retain(device));
+    if (size == 0) return drupe_device_set_add(chosen, drupe_device_retain(device));
     drupe_partition how;
     uint32_t unit;
     size_t length = 1, first = 0, last = 0;
@@ -241,46 +215,36 @@ static drupe_status choose_parts(struct choice *choice, drupe_device *device, co
         drupe_device *part;
         snprintf(step, sizeof step, ".%zu", i);
         DRUPE_TRY(drupe_path_walk(device, step, strlen(step), &part));
-        drupe_status status = choose_parts(choice, part, parts + length, size - length);
+        drupe_status status = choose_parts(chosen, part, parts + length, size - length);
         drupe_device_release(part);
         DRUPE_TRY(status);
     }
     return DRUPE_OK;
 }
 
-static drupe_status judge(const struct item *item, void *user)
+/* Whether an item speaks of a root device, of this number in its backend. */
+static bool concerns(const struct item *item, const drupe_device *device, long number)
 {
-    struct choice *choice = user;
-    if (!item->discard) choice->accepts = true;
-    if (item->backend != ANY && item->backend != choice->index) return DRUPE_OK;
-    if (item->type != ANY && item->type != (int)choice->device->type) return DRUPE_OK;
-    if (item->number != ANY && item->number != choice->number) return DRUPE_OK;
-    if (item->discard)
-        choice->discarded = true;
-    else if (item->parts_size == 0)
-        choice->accepted = true;
-    return DRUPE_OK;
+    if (item->what.number >= 0 && item->what.number != number) return false;
+    return drupe_filter_match(&item->what, device);
 }
 
-static drupe_status add_parts(const struct item *item, void *user)
+/* A root device of this number, and its parts. */
+static drupe_status choose(drupe_device_set *chosen, drupe_device *device, long number)
 {
-    struct choice *choice = user;
-    if (item->parts_size == 0 || (item->backend != ANY && item->backend != choice->index)) return DRUPE_OK;
-    if (item->number != ANY && item->number != choice->number) return DRUPE_OK;
-    return choose_parts(choice, choice->device, item->parts, item->parts_size);
-}
-
-static drupe_status choose_all(struct choice *choice)
-{
-    for (uint32_t i = 0; i < choice->slot->ndevices; i++) {
-        choice->device = choice->slot->devices[i];
-        choice->number = (long)i;
-        choice->accepts = choice->accepted = choice->discarded = false;
-        DRUPE_TRY(each_item(judge, choice));
-        if (choice->discarded) continue;
-        if (choice->accepted || !choice->accepts)
-            DRUPE_TRY(choose(choice, drupe_device_retain(choice->device)));
-        DRUPE_TRY(each_item(add_parts, choice));
+    bool accepts = false, accepted = false;
+    struct walk walk = walk_begin();
+    for (const struct item *item; (item = walk_next(&walk)) != NULL;) {
+        accepts |= !item->discard;
+        if (!concerns(item, device, number)) continue;
+        if (item->discard) return DRUPE_OK;
+        accepted |= item->what.path_size == 0;
+    }
+    if (accepted || !accepts) DRUPE_TRY(drupe_device_set_add(chosen, drupe_device_retain(device)));
+    walk = walk_begin();
+    for (const struct item *item; (item = walk_next(&walk)) != NULL;) {
+        if (item->what.path_size && concerns(item, device, number))
+            DRUPE_TRY(choose_parts(chosen, device, item->what.path, item->what.path_size));
     }
     return DRUPE_OK;
 }
@@ -300,22 +264,21 @@ static void take_device(drupe_slot *slot, drupe_device *device)
 
 drupe_status drupe_selector_apply(drupe_slot *slot)
 {
-    size_t index = 0;
-    while (drupe_slot_at(index) != slot) index++;
     DRUPE_TRY(drupe_selector_check());
-    if (!rules_over(index)) return DRUPE_OK;
-    struct choice choice = {.slot = slot, .index = (int)index};
-    drupe_status status = choose_all(&choice);
+    if (!rules_over(slot)) return DRUPE_OK;
+    drupe_device_set chosen = {0};
+    drupe_status status = DRUPE_OK;
+    for (uint32_t i = 0; status == DRUPE_OK && i < slot->ndevices; i++)
+        status = choose(&chosen, slot->devices[i], (long)i);
     if (status != DRUPE_OK) {
         drupe_error kept = *drupe_error_last();
-        for (uint32_t i = 0; i < choice.count; i++) drupe_device_release(choice.devices[i]);
-        free(choice.devices);
+        drupe_device_set_clear(&chosen);
         return drupe_error_restore(&kept);
     }
-    for (uint32_t i = 0; i < choice.count; i++) take_device(slot, choice.devices[i]);
+    for (size_t i = 0; i < chosen.count; i++) take_device(slot, chosen.devices[i]);
     for (uint32_t i = 0; i < slot->ndevices; i++) drupe_device_release(slot->devices[i]);
     free(slot->devices);
-    slot->devices = choice.devices;
-    slot->ndevices = choice.count;
+    slot->devices = chosen.devices;
+    slot->ndevices = (uint32_t)chosen.count;
     return DRUPE_OK;
 }

@@ -4,43 +4,21 @@
  * chosen. The selector and amounts of memory, which name devices, are read by selector.c and limit.c; names
  * of files and programs are told by what opens them. */
 #include "core/device/device_room.h"
-#include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-typedef bool (*setting_fn)(const char *value);
-
 static _Atomic(bool) understood;
-
-bool drupe_settings_bytes(const char *text, uint64_t *bytes)
-{
-    char *end = NULL;
-    if (!isdigit((unsigned char)*text)) return false;
-    errno = 0;
-    const unsigned long long number = strtoull(text, &end, 10);
-    unsigned shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : 0;
-    if (*end == 'G' || *end == 'g') shift = 30;
-    if (errno || end[shift ? 1 : 0] || number > UINT64_MAX >> shift) return false;
-    *bytes = (uint64_t)number << shift;
-    return true;
-}
-
-static bool is_switch(const char *value)
-{
-    return strcmp(value, "0") == 0 || strcmp(value, "1") == 0;
-}
 
 static bool is_cache(const char *value)
 {
-    return is_switch(value) || strcasecmp(value, "on") == 0 || strcasecmp(value, "off") == 0;
+    return strcasecmp(value, "on") == 0 || strcasecmp(value, "off") == 0;
 }
 
 static bool is_cache_size(const char *value)
 {
     uint64_t bytes;
-    return drupe_settings_bytes(value, &bytes);
+    return drupe_amount_parse(value, NULL, &bytes);
 }
 
 static bool is_number(const char *value)
@@ -55,48 +33,29 @@ static bool is_threads(const char *value)
     return threads >= 1 && threads <= DRUPE_HOST_THREADS_MOST;
 }
 
-static bool is_variant(const char *value)
-{
-    return strcmp(value, "baseline") == 0 || strcmp(value, "avx2") == 0 || strcmp(value, "avx512") == 0;
-}
-
-static bool is_form(const char *value)
-{
-    return strcmp(value, "cpu") == 0 || strcmp(value, "gpu") == 0;
-}
-
-static bool is_none(const char *value)
-{
-    return strcmp(value, "none") == 0;
-}
-
-static bool is_check(const char *value)
-{
-    return strcmp(value, "check") == 0;
-}
-
 static bool is_wipe(const char *value)
 {
     uint32_t when;
     return drupe_settings_wipe(value, &when);
 }
 
+/* A value is one of the words, or one that the function accepts. */
 static const struct setting {
-    const char *name;
-    setting_fn good;
+    const char *name, *words[3];
+    bool (*good)(const char *value);
     const char *allowed;
 } settings[] = {
-    {"DRUPE_BLAS", is_none, "\"none\""},
-    {"DRUPE_CACHE", is_cache, "\"0\" or \"off\", or \"1\" or \"on\""},
-    {"DRUPE_CACHE_SIZE", is_cache_size, "a number of bytes such as \"256M\" or \"2G\""},
-    {"DRUPE_FORM", is_form, "\"cpu\" or \"gpu\""},
-    {"DRUPE_HOST_SHUFFLE", is_number, "a number"},
-    {"DRUPE_HOST_THREADS", is_threads, "a number from 1 to 1024"},
-    {"DRUPE_HOST_VARIANT", is_variant, "\"baseline\", \"avx2\" or \"avx512\""},
-    {"DRUPE_LAYERS", is_check, "\"check\""},
-    {"DRUPE_MEMORY_WIPE", is_wipe, "\"alloc\", \"free\", \"alloc,free\", or \"0\" for never"},
-    {"DRUPE_PINNED", is_switch, "\"0\" or \"1\""},
-    {"DRUPE_PROFILE", is_switch, "\"0\" or \"1\""},
+    {"DRUPE_BLAS", {"none"}, NULL, "\"none\""},
+    {"DRUPE_CACHE", {"0", "1"}, is_cache, "\"0\" or \"off\", or \"1\" or \"on\""},
+    {"DRUPE_CACHE_SIZE", {NULL}, is_cache_size, "a number of bytes such as \"256M\" or \"2G\""},
+    {"DRUPE_FORM", {"cpu", "gpu"}, NULL, "\"cpu\" or \"gpu\""},
+    {"DRUPE_HOST_SHUFFLE", {NULL}, is_number, "a number"},
+    {"DRUPE_HOST_THREADS", {NULL}, is_threads, "a number from 1 to 1024"},
+    {"DRUPE_HOST_VARIANT", {"baseline", "avx2", "avx512"}, NULL, "\"baseline\", \"avx2\" or \"avx512\""},
+    {"DRUPE_LAYERS", {"check"}, NULL, "\"check\""},
+    {"DRUPE_MEMORY_WIPE", {NULL}, is_wipe, "\"alloc\", \"free\", \"alloc,free\", or \"0\" for never"},
+    {"DRUPE_PINNED", {"0", "1"}, NULL, "\"0\" or \"1\""},
+    {"DRUPE_PROFILE", {"0", "1"}, NULL, "\"0\" or \"1\""},
 };
 _Static_assert(DRUPE_HOST_THREADS_MOST == 1024u, "what the table allows");
 
@@ -120,6 +79,13 @@ bool drupe_settings_wipe(const char *value, uint32_t *when)
     }
 }
 
+static bool understands(const struct setting *setting, const char *value)
+{
+    for (size_t i = 0; i < DRUPE_COUNT_OF(setting->words); i++)
+        if (setting->words[i] && strcmp(setting->words[i], value) == 0) return true;
+    return setting->good && setting->good(value);
+}
+
 drupe_status drupe_settings_check(void)
 {
     DRUPE_TRY(drupe_selector_check());
@@ -127,7 +93,7 @@ drupe_status drupe_settings_check(void)
     if (atomic_load_explicit(&understood, memory_order_relaxed)) return DRUPE_OK;
     for (size_t i = 0; i < DRUPE_COUNT_OF(settings); i++) {
         const char *value = getenv(settings[i].name);
-        if (!value || !*value || settings[i].good(value)) continue;
+        if (!value || !*value || understands(&settings[i], value)) continue;
         return drupe_error_set(DRUPE_E_INVALID, "%s=%.80s cannot be understood. Write %s, or unset it.",
                                settings[i].name, value, settings[i].allowed);
     }

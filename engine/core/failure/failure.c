@@ -12,7 +12,7 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static drupe_cause *first, *last; /* each with a reference */
+static drupe_cause *first, **end = &first; /* each with a reference */
 static _Atomic(drupe_cause *) graveyard;
 
 /* Used by everything that fails while no memory is left to write down why. */
@@ -71,7 +71,7 @@ static drupe_cause *detach_reported(void)
         detached = first;
         first = next;
     }
-    if (!first) last = NULL;
+    if (!first) end = &first;
     return detached;
 }
 
@@ -118,11 +118,8 @@ static drupe_cause *cause_add(const drupe_error *error, drupe_subject *work, con
     cause->before = before ? drupe_cause_retain(before) : NULL;
     pthread_mutex_lock(&lock);
     drupe_cause *stale = detach_reported();
-    if (last)
-        last->next = drupe_cause_retain(cause);
-    else
-        first = drupe_cause_retain(cause);
-    last = cause;
+    *end = drupe_cause_retain(cause);
+    end = &cause->next;
     pthread_mutex_unlock(&lock);
     release_list(stale);
     return cause;
@@ -291,17 +288,13 @@ drupe_cause *drupe_cause_on(const drupe_queue *queue)
 /* Take the first unreported cause that is accepted out of the list; the lock is held. */
 static drupe_cause *detach_accepted(bool (*accept)(const drupe_failure *failure, void *user), void *user)
 {
-    drupe_cause *before = NULL, *cause = first;
-    while (cause && (atomic_load(&cause->reported) || (accept && !accept(&cause->what, user)))) {
-        before = cause;
-        cause = cause->next;
-    }
+    drupe_cause **link = &first, *cause;
+    while ((cause = *link) != NULL &&
+           (atomic_load(&cause->reported) || (accept && !accept(&cause->what, user))))
+        link = &cause->next;
     if (!cause) return NULL;
-    if (before)
-        before->next = cause->next;
-    else
-        first = cause->next;
-    if (last == cause) last = before;
+    *link = cause->next;
+    if (!cause->next) end = link;
     return cause;
 }
 
@@ -361,7 +354,8 @@ void drupe_failures_clear(void)
 {
     pthread_mutex_lock(&lock);
     drupe_cause *list = first;
-    first = last = NULL;
+    first = NULL;
+    end = &first;
     for (drupe_cause *cause = list; cause; cause = cause->next) atomic_store(&cause->reported, true);
     pthread_mutex_unlock(&lock);
     release_list(list);

@@ -5,9 +5,11 @@
 #include "core/failure/failure_room.h"
 #include <time.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static drupe_failure_note notes[DRUPE_FAILURE_NOTES];
-static uint64_t latest;
+static struct {
+    pthread_mutex_t lock;
+    drupe_failure_note notes[DRUPE_FAILURE_NOTES];
+    uint64_t latest;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t unix_now(void)
 {
@@ -19,34 +21,34 @@ static uint64_t unix_now(void)
 uint64_t drupe_failures_note(const drupe_failure *failure)
 {
     uint64_t at = drupe_now_ns(), date = unix_now();
-    pthread_mutex_lock(&lock);
-    uint64_t id = ++latest;
-    drupe_failure_note *note = &notes[id % DRUPE_FAILURE_NOTES];
+    pthread_mutex_lock(&kept.lock);
+    uint64_t id = ++kept.latest;
+    drupe_failure_note *note = &kept.notes[id % DRUPE_FAILURE_NOTES];
     *note = (drupe_failure_note){.id = id, .at_ns = at, .unix_ns = date, .failure = *failure};
     note->failure.cell = NULL;
     note->failure.shown = false;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&kept.lock);
     return id;
 }
 
 void drupe_failures_note_dependent(uint64_t id)
 {
     if (!id) return;
-    pthread_mutex_lock(&lock);
-    drupe_failure_note *note = &notes[id % DRUPE_FAILURE_NOTES];
+    pthread_mutex_lock(&kept.lock);
+    drupe_failure_note *note = &kept.notes[id % DRUPE_FAILURE_NOTES];
     if (note->id == id) note->dependents++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&kept.lock);
 }
 
 /* The oldest one with an id above `after`. */
 static bool copy_next(uint64_t after, drupe_failure_note *copy)
 {
-    pthread_mutex_lock(&lock);
-    uint64_t forgotten = latest > DRUPE_FAILURE_NOTES ? latest - DRUPE_FAILURE_NOTES : 0;
+    pthread_mutex_lock(&kept.lock);
+    uint64_t forgotten = kept.latest > DRUPE_FAILURE_NOTES ? kept.latest - DRUPE_FAILURE_NOTES : 0;
     uint64_t id = (after > forgotten ? after : forgotten) + 1;
-    bool found = after < latest;
-    if (found) *copy = notes[id % DRUPE_FAILURE_NOTES];
-    pthread_mutex_unlock(&lock);
+    bool found = after < kept.latest;
+    if (found) *copy = kept.notes[id % DRUPE_FAILURE_NOTES];
+    pthread_mutex_unlock(&kept.lock);
     return found;
 }
 

@@ -34,18 +34,23 @@ typedef void (*spread_fn)(const drupe_fault *fault);
 #define MOST_PARKED  512u /* a process in which more threads were parked may end */
 
 static drupe_reg_thread table[MOST_THREADS];
-static _Atomic(uint64_t) nfaults;
-static _Atomic(uint32_t) parked;
-static _Atomic(bool) containing;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t serve_faults(void *unused);
 static void post(void *unused);
-/* It sleeps at `news`, which signal handlers may post to. */
-static drupe_service watcher = {.name = "drupe-faults", .lock = &lock, .step = serve_faults, .rouse = post};
-static bool wanted;
-static sem_t news;
-static _Atomic(spread_fn) spread; /* NULL until there is a queue */
-static int process;
+static struct {
+    _Atomic(uint64_t) nfaults;
+    _Atomic(uint32_t) parked;
+    _Atomic(bool) containing;
+    _Atomic(spread_fn) spread; /* NULL until there is a queue */
+    pthread_mutex_t lock;
+    drupe_service watcher; /* it sleeps at `news`, which signal handlers may post to */
+    sem_t news;
+    int process;
+    bool wanted;
+    bool early; /* the process is to end early */
+} faults = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .watcher = {.name = "drupe-faults", .lock = &faults.lock, .step = serve_faults, .rouse = post},
+};
 
 static int thread_id(void)
 {
@@ -221,8 +226,8 @@ static bool lead_to(void *context, void (*run)(void *), void *argument, uintptr_
 
 static void report(drupe_reg_thread *one)
 {
-    atomic_store_explicit(&one->faulted, atomic_fetch_add(&nfaults, 1) + 1, memory_order_release);
-    sem_post(&news);
+    atomic_store_explicit(&one->faulted, atomic_fetch_add(&faults.nfaults, 1) + 1, memory_order_release);
+    sem_post(&faults.news);
 }
 
 /* On the thread, outside of the handler. Nothing of the C library is asked. */
@@ -259,7 +264,7 @@ static drupe_fault_verdict decide(drupe_reg_thread *one, const drupe_fault *faul
         one->fault.ended = true;
         return DRUPE_FAULT_RETURN;
     }
-    if (atomic_fetch_add(&parked, 1) >= MOST_PARKED) return DRUPE_FAULT_NOT_OURS;
+    if (atomic_fetch_add(&faults.parked, 1) >= MOST_PARKED) return DRUPE_FAULT_NOT_OURS;
     report(one);
     return DRUPE_FAULT_PARK;
 }
@@ -267,7 +272,7 @@ static drupe_fault_verdict decide(drupe_reg_thread *one, const drupe_fault *faul
 int drupe_fault_claim(int signal, void *siginfo, void *ucontext)
 {
     const siginfo_t *info = siginfo;
-    if (!atomic_load(&containing) || getpid() != process) return DRUPE_FAULT_NOT_OURS;
+    if (!atomic_load(&faults.containing) || getpid() != faults.process) return DRUPE_FAULT_NOT_OURS;
     if (signal != SIGSEGV && signal != SIGBUS && signal != SIGFPE && signal != SIGILL)
         return DRUPE_FAULT_NOT_OURS;
     if (info->si_code <= 0) return DRUPE_FAULT_NOT_OURS; /* sent by somebody */
@@ -303,60 +308,59 @@ static drupe_reg_thread *next_fault(void)
 
 static uint64_t serve_faults(void *unused)
 {
-    static bool early;
     (void)unused;
-    pthread_mutex_unlock(&lock);
-    while (sem_wait(&news) != 0) {}
+    pthread_mutex_unlock(&faults.lock);
+    while (sem_wait(&faults.news) != 0) {}
     /* At the end of a process a driver may wait for its queues, and run the rest of the kernel there. */
-    if (!early && atomic_load(&parked)) {
-        early = true;
-        drupe_exit_early(&parked);
+    if (!faults.early && atomic_load(&faults.parked)) {
+        faults.early = true;
+        drupe_exit_early(&faults.parked);
     }
-    pthread_mutex_lock(&lock);
-    if (watcher.stopping) return 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&faults.lock);
+    if (faults.watcher.stopping) return 0;
+    pthread_mutex_unlock(&faults.lock);
     for (drupe_reg_thread *one; (one = next_fault()) != NULL;) {
         drupe_fault fault = one->fault;
         /* Its place is another's from here on. A parked thread's stack for signals stays: it is on it. */
         atomic_store(&one->faulted, 0);
         atomic_store(&one->thread, DRUPE_REG_THREAD_FREE);
-        spread_fn told = atomic_load(&spread);
+        spread_fn told = atomic_load(&faults.spread);
         if (told) told(&fault);
     }
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&faults.lock);
     return 0;
 }
 
 static void post(void *unused)
 {
     (void)unused;
-    sem_post(&news);
+    sem_post(&faults.news);
 }
 
 void drupe_isolation_tell(void (*fn)(const drupe_fault *fault))
 {
-    atomic_store(&spread, fn);
+    atomic_store(&faults.spread, fn);
 }
 
 /* Only once there are threads to look after. */
 void drupe_isolation_start(void)
 {
-    pthread_mutex_lock(&lock);
-    if (wanted && !drupe_service_runs(&watcher) && sem_init(&news, 0, 0) == 0) {
-        process = getpid();
-        atomic_store(&containing, drupe_service_start(&watcher) == DRUPE_OK);
+    pthread_mutex_lock(&faults.lock);
+    if (faults.wanted && !drupe_service_runs(&faults.watcher) && sem_init(&faults.news, 0, 0) == 0) {
+        faults.process = getpid();
+        atomic_store(&faults.containing, drupe_service_start(&faults.watcher) == DRUPE_OK);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&faults.lock);
 }
 
 void drupe_isolation_stop(void)
 {
-    pthread_mutex_lock(&lock);
-    bool running = drupe_service_runs(&watcher);
-    atomic_store(&containing, false);
-    drupe_service_stop(&watcher);
-    if (running) sem_destroy(&news);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&faults.lock);
+    bool running = drupe_service_runs(&faults.watcher);
+    atomic_store(&faults.containing, false);
+    drupe_service_stop(&faults.watcher);
+    if (running) sem_destroy(&faults.news);
+    pthread_mutex_unlock(&faults.lock);
 }
 
 static bool any_registered(void)
@@ -369,16 +373,16 @@ static bool any_registered(void)
 
 bool drupe_isolation_active(void)
 {
-    pthread_mutex_lock(&lock);
-    bool active = wanted;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&faults.lock);
+    bool active = faults.wanted;
+    pthread_mutex_unlock(&faults.lock);
     return active;
 }
 
 void drupe_fault_contain(void)
 {
-    pthread_mutex_lock(&lock);
-    wanted = true;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&faults.lock);
+    faults.wanted = true;
+    pthread_mutex_unlock(&faults.lock);
     if (any_registered()) drupe_isolation_start();
 }

@@ -14,6 +14,7 @@
 
 #include "core/object/object_room.h"
 #include <pthread.h>
+#include <signal.h>
 
 enum { DRUPE_REG_THREAD_FREE = 0, DRUPE_REG_THREAD_TAKEN = -1 };
 
@@ -50,5 +51,10 @@ void drupe_isolation_stop(void);
 bool drupe_isolation_active(void);
 /* Who is told of a fault after which a thread does not go on, on the thread that serves faults. */
 void drupe_isolation_tell(void (*spread)(const drupe_fault *fault));
+
+/* --- handlers.c ----------------------------------------------------------------------------------------- */
+
+/* Hand a signal to the handler that was there before; the default is reached by faulting again. */
+void drupe_signal_pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context);
 
 #endif

@@ -6,10 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-static struct sigaction before[DRUPE_COUNT_OF(signals)];
-static int (*claim)(int signal, void *siginfo, void *ucontext);
+static struct {
+    pthread_mutex_t lock;
+    struct sigaction before[DRUPE_COUNT_OF(signals)];
+    int (*claim)(int signal, void *siginfo, void *ucontext); /* NULL: they are not installed */
+} handlers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 _Noreturn static void park(void)
 {
@@ -19,28 +21,26 @@ _Noreturn static void park(void)
     for (;;) sigsuspend(&all);
 }
 
-/* Who was there before has the last word; the default is reached by faulting again. */
-static void pass_on(int signal, siginfo_t *info, void *context)
+void drupe_signal_pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context)
 {
-    for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++) {
-        if (signals[i] != signal) continue;
-        if (before[i].sa_flags & SA_SIGINFO) {
-            before[i].sa_sigaction(signal, info, context);
-        } else if (before[i].sa_handler == SIG_DFL || before[i].sa_handler == SIG_IGN) {
-            sigaction(signal, &before[i], NULL);
-            if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), signal);
-        } else {
-            before[i].sa_handler(signal);
-        }
+    if (to->sa_flags & SA_SIGINFO) {
+        to->sa_sigaction(signal, info, context);
+    } else if (to->sa_handler == SIG_DFL || to->sa_handler == SIG_IGN) {
+        sigaction(signal, to, NULL);
+        if (info->si_code <= 0) syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), signal);
+    } else {
+        to->sa_handler(signal);
     }
 }
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
-    int verdict = claim(signal, info, context);
+    int verdict = handlers.claim(signal, info, context);
     if (verdict == DRUPE_FAULT_RETURN) return;
     if (verdict == DRUPE_FAULT_PARK) park();
-    pass_on(signal, info, context);
+    /* Who was there before has the last word. */
+    for (size_t i = 0; i < DRUPE_COUNT_OF(signals); i++)
+        if (signals[i] == signal) drupe_signal_pass_on(&handlers.before[i], signal, info, context);
 }
 
 drupe_status drupe_fault_install(int (*decide)(int signal, void *siginfo, void *ucontext))
@@ -50,14 +50,14 @@ drupe_status drupe_fault_install(int (*decide)(int signal, void *siginfo, void *
     memset(&ours, 0, sizeof ours);
     ours.sa_sigaction = on_fault;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    pthread_mutex_lock(&lock);
-    bool installed = claim != NULL;
-    if (!installed) claim = decide ? decide : drupe_fault_claim;
+    pthread_mutex_lock(&handlers.lock);
+    bool installed = handlers.claim != NULL;
+    if (!installed) handlers.claim = decide ? decide : drupe_fault_claim;
     for (size_t i = 0; !installed && i < DRUPE_COUNT_OF(signals); i++) {
-        if (sigaction(signals[i], NULL, &before[i]) != 0 || sigaction(signals[i], &ours, NULL) != 0)
+        if (sigaction(signals[i], NULL, &handlers.before[i]) != 0 || sigaction(signals[i], &ours, NULL) != 0)
             status = drupe_error_set(DRUPE_E_INTERNAL, "The handler of signal %d cannot be set.", signals[i]);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&handlers.lock);
     drupe_fault_contain();
     return status;
 }

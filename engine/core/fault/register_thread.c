@@ -26,7 +26,13 @@ struct drupe_threads {
     int ids[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    pthread_mutex_t lock;
+    struct sigaction host_division, driver_division; /* who handles SIGFPE */
+    int errand;                                      /* the signal that is sent; 0: there is none */
+    unsigned enlarging;                              /* callers between begin and end */
+    size_t default_stack, default_guard;             /* before them; 0: nothing was changed */
+} adoption = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int thread_id(void)
 {
@@ -64,20 +70,13 @@ static bool lists(const drupe_threads *list, int id)
 
 /* --- Divisions by zero ---------------------------------------------------------------------------------- */
 
-static struct sigaction host_division, driver_division;
-
 /* Some drivers hide divisions by zero, which their kernels may do, and would hide those of the whole process.
  */
 static void on_division(int signal, siginfo_t *info, void *context)
 {
     const drupe_reg_thread *one = drupe_reg_thread_find(thread_id());
-    const struct sigaction *who = one && !one->busy ? &driver_division : &host_division;
-    if (who->sa_flags & SA_SIGINFO)
-        who->sa_sigaction(signal, info, context);
-    else if (who->sa_handler == SIG_DFL || who->sa_handler == SIG_IGN)
-        sigaction(signal, who, NULL); /* and fault again */
-    else
-        who->sa_handler(signal);
+    drupe_signal_pass_on(one && !one->busy ? &adoption.driver_division : &adoption.host_division, signal,
+                         info, context);
 }
 
 static void confine_division(const struct sigaction *before)
@@ -90,16 +89,14 @@ static void confine_division(const struct sigaction *before)
         now.sa_sigaction == on_division || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) {
         return;
     }
-    pthread_mutex_lock(&lock);
-    driver_division = now;
-    if (before->sa_sigaction != on_division) host_division = *before;
+    pthread_mutex_lock(&adoption.lock);
+    adoption.driver_division = now;
+    if (before->sa_sigaction != on_division) adoption.host_division = *before;
     sigaction(SIGFPE, &ours, NULL);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&adoption.lock);
 }
 
 /* --- Stacks for signals --------------------------------------------------------------------------------- */
-
-static int errand; /* the signal that is sent; 0: there is none; `lock` */
 
 /* What is set by sigaltstack() inside of a handler is undone when it returns; what its context says is done.
  */
@@ -125,13 +122,14 @@ static void errand_open(void)
     ours.sa_sigaction = on_errand;
     ours.sa_flags = SA_SIGINFO | SA_RESTART;
     sigfillset(&ours.sa_mask);
-    if (errand && sigaction(errand, NULL, &there) == 0 && there.sa_sigaction == on_errand) return;
-    errand = 0;
-    for (int signal = SIGRTMAX - 4; signal > SIGRTMIN + 8 && !errand; signal--) {
+    if (adoption.errand && sigaction(adoption.errand, NULL, &there) == 0 && there.sa_sigaction == on_errand)
+        return;
+    adoption.errand = 0;
+    for (int signal = SIGRTMAX - 4; signal > SIGRTMIN + 8 && !adoption.errand; signal--) {
         if (sigaction(signal, NULL, &there) != 0 || there.sa_flags & SA_SIGINFO ||
             there.sa_handler != SIG_DFL)
             continue;
-        if (sigaction(signal, &ours, NULL) == 0) errand = signal;
+        if (sigaction(signal, &ours, NULL) == 0) adoption.errand = signal;
     }
 }
 
@@ -140,7 +138,7 @@ static void give_stack(drupe_reg_thread *one, int thread)
     void *stack = mmap(NULL, DRUPE_SIGNAL_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     atomic_store(&one->stack, stack);
-    if (syscall(SYS_tgkill, getpid(), thread, errand) == 0) return;
+    if (syscall(SYS_tgkill, getpid(), thread, adoption.errand) == 0) return;
     atomic_store(&one->stack, NULL);
     munmap(stack, DRUPE_SIGNAL_STACK);
 }
@@ -161,35 +159,33 @@ static void take_stacks_back(const drupe_threads *living)
 
 /* --- Larger stacks -------------------------------------------------------------------------------------- */
 
-static unsigned enlarging;
-static size_t default_stack, default_guard; /* 0: nothing was changed */
-
 /* Not where the address space is limited. `lock`. */
 static void stacks_enlarge(void)
 {
     pthread_attr_t attributes;
     struct rlimit space;
-    if (enlarging++) return;
-    default_stack = 0;
+    if (adoption.enlarging++) return;
+    adoption.default_stack = 0;
     if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
         pthread_getattr_default_np(&attributes) != 0)
         return;
     size_t size = 0;
     if (pthread_attr_getstacksize(&attributes, &size) == 0 && size < LARGE_STACK &&
-        pthread_attr_getguardsize(&attributes, &default_guard) == 0 &&
+        pthread_attr_getguardsize(&attributes, &adoption.default_guard) == 0 &&
         pthread_attr_setstacksize(&attributes, LARGE_STACK) == 0 &&
         pthread_attr_setguardsize(&attributes, LARGE_GUARD) == 0 &&
         pthread_setattr_default_np(&attributes) == 0)
-        default_stack = size;
+        adoption.default_stack = size;
     pthread_attr_destroy(&attributes);
 }
 
 static void stacks_restore(void)
 {
     pthread_attr_t attributes;
-    if (--enlarging || !default_stack || pthread_getattr_default_np(&attributes) != 0) return;
-    if (pthread_attr_setstacksize(&attributes, default_stack) == 0 &&
-        pthread_attr_setguardsize(&attributes, default_guard) == 0)
+    if (--adoption.enlarging || !adoption.default_stack || pthread_getattr_default_np(&attributes) != 0)
+        return;
+    if (pthread_attr_setstacksize(&attributes, adoption.default_stack) == 0 &&
+        pthread_attr_setguardsize(&attributes, adoption.default_guard) == 0)
         (void)pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
 }
@@ -203,11 +199,11 @@ drupe_threads *drupe_core_adoption_begin(void)
     if (sigaction(SIGFPE, NULL, &list->division) != 0) memset(&list->division, 0, sizeof list->division);
     sigset_t wanted;
     sigemptyset(&wanted);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&adoption.lock);
     stacks_enlarge();
     if (drupe_isolation_active()) errand_open();
-    if (errand) sigaddset(&wanted, errand);
-    pthread_mutex_unlock(&lock);
+    if (adoption.errand) sigaddset(&wanted, adoption.errand);
+    pthread_mutex_unlock(&adoption.lock);
     /* Threads inherit it. */
     pthread_sigmask(SIG_UNBLOCK, &wanted, &list->mask);
     return list;
@@ -221,7 +217,7 @@ static void register_all(const drupe_threads *before, const drupe_threads *after
         /* Another thread of the program may have had one of ours started meanwhile. */
         if (lists(before, id) || drupe_reg_thread_living(id) || drupe_thread_ours(id)) continue;
         drupe_reg_thread *one = drupe_reg_thread_enter(id, &entry);
-        if (one && errand) give_stack(one, id);
+        if (one && adoption.errand) give_stack(one, id);
     }
     take_stacks_back(after);
 }
@@ -230,11 +226,11 @@ void drupe_core_adoption_end(drupe_threads *before, const void *owner)
 {
     if (!before) return;
     drupe_threads_hold();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&adoption.lock);
     stacks_restore();
     drupe_threads *after = list_threads();
     if (after) register_all(before, after, owner);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&adoption.lock);
     drupe_threads_go_on();
     confine_division(&before->division);
     pthread_sigmask(SIG_SETMASK, &before->mask, NULL);

@@ -15,11 +15,8 @@ static void context_destroy(drupe_context *context)
         drupe_library_unlock();
     }
     pthread_mutex_lock(&all_lock);
-    if (context->prev)
-        context->prev->next = context->next;
-    else if (all == context)
-        all = context->next;
-    if (context->next) context->next->prev = context->prev;
+    if (context->link) *context->link = context->next;
+    if (context->next) context->next->link = context->link;
     pthread_mutex_unlock(&all_lock);
     for (size_t i = 0; context->pools && i < context->ndevices * 3; i++) drupe_pool_close(&context->pools[i]);
     bool silent = false;
@@ -45,9 +42,8 @@ static drupe_status context_fill(drupe_context *context, drupe_device *const *de
     }
     for (size_t i = 0; i < count; i++) context->devices[i] = drupe_device_retain(devices[i]);
     context->ndevices = count;
-    for (size_t i = 0; i < count * 3; i++) {
+    for (size_t i = 0; i < count * 3; i++)
         drupe_pool_open(&pools[i], context, context->devices[i / 3], (drupe_mem_kind)(i % 3));
-    }
     context->pools = pools;
     for (size_t i = 0; i < context->ndevices; i++) DRUPE_TRY(drupe_loss_check(context->devices[i]));
     context->opened = true;
@@ -77,8 +73,8 @@ drupe_status drupe_context_open(drupe_device *const *devices, size_t count, drup
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_devices(devices, count));
     drupe_slot *slot = devices[0]->slot;
-    drupe_context *fresh = drupe_object_new(&slot->live, slot->backend, DRUPE_OBJECT_CONTEXT, sizeof *fresh,
-                                            slot->backend->size.context);
+    drupe_context *fresh =
+        drupe_object_new(&slot->live, slot->backend, sizeof *fresh, slot->backend->size.context);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->slot = slot;
     drupe_status status = context_fill(fresh, devices, count);
@@ -88,8 +84,9 @@ drupe_status drupe_context_open(drupe_device *const *devices, size_t count, drup
         return drupe_error_restore(&kept);
     }
     pthread_mutex_lock(&all_lock);
+    fresh->link = &all;
     fresh->next = all;
-    if (all) all->prev = fresh;
+    if (all) all->link = &fresh->next;
     all = fresh;
     pthread_mutex_unlock(&all_lock);
     *context = fresh;

@@ -18,7 +18,7 @@ struct drupe_context {
     drupe_pool *pools;                          /* one per device and kind */
     drupe_ring *ring;                           /* pinned memory for the next large copy; pinned.c's lock */
     void (*ring_close)(drupe_context *context); /* gives that up; set with the first ring */
-    drupe_context *prev, *next;                 /* all contexts, context.c's lock */
+    drupe_context *next, **link;                /* all contexts, context.c's lock */
 };
 
 /* The index of the member that is `device` or an ancestor of it, or -1. */
@@ -61,8 +61,11 @@ typedef struct drupe_memory_users {
     /* Wait for what is in flight, as long as something comes back. */
     drupe_status (*room)(drupe_device *root, uint64_t deadline);
 } drupe_memory_users;
-void drupe_memory_serve(const drupe_memory_users *users);
-const drupe_memory_users *drupe_memory_users_of(void);
+extern _Atomic(const drupe_memory_users *) drupe_memory_users_now;
+static inline const drupe_memory_users *drupe_memory_users_get(void)
+{
+    return atomic_load_explicit(&drupe_memory_users_now, memory_order_acquire);
+}
 
 void drupe_queue_inner_retain(drupe_queue *queue);
 void drupe_queue_inner_release(drupe_queue *queue);

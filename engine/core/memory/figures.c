@@ -31,7 +31,7 @@ void drupe_pool_stats_of(drupe_device *device, drupe_pool_stats *stats)
     stats->reserved = atomic_load(&root->use.reserved);
     stats->peak = atomic_load(&root->use.peak);
     stats->limit = drupe_limit_get(root);
-    stats->wipe = drupe_limit_wipe(root) & ~DRUPE_WIPE_ASKED;
+    stats->wipe = atomic_load(&root->wipe);
 }
 
 void drupe_pool_reset_peak(drupe_device *device)
@@ -48,22 +48,27 @@ static const drupe_info_entry *info_known(drupe_device *device, drupe_info key)
     return atomic_load_explicit(&entry->state, memory_order_acquire) == DRUPE_INFO_KNOWN ? entry : NULL;
 }
 
-static bool is_used(drupe_device *device)
-{
-    return atomic_load(&device->use.peak) || atomic_load(&device->use.reserved);
-}
-
-static void use_fill(const drupe_slot *slot, drupe_device *device, drupe_device_use *use)
+static void figures_fill(drupe_device *device, drupe_device_figures *figures)
 {
     const drupe_info_entry *name = info_known(device, DRUPE_INFO_NAME);
     const drupe_info_entry *total = info_known(device, DRUPE_INFO_GLOBAL_MEM_SIZE);
+    drupe_device_use *use = &figures->use;
+    *figures = (drupe_device_figures){.allocations = 0};
     snprintf(use->filter, sizeof use->filter, "%s", device->filter);
     snprintf(use->name, sizeof use->name, "%s", name && name->text ? name->text : device->filter);
-    use->backend = slot->backend->name;
+    use->backend = device->slot->backend->name;
     use->used = atomic_load(&device->use.used);
     use->flying = atomic_load(&device->use.flying);
     use->reserved = atomic_load(&device->use.reserved);
     use->total = total ? total->number[0] : 0;
+    for (size_t kind = 0; kind < 3; kind++) {
+        figures->kinds[kind] = atomic_load(&device->kinds[kind].used);
+        figures->allocations += atomic_load(&device->kinds[kind].count);
+    }
+    figures->peak = atomic_load(&device->use.peak);
+    figures->limit = atomic_load(&device->limit);
+    figures->used = figures->peak || use->reserved;
+    figures->lost = drupe_device_loss(device) != NULL;
 }
 
 /* Keep the devices of an open backend where they are. False: it is closed, or being opened or closed, which
@@ -85,15 +90,17 @@ static bool slot_enter(drupe_slot *slot)
     return false;
 }
 
-size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
+/* The devices of open backends: retained, where `devices` is a list, or as figures. */
+static size_t look_at_devices(drupe_device **devices, drupe_device_figures *figures, size_t capacity)
 {
     size_t count = 0;
     if (atomic_load(&drupe_core_forked)) return 0;
     for (size_t i = 0; i < drupe_slot_count(); i++) {
         drupe_slot *slot = drupe_slot_at(i);
         if (!slot_enter(slot)) continue;
-        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++) {
-            if (is_used(slot->devices[d])) use_fill(slot, slot->devices[d], &uses[count++]);
+        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++, count++) {
+            if (devices) devices[count] = drupe_device_retain(slot->devices[d]);
+            if (figures) figures_fill(slot->devices[d], &figures[count]);
         }
         pthread_mutex_unlock(&slot->lock);
     }
@@ -102,45 +109,12 @@ size_t drupe_device_uses(drupe_device_use *uses, size_t capacity)
 
 size_t drupe_device_known(drupe_device **devices, size_t capacity)
 {
-    size_t count = 0;
-    if (atomic_load(&drupe_core_forked)) return 0;
-    for (size_t i = 0; i < drupe_slot_count(); i++) {
-        drupe_slot *slot = drupe_slot_at(i);
-        if (!slot_enter(slot)) continue;
-        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++)
-            devices[count++] = drupe_device_retain(slot->devices[d]);
-        pthread_mutex_unlock(&slot->lock);
-    }
-    return count;
-}
-
-static void figures_fill(drupe_device *device, drupe_device_figures *figures)
-{
-    for (size_t kind = 0; kind < 3; kind++) {
-        figures->kinds[kind] = atomic_load(&device->kinds[kind].used);
-        figures->allocations += atomic_load(&device->kinds[kind].count);
-    }
-    figures->peak = atomic_load(&device->use.peak);
-    figures->limit = atomic_load(&device->limit);
-    figures->used = is_used(device);
-    figures->lost = drupe_device_loss(device) != NULL;
+    return look_at_devices(devices, NULL, capacity);
 }
 
 size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity)
 {
-    size_t count = 0;
-    if (atomic_load(&drupe_core_forked)) return 0;
-    for (size_t i = 0; i < drupe_slot_count(); i++) {
-        drupe_slot *slot = drupe_slot_at(i);
-        if (!slot_enter(slot)) continue;
-        for (uint32_t d = 0; d < slot->ndevices && count < capacity; d++) {
-            figures[count] = (drupe_device_figures){.allocations = 0};
-            use_fill(slot, slot->devices[d], &figures[count].use);
-            figures_fill(slot->devices[d], &figures[count++]);
-        }
-        pthread_mutex_unlock(&slot->lock);
-    }
-    return count;
+    return look_at_devices(NULL, figures, capacity);
 }
 
 struct trimming {

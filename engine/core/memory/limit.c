@@ -1,9 +1,10 @@
-/* How much memory of a device may be taken. What happens when there is no more: take.c.
+/* How much memory of a device may be taken. What happens when there is no more: pool.c.
  *
  * Bytes count from the moment they are asked of a driver until they are given back, so free lists count too.
  */
 #include "core/memory/memory_room.h"
-#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
 
 #define IDLE_AT_LEAST (256u << 20)
 #define ASKED_FOR     (64u << 20) /* bytes of one allocation from which on it is asked what is free */
@@ -15,17 +16,6 @@ uint64_t drupe_limit_keep(drupe_device *root)
     return drupe_amount_of("DRUPE_MEMORY_KEEP", root, total, share);
 }
 
-uint32_t drupe_limit_wipe(drupe_device *root)
-{
-    uint32_t wipe = atomic_load_explicit(&root->wipe, memory_order_relaxed);
-    if (wipe & DRUPE_WIPE_ASKED) return wipe;
-    const char *text = getenv("DRUPE_MEMORY_WIPE");
-    uint32_t asked = 0;
-    if (text && !drupe_settings_wipe(text, &asked)) asked = 0; /* told where devices are chosen */
-    asked |= DRUPE_WIPE_ASKED;
-    return atomic_compare_exchange_strong(&root->wipe, &wipe, asked) ? asked : wipe;
-}
-
 drupe_status drupe_pool_set_wipe(drupe_device *device, uint32_t when)
 {
     DRUPE_TRY(drupe_core_check());
@@ -35,13 +25,13 @@ drupe_status drupe_pool_set_wipe(drupe_device *device, uint32_t when)
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The backend '%s' cannot overwrite memory.",
                                device->slot->backend->name);
     }
-    atomic_store(&device->root->wipe, when | DRUPE_WIPE_ASKED);
+    atomic_store(&device->root->wipe, when);
     return DRUPE_OK;
 }
 
 /* --- Limits --------------------------------------------------------------------------------------------- */
 
-static uint64_t limit_of(drupe_device *root)
+uint64_t drupe_limit_get(drupe_device *root)
 {
     uint64_t limit = atomic_load_explicit(&root->limit, memory_order_relaxed);
     if (limit) return limit;
@@ -55,11 +45,6 @@ static uint64_t limit_of(drupe_device *root)
 void drupe_pool_set_limit(drupe_device *device, uint64_t bytes)
 {
     atomic_store(&device->root->limit, bytes);
-}
-
-uint64_t drupe_limit_get(drupe_device *root)
-{
-    return limit_of(root);
 }
 
 uint64_t drupe_limit_free(drupe_device *root)
@@ -86,7 +71,7 @@ static drupe_status check_free(const drupe_pool *pool, size_t size, size_t asked
 drupe_status drupe_limit_reserve(drupe_pool *pool, size_t size, size_t asked)
 {
     drupe_device *root = pool->root;
-    uint64_t limit = limit_of(root);
+    uint64_t limit = drupe_limit_get(root);
     DRUPE_TRY(check_free(pool, size, asked));
     uint64_t before = atomic_fetch_add(&root->use.reserved, size);
     if (size <= limit && before <= limit - size) {
@@ -103,4 +88,44 @@ void drupe_limit_return(drupe_pool *pool, size_t size)
 {
     atomic_fetch_sub(&pool->root->use.reserved, size);
     atomic_fetch_sub(&pool->root->kinds[pool->kind].reserved, size);
+}
+
+/* --- Explaining ----------------------------------------------------------------------------------------- */
+
+static void describe(const drupe_holder *holder, char *text, size_t size)
+{
+    const char *kind = drupe_mem_kind_name(holder->kind);
+    drupe_unit bytes = drupe_unit_bytes(holder->bytes);
+    char place[64];
+    drupe_trace_place(holder->site, holder->cell, place, sizeof place);
+    const char *comma = place[0] ? ", " : "";
+    if (holder->count == 1)
+        snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);
+    else
+        snprintf(text, size, "%s in %llu allocations (%s%s%s)", bytes.text, (unsigned long long)holder->count,
+                 kind, comma, place);
+}
+
+drupe_status drupe_limit_explain(drupe_device *root)
+{
+    drupe_error error = *drupe_error_last();
+    drupe_holder largest[3];
+    size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
+    drupe_pool_stats stats;
+    drupe_pool_stats_of(root, &stats);
+    char text[DRUPE_COUNT_OF(largest) * 128 + 32] = "";
+    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");
+        used += strlen(text + used);
+        describe(&largest[i], text + used, sizeof text - used);
+    }
+    size_t used = strlen(error.text);
+    snprintf(error.text + used, sizeof error.text - used,
+             " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
+             "Delete what is not needed.",
+             drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
+             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, text,
+             *text ? "." : "");
+    return drupe_error_restore(&error);
 }

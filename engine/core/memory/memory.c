@@ -55,11 +55,8 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     DRUPE_TRY(drupe_loss_check(drupe_base(queue)->device));
     drupe_pool *pool = drupe_pool_of(queue, kind);
     drupe_memory *fresh;
-    bool wiped = drupe_limit_wipe(pool->root) & DRUPE_WIPE_ALLOC;
-    drupe_pool_request wanted = {.bytes = bytes};
-    if (wiped) order = 0;
-    DRUPE_TRY(drupe_pool_try(pool, align, order, &wanted, &fresh));
-    if (!fresh) DRUPE_TRY(drupe_pool_take(pool, wanted, align, order, &fresh));
+    bool wiped = atomic_load_explicit(&pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_ALLOC;
+    DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
     drupe_status status = wiped ? drupe_pool_wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
         if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
@@ -112,12 +109,6 @@ uint32_t drupe_memory_site(const drupe_memory *memory)
     return memory->site;
 }
 
-bool drupe_memory_plain(const drupe_memory *memory)
-{
-    return memory->kind != DRUPE_MEM_DEVICE &&
-           drupe_pool_support(memory->pool->device, memory->kind) == DRUPE_USM_NATIVE;
-}
-
 drupe_memory *drupe_memory_find(const void *pointer)
 {
     drupe_memory *memory = NULL;
@@ -146,7 +137,7 @@ drupe_status drupe_memory_export(drupe_memory *memory, unsigned char handle[DRUP
     if (memory->imported) {
         return drupe_error_set(DRUPE_E_INVALID, "This memory belongs to another process, which exports it.");
     }
-    drupe_memory_users_of()->collect(NULL); /* what is over uses it no more */
+    drupe_memory_users_get()->collect(NULL); /* what is over uses it no more */
     if (drupe_memory_in_use(memory)) {
         return drupe_error_set(DRUPE_E_BUSY,
                                "Work in flight uses this memory, whose pages change places when "

@@ -1,9 +1,9 @@
 /* Contexts and their memory: pieces from drivers, the handles that they are lent out as, pools, limits,
  * figures.
  *
- * Reading order: context.c -> memory.c (allocations), take.c (a request and making room) -> pool.c (pieces
- * in size classes), use.c (what work in flight uses, letting go), registry.c (which memory an address is
- * in), marks.c -> limit.c, figures.c -> memory_users.c (what upper rooms register).
+ * Reading order: context.c -> memory.c (allocations) -> pool.c (pieces in size classes), use.c (what work in
+ * flight uses, letting go), registry.c (which memory an address is in), marks.c -> limit.c, figures.c ->
+ * memory_users.c (what upper rooms register).
  *
  * Owns: contexts, pools, pieces, the registry, marks.
  *
@@ -18,15 +18,6 @@
 typedef struct drupe_mark drupe_mark;
 
 /* --- Pieces and handles --------------------------------------------------------------------------------- */
-
-/* Where a piece is; its pool's lock. */
-typedef enum drupe_piece_state {
-    DRUPE_PIECE_LENT,     /* somebody has its handle */
-    DRUPE_PIECE_IDLE,     /* in a free list: nothing uses it */
-    DRUPE_PIECE_ORDERED,  /* its handle is gone; work of one queue uses it, behind which it may be used again
-                           */
-    DRUPE_PIECE_IN_FLIGHT /* its handle is gone, and work uses it */
-} drupe_piece_state;
 
 /* Bits of drupe_memory's `uses`: how many submissions in flight use it, and of which queue they are. Once its
  * handle is gone they are counted down under the pool's lock only. */
@@ -47,9 +38,8 @@ struct drupe_memory {
     size_t room;  /* bytes from the driver */
     size_t index; /* its size class */
     drupe_pool *pool;
-    drupe_piece_state state;
-    drupe_memory *next, *prev;           /* in a list of the pool; `prev` among the ordered ones only */
-    bool imported;                       /* another process's: not pooled, not counted */
+    drupe_memory *next, **link; /* in a list of the pool; `link`: what points to it in an ordered one */
+    bool imported;              /* another process's: not pooled, not counted */
     size_t redzone, behind, guard_bytes; /* in checked mode: see drupe_redzone_ops.plan() */
     drupe_memory *redzone_next;
     /* Until nothing uses it any more: */
@@ -86,7 +76,6 @@ struct drupe_pool {
     drupe_device *device;   /* borrowed: a member of the context */
     drupe_device *root;     /* of the device */
     drupe_mem_kind kind;
-    _Atomic(bool) asked; /* the next three are known */
     bool served;         /* the device has this kind */
     uint64_t most, keep; /* bytes: one allocation at most; in the free lists at most */
     size_t idle;         /* bytes in the free lists */
@@ -102,27 +91,12 @@ void drupe_pool_close(drupe_pool *pool);
 drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
 /* How the device serves a kind of memory. */
 drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind);
-/* A request as the pool sees it: the bytes, rounded where alignment asks for it, and their size class. */
-typedef struct drupe_pool_request {
-    size_t bytes, index;
-} drupe_pool_request;
-/* Begin a request, and take a piece that nobody has, or that work of the queue number `order` (0: of none)
- * may still use. NULL: there is none in the pool. */
-drupe_status drupe_pool_try(drupe_pool *pool, size_t align, uint32_t order, drupe_pool_request *request,
-                            drupe_memory **memory) DRUPE_MUST_CHECK;
-/* Once more, after something may have come back. */
-drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order);
-/* A piece from the driver. */
-drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
-                              drupe_memory **memory) DRUPE_MUST_CHECK;
-/* One from the driver is lent: count it. */
-void drupe_pool_count(const drupe_memory *memory);
+/* A piece without references for a request: from the pool, also one that work of the queue number `order` (0:
+ * of none) may still use, or from the driver. Room is made if need be, and limits are checked here. */
+drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+                             drupe_memory **memory) DRUPE_MUST_CHECK;
 /* Overwrite its bytes. */
 drupe_status drupe_pool_wipe(drupe_memory *memory) DRUPE_MUST_CHECK;
-/* take.c: a piece for a request that found none, without references; room is made if need be, and limits are
- * checked here. */
-drupe_status drupe_pool_take(drupe_pool *pool, drupe_pool_request wanted, size_t align, uint32_t order,
-                             drupe_memory **memory) DRUPE_MUST_CHECK;
 /* Its handle is gone. True when nothing uses it: the caller retires it. */
 bool drupe_pool_orphan(drupe_memory *memory);
 /* A use of a piece without a handle is over. True when that was the last: the caller retires it. */
@@ -142,8 +116,8 @@ uint64_t drupe_limit_get(drupe_device *root);
 uint64_t drupe_limit_free(drupe_device *root);
 /* Most bytes to keep for reuse in one pool of the device. */
 uint64_t drupe_limit_keep(drupe_device *root);
-#define DRUPE_WIPE_ASKED 0x80000000u
-uint32_t drupe_limit_wipe(drupe_device *root);
+/* Add who has the memory to the thread's DRUPE_E_NO_MEMORY. */
+drupe_status drupe_limit_explain(drupe_device *root);
 
 drupe_status drupe_registry_add(drupe_memory *memory) DRUPE_MUST_CHECK;
 void drupe_registry_remove(drupe_memory *memory);
@@ -156,9 +130,6 @@ size_t drupe_registry_lent(drupe_memory ***list);
  */
 drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what,
                                  drupe_memory **memory) DRUPE_MUST_CHECK;
-
-/* Whether any driver may read and write it as if it were plain host memory. */
-bool drupe_memory_plain(const drupe_memory *memory);
 
 /* --- marks.c: handles whose contents are not what a program expects; see queue/mark.c --------------------
  */

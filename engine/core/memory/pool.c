@@ -4,12 +4,17 @@
  * a class has its size rounded to pages and is found again for requests that use seven eighths of it. Pieces
  * of a page and more are aligned to a page, smaller ones to 64 bytes: alignment needs no classes of its own.
  * The free lists of one pool keep at most a fixed share of the device's memory; what exceeds it goes back to
- * the driver. */
+ * the driver.
+ *
+ * A request that finds no room goes back to the pool after each step that may have made some, from the
+ * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
 
 #define SMALLEST 64u
 #define PAGE     4096u
+
+#define PATIENCE_NS UINT64_C(2000000000) /* for memory that work in flight uses */
 
 /* Class 4k + q holds pieces of (4 + q) * 16 * 2^k bytes, q from 0 to 3: 64, 80, 96, 112, 128, 160 ... */
 static size_t class_size(size_t index)
@@ -35,6 +40,9 @@ void drupe_pool_open(drupe_pool *pool, drupe_context *context, drupe_device *dev
     pool->device = device;
     pool->root = device->root;
     pool->kind = kind;
+    pool->served = drupe_pool_support(device, kind) != DRUPE_USM_NONE;
+    pool->most = drupe_device_number(device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
+    pool->keep = drupe_limit_keep(device->root);
 }
 
 drupe_memory *drupe_memory_new(drupe_pool *pool)
@@ -44,7 +52,6 @@ drupe_memory *drupe_memory_new(drupe_pool *pool)
         drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to describe an allocation.");
         return NULL;
     }
-    memory->object.kind = DRUPE_OBJECT_MEMORY;
     memory->object.backend = pool->context->slot->backend;
     memory->pool = pool;
     return memory;
@@ -107,23 +114,8 @@ drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind)
     return (drupe_usm_support)drupe_device_number(device, keys[kind], DRUPE_USM_NONE);
 }
 
-/* What does not change, asked for once. Two threads may do it, with the same answers. */
-static void ask_device(drupe_pool *pool)
+static drupe_status check_pool(const drupe_pool *pool, size_t bytes)
 {
-    drupe_usm_support support = drupe_pool_support(pool->device, pool->kind);
-    uint64_t most = drupe_device_number(pool->device, DRUPE_INFO_MAX_MEM_ALLOC_SIZE, UINT64_MAX);
-    uint64_t keep = drupe_limit_keep(pool->root);
-    pthread_mutex_lock(&pool->lock);
-    pool->served = support != DRUPE_USM_NONE;
-    pool->most = most;
-    pool->keep = keep;
-    pthread_mutex_unlock(&pool->lock);
-    atomic_store_explicit(&pool->asked, true, memory_order_release);
-}
-
-static drupe_status check_pool(drupe_pool *pool, size_t bytes)
-{
-    if (!atomic_load_explicit(&pool->asked, memory_order_acquire)) ask_device(pool);
     if (!pool->served) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "The device %s has no memory of kind '%s'.%s",
                                pool->device->filter, drupe_mem_kind_name(pool->kind),
@@ -136,6 +128,12 @@ static drupe_status check_pool(drupe_pool *pool, size_t bytes)
                            drupe_unit_bytes(bytes).text, bytes, pool->device->filter,
                            drupe_unit_bytes(pool->most).text, (unsigned long long)pool->most);
 }
+
+typedef struct request {
+    size_t bytes;        /* rounded where alignment asks for it */
+    size_t align, index; /* its size class */
+    uint32_t order;
+} request;
 
 /* Large enough and not much too large. */
 static bool suits(const drupe_memory *memory, size_t bytes)
@@ -191,20 +189,18 @@ static void count_flying(const drupe_memory *memory, bool more)
 
 static void unlink_ordered(drupe_memory *memory)
 {
-    if (memory->prev)
-        memory->prev->next = memory->next;
-    else
-        memory->pool->ordered[memory->index] = memory->next;
-    if (memory->next) memory->next->prev = memory->prev;
-    memory->next = memory->prev = NULL;
+    *memory->link = memory->next;
+    if (memory->next) memory->next->link = memory->link;
+    memory->next = NULL;
+    memory->link = NULL;
 }
 
 static void link_ordered(drupe_memory *memory)
 {
     drupe_memory **list = &memory->pool->ordered[memory->index];
-    memory->prev = NULL;
+    memory->link = list;
     memory->next = *list;
-    if (*list) (*list)->prev = memory;
+    if (*list) (*list)->link = &memory->next;
     *list = memory;
 }
 
@@ -214,7 +210,7 @@ static bool stays_in_order(const drupe_memory *memory, uint64_t uses)
 {
     if (memory->redzone || memory->imported || memory->index > DRUPE_POOL_LARGE) return false;
     if (uses >> DRUPE_USES_SHIFT == DRUPE_USES_SEVERAL) return false;
-    return !(drupe_limit_wipe(memory->pool->root) & ~DRUPE_WIPE_ASKED);
+    return !atomic_load_explicit(&memory->pool->root->wipe, memory_order_relaxed);
 }
 
 bool drupe_pool_orphan(drupe_memory *memory)
@@ -232,14 +228,10 @@ bool drupe_pool_orphan(drupe_memory *memory)
     pthread_mutex_lock(&pool->lock);
     uint64_t uses = atomic_fetch_or_explicit(&memory->uses, DRUPE_USES_ORPHAN, memory_order_acq_rel);
     bool last = !(uses & DRUPE_USES_COUNT);
-    if (last) {
+    if (last)
         atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
-    } else if (stays_in_order(memory, uses)) {
-        memory->state = DRUPE_PIECE_ORDERED;
+    else if (stays_in_order(memory, uses))
         link_ordered(memory);
-    } else {
-        memory->state = DRUPE_PIECE_IN_FLIGHT;
-    }
     if (!last && !memory->imported) count_flying(memory, true);
     pthread_mutex_unlock(&pool->lock);
     return last;
@@ -252,7 +244,7 @@ bool drupe_pool_unuse(drupe_memory *memory)
     uint64_t uses = atomic_fetch_sub_explicit(&memory->uses, 1, memory_order_acq_rel) - 1;
     bool last = uses & DRUPE_USES_ORPHAN && !(uses & DRUPE_USES_COUNT);
     if (last) {
-        if (memory->state == DRUPE_PIECE_ORDERED) unlink_ordered(memory);
+        if (memory->link) unlink_ordered(memory);
         if (!memory->imported) count_flying(memory, false);
         atomic_store_explicit(&memory->uses, 0, memory_order_relaxed);
     }
@@ -263,42 +255,46 @@ bool drupe_pool_unuse(drupe_memory *memory)
 /* Lists are short: what is in them is what one queue has in flight, or a few. */
 #define LOOK_MOST 64
 
-static drupe_memory *take_ordered(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+static drupe_memory *take_ordered(drupe_pool *pool, const request *wanted)
 {
     size_t looked = 0;
-    drupe_memory *memory = pool->ordered[index];
+    drupe_memory *memory = pool->ordered[wanted->index];
     for (; memory && looked < LOOK_MOST; memory = memory->next, looked++) {
         uint64_t uses = atomic_load_explicit(&memory->uses, memory_order_relaxed);
-        bool fits = index != DRUPE_POOL_LARGE || suits(memory, bytes);
-        if (fits && uses >> DRUPE_USES_SHIFT == order) break;
+        bool fits = wanted->index != DRUPE_POOL_LARGE || suits(memory, wanted->bytes);
+        if (fits && uses >> DRUPE_USES_SHIFT == wanted->order) break;
     }
     if (!memory || looked == LOOK_MOST) return NULL;
     unlink_ordered(memory);
     count_flying(memory, false);
     atomic_fetch_and_explicit(&memory->uses, ~DRUPE_USES_ORPHAN, memory_order_acq_rel);
-    atomic_store_explicit(&memory->order, order, memory_order_relaxed);
+    atomic_store_explicit(&memory->order, wanted->order, memory_order_relaxed);
     return memory;
 }
 
-static drupe_memory *take_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+static drupe_memory *take_free(drupe_pool *pool, const request *wanted)
 {
+    bool large = wanted->index == DRUPE_POOL_LARGE;
+    drupe_memory **link = large ? find_large(pool, wanted->bytes) : &pool->free[wanted->index];
+    drupe_memory *memory = link ? *link : NULL;
+    if (!memory) return NULL;
+    *link = memory->next;
+    memory->next = NULL;
+    pool->idle -= memory->room;
+    return memory;
+}
+
+static drupe_memory *take_idle(drupe_pool *pool, const request *wanted)
+{
+    if (drupe_check_on()) return NULL;
     pthread_mutex_lock(&pool->lock);
-    drupe_memory *memory = order ? take_ordered(pool, bytes, index, order) : NULL;
-    if (!memory) {
-        drupe_memory **link = index == DRUPE_POOL_LARGE ? find_large(pool, bytes) : &pool->free[index];
-        memory = link ? *link : NULL;
-        if (memory) {
-            *link = memory->next;
-            pool->idle -= memory->room;
-        }
-    }
-    if (memory) {
-        memory->next = NULL;
-        memory->state = DRUPE_PIECE_LENT;
-    }
+    drupe_memory *memory = wanted->order ? take_ordered(pool, wanted) : NULL;
+    if (!memory) memory = take_free(pool, wanted);
     pthread_mutex_unlock(&pool->lock);
     return memory;
 }
+
+/* --- From the driver ------------------------------------------------------------------------------------ */
 
 static size_t room_for(const drupe_pool *pool, size_t bytes, size_t *index)
 {
@@ -323,28 +319,48 @@ static drupe_status ask_driver(drupe_memory *memory)
     return status;
 }
 
-drupe_status drupe_pool_fresh(drupe_pool *pool, size_t bytes, size_t align, size_t index,
-                              drupe_memory **result)
+static drupe_status take_fresh(drupe_pool *pool, const request *wanted, drupe_memory **result)
 {
     /* Guarded memory has no byte to spare. */
     const drupe_redzone_ops *ops = drupe_check_on() ? drupe_redzone_ops_get() : NULL;
-    size_t room = ops ? bytes : room_for(pool, bytes, &index);
     drupe_memory *memory = drupe_memory_new(pool);
     if (!memory) return DRUPE_E_NO_MEMORY;
-    memory->room = room;
-    memory->index = index;
-    if (ops) ops->plan(memory, align);
-    drupe_status status = drupe_limit_reserve(pool, room, bytes);
+    memory->index = wanted->index;
+    memory->room = ops ? wanted->bytes : room_for(pool, wanted->bytes, &memory->index);
+    if (ops) ops->plan(memory, wanted->align);
+    drupe_status status = drupe_limit_reserve(pool, memory->room, wanted->bytes);
     if (status == DRUPE_OK) {
         status = ask_driver(memory);
-        if (status != DRUPE_OK) drupe_limit_return(pool, room);
+        if (status != DRUPE_OK) drupe_limit_return(pool, memory->room);
     }
-    if (status != DRUPE_OK) {
+    if (status == DRUPE_OK)
+        *result = memory;
+    else
         free(memory);
-        return status;
-    }
-    *result = memory;
+    return status;
+}
+
+static drupe_status make_room(drupe_device *root, unsigned step)
+{
+    const drupe_memory_users *users = drupe_memory_users_get();
+    if (step == 0) users->collect(root);
+    if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
+    if (step > 0) drupe_pool_trim(root);
     return DRUPE_OK;
+}
+
+static drupe_status take_more(drupe_pool *pool, const request *wanted, drupe_memory **memory)
+{
+    /* Something may come back meanwhile. */
+    DRUPE_TRY(drupe_memory_users_get()->pace(pool->root, wanted->bytes));
+    for (unsigned step = 0;; step++) {
+        *memory = take_idle(pool, wanted);
+        if (*memory) return DRUPE_OK;
+        drupe_status status = take_fresh(pool, wanted, memory);
+        if (status != DRUPE_E_NO_MEMORY) return status;
+        if (step == 3) return drupe_limit_explain(pool->root);
+        DRUPE_TRY(make_room(pool->root, step));
+    }
 }
 
 static void count_lent(const drupe_memory *memory)
@@ -356,27 +372,16 @@ static void count_lent(const drupe_memory *memory)
     atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
 }
 
-drupe_memory *drupe_pool_idle(drupe_pool *pool, size_t bytes, size_t index, uint32_t order)
+drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+                             drupe_memory **memory)
 {
-    drupe_memory *memory = drupe_check_on() ? NULL : take_idle(pool, bytes, index, order);
-    if (memory) count_lent(memory);
-    return memory;
-}
-
-drupe_status drupe_pool_try(drupe_pool *pool, size_t align, uint32_t order, drupe_pool_request *request,
-                            drupe_memory **memory)
-{
-    DRUPE_TRY(check_pool(pool, request->bytes));
-    if (align > SMALLEST && request->bytes < PAGE && !drupe_check_on()) request->bytes = PAGE;
-    request->index = class_of(request->bytes);
-    *memory = drupe_check_on() ? NULL : take_idle(pool, request->bytes, request->index, order);
-    if (*memory) count_lent(*memory);
+    DRUPE_TRY(check_pool(pool, bytes));
+    if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
+    const request wanted = {bytes, align, class_of(bytes), order};
+    *memory = take_idle(pool, &wanted);
+    if (!*memory) DRUPE_TRY(take_more(pool, &wanted, memory));
+    count_lent(*memory);
     return DRUPE_OK;
-}
-
-void drupe_pool_count(const drupe_memory *memory)
-{
-    count_lent(memory);
 }
 
 void drupe_pool_give(drupe_memory *memory)
@@ -389,7 +394,6 @@ void drupe_pool_give(drupe_memory *memory)
     pthread_mutex_lock(&pool->lock);
     bool kept = memory->index <= DRUPE_POOL_LARGE && pool->idle + memory->room <= pool->keep;
     if (kept) {
-        memory->state = DRUPE_PIECE_IDLE;
         memory->next = pool->free[memory->index];
         pool->free[memory->index] = memory;
         pool->idle += memory->room;

@@ -8,21 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 /* Bases and ends lie beside the pointers, so that a search touches no block. */
-static struct entry {
+struct entry {
     uintptr_t base, end;
     drupe_memory *memory;
-} * entries;
-static size_t count, capacity;
+};
+static struct {
+    pthread_rwlock_t lock;
+    struct entry *entries;
+    size_t count, capacity;
+} table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
 
 /* The number of entries that begin at or before `address`. */
 static size_t entries_up_to(uintptr_t address)
 {
-    size_t low = 0, high = count;
+    size_t low = 0, high = table.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (entries[middle].base <= address)
+        if (table.entries[middle].base <= address)
             low = middle + 1;
         else
             high = middle;
@@ -32,39 +35,39 @@ static size_t entries_up_to(uintptr_t address)
 
 static drupe_status grow(void)
 {
-    if (count < capacity) return DRUPE_OK;
-    size_t larger = capacity ? capacity * 2 : 64;
-    struct entry *fresh = realloc(entries, larger * sizeof *fresh);
+    if (table.count < table.capacity) return DRUPE_OK;
+    size_t larger = table.capacity ? table.capacity * 2 : 64;
+    struct entry *fresh = realloc(table.entries, larger * sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to register %zu allocations.", larger);
-    entries = fresh;
-    capacity = larger;
+    table.entries = fresh;
+    table.capacity = larger;
     return DRUPE_OK;
 }
 
 drupe_status drupe_registry_add(drupe_memory *memory)
 {
-    pthread_rwlock_wrlock(&lock);
+    pthread_rwlock_wrlock(&table.lock);
     drupe_status status = grow();
     if (status == DRUPE_OK) {
         uintptr_t base = (uintptr_t)memory->base;
         size_t at = entries_up_to(base);
-        memmove(&entries[at + 1], &entries[at], (count - at) * sizeof *entries);
-        entries[at] = (struct entry){.base = base, .end = base + memory->room, .memory = memory};
-        count++;
+        memmove(&table.entries[at + 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
+        table.entries[at] = (struct entry){.base = base, .end = base + memory->room, .memory = memory};
+        table.count++;
     }
-    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_unlock(&table.lock);
     return status;
 }
 
 void drupe_registry_remove(drupe_memory *memory)
 {
-    pthread_rwlock_wrlock(&lock);
+    pthread_rwlock_wrlock(&table.lock);
     size_t at = entries_up_to((uintptr_t)memory->base);
-    if (at > 0 && entries[at - 1].memory == memory) {
-        memmove(&entries[at - 1], &entries[at], (count - at) * sizeof *entries);
-        count--;
+    if (at > 0 && table.entries[at - 1].memory == memory) {
+        memmove(&table.entries[at - 1], &table.entries[at], (table.count - at) * sizeof *table.entries);
+        table.count--;
     }
-    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_unlock(&table.lock);
 }
 
 static bool lent(const drupe_memory *memory)
@@ -75,31 +78,31 @@ static bool lent(const drupe_memory *memory)
 size_t drupe_registry_lent(drupe_memory ***list)
 {
     size_t found = 0;
-    pthread_rwlock_rdlock(&lock);
-    *list = count ? malloc(count * sizeof **list) : NULL;
-    for (size_t i = 0; *list && i < count; i++) {
-        if (drupe_object_try_retain(entries[i].memory)) (*list)[found++] = entries[i].memory;
+    pthread_rwlock_rdlock(&table.lock);
+    *list = table.count ? malloc(table.count * sizeof **list) : NULL;
+    for (size_t i = 0; *list && i < table.count; i++) {
+        if (drupe_object_try_retain(table.entries[i].memory)) (*list)[found++] = table.entries[i].memory;
     }
-    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_unlock(&table.lock);
     return found;
 }
 
 void drupe_registry_clear(void)
 {
-    pthread_rwlock_wrlock(&lock);
-    if (count == 0) {
-        free(entries);
-        entries = NULL;
-        capacity = 0;
+    pthread_rwlock_wrlock(&table.lock);
+    if (table.count == 0) {
+        free(table.entries);
+        table.entries = NULL;
+        table.capacity = 0;
     }
-    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_unlock(&table.lock);
 }
 
 /* A range that begins outside of all memory that is lent. */
 static drupe_status check_outside(const char *what, uintptr_t address, size_t bytes, size_t following)
 {
-    for (size_t i = following; i < count && bytes && entries[i].base - address < bytes; i++) {
-        if (!lent(entries[i].memory)) continue;
+    for (size_t i = following; i < table.count && bytes && table.entries[i].base - address < bytes; i++) {
+        if (!lent(table.entries[i].memory)) continue;
         return drupe_error_set(DRUPE_E_OUT_OF_RANGE,
                                "%s: %zu bytes of host memory run into an allocation of the engine.", what,
                                bytes);
@@ -116,9 +119,9 @@ static drupe_status not_allocated(uintptr_t address, const char *what)
 static drupe_status find_locked(uintptr_t address, size_t bytes, const char *what, drupe_memory **memory)
 {
     size_t at = entries_up_to(address);
-    if (at == 0 || address >= entries[at - 1].end) return check_outside(what, address, bytes, at);
+    if (at == 0 || address >= table.entries[at - 1].end) return check_outside(what, address, bytes, at);
     /* Given back, or the last release is under way on another thread. */
-    drupe_memory *owner = entries[at - 1].memory;
+    drupe_memory *owner = table.entries[at - 1].memory;
     if (!drupe_object_try_retain(owner))
         return owner->redzone ? drupe_redzone_ops_get()->freed(owner, what, (void *)address)
                               : not_allocated(address, what);
@@ -140,9 +143,9 @@ static drupe_status check_inside(uintptr_t address, size_t bytes, const char *wh
 drupe_status drupe_registry_find(const void *pointer, size_t bytes, const char *what, drupe_memory **memory)
 {
     *memory = NULL;
-    pthread_rwlock_rdlock(&lock);
+    pthread_rwlock_rdlock(&table.lock);
     drupe_status status = find_locked((uintptr_t)pointer, bytes, what, memory);
-    pthread_rwlock_unlock(&lock);
+    pthread_rwlock_unlock(&table.lock);
     if (!*memory) return status;
     status = check_inside((uintptr_t)pointer, bytes, what, *memory);
     if (status == DRUPE_OK) return DRUPE_OK;

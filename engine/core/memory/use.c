@@ -78,8 +78,8 @@ void drupe_memory_retire(drupe_memory *memory)
         detach(memory);
     } else {
         /* What cannot be overwritten is not kept: the driver gets it back. */
-        if (drupe_limit_wipe(memory->pool->root) & DRUPE_WIPE_FREE && drupe_pool_wipe(memory) != DRUPE_OK)
-            memory->index = DRUPE_POOL_NEVER;
+        bool wiped = atomic_load_explicit(&memory->pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_FREE;
+        if (wiped && drupe_pool_wipe(memory) != DRUPE_OK) memory->index = DRUPE_POOL_NEVER;
         drupe_pool_give(memory);
     }
     drupe_queue_inner_release(queue);

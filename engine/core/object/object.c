@@ -15,27 +15,19 @@ drupe_status drupe_core_check(void)
                            "cannot be used. Start worker processes with the 'spawn' method instead.");
 }
 
-static void object_begin(drupe_object *object, _Atomic(size_t) *live, const drupe_backend *backend,
-                         uint32_t kind, size_t size)
-{
-    atomic_init(&object->references, 1);
-    object->kind = kind;
-    object->backend = backend;
-    object->native = (char *)object + drupe_round16(size);
-    if (live) atomic_fetch_add_explicit(live, 1, memory_order_relaxed);
-}
-
-void *drupe_object_new(_Atomic(size_t) *live, const drupe_backend *backend, uint32_t kind, size_t size,
-                       size_t native)
+void *drupe_object_new(_Atomic(size_t) *live, const drupe_backend *backend, size_t size, size_t native)
 {
     size_t bytes = (drupe_round16(size) + native + 63) & ~(size_t)63;
     drupe_object *object = aligned_alloc(64, bytes);
-    if (object) {
-        memset(object, 0, bytes);
-        object_begin(object, live, backend, kind, size);
-    } else {
+    if (!object) {
         drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory for an object of %zu bytes.", size + native);
+        return NULL;
     }
+    memset(object, 0, bytes);
+    atomic_init(&object->references, 1);
+    object->backend = backend;
+    object->native = (char *)object + drupe_round16(size);
+    if (live) atomic_fetch_add_explicit(live, 1, memory_order_relaxed);
     return object;
 }
 

@@ -14,16 +14,6 @@
 #include "base/base.h"
 #include "drupe/trace.h"
 
-enum drupe_object_kind {
-    DRUPE_OBJECT_DEVICE = 1,
-    DRUPE_OBJECT_CONTEXT,
-    DRUPE_OBJECT_QUEUE,
-    DRUPE_OBJECT_EVENT,
-    DRUPE_OBJECT_MEMORY,
-    DRUPE_OBJECT_PROGRAM,
-    DRUPE_OBJECT_KERNEL
-};
-
 extern _Atomic(bool) drupe_core_forked;
 /* DRUPE_OK, or the error of a forked child. */
 drupe_status drupe_core_check(void) DRUPE_MUST_CHECK;
@@ -48,8 +38,7 @@ static inline bool drupe_check_on(void)
 
 /* A zeroed object of `size` bytes with `native` bytes behind it and one reference; counted in `live` (NULL:
  * nowhere). NULL without memory, with the error set. */
-void *drupe_object_new(_Atomic(size_t) *live, const drupe_backend *backend, uint32_t kind, size_t size,
-                       size_t native);
+void *drupe_object_new(_Atomic(size_t) *live, const drupe_backend *backend, size_t size, size_t native);
 void drupe_object_free(_Atomic(size_t) *live, void *object);
 static inline void drupe_object_retain(void *object)
 {
@@ -101,7 +90,5 @@ void drupe_core_built(void *shown, bool good);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
-/* The observer's words for a place, "" when there is nothing to say. Async-signal-safe. */
-void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size);
 
 #endif

@@ -92,7 +92,7 @@ uint32_t drupe_core_site(void)
     return seen && seen->site ? seen->site() : 0;
 }
 
-void drupe_core_site_text(uint32_t site, uint32_t cell, char *text, size_t size)
+void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);
     text[0] = '\0';

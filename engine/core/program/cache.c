@@ -53,7 +53,7 @@ static uint64_t limit_of_environment(void)
 {
     const char *text = getenv("DRUPE_CACHE_SIZE");
     uint64_t bytes;
-    return text && drupe_settings_bytes(text, &bytes) ? bytes : LIMIT_BYTES;
+    return text && drupe_amount_parse(text, NULL, &bytes) ? bytes : LIMIT_BYTES;
 }
 
 static bool folder_name(char *path, size_t size)

@@ -116,8 +116,8 @@ drupe_status drupe_kernel_open(drupe_program *program, const char *name, drupe_k
     if (!name || !*name) return drupe_error_set(DRUPE_E_INVALID, "The name of the kernel is empty.");
     DRUPE_TRY(drupe_loss_check(program->device));
     drupe_slot *slot = program->context->slot;
-    drupe_kernel *fresh = drupe_object_new(&slot->live, slot->backend, DRUPE_OBJECT_KERNEL, sizeof *fresh,
-                                           slot->backend->size.kernel);
+    drupe_kernel *fresh =
+        drupe_object_new(&slot->live, slot->backend, sizeof *fresh, slot->backend->size.kernel);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->program = drupe_program_retain(program);
     fresh->prints = program->prints;

@@ -20,8 +20,8 @@ drupe_status drupe_program_open(drupe_context *context, drupe_device *device, co
     DRUPE_TRY(drupe_loss_check(device));
     DRUPE_TRY(check_source(context, device, source));
     const drupe_backend *backend = context->slot->backend;
-    drupe_program *fresh = drupe_object_new(&context->slot->live, backend, DRUPE_OBJECT_PROGRAM,
-                                            sizeof *fresh, backend->size.program);
+    drupe_program *fresh =
+        drupe_object_new(&context->slot->live, backend, sizeof *fresh, backend->size.program);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->context = drupe_context_retain(context);
     fresh->device = drupe_device_retain(device);

@@ -122,7 +122,7 @@ void drupe_event_put_back(drupe_queue *queue, const drupe_event_batch *batch)
 static drupe_status event_make(drupe_queue *queue, drupe_event **event)
 {
     const drupe_backend *backend = queue->base.slot->backend;
-    *event = drupe_object_new(NULL, backend, DRUPE_OBJECT_EVENT, sizeof **event, backend->size.event);
+    *event = drupe_object_new(NULL, backend, sizeof **event, backend->size.event);
     if (!*event) return DRUPE_E_NO_MEMORY;
     (*event)->queue = queue;
     return DRUPE_OK;

@@ -45,15 +45,15 @@ drupe_status drupe_queue_open(drupe_context *context, drupe_device *device, uint
     *queue = NULL;
     DRUPE_TRY(drupe_core_check());
     DRUPE_TRY(check_open(context, device, flags));
-    drupe_memory_serve(&users);
+    atomic_store(&drupe_memory_users_now, &users);
     drupe_isolation_tell(drupe_fault_deliver);
     drupe_waiter_queues(drupe_deferred_serve);
     pthread_once(&profile_once, profile_ask);
     if (atomic_load(&profile_all)) flags |= DRUPE_QUEUE_PROFILING;
     DRUPE_TRY(drupe_loss_check(device));
     drupe_slot *slot = context->slot;
-    drupe_queue *fresh = drupe_object_new(&slot->live, slot->backend, DRUPE_OBJECT_QUEUE, sizeof *fresh,
-                                          slot->backend->size.queue);
+    drupe_queue *fresh =
+        drupe_object_new(&slot->live, slot->backend, sizeof *fresh, slot->backend->size.queue);
     if (!fresh) return DRUPE_E_NO_MEMORY;
     atomic_init(&fresh->base.inner, 1);
     fresh->base.slot = slot;

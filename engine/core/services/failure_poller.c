@@ -10,10 +10,16 @@
 #define PAUSE_FIRST_NS 1000000u
 #define PAUSE_LAST_NS  50000000u
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t look(void *unused);
-static drupe_service looker = {.name = "drupe-failures", .lock = &lock, .step = look};
-static bool asked; /* somebody has asked for the watch since the last look */
+static struct {
+    pthread_mutex_t lock;
+    drupe_service looker;
+    bool asked; /* somebody has asked for the watch since the last look */
+    uint64_t pause;
+} poller = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .looker = {.name = "drupe-failures", .lock = &poller.lock, .step = look},
+};
 
 static size_t look_at_queues(void)
 {
@@ -27,17 +33,16 @@ static size_t look_at_queues(void)
 
 static uint64_t look(void *unused)
 {
-    static uint64_t pause;
     (void)unused;
-    if (asked) pause = PAUSE_FIRST_NS;
-    asked = false;
-    pthread_mutex_unlock(&lock);
+    if (poller.asked) poller.pause = PAUSE_FIRST_NS;
+    poller.asked = false;
+    pthread_mutex_unlock(&poller.lock);
     size_t pending = look_at_queues();
     drupe_failures_offer();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&poller.lock);
     if (!pending) return UINT64_MAX;
-    uint64_t until = drupe_deadline(pause);
-    pause = pause < PAUSE_LAST_NS ? pause * 2 : PAUSE_LAST_NS;
+    uint64_t until = drupe_deadline(poller.pause);
+    poller.pause = poller.pause < PAUSE_LAST_NS ? poller.pause * 2 : PAUSE_LAST_NS;
     return until;
 }
 
@@ -50,16 +55,16 @@ void drupe_failures_watch(void)
         pending += drupe_queue_pending(queue);
     }
     if (!pending) return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&poller.lock);
     /* Without a thread the failures wait for the next look. */
-    asked = true;
-    if (drupe_service_start(&looker) == DRUPE_OK) drupe_service_wake(&looker);
-    pthread_mutex_unlock(&lock);
+    poller.asked = true;
+    if (drupe_service_start(&poller.looker) == DRUPE_OK) drupe_service_wake(&poller.looker);
+    pthread_mutex_unlock(&poller.lock);
 }
 
 void drupe_failure_poller_stop(void)
 {
-    pthread_mutex_lock(&lock);
-    drupe_service_stop(&looker);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&poller.lock);
+    drupe_service_stop(&poller.looker);
+    pthread_mutex_unlock(&poller.lock);
 }

@@ -19,23 +19,29 @@ typedef struct printing {
     drupe_event *predecessor; /* retained: what behind it waits for it; NULL: nothing does */
 } printing;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static printing *first, *last; /* in the order of submission */
-static void *told;             /* compared, never followed */
-/* Guards the rest. */
-static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t take_what_is_over(void *unused);
-static drupe_service taker = {.name = "drupe-prints", .lock = &life, .step = take_what_is_over};
-static drupe_watch *watch;
+static struct {
+    pthread_mutex_t lock;
+    printing *first, **end; /* in the order of submission */
+    void *told;             /* compared, never followed */
+    pthread_mutex_t life;   /* guards the rest */
+    drupe_service taker;
+    drupe_watch *watch;
+} prints = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .end = &prints.first,
+    .life = PTHREAD_MUTEX_INITIALIZER,
+    .taker = {.name = "drupe-prints", .lock = &prints.life, .step = take_what_is_over},
+};
 
 /* --- What is not over ----------------------------------------------------------------------------------- */
 
 /* The lock is held. */
 static void tell(void)
 {
-    void *cell = first ? first->cell : NULL;
-    if (cell == told) return;
-    told = cell;
+    void *cell = prints.first ? prints.first->cell : NULL;
+    if (cell == prints.told) return;
+    prints.told = cell;
     drupe_core_printing(cell);
 }
 
@@ -48,16 +54,13 @@ static void finish(drupe_event *predecessor)
 
 static void remove_one(printing *over)
 {
-    pthread_mutex_lock(&lock);
-    printing **link = &first, *before = NULL;
-    while (*link != over) {
-        before = *link;
-        link = &before->next;
-    }
+    pthread_mutex_lock(&prints.lock);
+    printing **link = &prints.first;
+    while (*link != over) link = &(*link)->next;
     *link = over->next;
-    if (last == over) last = before;
+    if (!over->next) prints.end = link;
     tell();
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&prints.lock);
     finish(over->predecessor);
     drupe_event_release(over->predecessor);
     drupe_core_cell_release(over->cell);
@@ -68,7 +71,7 @@ static void take_all(void)
 {
     drupe_event *event;
     void *over;
-    while (drupe_watch_take(watch, &event, &over)) {
+    while (drupe_watch_take(prints.watch, &event, &over)) {
         drupe_event_release(event);
         remove_one(over);
     }
@@ -78,46 +81,43 @@ static void take_all(void)
 static void wake_up(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&life);
-    drupe_service_wake(&taker);
-    pthread_mutex_unlock(&life);
+    pthread_mutex_lock(&prints.life);
+    drupe_service_wake(&prints.taker);
+    pthread_mutex_unlock(&prints.life);
 }
 
 static uint64_t take_what_is_over(void *unused)
 {
     (void)unused;
-    pthread_mutex_unlock(&life);
+    pthread_mutex_unlock(&prints.life);
     take_all();
-    pthread_mutex_lock(&life);
+    pthread_mutex_lock(&prints.life);
     return UINT64_MAX;
 }
 
 static drupe_status start_locked(void)
 {
-    if (!watch) DRUPE_TRY(drupe_watch_open(wake_up, NULL, &watch));
-    return drupe_service_start(&taker);
+    if (!prints.watch) DRUPE_TRY(drupe_watch_open(wake_up, NULL, &prints.watch));
+    return drupe_service_start(&prints.taker);
 }
 
 /* In the list before it is watched: it may be over at once. */
 static drupe_status begin(drupe_event *event, void *cell, uint32_t queue)
 {
-    pthread_mutex_lock(&life);
+    pthread_mutex_lock(&prints.life);
     drupe_status status = start_locked();
-    pthread_mutex_unlock(&life);
+    pthread_mutex_unlock(&prints.life);
     if (status != DRUPE_OK) return status;
     printing *fresh = calloc(1, sizeof *fresh);
     if (!fresh) return drupe_error_set(DRUPE_E_NO_MEMORY, "No host memory to watch a kernel that prints.");
     fresh->cell = drupe_core_cell_share(cell);
     fresh->queue = queue;
-    pthread_mutex_lock(&lock);
-    if (last)
-        last->next = fresh;
-    else
-        first = fresh;
-    last = fresh;
+    pthread_mutex_lock(&prints.lock);
+    *prints.end = fresh;
+    prints.end = &fresh->next;
     tell();
-    pthread_mutex_unlock(&lock);
-    status = drupe_watch_add(watch, event, fresh);
+    pthread_mutex_unlock(&prints.lock);
+    status = drupe_watch_add(prints.watch, event, fresh);
     if (status != DRUPE_OK) remove_one(fresh);
     return status;
 }
@@ -136,7 +136,7 @@ void drupe_prints_begin(drupe_event *event)
 static printing *stranger_on(uint32_t queue, const void *cell)
 {
     printing *found = NULL;
-    for (printing *at = first; at; at = at->next)
+    for (printing *at = prints.first; at; at = at->next)
         if (at->queue == queue) found = at;
     return found && found->cell != cell ? found : NULL;
 }
@@ -147,15 +147,15 @@ drupe_event *drupe_prints_predecessor(const drupe_queue *queue)
     drupe_error kept = *drupe_error_last();
     drupe_event *fresh = NULL, *predecessor = NULL;
     void *cell = drupe_core_cell();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&prints.lock);
     bool needed = stranger_on(queue->base.number, cell) != NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&prints.lock);
     if (needed && drupe_event_open("text", 0, &fresh) != DRUPE_OK) drupe_error_restore(&kept);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&prints.lock);
     printing *before = fresh ? stranger_on(queue->base.number, cell) : NULL;
     if (before && !before->predecessor) before->predecessor = drupe_event_retain(fresh);
     if (before) predecessor = drupe_event_retain(before->predecessor);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&prints.lock);
     if (predecessor != fresh) finish(fresh);
     drupe_event_release(fresh);
     drupe_core_cell_release(cell);
@@ -164,12 +164,12 @@ drupe_event *drupe_prints_predecessor(const drupe_queue *queue)
 
 void drupe_prints_stop(void)
 {
-    pthread_mutex_lock(&life);
-    drupe_service_stop(&taker);
-    pthread_mutex_unlock(&life);
-    if (!watch) return;
+    pthread_mutex_lock(&prints.life);
+    drupe_service_stop(&prints.taker);
+    pthread_mutex_unlock(&prints.life);
+    if (!prints.watch) return;
     take_all();
-    drupe_watch_close(watch, NULL);
-    watch = NULL;
-    while (first) remove_one(first);
+    drupe_watch_close(prints.watch, NULL);
+    prints.watch = NULL;
+    while (prints.first) remove_one(prints.first);
 }

@@ -120,8 +120,3 @@ drupe_trace_start drupe_trace_start_of(uint32_t number, uint64_t id)
         if (queue->base.device == device && oldest_of(queue) < id) start = DRUPE_TRACE_BEHIND;
     return start;
 }
-
-void drupe_trace_place(uint32_t site, uint32_t cell, char *text, size_t size)
-{
-    drupe_core_site_text(site, cell, text, size);
-}

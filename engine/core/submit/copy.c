@@ -37,7 +37,7 @@ static drupe_status find_end(const drupe_submission *s, const void *pointer, siz
     DRUPE_TRY(drupe_registry_find(pointer, bytes, what, &one_end->memory));
     if (!one_end->memory) return DRUPE_OK;
     one_end->foreign =
-        one_end->memory->context != s->queue->base.context && !drupe_memory_plain(one_end->memory);
+        one_end->memory->context != s->queue->base.context && !drupe_memory_host_accessible(one_end->memory);
     touch.replaces = touch.writes && bytes == one_end->memory->size;
     drupe_status status = drupe_refs_add_memory(refs, one_end->memory, s, touch);
     drupe_memory_release(one_end->memory); /* the caller has it */

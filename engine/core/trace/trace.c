@@ -168,11 +168,11 @@ void drupe_trace_skip(uint64_t number)
     put(slot, SEQUENCE, number << 1);
 }
 
-/* Of a queue's work. */
-static inline uint64_t where_of(const drupe_trace_queue *queue, uint32_t name, drupe_work_kind kind)
+static inline uint64_t where_of(const drupe_trace_queue *queue, uint32_t name, const drupe_trace_work *work)
 {
     return (uint64_t)queue->number << 32 | (uint64_t)name << NAME_SHIFT |
-           (uint64_t)queue->device << DEVICE_SHIFT | (queue->unordered ? UNORDERED : 0) | (uint64_t)kind;
+           (uint64_t)queue->device << DEVICE_SHIFT | (queue->unordered ? UNORDERED : 0) |
+           (work->told ? TOLD : 0) | (uint64_t)work->kind;
 }
 
 void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what,
@@ -188,33 +188,12 @@ void drupe_trace_begin(const drupe_trace_queue *queue, const drupe_subject *what
     put(slot, END, number & BELOW);
     put(slot, SUBMITTED, work->ticks ? work->ticks : drupe_ticks());
     put(slot, ORIGIN, (uint64_t)what->cell_number << 32 | what->site);
-    put(slot, WHERE, where_of(queue, name, work->kind) | (work->told ? TOLD : 0));
+    put(slot, WHERE, where_of(queue, name, work));
     put(slot, BYTES, work->bytes);
     put(slot, ITEMS, work->items);
     if (!name) put_label(number, what->label);
     put(slot, SEQUENCE, number << 1);
     drupe_trace_made(number);
-}
-
-void drupe_trace_barrier(const drupe_trace_queue *queue, uint64_t number, uint32_t site, uint32_t cell)
-{
-    _Atomic(uint64_t) *slot = slot_of(number);
-    drupe_prefetch_write((void *)slot_of(number + AHEAD));
-    if (!slot_claim(slot, number)) return;
-    uint64_t ticks = drupe_ticks();
-    put(slot, END, (uint64_t)DRUPE_TRACE_COMPLETE << STATUS_SHIFT | (ticks & BELOW));
-    put(slot, SUBMITTED, ticks);
-    put(slot, ORIGIN, (uint64_t)cell << 32 | site);
-    put(slot, WHERE, where_of(queue, barrier_name, DRUPE_WORK_BARRIER));
-    put(slot, BYTES, 0);
-    put(slot, ITEMS, 0);
-    put(slot, SEQUENCE, number << 1);
-    drupe_trace_made(number);
-}
-
-void drupe_trace_end(uint64_t number, drupe_trace_status status)
-{
-    drupe_trace_end_at(number, status, drupe_ticks());
 }
 
 static void put_end(uint64_t number, uint64_t status, uint64_t ticks)
@@ -227,6 +206,11 @@ static void put_end(uint64_t number, uint64_t status, uint64_t ticks)
 void drupe_trace_end_at(uint64_t number, drupe_trace_status status, uint64_t ticks)
 {
     put_end(number, (uint64_t)status, ticks);
+}
+
+void drupe_trace_end(uint64_t number, drupe_trace_status status)
+{
+    put_end(number, (uint64_t)status, drupe_ticks());
 }
 
 void drupe_trace_end_at_once(uint64_t number)

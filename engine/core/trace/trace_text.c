@@ -53,7 +53,7 @@ static void clean(char *text)
 static void add_location(struct line *line, const drupe_trace_record *record)
 {
     char location[96];
-    drupe_core_site_text(record->site, record->cell, location, sizeof location);
+    drupe_trace_place(record->site, record->cell, location, sizeof location);
     if (!location[0]) return;
     add(line, ", ");
     add(line, location);

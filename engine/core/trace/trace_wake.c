@@ -14,21 +14,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Alignas(64) _Atomic(uint64_t) alarm_at = UINT64_MAX;
-static _Alignas(64) _Atomic(uint32_t) calls; /* the futex: counts the wakings */
-static uint32_t heard;                       /* the waiting thread's: those before its last wait */
+static struct {
+    _Alignas(64) _Atomic(uint64_t) at;
+    _Alignas(64) _Atomic(uint32_t) calls; /* the futex: counts the wakings */
+    uint32_t heard;                       /* the waiting thread's: those before its last wait */
+} wake = {.at = UINT64_MAX};
 
 void drupe_trace_wake(void)
 {
-    atomic_fetch_add(&calls, 1);
-    syscall(SYS_futex, &calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    atomic_fetch_add(&wake.calls, 1);
+    syscall(SYS_futex, &wake.calls, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 static void ring_alarm(uint64_t number)
 {
-    uint64_t at = atomic_load(&alarm_at);
+    uint64_t at = atomic_load(&wake.at);
     while (number >= at) {
-        if (!atomic_compare_exchange_weak(&alarm_at, &at, UINT64_MAX)) continue;
+        if (!atomic_compare_exchange_weak(&wake.at, &at, UINT64_MAX)) continue;
         drupe_trace_wake();
         return;
     }
@@ -36,19 +38,19 @@ static void ring_alarm(uint64_t number)
 
 void drupe_trace_made(uint64_t number)
 {
-    if (number >= atomic_load(&alarm_at)) ring_alarm(number);
+    if (number >= atomic_load(&wake.at)) ring_alarm(number);
 }
 
 void drupe_trace_await(uint64_t number, uint64_t timeout_ns)
 {
-    atomic_store(&alarm_at, number);
-    uint32_t seen = atomic_load(&calls);
-    if (seen == heard && drupe_inflight_latest() < number) {
+    atomic_store(&wake.at, number);
+    uint32_t seen = atomic_load(&wake.calls);
+    if (seen == wake.heard && drupe_inflight_latest() < number) {
         struct timespec span = {.tv_sec = (time_t)(timeout_ns / 1000000000),
                                 .tv_nsec = (long)(timeout_ns % 1000000000)};
-        syscall(SYS_futex, &calls, FUTEX_WAIT_PRIVATE, seen, timeout_ns == DRUPE_FOREVER ? NULL : &span, NULL,
-                0);
+        syscall(SYS_futex, &wake.calls, FUTEX_WAIT_PRIVATE, seen, timeout_ns == DRUPE_FOREVER ? NULL : &span,
+                NULL, 0);
     }
-    heard = atomic_load(&calls);
-    atomic_store(&alarm_at, UINT64_MAX);
+    wake.heard = atomic_load(&wake.calls);
+    atomic_store(&wake.at, UINT64_MAX);
 }

@@ -23,9 +23,8 @@ typedef enum drupe_device_type {
 } drupe_device_type;
 
 typedef enum drupe_usm_support {
-    DRUPE_USM_NONE,    /* allocation answers DRUPE_E_UNSUPPORTED */
-    DRUPE_USM_NATIVE,  /* the driver's own */
-    DRUPE_USM_EMULATED /* made from another kind, slower than native */
+    DRUPE_USM_NONE,  /* allocation answers DRUPE_E_UNSUPPORTED */
+    DRUPE_USM_NATIVE /* the driver's own */
 } drupe_usm_support;
 
 typedef enum drupe_info {

@@ -145,17 +145,13 @@ typedef struct drupe_holder {
 DRUPE_API size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_holder *holders,
                                       size_t capacity);
 
-/* A root device that memory was taken from. */
+/* The memory of a root device. */
 typedef struct drupe_device_use {
     char filter[64], name[128];      /* `name` is the filter until somebody has asked for the device's name */
     const char *backend;             /* static */
     uint64_t used, flying, reserved; /* as in drupe_pool_stats */
     uint64_t total;                  /* bytes of the device; 0: nobody has asked yet */
 } drupe_device_use;
-
-/* The devices in use, at most `capacity`. Loads nothing, asks no driver and waits for no lock: a backend that
- * is being opened or closed at this moment is left out. Any thread. Returns how many were written. */
-DRUPE_API size_t drupe_device_uses(drupe_device_use *uses, size_t capacity);
 
 typedef struct drupe_device_figures {
     drupe_device_use use;
@@ -166,7 +162,9 @@ typedef struct drupe_device_figures {
     bool lost;                  /* DRUPE_E_DEVICE_LOST */
 } drupe_device_figures;
 
-/* The same with more figures, and of all devices of open backends. */
+/* The devices of open backends, at most `capacity`. Loads nothing, asks no driver and waits for no lock: a
+ * backend that is being opened or closed at this moment is left out. Any thread. Returns how many were
+ * written. */
 DRUPE_API size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity);
 /* Most bytes handed out on all devices together since the last call with `restart`, which is for one caller
  * only: the recorder of view.h. `*used`: now. */

@@ -48,10 +48,10 @@ void *drupe_py_live_asking(void)
 
 static uint64_t memory_used(void)
 {
-    drupe_device_use uses[DEVICES_MOST];
+    drupe_device_figures figures[DEVICES_MOST];
     uint64_t sum = 0;
-    size_t count = drupe_device_uses(uses, DEVICES_MOST);
-    for (size_t i = 0; i < count; i++) sum += uses[i].used + uses[i].reserved;
+    size_t count = drupe_device_figures_of(figures, DEVICES_MOST);
+    for (size_t i = 0; i < count; i++) sum += figures[i].use.used + figures[i].use.reserved;
     return sum;
 }
 
