@@ -21,16 +21,12 @@ static drupe_memory_series *series_of(drupe_history *history, const char *filter
     return fresh;
 }
 
-static uint64_t sum(const drupe_view_sample *sample)
-{
-    return sample->used[0] + sample->used[1] + sample->used[2];
-}
-
 static void thin(drupe_memory_series *one)
 {
     size_t half = DRUPE_VIEW_SAMPLES / 2, kept = 0;
     for (size_t i = 0; i < half; i += 2) {
-        size_t larger = sum(&one->samples[i]) > sum(&one->samples[i + 1]) ? i : i + 1;
+        size_t larger =
+            drupe_sample_used(&one->samples[i]) > drupe_sample_used(&one->samples[i + 1]) ? i : i + 1;
         one->samples[kept++] = one->samples[larger];
     }
     memmove(one->samples + kept, one->samples + half, (one->count - half) * sizeof *one->samples);
