@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define HOLE_NS        UINT64_C(2000000000) /* after which a number without a record is taken to have none */
-#define SETTLE_EVERY   128u                 /* records: they are in the caches still */
-#define SETTLE_PART    4u                   /* of the pending spans */
 #define UNSETTLED_PART 64u
 #define FOLD_MOST      8u
 
@@ -394,9 +392,10 @@ static void count_missed(drupe_history *history, uint64_t id)
     history->after = first - 1;
 }
 
-/* One batch of what was submitted up to `latest`; false when there is nothing. */
-static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
+/* One batch of what was submitted until now; false when there is nothing. */
+static bool read_some(drupe_history *history, uint64_t now)
 {
+    uint64_t latest = drupe_trace_latest();
     if (history->after >= latest) return false;
     count_missed(history, UINT64_MAX);
     size_t count = drupe_trace_read(history->after, history->batch, DRUPE_BATCH);
@@ -417,16 +416,10 @@ static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
 
 void drupe_history_read(drupe_history *history, uint64_t now)
 {
-    uint64_t latest = drupe_trace_latest();
     bool found = read_pending(history);
     if (read_holes(history, now)) found = true;
-    size_t settled = history->npending;
-    while (read_some(history, latest, now)) {
-        found = true;
-        if (history->npending < settled + settled / SETTLE_PART + SETTLE_EVERY) continue;
-        drupe_history_settle(history);
-        settled = history->npending;
-    }
+    /* Also what was submitted meanwhile: it may prove that what is read here was over earlier. */
+    while (read_some(history, now)) found = true;
     if (found) history->serial++;
     if (history->npending) drupe_history_settle(history);
 }

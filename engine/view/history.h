@@ -174,6 +174,8 @@ typedef struct drupe_figures {
 } drupe_figures;
 
 void drupe_figures_look(drupe_figures *figures);
+/* NULL: there are none. */
+drupe_memory_series *drupe_samples_of(drupe_history *history, const char *filter);
 /* Note what is in use; `always`: also when that is what it was. */
 void drupe_samples_take(drupe_history *history, const drupe_figures *figures, uint64_t now, uint32_t cell,
                         bool always);

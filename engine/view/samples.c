@@ -6,10 +6,17 @@
 
 #define NOTICEABLE 64u /* of what is in use: less of a change is none */
 
-static drupe_memory_series *series_of(drupe_history *history, const char *filter)
+drupe_memory_series *drupe_samples_of(drupe_history *history, const char *filter)
 {
     for (size_t i = 0; i < history->nseries; i++)
         if (strcmp(history->series[i].filter, filter) == 0) return &history->series[i];
+    return NULL;
+}
+
+static drupe_memory_series *series_of(drupe_history *history, const char *filter)
+{
+    drupe_memory_series *known = drupe_samples_of(history, filter);
+    if (known) return known;
     if (history->nseries == DRUPE_DEVICES_MOST) return NULL;
     drupe_memory_series *fresh = &history->series[history->nseries];
     drupe_view_sample *samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *samples);
