@@ -335,49 +335,33 @@ static bool read_pending(drupe_history *history)
     return found;
 }
 
-enum hole { FOUND, NO_WORK, LATER, LOST };
-
-/* Look for the record of a number, and add it. */
-static enum hole look_for(drupe_history *history, uint64_t id)
+/* Look for the record of a number, and add it. One that may be written later is looked for again, for some
+ * time. False: there is no news. */
+static bool look_for(drupe_history *history, drupe_hole hole, uint64_t now)
 {
     drupe_trace_record late;
-    bool gone, over = drupe_trace_over(id, &gone);
-    if (!gone && drupe_trace_read(id - 1, &late, 1) == 1 && late.id == id) {
+    bool gone, over = drupe_trace_over(hole.id, &gone);
+    if (!gone && drupe_trace_read(hole.id - 1, &late, 1) == 1 && late.id == hole.id) {
         drupe_history_add(history, &late);
-        return FOUND;
+        return true;
     }
     /* Whoever has come round may not have written there yet. */
-    if (id + DRUPE_TRACE_RECORDS <= drupe_trace_latest()) return LOST;
-    return over ? NO_WORK : LATER;
+    bool lost = hole.id + DRUPE_TRACE_RECORDS <= drupe_trace_latest();
+    if (over && !lost) return false; /* it was no work */
+    if (!lost && now - hole.since_ns <= HOLE_NS && history->nholes < DRUPE_HOLES_MOST) {
+        history->holes[history->nholes++] = hole;
+        return false;
+    }
+    drupe_account_missed(history, history->reading_cell, 1);
+    return true;
 }
 
-static void note_hole(drupe_history *history, uint64_t id, uint64_t now)
-{
-    enum hole what = look_for(history, id);
-    bool full = history->nholes == DRUPE_HOLES_MOST;
-    if (what == LOST || (what == LATER && full)) drupe_account_missed(history, history->reading_cell, 1);
-    if (what != LATER || full) return;
-    history->holes[history->nholes] = id;
-    history->hole_ns[history->nholes++] = now;
-}
-
-/* Numbers whose records were not written when they were looked for. */
 static bool read_holes(drupe_history *history, uint64_t now)
 {
-    size_t kept = 0;
+    size_t count = history->nholes;
     bool found = false;
-    for (size_t i = 0; i < history->nholes; i++) {
-        uint64_t id = history->holes[i], since = history->hole_ns[i];
-        enum hole what = look_for(history, id);
-        if (what == LATER && now - since <= HOLE_NS) {
-            history->holes[kept] = id;
-            history->hole_ns[kept++] = since;
-            continue;
-        }
-        found = found || what != NO_WORK;
-        if (what == LATER || what == LOST) drupe_account_missed(history, history->reading_cell, 1);
-    }
-    history->nholes = kept;
+    history->nholes = 0; /* those that stay move up */
+    for (size_t i = 0; i < count; i++) found |= look_for(history, history->holes[i], now);
     return found;
 }
 
@@ -403,13 +387,13 @@ static bool read_some(drupe_history *history, uint64_t now)
     uint64_t expected = history->after + 1;
     for (size_t i = 0; i < count; i++) {
         const drupe_trace_record *record = &history->batch[i];
-        for (; expected < record->id; expected++) note_hole(history, expected, now);
+        for (; expected < record->id; expected++) (void)look_for(history, (drupe_hole){expected, now}, now);
         expected = record->id + 1;
         history->reading_cell = record->cell;
         drupe_history_add(history, record);
     }
     if (count < DRUPE_BATCH)
-        for (; expected <= latest; expected++) note_hole(history, expected, now);
+        for (; expected <= latest; expected++) (void)look_for(history, (drupe_hole){expected, now}, now);
     history->after = expected - 1;
     return true;
 }

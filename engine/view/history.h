@@ -54,6 +54,13 @@ typedef struct drupe_cell_totals {
     drupe_union busy, maybe;
 } drupe_cell_totals;
 
+/* A number without a record, yet. */
+typedef struct drupe_hole {
+    uint64_t id, since_ns;
+} drupe_hole;
+
+/* Over 20 members: it is what one lock guards. history.c writes what is read and pending, spans.c the store,
+ * lines.c the queues and devices, samples.c the series, account.c the cells; all raise `serial`. */
 typedef struct drupe_history {
     uint64_t serial;  /* raised with every change */
     uint64_t cleared; /* the serial of the last merge: what was told of spans before is out of date */
@@ -61,7 +68,6 @@ typedef struct drupe_history {
     uint64_t grain;   /* ns: spans are merged up to this length */
     uint32_t last_cell;
     uint32_t reading_cell;     /* of the record that was read last */
-    uint64_t edge_used;        /* in use when the last cell whose edge was read began or ended */
     drupe_line *line;          /* found last */
     drupe_cell_totals *totals; /* found last */
     drupe_pending_span *spans; /* DRUPE_VIEW_SPANS */
@@ -69,8 +75,7 @@ typedef struct drupe_history {
     drupe_pending_span *pending; /* DRUPE_PENDING_SPANS_MOST; by id */
     size_t npending;
     size_t unsettled; /* of the pending spans: found to be over since drupe_history_settle() */
-    uint64_t holes[DRUPE_HOLES_MOST]; /* numbers without a record, yet */
-    uint64_t hole_ns[DRUPE_HOLES_MOST];
+    drupe_hole holes[DRUPE_HOLES_MOST];
     size_t nholes;
     drupe_trace_record batch[DRUPE_BATCH];
     drupe_line lines[DRUPE_QUEUES_MOST];
