@@ -68,19 +68,6 @@ static void count_ending(drupe_view_cell *cell, const drupe_view_span *span)
     }
 }
 
-static void add_time(drupe_history *history, drupe_cell_totals *totals, const drupe_line *line, int kind,
-                     const drupe_interval *when, bool exact)
-{
-    drupe_view_cell *cell = &totals->cell;
-    drupe_history_unit *unit = &history->units[line->device];
-    drupe_interval settled;
-    if (!cell->first_ns || when->from < cell->first_ns) cell->first_ns = when->from;
-    if (when->to > cell->last_ns) cell->last_ns = when->to;
-    if (!drupe_class_occupies(unit->filter, kind)) return;
-    (void)drupe_union_add(exact ? &totals->busy : &totals->maybe, when->from, when->to, &settled);
-    drupe_load_add(exact ? &unit->load : &unit->maybe, when->from, when->to);
-}
-
 void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry)
 {
     const drupe_view_span *span = &entry->span;
@@ -93,20 +80,14 @@ void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry
     if (entry->mute) return;
     cell->class_ns[entry->kind] += span->busy_ns;
     if (!span->exact) cell->untimed[entry->kind] += span->count;
-    const drupe_interval when = {span->start_ns, span->end_ns};
-    add_time(history, totals, &history->lines[entry->queue], entry->kind, &when, span->exact);
-}
-
-void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
-                          const drupe_line *line, const drupe_interval *when, bool exact)
-{
-    drupe_cell_totals *totals = drupe_account_of(history, record->cell);
-    if (!totals) return;
-    totals->cell.count[kind]++;
-    totals->cell.bytes[kind] += record->bytes;
-    totals->cell.class_ns[kind] += exact ? when->to - when->from : 0;
-    totals->cell.untimed[kind] += exact ? 0 : 1;
-    add_time(history, totals, line, kind, when, exact);
+    uint64_t from = span->start_ns, to = span->end_ns;
+    if (!cell->first_ns || from < cell->first_ns) cell->first_ns = from;
+    if (to > cell->last_ns) cell->last_ns = to;
+    drupe_history_unit *unit = &history->units[history->lines[entry->queue].device];
+    if (!drupe_class_occupies(unit->filter, entry->kind)) return;
+    drupe_interval settled;
+    (void)drupe_union_add(span->exact ? &totals->busy : &totals->maybe, from, to, &settled);
+    drupe_load_add(span->exact ? &unit->load : &unit->maybe, from, to);
 }
 
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count)

@@ -1,5 +1,5 @@
 /* One line for one cell. */
-#include "frame.h"
+#include "view_memory.h"
 #include <string.h>
 
 static const drupe_view_cell *footer_cell(const drupe_frame *frame)
@@ -21,7 +21,7 @@ static uint64_t memory_total(const drupe_view *view)
         if (only != NULL) return 0;
         only = device;
     }
-    return only == NULL ? 0 : only->limit != 0 ? only->limit : only->use.total;
+    return only == NULL ? 0 : drupe_memory_limit(only);
 }
 
 /* While its code runs, a cell has what is in use now. */
@@ -67,33 +67,14 @@ static void footer_busy(const drupe_frame *frame, const drupe_view_cell *cell, u
         drupe_text_printf(text, frame->view->nspans == 0 ? "device" : "devices");
     uint64_t most = cell->busy_ns + cell->maybe_ns;
     drupe_text_printf(text, " ");
-    if (cell->maybe_ns > 0 && cell->busy_ns > 0)
-        drupe_text_printf(text, "%s to %s busy", drupe_unit_time(cell->busy_ns).text,
-                          drupe_unit_time(most).text);
-    else
-        drupe_text_printf(text, "%s%s busy", cell->maybe_ns > 0 ? "at most " : "",
-                          drupe_unit_time(most).text);
+    drupe_frame_range_text(drupe_unit_time(cell->busy_ns), drupe_unit_time(most), cell->busy_ns > 0,
+                           cell->maybe_ns > 0, text);
+    drupe_text_printf(text, " busy");
     /* Work that goes on after the code has a time of its own. */
     if (most > wall) return;
     drupe_text_printf(text, " (");
     drupe_frame_share_text((double)cell->busy_ns, (double)cell->maybe_ns, (double)wall, text);
     drupe_text_printf(text, ")");
-}
-
-static void footer_counts(const drupe_view_cell *cell, drupe_text *text)
-{
-    const uint64_t *count = cell->count;
-    if (count[DRUPE_VIEW_KERNELS] > 0)
-        drupe_text_printf(text, " \u00b7 %s kernel%s", drupe_unit_count(count[DRUPE_VIEW_KERNELS]).text,
-                          count[DRUPE_VIEW_KERNELS] == 1 ? "" : "s");
-    if (count[DRUPE_VIEW_COPIES] > 0) {
-        uint64_t bytes = cell->bytes[DRUPE_VIEW_COPIES], ns = cell->class_ns[DRUPE_VIEW_COPIES];
-        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
-        if (bytes >= DRUPE_FRAME_RATED && ns > 0 && cell->untimed[DRUPE_VIEW_COPIES] == 0)
-            drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
-    }
-    drupe_frame_open_text(cell->open, " \u00b7 ", text);
-    if (cell->failed > 0) drupe_text_printf(text, " \u00b7 %s failed", drupe_unit_count(cell->failed).text);
 }
 
 void drupe_frame_footer(const drupe_frame *frame, drupe_text *text)
@@ -110,6 +91,6 @@ void drupe_frame_footer(const drupe_frame *frame, drupe_text *text)
     uint64_t wall = ended > began ? ended - began : 0;
     drupe_text_printf(text, "%s wall", drupe_unit_time(wall).text);
     footer_busy(frame, cell, wall, text);
-    footer_counts(cell, text);
+    drupe_frame_work(cell, true, false, text);
     footer_memory(frame, cell, text);
 }

@@ -41,13 +41,7 @@ static drupe_status frame_make(const drupe_view *view, drupe_frame_kind kind, co
     if (status != DRUPE_OK) return status;
     render(&frame, kind, &text);
     drupe_frame_sums_clear(&frame.sums);
-    status = drupe_text_check(&text);
-    if (status == DRUPE_OK) {
-        *size = text.length;
-        *result = drupe_text_take(&text);
-    }
-    drupe_text_clear(&text);
-    return status;
+    return drupe_view_give(&text, result, size);
 }
 
 drupe_status drupe_frame_text(const drupe_view *view, drupe_frame_kind kind, const drupe_frame_style *style,

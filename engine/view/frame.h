@@ -5,7 +5,7 @@
 #define DRUPE_VIEW_FRAME_H
 
 #include "base/base.h"
-#include "drupe/view.h"
+#include "view/view_room.h"
 
 /* --- label.c: text of others -----------------------------------------------------------------------------
  */
@@ -24,6 +24,12 @@ void drupe_label_right(drupe_text *text, const char *utf8, size_t width, const c
 drupe_unit drupe_label_cells(uint32_t first, uint32_t last);
 /* A device for people: "GPU" when it is the view's only one of that type, else its filter. */
 void drupe_label_device(drupe_text *text, const drupe_view *view, const char *filter);
+/* "GPU queue 3 kernels" */
+void drupe_label_lane(drupe_text *text, const drupe_view *view, size_t lane);
+/* A column of text that is so full, 0 to 1. */
+void drupe_label_block(drupe_text *text, double share);
+/* "and 3 more labels", without a line end. */
+void drupe_label_more(drupe_text *text, size_t more, const char *what);
 
 /* --- sums.c ----------------------------------------------------------------------------------------------
  */
@@ -57,10 +63,7 @@ typedef struct drupe_frame_sums {
     bool window;             /* it is the last DRUPE_FRAME_WINDOW_NS alone */
     uint64_t
         wall_ns; /* what shares are of: the cell's code and its work where one cell is shown, else the axis */
-    uint64_t count[DRUPE_VIEW_CLASS_COUNT], bytes[DRUPE_VIEW_CLASS_COUNT], ns[DRUPE_VIEW_CLASS_COUNT];
-    uint64_t untimed[DRUPE_VIEW_CLASS_COUNT]; /* of the count: without times */
-    uint64_t open[DRUPE_VIEW_STATE_COUNT];    /* not over, by how far it is */
-    uint64_t waiting, failed, skipped, cancelled, missed;
+    drupe_view_cell all; /* how much work: the cells, or the spans of a view without cells, added up */
     uint64_t merged, merged_into; /* submissions that share a span, and those spans */
     uint64_t inexact;             /* spans that are intervals */
     drupe_frame_busy busy[DRUPE_FRAME_DEVICES];
@@ -82,12 +85,15 @@ drupe_frame_busy drupe_frame_busy_of(const drupe_frame_sums *sums, const char *d
 /* "61 %", "at most 61 %" or "12 % to 61 %": what is busy, and what may be. Of intervals `busy` knows nothing.
  */
 void drupe_frame_share_text(double busy, double maybe, double whole, drupe_text *text);
+/* The same of any numbers, `least` and `most`, of which one counts where only `busy` or only `maybe` is true.
+ */
+void drupe_frame_range_text(drupe_unit least, drupe_unit most, bool busy, bool maybe, drupe_text *text);
 /* The same of 1 in six columns: "61 %" or "\u226461 %". */
 drupe_unit drupe_frame_most_share(double busy, double maybe);
+/* A number behind a sign, such as "\u2264 ". */
+drupe_unit drupe_frame_signed(const char *sign, drupe_unit number);
 /* "1.82 s", or "\u2264 1.82 s" where a part of it is only an interval. */
 drupe_unit drupe_frame_time(uint64_t busy_ns, uint64_t maybe_ns);
-/* "1 running, 3 waiting, 2 submitted": what is not over; nothing when all is. */
-void drupe_frame_open_text(const uint64_t open[DRUPE_VIEW_STATE_COUNT], const char *before, drupe_text *text);
 /* Until when a span is drawn. */
 static inline uint64_t drupe_frame_span_end(const drupe_view *view, const drupe_view_span *span)
 {
@@ -102,8 +108,8 @@ static inline bool drupe_frame_span_ran(const drupe_view_span *span)
     return span->exact && span->state <= DRUPE_VIEW_RUNNING;
 }
 
-/* "GPU busy 61 % of 1.82 s · 34 kernels · 512 MiB copied at 21.3 GB/s": the number that matters. */
-void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text);
+/* " · 34 kernels · 512 MiB copied at 21.3 GB/s · 3 host functions · 2 waiting · 1 failed": headline.c. */
+void drupe_frame_work(const drupe_view_cell *cell, bool rate, bool host, drupe_text *text);
 
 /* --- table.c: one row per label --------------------------------------------------------------------------
  */
@@ -168,7 +174,5 @@ void drupe_frame_failures(const drupe_frame *frame, drupe_text *text);
 /* Lines of plain text that both forms have: headline.c, footer.c. */
 void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text);
 void drupe_frame_footer(const drupe_frame *frame, drupe_text *text);
-/* "queue 3 kernels" behind a device. */
-void drupe_label_lane(drupe_text *text, const drupe_view_lane *lane);
 
 #endif

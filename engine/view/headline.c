@@ -26,24 +26,42 @@ static void line_count(drupe_text *text, uint64_t count, const char *one, const 
         drupe_text_printf(text, " \u00b7 %s %s", drupe_unit_count(count).text, count == 1 ? one : many);
 }
 
-void drupe_frame_headline(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text)
+/* What is not over, by how far it is. */
+static void line_open(const uint64_t open[DRUPE_VIEW_STATE_COUNT], drupe_text *text)
 {
-    const uint64_t *count = sums->count;
-    if (count[0] + count[1] + count[2] + sums->waiting + sums->missed == 0) {
+    static const char *const names[DRUPE_VIEW_STATE_COUNT] = {"", "running", "waiting", "submitted"};
+    const char *before = " \u00b7 ";
+    for (int state = DRUPE_VIEW_RUNNING; state < DRUPE_VIEW_STATE_COUNT; state++) {
+        if (open[state] == 0) continue;
+        drupe_text_printf(text, "%s%s %s", before, drupe_unit_count(open[state]).text, names[state]);
+        before = ", ";
+    }
+}
+
+void drupe_frame_work(const drupe_view_cell *cell, bool rate, bool host, drupe_text *text)
+{
+    line_count(text, cell->count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
+    if (cell->count[DRUPE_VIEW_COPIES] > 0) {
+        uint64_t bytes = cell->bytes[DRUPE_VIEW_COPIES], ns = cell->class_ns[DRUPE_VIEW_COPIES];
+        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
+        if (rate && bytes >= DRUPE_FRAME_RATED && ns > 0 && cell->untimed[DRUPE_VIEW_COPIES] == 0)
+            drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
+    }
+    if (host) line_count(text, cell->count[DRUPE_VIEW_HOST], "host function", "host functions");
+    line_open(cell->open, text);
+    line_count(text, cell->failed, "failed", "failed");
+}
+
+/* "GPU busy 61 % of 1.82 s", the number that matters, and how much work that was. */
+static void line_past(const drupe_view *view, const drupe_frame_sums *sums, drupe_text *text)
+{
+    const drupe_view_cell *all = &sums->all;
+    if (all->count[0] + all->count[1] + all->count[2] + all->waiting + all->missed == 0) {
         drupe_text_printf(text, "No device work");
         return;
     }
     line_busy(view, sums, text);
-    line_count(text, count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
-    if (count[DRUPE_VIEW_COPIES] > 0) {
-        uint64_t bytes = sums->bytes[DRUPE_VIEW_COPIES], ns = sums->ns[DRUPE_VIEW_COPIES];
-        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(bytes).text);
-        if (bytes >= DRUPE_FRAME_RATED && ns > 0 && sums->untimed[DRUPE_VIEW_COPIES] == 0)
-            drupe_text_printf(text, " at %s", drupe_unit_rate(bytes, ns).text);
-    }
-    line_count(text, count[DRUPE_VIEW_HOST], "host function", "host functions");
-    drupe_frame_open_text(sums->open, " \u00b7 ", text);
-    line_count(text, sums->failed, "failed", "failed");
+    drupe_frame_work(all, true, true, text);
 }
 
 void drupe_frame_failures(const drupe_frame *frame, drupe_text *text)
@@ -86,13 +104,13 @@ static void note_inexact(const drupe_view *view, drupe_text *text)
 void drupe_frame_notes(const drupe_frame *frame, drupe_text *text)
 {
     const drupe_frame_sums *sums = &frame->sums;
-    if (sums->skipped + sums->cancelled > 0) {
-        drupe_text_printf(text, "%s did not run: ", drupe_unit_count(sums->skipped + sums->cancelled).text);
-        if (sums->skipped > 0)
-            drupe_text_printf(text, "%s after a failure%s", drupe_unit_count(sums->skipped).text,
-                              sums->cancelled > 0 ? ", " : "");
-        if (sums->cancelled > 0)
-            drupe_text_printf(text, "%s cancelled", drupe_unit_count(sums->cancelled).text);
+    uint64_t skipped = sums->all.skipped, cancelled = sums->all.cancelled, missed = sums->all.missed;
+    if (skipped + cancelled > 0) {
+        drupe_text_printf(text, "%s did not run: ", drupe_unit_count(skipped + cancelled).text);
+        if (skipped > 0)
+            drupe_text_printf(text, "%s after a failure%s", drupe_unit_count(skipped).text,
+                              cancelled > 0 ? ", " : "");
+        if (cancelled > 0) drupe_text_printf(text, "%s cancelled", drupe_unit_count(cancelled).text);
         drupe_text_printf(text, "\n");
     }
     if (sums->merged_into > 0)
@@ -100,9 +118,9 @@ void drupe_frame_notes(const drupe_frame *frame, drupe_text *text)
                           drupe_unit_count(sums->merged).text, drupe_unit_count(sums->merged_into).text,
                           sums->merged_into == 1 ? "" : "s");
     if (sums->inexact > 0) note_inexact(frame->view, text);
-    if (sums->missed > 0)
+    if (missed > 0)
         drupe_text_printf(text, "%s submissions came too fast to be recorded: they are only counted\n",
-                          drupe_unit_count(sums->missed).text);
+                          drupe_unit_count(missed).text);
 }
 
 static void line_memory(const drupe_view *view, drupe_text *text)
@@ -122,7 +140,6 @@ static void line_memory(const drupe_view *view, drupe_text *text)
 static void line_now(const drupe_frame *frame, drupe_text *text)
 {
     const drupe_view *view = frame->view;
-    const drupe_frame_sums *sums = &frame->sums;
     for (size_t i = 0; i < view->ndevices && i < DEVICES_NAMED; i++) {
         if (i > 0) drupe_text_printf(text, ", ");
         drupe_label_device(text, view, view->devices[i].use.filter);
@@ -130,11 +147,7 @@ static void line_now(const drupe_frame *frame, drupe_text *text)
         drupe_frame_share_text(view->devices[i].busy, view->devices[i].maybe, 1.0, text);
     }
     drupe_text_printf(text, " now");
-    line_count(text, sums->count[DRUPE_VIEW_KERNELS], "kernel", "kernels");
-    if (sums->count[DRUPE_VIEW_COPIES] > 0)
-        drupe_text_printf(text, " \u00b7 %s copied", drupe_unit_bytes(sums->bytes[DRUPE_VIEW_COPIES]).text);
-    drupe_frame_open_text(sums->open, " \u00b7 ", text);
-    line_count(text, sums->failed, "failed", "failed");
+    drupe_frame_work(&frame->sums.all, false, false, text);
 }
 
 void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_text *text)
@@ -147,5 +160,5 @@ void drupe_frame_line(const drupe_frame *frame, drupe_frame_kind kind, drupe_tex
     else if (now)
         line_now(frame, text);
     else
-        drupe_frame_headline(frame->view, &frame->sums, text);
+        line_past(frame->view, &frame->sums, text);
 }

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #define HOLE_NS        UINT64_C(2000000000) /* after which a number without a record is taken to have none */
-#define SETTLE_EVERY   128u                 /* records: they are in the caches still */
-#define SETTLE_PART    4u                   /* of the pending spans */
 #define UNSETTLED_PART 64u
 #define FOLD_MOST      8u
 
@@ -79,90 +77,6 @@ static void squeeze(drupe_history *history)
     history->npending = kept;
 }
 
-/* Every member is set by itself, which takes half as long as to clear them first. */
-void drupe_pending_span_fill(drupe_pending_span *entry, const drupe_trace_record *record, int kind,
-                             uint32_t queue)
-{
-    drupe_view_span *span = &entry->span;
-    span->start_ns = entry->submitted_ns = record->submitted_ns;
-    span->end_ns = span->busy_ns = entry->longest_ns = entry->changed = 0;
-    span->id = entry->last = record->id;
-    span->count = 1;
-    span->bytes = record->bytes;
-    span->items = record->items;
-    span->lane = queue * DRUPE_VIEW_CLASS_COUNT + (uint32_t)(kind < 0 ? 0 : kind);
-    span->cell = record->cell;
-    span->site = record->site;
-    span->status = DRUPE_TRACE_PENDING;
-    span->exact = false;
-    span->state = DRUPE_VIEW_OVER;
-    memcpy(span->label, record->label, sizeof span->label);
-    span->label[sizeof span->label - 1] = '\0';
-    entry->queue = queue;
-    entry->kind = (int8_t)kind;
-    entry->over = entry->gone = entry->proven = entry->mute = false;
-    entry->told = record->told;
-}
-
-/* The queue's. Queues whose work is over are in the way only until that is worked out, which is done early
- * where it costs a few steps for each record that is over. */
-static drupe_line *line_of(drupe_history *history, const drupe_trace_record *record)
-{
-    drupe_line *line = drupe_line_of(history, record);
-    if (line || history->unsettled * UNSETTLED_PART < history->npending) return line;
-    drupe_history_settle(history);
-    return drupe_line_of(history, record);
-}
-
-/* Of work that was found to be over at one time, all that is known is that it lies before that. Where spans
- * are merged anyway, a few share a pending span. */
-static bool fold(drupe_history *history, const drupe_line *line, const drupe_trace_record *record, int kind)
-{
-    drupe_pending_span *last = history->npending > 0 ? &history->pending[history->npending - 1] : NULL;
-    if (!history->grain || !last || !last->over || last->queue != (uint32_t)(line - history->lines))
-        return false;
-    drupe_view_span *span = &last->span;
-    if (!line->ordered || kind < 0 || last->kind != kind || last->last >= record->id ||
-        span->cell != record->cell || span->cell > history->last_cell || span->count >= FOLD_MOST)
-        return false;
-    if (span->exact || record->ended_ns || span->end_ns != record->seen_ns) return false;
-    if (!drupe_went_well(span->status) || !drupe_went_well(record->status)) return false;
-    if (record->status == DRUPE_TRACE_PASSED) span->status = DRUPE_TRACE_PASSED;
-    span->count++;
-    span->bytes += record->bytes;
-    span->items += record->items;
-    last->last = record->id;
-    return true;
-}
-
-void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
-{
-    drupe_line *line = line_of(history, record);
-    int kind = drupe_class_of(record->kind);
-    if (line && fold(history, line, record, kind)) {
-        line->seen = record->id;
-        line->waiting[kind]++;
-        drupe_account_submitted(history, record->cell, kind, record->bytes);
-        return;
-    }
-    if (history->npending == DRUPE_PENDING_SPANS_MOST) squeeze(history);
-    if (!line || history->npending == DRUPE_PENDING_SPANS_MOST) {
-        drupe_account_missed(history, record->cell, 1);
-        return;
-    }
-    drupe_pending_span *entry = &history->pending[history->npending++];
-    drupe_pending_span_fill(entry, record, kind, (uint32_t)(line - history->lines));
-    if (record->status != DRUPE_TRACE_PENDING) end(history, entry, record);
-    history->unsettled += entry->over;
-    line->seen = record->id;
-    line->pending++;
-    if (kind >= 0) {
-        line->used[kind] = true;
-        line->waiting[kind]++;
-    }
-    drupe_account_submitted(history, record->cell, kind, record->bytes);
-}
-
 /* --- What is over --------------------------------------------------------------------------------------- */
 
 /* From the last pending span to the first: on an in-order queue nothing ended later than what stands behind
@@ -225,7 +139,6 @@ void drupe_history_settle(drupe_history *history)
     size_t kept = 0;
     bool changed = false;
     history->unsettled = 0;
-    history->raised = false;
     prove(history);
     for (size_t i = 0; i < history->npending; i++) {
         drupe_pending_span *entry = &history->pending[i];
@@ -242,6 +155,113 @@ void drupe_history_settle(drupe_history *history)
         kept++;
     }
     history->npending = kept;
+}
+
+/* --- Records -------------------------------------------------------------------------------------------- */
+
+/* Every member is set by itself, which takes half as long as to clear them first. */
+static void fill(drupe_pending_span *entry, const drupe_trace_record *record, int kind, uint32_t queue)
+{
+    drupe_view_span *span = &entry->span;
+    span->start_ns = entry->submitted_ns = record->submitted_ns;
+    span->end_ns = span->busy_ns = entry->longest_ns = entry->changed = 0;
+    span->id = entry->last = record->id;
+    span->count = 1;
+    span->bytes = record->bytes;
+    span->items = record->items;
+    span->lane = queue * DRUPE_VIEW_CLASS_COUNT + (uint32_t)(kind < 0 ? 0 : kind);
+    span->cell = record->cell;
+    span->site = record->site;
+    span->status = DRUPE_TRACE_PENDING;
+    span->exact = false;
+    span->state = DRUPE_VIEW_OVER;
+    memcpy(span->label, record->label, sizeof span->label);
+    span->label[sizeof span->label - 1] = '\0';
+    entry->queue = queue;
+    entry->kind = (int8_t)kind;
+    entry->over = entry->gone = entry->proven = entry->mute = false;
+    entry->told = record->told;
+}
+
+/* The queue's. Queues whose work is over are in the way only until that is worked out, which is done early
+ * where it costs a few steps for each record that is over. */
+static drupe_line *line_of(drupe_history *history, const drupe_trace_record *record)
+{
+    drupe_line *line = drupe_line_of(history, record);
+    if (line || history->unsettled * UNSETTLED_PART < history->npending) return line;
+    drupe_history_settle(history);
+    return drupe_line_of(history, record);
+}
+
+/* Of work that was found to be over at one time, all that is known is that it lies before that. Where spans
+ * are merged anyway, a few share a pending span. */
+static bool fold(drupe_history *history, const drupe_line *line, const drupe_trace_record *record, int kind)
+{
+    drupe_pending_span *last = history->npending > 0 ? &history->pending[history->npending - 1] : NULL;
+    if (!history->grain || !last || !last->over || last->queue != (uint32_t)(line - history->lines))
+        return false;
+    drupe_view_span *span = &last->span;
+    if (!line->ordered || kind < 0 || last->kind != kind || last->last >= record->id ||
+        span->cell != record->cell || span->cell > history->last_cell || span->count >= FOLD_MOST)
+        return false;
+    if (span->exact || record->ended_ns || span->end_ns != record->seen_ns) return false;
+    if (!drupe_went_well(span->status) || !drupe_went_well(record->status)) return false;
+    if (record->status == DRUPE_TRACE_PASSED) span->status = DRUPE_TRACE_PASSED;
+    span->count++;
+    span->bytes += record->bytes;
+    span->items += record->items;
+    last->last = record->id;
+    return true;
+}
+
+/* Nothing behind it can tell more of when it ran, and nothing before it is open. */
+static bool final(const drupe_line *line, const drupe_pending_span *entry)
+{
+    return entry->over && entry->span.exact && (line->pending == 1 || !line->ordered);
+}
+
+/* Pending spans stand by id, or what is over would be worked out in the wrong order. */
+static void sort_in(drupe_pending_span *list, size_t at)
+{
+    for (; at > 0 && list[at - 1].span.id > list[at].span.id; at--) {
+        drupe_pending_span later = list[at - 1];
+        list[at - 1] = list[at];
+        list[at] = later;
+    }
+}
+
+void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
+{
+    drupe_line *line = line_of(history, record);
+    int kind = drupe_class_of(record->kind);
+    if (line && fold(history, line, record, kind)) {
+        line->seen = record->id;
+        line->waiting[kind]++;
+        drupe_account_submitted(history, record->cell, kind, record->bytes);
+        return;
+    }
+    if (history->npending == DRUPE_PENDING_SPANS_MOST) squeeze(history);
+    if (!line || history->npending == DRUPE_PENDING_SPANS_MOST) {
+        drupe_account_missed(history, record->cell, 1);
+        return;
+    }
+    drupe_pending_span *entry = &history->pending[history->npending];
+    fill(entry, record, kind, (uint32_t)(line - history->lines));
+    if (record->status != DRUPE_TRACE_PENDING) end(history, entry, record);
+    line->seen = record->id;
+    line->pending++;
+    if (kind >= 0) {
+        line->used[kind] = true;
+        line->waiting[kind]++;
+    }
+    drupe_account_submitted(history, record->cell, kind, record->bytes);
+    if (final(line, entry)) {
+        history->serial++;
+        finish(history, entry);
+        return;
+    }
+    history->unsettled += entry->over;
+    sort_in(history->pending, history->npending++);
 }
 
 /* --- Reading -------------------------------------------------------------------------------------------- */
@@ -315,61 +335,33 @@ static bool read_pending(drupe_history *history)
     return found;
 }
 
-enum hole { FOUND, NO_WORK, LATER, LOST };
-
-/* Look for the record of a number, and add it. */
-static enum hole look_for(drupe_history *history, uint64_t id)
+/* Look for the record of a number, and add it. One that may be written later is looked for again, for some
+ * time. False: there is no news. */
+static bool look_for(drupe_history *history, drupe_hole hole, uint64_t now)
 {
     drupe_trace_record late;
-    bool gone, over = drupe_trace_over(id, &gone);
-    if (!gone && drupe_trace_read(id - 1, &late, 1) == 1 && late.id == id) {
+    bool gone, over = drupe_trace_over(hole.id, &gone);
+    if (!gone && drupe_trace_read(hole.id - 1, &late, 1) == 1 && late.id == hole.id) {
         drupe_history_add(history, &late);
-        return FOUND;
+        return true;
     }
     /* Whoever has come round may not have written there yet. */
-    if (id + DRUPE_TRACE_RECORDS <= drupe_trace_latest()) return LOST;
-    return over ? NO_WORK : LATER;
+    bool lost = hole.id + DRUPE_TRACE_RECORDS <= drupe_trace_latest();
+    if (over && !lost) return false; /* it was no work */
+    if (!lost && now - hole.since_ns <= HOLE_NS && history->nholes < DRUPE_HOLES_MOST) {
+        history->holes[history->nholes++] = hole;
+        return false;
+    }
+    drupe_account_missed(history, history->reading_cell, 1);
+    return true;
 }
 
-static void note_hole(drupe_history *history, uint64_t id, uint64_t now)
-{
-    enum hole what = look_for(history, id);
-    bool full = history->nholes == DRUPE_HOLES_MOST;
-    if (what == LOST || (what == LATER && full)) drupe_account_missed(history, history->reading_cell, 1);
-    if (what != LATER || full) return;
-    history->holes[history->nholes] = id;
-    history->hole_ns[history->nholes++] = now;
-}
-
-/* Pending spans stand by id, or what is over would be worked out in the wrong order. */
-static void sort_in(drupe_history *history)
-{
-    size_t at = history->npending - 1;
-    drupe_pending_span late = history->pending[at];
-    while (at > 0 && history->pending[at - 1].span.id > late.span.id) at--;
-    memmove(&history->pending[at + 1], &history->pending[at], (history->npending - 1 - at) * sizeof late);
-    history->pending[at] = late;
-}
-
-/* Numbers whose records were not written when they were looked for. */
 static bool read_holes(drupe_history *history, uint64_t now)
 {
-    size_t kept = 0;
+    size_t count = history->nholes;
     bool found = false;
-    for (size_t i = 0; i < history->nholes; i++) {
-        uint64_t id = history->holes[i], since = history->hole_ns[i];
-        enum hole what = look_for(history, id);
-        if (what == LATER && now - since <= HOLE_NS) {
-            history->holes[kept] = id;
-            history->hole_ns[kept++] = since;
-            continue;
-        }
-        found = found || what != NO_WORK;
-        if (what == LATER || what == LOST) drupe_account_missed(history, history->reading_cell, 1);
-        if (what == FOUND && history->npending && history->pending[history->npending - 1].span.id == id)
-            sort_in(history);
-    }
-    history->nholes = kept;
+    history->nholes = 0; /* those that stay move up */
+    for (size_t i = 0; i < count; i++) found |= look_for(history, history->holes[i], now);
     return found;
 }
 
@@ -384,43 +376,34 @@ static void count_missed(drupe_history *history, uint64_t id)
     history->after = first - 1;
 }
 
-/* One batch of what was submitted up to `latest`; false when there is nothing. */
-static bool read_some(drupe_history *history, uint64_t latest, uint64_t now)
+/* One batch of what was submitted until now; false when there is nothing. */
+static bool read_some(drupe_history *history, uint64_t now)
 {
+    uint64_t latest = drupe_trace_latest();
     if (history->after >= latest) return false;
     count_missed(history, UINT64_MAX);
     size_t count = drupe_trace_read(history->after, history->batch, DRUPE_BATCH);
     if (count) count_missed(history, history->batch[0].id);
     uint64_t expected = history->after + 1;
-    /* A full batch leaves its last for the next one, where something stands behind it. */
-    size_t taken = count < DRUPE_BATCH ? count : DRUPE_BATCH - 1;
-    for (size_t i = 0; i < taken; i++) {
+    for (size_t i = 0; i < count; i++) {
         const drupe_trace_record *record = &history->batch[i];
-        for (; expected < record->id; expected++) note_hole(history, expected, now);
+        for (; expected < record->id; expected++) (void)look_for(history, (drupe_hole){expected, now}, now);
         expected = record->id + 1;
         history->reading_cell = record->cell;
-        if (i + 1 < count && drupe_direct_take(history, record, record + 1)) continue;
         drupe_history_add(history, record);
     }
     if (count < DRUPE_BATCH)
-        for (; expected <= latest; expected++) note_hole(history, expected, now);
+        for (; expected <= latest; expected++) (void)look_for(history, (drupe_hole){expected, now}, now);
     history->after = expected - 1;
     return true;
 }
 
 void drupe_history_read(drupe_history *history, uint64_t now)
 {
-    uint64_t latest = drupe_trace_latest();
-    history->raised = false;
     bool found = read_pending(history);
     if (read_holes(history, now)) found = true;
-    size_t settled = history->npending;
-    while (read_some(history, latest, now)) {
-        found = true;
-        if (history->npending < settled + settled / SETTLE_PART + SETTLE_EVERY) continue;
-        drupe_history_settle(history);
-        settled = history->npending;
-    }
+    /* Also what was submitted meanwhile: it may prove that what is read here was over earlier. */
+    while (read_some(history, now)) found = true;
     if (found) history->serial++;
     if (history->npending) drupe_history_settle(history);
 }

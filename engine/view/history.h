@@ -54,6 +54,13 @@ typedef struct drupe_cell_totals {
     drupe_union busy, maybe;
 } drupe_cell_totals;
 
+/* A number without a record, yet. */
+typedef struct drupe_hole {
+    uint64_t id, since_ns;
+} drupe_hole;
+
+/* Over 20 members: it is what one lock guards. history.c writes what is read and pending, spans.c the store,
+ * lines.c the queues and devices, samples.c the series, account.c the cells; all raise `serial`. */
 typedef struct drupe_history {
     uint64_t serial;  /* raised with every change */
     uint64_t cleared; /* the serial of the last merge: what was told of spans before is out of date */
@@ -61,17 +68,14 @@ typedef struct drupe_history {
     uint64_t grain;   /* ns: spans are merged up to this length */
     uint32_t last_cell;
     uint32_t reading_cell;     /* of the record that was read last */
-    uint64_t edge_used;        /* in use when the last cell whose edge was read began or ended */
     drupe_line *line;          /* found last */
     drupe_cell_totals *totals; /* found last */
-    bool raised;               /* `serial`, since drupe_history_settle() */
     drupe_pending_span *spans; /* DRUPE_VIEW_SPANS */
     size_t nspans;
     drupe_pending_span *pending; /* DRUPE_PENDING_SPANS_MOST; by id */
     size_t npending;
     size_t unsettled; /* of the pending spans: found to be over since drupe_history_settle() */
-    uint64_t holes[DRUPE_HOLES_MOST]; /* numbers without a record, yet */
-    uint64_t hole_ns[DRUPE_HOLES_MOST];
+    drupe_hole holes[DRUPE_HOLES_MOST];
     size_t nholes;
     drupe_trace_record batch[DRUPE_BATCH];
     drupe_line lines[DRUPE_QUEUES_MOST];
@@ -138,20 +142,8 @@ static inline bool drupe_went_well(uint8_t status)
     return status == DRUPE_TRACE_COMPLETE || status == DRUPE_TRACE_PASSED || status == DRUPE_TRACE_UNKNOWN;
 }
 
-/* The pending span of a record of the queue with this index. */
-void drupe_pending_span_fill(drupe_pending_span *entry, const drupe_trace_record *record, int kind,
-                             uint32_t queue);
-
-/* direct.c: take a record whose work was over when it was read, if `next`, a later one, leaves nothing open
- * about when that was. Gives what drupe_history_add() and drupe_history_settle() would give. */
-bool drupe_direct_take(drupe_history *history, const drupe_trace_record *record,
-                       const drupe_trace_record *next);
-
 /* spans.c: put finished work into the store. */
 void drupe_spans_put(drupe_history *history, const drupe_pending_span *entry);
-/* The same of one record, if it is to be merged with the last of its lane. */
-bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
-                        const drupe_interval *when, bool exact);
 /* Append to `list`, merging with its latest of the same lane, `*last` (index plus one), when both lie within
  * `grain` ns. True when merged. */
 bool drupe_spans_merge(drupe_pending_span *into, const drupe_pending_span *next, uint64_t grain);
@@ -170,9 +162,6 @@ drupe_cell_totals *drupe_account_of(drupe_history *history, uint32_t cell);
 /* One more; `kind`: drupe_view_class, -1: no work. */
 void drupe_account_submitted(drupe_history *history, uint32_t cell, int kind, uint64_t bytes);
 void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry);
-/* Both at once, for work that went well. */
-void drupe_account_direct(drupe_history *history, const drupe_trace_record *record, int kind,
-                          const drupe_line *line, const drupe_interval *when, bool exact);
 void drupe_account_missed(drupe_history *history, uint32_t cell, uint64_t count);
 void drupe_account_began(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
 void drupe_account_finished(drupe_history *history, uint32_t cell, uint64_t ns, uint64_t used);
@@ -190,6 +179,8 @@ typedef struct drupe_figures {
 } drupe_figures;
 
 void drupe_figures_look(drupe_figures *figures);
+/* NULL: there are none. */
+drupe_memory_series *drupe_samples_of(drupe_history *history, const char *filter);
 /* Note what is in use; `always`: also when that is what it was. */
 void drupe_samples_take(drupe_history *history, const drupe_figures *figures, uint64_t now, uint32_t cell,
                         bool always);

@@ -98,9 +98,7 @@ static void html_table(const drupe_frame *frame, drupe_frame_kind kind, drupe_te
     drupe_text_printf(html, "<div style=\"margin-top:6px;min-height:%upx\">", rows * (ROW_HEIGHT + 1));
     if (count > 0) table_head(html);
     for (size_t i = 0; i < count; i++) table_row(&sums->rows[i], total, html);
-    if (sums->nrows > count)
-        drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more label%s</div>", sums->nrows - count,
-                          sums->nrows - count == 1 ? "" : "s");
+    if (sums->nrows > count) drupe_html_more(html, sums->nrows - count, "label");
     drupe_html_close(html);
 }
 

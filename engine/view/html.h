@@ -18,6 +18,8 @@ void drupe_html_open(drupe_text *html, const char *style);
 void drupe_html_close(drupe_text *html);
 /* An element around escaped text. */
 void drupe_html_text(drupe_text *html, const char *style, const char *text);
+/* A line that says how many were left out. */
+void drupe_html_more(drupe_text *html, size_t more, const char *what);
 /* Right-aligned: digits keep their place. */
 void drupe_html_number(drupe_text *html, const char *style, const char *text, size_t width);
 

@@ -9,7 +9,6 @@
 
 #define COLUMNS_MOST  320u
 #define COLUMNS_LEAST 5u
-#define RUNS_MOST     200u
 #define SIZE_MOST     32000u /* bytes of bars */
 #define LANES_MOST    16u
 #define KEYS_MOST     12u
@@ -135,9 +134,7 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     const drupe_bin *row = bins->bins + lane * bins->columns;
     drupe_text name = {0};
     const drupe_frame_lane *sum = &frame->sums.lanes[lane];
-    drupe_label_device(&name, view, view->lanes[lane].device);
-    drupe_text_append(&name, " ", 1);
-    drupe_label_lane(&name, &view->lanes[lane]);
+    drupe_label_lane(&name, view, lane);
     drupe_html_open(html, "display:flex;align-items:center;height:20px");
     drupe_html_text(html,
                     "width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis",
@@ -155,18 +152,6 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     drupe_frame_part_end(html, &name);
 }
 
-/* How many bars it takes. */
-static size_t runs_count(const drupe_frame *frame, const drupe_bins *bins)
-{
-    size_t count = 0;
-    for (size_t lane = 0; lane < frame->view->nlanes; lane++) {
-        const drupe_bin *row = bins->bins + lane * bins->columns;
-        size_t first = 0, end = 0;
-        for (; run_next(frame->view, row, bins->columns, &first, &end); first = end) count++;
-    }
-    return count;
-}
-
 /* false: too long, and fewer columns would make it shorter. */
 static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *html)
 {
@@ -176,8 +161,9 @@ static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *h
         html->failed = true;
         return true;
     }
-    bool few = columns <= COLUMNS_LEAST || runs_count(frame, &bins) <= RUNS_MOST;
-    for (size_t lane = 0; few && lane < frame->view->nlanes; lane++) {
+    bool least = columns <= COLUMNS_LEAST;
+    for (size_t lane = 0; lane < frame->view->nlanes; lane++) {
+        if (!least && html->length - start > SIZE_MOST) break;
         if (frame->sums.lanes[lane].spans == 0 && frame->view->lanes[lane].waiting == 0) continue;
         if (shown < LANES_MOST)
             lane_append(frame, &bins, lane, html);
@@ -186,11 +172,8 @@ static bool lanes_append(const drupe_frame *frame, size_t columns, drupe_text *h
         shown++;
     }
     drupe_bins_clear(&bins);
-    if (left > 0)
-        drupe_text_printf(html, "<div style=\"opacity:0.75\">and %zu more lane%s</div>", left,
-                          left == 1 ? "" : "s");
-    if (html->failed || columns <= COLUMNS_LEAST || (few && html->length - start <= SIZE_MOST)) return true;
-    if (html->length == start) return false;
+    if (left > 0) drupe_html_more(html, left, "lane");
+    if (html->failed || least || html->length - start <= SIZE_MOST) return true;
     html->length = start;
     html->data[start] = '\0';
     return false;
@@ -223,8 +206,8 @@ static uint32_t cell_before(const drupe_view *view, bool memory, uint32_t limit)
     for (size_t d = 0; memory && d < view->ndevices; d++) {
         for (size_t i = 0; i < view->devices[d].nsamples; i++) {
             const drupe_view_sample *sample = &view->devices[d].samples[i];
-            bool seen = sample->used[0] + sample->used[1] + sample->used[2] > 0;
-            if (seen && sample->cell > best && sample->cell < limit) best = sample->cell;
+            if (drupe_sample_used(sample) > 0 && sample->cell > best && sample->cell < limit)
+                best = sample->cell;
         }
     }
     return best;

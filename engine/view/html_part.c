@@ -22,6 +22,13 @@ void drupe_html_text(drupe_text *html, const char *style, const char *text)
     drupe_html_close(html);
 }
 
+void drupe_html_more(drupe_text *html, size_t more, const char *what)
+{
+    drupe_html_open(html, "opacity:0.75");
+    drupe_label_more(html, more, what);
+    drupe_html_close(html);
+}
+
 void drupe_html_number(drupe_text *html, const char *style, const char *text, size_t width)
 {
     drupe_text padded = {0};

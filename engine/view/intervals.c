@@ -2,89 +2,43 @@
 #include "view/history.h"
 #include <string.h>
 
-static inline bool settle_first(drupe_union *all, drupe_interval *settled)
-{
-    *settled = all->list[all->first++];
-    all->settled_ns += settled->to - settled->from;
-    all->settled_to = settled->to;
-    all->count--;
-    return true;
-}
-
-/* There is room behind the last. */
-static inline void make_room(drupe_union *all)
-{
-    if (all->first + all->count < DRUPE_COUNT_OF(all->list)) return;
-    memmove(all->list, all->list + all->first, all->count * sizeof *all->list);
-    all->first = 0;
-}
-
-static void insert(drupe_union *all, uint32_t at, drupe_interval fresh)
-{
-    make_room(all);
-    drupe_interval *list = &all->list[all->first];
-    memmove(&list[at + 1], &list[at], (all->count - at) * sizeof *list);
-    list[at] = fresh;
-    all->count++;
-}
-
-/* Stretch number `at` has grown: it swallows the earlier ones that it reaches. */
-static void swallow(drupe_union *all, uint32_t at)
+bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled)
 {
     drupe_interval *list = &all->list[all->first];
-    uint32_t first = at;
-    while (first > 0 && list[first - 1].to >= list[at].from) first--;
-    if (first == at) return;
-    if (list[first].from < list[at].from) list[at].from = list[first].from;
-    memmove(&list[first], &list[at], (all->count - at) * sizeof *list);
-    all->count -= at - first;
-}
-
-/* Where it does not belong to the end. */
-static bool add_within(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled)
-{
-    bool left = false;
-    drupe_interval *list = &all->list[all->first];
-    uint32_t at = all->count;
-    while (at > 0 && list[at - 1].from > to) at--;
-    /* The one before `at` begins before the end of the new one. */
-    if (at > 0 && list[at - 1].to >= from) {
-        drupe_interval *last = &list[at - 1];
-        if (to > last->to) last->to = to;
-        if (from < last->from) last->from = from;
-        swallow(all, at - 1);
-        return false;
-    }
-    if (all->count == DRUPE_INTERVALS && at == 0) {
-        /* Older than all that is left, and after all that is summed up. */
-        *settled = (drupe_interval){from, to};
-        all->settled_ns += to - from;
-        all->settled_to = to;
-        return true;
-    }
-    if (all->count == DRUPE_INTERVALS) {
-        left = settle_first(all, settled);
-        at--;
-    }
-    insert(all, at, (drupe_interval){from, to});
-    return left;
-}
-
-bool drupe_union_add_anywhere(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled)
-{
-    bool left = false;
+    uint32_t end = all->count;
+    bool full = all->count == DRUPE_INTERVALS;
     if (from < all->settled_to) from = all->settled_to;
     if (from >= to) return false;
-    drupe_interval *last = all->count > 0 ? &all->list[all->first + all->count - 1] : NULL;
-    if (last && from < last->from) return add_within(all, from, to, settled);
-    if (last && from <= last->to) {
-        if (to > last->to) last->to = to;
+    while (end > 0 && list[end - 1].from > to) end--;
+    uint32_t at = end;
+    while (at > 0 && list[at - 1].to >= from) at--;
+    if (at < end) { /* those from `at` to `end` become one with it */
+        if (list[at].from < from) from = list[at].from;
+        if (list[end - 1].to > to) to = list[end - 1].to;
+        list[at] = (drupe_interval){from, to};
+        memmove(&list[at + 1], &list[end], (all->count - end) * sizeof *list);
+        all->count -= end - at - 1;
         return false;
     }
-    if (all->count == DRUPE_INTERVALS) left = settle_first(all, settled);
-    make_room(all);
-    all->list[all->first + all->count++] = (drupe_interval){from, to};
-    return left;
+    if (full) {
+        *settled = at == 0 ? (drupe_interval){from, to} : *list;
+        all->settled_ns += settled->to - settled->from;
+        all->settled_to = settled->to;
+        if (at == 0) return true;
+        all->first++;
+        all->count--;
+        list++;
+        at--;
+    }
+    if (all->first + all->count == DRUPE_COUNT_OF(all->list)) {
+        memmove(all->list, list, all->count * sizeof *list);
+        all->first = 0;
+        list = all->list;
+    }
+    if (at < all->count) memmove(&list[at + 1], &list[at], (all->count - at) * sizeof *list);
+    list[at] = (drupe_interval){from, to};
+    all->count++;
+    return full;
 }
 
 uint64_t drupe_union_sum(const drupe_union *all)

@@ -50,9 +50,9 @@ static void put_list(drupe_text *text, const char *name, const uint64_t *numbers
     put(text, "]");
 }
 
-static void put_member(drupe_text *text, const char *name, uint64_t number)
+void drupe_json_put_number(drupe_text *text, const char *before, uint64_t number)
 {
-    put(text, name);
+    put(text, before);
     drupe_json_number(text, number);
 }
 
@@ -78,6 +78,21 @@ void drupe_json_string(drupe_text *text, const char *utf8)
         at += size > 0 ? size : *at != 0;
     }
     put(text, "\"");
+}
+
+void drupe_json_put_text(drupe_text *text, const char *before, const char *utf8)
+{
+    put(text, before);
+    drupe_json_string(text, utf8);
+}
+
+drupe_status drupe_view_give(drupe_text *text, char **result, size_t *size)
+{
+    drupe_status status = drupe_text_check(text);
+    *size = text->length;
+    *result = status == DRUPE_OK ? drupe_text_take(text) : NULL;
+    drupe_text_clear(text);
+    return status;
 }
 
 /* --- Tables: texts by number ---------------------------------------------------------------------------- */
@@ -149,22 +164,19 @@ static void put_devices(drupe_text *text, const drupe_view *view)
         const drupe_view_device *device = &view->devices[i];
         unsigned thousandths = (unsigned)(device->busy * 1000 + 0.5);
         unsigned maybe = (unsigned)(device->maybe * 1000 + 0.5);
-        put(text, i ? ",{\"filter\":" : "{\"filter\":");
-        drupe_json_string(text, device->use.filter);
-        put(text, ",\"name\":");
-        drupe_json_string(text, device->use.name);
-        put(text, ",\"backend\":");
-        drupe_json_string(text, device->use.backend);
+        drupe_json_put_text(text, i ? ",{\"filter\":" : "{\"filter\":", device->use.filter);
+        drupe_json_put_text(text, ",\"name\":", device->use.name);
+        drupe_json_put_text(text, ",\"backend\":", device->use.backend);
         put_list(text, ",\"used\":", device->used, 3);
-        put_member(text, ",\"in_flight\":", device->use.flying);
-        put_member(text, ",\"reserved\":", device->use.reserved);
-        put_member(text, ",\"total\":", device->use.total);
-        put_member(text, ",\"limit\":", device->limit);
-        put_member(text, ",\"peak\":", device->peak);
-        put_member(text, ",\"allocations\":", device->allocations);
+        drupe_json_put_number(text, ",\"in_flight\":", device->use.flying);
+        drupe_json_put_number(text, ",\"reserved\":", device->use.reserved);
+        drupe_json_put_number(text, ",\"total\":", device->use.total);
+        drupe_json_put_number(text, ",\"limit\":", device->limit);
+        drupe_json_put_number(text, ",\"peak\":", device->peak);
+        drupe_json_put_number(text, ",\"allocations\":", device->allocations);
         drupe_text_printf(text, ",\"busy\":%u.%03u", thousandths / 1000, thousandths % 1000);
         drupe_text_printf(text, ",\"maybe\":%u.%03u", maybe / 1000, maybe % 1000);
-        put_member(text, ",\"waiting\":", device->waiting);
+        drupe_json_put_number(text, ",\"waiting\":", device->waiting);
         put(text, device->lost ? ",\"lost\":true" : ",\"lost\":false");
         put_samples(text, device);
         put(text, "}");
@@ -178,12 +190,11 @@ static void put_lanes(drupe_text *text, const drupe_view *view)
     put(text, ",\"lanes\":[");
     for (size_t i = 0; i < view->nlanes; i++) {
         const drupe_view_lane *lane = &view->lanes[i];
-        put(text, i ? ",{\"device\":" : "{\"device\":");
-        drupe_json_string(text, lane->device);
-        put_member(text, ",\"queue\":", lane->queue);
+        drupe_json_put_text(text, i ? ",{\"device\":" : "{\"device\":", lane->device);
+        drupe_json_put_number(text, ",\"queue\":", lane->queue);
         drupe_text_printf(text, ",\"kind\":\"%s\"", kinds[lane->kind]);
         const uint64_t open[] = {lane->open[0], lane->open[1], lane->open[2], lane->open[3]};
-        put_member(text, ",\"waiting\":", lane->waiting);
+        drupe_json_put_number(text, ",\"waiting\":", lane->waiting);
         put_list(text, ",\"open\":", open, DRUPE_VIEW_STATE_COUNT);
         put(text, "}");
     }
@@ -229,24 +240,24 @@ static void put_cells(drupe_text *text, const drupe_view *view)
     for (size_t i = 0; i < view->ncells; i++) {
         const drupe_view_cell *cell = &view->cells[i];
         const uint64_t memory[] = {cell->memory_before, cell->memory_after, cell->memory_peak};
-        put_member(text, i ? ",{\"number\":" : "{\"number\":", cell->number);
+        drupe_json_put_number(text, i ? ",{\"number\":" : "{\"number\":", cell->number);
         put(text, cell->running ? ",\"running\":true" : ",\"running\":false");
-        put_member(text, ",\"began\":", cell->began_ns);
-        put_member(text, ",\"ended\":", cell->ended_ns);
-        put_member(text, ",\"first\":", cell->first_ns);
-        put_member(text, ",\"last\":", cell->last_ns);
-        put_member(text, ",\"busy\":", cell->busy_ns);
-        put_member(text, ",\"maybe\":", cell->maybe_ns);
+        drupe_json_put_number(text, ",\"began\":", cell->began_ns);
+        drupe_json_put_number(text, ",\"ended\":", cell->ended_ns);
+        drupe_json_put_number(text, ",\"first\":", cell->first_ns);
+        drupe_json_put_number(text, ",\"last\":", cell->last_ns);
+        drupe_json_put_number(text, ",\"busy\":", cell->busy_ns);
+        drupe_json_put_number(text, ",\"maybe\":", cell->maybe_ns);
         put_list(text, ",\"count\":", cell->count, DRUPE_VIEW_CLASS_COUNT);
         put_list(text, ",\"bytes\":", cell->bytes, DRUPE_VIEW_CLASS_COUNT);
         put_list(text, ",\"classNs\":", cell->class_ns, DRUPE_VIEW_CLASS_COUNT);
         put_list(text, ",\"untimed\":", cell->untimed, DRUPE_VIEW_CLASS_COUNT);
-        put_member(text, ",\"waiting\":", cell->waiting);
+        drupe_json_put_number(text, ",\"waiting\":", cell->waiting);
         put_list(text, ",\"open\":", cell->open, DRUPE_VIEW_STATE_COUNT);
-        put_member(text, ",\"failed\":", cell->failed);
-        put_member(text, ",\"skipped\":", cell->skipped);
-        put_member(text, ",\"cancelled\":", cell->cancelled);
-        put_member(text, ",\"missed\":", cell->missed);
+        drupe_json_put_number(text, ",\"failed\":", cell->failed);
+        drupe_json_put_number(text, ",\"skipped\":", cell->skipped);
+        drupe_json_put_number(text, ",\"cancelled\":", cell->cancelled);
+        drupe_json_put_number(text, ",\"missed\":", cell->missed);
         put_list(text, ",\"memory\":", memory, DRUPE_COUNT_OF(memory));
         drupe_text_printf(text, ",\"colour\":\"#%06" PRIx32 "\"}", drupe_view_colour(cell->number));
     }
@@ -260,20 +271,16 @@ drupe_status drupe_frame_json(const drupe_view *view, char **json, size_t *size)
 {
     drupe_text text = {0};
     put(&text, view->whole ? "{\"version\":1,\"whole\":true" : "{\"version\":1,\"whole\":false");
-    put_member(&text, ",\"serial\":", view->serial);
-    put_member(&text, ",\"now\":", view->now_ns);
-    put_member(&text, ",\"unix\":", view->unix_ns / 1000000);
-    put_member(&text, ",\"from\":", view->from_ns);
-    put_member(&text, ",\"to\":", view->to_ns);
-    put_member(&text, ",\"latest\":", view->latest);
+    drupe_json_put_number(&text, ",\"serial\":", view->serial);
+    drupe_json_put_number(&text, ",\"now\":", view->now_ns);
+    drupe_json_put_number(&text, ",\"unix\":", view->unix_ns / 1000000);
+    drupe_json_put_number(&text, ",\"from\":", view->from_ns);
+    drupe_json_put_number(&text, ",\"to\":", view->to_ns);
+    drupe_json_put_number(&text, ",\"latest\":", view->latest);
     put_devices(&text, view);
     put_lanes(&text, view);
     put_spans(&text, view);
     put_cells(&text, view);
     put(&text, "}");
-    drupe_status status = drupe_text_check(&text);
-    *size = text.length;
-    *json = status == DRUPE_OK ? drupe_text_take(&text) : NULL;
-    drupe_text_clear(&text);
-    return status;
+    return drupe_view_give(&text, json, size);
 }

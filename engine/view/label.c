@@ -148,8 +148,23 @@ void drupe_label_device(drupe_text *text, const drupe_view *view, const char *fi
         drupe_label_text(text, filter, 40, false);
 }
 
-void drupe_label_lane(drupe_text *text, const drupe_view_lane *lane)
+void drupe_label_lane(drupe_text *text, const drupe_view *view, size_t lane)
 {
     static const char *const kinds[] = {"kernels", "copies", "host"};
-    drupe_text_printf(text, "queue %u %s", lane->queue, kinds[lane->kind]);
+    const drupe_view_lane *one = &view->lanes[lane];
+    drupe_label_device(text, view, one->device);
+    drupe_text_printf(text, " queue %u %s", one->queue, kinds[one->kind]);
+}
+
+void drupe_label_block(drupe_text *text, double share)
+{
+    static const char blocks[8][4] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                      "\u2585", "\u2586", "\u2587", "\u2588"};
+    int level = (int)(share * 8.0);
+    drupe_text_append(text, blocks[level > 7 ? 7 : level], 3);
+}
+
+void drupe_label_more(drupe_text *text, size_t more, const char *what)
+{
+    drupe_text_printf(text, "and %zu more %s%s", more, what, more == 1 ? "" : "s");
 }

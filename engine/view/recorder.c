@@ -30,33 +30,55 @@ typedef struct edge {
     enum { CELL_BEGAN, CELL_ENDED, LOOKED } what;
 } edge;
 
+/* What the thread keeps from round to round. */
+typedef struct rounds {
+    uint64_t changed_ns; /* when something was last found to have changed */
+    uint64_t serial;
+    uint64_t own_ns;  /* processor time of the thread, then */
+    uint64_t cost_ns; /* of the last round, with its sleep */
+    uint64_t told_ns; /* when the listener was called */
+    uint64_t looked_ns, read_ns;
+    uint64_t after, until; /* records read; the submission that would have woken it */
+    bool untold;
+} rounds;
+
+static uint64_t record(void *unused);
+static void rouse(void *unused);
+
 static struct {
     pthread_mutex_t lock;
     pthread_mutex_t life; /* the service's; taken first */
     bool running;
     drupe_history *history;
+    uint64_t edge_used; /* in use when the last cell whose edge was read began or ended */
     _Atomic(bool) forked, on;
     _Atomic(uint64_t) viewed_ns;
     drupe_view_listener *_Atomic listener;
-} recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .life = PTHREAD_MUTEX_INITIALIZER};
-
-/* Held for a moment only, whatever else goes on. */
-static pthread_mutex_t edge_lock = PTHREAD_MUTEX_INITIALIZER;
-static edge edges[EDGES];
-static uint64_t edges_put, edges_read;
+    rounds round; /* the thread's own */
+    drupe_service service;
+    /* Held for a moment only, whatever else goes on. */
+    pthread_mutex_t edge_lock;
+    edge edges[EDGES];
+    uint64_t edges_put, edges_read;
+} recorder = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .life = PTHREAD_MUTEX_INITIALIZER,
+    .service = {.name = "drupe-recorder", .lock = &recorder.life, .step = record, .rouse = rouse},
+    .edge_lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 /* --- Cells ---------------------------------------------------------------------------------------------- */
 
 static void put_edge(uint32_t cell, int what)
 {
-    pthread_mutex_lock(&edge_lock);
-    edge *fresh = &edges[edges_put++ % EDGES];
+    pthread_mutex_lock(&recorder.edge_lock);
+    edge *fresh = &recorder.edges[recorder.edges_put++ % EDGES];
     fresh->ns = drupe_now_ns();
     fresh->high = drupe_memory_high(true, &fresh->used);
     fresh->cell = cell;
     fresh->what = what;
-    if (edges_put - edges_read > EDGES) edges_read = edges_put - EDGES;
-    pthread_mutex_unlock(&edge_lock);
+    if (recorder.edges_put - recorder.edges_read > EDGES) recorder.edges_read = recorder.edges_put - EDGES;
+    pthread_mutex_unlock(&recorder.edge_lock);
 }
 
 static void tell_edge(uint32_t cell, int what)
@@ -78,18 +100,18 @@ void drupe_view_cell_ended(uint32_t number)
 
 static bool next_edge(edge *next)
 {
-    pthread_mutex_lock(&edge_lock);
-    bool more = edges_read < edges_put;
-    if (more) *next = edges[edges_read++ % EDGES];
-    pthread_mutex_unlock(&edge_lock);
+    pthread_mutex_lock(&recorder.edge_lock);
+    bool more = recorder.edges_read < recorder.edges_put;
+    if (more) *next = recorder.edges[recorder.edges_read++ % EDGES];
+    pthread_mutex_unlock(&recorder.edge_lock);
     return more;
 }
 
 static bool edges_wait(void)
 {
-    pthread_mutex_lock(&edge_lock);
-    bool wait = edges_read < edges_put;
-    pthread_mutex_unlock(&edge_lock);
+    pthread_mutex_lock(&recorder.edge_lock);
+    bool wait = recorder.edges_read < recorder.edges_put;
+    pthread_mutex_unlock(&recorder.edge_lock);
     return wait;
 }
 
@@ -106,8 +128,8 @@ static void read_edges(drupe_history *history, uint32_t *cell, bool *any)
             drupe_account_began(history, next.cell, next.ns, next.used);
         else
             drupe_account_finished(history, next.cell, next.ns, next.used);
-        if (!*any || (next.what == CELL_ENDED && next.used != history->edge_used)) *cell = next.cell;
-        history->edge_used = next.used;
+        if (!*any || (next.what == CELL_ENDED && next.used != recorder.edge_used)) *cell = next.cell;
+        recorder.edge_used = next.used;
         history->serial++;
         *any = true;
     }
@@ -125,7 +147,7 @@ static void read_memory(drupe_history *history)
         drupe_figures_look(&figures);
     }
     uint32_t running = drupe_account_running(history);
-    if (running && (!any || figures.used != history->edge_used)) cell = running;
+    if (running && (!any || figures.used != recorder.edge_used)) cell = running;
     drupe_samples_take(history, &figures, drupe_now_ns(), cell, any);
 }
 
@@ -142,17 +164,6 @@ static bool watched(uint64_t now)
     uint64_t viewed = atomic_load(&recorder.viewed_ns);
     return viewed && now - viewed < LIVE_NS;
 }
-
-typedef struct rounds {
-    uint64_t changed_ns; /* when something was last found to have changed */
-    uint64_t serial;
-    uint64_t own_ns;  /* processor time of the thread, then */
-    uint64_t cost_ns; /* of the last round, with its sleep */
-    uint64_t told_ns; /* when the listener was called */
-    uint64_t looked_ns, read_ns;
-    uint64_t after, until; /* records read; the submission that would have woken it */
-    bool untold;
-} rounds;
 
 static uint64_t own_time(void)
 {
@@ -252,14 +263,12 @@ static uint64_t work(rounds *round)
     return quiet ? rest : fill < pause ? fill : pause;
 }
 
-static rounds round_now;
-
 static uint64_t record(void *unused)
 {
     (void)unused;
     pthread_mutex_unlock(&recorder.life);
-    uint64_t span = work(&round_now);
-    drupe_trace_await(round_now.until, span);
+    uint64_t span = work(&recorder.round);
+    drupe_trace_await(recorder.round.until, span);
     pthread_mutex_lock(&recorder.life);
     return 0;
 }
@@ -270,9 +279,6 @@ static void rouse(void *unused)
     (void)unused;
     drupe_trace_wake();
 }
-
-static drupe_service service = {
-    .name = "drupe-recorder", .lock = &recorder.life, .step = record, .rouse = rouse};
 
 /* --- Life ----------------------------------------------------------------------------------------------- */
 
@@ -301,14 +307,15 @@ static drupe_status start_locked(void)
     if (!history) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory to record what devices do.");
     uint64_t latest = drupe_trace_latest();
     history->after = latest > DRUPE_TRACE_RECORDS ? latest - DRUPE_TRACE_RECORDS : 0;
-    drupe_status status = drupe_service_start(&service);
+    drupe_status status = drupe_service_start(&recorder.service);
     if (status != DRUPE_OK) {
         drupe_history_free(history);
         return status;
     }
     /* The first step waits for `life`. */
-    round_now = (rounds){.changed_ns = drupe_now_ns()};
+    recorder.round = (rounds){.changed_ns = drupe_now_ns()};
     recorder.history = history;
+    recorder.edge_used = 0;
     recorder.running = true;
     atomic_store(&recorder.on, true);
     return DRUPE_OK;
@@ -334,7 +341,7 @@ static void stop(void)
     recorder.running = false;
     atomic_store(&recorder.on, false);
     pthread_mutex_unlock(&recorder.lock);
-    drupe_service_stop(&service);
+    drupe_service_stop(&recorder.service);
     if (!running) return; /* whoever came first sees to the rest */
     drupe_history_free(recorder.history);
     recorder.history = NULL;

@@ -6,10 +6,17 @@
 
 #define NOTICEABLE 64u /* of what is in use: less of a change is none */
 
-static drupe_memory_series *series_of(drupe_history *history, const char *filter)
+drupe_memory_series *drupe_samples_of(drupe_history *history, const char *filter)
 {
     for (size_t i = 0; i < history->nseries; i++)
         if (strcmp(history->series[i].filter, filter) == 0) return &history->series[i];
+    return NULL;
+}
+
+static drupe_memory_series *series_of(drupe_history *history, const char *filter)
+{
+    drupe_memory_series *known = drupe_samples_of(history, filter);
+    if (known) return known;
     if (history->nseries == DRUPE_DEVICES_MOST) return NULL;
     drupe_memory_series *fresh = &history->series[history->nseries];
     drupe_view_sample *samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *samples);
@@ -21,16 +28,12 @@ static drupe_memory_series *series_of(drupe_history *history, const char *filter
     return fresh;
 }
 
-static uint64_t sum(const drupe_view_sample *sample)
-{
-    return sample->used[0] + sample->used[1] + sample->used[2];
-}
-
 static void thin(drupe_memory_series *one)
 {
     size_t half = DRUPE_VIEW_SAMPLES / 2, kept = 0;
     for (size_t i = 0; i < half; i += 2) {
-        size_t larger = sum(&one->samples[i]) > sum(&one->samples[i + 1]) ? i : i + 1;
+        size_t larger =
+            drupe_sample_used(&one->samples[i]) > drupe_sample_used(&one->samples[i + 1]) ? i : i + 1;
         one->samples[kept++] = one->samples[larger];
     }
     memmove(one->samples + kept, one->samples + half, (one->count - half) * sizeof *one->samples);

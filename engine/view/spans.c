@@ -24,104 +24,38 @@ static int badness(uint8_t status)
     return status < DRUPE_TRACE_STATUS_COUNT ? rank[status] : 0;
 }
 
-/* What is added to a span: another one, or a record. */
-typedef struct piece {
-    uint64_t start_ns, end_ns, busy_ns, count, bytes, items, id, last, longest_ns, changed;
-    uint32_t cell, site;
-    uint8_t status, state;
-    bool exact;
-    const char *label;
-} piece;
-
-static inline piece piece_of(const drupe_pending_span *entry)
-{
-    const drupe_view_span *span = &entry->span;
-    return (piece){.start_ns = span->start_ns,
-                   .end_ns = span->end_ns,
-                   .busy_ns = span->busy_ns,
-                   .count = span->count,
-                   .bytes = span->bytes,
-                   .items = span->items,
-                   .id = span->id,
-                   .last = entry->last,
-                   .longest_ns = entry->longest_ns,
-                   .changed = entry->changed,
-                   .cell = span->cell,
-                   .site = span->site,
-                   .status = span->status,
-                   .state = span->state,
-                   .exact = span->exact,
-                   .label = span->label};
-}
-
 /* What failed stays a span of its own as long as there is room. What is known exactly is never mixed with
  * what is not. */
-static inline bool alike(const drupe_view_span *a, const piece *b)
+static bool alike(const drupe_view_span *a, const drupe_view_span *b)
 {
     return a->cell == b->cell && a->exact == b->exact && a->state == b->state &&
            (a->status == b->status || (drupe_went_well(a->status) && drupe_went_well(b->status)));
 }
 
-static inline void merge(drupe_pending_span *into, const piece *b)
+bool drupe_spans_merge(drupe_pending_span *into, const drupe_pending_span *next, uint64_t grain)
 {
     drupe_view_span *a = &into->span;
-    if (b->start_ns < a->start_ns) a->start_ns = b->start_ns;
-    if (b->end_ns > a->end_ns) a->end_ns = b->end_ns;
+    const drupe_view_span *b = &next->span;
+    uint64_t from = a->start_ns < b->start_ns ? a->start_ns : b->start_ns;
+    uint64_t to = a->end_ns > b->end_ns ? a->end_ns : b->end_ns;
+    if (!alike(a, b) || (grain != UINT64_MAX && to - from > grain)) return false;
+    a->start_ns = from;
+    a->end_ns = to;
     a->busy_ns += b->busy_ns;
-    if (a->end_ns && a->busy_ns > a->end_ns - a->start_ns) a->busy_ns = a->end_ns - a->start_ns;
+    if (to && a->busy_ns > to - from) a->busy_ns = to - from;
     a->count += b->count;
     a->bytes += b->bytes;
     a->items += b->items;
     if (badness(b->status) > badness(a->status)) a->status = b->status;
-    if (b->longest_ns > into->longest_ns) {
-        into->longest_ns = b->longest_ns;
+    if (next->longest_ns > into->longest_ns) {
+        into->longest_ns = next->longest_ns;
         memcpy(a->label, b->label, sizeof a->label);
         a->site = b->site;
     }
     if (b->id < a->id) a->id = b->id;
-    if (b->last > into->last) into->last = b->last;
-    if (b->changed > into->changed) into->changed = b->changed;
-}
-
-static inline bool merge_within(drupe_pending_span *into, const piece *b, uint64_t grain)
-{
-    const drupe_view_span *a = &into->span;
-    if (!alike(a, b)) return false;
-    uint64_t from = a->start_ns < b->start_ns ? a->start_ns : b->start_ns;
-    uint64_t to = a->end_ns > b->end_ns ? a->end_ns : b->end_ns;
-    if (grain != UINT64_MAX && to - from > grain) return false;
-    merge(into, b);
+    if (next->last > into->last) into->last = next->last;
+    if (next->changed > into->changed) into->changed = next->changed;
     return true;
-}
-
-bool drupe_spans_merge(drupe_pending_span *into, const drupe_pending_span *next, uint64_t grain)
-{
-    const piece b = piece_of(next);
-    return merge_within(into, &b, grain);
-}
-
-bool drupe_spans_extend(drupe_history *history, uint32_t lane, const drupe_trace_record *record,
-                        const drupe_interval *when, bool exact)
-{
-    uint32_t last = *last_of(history, lane);
-    if (!last || !history->grain || record->cell > history->last_cell) return false;
-    const piece b = {.start_ns = when->from,
-                     .end_ns = when->to,
-                     .busy_ns = exact ? when->to - when->from : 0,
-                     .count = 1,
-                     .bytes = record->bytes,
-                     .items = record->items,
-                     .id = record->id,
-                     .last = record->id,
-                     .longest_ns = when->to - when->from,
-                     .changed = history->serial,
-                     .cell = record->cell,
-                     .site = record->site,
-                     .status = record->status,
-                     .state = DRUPE_VIEW_OVER,
-                     .exact = exact,
-                     .label = record->label};
-    return merge_within(&history->spans[last - 1], &b, history->grain);
 }
 
 /* One pass: what can be merged up to the grain is. The list stays in order. */

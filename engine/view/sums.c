@@ -149,39 +149,37 @@ double drupe_frame_share(const drupe_frame *frame, const drupe_view_device *devi
 void drupe_frame_share_text(double busy, double maybe, double whole, drupe_text *text)
 {
     double most = busy + maybe > whole ? whole : busy + maybe;
-    if (maybe <= 0.0)
-        drupe_text_printf(text, "%s", drupe_unit_share(busy, whole).text);
-    else if (busy <= 0.0)
-        drupe_text_printf(text, "at most %s", drupe_unit_share(most, whole).text);
+    drupe_frame_range_text(drupe_unit_share(busy, whole), drupe_unit_share(most, whole), busy > 0.0,
+                           maybe > 0.0, text);
+}
+
+void drupe_frame_range_text(drupe_unit least, drupe_unit most, bool busy, bool maybe, drupe_text *text)
+{
+    if (!maybe)
+        drupe_text_printf(text, "%s", least.text);
+    else if (!busy)
+        drupe_text_printf(text, "at most %s", most.text);
     else
-        drupe_text_printf(text, "%s to %s", drupe_unit_share(busy, whole).text,
-                          drupe_unit_share(most, whole).text);
+        drupe_text_printf(text, "%s to %s", least.text, most.text);
+}
+
+drupe_unit drupe_frame_signed(const char *sign, drupe_unit number)
+{
+    drupe_unit whole;
+    snprintf(whole.text, sizeof whole.text, "%s%.16s", sign, number.text);
+    return whole;
 }
 
 drupe_unit drupe_frame_most_share(double busy, double maybe)
 {
-    drupe_unit share = drupe_unit_share(busy + maybe > 1.0 ? 1.0 : busy + maybe, 1.0), most;
-    if (maybe <= 0.0) return share;
-    snprintf(most.text, sizeof most.text, "\u2264%.16s", share.text);
-    return most;
+    drupe_unit share = drupe_unit_share(busy + maybe > 1.0 ? 1.0 : busy + maybe, 1.0);
+    return maybe > 0.0 ? drupe_frame_signed("\u2264", share) : share;
 }
 
 drupe_unit drupe_frame_time(uint64_t busy_ns, uint64_t maybe_ns)
 {
-    drupe_unit time = drupe_unit_time(busy_ns + maybe_ns), most;
-    if (maybe_ns == 0) return time;
-    snprintf(most.text, sizeof most.text, "\u2264 %.16s", time.text);
-    return most;
-}
-
-void drupe_frame_open_text(const uint64_t open[DRUPE_VIEW_STATE_COUNT], const char *before, drupe_text *text)
-{
-    static const char *const names[DRUPE_VIEW_STATE_COUNT] = {"", "running", "waiting", "submitted"};
-    for (int state = DRUPE_VIEW_RUNNING; state < DRUPE_VIEW_STATE_COUNT; state++) {
-        if (open[state] == 0) continue;
-        drupe_text_printf(text, "%s%s %s", before, drupe_unit_count(open[state]).text, names[state]);
-        before = ", ";
-    }
+    drupe_unit time = drupe_unit_time(busy_ns + maybe_ns);
+    return maybe_ns > 0 ? drupe_frame_signed("\u2264 ", time) : time;
 }
 
 /* --- Rows ------------------------------------------------------------------------------------------------
@@ -251,23 +249,37 @@ static drupe_status sums_rows(const drupe_view *view, drupe_frame_sums *sums)
 /* --- Counts ----------------------------------------------------------------------------------------------
  */
 
-static void counts_of_cells(const drupe_view *view, drupe_frame_sums *sums)
+static void counts_of_cells(const drupe_view *view, drupe_view_cell *all)
 {
     for (size_t i = 0; i < view->ncells; i++) {
         const drupe_view_cell *cell = &view->cells[i];
         for (int kind = 0; kind < DRUPE_VIEW_CLASS_COUNT; kind++) {
-            sums->count[kind] += cell->count[kind];
-            sums->bytes[kind] += cell->bytes[kind];
-            sums->ns[kind] += cell->class_ns[kind];
-            sums->untimed[kind] += cell->untimed[kind];
+            all->count[kind] += cell->count[kind];
+            all->bytes[kind] += cell->bytes[kind];
+            all->class_ns[kind] += cell->class_ns[kind];
+            all->untimed[kind] += cell->untimed[kind];
         }
-        for (int state = 0; state < DRUPE_VIEW_STATE_COUNT; state++) sums->open[state] += cell->open[state];
-        sums->waiting += cell->waiting;
-        sums->failed += cell->failed;
-        sums->skipped += cell->skipped;
-        sums->cancelled += cell->cancelled;
-        sums->missed += cell->missed;
+        for (int state = 0; state < DRUPE_VIEW_STATE_COUNT; state++) all->open[state] += cell->open[state];
+        all->waiting += cell->waiting;
+        all->failed += cell->failed;
+        all->skipped += cell->skipped;
+        all->cancelled += cell->cancelled;
+        all->missed += cell->missed;
     }
+}
+
+/* Where the cells are forgotten, or the view has only spans. */
+static void count_span(const drupe_view_span *span, drupe_view_class kind, drupe_view_cell *all)
+{
+    all->count[kind] += span->count;
+    all->bytes[kind] += span->bytes;
+    all->class_ns[kind] += span->busy_ns;
+    all->untimed[kind] += !span->exact && span->state == DRUPE_VIEW_OVER ? span->count : 0;
+    all->open[span->state] += span->count;
+    all->waiting += span->end_ns == 0;
+    all->failed += span->status == DRUPE_TRACE_FAILED;
+    all->skipped += span->status == DRUPE_TRACE_SKIPPED;
+    all->cancelled += span->status == DRUPE_TRACE_CANCELLED;
 }
 
 static void counts_of_spans(const drupe_view *view, drupe_frame_sums *sums)
@@ -277,17 +289,7 @@ static void counts_of_spans(const drupe_view *view, drupe_frame_sums *sums)
         if (span->count > 1) sums->merged += span->count;
         if (span->count > 1) sums->merged_into++;
         if (!span->exact) sums->inexact++;
-        if (view->ncells > 0) continue;
-        drupe_view_class kind = view->lanes[span->lane].kind;
-        sums->count[kind] += span->count;
-        sums->bytes[kind] += span->bytes;
-        sums->ns[kind] += span->busy_ns;
-        sums->untimed[kind] += !span->exact && span->state == DRUPE_VIEW_OVER ? span->count : 0;
-        sums->open[span->state] += span->count;
-        sums->waiting += span->end_ns == 0;
-        sums->failed += span->status == DRUPE_TRACE_FAILED;
-        sums->skipped += span->status == DRUPE_TRACE_SKIPPED;
-        sums->cancelled += span->status == DRUPE_TRACE_CANCELLED;
+        if (view->ncells == 0) count_span(span, view->lanes[span->lane].kind, &sums->all);
     }
 }
 
@@ -321,7 +323,7 @@ drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind
 {
     *sums = (drupe_frame_sums){0};
     sums_axis(view, live, kind == DRUPE_FRAME_DASHBOARD, sums);
-    counts_of_cells(view, sums);
+    counts_of_cells(view, &sums->all);
     counts_of_spans(view, sums);
     drupe_status status = sums_lanes(view, sums);
     if (status == DRUPE_OK) status = sums_busy(view, kind, sums);

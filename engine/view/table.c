@@ -1,6 +1,5 @@
 /* What stands in the columns of a table, for text and HTML. */
 #include "frame.h"
-#include <stdio.h>
 
 const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS] = {
     {"cells", 9, 80}, {"count", 8, 0}, {"device time", 11, 0},
@@ -20,10 +19,9 @@ uint64_t drupe_table_total(const drupe_frame_sums *sums)
 /* Of what is over: the time it took, at least that, or nothing that is known. */
 static drupe_unit time_of(const drupe_frame_row *row)
 {
-    drupe_unit time = drupe_unit_time(row->busy_ns), least, unknown = {"unknown"};
+    drupe_unit time = drupe_unit_time(row->busy_ns), unknown = {"unknown"};
     if (row->untimed == 0) return time;
-    snprintf(least.text, sizeof least.text, "\u2265 %.16s", time.text);
-    return row->busy_ns > 0 ? least : unknown;
+    return row->busy_ns > 0 ? drupe_frame_signed("\u2265 ", time) : unknown;
 }
 
 void drupe_table_cells(const drupe_frame_row *row, uint64_t total, drupe_unit cells[DRUPE_TABLE_COLUMNS])

@@ -7,19 +7,12 @@
 #define TITLE_MOST  30u
 #define CHART_LEAST 16u
 
-static void title_make(const drupe_view *view, size_t lane, drupe_text *title)
-{
-    drupe_label_device(title, view, view->lanes[lane].device);
-    drupe_text_append(title, " ", 1);
-    drupe_label_lane(title, &view->lanes[lane]);
-}
-
 static size_t title_width(const drupe_view *view, drupe_text *text)
 {
     size_t most = 0;
     for (size_t i = 0; i < view->nlanes; i++) {
         drupe_text title = {0};
-        title_make(view, i, &title);
+        drupe_label_lane(&title, view, i);
         size_t width = drupe_label_width(drupe_text_get(&title));
         if (width > most) most = width;
         drupe_frame_part_end(text, &title);
@@ -29,10 +22,7 @@ static size_t title_width(const drupe_view *view, drupe_text *text)
 
 static void chart_append(const drupe_view *view, const drupe_bin *bins, size_t columns, drupe_text *text)
 {
-    static const char blocks[8][4] = {"\u2581", "\u2582", "\u2583", "\u2584",
-                                      "\u2585", "\u2586", "\u2587", "\u2588"};
     for (size_t i = 0; i < columns; i++) {
-        int level = (int)(bins[i].busy * 8.0);
         if (bins[i].span == DRUPE_BIN_EMPTY)
             drupe_text_append(text, " ", 1);
         else if (bins[i].failed)
@@ -42,7 +32,7 @@ static void chart_append(const drupe_view *view, const drupe_bin *bins, size_t c
         else if (!bins[i].known)
             drupe_text_append(text, "\u2591", 3);
         else
-            drupe_text_append(text, blocks[level > 7 ? 7 : level], 3);
+            drupe_label_block(text, bins[i].busy);
     }
 }
 
@@ -107,7 +97,7 @@ void drupe_frame_text_lanes(const drupe_frame *frame, drupe_text *text)
     for (size_t lane = 0; lane < view->nlanes; lane++) {
         drupe_text name = {0};
         if (frame->sums.lanes[lane].spans == 0 && view->lanes[lane].waiting == 0) continue;
-        title_make(view, lane, &name);
+        drupe_label_lane(&name, view, lane);
         drupe_label_text(text, drupe_text_get(&name), title, true);
         drupe_text_append(text, "\u2595", 3);
         chart_append(view, bins.bins + lane * chart, chart, text);

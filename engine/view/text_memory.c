@@ -28,18 +28,15 @@ static void bar_append(double share, size_t columns, drupe_text *text)
 static void timeline_append(const drupe_view_device *device, uint64_t from, uint64_t to, size_t columns,
                             drupe_text *text)
 {
-    static const char blocks[8][4] = {"\u2581", "\u2582", "\u2583", "\u2584",
-                                      "\u2585", "\u2586", "\u2587", "\u2588"};
     drupe_memory_bin bins[DRUPE_MEMORY_BINS];
     uint64_t most = drupe_memory_bins(device, from, to, columns, bins);
     double top = (double)drupe_memory_axis(device, most);
     drupe_text_append(text, "\u2595", 3);
     for (size_t i = 0; i < columns; i++) {
-        int level = (int)((double)bins[i].used / top * 8.0);
         if (bins[i].used == 0)
             drupe_text_append(text, " ", 1);
         else
-            drupe_text_append(text, blocks[level > 7 ? 7 : level], 3);
+            drupe_label_block(text, (double)bins[i].used / top);
     }
     drupe_text_append(text, "\u258f", 3);
     drupe_text_printf(text, " most %s in %s\n", drupe_unit_bytes(most).text, drupe_unit_time(to - from).text);

@@ -23,11 +23,6 @@ bool drupe_memory_near(const drupe_view_device *device)
     return limit > 0 && (double)device->use.used >= 0.9 * (double)limit;
 }
 
-static uint64_t sample_sum(const drupe_view_sample *sample)
-{
-    return sample->used[0] + sample->used[1] + sample->used[2];
-}
-
 bool drupe_memory_range(const drupe_view_device *device, bool live, uint64_t *from, uint64_t *to)
 {
     if (device->nsamples < 2) return false;
@@ -55,7 +50,7 @@ uint64_t drupe_memory_bins(const drupe_view_device *device, uint64_t from, uint6
     for (size_t i = 0; i < columns; i++) bins[i] = (drupe_memory_bin){0, 0};
     for (size_t i = 0; i < device->nsamples; i++) {
         const drupe_view_sample *sample = &device->samples[i];
-        uint64_t used = sample_sum(sample), start = sample->ns < from ? from : sample->ns;
+        uint64_t used = drupe_sample_used(sample), start = sample->ns < from ? from : sample->ns;
         bool is_last = i + 1 == device->nsamples;
         uint64_t end =
             is_last ? start + (device->samples[i].ns - device->samples[0].ns) / 50 + 1 : sample[1].ns;

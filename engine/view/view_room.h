@@ -1,10 +1,9 @@
 /* What the files of this room share: the recorder's memory of what the devices did.
  *
  * A reading tour: recorder.c (the thread, and who may touch the history when) -> history.c (records become
- * pending spans, pending spans become spans when their work is over) and direct.c (without a pending span) ->
- * spans.c (the store, which merges when it is full), account.c (sums of cells, busy devices), intervals.c
- * (unions of times), samples.c (memory) -> view_take.c (a view is a copy of all that) -> json.c, chrome.c,
- * and the frames for people.
+ * pending spans, pending spans become spans when their work is over) -> spans.c (the store, which merges when
+ * it is full), account.c (sums of cells, busy devices), intervals.c (unions of times), samples.c (memory) ->
+ * view_take.c (a view is a copy of all that) -> json.c and the frames for people.
  *
  * Threads: a history belongs to whoever holds the recorder's lock; nothing else here takes one. */
 #ifndef DRUPE_VIEW_ROOM_H
@@ -39,20 +38,7 @@ typedef struct drupe_union {
 } drupe_union;
 
 /* True when an interval left the list for the sum: it goes into `*settled`. */
-bool drupe_union_add_anywhere(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled);
-static inline bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled)
-{
-    uint32_t end = all->first + all->count;
-    bool full = all->count == DRUPE_INTERVALS && end < DRUPE_COUNT_OF(all->list);
-    if (!full || from <= all->list[end - 1].to || to <= from)
-        return drupe_union_add_anywhere(all, from, to, settled);
-    /* What comes in order, as nearly everything does, moves nothing. */
-    *settled = all->list[all->first++];
-    all->settled_ns += settled->to - settled->from;
-    all->settled_to = settled->to;
-    all->list[end] = (drupe_interval){from, to};
-    return true;
-}
+bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interval *settled);
 uint64_t drupe_union_sum(const drupe_union *all);
 
 /* How much of the last second a device was busy: a union, and what left it by sixteenths of a second. */
@@ -83,10 +69,20 @@ typedef struct drupe_clock {
  * to be over; false when it has none. */
 bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint64_t *start, uint64_t *end);
 
+static inline uint64_t drupe_sample_used(const drupe_view_sample *sample)
+{
+    return sample->used[0] + sample->used[1] + sample->used[2];
+}
+
 /* --- json.c */
 
 /* text that JSON allows, quoted. */
 void drupe_json_string(drupe_text *text, const char *utf8);
 void drupe_json_number(drupe_text *text, uint64_t number);
+/* `before` is what stands before the value, such as ",\"id\":". */
+void drupe_json_put_text(drupe_text *text, const char *before, const char *utf8);
+void drupe_json_put_number(drupe_text *text, const char *before, uint64_t number);
+/* A text that is whole goes to the caller, in `*result`; it is cleared in every case. */
+drupe_status drupe_view_give(drupe_text *text, char **result, size_t *size) DRUPE_MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
-/* A view: a copy of what is wanted of the history, in one piece of memory.
+/* A view: a copy of what is wanted of the history.
  *
  * Work that is not over is shown as spans without an end: one for each that runs, and one for all of a cell
  * and lane that wait, or of which nobody knows whether they do. */
+#include "view/frame.h"
 #include "view/history.h"
 #include <math.h>
 #include <stdlib.h>
@@ -12,21 +13,20 @@
 #define GRAIN_PART  8u
 #define CROWD       4u
 
-/* What is gathered before the view is made; each array is malloc'ed. */
+/* A view, and what belongs to it. */
 typedef struct making {
-    drupe_view_lane *lanes;
-    uint32_t lane_of[DRUPE_LANES_MOST]; /* in the view, of the history's, plus one */
-    size_t nlanes;
-    drupe_pending_span *spans; /* the history's lanes; in the view's order once sorted */
-    size_t nspans;
-    size_t *open; /* indices of those that are not over */
-    size_t nopen;
-    drupe_view_cell *cells;
-    size_t ncells;
+    drupe_view view; /* the first member: it is what the caller gets */
+    drupe_view_lane lanes[DRUPE_LANES_MOST];
+    drupe_view_cell cells[DRUPE_VIEW_CELLS];
     drupe_view_device devices[DRUPE_DEVICES_MOST];
-    size_t sample_at[DRUPE_DEVICES_MOST]; /* of each device's first sample among all */
-    size_t ndevices, nsamples;
-    uint64_t now;
+    drupe_view_span *spans;
+    drupe_view_sample *samples;
+    /* While it is made: */
+    uint32_t lane_of[DRUPE_LANES_MOST]; /* in the view, of the history's, plus one */
+    drupe_pending_span *gathered;       /* of the history's lanes; malloc'ed, as the next one */
+    size_t ngathered;
+    const drupe_view_span **open; /* those that are not over */
+    size_t nopen;
 } making;
 
 /* --- Lanes ---------------------------------------------------------------------------------------------- */
@@ -39,28 +39,25 @@ static int by_place(const void *left, const void *right)
     return order ? order : (int)a->kind - (int)b->kind;
 }
 
-static drupe_status gather_lanes(const drupe_history *history, making *m)
+static void gather_lanes(const drupe_history *history, making *m)
 {
-    m->lanes = calloc(DRUPE_LANES_MOST, sizeof *m->lanes);
-    if (!m->lanes) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the devices.");
     for (uint32_t i = 0; i < DRUPE_LANES_MOST; i++) {
         const drupe_line *line = drupe_line_of_lane(history, i);
         uint32_t kind = i % DRUPE_VIEW_CLASS_COUNT;
         if (!line->number || !line->used[kind]) continue;
-        drupe_view_lane *lane = &m->lanes[m->nlanes++];
+        drupe_view_lane *lane = &m->lanes[m->view.nlanes++];
         memcpy(lane->device, history->units[line->device].filter, sizeof lane->device);
         lane->queue = line->number;
         lane->kind = (drupe_view_class)kind;
         lane->waiting = line->waiting[kind];
     }
-    qsort(m->lanes, m->nlanes, sizeof *m->lanes, by_place);
-    for (uint32_t v = 0; v < m->nlanes; v++) {
+    qsort(m->lanes, m->view.nlanes, sizeof *m->lanes, by_place);
+    for (uint32_t v = 0; v < m->view.nlanes; v++) {
         for (uint32_t q = 0; q < DRUPE_QUEUES_MOST; q++) {
             if (history->lines[q].number == m->lanes[v].queue)
                 m->lane_of[q * DRUPE_VIEW_CLASS_COUNT + (uint32_t)m->lanes[v].kind] = v + 1;
         }
     }
-    return DRUPE_OK;
 }
 
 /* --- Spans ---------------------------------------------------------------------------------------------- */
@@ -91,12 +88,12 @@ static void look_open(const drupe_history *history, const making *m, const drupe
     uint64_t began = 0, over = 0;
     bool runs = span->count == 1 && drupe_trace_ran(span->id, &began, &over);
     span->start_ns = runs && began > entry->submitted_ns ? began : drupe_history_begin(history, entry);
-    if (span->start_ns > m->now) span->start_ns = m->now;
+    if (span->start_ns > m->view.now_ns) span->start_ns = m->view.now_ns;
     span->end_ns = 0;
     span->exact = runs || entry->told;
     span->state = runs ? DRUPE_VIEW_RUNNING : entry->told ? DRUPE_VIEW_WAITING : DRUPE_VIEW_SUBMITTED;
     /* What ended just now is over, though nobody has looked how. */
-    if (runs) span->busy_ns = (over && over < m->now ? over : m->now) - span->start_ns;
+    if (runs) span->busy_ns = (over && over < m->view.now_ns ? over : m->view.now_ns) - span->start_ns;
     if (runs && over && over < span->start_ns) span->busy_ns = 0;
 }
 
@@ -108,9 +105,9 @@ static void add_open(const drupe_history *history, making *m, const drupe_pendin
     drupe_pending_span open = *entry;
     look_open(history, m, entry, &open.span);
     bool runs = open.span.state == DRUPE_VIEW_RUNNING;
-    if (!runs && lasts[lane] && drupe_spans_merge(&m->spans[lasts[lane] - 1], &open, UINT64_MAX)) return;
-    m->spans[m->nspans++] = open;
-    if (!runs) lasts[lane] = (uint32_t)m->nspans;
+    if (!runs && lasts[lane] && drupe_spans_merge(&m->gathered[lasts[lane] - 1], &open, UINT64_MAX)) return;
+    m->gathered[m->ngathered++] = open;
+    if (!runs) lasts[lane] = (uint32_t)m->ngathered;
 }
 
 static void gather_open(const drupe_history *history, const drupe_view_wish *wish, making *m)
@@ -122,31 +119,32 @@ static void gather_open(const drupe_history *history, const drupe_view_wish *wis
     }
 }
 
-static bool stands_behind(const drupe_pending_span *a, const drupe_pending_span *b)
+static bool stands_behind(const drupe_view_span *a, const drupe_view_span *b)
 {
-    return a->span.lane == b->span.lane && a->span.start_ns > b->span.start_ns;
+    return a->lane == b->lane && a->start_ns > b->start_ns;
 }
 
 /* By lane of the view; within one nearly by start already. */
 static drupe_status sort_spans(making *m)
 {
     size_t starts[DRUPE_LANES_MOST + 1] = {0};
-    drupe_pending_span *sorted = calloc(m->nspans + 1, sizeof *sorted);
-    if (!sorted) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->nspans);
-    for (size_t i = 0; i < m->nspans; i++) starts[m->lane_of[m->spans[i].span.lane]]++;
-    for (size_t i = 1; i <= m->nlanes; i++) starts[i] += starts[i - 1];
-    for (size_t i = 0; i < m->nspans; i++) {
-        uint32_t lane = m->lane_of[m->spans[i].span.lane] - 1;
-        sorted[starts[lane]++] = m->spans[i];
+    drupe_view_span *spans = m->spans = calloc(m->ngathered + 1, sizeof *spans);
+    if (!spans) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->ngathered);
+    m->view.nspans = m->ngathered;
+    for (size_t i = 0; i < m->ngathered; i++) starts[m->lane_of[m->gathered[i].span.lane]]++;
+    for (size_t i = 1; i <= m->view.nlanes; i++) starts[i] += starts[i - 1];
+    for (size_t i = 0; i < m->ngathered; i++) {
+        uint32_t lane = m->lane_of[m->gathered[i].span.lane] - 1;
+        drupe_view_span *span = &spans[starts[lane]++];
+        *span = m->gathered[i].span;
+        span->lane = lane;
     }
-    free(m->spans);
-    m->spans = sorted;
-    for (size_t i = 1; i < m->nspans; i++) {
-        if (!stands_behind(&sorted[i - 1], &sorted[i])) continue;
-        drupe_pending_span moved = sorted[i];
+    for (size_t i = 1; i < m->view.nspans; i++) {
+        if (!stands_behind(&spans[i - 1], &spans[i])) continue;
+        drupe_view_span moved = spans[i];
         size_t at = i;
-        for (; at > 0 && stands_behind(&sorted[at - 1], &moved); at--) sorted[at] = sorted[at - 1];
-        sorted[at] = moved;
+        for (; at > 0 && stands_behind(&spans[at - 1], &moved); at--) spans[at] = spans[at - 1];
+        spans[at] = moved;
     }
     return DRUPE_OK;
 }
@@ -179,28 +177,28 @@ static void copy_spans(const drupe_history *history, const drupe_view_wish *wish
         const drupe_pending_span *entry = &history->spans[i];
         uint32_t *last = &lasts[entry->span.lane];
         if (!span_wanted(wish, entry, after)) continue;
-        if (grain && *last && drupe_spans_merge(&m->spans[*last - 1], entry, grain)) continue;
-        m->spans[m->nspans++] = *entry;
-        *last = (uint32_t)m->nspans;
+        if (grain && *last && drupe_spans_merge(&m->gathered[*last - 1], entry, grain)) continue;
+        m->gathered[m->ngathered++] = *entry;
+        *last = (uint32_t)m->ngathered;
     }
 }
 
-static bool runs(const drupe_view_span *span)
+/* The range of the spans, and those that are not over. */
+static drupe_status look_through(making *m)
 {
-    return span->state == DRUPE_VIEW_RUNNING;
-}
-
-static drupe_status find_open(making *m)
-{
-    for (size_t i = 0; i < m->nspans; i++) m->nopen += m->spans[i].span.state != DRUPE_VIEW_OVER;
-    m->open = calloc(m->nopen + 1, sizeof *m->open);
+    drupe_view *view = &m->view;
+    m->open = calloc(view->nspans + 1, sizeof(drupe_view_span *));
     if (!m->open) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of what goes on.");
-    for (size_t i = 0, at = 0; i < m->nspans; i++)
-        if (m->spans[i].span.state != DRUPE_VIEW_OVER) m->open[at++] = i;
-    for (size_t i = 0; i < m->nopen; i++) {
-        const drupe_view_span *span = &m->spans[m->open[i]].span;
-        m->lanes[m->lane_of[span->lane] - 1].open[span->state] += (uint32_t)span->count;
+    for (size_t i = 0; i < view->nspans; i++) {
+        const drupe_view_span *span = &m->spans[i];
+        uint64_t end = span->end_ns ? span->end_ns : view->now_ns;
+        if (!view->from_ns || span->start_ns < view->from_ns) view->from_ns = span->start_ns;
+        if (end > view->to_ns) view->to_ns = end;
+        if (span->state == DRUPE_VIEW_OVER) continue;
+        m->open[m->nopen++] = span;
+        m->lanes[span->lane].open[span->state] += (uint32_t)span->count;
     }
+    if (!view->to_ns) view->from_ns = view->to_ns = view->now_ns;
     return DRUPE_OK;
 }
 
@@ -209,71 +207,68 @@ static drupe_status gather_spans(const drupe_history *history, const drupe_view_
     uint64_t after = whole(history, wish) ? 0 : wish->after;
     uint32_t lasts[DRUPE_LANES_MOST];
     uint64_t grain = grain_of(history, wish, after);
-    m->spans = calloc(history->nspans + history->npending + 1, sizeof *m->spans);
-    if (!m->spans)
+    m->gathered = calloc(history->nspans + history->npending + 1, sizeof *m->gathered);
+    if (!m->gathered)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", history->nspans);
     copy_spans(history, wish, after, grain, m);
     if (grain < history->grain) grain = history->grain;
-    size_t over = m->nspans;
+    size_t over = m->ngathered;
     gather_open(history, wish, m);
-    size_t open = m->nspans - over, most = wish->spans > open ? wish->spans - open : 1;
+    size_t open = m->ngathered - over, most = wish->spans > open ? wish->spans - open : 1;
     if (wish->spans && over > most) {
-        size_t left = drupe_spans_shrink(m->spans, over, most, lasts, &grain);
-        memmove(&m->spans[left], &m->spans[over], open * sizeof *m->spans);
-        m->nspans = left + open;
+        size_t left = drupe_spans_shrink(m->gathered, over, most, lasts, &grain);
+        memmove(&m->gathered[left], &m->gathered[over], open * sizeof *m->gathered);
+        m->ngathered = left + open;
     }
     DRUPE_TRY(sort_spans(m));
-    return find_open(m);
+    return look_through(m);
 }
 
 /* --- Cells and devices ---------------------------------------------------------------------------------- */
 
-static bool occupies(const drupe_history *history, const drupe_pending_span *entry)
+static bool occupies(const making *m, const drupe_view_span *span)
 {
-    return drupe_class_occupies(history->units[history->lines[entry->queue].device].filter, entry->kind);
+    const drupe_view_lane *lane = &m->lanes[span->lane];
+    return drupe_class_occupies(lane->device, (int)lane->kind);
 }
 
 /* What is not over counts in its state, and what runs up to now, in a copy. */
-static void add_open_work(const drupe_history *history, const making *m, uint32_t number,
-                          drupe_view_cell *cell, drupe_union *busy)
+static void add_open_work(const making *m, drupe_view_cell *cell, drupe_union *busy)
 {
     drupe_interval settled;
     for (size_t i = 0; i < m->nopen; i++) {
-        const drupe_pending_span *entry = &m->spans[m->open[i]];
-        if (entry->span.cell != number) continue;
-        cell->open[entry->span.state] += entry->span.count;
-        if (!runs(&entry->span)) continue;
-        uint64_t end = entry->span.start_ns + entry->span.busy_ns;
-        cell->class_ns[entry->kind] += entry->span.busy_ns;
-        if (!cell->first_ns || entry->span.start_ns < cell->first_ns) cell->first_ns = entry->span.start_ns;
+        const drupe_view_span *span = m->open[i];
+        if (span->cell != cell->number) continue;
+        cell->open[span->state] += span->count;
+        if (span->state != DRUPE_VIEW_RUNNING) continue;
+        uint64_t end = span->start_ns + span->busy_ns;
+        cell->class_ns[m->lanes[span->lane].kind] += span->busy_ns;
+        if (!cell->first_ns || span->start_ns < cell->first_ns) cell->first_ns = span->start_ns;
         if (end > cell->last_ns) cell->last_ns = end;
-        if (occupies(history, entry)) (void)drupe_union_add(busy, entry->span.start_ns, end, &settled);
+        if (occupies(m, span)) (void)drupe_union_add(busy, span->start_ns, end, &settled);
     }
 }
 
-static drupe_status gather_cells(const drupe_history *history, const drupe_view_wish *wish, making *m)
+static void gather_cells(const drupe_history *history, const drupe_view_wish *wish, making *m)
 {
-    m->cells = malloc((history->ncells + 1) * sizeof *m->cells);
-    if (!m->cells) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the cells.");
     for (size_t i = 0; i < history->ncells; i++) {
         const drupe_cell_totals *totals = &history->cells[i];
         if (!cell_wanted(wish, totals->cell.number)) continue;
-        drupe_view_cell *cell = &m->cells[m->ncells++];
+        drupe_view_cell *cell = &m->cells[m->view.ncells++];
         drupe_union busy = totals->busy;
         *cell = totals->cell;
-        add_open_work(history, m, cell->number, cell, &busy);
+        add_open_work(m, cell, &busy);
         cell->busy_ns = drupe_union_sum(&busy);
         cell->maybe_ns = drupe_union_sum(&totals->maybe);
     }
-    return DRUPE_OK;
 }
 
 static drupe_view_device *device_of(making *m, const char *root)
 {
-    for (size_t i = 0; i < m->ndevices; i++)
+    for (size_t i = 0; i < m->view.ndevices; i++)
         if (strcmp(m->devices[i].use.filter, root) == 0) return &m->devices[i];
-    if (m->ndevices == DRUPE_DEVICES_MOST) return NULL;
-    drupe_view_device *fresh = &m->devices[m->ndevices++];
+    if (m->view.ndevices == DRUPE_DEVICES_MOST) return NULL;
+    drupe_view_device *fresh = &m->devices[m->view.ndevices++];
     memset(fresh, 0, sizeof *fresh);
     memcpy(fresh->use.filter, root, strnlen(root, sizeof fresh->use.filter - 1));
     memcpy(fresh->use.name, root, strnlen(root, sizeof fresh->use.name - 1));
@@ -281,37 +276,29 @@ static drupe_view_device *device_of(making *m, const char *root)
     return fresh;
 }
 
-/* The share of the last second in which work lies of which nobody knows when it ran, or whether it runs. */
-static double maybe_share(const drupe_history *history, const making *m, uint32_t unit)
+/* The share of the last second, with the device's work that is in this state. */
+static double share_of(const making *m, const char *filter, const drupe_load *past, drupe_view_state state)
 {
-    drupe_load load = history->units[unit].maybe;
-    for (size_t s = 0; s < m->nopen; s++) {
-        const drupe_pending_span *entry = &m->spans[m->open[s]];
-        if (history->lines[entry->queue].device != unit || entry->span.state != DRUPE_VIEW_SUBMITTED)
+    drupe_load load = *past;
+    for (size_t i = 0; i < m->nopen; i++) {
+        const drupe_view_span *span = m->open[i];
+        if (span->state != state || strcmp(m->lanes[span->lane].device, filter) != 0 || !occupies(m, span))
             continue;
-        if (occupies(history, entry)) drupe_load_add(&load, entry->span.start_ns, m->now);
+        drupe_load_add(&load, span->start_ns, drupe_frame_span_end(&m->view, span));
     }
-    return drupe_load_share(&load, m->now);
+    return drupe_load_share(&load, m->view.now_ns);
 }
 
 /* Work of a device's parts is the device's, which is as busy as the busiest of them. */
 static void add_load(const drupe_history *history, const making *m, drupe_view_device *device)
 {
     for (uint32_t i = 0; i < history->nunits; i++) {
-        if (strcmp(history->units[i].root, device->use.filter) != 0) continue;
-        drupe_load load = history->units[i].load;
-        for (size_t s = 0; s < m->nopen; s++) {
-            const drupe_pending_span *entry = &m->spans[m->open[s]];
-            uint64_t start = entry->span.start_ns;
-            if (history->lines[entry->queue].device == i && runs(&entry->span) && occupies(history, entry))
-                drupe_load_add(&load, start, start + entry->span.busy_ns);
-        }
-        double share = drupe_load_share(&load, m->now);
-        if (share > device->busy) device->busy = share;
-        device->maybe = fmax(device->maybe, maybe_share(history, m, i));
-        for (size_t l = 0; l < m->nlanes; l++)
-            if (strcmp(m->lanes[l].device, history->units[i].filter) == 0)
-                device->waiting += m->lanes[l].waiting;
+        const drupe_history_unit *unit = &history->units[i];
+        if (strcmp(unit->root, device->use.filter) != 0) continue;
+        device->busy = fmax(device->busy, share_of(m, unit->filter, &unit->load, DRUPE_VIEW_RUNNING));
+        device->maybe = fmax(device->maybe, share_of(m, unit->filter, &unit->maybe, DRUPE_VIEW_SUBMITTED));
+        for (size_t l = 0; l < m->view.nlanes; l++)
+            if (strcmp(m->lanes[l].device, unit->filter) == 0) device->waiting += m->lanes[l].waiting;
     }
     if (device->maybe > 1.0 - device->busy) device->maybe = 1.0 - device->busy;
 }
@@ -345,95 +332,23 @@ static void gather_devices(const drupe_history *history, making *m)
         device->lost = figures[i].lost;
     }
     for (size_t i = 0; i < history->nunits; i++) (void)device_of(m, history->units[i].root);
-    qsort(m->devices, m->ndevices, sizeof *m->devices, by_filter);
-    for (size_t i = 0; i < m->ndevices; i++) add_load(history, m, &m->devices[i]);
+    qsort(m->devices, m->view.ndevices, sizeof *m->devices, by_filter);
+    for (size_t i = 0; i < m->view.ndevices; i++) add_load(history, m, &m->devices[i]);
 }
 
-/* --- Putting it together -------------------------------------------------------------------------------- */
-
-static const drupe_memory_series *series_of(const drupe_history *history, const char *filter)
+static drupe_status gather_samples(drupe_history *history, uint64_t since, making *m)
 {
-    for (size_t i = 0; i < history->nseries; i++)
-        if (strcmp(history->series[i].filter, filter) == 0) return &history->series[i];
-    return NULL;
-}
-
-static void count_samples(const drupe_history *history, uint64_t since, making *m)
-{
-    for (size_t i = 0; i < m->ndevices; i++) {
-        const drupe_memory_series *one = series_of(history, m->devices[i].use.filter);
-        size_t first = 0, count = one ? one->count : 0;
-        while (first < count && one->samples[first].ns < since) first++;
-        m->devices[i].samples = one ? one->samples + first : NULL;
-        m->devices[i].nsamples = count - first;
-        m->nsamples += count - first;
+    size_t count = 0;
+    for (size_t i = 0; i < history->nseries; i++) count += history->series[i].count;
+    drupe_view_sample *to = m->samples = malloc((count + 1) * sizeof *to);
+    if (!to) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the devices' memory.");
+    for (size_t i = 0; i < m->view.ndevices; i++) {
+        const drupe_memory_series *one = drupe_samples_of(history, m->devices[i].use.filter);
+        m->devices[i].samples = to;
+        for (size_t k = 0; one && k < one->count; k++)
+            if (one->samples[k].ns >= since) *to++ = one->samples[k];
+        m->devices[i].nsamples = (size_t)(to - m->devices[i].samples);
     }
-}
-
-static void *place(char **at, size_t size)
-{
-    void *result = *at;
-    *at += (size + 15) & ~(size_t)15;
-    return result;
-}
-
-static size_t room(size_t count, size_t size)
-{
-    return (count * size + 15) & ~(size_t)15;
-}
-
-static void fill(const making *m, drupe_view *view, char *at)
-{
-    drupe_view_lane *lanes = place(&at, m->nlanes * sizeof *lanes);
-    drupe_view_span *spans = place(&at, m->nspans * sizeof *spans);
-    drupe_view_cell *cells = place(&at, m->ncells * sizeof *cells);
-    drupe_view_device *devices = place(&at, m->ndevices * sizeof *devices);
-    drupe_view_sample *samples = place(&at, m->nsamples * sizeof *samples);
-    memcpy(lanes, m->lanes, m->nlanes * sizeof *lanes);
-    memcpy(cells, m->cells, m->ncells * sizeof *cells);
-    memcpy(devices, m->devices, m->ndevices * sizeof *devices);
-    for (size_t i = 0; i < m->nspans; i++) {
-        spans[i] = m->spans[i].span;
-        spans[i].lane = m->lane_of[spans[i].lane] - 1;
-        uint64_t end = spans[i].end_ns ? spans[i].end_ns : m->now;
-        if (!view->from_ns || spans[i].start_ns < view->from_ns) view->from_ns = spans[i].start_ns;
-        if (end > view->to_ns) view->to_ns = end;
-    }
-    for (size_t i = 0; i < m->ndevices; i++) {
-        if (devices[i].nsamples) memcpy(samples, devices[i].samples, devices[i].nsamples * sizeof *samples);
-        devices[i].samples = samples;
-        samples += devices[i].nsamples;
-    }
-    view->lanes = lanes;
-    view->spans = spans;
-    view->cells = cells;
-    view->devices = devices;
-    view->nlanes = m->nlanes;
-    view->nspans = m->nspans;
-    view->ncells = m->ncells;
-    view->ndevices = m->ndevices;
-}
-
-static drupe_status assemble(const drupe_history *history, const drupe_view_wish *wish, const making *m,
-                             drupe_view **view)
-{
-    size_t head = room(1, sizeof(drupe_view));
-    char *block =
-        calloc(1, head + room(m->nlanes, sizeof *m->lanes) + room(m->nspans, sizeof(drupe_view_span)) +
-                      room(m->ncells, sizeof *m->cells) + room(m->ndevices, sizeof *m->devices) +
-                      room(m->nsamples, sizeof(drupe_view_sample)) + 16);
-    if (!block) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", m->nspans);
-    struct timespec real;
-    clock_gettime(CLOCK_REALTIME, &real);
-    drupe_view *fresh = (drupe_view *)(void *)block;
-    fresh->now_ns = m->now;
-    fresh->unix_ns = (uint64_t)real.tv_sec * UINT64_C(1000000000) + (uint64_t)real.tv_nsec;
-    fresh->latest = history->after;
-    fresh->serial = history->serial;
-    fresh->whole = whole(history, wish);
-    fill(m, fresh, block + head);
-    if (!fresh->to_ns) fresh->from_ns = fresh->to_ns = m->now;
-    *view = fresh;
     return DRUPE_OK;
 }
 
@@ -443,24 +358,38 @@ drupe_status drupe_view_make(drupe_history *history, const drupe_view_wish *wish
     making *m = calloc(1, sizeof *m);
     *view = NULL;
     if (!m) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of the devices.");
-    m->now = now;
-    drupe_status status = gather_lanes(history, m);
-    if (status == DRUPE_OK) status = gather_spans(history, wish, m);
-    if (status == DRUPE_OK) status = gather_cells(history, wish, m);
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    m->view = (drupe_view){.now_ns = now,
+                           .unix_ns = (uint64_t)real.tv_sec * UINT64_C(1000000000) + (uint64_t)real.tv_nsec,
+                           .latest = history->after,
+                           .serial = history->serial,
+                           .whole = whole(history, wish)};
+    gather_lanes(history, m);
+    drupe_status status = gather_spans(history, wish, m);
     if (status == DRUPE_OK) {
+        gather_cells(history, wish, m);
         gather_devices(history, m);
-        count_samples(history, wish->since_ns, m);
-        status = assemble(history, wish, m, view);
+        status = gather_samples(history, wish->since_ns, m);
     }
-    free(m->lanes);
-    free(m->spans);
+    free(m->gathered);
     free(m->open);
-    free(m->cells);
-    free(m);
+    m->view.lanes = m->lanes;
+    m->view.spans = m->spans;
+    m->view.cells = m->cells;
+    m->view.devices = m->devices;
+    if (status == DRUPE_OK)
+        *view = &m->view;
+    else
+        drupe_view_release(&m->view);
     return status;
 }
 
 void drupe_view_release(drupe_view *view)
 {
-    free(view);
+    making *m = (making *)view;
+    if (!m) return;
+    free(m->spans);
+    free(m->samples);
+    free(m);
 }

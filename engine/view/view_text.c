@@ -43,56 +43,35 @@ static void text_table(const drupe_frame *frame, drupe_frame_kind kind, drupe_te
         for (size_t j = 0; j < DRUPE_TABLE_COLUMNS; j++) cells[j] = units[j].text;
         row_append(frame, sums->rows[i].label, width, cells, text);
     }
-    if (sums->nrows > count)
-        drupe_text_printf(text, "and %zu more label%s\n", sums->nrows - count,
-                          sums->nrows - count == 1 ? "" : "s");
+    if (sums->nrows > count) {
+        drupe_label_more(text, sums->nrows - count, "label");
+        drupe_text_append(text, "\n", 1);
+    }
 }
 
-/* Long lines are broken between their parts. */
-static void line_append(const drupe_frame *frame, const char *line, drupe_text *text)
+/* Append lines whose parts end in `between`, or at an end of line, broken where they get too long. */
+static void wrap(const drupe_frame *frame, const char *lines, const char *between, drupe_text *text)
 {
-    size_t used = 0;
-    while (*line != '\0') {
-        const char *end = strstr(line, " \u00b7 ");
+    size_t used = 0, gap = drupe_label_width(between);
+    while (*lines != '\0') {
+        const char *end = strstr(lines, between), *stop = strchr(lines, '\n');
+        size_t skip = strlen(between);
+        if (stop != NULL && (end == NULL || stop < end)) end = stop, skip = 1;
         drupe_text part = {0};
-        drupe_text_append(&part, line, end != NULL ? (size_t)(end - line) : strlen(line));
+        drupe_text_append(&part, lines, end != NULL ? (size_t)(end - lines) : strlen(lines));
         size_t width = drupe_label_width(drupe_text_get(&part));
-        if (used > 0 && used + 3 + width > frame->columns) {
+        if (used > 0 && used + gap + width > frame->columns) {
             drupe_text_append(text, "\n  ", 3);
             used = 2;
         } else if (used > 0) {
-            drupe_text_append(text, " \u00b7 ", 4);
-            used += 3;
+            drupe_text_append(text, between, strlen(between));
+            used += gap;
         }
         drupe_label_text(text, drupe_text_get(&part), frame->columns - used, false);
-        used += width;
+        used = end == stop ? 0 : used + width;
+        if (end == stop) drupe_text_append(text, "\n", 1);
         drupe_frame_part_end(text, &part);
-        line = end != NULL ? end + 4 : "";
-    }
-    drupe_text_append(text, "\n", 1);
-}
-
-/* Lines of words, broken where they get too long. */
-static void words_append(const drupe_frame *frame, const char *words, drupe_text *text)
-{
-    size_t used = 0;
-    while (*words != '\0') {
-        size_t size = strcspn(words, " \n");
-        if (used > 0 && used + 1 + size > frame->columns) {
-            drupe_text_append(text, "\n  ", 3);
-            used = 2;
-        } else if (used > 0) {
-            drupe_text_append(text, " ", 1);
-            used++;
-        }
-        drupe_text_append(text, words, size);
-        used += size;
-        words += size;
-        if (*words == '\n') {
-            drupe_text_append(text, "\n", 1);
-            used = 0;
-        }
-        words += *words != '\0';
+        lines = end != NULL ? end + skip : "";
     }
 }
 
@@ -100,7 +79,8 @@ void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, dr
 {
     drupe_text line = {0};
     drupe_frame_line(frame, kind, &line);
-    line_append(frame, drupe_text_get(&line), text);
+    drupe_text_append(&line, "\n", 1);
+    wrap(frame, drupe_text_get(&line), " \u00b7 ", text);
     drupe_frame_part_end(text, &line);
     if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_text_devices(frame, text);
     if (kind == DRUPE_FRAME_MEMORY) drupe_frame_text_memory(frame, text);
@@ -110,7 +90,7 @@ void drupe_frame_render_text(const drupe_frame *frame, drupe_frame_kind kind, dr
         if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_text_history(frame, text);
         if (kind == DRUPE_FRAME_DASHBOARD) drupe_frame_failures(frame, &line);
         drupe_frame_notes(frame, &line);
-        words_append(frame, drupe_text_get(&line), text);
+        wrap(frame, drupe_text_get(&line), " ", text);
         drupe_frame_part_end(text, &line);
     }
     /* The last line ends where the text does: what shows it adds a line end. */

@@ -6,6 +6,7 @@ import pytest
 
 import drupe
 from drupe import _engine
+from drupe.magics import perfetto
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_queues_with_times_are_exact(recorder, device):
 def test_chrome(recorder, device):
     """The rules of the Trace Event format that Perfetto's importer holds to."""
     queue, y = work(device)
-    trace = json.loads(settled().chrome())
+    trace = json.loads(perfetto.text(settled().data()))
     assert trace["displayTimeUnit"] == "ns"
     events = trace["traceEvents"]
     assert {event["ph"] for event in events} == {"M", "X", "C"}
@@ -125,7 +126,7 @@ def test_chrome_keeps_apart_what_runs_at_the_same_time(recorder):
     """Tasks without an order get as many threads as it takes: spans of one never overlap. What waits is one span."""
     queue, gate = drupe.Queue("host", in_order=False), _engine._event_open("gate")
     tasks = [_engine._task(queue, 0.0, None, [gate]) for _ in range(5)]
-    waiting = [event for event in json.loads(_engine._view().chrome())["traceEvents"]
+    waiting = [event for event in json.loads(perfetto.text(_engine._view().data()))["traceEvents"]
                if event["ph"] == "X" and event["name"] == "task (waiting)"]
     assert len(waiting) == 1 and waiting[0]["args"]["submissions"] == 5 and waiting[0]["args"]["status"] == "waiting"
     assert waiting[0]["args"]["exact"] is False
@@ -133,7 +134,7 @@ def test_chrome_keeps_apart_what_runs_at_the_same_time(recorder):
     for task in tasks:
         task.wait()
     tracks, names = {}, {}
-    for event in json.loads(settled().chrome())["traceEvents"]:
+    for event in json.loads(perfetto.text(settled().data()))["traceEvents"]:
         if event["ph"] == "X" and event["name"] == "task":
             assert event["args"]["exact"] is True
             tracks.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
@@ -154,7 +155,7 @@ def test_hostile_labels(recorder):
         except drupe.DeviceError:
             pass
     view = settled()
-    assert view.data()["labels"] and json.loads(view.chrome())
+    assert view.data()["labels"] and json.loads(perfetto.text(view.data()))
     assert "<script" not in view.html("dashboard")
 
 

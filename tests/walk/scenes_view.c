@@ -64,8 +64,6 @@ static drupe_status draw(const drupe_view *view)
     GO(whole(text, size));
     GO(drupe_frame_errors(0, &text, &size));
     GO(whole(text, size));
-    GO(drupe_frame_chrome(view, &text, &size));
-    GO(whole(text, size));
     for (drupe_frame_kind kind = DRUPE_FRAME_EVENTS; kind <= DRUPE_FRAME_FOOTER; kind++) {
         const drupe_frame_style style = {.cell = 3};
         GO(drupe_frame_text(view, kind, &style, &text, &size));

@@ -190,8 +190,5 @@ DRUPE_API drupe_status drupe_frame_json(const drupe_view *view, char **json, siz
 /* The log of failures (drupe_failures_read()) with ids above `after`, as {"errors": [...], "latest": id}; see
  * engine/view/errors.c. */
 DRUPE_API drupe_status drupe_frame_errors(uint64_t after, char **json, size_t *size) DRUPE_MUST_CHECK;
-/* Chrome's Trace Event format (ui.perfetto.dev opens it): a process per device, a thread per lane, and more
- * where work of a lane runs at the same time: spans of a thread never overlap. */
-DRUPE_API drupe_status drupe_frame_chrome(const drupe_view *view, char **json, size_t *size) DRUPE_MUST_CHECK;
 
 #endif

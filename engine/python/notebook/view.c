@@ -89,15 +89,6 @@ static PyObject *view_json(PyObject *self, PyObject *ignored)
     return str_of(self, status, text, size);
 }
 
-static PyObject *view_chrome(PyObject *self, PyObject *ignored)
-{
-    char *text = NULL;
-    size_t size = 0;
-    (void)ignored;
-    drupe_status status = drupe_frame_chrome(((drupe_py_view *)self)->view, &text, &size);
-    return str_of(self, status, text, size);
-}
-
 static PyObject *view_data(PyObject *self, PyObject *ignored)
 {
     return drupe_py_call("json", "loads", "(N)", view_json(self, ignored));
@@ -111,8 +102,6 @@ static PyMethodDef view_methods[] = {
     {"html", (PyCFunction)(void (*)(void))view_html, METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("html($self, kind, columns=80, cell=0, device=None)\n--\n\nThe same as HTML.")},
     {"json", view_json, METH_NOARGS, PyDoc_STR("json($self)\n--\n\nAs application/vnd.drupe.trace+json.")},
-    {"chrome", view_chrome, METH_NOARGS,
-     PyDoc_STR("chrome($self)\n--\n\nAs a file that ui.perfetto.dev opens.")},
     {"data", view_data, METH_NOARGS, PyDoc_STR("data($self)\n--\n\nWhat json() says, as a dict.")},
     {NULL, NULL, 0, NULL},
 };

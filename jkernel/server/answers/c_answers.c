@@ -2,6 +2,7 @@
 #include "jkernel/server/answers/answers_room.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -74,13 +75,10 @@ static void answer_usage(jk_server *server, jk_channel channel, const jk_message
     (void)parent;
     const jk_executor *executor = server->executor;
     char devices[8192];
-    jk_buffer content = {0};
     size_t size = executor->devices ? executor->devices(executor->self, devices, sizeof devices) : 0;
-    jk_buffer_append_text(&content, "{\"status\":\"ok\",");
-    jk_usage_write(server->usage, (jk_slice){devices, size > sizeof devices ? 0 : size}, &content);
-    jk_buffer_append(&content, "}", 1);
-    if (!content.failed) jk_answer(server, channel, message, (jk_slice){content.data, content.size});
-    jk_buffer_clear(&content);
+    char *text = jk_usage_reply(server->usage, devices, size > sizeof devices ? 0 : size);
+    if (text) answer_text(server, channel, message, text);
+    free(text);
 }
 
 static void answer_subshells(jk_server *server, jk_channel channel, const jk_message *message,

@@ -18,27 +18,22 @@
 /* --- The signal -------------------------------------------------------------------------------------------
  */
 
-static uintptr_t stack_pointer(const void *context)
-{
-    const ucontext_t *machine = context;
-#if defined(__x86_64__)
-    return machine ? (uintptr_t)machine->uc_mcontext.gregs[REG_RSP] : 0;
-#elif defined(__aarch64__)
-    return machine ? (uintptr_t)machine->uc_mcontext.sp : 0;
-#else
-    return 0;
-#endif
-}
+/* Zeros without a context, or on a machine of another kind. */
+typedef struct registers {
+    uintptr_t stack, counter;
+} registers;
 
-static uintptr_t program_counter(const void *context)
+static registers registers_of(const void *context)
 {
     const ucontext_t *machine = context;
+    if (!machine) return (registers){0, 0};
 #if defined(__x86_64__)
-    return machine ? (uintptr_t)machine->uc_mcontext.gregs[REG_RIP] : 0;
+    return (registers){(uintptr_t)machine->uc_mcontext.gregs[REG_RSP],
+                       (uintptr_t)machine->uc_mcontext.gregs[REG_RIP]};
 #elif defined(__aarch64__)
-    return machine ? (uintptr_t)machine->uc_mcontext.pc : 0;
+    return (registers){(uintptr_t)machine->uc_mcontext.sp, (uintptr_t)machine->uc_mcontext.pc};
 #else
-    return 0;
+    return (registers){0, 0};
 #endif
 }
 
@@ -58,7 +53,7 @@ static const char *access_kind(const void *context)
 
 static void describe_address(jk_fixed_text *out, const siginfo_t *info, const void *context)
 {
-    uintptr_t address = (uintptr_t)info->si_addr, stack = stack_pointer(context);
+    uintptr_t address = (uintptr_t)info->si_addr, stack = registers_of(context).stack;
     if (info->si_signo == SIGSEGV && info->si_code == SI_KERNEL) {
         jk_fixed_text_add(out, "an address that cannot exist was used");
         return;
@@ -136,6 +131,12 @@ void jk_crash_frames_prime(void)
     (void)backtrace(&frame, 1);
 }
 
+static const char *file_name(const Dl_info *found)
+{
+    const char *slash = strrchr(found->dli_fname, '/');
+    return slash ? slash + 1 : found->dli_fname;
+}
+
 /* Appends one frame. Returns false where the language's interpreter begins: from there on its own traceback
  * says more. */
 static bool frame_tell(jk_fixed_text *out, void *frame, bool exact)
@@ -149,8 +150,7 @@ static bool frame_tell(jk_fixed_text *out, void *frame, bool exact)
         jk_fixed_text_add(out, "\n");
         return true;
     }
-    const char *slash = strrchr(found.dli_fname, '/');
-    jk_fixed_text_add(out, slash ? slash + 1 : found.dli_fname);
+    jk_fixed_text_add(out, file_name(&found));
     jk_fixed_text_add(out, " + ");
     jk_fixed_text_number(out, (uintptr_t)address - (uintptr_t)found.dli_fbase + (exact ? 0 : 1), 16);
     if (found.dli_sname) {
@@ -163,7 +163,7 @@ static bool frame_tell(jk_fixed_text *out, void *frame, bool exact)
 
 void jk_server_c_function(const void *ucontext, const void *interpreter, char *text, size_t size)
 {
-    void *frames[FRAMES_MOST], *pc = (void *)program_counter(ucontext);
+    void *frames[FRAMES_MOST], *pc = (void *)registers_of(ucontext).counter;
     jk_fixed_text out = {text, 0, size};
     Dl_info language, system, found;
     int count = backtrace(frames, FRAMES_MOST), at = 0;
@@ -176,10 +176,9 @@ void jk_server_c_function(const void *ucontext, const void *interpreter, char *t
             return;
         }
         if (found.dli_fbase == language.dli_fbase || found.dli_fbase == system.dli_fbase) continue;
-        const char *slash = strrchr(found.dli_fname, '/');
         jk_fixed_text_add(&out, found.dli_sname ? found.dli_sname : "a function");
         jk_fixed_text_add(&out, found.dli_sname ? "() of " : " of ");
-        jk_fixed_text_add(&out, slash ? slash + 1 : found.dli_fname);
+        jk_fixed_text_add(&out, file_name(&found));
         return;
     }
 }
@@ -198,7 +197,7 @@ void jk_crash_frames(jk_fixed_text *out, const void *context)
 {
     void *frames[FRAMES_MOST];
     int count = backtrace(frames, FRAMES_MOST), first = context ? 0 : frames_own(frames, count);
-    void *fault = (void *)program_counter(context);
+    void *fault = (void *)registers_of(context).counter;
     while (context && first < count && frames[first] != fault) first++;
     jk_fixed_text_add(out, "C (most recent call first):\n");
     if (first == count) { /* the stack cannot be walked through the handler: the place alone */

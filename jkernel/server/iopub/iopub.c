@@ -94,23 +94,29 @@ static void publish_message(jk_server *server, jk_entry *entry)
 /* Takes the entry. What leaves on another channel leaves after the output that stands before it. */
 static void entry_send(jk_server *server, jk_entry *entry)
 {
+    const jk_leaving *leaving = server->iopub->leaving;
     bool elsewhere = entry->kind == JK_ENTRY_REPLY || entry->kind == JK_ENTRY_INPUT;
     if (elsewhere && server->ports->publisher) jk_publisher_flush(server->ports->publisher);
-    if (entry->kind == JK_ENTRY_REPLY) {
-        server->iopub->leaving->reply(server, entry);
-        return;
-    }
-    if (entry->kind == JK_ENTRY_INPUT) {
-        server->iopub->leaving->question(server, entry);
-        return;
-    }
     switch (entry->kind) {
+    case JK_ENTRY_REPLY: leaving->reply(server, entry); return;
+    case JK_ENTRY_INPUT: leaving->question(server, entry); return;
     case JK_ENTRY_STREAM: publish_stream(server, entry); break;
     case JK_ENTRY_NOTE: publish_note(server, entry); break;
-    default: publish_message(server, entry); break;
+    case JK_ENTRY_PUBLISH: publish_message(server, entry); break;
     }
     if (entry->kind != JK_ENTRY_PUBLISH) jk_record_sent(server, entry->content.size + entry->lost);
     jk_entry_release(entry);
+}
+
+/* Under outbox.lock, which is given up meanwhile. */
+static void head_send_locked(jk_server *server)
+{
+    jk_outbox *outbox = &server->output->outbox;
+    jk_entry *entry = jk_outbox_pop_locked(outbox);
+    jk_pace_popped(server, entry);
+    pthread_mutex_unlock(&outbox->lock);
+    entry_send(server, entry);
+    pthread_mutex_lock(&outbox->lock);
 }
 
 int jk_iopub_send(jk_server *server)
@@ -126,11 +132,7 @@ int jk_iopub_send(jk_server *server)
     for (int i = 0; i < BATCH; i++) {
         delay = jk_pace_head_delay(server);
         if (delay != 0) break;
-        jk_entry *entry = jk_outbox_pop_locked(outbox);
-        jk_pace_popped(server, entry);
-        pthread_mutex_unlock(&outbox->lock);
-        entry_send(server, entry);
-        pthread_mutex_lock(&outbox->lock);
+        head_send_locked(server);
         sent++;
         jk_writers_tell_locked(server);
     }
@@ -155,11 +157,7 @@ void jk_iopub_send_all(jk_server *server)
     pthread_mutex_lock(&outbox->lock);
     for (uint64_t target = outbox->pushed; outbox->head && outbox->sent < target;
          jk_outbox_sent_locked(outbox, 1)) {
-        jk_entry *entry = jk_outbox_pop_locked(outbox);
-        jk_pace_popped(server, entry);
-        pthread_mutex_unlock(&outbox->lock);
-        entry_send(server, entry);
-        pthread_mutex_lock(&outbox->lock);
+        head_send_locked(server);
     }
     pthread_mutex_unlock(&outbox->lock);
 }

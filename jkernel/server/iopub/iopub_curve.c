@@ -82,33 +82,6 @@ int jk_xpub_stall(jk_server *server, jk_entry *head)
 /* --- Subscribers -------------------------------------------------------------------------------------------
  */
 
-jk_envelope jk_welcome_make(jk_server *server, jk_slice topic, jk_buffer *header, jk_buffer *content)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    jk_session_header(server->session, "iopub_welcome", now, header);
-    jk_buffer_append_text(content, "{\"subscription\":");
-    jk_buffer_append_json(content, topic.data, topic.size);
-    jk_buffer_append(content, "}", 1);
-    return (jk_envelope){
-        .topic = topic,
-        .header = {header->data, header->size},
-        .content = {content->data, content->size},
-    };
-}
-
-static void welcome(jk_server *server, jk_slice topic)
-{
-    jk_buffer header = {0}, content = {0};
-    jk_envelope envelope = jk_welcome_make(server, topic, &header, &content);
-    if (header.failed || content.failed ||
-        jk_envelope_send(&envelope, server->ports->sockets[JK_IOPUB], server->signer) != 0) {
-        jk_log("cannot welcome a subscriber");
-    }
-    jk_buffer_clear(&header);
-    jk_buffer_clear(&content);
-}
-
 void jk_xpub_receive(jk_server *server)
 {
     void *socket = server->ports->sockets[JK_IOPUB];
@@ -123,7 +96,7 @@ void jk_xpub_receive(jk_server *server)
             if (data[0] == 1 && drupe_utf8_valid(data + 1, size)) {
                 welcomed = true;
                 present |= atomic_load(&server->output->cells.started);
-                welcome(server, (jk_slice){data + 1, size});
+                jk_iopub_welcome(server, 0, (jk_slice){data + 1, size});
             }
         }
         jk_frames_clear(&frames);

@@ -60,11 +60,11 @@ int jk_xpub_send(jk_server *server, jk_envelope *envelope, jk_buffer *content);
 int jk_xpub_stall(jk_server *server, jk_entry *head);
 /* Take subscriptions from the socket and welcome each. */
 void jk_xpub_receive(jk_server *server);
-/* The welcome of a subscriber, whose own filter lets it through. */
-jk_envelope jk_welcome_make(jk_server *server, jk_slice topic, jk_buffer *header, jk_buffer *content);
 
 /* --- iopub_subscribers.c ------------------------------------------------------------------------------- */
 
+/* Welcome a subscriber: our publisher's with this number; libzmq's whose own filter lets it through. */
+void jk_iopub_welcome(jk_server *server, uint64_t number, jk_slice topic);
 /* Take subscriptions and welcome each. */
 void jk_iopub_receive(jk_server *server);
 /* As an item of zmq_poll(). */

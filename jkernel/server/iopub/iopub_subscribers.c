@@ -13,12 +13,25 @@ void jk_stream_content(jk_buffer *content, jk_stream stream, const char *text, s
     jk_buffer_append(content, "}", 1);
 }
 
-static void on_welcome(jk_server *server, uint64_t number, jk_slice topic)
+void jk_iopub_welcome(jk_server *server, uint64_t number, jk_slice topic)
 {
+    struct timespec now;
     jk_buffer header = {0}, content = {0};
-    jk_outgoing outgoing = {.envelope = jk_welcome_make(server, topic, &header, &content), .only = number};
-    if (header.failed || content.failed || jk_publisher_send(server->ports->publisher, &outgoing) != 0)
-        jk_log("cannot welcome a subscriber");
+    clock_gettime(CLOCK_REALTIME, &now);
+    jk_session_header(server->session, "iopub_welcome", now, &header);
+    jk_buffer_append_text(&content, "{\"subscription\":");
+    jk_buffer_append_json(&content, topic.data, topic.size);
+    jk_buffer_append(&content, "}", 1);
+    jk_outgoing outgoing = {.envelope = {.topic = topic,
+                                         .header = {header.data, header.size},
+                                         .content = {content.data, content.size}},
+                            .only = number};
+    int result = -1;
+    if (!header.failed && !content.failed && server->ports->publisher)
+        result = jk_publisher_send(server->ports->publisher, &outgoing);
+    else if (!header.failed && !content.failed)
+        result = jk_envelope_send(&outgoing.envelope, server->ports->sockets[JK_IOPUB], server->signer);
+    if (result != 0) jk_log("cannot welcome a subscriber");
     jk_buffer_clear(&header);
     jk_buffer_clear(&content);
 }
@@ -56,7 +69,7 @@ static jk_wire_message *on_note(jk_server *server, const jk_gap *gap)
 
 void jk_iopub_open(jk_server *server, const jk_leaving *leaving)
 {
-    static const jk_publisher_calls calls = {on_welcome, on_again, on_note};
+    static const jk_publisher_calls calls = {jk_iopub_welcome, on_again, on_note};
     server->iopub->leaving = leaving;
     if (!server->ports->publisher) return;
     jk_publisher_register(server->ports->publisher, &calls);

@@ -3,10 +3,12 @@
 
 #define ANSWERED_SIZE 4096 /* bytes of a header that is kept beyond its request */
 
-static jk_entry *status_entry(jk_parent *parent, const char *state)
+/* `only`: as in jk_entry. */
+static jk_entry *status_entry(jk_parent *parent, const char *state, uint64_t only)
 {
     jk_entry *entry = jk_entry_create(JK_ENTRY_PUBLISH, "status", parent);
     if (!entry) return NULL;
+    entry->only = only;
     jk_buffer_append_text(&entry->content, "{\"execution_state\":\"");
     jk_buffer_append_text(&entry->content, state);
     jk_buffer_append_text(&entry->content, "\"}");
@@ -16,7 +18,7 @@ static jk_entry *status_entry(jk_parent *parent, const char *state)
 void jk_server_started(jk_server *server)
 {
     if (jk_server_alive(server) && !atomic_exchange(&server->output->cells.started, true)) {
-        jk_outbox_push(server, status_entry(NULL, "starting"));
+        jk_outbox_push(server, status_entry(NULL, "starting", 0));
     }
 }
 
@@ -36,7 +38,7 @@ void jk_status_busy(jk_server *server, jk_parent *parent, bool cell)
         pthread_mutex_unlock(&outbox->lock);
         return;
     }
-    jk_entry *busy = status_entry(parent, "busy");
+    jk_entry *busy = status_entry(parent, "busy", 0);
     if (busy) busy->patient = true;
     jk_outbox_push_locked(outbox, busy);
     cells->serving++;
@@ -67,8 +69,8 @@ static void idle_locked(jk_server *server, jk_parent *parent)
     jk_cells *cells = &server->output->cells;
     cell_end_locked(cells, parent);
     jk_record_cell(server, cells->cell != NULL);
-    jk_outbox_push_locked(outbox, status_entry(parent, "idle"));
-    if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy"));
+    jk_outbox_push_locked(outbox, status_entry(parent, "idle", 0));
+    if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
 }
 
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
@@ -87,7 +89,7 @@ void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
     jk_outbox *outbox = &server->output->outbox;
     jk_parent_retain(parent);
     pthread_mutex_lock(&outbox->lock);
-    jk_outbox_push_locked(outbox, status_entry(parent, "busy"));
+    jk_outbox_push_locked(outbox, status_entry(parent, "busy", 0));
     if (reply) jk_outbox_push_locked(outbox, reply);
     idle_locked(server, parent);
     jk_outbox_unlock(outbox);
@@ -103,14 +105,6 @@ void jk_status_answered(jk_server *server, jk_parent *parent)
     *place = (jk_answered){jk_parent_retain(parent), jk_clock()};
 }
 
-/* For one subscriber. */
-static void say_locked(jk_outbox *outbox, jk_parent *parent, const char *state, uint64_t only)
-{
-    jk_entry *entry = status_entry(parent, state);
-    if (entry) entry->only = only;
-    jk_outbox_push_locked(outbox, entry);
-}
-
 /* Returns whether there was one. */
 static bool answered_again_locked(jk_outbox *outbox, const jk_cells *cells, uint64_t only)
 {
@@ -119,7 +113,7 @@ static bool answered_again_locked(jk_outbox *outbox, const jk_cells *cells, uint
     for (unsigned i = 0; i < JK_ANSWERED_MOST; i++) {
         const jk_answered *answered = &cells->answered[(cells->answers + i) % JK_ANSWERED_MOST];
         if (!answered->parent || answered->at < since) continue;
-        say_locked(outbox, answered->parent, "idle", only);
+        jk_outbox_push_locked(outbox, status_entry(answered->parent, "idle", only));
         any = true;
     }
     return any;
@@ -136,7 +130,7 @@ void jk_status_again(jk_server *server, bool present, uint64_t only, bool told)
     bool busy = cells->cell || cells->serving > 0;
     bool behind = answered_again_locked(outbox, cells, only);
     if (present && (behind || (!told && (only || !busy))))
-        say_locked(outbox, cells->cell, busy ? "busy" : "idle", only);
+        jk_outbox_push_locked(outbox, status_entry(cells->cell, busy ? "busy" : "idle", only));
     jk_outbox_unlock(outbox);
 }
 
@@ -153,10 +147,9 @@ bool jk_server_cell_runs(jk_server *server, const jk_parent *cell)
 {
     if (!jk_server_alive(server)) return false;
     pthread_mutex_lock(&server->output->outbox.lock);
-    const jk_parent *at = server->output->cells.cell;
-    while (at && at != cell) at = at->below;
+    bool runs = cell_runs_locked(&server->output->cells, cell);
     pthread_mutex_unlock(&server->output->outbox.lock);
-    return at != NULL;
+    return runs;
 }
 
 jk_parent *jk_cells_latest(jk_server *server, bool *running)

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "jkernel/server/usage/usage_room.h"
 
-#include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,52 +82,26 @@ static void sample(jk_usage *usage, double quota)
     usage->taken = now;
 }
 
-/* --- Text
- * ---------------------------------------------------------------------------------------------------
+/* --- The reply -------------------------------------------------------------------------------------------
  */
 
-static void number_write(jk_buffer *content, const char *name, double value)
+static double tenths(double value)
 {
-    char text[80];
-    /* Not with %g: the locale may have another decimal sign. */
-    long long tenths = (long long)(value * 10 + 0.5);
-    snprintf(text, sizeof text, ",\"%s\":%lld.%lld", name, tenths / 10, tenths % 10);
-    jk_buffer_append_text(content, text);
+    return (double)(long long)(value * 10 + 0.5) / 10;
 }
 
-static void size_write(jk_buffer *content, const char *name, uint64_t value)
+static json_t *memory_pack(const jk_memory *memory)
 {
-    char text[80];
-    snprintf(text, sizeof text, ",\"%s\":%" PRIu64, name, value);
-    jk_buffer_append_text(content, text);
+    double used = percent((double)memory->total - (double)memory->available, (double)memory->total);
+    return json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory->total,
+                     "available", (json_int_t)memory->available, "percent", tenths(used), "used",
+                     (json_int_t)memory->used, "free", (json_int_t)memory->free, "active",
+                     (json_int_t)memory->active, "inactive", (json_int_t)memory->inactive, "cached",
+                     (json_int_t)memory->cached, "shared", (json_int_t)memory->shared, "wired",
+                     (json_int_t)memory->wired);
 }
 
-static void memory_write(const jk_memory *memory, jk_buffer *content)
-{
-    char text[80];
-    snprintf(text, sizeof text, ",\"host_virtual_memory\":{\"total\":%" PRIu64, memory->total);
-    jk_buffer_append_text(content, text);
-    size_write(content, "available", memory->available);
-    number_write(content, "percent",
-                 percent((double)memory->total - (double)memory->available, (double)memory->total));
-    size_write(content, "used", memory->used);
-    size_write(content, "free", memory->free);
-    size_write(content, "active", memory->active);
-    size_write(content, "inactive", memory->inactive);
-    size_write(content, "cached", memory->cached);
-    size_write(content, "shared", memory->shared);
-    size_write(content, "wired", memory->wired);
-    jk_buffer_append(content, "}", 1);
-}
-
-static bool is_array(jk_slice text)
-{
-    const char *data = text.data;
-    return text.size >= 2 && data[0] == '[' && data[text.size - 1] == ']' &&
-           drupe_utf8_valid(data, text.size);
-}
-
-void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content)
+char *jk_usage_reply(jk_usage *usage, const char *devices, size_t size)
 {
     char host[256] = "";
     jk_memory memory;
@@ -138,20 +112,19 @@ void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content)
     sample(usage, quota);
     jk_memory_read(&usage->group.memory, &memory);
     gethostname(host, sizeof host - 1);
-    jk_buffer_append_text(content, "\"hostname\":");
-    jk_buffer_append_json(content, host, strlen(host));
-    size_write(content, "pid", (uint64_t)getpid());
-    number_write(content, "kernel_cpu", usage->own_percent);
-    size_write(content, "kernel_memory", usage->tree.memory);
-    size_write(content, "cpu_count", (uint64_t)(int)drupe_cpus_within(quota));
+    if (!drupe_utf8_valid(host, strlen(host))) host[0] = '\0';
+    json_t *reply = json_pack("{s:s, s:s, s:i, s:f, s:I, s:i, s:o}", "status", "ok", "hostname", host, "pid",
+                              (int)getpid(), "kernel_cpu", tenths(usage->own_percent), "kernel_memory",
+                              (json_int_t)usage->tree.memory, "cpu_count", (int)drupe_cpus_within(quota),
+                              "host_virtual_memory", memory_pack(&memory));
     /* The first look knows nothing yet, and clients take a missing value better than a wrong one. */
-    if (usage->machine_percent > 0) number_write(content, "host_cpu_percent", usage->machine_percent);
-    memory_write(&memory, content);
+    if (usage->machine_percent > 0)
+        json_object_set_new(reply, "host_cpu_percent", json_real(tenths(usage->machine_percent)));
     pthread_mutex_unlock(&usage->lock);
-    jk_buffer_append_text(content, ",\"devices\":");
-    if (is_array(devices)) {
-        jk_buffer_append(content, devices.data, devices.size);
-    } else {
-        jk_buffer_append_text(content, "[]");
-    }
+    json_t *list = json_loadb(devices, size, 0, NULL);
+    json_object_set_new(reply, "devices", json_is_array(list) ? json_incref(list) : json_array());
+    char *text = json_dumps(reply, JSON_COMPACT | JSON_REAL_PRECISION(8));
+    json_decref(list);
+    json_decref(reply);
+    return text;
 }

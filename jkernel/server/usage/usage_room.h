@@ -48,9 +48,7 @@ typedef struct jk_processes {
 /* Append the children of `process`, as far as there is room. */
 void jk_children_add(long process, jk_processes *found);
 
-/* --- usage_reply.c
- * -----------------------------------------------------------------------------------------------
- */
+/* --- usage_reply.c ------------------------------------------------------------------------------------- */
 
 /* The samples that percentages are taken against. Zeroed to begin with; used under its own lock. */
 typedef struct jk_usage jk_usage;
@@ -58,7 +56,7 @@ typedef struct jk_usage jk_usage;
 jk_usage *jk_usage_create(void);        /* NULL: no memory */
 void jk_usage_release(jk_usage *usage); /* NULL-safe */
 
-/* Append the members of usage_reply, without braces. `devices` is a JSON array, or empty for none. */
-void jk_usage_write(jk_usage *usage, jk_slice devices, jk_buffer *content);
+/* The content of usage_reply, for free(); NULL: no memory. `devices` is a JSON array, or empty for none. */
+char *jk_usage_reply(jk_usage *usage, const char *devices, size_t size);
 
 #endif

@@ -24,7 +24,9 @@ class View(Result):
 
     def chrome(self):
         """Chrome's Trace Event format, which ui.perfetto.dev opens."""
-        return self._view.chrome()
+        from drupe.magics import perfetto
+
+        return perfetto.text(self.data())
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         import json

@@ -348,8 +348,7 @@ static void records_that_are_gone(void **state)
 static void records_that_never_come_are_missed(void **state)
 {
     drupe_history *history = *state;
-    history->holes[0] = 7;
-    history->hole_ns[0] = T0;
+    history->holes[0] = (drupe_hole){7, T0};
     history->nholes = 1;
     drupe_history_read(history, T0 + 1000);
     assert_int_equal(history->nholes, 1);
