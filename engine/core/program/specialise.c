@@ -64,19 +64,6 @@ static void constant_write(drupe_spirv *module, size_t at, const drupe_spec_cons
     if (shape->bytes == 8) module->words[at + 4] = (uint32_t)(value >> 32);
 }
 
-static void name_find(const drupe_spirv *module, uint32_t id, char *name, size_t size)
-{
-    name[0] = '\0';
-    for (size_t at = SPIRV_HEADER_WORDS; at < module->count; at += drupe_spirv_length(module, at)) {
-        if (drupe_spirv_opcode(module, at) != SPIRV_NAME || module->words[at + 1] != id) continue;
-        size_t most = (drupe_spirv_length(module, at) - 2) * sizeof(uint32_t);
-        size_t length = strnlen((const char *)&module->words[at + 2], most < size ? most : size - 1);
-        memcpy(name, &module->words[at + 2], length);
-        name[length] = '\0';
-        return;
-    }
-}
-
 static size_t count_constants(const drupe_spirv *module)
 {
     size_t count = 0, constant;
@@ -103,7 +90,7 @@ drupe_status drupe_spirv_constants(const void *bytes, size_t size, drupe_spec_co
         drupe_spec_constant one = {0};
         size_t where;
         if (!spec_id_at(&module, at, &where, &one.id) || !constant_read(&module, where, &one)) continue;
-        name_find(&module, module.words[where + 2], one.name, sizeof one.name);
+        drupe_spirv_name(&module, module.words[where + 2], one.name, sizeof one.name);
         list[(*count)++] = one;
     }
     drupe_spirv_close(&module);

@@ -5,6 +5,7 @@
  * compiler's business. Instructions of extensions are only walked over; since they may define ids that are
  * not seen then, a module that has any is spared the second pass. */
 #include "core/program/spirv.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,144 +17,159 @@
 
 enum { TYPE = 1, RESULT = 2, REST = 4, STRING = 8, BOTH = TYPE | RESULT };
 
+/* The sections of a module in their order. */
+enum {
+    ANYWHERE,
+    CAPABILITIES,
+    EXTENSIONS,
+    IMPORTS,
+    MODEL,
+    ENTRIES,
+    MODES,
+    NAMES,
+    DECORATIONS,
+    TYPES,
+    FUNCTIONS
+};
+
 /* After the first word: the id of a type, the id defined, `skip` literals, `ids` ids; REST: what follows are
  * ids too; STRING: what follows begins with text. */
 typedef struct shape {
     uint16_t first, last;
-    uint8_t flags, skip, ids;
+    uint8_t flags, skip, ids, section;
 } shape;
 
 static const shape shapes[] = {
-    {0, 0, 0, 0, 0},
-    {1, 1, BOTH, 0, 0},
-    {2, 2, STRING, 0, 0},
-    {3, 3, 0, 2, 0},
-    {4, 4, STRING, 0, 0},
-    {5, 5, STRING, 0, 1},
-    {6, 6, 0, 0, 1},
-    {7, 7, RESULT | STRING, 0, 0},
-    {8, 8, 0, 0, 1},
-    {10, 10, STRING, 0, 0},
-    {11, 11, RESULT | STRING, 0, 0},
-    {12, 12, BOTH, 0, 1},
-    {14, 14, 0, 2, 0},
-    {15, 15, STRING, 1, 1},
-    {16, 16, 0, 0, 1},
-    {17, 17, 0, 1, 0},
-    {19, 20, RESULT, 0, 0},
-    {21, 21, RESULT, 2, 0},
-    {22, 22, RESULT, 1, 0},
-    {23, 25, RESULT, 0, 1},
-    {26, 26, RESULT, 0, 0},
-    {27, 27, RESULT, 0, 1},
-    {28, 28, RESULT, 0, 2},
-    {29, 29, RESULT, 0, 1},
-    {30, 30, RESULT | REST, 0, 0},
-    {31, 31, RESULT | STRING, 0, 0},
-    {32, 32, RESULT, 1, 1},
-    {33, 33, RESULT | REST, 0, 1},
-    {34, 37, RESULT, 0, 0},
-    {38, 38, RESULT, 1, 0},
-    {39, 39, 0, 0, 1},
-    {41, 42, BOTH, 0, 0},
-    {43, 43, BOTH, 1, 0},
-    {44, 44, BOTH | REST, 0, 0},
-    {45, 45, BOTH, 3, 0},
-    {46, 46, BOTH, 0, 0},
-    {48, 49, BOTH, 0, 0},
-    {50, 50, BOTH, 1, 0},
-    {51, 51, BOTH | REST, 0, 0},
-    {52, 52, BOTH, 1, 0},
-    {54, 54, BOTH, 1, 1},
-    {55, 55, BOTH, 0, 0},
-    {56, 56, 0, 0, 0},
-    {57, 57, BOTH | REST, 0, 1},
-    {59, 59, BOTH | REST, 1, 0},
-    {60, 60, BOTH, 0, 3},
-    {61, 61, BOTH, 0, 1},
-    {62, 63, 0, 0, 2},
-    {64, 64, 0, 0, 3},
-    {65, 67, BOTH | REST, 0, 1},
-    {68, 69, BOTH, 0, 1},
-    {70, 70, BOTH | REST, 0, 2},
-    {71, 71, 0, 0, 1},
-    {72, 72, 0, 0, 1},
-    {73, 73, RESULT, 0, 0},
-    {74, 74, REST, 0, 1},
-    {75, 75, 0, 0, 1},
-    {77, 77, BOTH, 0, 2},
-    {78, 78, BOTH, 0, 3},
-    {79, 79, BOTH, 0, 2},
-    {80, 80, BOTH | REST, 0, 0},
-    {81, 81, BOTH, 0, 1},
-    {82, 82, BOTH, 0, 2},
-    {83, 84, BOTH, 0, 1},
-    {86, 98, BOTH, 0, 2},
-    {99, 99, 0, 0, 3},
-    {100, 107, BOTH | REST, 0, 1},
-    {109, 124, BOTH, 0, 1},
-    {126, 127, BOTH, 0, 1},
-    {128, 152, BOTH | REST, 0, 1},
-    {154, 160, BOTH, 0, 1},
-    {161, 167, BOTH, 0, 2},
-    {168, 168, BOTH, 0, 1},
-    {169, 169, BOTH, 0, 3},
-    {170, 191, BOTH, 0, 2},
-    {194, 199, BOTH, 0, 2},
-    {200, 200, BOTH, 0, 1},
-    {201, 201, BOTH, 0, 4},
-    {202, 203, BOTH, 0, 3},
-    {204, 205, BOTH, 0, 1},
-    {207, 215, BOTH, 0, 1},
-    {224, 224, 0, 0, 3},
-    {225, 225, 0, 0, 2},
-    {227, 227, BOTH, 0, 3},
-    {228, 228, 0, 0, 4},
-    {229, 229, BOTH, 0, 4},
-    {230, 231, BOTH, 0, 6},
-    {232, 233, BOTH, 0, 3},
-    {234, 242, BOTH, 0, 4},
-    {245, 245, BOTH | REST, 0, 0},
-    {246, 246, 0, 0, 2},
-    {247, 247, 0, 0, 1},
-    {248, 248, RESULT, 0, 0},
-    {249, 249, 0, 0, 1},
-    {250, 250, 0, 0, 3},
-    {251, 251, 0, 0, 2},
-    {252, 253, 0, 0, 0},
-    {254, 254, 0, 0, 1},
-    {255, 255, 0, 0, 0},
-    {256, 257, 0, 0, 1},
-    {259, 259, BOTH, 0, 6},
-    {260, 260, 0, 0, 3},
-    {261, 262, BOTH, 0, 2},
-    {263, 263, BOTH, 0, 3},
-    {264, 271, BOTH, 0, 1},
-    {274, 279, BOTH | REST, 0, 0},
-    {280, 281, REST, 0, 0},
-    {282, 286, BOTH | REST, 0, 0},
-    {287, 288, REST, 0, 0},
-    {291, 296, BOTH | REST, 0, 0},
-    {297, 298, 0, 0, 1},
-    {299, 300, BOTH | REST, 0, 0},
-    {301, 301, 0, 0, 2},
-    {302, 302, 0, 0, 3},
-    {303, 304, BOTH | REST, 0, 0},
-    {317, 317, 0, 0, 0},
-    {318, 318, BOTH, 0, 3},
-    {319, 319, 0, 0, 3},
-    {321, 321, BOTH, 0, 1},
-    {322, 322, RESULT, 0, 0},
-    {323, 323, BOTH, 3, 0},
-    {324, 326, BOTH | REST, 0, 1},
-    {327, 327, RESULT, 0, 0},
-    {328, 328, BOTH, 0, 1},
-    {329, 329, 0, 0, 3},
-    {330, 330, STRING, 0, 0},
-    {331, 332, 0, 0, 1},
-    {333, 333, BOTH, 0, 1},
-    {400, 400, BOTH, 0, 1},
-    {401, 403, BOTH, 0, 2},
+    {0, 0, 0, 0, 0, ANYWHERE},
+    {1, 1, BOTH, 0, 0, ANYWHERE},
+    {2, 2, STRING, 0, 0, NAMES},
+    {3, 3, 0, 2, 0, NAMES},
+    {4, 4, STRING, 0, 0, NAMES},
+    {5, 5, STRING, 0, 1, NAMES},
+    {6, 6, 0, 0, 1, NAMES},
+    {7, 7, RESULT | STRING, 0, 0, NAMES},
+    {8, 8, 0, 0, 1, ANYWHERE},
+    {10, 10, STRING, 0, 0, EXTENSIONS},
+    {11, 11, RESULT | STRING, 0, 0, IMPORTS},
+    {12, 12, BOTH, 0, 1, ANYWHERE},
+    {14, 14, 0, 2, 0, MODEL},
+    {15, 15, STRING, 1, 1, ENTRIES},
+    {16, 16, 0, 0, 1, MODES},
+    {17, 17, 0, 1, 0, CAPABILITIES},
+    {19, 20, RESULT, 0, 0, TYPES},
+    {21, 21, RESULT, 2, 0, TYPES},
+    {22, 22, RESULT, 1, 0, TYPES},
+    {23, 25, RESULT, 0, 1, TYPES},
+    {26, 26, RESULT, 0, 0, TYPES},
+    {27, 27, RESULT, 0, 1, TYPES},
+    {28, 28, RESULT, 0, 2, TYPES},
+    {29, 29, RESULT, 0, 1, TYPES},
+    {30, 30, RESULT | REST, 0, 0, TYPES},
+    {31, 31, RESULT | STRING, 0, 0, TYPES},
+    {32, 32, RESULT, 1, 1, TYPES},
+    {33, 33, RESULT | REST, 0, 1, TYPES},
+    {34, 37, RESULT, 0, 0, TYPES},
+    {38, 38, RESULT, 1, 0, TYPES},
+    {39, 39, 0, 0, 1, TYPES},
+    {41, 42, BOTH, 0, 0, TYPES},
+    {43, 43, BOTH, 1, 0, TYPES},
+    {44, 44, BOTH | REST, 0, 0, TYPES},
+    {45, 45, BOTH, 3, 0, TYPES},
+    {46, 46, BOTH, 0, 0, TYPES},
+    {48, 49, BOTH, 0, 0, TYPES},
+    {50, 50, BOTH, 1, 0, TYPES},
+    {51, 51, BOTH | REST, 0, 0, TYPES},
+    {52, 52, BOTH, 1, 0, TYPES},
+    {54, 54, BOTH, 1, 1, FUNCTIONS},
+    {55, 55, BOTH, 0, 0, FUNCTIONS},
+    {56, 56, 0, 0, 0, FUNCTIONS},
+    {57, 57, BOTH | REST, 0, 1, FUNCTIONS},
+    {59, 59, BOTH | REST, 1, 0, ANYWHERE},
+    {60, 60, BOTH, 0, 3, FUNCTIONS},
+    {61, 61, BOTH, 0, 1, FUNCTIONS},
+    {62, 63, 0, 0, 2, FUNCTIONS},
+    {64, 64, 0, 0, 3, FUNCTIONS},
+    {65, 67, BOTH | REST, 0, 1, FUNCTIONS},
+    {68, 69, BOTH, 0, 1, FUNCTIONS},
+    {70, 70, BOTH | REST, 0, 2, FUNCTIONS},
+    {71, 72, 0, 0, 1, DECORATIONS},
+    {73, 73, RESULT, 0, 0, DECORATIONS},
+    {74, 74, REST, 0, 1, DECORATIONS},
+    {75, 75, 0, 0, 1, DECORATIONS},
+    {77, 77, BOTH, 0, 2, FUNCTIONS},
+    {78, 78, BOTH, 0, 3, FUNCTIONS},
+    {79, 79, BOTH, 0, 2, FUNCTIONS},
+    {80, 80, BOTH | REST, 0, 0, FUNCTIONS},
+    {81, 81, BOTH, 0, 1, FUNCTIONS},
+    {82, 82, BOTH, 0, 2, FUNCTIONS},
+    {83, 84, BOTH, 0, 1, FUNCTIONS},
+    {86, 98, BOTH, 0, 2, FUNCTIONS},
+    {99, 99, 0, 0, 3, FUNCTIONS},
+    {100, 107, BOTH | REST, 0, 1, FUNCTIONS},
+    {109, 124, BOTH, 0, 1, FUNCTIONS},
+    {126, 127, BOTH, 0, 1, FUNCTIONS},
+    {128, 152, BOTH | REST, 0, 1, FUNCTIONS},
+    {154, 160, BOTH, 0, 1, FUNCTIONS},
+    {161, 167, BOTH, 0, 2, FUNCTIONS},
+    {168, 168, BOTH, 0, 1, FUNCTIONS},
+    {169, 169, BOTH, 0, 3, FUNCTIONS},
+    {170, 191, BOTH, 0, 2, FUNCTIONS},
+    {194, 199, BOTH, 0, 2, FUNCTIONS},
+    {200, 200, BOTH, 0, 1, FUNCTIONS},
+    {201, 201, BOTH, 0, 4, FUNCTIONS},
+    {202, 203, BOTH, 0, 3, FUNCTIONS},
+    {204, 205, BOTH, 0, 1, FUNCTIONS},
+    {207, 215, BOTH, 0, 1, FUNCTIONS},
+    {224, 224, 0, 0, 3, FUNCTIONS},
+    {225, 225, 0, 0, 2, FUNCTIONS},
+    {227, 227, BOTH, 0, 3, FUNCTIONS},
+    {228, 228, 0, 0, 4, FUNCTIONS},
+    {229, 229, BOTH, 0, 4, FUNCTIONS},
+    {230, 231, BOTH, 0, 6, FUNCTIONS},
+    {232, 233, BOTH, 0, 3, FUNCTIONS},
+    {234, 242, BOTH, 0, 4, FUNCTIONS},
+    {245, 245, BOTH | REST, 0, 0, FUNCTIONS},
+    {246, 246, 0, 0, 2, FUNCTIONS},
+    {247, 247, 0, 0, 1, FUNCTIONS},
+    {248, 248, RESULT, 0, 0, FUNCTIONS},
+    {249, 249, 0, 0, 1, FUNCTIONS},
+    {250, 250, 0, 0, 3, FUNCTIONS},
+    {251, 251, 0, 0, 2, FUNCTIONS},
+    {252, 253, 0, 0, 0, FUNCTIONS},
+    {254, 254, 0, 0, 1, FUNCTIONS},
+    {255, 255, 0, 0, 0, FUNCTIONS},
+    {256, 257, 0, 0, 1, FUNCTIONS},
+    {259, 259, BOTH, 0, 6, FUNCTIONS},
+    {260, 260, 0, 0, 3, FUNCTIONS},
+    {261, 262, BOTH, 0, 2, FUNCTIONS},
+    {263, 263, BOTH, 0, 3, FUNCTIONS},
+    {264, 271, BOTH, 0, 1, FUNCTIONS},
+    {274, 279, BOTH | REST, 0, 0, FUNCTIONS},
+    {280, 281, REST, 0, 0, FUNCTIONS},
+    {282, 286, BOTH | REST, 0, 0, FUNCTIONS},
+    {287, 288, REST, 0, 0, FUNCTIONS},
+    {291, 296, BOTH | REST, 0, 0, FUNCTIONS},
+    {297, 298, 0, 0, 1, FUNCTIONS},
+    {299, 300, BOTH | REST, 0, 0, FUNCTIONS},
+    {301, 301, 0, 0, 2, FUNCTIONS},
+    {302, 302, 0, 0, 3, FUNCTIONS},
+    {303, 304, BOTH | REST, 0, 0, FUNCTIONS},
+    {317, 317, 0, 0, 0, ANYWHERE},
+    {318, 318, BOTH, 0, 3, FUNCTIONS},
+    {319, 319, 0, 0, 3, FUNCTIONS},
+    {321, 321, BOTH, 0, 1, FUNCTIONS},
+    {322, 322, RESULT, 0, 0, TYPES},
+    {323, 323, BOTH, 3, 0, TYPES},
+    {324, 326, BOTH | REST, 0, 1, FUNCTIONS},
+    {327, 327, RESULT, 0, 0, TYPES},
+    {328, 328, BOTH, 0, 1, FUNCTIONS},
+    {329, 329, 0, 0, 3, FUNCTIONS},
+    {330, 330, STRING, 0, 0, NAMES},
+    {331, 331, 0, 0, 1, MODES},
+    {332, 332, 0, 0, 1, DECORATIONS},
+    {333, 333, BOTH, 0, 1, FUNCTIONS},
+    {400, 400, BOTH, 0, 1, FUNCTIONS},
+    {401, 403, BOTH, 0, 2, FUNCTIONS},
 };
 
 static const shape *shape_of(uint32_t opcode)
@@ -181,45 +197,10 @@ static size_t least_length(const shape *s)
 typedef struct walk {
     drupe_spirv *module;
     size_t at;
-    int section; /* the latest one */
+    unsigned section; /* the latest one */
     bool function, block, extended, kernel, model;
     size_t entries;
-    const char *fault;
 } walk;
-
-/* The sections of a module in their order; -1: anywhere. */
-static int section_of(uint32_t opcode)
-{
-    switch (opcode) {
-    case SPIRV_CAPABILITY: return 0;
-    case 10: return 1;
-    case 11: return 2;
-    case SPIRV_MEMORY_MODEL: return 3;
-    case SPIRV_ENTRY_POINT: return 4;
-    case 16:
-    case 331: return 5;
-    case 2:
-    case 3:
-    case 4:
-    case SPIRV_NAME:
-    case 6:
-    case 7:
-    case 330: return 6;
-    case SPIRV_DECORATE:
-    case 72:
-    case 73:
-    case 74:
-    case 75:
-    case 332: return 7;
-    case 0:
-    case 1:
-    case 8:
-    case 12:
-    case 59:
-    case 317: return -1;
-    default: return (opcode >= 19 && opcode <= 52) || opcode == 322 || opcode == 323 || opcode == 327 ? 8 : 9;
-    }
-}
 
 static const char *check_model(walk *w, uint32_t opcode)
 {
@@ -262,13 +243,14 @@ static const char *check_nesting(walk *w, uint32_t opcode)
     return NULL;
 }
 
-static const char *check_order(walk *w, uint32_t opcode)
+static const char *check_order(walk *w, uint32_t opcode, unsigned section)
 {
-    int section = section_of(opcode);
-    if (section >= 0 && section < w->section && w->section < 9) return "its parts are in the wrong order";
-    if (section >= 0 && section < 9 && w->section == 9) return "a declaration stands inside of the functions";
+    if (section != ANYWHERE && section < w->section) {
+        return w->section == FUNCTIONS ? "a declaration stands inside of the functions"
+                                       : "its parts are in the wrong order";
+    }
     if (section > w->section) w->section = section;
-    if (w->section == 9) return check_nesting(w, opcode);
+    if (w->section == FUNCTIONS) return check_nesting(w, opcode);
     return check_model(w, opcode);
 }
 
@@ -297,7 +279,7 @@ static const char *check_instruction(walk *w, size_t length)
     if (length < least_length(s)) return "an instruction is too short";
     size_t fixed = least_length(s) - (s->flags & STRING ? 1 : 0);
     if (s->flags & STRING && !has_string(w, fixed, length)) return "a name does not end";
-    const char *fault = check_order(w, opcode);
+    const char *fault = check_order(w, opcode, s->section);
     if (!fault && s->flags & RESULT) fault = define(w, w->module->words[w->at + (s->flags & TYPE ? 2 : 1)]);
     return fault;
 }
@@ -404,6 +386,15 @@ drupe_status drupe_spirv_open(const void *bytes, size_t size, drupe_spirv *modul
     return drupe_error_set(DRUPE_E_INVALID,
                            "The program is no SPIR-V module (%zu bytes): %s (at byte %zu, instruction %u).",
                            size, fault, w.at * sizeof(uint32_t), opcode);
+}
+
+void drupe_spirv_name(const drupe_spirv *module, uint32_t id, char *name, size_t size)
+{
+    for (size_t at = SPIRV_HEADER_WORDS; at < module->count; at += drupe_spirv_length(module, at)) {
+        if (drupe_spirv_opcode(module, at) != SPIRV_NAME || module->words[at + 1] != id) continue;
+        snprintf(name, size, "%s", drupe_spirv_text(module, at + 2));
+        return;
+    }
 }
 
 void drupe_spirv_close(drupe_spirv *module)

@@ -47,6 +47,14 @@ static inline size_t drupe_spirv_length(const drupe_spirv *module, size_t at)
     return module->words[at] >> 16;
 }
 
+/* Text inside of an instruction; that it ends there was checked. */
+static inline const char *drupe_spirv_text(const drupe_spirv *module, size_t at)
+{
+    return (const char *)&module->words[at];
+}
+
+/* The name that the module gives an id; without one `name` stays as it is. */
+void drupe_spirv_name(const drupe_spirv *module, uint32_t id, char *name, size_t size);
 /* Copy and check. */
 drupe_status drupe_spirv_open(const void *bytes, size_t size, drupe_spirv *module) DRUPE_MUST_CHECK;
 void drupe_spirv_close(drupe_spirv *module);

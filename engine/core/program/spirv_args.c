@@ -18,11 +18,6 @@ static size_t defined(const drupe_spirv *module, uint32_t id)
     return id < module->bound ? module->at[id] : 0;
 }
 
-static const char *text_at(const drupe_spirv *module, size_t at, size_t skip)
-{
-    return (const char *)&module->words[at + skip];
-}
-
 /* "float*,uint," of a kernel, or "". */
 static const char *written_types(const drupe_spirv *module, const char *name)
 {
@@ -30,21 +25,12 @@ static const char *written_types(const drupe_spirv *module, const char *name)
     size_t length = strlen(name);
     for (size_t at = SPIRV_HEADER_WORDS; at < module->count; at += drupe_spirv_length(module, at)) {
         if (drupe_spirv_opcode(module, at) != SPIRV_STRING) continue;
-        const char *text = text_at(module, at, 2);
+        const char *text = drupe_spirv_text(module, at + 2);
         if (strncmp(text, prefix, sizeof prefix - 1) != 0) continue;
         text += sizeof prefix - 1;
         if (strncmp(text, name, length) == 0 && text[length] == '.') return text + length + 1;
     }
     return "";
-}
-
-static void name_of(const drupe_spirv *module, uint32_t id, char *name, size_t size)
-{
-    for (size_t at = SPIRV_HEADER_WORDS; at < module->count; at += drupe_spirv_length(module, at)) {
-        if (drupe_spirv_opcode(module, at) != SPIRV_NAME || module->words[at + 1] != id) continue;
-        snprintf(name, size, "%s", text_at(module, at, 2));
-        return;
-    }
 }
 
 /* --- Types ---------------------------------------------------------------------------------------------- */
@@ -141,7 +127,7 @@ static bool params_read(const drupe_spirv *module, size_t at, const char *types,
         *info = (drupe_arg_info){.lanes = 1};
         snprintf(info->type_name, sizeof info->type_name, "%.*s", (int)length, types);
         types += length + (types[length] == ',');
-        name_of(module, module->words[at + 2], info->name, sizeof info->name);
+        drupe_spirv_name(module, module->words[at + 2], info->name, sizeof info->name);
         if (!type_read(module, defined(module, module->words[at + 1]), info)) return false;
     }
     return count == nargs;
@@ -149,7 +135,7 @@ static bool params_read(const drupe_spirv *module, size_t at, const char *types,
 
 static void pack_entry(const drupe_spirv *module, size_t entry, drupe_text *text)
 {
-    const char *name = text_at(module, entry, 3);
+    const char *name = drupe_spirv_text(module, entry + 3);
     size_t function = defined(module, module->words[entry + 2]);
     if (!function || drupe_spirv_opcode(module, function) != SPIRV_FUNCTION) return;
     size_t type = defined(module, module->words[function + 4]);
