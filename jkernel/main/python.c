@@ -1,5 +1,5 @@
-/* Finding Python without starting one: pyvenv.cfg names the installation behind a virtual environment, and
- * the program's real name ends in its version. */
+/* Finding Python: the interpreter is chosen from names alone, and then asked where its library is, which
+ * takes it 10 ms. */
 #include "jkernel/main/python.h"
 
 #include <fcntl.h>
@@ -7,18 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#define LIB_MULTIARCH "lib/x86_64-linux-gnu"
-#elif defined(__aarch64__)
-#define LIB_MULTIARCH "lib/aarch64-linux-gnu"
-#else
-#define LIB_MULTIARCH "lib"
-#endif
 
 static bool path_join(char path[JK_PATH_SIZE], const char *folder, const char *name)
 {
@@ -113,73 +104,8 @@ int jk_python_choose(const char *wanted, jk_python *python, char *problem, size_
     return -1;
 }
 
-/* --- Where the library is usually -------------------------------------------------------------------------
+/* --- Asking for its library -------------------------------------------------------------------------------
  */
-
-/* The value of a key in pyvenv.cfg, beside the program or one folder up. */
-static bool venv_value(const char *program, const char *key, char value[JK_PATH_SIZE])
-{
-    char folder[JK_PATH_SIZE], path[JK_PATH_SIZE], line[JK_PATH_SIZE];
-    FILE *file = NULL;
-    snprintf(folder, sizeof folder, "%s", program);
-    for (int i = 0; i < 2 && !file; i++) {
-        path_up(folder);
-        if (path_join(path, folder, "pyvenv.cfg")) file = fopen(path, "re");
-    }
-    bool found = false;
-    size_t length = strlen(key);
-    while (file && !found && fgets(line, sizeof line, file)) {
-        const char *rest = line + strspn(line, " \t");
-        if (strncmp(rest, key, length) != 0) continue;
-        rest += length + strspn(rest + length, " \t");
-        if (*rest != '=') continue;
-        rest += 1 + strspn(rest + 1, " \t");
-        snprintf(value, JK_PATH_SIZE, "%.*s", (int)strcspn(rest, "\r\n"), rest);
-        found = *value != '\0';
-    }
-    if (file) fclose(file);
-    return found;
-}
-
-/* The real program behind a virtual environment's, which may be a copy. */
-static bool base_program(const char *program, char base[JK_PATH_SIZE])
-{
-    char home[JK_PATH_SIZE], first[JK_PATH_SIZE];
-    if (venv_value(program, "home", home) && path_join(first, home, "python3") && realpath(first, base)) {
-        return true;
-    }
-    return realpath(program, base) != NULL;
-}
-
-/* "/usr/bin/python3.13t" gives "3.13t"; "" when the name tells no version. */
-static const char *name_version(const char *base)
-{
-    const char *name = strrchr(base, '/');
-    name = name ? name + 1 : base;
-    if (strncmp(name, "python3.", 8) != 0) return "";
-    size_t digits = strspn(name + 8, "0123456789");
-    return digits && strspn(name + 8 + digits, "td") == strlen(name + 8 + digits) ? name + 6 : "";
-}
-
-static bool usual_library(const char *base, char library[JK_PATH_SIZE])
-{
-    static const char *const folders[] = {"lib", LIB_MULTIARCH, "lib64"};
-    const char *version = name_version(base);
-    if (!*version) return false;
-    char prefix[JK_PATH_SIZE], name[128];
-    snprintf(prefix, sizeof prefix, "%s", base);
-    path_up(prefix);
-    path_up(prefix);
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        snprintf(name, sizeof name, "%s/libpython%.16s.so.1.0", folders[i], version);
-        if (path_join(library, prefix, name) && access(library, R_OK) == 0) return true;
-    }
-    library[0] = '\0';
-    return false;
-}
-
-/* The names of what a program is linked with are near its start. */
-#define LOOK_MOST (1 << 20)
 
 static bool is_binary(const char *program)
 {
@@ -190,27 +116,6 @@ static bool is_binary(const char *program)
     if (fd >= 0) close(fd);
     return binary;
 }
-
-static bool is_linked_with_library(const char *program)
-{
-    struct stat about;
-    bool linked = false;
-    int fd = open(program, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    if (fstat(fd, &about) == 0 && about.st_size > 0) {
-        size_t size = about.st_size < LOOK_MOST ? (size_t)about.st_size : LOOK_MOST;
-        void *text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (text != MAP_FAILED) {
-            linked = memmem(text, size, "\0libpython3", 11) != NULL;
-            munmap(text, size);
-        }
-    }
-    close(fd);
-    return linked;
-}
-
-/* --- Asking -----------------------------------------------------------------------------------------------
- */
 
 /* Run the interpreter with `code` and read what it prints. */
 static bool python_ask(const char *program, const char *code, char *answer, size_t size)
@@ -246,7 +151,7 @@ static void library_ask(jk_python *python, bool rename)
         "print(sys.executable)\n"
         "get = sysconfig.get_config_var\n"
         "for folder in (get('LIBDIR'), os.path.join(get('LIBDIR') or '', get('MULTIARCH') or '')):\n"
-        "    for name in (get('INSTSONAME'), get('LDLIBRARY')):\n"
+        "    for name in (get('INSTSONAME'), get('LDLIBRARY'), 'libpython%s.so.1.0' % get('LDVERSION')):\n"
         "        path = os.path.join(folder or '', name or '')\n"
         "        if '.so' in path and os.path.isfile(path):\n"
         "            print(path)\n"
@@ -263,9 +168,5 @@ static void library_ask(jk_python *python, bool rename)
 
 void jk_python_locate(jk_python *python)
 {
-    char base[JK_PATH_SIZE];
-    bool binary = is_binary(python->program);
-    if (binary && base_program(python->program, base) && usual_library(base, python->library)) return;
-    /* A program that has all of Python in itself and no library in its place: nothing to ask for. */
-    if (!binary || is_linked_with_library(python->program)) library_ask(python, !binary);
+    library_ask(python, !is_binary(python->program));
 }

@@ -16,9 +16,8 @@ typedef struct jk_python {
  * -1 with one line of what to do in `problem`. */
 int jk_python_choose(const char *wanted, jk_python *python, char *problem, size_t problem_size);
 
-/* Fill python->library. Looks where installations have it; asks the interpreter, which takes a start of
- * Python, only when it is a script, or is linked with a library that lies elsewhere. What the interpreter
- * calls itself replaces python->program when that is a script. */
+/* Fill python->library by asking the interpreter. What it calls itself replaces python->program when that is
+ * a script. */
 void jk_python_locate(jk_python *python);
 
 #endif

@@ -373,7 +373,7 @@ static int bytes_read(jk_port *port, jk_peer *peer, jk_slice bytes)
         case JK_ZMTP_READY:
             peer->gone = !kind_fits(port->kind->fits, peer->reader.kind);
             peer->reader.frame_most = port->kind->frame_most;
-            if (!peer->gone) port->kind->ready(port, peer);
+            if (!peer->gone && port->kind->ready) port->kind->ready(port, peer);
             break;
         case JK_ZMTP_FRAME: port->kind->frame(port, peer, body); break;
         case JK_ZMTP_PING: pong_send(port, peer, body); break;
@@ -429,19 +429,20 @@ void jk_port_sweep(jk_port *port)
 /* --- The port ---------------------------------------------------------------------------------------------
  */
 
-int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener)
+jk_port *jk_port_open(const jk_port_kind *kind, int listener)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    port->kind = kind; /* the rest is zeroed */
-    port->owner = owner;
+    jk_port *port = jk_memory_clear(kind->size);
+    if (!port) return NULL;
+    port->kind = kind;
     port->listener = listener;
     port->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (port->epoll >= 0 && epoll_ctl(port->epoll, EPOLL_CTL_ADD, listener, &event) == 0) return 0;
+    if (port->epoll >= 0 && epoll_ctl(port->epoll, EPOLL_CTL_ADD, listener, &event) == 0) return port;
     int reason = errno;
     if (port->epoll >= 0) close(port->epoll);
-    port->epoll = port->listener = -1;
+    jk_memory_release(port);
     errno = reason;
-    return -1;
+    return NULL;
 }
 
 static bool queued_any(const jk_port *port)
@@ -462,9 +463,9 @@ void jk_port_close(jk_port *port, int64_t linger)
     }
     for (jk_peer *peer = port->peers; peer; peer = peer->next) peer->gone = true;
     jk_port_sweep(port);
-    if (port->epoll >= 0) close(port->epoll);
-    if (port->listener >= 0) close(port->listener);
-    port->epoll = port->listener = -1;
+    close(port->epoll);
+    close(port->listener);
+    jk_memory_release(port);
 }
 
 int jk_port_delay(jk_port *port)

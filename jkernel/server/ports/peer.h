@@ -40,11 +40,12 @@ typedef struct jk_peer {
 typedef struct jk_port jk_port;
 
 typedef struct jk_port_kind {
+    size_t size;        /* of the struct that begins with a jk_port */
     const char *socket; /* our type, "XPUB" */
     const char *fits;   /* those of peers, "SUB XSUB" */
     size_t peer_size;   /* of the struct that begins with a jk_peer */
     size_t frame_most;
-    /* It is one of those that fit. */
+    /* It is one of those that fit. NULL: nobody has to know. */
     void (*ready)(jk_port *port, jk_peer *peer);
     /* A frame of a message; `peer->reader.more`: another one follows. */
     void (*frame)(jk_port *port, jk_peer *peer, jk_slice body);
@@ -57,7 +58,6 @@ typedef struct jk_port_kind {
 
 struct jk_port {
     const jk_port_kind *kind;
-    void *owner; /* borrowed: for the functions of `kind` */
     int listener, epoll;
     bool deaf; /* nothing is read for now */
     jk_peer *peers;
@@ -74,10 +74,10 @@ struct jk_port {
  * of a network interface. Returns a descriptor, or -1 with errno. */
 int jk_tcp_listen(const char *ip, int *port);
 
-/* Begin to accept on a zeroed port. Takes `listener`, which does not block. Returns 0, or -1 with errno, and
- * `listener` is still the caller's. */
-int jk_port_open(jk_port *port, const jk_port_kind *kind, void *owner, int listener);
-/* Hang up, after what is queued was taken, or `linger` ns. */
+/* Begin to accept: a struct of `kind->size` bytes, zeroed behind the port. Takes `listener`, which does not
+ * block. NULL with errno: `listener` is still the caller's. */
+jk_port *jk_port_open(const jk_port_kind *kind, int listener);
+/* Hang up, after what is queued was taken, or `linger` ns, and free. */
 void jk_port_close(jk_port *port, int64_t linger);
 /* Read nothing for now, or read again. Whoever comes is accepted, and what is queued is written. */
 void jk_port_deafen(jk_port *port, bool deaf);

@@ -3,9 +3,7 @@
 #include "jkernel/server/ports/peer.h"
 #include "jkernel/server/ports/ports_room.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FRAME_MOST  (64u << 10)  /* of a subscription */
@@ -20,15 +18,16 @@ struct jk_publisher {
 };
 
 typedef struct subscription {
-    jk_slice topic; /* malloc'ed */
-    size_t count;   /* how often it was made and not taken back */
+    struct subscription *next;
+    size_t count; /* how often it was made and not taken back */
+    size_t size;
+    char topic[];
 } subscription;
 
 typedef struct jk_subscriber {
     jk_peer peer;
-    subscription *topics; /* sorted */
-    size_t ntopics, capacity;
-    size_t topic_bytes;
+    subscription *topics;
+    size_t ntopics;
     bool several; /* the latest frame was not the whole message: it is no subscription */
     bool is_new;  /* it has subscribed since it was last told the state */
     bool told;    /* it has got a status, and missed none since */
@@ -45,118 +44,79 @@ static jk_subscriber *subscriber_of(jk_peer *peer)
     return (jk_subscriber *)peer;
 }
 
+static jk_publisher *publisher_of(jk_port *port)
+{
+    return (jk_publisher *)port;
+}
+
 /* --- Subscriptions ----------------------------------------------------------------------------------------
  */
 
-static int topic_compare(jk_slice one, jk_slice other)
+/* What the limit of all subscriptions counts for one. */
+static size_t topic_cost(size_t size)
 {
-    size_t common = one.size < other.size ? one.size : other.size;
-    int order = common ? memcmp(one.data, other.data, common) : 0;
-    return order ? order : (one.size > other.size) - (one.size < other.size);
+    return size + sizeof(subscription);
 }
 
-/* The first place whose topic does not stand before `topic`. */
-static size_t topic_place(const jk_subscriber *subscriber, jk_slice topic)
+/* Where the link to the subscription to just this topic is; it is NULL when there is none. */
+static subscription **topic_find(jk_subscriber *subscriber, jk_slice topic)
 {
-    size_t low = 0, high = subscriber->ntopics;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (topic_compare(subscriber->topics[middle].topic, topic) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-/* NULL: it is not there. */
-static subscription *topic_find(const jk_subscriber *subscriber, jk_slice topic)
-{
-    size_t place = topic_place(subscriber, topic);
-    if (place == subscriber->ntopics || topic_compare(subscriber->topics[place].topic, topic) != 0)
-        return NULL;
-    return subscriber->topics + place;
+    subscription **link = &subscriber->topics;
+    while (*link && ((*link)->size != topic.size || memcmp((*link)->topic, topic.data, topic.size) != 0))
+        link = &(*link)->next;
+    return link;
 }
 
 /* Whether one of the subscriptions is what `topic` begins with. */
 static bool subscriber_wants(const jk_subscriber *subscriber, jk_slice topic)
 {
     if (subscriber->peer.gone || subscriber->peer.mute) return false;
-    for (size_t i = 0; i < subscriber->ntopics; i++) {
-        jk_slice wanted = subscriber->topics[i].topic;
-        if (wanted.size <= topic.size && memcmp(wanted.data, topic.data, wanted.size) == 0) return true;
-    }
-    return false;
-}
-
-static bool topics_grow(jk_subscriber *subscriber)
-{
-    if (subscriber->ntopics < subscriber->capacity) return true;
-    size_t capacity = subscriber->capacity ? 2 * subscriber->capacity : 4;
-    subscription *topics = jk_memory_take(capacity * sizeof *topics);
-    if (!topics) return false;
-    if (subscriber->ntopics) memcpy(topics, subscriber->topics, subscriber->ntopics * sizeof *topics);
-    jk_memory_release(subscriber->topics);
-    subscriber->topics = topics;
-    subscriber->capacity = capacity;
-    return true;
+    const subscription *wanted = subscriber->topics;
+    while (wanted && (wanted->size > topic.size || memcmp(wanted->topic, topic.data, wanted->size) != 0))
+        wanted = wanted->next;
+    return wanted != NULL;
 }
 
 /* One that is not there yet. */
 static bool topic_add(jk_publisher *publisher, jk_subscriber *subscriber, jk_slice topic)
 {
-    size_t cost = topic.size + sizeof(subscription);
     if (topic.size > JK_TOPIC_MOST || subscriber->ntopics == JK_TOPICS_MOST ||
-        publisher->topics + cost > JK_TOPICS_TOTAL)
+        publisher->topics + topic_cost(topic.size) > JK_TOPICS_TOTAL)
         return false;
-    char *copy = jk_memory_take(topic.size + 1);
-    if (!copy || !topics_grow(subscriber)) {
-        jk_memory_release(copy);
-        return false;
-    }
-    memcpy(copy, topic.data, topic.size);
-    size_t place = topic_place(subscriber, topic);
-    subscription *at = subscriber->topics + place;
-    memmove(at + 1, at, (subscriber->ntopics - place) * sizeof *at);
-    *at = (subscription){{copy, topic.size}, 1};
+    subscription *made = jk_memory_take(topic_cost(topic.size));
+    if (!made) return false;
+    *made = (subscription){.next = subscriber->topics, .count = 1, .size = topic.size};
+    memcpy(made->topic, topic.data, topic.size);
+    subscriber->topics = made;
     subscriber->ntopics++;
-    subscriber->topic_bytes += cost;
-    publisher->topics += cost;
+    publisher->topics += topic_cost(topic.size);
     return true;
 }
 
-static void topic_remove(jk_publisher *publisher, jk_subscriber *subscriber, jk_slice topic)
+static void topic_drop(jk_publisher *publisher, jk_subscriber *subscriber, subscription **link)
 {
-    subscription *at = topic_find(subscriber, topic);
-    if (!at || --at->count > 0) return;
-    size_t place = (size_t)(at - subscriber->topics), cost = topic.size + sizeof *at;
-    jk_memory_release((void *)(uintptr_t)at->topic.data);
-    memmove(at, at + 1, (--subscriber->ntopics - place) * sizeof *at);
-    subscriber->topic_bytes -= cost;
-    publisher->topics -= cost;
-}
-
-static void on_ready(jk_port *port, jk_peer *peer)
-{
-    (void)port;
-    (void)peer;
+    subscription *dropped = *link;
+    *link = dropped->next;
+    subscriber->ntopics--;
+    publisher->topics -= topic_cost(dropped->size);
+    jk_memory_release(dropped);
 }
 
 /* Whoever subscribes and takes it back without end, and does not read, is not welcomed without end. */
 static void on_subscribe(jk_port *port, jk_peer *peer, jk_slice topic, bool on)
 {
-    jk_publisher *publisher = port->owner;
+    jk_publisher *publisher = publisher_of(port);
     jk_subscriber *subscriber = subscriber_of(peer);
-    if (!on) {
-        topic_remove(publisher, subscriber, topic);
+    subscription **before = topic_find(subscriber, topic);
+    if (*before) {
+        if (on) {
+            (*before)->count++;
+        } else if (--(*before)->count == 0) {
+            topic_drop(publisher, subscriber, before);
+        }
         return;
     }
-    subscription *before = topic_find(subscriber, topic);
-    if (before) {
-        before->count++;
-        return;
-    }
+    if (!on) return;
     if (!topic_add(publisher, subscriber, topic)) {
         jk_peer_leave(peer);
         return;
@@ -179,7 +139,7 @@ static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
 
 static void on_pause(jk_port *port, jk_peer *peer)
 {
-    jk_publisher *publisher = port->owner;
+    jk_publisher *publisher = publisher_of(port);
     jk_subscriber *subscriber = subscriber_of(peer);
     if (!subscriber->is_new || peer->queued > JK_WELCOME_BELOW) return;
     subscriber->is_new = false;
@@ -188,21 +148,18 @@ static void on_pause(jk_port *port, jk_peer *peer)
 
 static void on_free(jk_port *port, jk_peer *peer)
 {
-    jk_publisher *publisher = port->owner;
+    jk_publisher *publisher = publisher_of(port);
     jk_subscriber *subscriber = subscriber_of(peer);
-    for (size_t i = 0; i < subscriber->ntopics; i++)
-        jk_memory_release((void *)(uintptr_t)subscriber->topics[i].topic.data);
-    jk_memory_release(subscriber->topics);
-    publisher->topics -= subscriber->topic_bytes;
+    while (subscriber->topics) topic_drop(publisher, subscriber, &subscriber->topics);
     jk_parent_release(subscriber->gap.parent);
 }
 
 static const jk_port_kind kind = {
+    .size = sizeof(jk_publisher),
     .socket = "XPUB",
     .fits = "SUB XSUB",
     .peer_size = sizeof(jk_subscriber),
     .frame_most = FRAME_MOST,
-    .ready = on_ready,
     .frame = on_frame,
     .subscribe = on_subscribe,
     .pause = on_pause,
@@ -446,14 +403,9 @@ bool jk_publisher_drain(jk_publisher *publisher, int64_t deadline)
 
 jk_publisher *jk_publisher_create(jk_server *server, int listener)
 {
-    jk_publisher *publisher = calloc(1, sizeof *publisher);
-    if (!publisher) return NULL;
-    publisher->server = server;
-    if (jk_port_open(&publisher->port, &kind, publisher, listener) == 0) return publisher;
-    int reason = errno;
-    free(publisher);
-    errno = reason;
-    return NULL;
+    jk_publisher *publisher = (jk_publisher *)jk_port_open(&kind, listener);
+    if (publisher) publisher->server = server;
+    return publisher;
 }
 
 void jk_publisher_register(jk_publisher *publisher, const jk_publisher_calls *calls)
@@ -471,5 +423,4 @@ void jk_publisher_release(jk_publisher *publisher, int64_t linger)
     if (!publisher) return;
     jk_publisher_drain(publisher, jk_clock() + linger);
     jk_port_close(&publisher->port, 0);
-    free(publisher);
 }

@@ -105,7 +105,7 @@ static void on_frame(jk_port *port, jk_peer *peer, jk_slice body)
     from->bytes += body.size + sizeof(zmq_msg_t);
     if (!from->skip && frame_add(from, reader, body) != 0) from->skip = true;
     if (from->skip) message_drop(from);
-    if (!reader->more) message_end(port->owner, from);
+    if (!reader->more) message_end((jk_router *)port, from);
 }
 
 static void unfinished_set(jk_router *router, routed *from, size_t bytes)
@@ -116,7 +116,7 @@ static void unfinished_set(jk_router *router, routed *from, size_t bytes)
 
 static void on_pause(jk_port *port, jk_peer *peer)
 {
-    jk_router *router = port->owner;
+    jk_router *router = (jk_router *)port;
     routed *from = (routed *)peer;
     unfinished_set(router, from, from->bytes + (peer->reader.in_body ? peer->reader.frame.size : 0));
     while (router->unfinished > JK_UNFINISHED_MOST) {
@@ -135,7 +135,7 @@ static void on_free(jk_port *port, jk_peer *peer)
 {
     routed *from = (routed *)peer;
     message_drop(from);
-    unfinished_set(port->owner, from, 0);
+    unfinished_set((jk_router *)port, from, 0);
 }
 
 /* --- Echoes -----------------------------------------------------------------------------------------------
@@ -168,16 +168,11 @@ static void echo_free(jk_port *port, jk_peer *peer)
     jk_buffer_clear(&((echoed *)peer)->bytes);
 }
 
-static void echo_nothing(jk_port *port, jk_peer *peer)
-{
-    (void)port;
-    (void)peer;
-}
-
 /* --- Life -------------------------------------------------------------------------------------------------
  */
 
 static const jk_port_kind routing = {
+    .size = sizeof(jk_router),
     .socket = "ROUTER",
     .fits = "DEALER REQ ROUTER",
     .peer_size = sizeof(routed),
@@ -189,35 +184,24 @@ static const jk_port_kind routing = {
 };
 
 static const jk_port_kind echoing = {
+    .size = sizeof(jk_router),
     .socket = "ROUTER",
     .fits = "DEALER REQ ROUTER",
     .peer_size = sizeof(echoed),
     .frame_most = JK_ECHO_MOST,
-    .ready = echo_nothing,
     .frame = echo_frame,
     .pause = echo_pause,
     .free = echo_free,
 };
 
-static jk_router *router_create(int listener, const jk_port_kind *kind)
-{
-    jk_router *router = jk_memory_clear(sizeof *router);
-    if (!router) return NULL;
-    if (jk_port_open(&router->port, kind, router, listener) == 0) return router;
-    int reason = errno;
-    jk_memory_release(router);
-    errno = reason;
-    return NULL;
-}
-
 jk_router *jk_router_create(int listener)
 {
-    return router_create(listener, &routing);
+    return (jk_router *)jk_port_open(&routing, listener);
 }
 
 jk_router *jk_router_create_echo(int listener)
 {
-    return router_create(listener, &echoing);
+    return (jk_router *)jk_port_open(&echoing, listener);
 }
 
 static bool arrived_take(jk_router *router, jk_frames *frames)
@@ -235,9 +219,8 @@ void jk_router_release(jk_router *router, int64_t linger)
 {
     jk_frames frames;
     if (!router) return;
-    jk_port_close(&router->port, linger);
     while (arrived_take(router, &frames)) jk_frames_clear(&frames);
-    jk_memory_release(router);
+    jk_port_close(&router->port, linger);
 }
 
 /* --- Channels ---------------------------------------------------------------------------------------------
