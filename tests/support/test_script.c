@@ -326,12 +326,7 @@ static const drupe_backend opencl = {.name = "opencl", .load = load_opencl, ENTR
 const drupe_backend *const drupe_backends[] = {&host, &opencl, NULL};
 const char *const drupe_backends_absent[] = {"cuda", NULL};
 
-drupe_status drupe_layers_check(void)
-{
-    return DRUPE_OK;
-}
-
-drupe_status drupe_layers_apply(const drupe_backend *base, size_t slot, const drupe_backend **table)
+drupe_status drupe_layer_apply(const drupe_backend *base, size_t slot, const drupe_backend **table)
 {
     (void)slot;
     *table = base;

@@ -114,7 +114,7 @@ static void everything_is_asked(void **state)
     assert_int_equal(shared, 1);
     assert_int_equal(drupe_core_cell_number(&cell), 7);
     assert_int_equal(drupe_core_site(), 9);
-    drupe_core_site_text(3, 4, text, sizeof text);
+    drupe_trace_place(3, 4, text, sizeof text);
     assert_string_equal(text, "cell [4], site 3");
     assert_true(drupe_core_failed(&seen));
     assert_false(drupe_core_failed(&unseen));
@@ -156,7 +156,7 @@ static void expect_silence(const drupe_observer *observer)
     drupe_core_cell_release(&cell);
     assert_int_equal(drupe_core_cell_number(&cell), 0);
     assert_int_equal(drupe_core_site(), 0);
-    drupe_core_site_text(3, 4, text, sizeof text);
+    drupe_trace_place(3, 4, text, sizeof text);
     assert_string_equal(text, "");
     assert_false(drupe_core_failed(&failure));
     assert_false(drupe_core_prints());
@@ -200,7 +200,7 @@ static void references_are_counted(void **state)
 {
     (void)state;
     _Atomic(size_t) live = 0;
-    drupe_object *object = drupe_object_new(&live, NULL, DRUPE_OBJECT_CONTEXT, sizeof *object, 40);
+    drupe_object *object = drupe_object_new(&live, NULL, sizeof *object, 40);
     assert_non_null(object);
     assert_int_equal(atomic_load(&live), 1);
     const unsigned char *native = drupe_native(object);
