@@ -117,28 +117,6 @@ size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity)
     return look_at_devices(NULL, figures, capacity);
 }
 
-struct trimming {
-    drupe_device *root;
-    size_t freed;
-};
-
-static void trim_context(drupe_context *context, void *user)
-{
-    struct trimming *trimming = user;
-    for (size_t i = 0; i < context->ndevices * 3; i++) {
-        if (context->pools[i].root != trimming->root) continue;
-        trimming->freed += drupe_pool_trim_one(&context->pools[i]);
-    }
-}
-
-size_t drupe_pool_trim(drupe_device *device)
-{
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    struct trimming trimming = {.root = device->root};
-    drupe_context_each(trim_context, &trimming);
-    return trimming.freed;
-}
-
 /* --- Holders -------------------------------------------------------------------------------------------- */
 
 static void describe(const drupe_memory *memory, drupe_holder *holder)

@@ -14,14 +14,6 @@ static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t alig
     return DRUPE_OK;
 }
 
-static uint32_t cell_number(void)
-{
-    void *cell = drupe_core_cell();
-    uint32_t number = drupe_core_cell_number(cell);
-    drupe_core_cell_release(cell);
-    return number;
-}
-
 /* A piece that goes from one handle to the next, because work still uses it, has kept its queue. */
 static void take_queue(drupe_memory *memory, drupe_queue *queue)
 {
@@ -41,7 +33,7 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     drupe_mark_drop(memory); /* of an earlier handle */
     atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
     memory->site = drupe_core_site();
-    memory->cell = cell_number();
+    memory->cell = drupe_core_cell_here();
     atomic_store_explicit(&memory->born, drupe_inflight_latest(), memory_order_relaxed);
     atomic_store_explicit(&memory->object.references, 1, memory_order_release);
 }
@@ -102,11 +94,6 @@ drupe_queue *drupe_memory_queue(const drupe_memory *memory)
 bool drupe_memory_host_accessible(const drupe_memory *memory)
 {
     return memory->kind != DRUPE_MEM_DEVICE;
-}
-
-uint32_t drupe_memory_site(const drupe_memory *memory)
-{
-    return memory->site;
 }
 
 drupe_memory *drupe_memory_find(const void *pointer)
