@@ -251,25 +251,27 @@ static drupe_status race(const record *one, const record *other, const range *mi
                              same ? ": the queue is out-of-order" : "");
 }
 
-static drupe_status compare(const record *one)
+/* The first submission that collides with `one` and that nothing puts before it, or NULL. */
+static const record *find_race(const record *one, const range **mine, const range **theirs)
 {
     for (size_t i = 0; i < WINDOW; i++) {
         const record *other = &ring[i];
-        const range *theirs;
         if (other == one || !other->number || other->over || has(one->before, i)) continue;
-        const range *mine = collision(one, other, &theirs);
-        if (mine) return race(one, other, mine, theirs);
+        *mine = collision(one, other, theirs);
+        if (*mine) return other;
     }
-    return DRUPE_OK;
+    return NULL;
 }
 
 static drupe_status check_locked(const record *fresh, const drupe_submit_info *info)
 {
     record *one = insert_record(fresh);
     order(one, info);
-    drupe_status status = compare(one);
-    if (status != DRUPE_OK) one->number = 0;
-    return status;
+    const range *mine, *theirs;
+    const record *other = find_race(one, &mine, &theirs);
+    if (!other) return DRUPE_OK;
+    one->number = 0;
+    return race(one, other, mine, theirs);
 }
 
 static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
@@ -376,19 +378,15 @@ bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *locat
 
 static drupe_status check_host_locked(const record *host)
 {
-    for (size_t i = 0; i < WINDOW; i++) {
-        const record *other = &ring[i];
-        const range *theirs;
-        if (!other->number || other->over || !collision(host, other, &theirs)) continue;
-        return drupe_check_found(
-            true, &host->location, &other->location,
-            "Race: the host would %s memory that '%s' (submission %llu) on %s %s. Wait for its "
-            "event or its queue first.",
-            host->ranges[0].writes ? "write" : "read", other->location.label,
-            (unsigned long long)other->number, other->location.device,
-            theirs->writes ? "may still be writing" : "may still be reading");
-    }
-    return DRUPE_OK;
+    const range *mine, *theirs;
+    const record *other = find_race(host, &mine, &theirs);
+    if (!other) return DRUPE_OK;
+    return drupe_check_found(
+        true, &host->location, &other->location,
+        "Race: the host would %s memory that '%s' (submission %llu) on %s %s. Wait for its "
+        "event or its queue first.",
+        mine->writes ? "write" : "read", other->location.label, (unsigned long long)other->number,
+        other->location.device, theirs->writes ? "may still be writing" : "may still be reading");
 }
 
 drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes)

@@ -92,18 +92,14 @@ void drupe_limit_return(drupe_pool *pool, size_t size)
 
 /* --- Explaining ----------------------------------------------------------------------------------------- */
 
-static void describe(const drupe_holder *holder, char *text, size_t size)
+static void describe(drupe_text *text, const drupe_holder *holder)
 {
-    const char *kind = drupe_mem_kind_name(holder->kind);
-    drupe_unit bytes = drupe_unit_bytes(holder->bytes);
     char place[64];
     drupe_trace_place(holder->site, holder->cell, place, sizeof place);
-    const char *comma = place[0] ? ", " : "";
-    if (holder->count == 1)
-        snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);
-    else
-        snprintf(text, size, "%s in %llu allocations (%s%s%s)", bytes.text, (unsigned long long)holder->count,
-                 kind, comma, place);
+    drupe_text_printf(text, "%s", drupe_unit_bytes(holder->bytes).text);
+    if (holder->count != 1)
+        drupe_text_printf(text, " in %llu allocations", (unsigned long long)holder->count);
+    drupe_text_printf(text, " (%s%s%s)", drupe_mem_kind_name(holder->kind), place[0] ? ", " : "", place);
 }
 
 drupe_status drupe_limit_explain(drupe_device *root)
@@ -113,19 +109,18 @@ drupe_status drupe_limit_explain(drupe_device *root)
     size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
     drupe_pool_stats stats;
     drupe_pool_stats_of(root, &stats);
-    char text[DRUPE_COUNT_OF(largest) * 128 + 32] = "";
+    drupe_text text = {0};
     for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");
-        used += strlen(text + used);
-        describe(&largest[i], text + used, sizeof text - used);
+        drupe_text_printf(&text, "%s", i ? ", " : " The largest holders: ");
+        describe(&text, &largest[i]);
     }
     size_t used = strlen(error.text);
     snprintf(error.text + used, sizeof error.text - used,
              " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
              "Delete what is not needed.",
              drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
-             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, text,
-             *text ? "." : "");
+             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, drupe_text_get(&text),
+             text.length ? "." : "");
+    drupe_text_clear(&text);
     return drupe_error_restore(&error);
 }
