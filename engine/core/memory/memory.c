@@ -1,6 +1,11 @@
-/* USM allocations over the pools of a context. */
+/* USM allocations over the pools of a context.
+ *
+ * A request that finds no room goes back to the pool after each step that may have made some, from the
+ * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
+
+#define PATIENCE_NS UINT64_C(2000000000) /* for memory that work in flight uses */
 
 static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t align)
 {
@@ -38,6 +43,25 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     atomic_store_explicit(&memory->object.references, 1, memory_order_release);
 }
 
+static drupe_status make_room(drupe_device *root, unsigned step)
+{
+    const drupe_memory_users *users = drupe_memory_users_get();
+    if (step == 0) users->collect(root);
+    if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
+    if (step > 0) drupe_pool_trim(root);
+    return DRUPE_OK;
+}
+
+static drupe_status take(drupe_pool *pool, drupe_pool_request *wanted, drupe_memory **memory)
+{
+    for (unsigned step = 0;; step++) {
+        drupe_status status = drupe_pool_take(pool, wanted, memory);
+        if (status != DRUPE_E_NO_MEMORY || !wanted->paced) return status;
+        if (step == 3) return drupe_memory_explain(pool->root);
+        DRUPE_TRY(make_room(pool->root, step));
+    }
+}
+
 static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align, uint32_t order,
                           drupe_memory **memory)
 {
@@ -48,7 +72,8 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     drupe_pool *pool = drupe_pool_of(queue, kind);
     drupe_memory *fresh;
     bool wiped = atomic_load_explicit(&pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_ALLOC;
-    DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
+    drupe_pool_request wanted = {.bytes = bytes, .align = align, .order = wiped ? 0 : order};
+    DRUPE_TRY(take(pool, &wanted, &fresh));
     drupe_status status = wiped ? drupe_pool_wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
         if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
