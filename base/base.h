@@ -114,12 +114,10 @@ size_t drupe_page_size(void);
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t drupe_now_ns(void);
 /* Something that counts up evenly, at half the price of the time: the processor's counter where it can be
- * relied on, else the time itself. drupe_ticks_start() comes first; drupe_ticks_ns() says what time it was.
- * All three are async-signal-safe once started. */
+ * relied on, else the time itself. drupe_ticks_start() comes first; drupe_ticks_ns_by() says what time it
+ * was. All are async-signal-safe once started. */
 void drupe_ticks_start(void);
 uint64_t drupe_ticks(void);
-uint64_t drupe_ticks_ns(uint64_t ticks);
-/* The same for many at once. */
 typedef struct drupe_ticks_scale {
     uint64_t ticks, ns; /* the same instant */
     double rate;        /* ns per tick */
@@ -204,6 +202,5 @@ typedef struct drupe_dl_symbol {
  * ocl-icd-libopencl1"). `*handle` is NULL on failure. Thread-safe. */
 drupe_status drupe_dl_open(const char *const *names, const char *advice, const drupe_dl_symbol *symbols,
                            size_t count, void *table, void **handle) DRUPE_MUST_CHECK;
-void drupe_dl_close(void *handle); /* NULL-safe */
 
 #endif

@@ -38,8 +38,3 @@ drupe_status drupe_dl_open(const char *const *names, const char *advice, const d
     *handle = library;
     return DRUPE_OK;
 }
-
-void drupe_dl_close(void *handle)
-{
-    if (handle) dlclose(handle);
-}

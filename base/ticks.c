@@ -69,9 +69,3 @@ drupe_ticks_scale drupe_ticks_scale_now(void)
     scale.rate = passed ? (double)(drupe_now_ns() - scale.ns) / (double)passed : 0;
     return scale;
 }
-
-uint64_t drupe_ticks_ns(uint64_t ticks)
-{
-    drupe_ticks_scale scale = drupe_ticks_scale_now();
-    return drupe_ticks_ns_by(&scale, ticks);
-}

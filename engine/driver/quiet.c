@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <regex.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -28,26 +30,24 @@ static struct {
     _Atomic(bool) over;  /* no compiler runs: nothing is waited for */
 } quiet = {.lock = PTHREAD_MUTEX_INITIALIZER, .ends = {-1, -1}, .beyond = -1};
 
+/* A line is held back only while it may still become noise. */
+static bool may_be_noise(const char *line, size_t size)
+{
+    return size > 0 && size < 96 && isdigit((unsigned char)line[0]);
+}
+
 /* "1 warning and 2 errors generated." */
 static bool is_noise(const char *line, size_t size)
 {
+    static const char form[] = "^[0-9]+ (error|warning)s?( and [0-9]+ (error|warning)s?)? generated\\.\n$";
     char text[96];
-    if (size < 2 || size >= sizeof text || line[size - 1] != '\n') return false;
-    memcpy(text, line, size - 1);
-    text[size - 1] = '\0';
-    const char *at = text;
-    for (bool first = true;; first = false) {
-        size_t digits = strspn(at, "0123456789");
-        if (digits == 0 || at[digits] != ' ') return false;
-        at += digits + 1;
-        size_t word = strncmp(at, "error", 5) == 0 ? 5 : strncmp(at, "warning", 7) == 0 ? 7 : 0;
-        if (word == 0) return false;
-        at += word;
-        if (*at == 's') at++;
-        if (strcmp(at, " generated.") == 0) return true;
-        if (!first || strncmp(at, " and ", 5) != 0) return false;
-        at += 5;
-    }
+    regex_t noise;
+    if (!may_be_noise(line, size)) return false;
+    snprintf(text, sizeof text, "%.*s", (int)size, line);
+    if (regcomp(&noise, form, REG_EXTENDED | REG_NOSUB) != 0) return false;
+    bool found = regexec(&noise, text, 0, NULL, 0) == 0;
+    regfree(&noise);
+    return found;
 }
 
 static void pass_on(const char *bytes, size_t size)
@@ -63,12 +63,6 @@ static void pass_on(const char *bytes, size_t size)
         bytes += written;
         size -= (size_t)written;
     }
-}
-
-/* A line is held back only while it may still become noise. */
-static bool may_be_noise(const char *line, size_t size)
-{
-    return size > 0 && size < 96 && isdigit((unsigned char)line[0]);
 }
 
 static size_t filter(char *held, size_t size)

@@ -25,11 +25,17 @@ static struct {
 static _Thread_local unsigned own_depth;
 static _Thread_local sigset_t own_mask; /* of the thread before its outermost save */
 
+static sigset_t interrupt_set(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    return set;
+}
+
 static void hold_interrupts(void)
 {
-    sigset_t interrupts;
-    sigemptyset(&interrupts);
-    sigaddset(&interrupts, SIGINT);
+    const sigset_t interrupts = interrupt_set();
     if (own_depth++ == 0) pthread_sigmask(SIG_BLOCK, &interrupts, &own_mask);
 }
 
@@ -88,14 +94,6 @@ void drupe_signals_restore(void)
 }
 
 /* --- Interrupts of who waits ---------------------------------------------------------------------------- */
-
-static sigset_t interrupt_set(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    return set;
-}
 
 void drupe_interrupts_hold(drupe_interrupts *held)
 {

@@ -38,52 +38,44 @@ typedef struct record {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static record *ring; /* WINDOW of them; lock */
 static _Atomic(uint64_t) findings;
-static _Thread_local drupe_finding last_finding;
 
 /* --- Places ----------------------------------------------------------------------------------------------
  */
 
-#define LOCATION_SIZE 150
+#define TEXT_SIZE     900 /* of a finding, */
+#define LOCATION_SIZE 150 /* and what each place may have of it */
 
 void drupe_check_here(drupe_check_place *location, const char *label)
 {
-    void *cell = drupe_core_cell();
     location->site = drupe_core_site();
-    location->cell = drupe_core_cell_number(cell);
-    drupe_core_cell_release(cell);
+    location->cell = drupe_core_cell_here();
     snprintf(location->label, sizeof location->label, "%s", label);
 }
 
-static void append_location(const char *title, const drupe_check_place *location)
+static void append_location(drupe_error *error, const char *title, const drupe_check_place *location)
 {
-    char where[100];
-    size_t length = strlen(last_finding.text);
-    drupe_trace_place(location->site, location->cell, where, sizeof where);
+    char where[100] = "";
+    size_t length = strlen(error->text);
+    if (location) drupe_trace_place(location->site, location->cell, where, sizeof where);
     if (!where[0]) return;
-    snprintf(last_finding.text + length, sizeof last_finding.text - length, " %s: '%.20s', %s.", title,
-             location->label, where);
+    snprintf(error->text + length, sizeof error->text - length, " %s: '%.20s', %s.", title, location->label,
+             where);
 }
 
 /* --- Findings ------------------------------------------------------------------------------------------- */
 
-drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...)
+drupe_status drupe_check_found(bool race, const drupe_check_place *here, const drupe_check_place *there,
+                               const char *format, ...)
 {
     va_list list;
-    last_finding = *finding;
+    drupe_error error = {.status = DRUPE_E_CHECK};
     va_start(list, format);
-    vsnprintf(last_finding.text, sizeof last_finding.text - 2 * LOCATION_SIZE, format, list);
+    vsnprintf(error.text, TEXT_SIZE - 2 * LOCATION_SIZE, format, list);
     va_end(list);
-    bool race = finding->mistake == DRUPE_MISTAKE_RACE;
-    append_location(race ? "This one" : "The work", &finding->here);
-    append_location(race ? "The other" : "The memory", &finding->there);
+    append_location(&error, race ? "This one" : "The work", here);
+    append_location(&error, race ? "The other" : "The memory", there);
     drupe_check_count();
-    return drupe_error_set(DRUPE_E_CHECK, "%s", last_finding.text);
-}
-
-bool drupe_check_last(drupe_finding *finding)
-{
-    *finding = last_finding;
-    return last_finding.mistake != 0;
+    return drupe_error_restore(&error);
 }
 
 void drupe_check_count(void)
@@ -148,9 +140,8 @@ static void touch(record *one, const void *pointer, size_t bytes, bool writes)
 static drupe_status misaligned(const record *one, size_t index, const drupe_arg_info *info,
                                const char *pointer)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_ALIGNMENT, .here = one->location};
     return drupe_check_found(
-        &finding,
+        false, &one->location, NULL,
         "Argument %zu of '%s' (%s %s) is the address %p, which is no multiple of the %zu bytes of "
         "what it points to: such accesses fail on some devices and are slow on others.",
         index, one->location.label, info->type_name, info->name, (const void *)pointer,
@@ -185,9 +176,8 @@ static drupe_status inside(const record *one, const drupe_access *access)
     drupe_status status = drupe_registry_find(access->pointer, access->bytes, one->location.label, &memory);
     if (status == DRUPE_OK) drupe_memory_release(memory);
     if (status != DRUPE_E_OUT_OF_RANGE && status != DRUPE_E_INVALID) return status;
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS, .here = one->location};
     drupe_error error = *drupe_error_last();
-    return drupe_check_found(&finding, "Out of bounds: %.800s", error.text);
+    return drupe_check_found(false, &one->location, NULL, "Out of bounds: %.800s", error.text);
 }
 
 static drupe_status touch_all(record *one, const drupe_submit_info *info, const drupe_work *work)
@@ -247,11 +237,10 @@ static const range *collision(const record *a, const record *b, const range **ot
 
 static drupe_status race(const record *one, const record *other, const range *mine, const range *theirs)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_RACE, .here = one->location, .there = other->location};
     uintptr_t from = mine->from > theirs->from ? mine->from : theirs->from;
     uintptr_t to = mine->to < theirs->to ? mine->to : theirs->to;
     bool same = one->queue == other->queue;
-    return drupe_check_found(&finding,
+    return drupe_check_found(true, &one->location, &other->location,
                              "Race: '%s' on %s would %s %zu bytes at %p that '%s' (submission %llu) on %s "
                              "%s, and nothing orders the two%s. "
                              "Have it wait for that submission's event, or put both on one in-order queue.",
@@ -262,25 +251,27 @@ static drupe_status race(const record *one, const record *other, const range *mi
                              same ? ": the queue is out-of-order" : "");
 }
 
-static drupe_status compare(const record *one)
+/* The first submission that collides with `one` and that nothing puts before it, or NULL. */
+static const record *find_race(const record *one, const range **mine, const range **theirs)
 {
     for (size_t i = 0; i < WINDOW; i++) {
         const record *other = &ring[i];
-        const range *theirs;
         if (other == one || !other->number || other->over || has(one->before, i)) continue;
-        const range *mine = collision(one, other, &theirs);
-        if (mine) return race(one, other, mine, theirs);
+        *mine = collision(one, other, theirs);
+        if (*mine) return other;
     }
-    return DRUPE_OK;
+    return NULL;
 }
 
 static drupe_status check_locked(const record *fresh, const drupe_submit_info *info)
 {
     record *one = insert_record(fresh);
     order(one, info);
-    drupe_status status = compare(one);
-    if (status != DRUPE_OK) one->number = 0;
-    return status;
+    const range *mine, *theirs;
+    const record *other = find_race(one, &mine, &theirs);
+    if (!other) return DRUPE_OK;
+    one->number = 0;
+    return race(one, other, mine, theirs);
 }
 
 static drupe_status check_submission(const drupe_submit_info *info, const drupe_inflight *entry,
@@ -291,7 +282,6 @@ static drupe_status check_submission(const drupe_submit_info *info, const drupe_
     fresh.ordered = !(queue->base.flags & DRUPE_QUEUE_OUT_OF_ORDER);
     fresh.barrier = drupe_submit_info_is_barrier(info, work);
     fresh.kept = info->kept;
-    fresh.location.submission = entry->what.number;
     fresh.location.site = entry->what.site;
     fresh.location.cell = entry->what.cell_number;
     snprintf(fresh.location.label, sizeof fresh.location.label, "%s", entry->what.label);
@@ -388,21 +378,15 @@ bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *locat
 
 static drupe_status check_host_locked(const record *host)
 {
-    for (size_t i = 0; i < WINDOW; i++) {
-        const record *other = &ring[i];
-        const range *theirs;
-        if (!other->number || other->over || !collision(host, other, &theirs)) continue;
-        drupe_finding finding = {
-            .mistake = DRUPE_MISTAKE_RACE, .here = host->location, .there = other->location};
-        return drupe_check_found(
-            &finding,
-            "Race: the host would %s memory that '%s' (submission %llu) on %s %s. Wait for its "
-            "event or its queue first.",
-            host->ranges[0].writes ? "write" : "read", other->location.label,
-            (unsigned long long)other->number, other->location.device,
-            theirs->writes ? "may still be writing" : "may still be reading");
-    }
-    return DRUPE_OK;
+    const range *mine, *theirs;
+    const record *other = find_race(host, &mine, &theirs);
+    if (!other) return DRUPE_OK;
+    return drupe_check_found(
+        true, &host->location, &other->location,
+        "Race: the host would %s memory that '%s' (submission %llu) on %s %s. Wait for its "
+        "event or its queue first.",
+        mine->writes ? "write" : "read", other->location.label, (unsigned long long)other->number,
+        other->location.device, theirs->writes ? "may still be writing" : "may still be reading");
 }
 
 drupe_status drupe_check_host(const void *pointer, size_t bytes, bool writes)

@@ -17,6 +17,12 @@
 
 /* --- check.c: the order of submissions ------------------------------------------------------------------ */
 
+/* One of the two places that a finding is about; all zero: unknown. */
+typedef struct drupe_check_place {
+    char label[64], device[64];
+    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
+} drupe_check_place;
+
 /* These bytes are nobody's any more. */
 void drupe_check_forget(const void *base, size_t bytes);
 /* The latest submission that may have written there; false when none is known. */
@@ -25,8 +31,10 @@ bool drupe_check_writer(const void *base, size_t bytes, drupe_check_place *locat
 void drupe_check_here(drupe_check_place *location, const char *label);
 /* Count a finding. */
 void drupe_check_count(void);
-/* The same, keep it for the thread and return DRUPE_E_CHECK. */
-drupe_status drupe_check_found(const drupe_finding *finding, const char *format, ...) DRUPE_PRINTF(2, 3);
+/* The same, and return DRUPE_E_CHECK. `here`: the work that was refused, or the latest that may have done it;
+ * `there`: where the memory was allocated, or what a `race` is with; NULL or zero: unknown. */
+drupe_status drupe_check_found(bool race, const drupe_check_place *here, const drupe_check_place *there,
+                               const char *format, ...) DRUPE_PRINTF(4, 5);
 
 /* --- redzone.c: guarded memory -------------------------------------------------------------------------- */
 

@@ -96,22 +96,18 @@ static void redzone_open(drupe_memory *memory)
 
 /* --- Looking -------------------------------------------------------------------------------------------- */
 
-static void fill_locations(const drupe_memory *memory, drupe_finding *finding)
+static drupe_check_place place_of(const drupe_memory *memory)
 {
-    finding->there.site = memory->site;
-    finding->there.cell = memory->cell;
-    snprintf(finding->there.label, sizeof finding->there.label, "allocation");
-    snprintf(finding->there.device, sizeof finding->there.device, "%s", memory->pool->device->filter);
+    return (drupe_check_place){.label = "allocation", .site = memory->site, .cell = memory->cell};
 }
 
 static drupe_status overrun(const drupe_memory *memory, const char *where, size_t distance)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS};
-    fill_locations(memory, &finding);
-    drupe_check_writer(memory->base, memory->room, &finding.here);
-    const char *label = finding.here.label;
+    drupe_check_place writer = {0}, there = place_of(memory);
+    drupe_check_writer(memory->base, memory->room, &writer);
+    const char *label = writer.label;
     return drupe_check_found(
-        &finding,
+        false, &writer, &there,
         "Out of bounds: something wrote %zu bytes %s the %s memory of %zu bytes at %p on %s. %s%s%s",
         distance, where, drupe_mem_kind_name(memory->pool->kind), memory->room, memory->base,
         memory->pool->device->filter, label[0] ? "The latest work that wrote to it is '" : "", label,
@@ -183,9 +179,8 @@ bool drupe_redzone_fault(const drupe_fault *fault, char *text, size_t size)
 
 static drupe_status redzone_freed(const drupe_memory *memory, const char *what, const void *address)
 {
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
-    fill_locations(memory, &finding);
-    return drupe_check_found(&finding,
+    drupe_check_place there = place_of(memory);
+    return drupe_check_found(false, NULL, &there,
                              "Use after free: %s: %p points into %zu bytes of %s memory that were freed.",
                              what, address, memory->room, drupe_mem_kind_name(memory->pool->kind));
 }
@@ -203,10 +198,9 @@ static drupe_status look_freed(drupe_memory *memory)
     size_t at = first_other(memory->base, FREED_BYTE, memory->room);
     if (at == memory->room) return DRUPE_OK;
     memset(memory->base, FREED_BYTE, memory->room);
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_FREED};
-    fill_locations(memory, &finding);
+    drupe_check_place there = place_of(memory);
     return drupe_check_found(
-        &finding,
+        false, NULL, &there,
         "Use after free: something wrote to byte %zu of %zu bytes of %s memory on %s that "
         "had been freed.",
         at, memory->room, drupe_mem_kind_name(memory->pool->kind), memory->pool->device->filter);

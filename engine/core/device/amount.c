@@ -21,8 +21,8 @@ bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes
         if (*end == 'i' || *end == 'I') end++;
         if (*end == 'b' || *end == 'B') end++;
     }
-    if (*end || number >= 0x1p64) return false;
-    *bytes = (uint64_t)number;
+    if (*end || (number >= 0x1p64 && !total)) return false;
+    *bytes = number < 0x1p64 ? (uint64_t)number : UINT64_MAX;
     return true;
 }
 

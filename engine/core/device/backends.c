@@ -49,9 +49,13 @@ static drupe_status slot_open_devices(drupe_slot *slot)
     if (!slot->devices)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a list of %u devices.", count);
     slot->ndevices = 0;
+    const char *wipe = getenv("DRUPE_MEMORY_WIPE");
+    uint32_t when = 0;
+    if (wipe && !drupe_settings_wipe(wipe, &when)) when = 0; /* told where devices are chosen */
     for (uint32_t i = 0; i < count; i++) {
         drupe_device *device;
         DRUPE_TRY(drupe_device_new(slot, NULL, &device));
+        atomic_init(&device->wipe, when);
         device->opened = true;
         drupe_status status = slot->backend->device_open(slot->state, i, device);
         if (status != DRUPE_OK) {

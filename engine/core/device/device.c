@@ -17,10 +17,6 @@ drupe_status drupe_device_new(drupe_slot *slot, drupe_device *parent, drupe_devi
     fresh->root = parent ? parent->root : fresh;
     fresh->type = parent ? parent->type : DRUPE_DEVICE_CUSTOM;
     fresh->filter = "";
-    const char *wipe = getenv("DRUPE_MEMORY_WIPE");
-    uint32_t when;
-    /* What cannot be understood is told where devices are chosen. */
-    if (wipe && drupe_settings_wipe(wipe, &when)) atomic_init(&fresh->wipe, when);
     pthread_mutex_init(&fresh->info_lock, NULL);
     *device = fresh;
     return DRUPE_OK;

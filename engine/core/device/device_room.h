@@ -195,8 +195,8 @@ drupe_status drupe_selector_apply(drupe_slot *slot) DRUPE_MUST_CHECK;
  * of memory are looked at once, until drupe_settings_forget(). */
 drupe_status drupe_settings_check(void) DRUPE_MUST_CHECK;
 void drupe_settings_forget(void);
-/* "4G", "512 MiB" without the blank, "50%" of `*total` (NULL: of nothing), or plain bytes; false when it is
- * none of these. */
+/* "4G", "512MiB", plain bytes, or with `total` "50%" of it; false when it is none of these. What no 64 bits
+ * hold is UINT64_MAX with `total`, and no amount without. */
 bool drupe_amount_parse(const char *text, const uint64_t *total, uint64_t *bytes);
 /* "alloc,free": DRUPE_WIPE_ bits; false when it is no list of these words. */
 bool drupe_settings_wipe(const char *value, uint32_t *when);

@@ -144,13 +144,10 @@ static drupe_status give(const void *from, size_t full, void *value, size_t size
 static drupe_status answer(const drupe_info_entry *entry, drupe_info key, void *value, size_t size,
                            size_t *needed)
 {
-    if (keys[key].type == DRUPE_INFO_LIST)
-        return give(entry->text, (size_t)entry->number[0], value, size, needed);
-    if (keys[key].type != DRUPE_INFO_STRING)
-        return give(entry->number, size_of_type(keys[key].type), value, size, needed);
-    give(entry->text, strlen(entry->text) + 1, value, size, needed);
-    if (value && size)
-        ((char *)value)[size - 1 < strlen(entry->text) ? size - 1 : strlen(entry->text)] = '\0';
+    if (!entry->text) return give(entry->number, size_of_type(keys[key].type), value, size, needed);
+    bool cut = value && size && size < entry->number[0];
+    give(entry->text, (size_t)entry->number[0], value, size, needed);
+    if (cut && keys[key].type == DRUPE_INFO_STRING) ((char *)value)[size - 1] = '\0';
     return DRUPE_OK;
 }
 

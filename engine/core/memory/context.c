@@ -124,11 +124,17 @@ long drupe_context_member(const drupe_context *context, const drupe_device *devi
     return -1;
 }
 
-void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user)
+size_t drupe_pool_trim(drupe_device *device)
 {
+    size_t freed = 0;
+    if (drupe_core_check() != DRUPE_OK) return 0;
     pthread_mutex_lock(&all_lock);
-    for (drupe_context *context = all; context; context = context->next) fn(context, user);
+    for (drupe_context *context = all; context; context = context->next) {
+        for (size_t i = 0; i < context->ndevices * 3; i++)
+            if (context->pools[i].root == device->root) freed += drupe_pool_trim_one(&context->pools[i]);
+    }
     pthread_mutex_unlock(&all_lock);
+    return freed;
 }
 
 drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind)

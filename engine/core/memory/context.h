@@ -23,8 +23,6 @@ struct drupe_context {
 
 /* The index of the member that is `device` or an ancestor of it, or -1. */
 long drupe_context_member(const drupe_context *context, const drupe_device *device);
-/* Call fn for every context; fn must not open or release one. */
-void drupe_context_each(void (*fn)(drupe_context *context, void *user), void *user);
 
 /* What a queue begins with. */
 typedef struct drupe_queue_base {

@@ -117,28 +117,6 @@ size_t drupe_device_figures_of(drupe_device_figures *figures, size_t capacity)
     return look_at_devices(NULL, figures, capacity);
 }
 
-struct trimming {
-    drupe_device *root;
-    size_t freed;
-};
-
-static void trim_context(drupe_context *context, void *user)
-{
-    struct trimming *trimming = user;
-    for (size_t i = 0; i < context->ndevices * 3; i++) {
-        if (context->pools[i].root != trimming->root) continue;
-        trimming->freed += drupe_pool_trim_one(&context->pools[i]);
-    }
-}
-
-size_t drupe_pool_trim(drupe_device *device)
-{
-    if (drupe_core_check() != DRUPE_OK) return 0;
-    struct trimming trimming = {.root = device->root};
-    drupe_context_each(trim_context, &trimming);
-    return trimming.freed;
-}
-
 /* --- Holders -------------------------------------------------------------------------------------------- */
 
 static void describe(const drupe_memory *memory, drupe_holder *holder)
@@ -205,4 +183,39 @@ size_t drupe_memory_holders(drupe_device *device, bool merge, drupe_holder *hold
     if (count && capacity) memcpy(holders, list, (count < capacity ? count : capacity) * sizeof *holders);
     free(list);
     return count;
+}
+
+/* --- When there is no more ------------------------------------------------------------------------------ */
+
+static void write_holder(drupe_text *text, const drupe_holder *holder)
+{
+    char place[64];
+    drupe_trace_place(holder->site, holder->cell, place, sizeof place);
+    drupe_text_printf(text, "%s", drupe_unit_bytes(holder->bytes).text);
+    if (holder->count != 1)
+        drupe_text_printf(text, " in %llu allocations", (unsigned long long)holder->count);
+    drupe_text_printf(text, " (%s%s%s)", drupe_mem_kind_name(holder->kind), place[0] ? ", " : "", place);
+}
+
+drupe_status drupe_memory_explain(drupe_device *root)
+{
+    drupe_error error = *drupe_error_last();
+    drupe_holder largest[3];
+    size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
+    drupe_pool_stats stats;
+    drupe_pool_stats_of(root, &stats);
+    drupe_text text = {0};
+    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
+        drupe_text_printf(&text, "%s", i ? ", " : " The largest holders: ");
+        write_holder(&text, &largest[i]);
+    }
+    size_t used = strlen(error.text);
+    snprintf(error.text + used, sizeof error.text - used,
+             " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
+             "Delete what is not needed.",
+             drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
+             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, drupe_text_get(&text),
+             text.length ? "." : "");
+    drupe_text_clear(&text);
+    return drupe_error_restore(&error);
 }

@@ -1,10 +1,8 @@
-/* How much memory of a device may be taken. What happens when there is no more: pool.c.
+/* How much memory of a device may be taken. What happens when there is no more: memory.c.
  *
  * Bytes count from the moment they are asked of a driver until they are given back, so free lists count too.
  */
 #include "core/memory/memory_room.h"
-#include <stdio.h>
-#include <string.h>
 
 #define IDLE_AT_LEAST (256u << 20)
 #define ASKED_FOR     (64u << 20) /* bytes of one allocation from which on it is asked what is free */
@@ -88,44 +86,4 @@ void drupe_limit_return(drupe_pool *pool, size_t size)
 {
     atomic_fetch_sub(&pool->root->use.reserved, size);
     atomic_fetch_sub(&pool->root->kinds[pool->kind].reserved, size);
-}
-
-/* --- Explaining ----------------------------------------------------------------------------------------- */
-
-static void describe(const drupe_holder *holder, char *text, size_t size)
-{
-    const char *kind = drupe_mem_kind_name(holder->kind);
-    drupe_unit bytes = drupe_unit_bytes(holder->bytes);
-    char place[64];
-    drupe_trace_place(holder->site, holder->cell, place, sizeof place);
-    const char *comma = place[0] ? ", " : "";
-    if (holder->count == 1)
-        snprintf(text, size, "%s (%s%s%s)", bytes.text, kind, comma, place);
-    else
-        snprintf(text, size, "%s in %llu allocations (%s%s%s)", bytes.text, (unsigned long long)holder->count,
-                 kind, comma, place);
-}
-
-drupe_status drupe_limit_explain(drupe_device *root)
-{
-    drupe_error error = *drupe_error_last();
-    drupe_holder largest[3];
-    size_t count = drupe_memory_holders(root, true, largest, DRUPE_COUNT_OF(largest));
-    drupe_pool_stats stats;
-    drupe_pool_stats_of(root, &stats);
-    char text[DRUPE_COUNT_OF(largest) * 128 + 32] = "";
-    for (size_t i = 0; i < count && i < DRUPE_COUNT_OF(largest); i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s", i ? ", " : " The largest holders: ");
-        used += strlen(text + used);
-        describe(&largest[i], text + used, sizeof text - used);
-    }
-    size_t used = strlen(error.text);
-    snprintf(error.text + used, sizeof error.text - used,
-             " %s are in use by %llu allocation%s, %s are reserved, and the limit is %s.%s%s "
-             "Delete what is not needed.",
-             drupe_unit_bytes(stats.used).text, (unsigned long long)stats.count, stats.count == 1 ? "" : "s",
-             drupe_unit_bytes(stats.reserved).text, drupe_unit_bytes(stats.limit).text, text,
-             *text ? "." : "");
-    return drupe_error_restore(&error);
 }

@@ -1,6 +1,11 @@
-/* USM allocations over the pools of a context. */
+/* USM allocations over the pools of a context.
+ *
+ * A request that finds no room goes back to the pool after each step that may have made some, from the
+ * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
+
+#define PATIENCE_NS UINT64_C(2000000000) /* for memory that work in flight uses */
 
 static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t align)
 {
@@ -12,14 +17,6 @@ static drupe_status check_request(drupe_mem_kind kind, size_t bytes, size_t alig
         return drupe_error_set(DRUPE_E_INVALID, "The alignment %zu is not a power of two up to 4096.", align);
     }
     return DRUPE_OK;
-}
-
-static uint32_t cell_number(void)
-{
-    void *cell = drupe_core_cell();
-    uint32_t number = drupe_core_cell_number(cell);
-    drupe_core_cell_release(cell);
-    return number;
 }
 
 /* A piece that goes from one handle to the next, because work still uses it, has kept its queue. */
@@ -41,9 +38,28 @@ static void lend(drupe_memory *memory, drupe_queue *queue, drupe_mem_kind kind, 
     drupe_mark_drop(memory); /* of an earlier handle */
     atomic_store_explicit(&memory->size, bytes, memory_order_relaxed);
     memory->site = drupe_core_site();
-    memory->cell = cell_number();
+    memory->cell = drupe_core_cell_here();
     atomic_store_explicit(&memory->born, drupe_inflight_latest(), memory_order_relaxed);
     atomic_store_explicit(&memory->object.references, 1, memory_order_release);
+}
+
+static drupe_status make_room(drupe_device *root, unsigned step)
+{
+    const drupe_memory_users *users = drupe_memory_users_get();
+    if (step == 0) users->collect(root);
+    if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
+    if (step > 0) drupe_pool_trim(root);
+    return DRUPE_OK;
+}
+
+static drupe_status take(drupe_pool *pool, drupe_pool_request *wanted, drupe_memory **memory)
+{
+    for (unsigned step = 0;; step++) {
+        drupe_status status = drupe_pool_take(pool, wanted, memory);
+        if (status != DRUPE_E_NO_MEMORY || !wanted->paced) return status;
+        if (step == 3) return drupe_memory_explain(pool->root);
+        DRUPE_TRY(make_room(pool->root, step));
+    }
 }
 
 static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes, size_t align, uint32_t order,
@@ -56,7 +72,8 @@ static drupe_status alloc(drupe_queue *queue, drupe_mem_kind kind, size_t bytes,
     drupe_pool *pool = drupe_pool_of(queue, kind);
     drupe_memory *fresh;
     bool wiped = atomic_load_explicit(&pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_ALLOC;
-    DRUPE_TRY(drupe_pool_take(pool, bytes, align, wiped ? 0 : order, &fresh));
+    drupe_pool_request wanted = {.bytes = bytes, .align = align, .order = wiped ? 0 : order};
+    DRUPE_TRY(take(pool, &wanted, &fresh));
     drupe_status status = wiped ? drupe_pool_wipe(fresh) : DRUPE_OK;
     if (status != DRUPE_OK) {
         if (drupe_pool_orphan(fresh)) drupe_pool_give(fresh);
@@ -102,11 +119,6 @@ drupe_queue *drupe_memory_queue(const drupe_memory *memory)
 bool drupe_memory_host_accessible(const drupe_memory *memory)
 {
     return memory->kind != DRUPE_MEM_DEVICE;
-}
-
-uint32_t drupe_memory_site(const drupe_memory *memory)
-{
-    return memory->site;
 }
 
 drupe_memory *drupe_memory_find(const void *pointer)

@@ -91,9 +91,16 @@ void drupe_pool_close(drupe_pool *pool);
 drupe_pool *drupe_pool_of(const drupe_queue *queue, drupe_mem_kind kind);
 /* How the device serves a kind of memory. */
 drupe_usm_support drupe_pool_support(drupe_device *device, drupe_mem_kind kind);
-/* A piece without references for a request: from the pool, also one that work of the queue number `order` (0:
- * of none) may still use, or from the driver. Room is made if need be, and limits are checked here. */
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
+typedef struct drupe_pool_request {
+    size_t bytes, align;
+    uint32_t order; /* the number of the queue whose work may still use the piece; 0: of none */
+    /* The pool's: */
+    bool paced;   /* there can be such memory, and the driver was or will be asked */
+    size_t index; /* the size class */
+} drupe_pool_request;
+/* A piece without references for a request: from the pool, or from the driver. Limits are checked here. May
+ * be called again for a request that was `paced`, after room was made. */
+drupe_status drupe_pool_take(drupe_pool *pool, drupe_pool_request *wanted,
                              drupe_memory **memory) DRUPE_MUST_CHECK;
 /* Overwrite its bytes. */
 drupe_status drupe_pool_wipe(drupe_memory *memory) DRUPE_MUST_CHECK;
@@ -116,8 +123,8 @@ uint64_t drupe_limit_get(drupe_device *root);
 uint64_t drupe_limit_free(drupe_device *root);
 /* Most bytes to keep for reuse in one pool of the device. */
 uint64_t drupe_limit_keep(drupe_device *root);
-/* Add who has the memory to the thread's DRUPE_E_NO_MEMORY. */
-drupe_status drupe_limit_explain(drupe_device *root);
+/* figures.c: add who has the memory to the thread's DRUPE_E_NO_MEMORY. */
+drupe_status drupe_memory_explain(drupe_device *root);
 
 drupe_status drupe_registry_add(drupe_memory *memory) DRUPE_MUST_CHECK;
 void drupe_registry_remove(drupe_memory *memory);

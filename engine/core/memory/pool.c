@@ -5,16 +5,12 @@
  * of a page and more are aligned to a page, smaller ones to 64 bytes: alignment needs no classes of its own.
  * The free lists of one pool keep at most a fixed share of the device's memory; what exceeds it goes back to
  * the driver.
- *
- * A request that finds no room goes back to the pool after each step that may have made some, from the
- * cheapest on: drop what finished work keeps, empty the free lists, wait for what is in flight. */
+ */
 #include "core/memory/memory_room.h"
 #include <stdlib.h>
 
 #define SMALLEST 64u
 #define PAGE     4096u
-
-#define PATIENCE_NS UINT64_C(2000000000) /* for memory that work in flight uses */
 
 /* Class 4k + q holds pieces of (4 + q) * 16 * 2^k bytes, q from 0 to 3: 64, 80, 96, 112, 128, 160 ... */
 static size_t class_size(size_t index)
@@ -128,12 +124,6 @@ static drupe_status check_pool(const drupe_pool *pool, size_t bytes)
                            drupe_unit_bytes(bytes).text, bytes, pool->device->filter,
                            drupe_unit_bytes(pool->most).text, (unsigned long long)pool->most);
 }
-
-typedef struct request {
-    size_t bytes;        /* rounded where alignment asks for it */
-    size_t align, index; /* its size class */
-    uint32_t order;
-} request;
 
 /* Large enough and not much too large. */
 static bool suits(const drupe_memory *memory, size_t bytes)
@@ -255,7 +245,7 @@ bool drupe_pool_unuse(drupe_memory *memory)
 /* Lists are short: what is in them is what one queue has in flight, or a few. */
 #define LOOK_MOST 64
 
-static drupe_memory *take_ordered(drupe_pool *pool, const request *wanted)
+static drupe_memory *take_ordered(drupe_pool *pool, const drupe_pool_request *wanted)
 {
     size_t looked = 0;
     drupe_memory *memory = pool->ordered[wanted->index];
@@ -272,7 +262,7 @@ static drupe_memory *take_ordered(drupe_pool *pool, const request *wanted)
     return memory;
 }
 
-static drupe_memory *take_free(drupe_pool *pool, const request *wanted)
+static drupe_memory *take_free(drupe_pool *pool, const drupe_pool_request *wanted)
 {
     bool large = wanted->index == DRUPE_POOL_LARGE;
     drupe_memory **link = large ? find_large(pool, wanted->bytes) : &pool->free[wanted->index];
@@ -284,7 +274,7 @@ static drupe_memory *take_free(drupe_pool *pool, const request *wanted)
     return memory;
 }
 
-static drupe_memory *take_idle(drupe_pool *pool, const request *wanted)
+static drupe_memory *take_idle(drupe_pool *pool, const drupe_pool_request *wanted)
 {
     if (drupe_check_on()) return NULL;
     pthread_mutex_lock(&pool->lock);
@@ -319,7 +309,7 @@ static drupe_status ask_driver(drupe_memory *memory)
     return status;
 }
 
-static drupe_status take_fresh(drupe_pool *pool, const request *wanted, drupe_memory **result)
+static drupe_status take_fresh(drupe_pool *pool, const drupe_pool_request *wanted, drupe_memory **result)
 {
     /* Guarded memory has no byte to spare. */
     const drupe_redzone_ops *ops = drupe_check_on() ? drupe_redzone_ops_get() : NULL;
@@ -340,27 +330,13 @@ static drupe_status take_fresh(drupe_pool *pool, const request *wanted, drupe_me
     return status;
 }
 
-static drupe_status make_room(drupe_device *root, unsigned step)
+/* The size class, once it is known that there can be such memory. */
+static drupe_status begin(const drupe_pool *pool, drupe_pool_request *wanted)
 {
-    const drupe_memory_users *users = drupe_memory_users_get();
-    if (step == 0) users->collect(root);
-    if (step == 2) DRUPE_TRY(users->room(root, drupe_deadline(PATIENCE_NS)));
-    if (step > 0) drupe_pool_trim(root);
+    DRUPE_TRY(check_pool(pool, wanted->bytes));
+    if (wanted->align > SMALLEST && wanted->bytes < PAGE && !drupe_check_on()) wanted->bytes = PAGE;
+    wanted->index = class_of(wanted->bytes);
     return DRUPE_OK;
-}
-
-static drupe_status take_more(drupe_pool *pool, const request *wanted, drupe_memory **memory)
-{
-    /* Something may come back meanwhile. */
-    DRUPE_TRY(drupe_memory_users_get()->pace(pool->root, wanted->bytes));
-    for (unsigned step = 0;; step++) {
-        *memory = take_idle(pool, wanted);
-        if (*memory) return DRUPE_OK;
-        drupe_status status = take_fresh(pool, wanted, memory);
-        if (status != DRUPE_E_NO_MEMORY) return status;
-        if (step == 3) return drupe_limit_explain(pool->root);
-        DRUPE_TRY(make_room(pool->root, step));
-    }
 }
 
 static void count_lent(const drupe_memory *memory)
@@ -372,14 +348,17 @@ static void count_lent(const drupe_memory *memory)
     atomic_fetch_add_explicit(&pool->root->kinds[pool->kind].count, 1, memory_order_relaxed);
 }
 
-drupe_status drupe_pool_take(drupe_pool *pool, size_t bytes, size_t align, uint32_t order,
-                             drupe_memory **memory)
+drupe_status drupe_pool_take(drupe_pool *pool, drupe_pool_request *wanted, drupe_memory **memory)
 {
-    DRUPE_TRY(check_pool(pool, bytes));
-    if (align > SMALLEST && bytes < PAGE && !drupe_check_on()) bytes = PAGE;
-    const request wanted = {bytes, align, class_of(bytes), order};
-    *memory = take_idle(pool, &wanted);
-    if (!*memory) DRUPE_TRY(take_more(pool, &wanted, memory));
+    bool first = !wanted->paced;
+    if (first) DRUPE_TRY(begin(pool, wanted));
+    *memory = take_idle(pool, wanted);
+    if (!*memory && first) {
+        wanted->paced = true;
+        DRUPE_TRY(drupe_memory_users_get()->pace(pool->root, wanted->bytes));
+        *memory = take_idle(pool, wanted); /* something may have come back */
+    }
+    if (!*memory) DRUPE_TRY(take_fresh(pool, wanted, memory));
     count_lent(*memory);
     return DRUPE_OK;
 }

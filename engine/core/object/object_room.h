@@ -88,6 +88,7 @@ bool drupe_core_pause(drupe_queue *queue, uint64_t timeout_ns, drupe_status *sta
 void *drupe_core_building(const drupe_source *source, const char *device);
 void drupe_core_built(void *shown, bool good);
 uint32_t drupe_core_cell_number(void *cell); /* 0: none */
+uint32_t drupe_core_cell_here(void);         /* that of this thread's cell */
 /* The observer's number for the place that this thread's program is at, or 0. */
 uint32_t drupe_core_site(void);
 

@@ -86,6 +86,14 @@ uint32_t drupe_core_cell_number(void *cell)
     return cell && seen && seen->cell_number ? seen->cell_number(cell) : 0;
 }
 
+uint32_t drupe_core_cell_here(void)
+{
+    void *cell = drupe_core_cell();
+    uint32_t number = drupe_core_cell_number(cell);
+    drupe_core_cell_release(cell);
+    return number;
+}
+
 uint32_t drupe_core_site(void)
 {
     const drupe_observer *seen = atomic_load_explicit(&observer, memory_order_acquire);

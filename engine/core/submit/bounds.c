@@ -37,7 +37,6 @@ static void note_memory(struct watch *watch, size_t k)
     there->site = memory->site;
     there->cell = memory->cell;
     strcpy(there->label, "allocation");
-    strncpy(there->device, memory->pool->device->filter, sizeof there->device - 1);
     drupe_memory_release(memory);
 }
 
@@ -84,16 +83,16 @@ static drupe_status look(void *user)
     const drupe_bounds *bounds = &watch->bounds;
     if (bounds->operand < 1 || bounds->operand > DRUPE_BOUNDS_OPERANDS) return DRUPE_OK;
     const size_t k = (size_t)bounds->operand - 1;
-    drupe_finding finding = {.mistake = DRUPE_MISTAKE_BOUNDS, .here = watch->here, .there = watch->there[k]};
+    const drupe_check_place *here = &watch->here, *there = &watch->there[k];
     if (!watch->pointers[k]) {
-        return drupe_check_found(&finding,
+        return drupe_check_found(false, here, there,
                                  "Out of bounds: '%s' on %s would use argument %zu, which it does not have.",
-                                 watch->here.label, watch->here.device, k);
+                                 here->label, here->device, k);
     }
-    return drupe_check_found(&finding,
+    return drupe_check_found(false, here, there,
                              "Out of bounds: '%s' on %s would use element %lld of argument %zu, which has "
                              "the elements %lld to %lld from its pointer %p on. The access was skipped.",
-                             watch->here.label, watch->here.device, (long long)bounds->index, k,
+                             here->label, here->device, (long long)bounds->index, k,
                              (long long)bounds->low[k], (long long)bounds->high[k], watch->pointers[k]);
 }
 

@@ -366,8 +366,7 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
 {
     if (!is_plain_mark(s)) return false;
     drupe_queue *queue = s->queue;
-    void *cell = drupe_core_cell();
-    uint32_t cell_number = drupe_core_cell_number(cell), site = s->site ? s->site : drupe_core_site();
+    uint32_t cell_number = drupe_core_cell_here(), site = s->site ? s->site : drupe_core_site();
     pthread_mutex_lock(&queue->lock);
     bool made = has_nothing(queue) && drupe_event_next(queue, event) == DRUPE_OK;
     if (made) {
@@ -381,7 +380,6 @@ static bool mark_nothing(const drupe_submission *s, drupe_event **event)
         atomic_store_explicit(&(*event)->phase, DRUPE_PHASE_COMPLETE, memory_order_relaxed);
     }
     pthread_mutex_unlock(&queue->lock);
-    drupe_core_cell_release(cell);
     return made;
 }
 

@@ -2,7 +2,7 @@
 /* Checked mode: mistakes of a program that no device reports.
  *
  * While it is on, a call that shows a mistake is refused with DRUPE_E_CHECK, or a wait answers so when the
- * mistake was made by a kernel; drupe_check_last() has both places. Looked for are
+ * mistake was made by a kernel; the message has both places. Looked for are
  *
  *   races       two submissions, or a submission and the host, touch the same bytes, one of them writes, and
  *               no queue, wait or host wait orders the two. It does not matter whether they met this time.
@@ -32,27 +32,6 @@
 #define DRUPE_CHECK_H
 
 #include "drupe/queue.h"
-
-typedef enum drupe_mistake {
-    DRUPE_MISTAKE_RACE = 1,
-    DRUPE_MISTAKE_BOUNDS,
-    DRUPE_MISTAKE_FREED,
-    DRUPE_MISTAKE_ALIGNMENT
-} drupe_mistake;
-
-/* One of the two places that a finding is about; all zero: unknown. */
-typedef struct drupe_check_place {
-    char label[64], device[64];
-    uint64_t submission; /* 0: not a submission */
-    uint32_t site, cell; /* the observer's numbers, 0 = unknown */
-} drupe_check_place;
-
-typedef struct drupe_finding {
-    drupe_mistake mistake;
-    drupe_check_place here;  /* what was refused, or the latest work that may have done it */
-    drupe_check_place there; /* what it collides with, or where the memory was allocated */
-    char text[900];          /* the error's */
-} drupe_finding;
 
 /* Begin and end checked mode; calls nest. DRUPE_LAYERS=check begins it with the first device and never ends
  * it. */
@@ -90,8 +69,6 @@ DRUPE_API drupe_status drupe_check_submit(const drupe_submission *s, drupe_kerne
                                           const drupe_range *range, const drupe_arg *args, size_t nargs,
                                           const size_t *elements) DRUPE_MUST_CHECK;
 
-/* More about the calling thread's last DRUPE_E_CHECK; false when there was none. */
-DRUPE_API bool drupe_check_last(drupe_finding *finding);
 /* Findings since the process began. */
 DRUPE_API uint64_t drupe_check_findings(void);
 

@@ -165,7 +165,7 @@ typedef struct drupe_observer {
     void (*cell_release)(void *cell);    /* NULL-safe */
     uint32_t (*cell_number)(void *cell); /* what the user calls the cell (borrowed), or 0 */
     /* The observer's number for the place in its program that the calling thread is at; 0: unknown. Asked
-     * for every allocation, see drupe_memory_site(), and every submission without a site. */
+     * for every allocation, see drupe_memory_holders(), and every submission without a site. */
     uint32_t (*site)(void);
     /* "cell [3], line 7" for a place of the program and the number of a cell, either of which may be 0: at
      * most `size` bytes with the NUL; returns the length. Any thread, and in signal handlers. */

@@ -71,9 +71,6 @@ DRUPE_API drupe_status drupe_memory_contents(drupe_memory *memory) DRUPE_MUST_CH
 /* Take the contents as they are. */
 DRUPE_API void drupe_memory_accept(drupe_memory *memory);
 
-/* The observer's number for the place in the program that allocated it; 0: unknown. */
-DRUPE_API uint32_t drupe_memory_site(const drupe_memory *memory);
-
 /* --- Between processes --------------------------------------------------------------------------------- */
 
 #define DRUPE_IPC_BYTES 128
