@@ -20,20 +20,13 @@
 #define WATCHED_FEW    16u /* that nobody has to look at while they go */
 
 static _Atomic(drupe_py_keepalive *) deferred;
-static PyObject *stress; /* see drupe_py_stress() */
+static PyObject *stress; /* of tests: a function, or NULL */
 static atomic_bool engine_used;
 static atomic_bool engine_forked;
 
 static void fork_child(void)
 {
     if (atomic_load(&engine_used)) atomic_store(&engine_forked, true);
-}
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void fork_watch(void)
-{
-    (void)pthread_atfork(NULL, NULL, fork_child);
 }
 
 bool drupe_py_forked(void)
@@ -49,7 +42,7 @@ bool drupe_py_used(void)
 bool drupe_py_enter(drupe_py_state *state)
 {
     if (!atomic_load_explicit(&engine_used, memory_order_relaxed)) {
-        (void)pthread_once(&fork_once, fork_watch);
+        (void)pthread_atfork(NULL, NULL, fork_child);
         atomic_store(&engine_used, true);
     }
     if (drupe_py_forked()) {
@@ -116,28 +109,30 @@ void drupe_py_keepalive_drain(void)
 
 /* --- Watched queues ------------------------------------------------------------------------------------- */
 
-/* Each retained. Under the GIL. */
-static drupe_queue **watched;
-static size_t nwatched, room;
+/* Under the GIL. */
+static struct {
+    drupe_queue **queues; /* each retained */
+    size_t count, room;
+} watched;
 
 static bool is_watched(const drupe_queue *queue)
 {
-    for (size_t i = nwatched; i-- > 0;)
-        if (watched[i] == queue) return true;
+    for (size_t i = watched.count; i-- > 0;)
+        if (watched.queues[i] == queue) return true;
     return false;
 }
 
 /* Takes the reference when it gives true. */
 static bool watch_add(drupe_queue *queue)
 {
-    if (nwatched == room) {
-        size_t more = room == 0 ? WATCHED_FEW : 2 * room;
-        drupe_queue **list = realloc(watched, more * sizeof *list);
+    if (watched.count == watched.room) {
+        size_t more = watched.room == 0 ? WATCHED_FEW : 2 * watched.room;
+        drupe_queue **list = realloc(watched.queues, more * sizeof *list);
         if (!list) return false;
-        watched = list;
-        room = more;
+        watched.queues = list;
+        watched.room = more;
     }
-    watched[nwatched++] = queue;
+    watched.queues[watched.count++] = queue;
     return true;
 }
 
@@ -151,11 +146,11 @@ void drupe_py_keepalive_watch(drupe_queue *queue)
 /* Let go of the watched queues whose work is over. Runs no Python code. */
 static void watched_look(void)
 {
-    for (size_t i = nwatched; i-- > 0;) {
-        drupe_queue *queue = watched[i];
+    for (size_t i = watched.count; i-- > 0;) {
+        drupe_queue *queue = watched.queues[i];
         drupe_queue_collect(queue);
         if (drupe_queue_pending(queue) > 0) continue;
-        watched[i] = watched[--nwatched];
+        watched.queues[i] = watched.queues[--watched.count];
         drupe_queue_release(queue);
     }
 }
@@ -176,7 +171,7 @@ void drupe_py_queue_release(drupe_queue *queue)
 {
     if (!queue || drupe_py_forked()) return;
     if (drupe_queue_last(queue) && drupe_queue_pending(queue) > 0) {
-        if (nwatched >= WATCHED_FEW) watched_look();
+        if (watched.count >= WATCHED_FEW) watched_look();
         /* Given up for good rather than waited for: other threads would stand still meanwhile. */
         (void)watch_add(queue);
         return;
