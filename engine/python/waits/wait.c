@@ -284,17 +284,6 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
     return status;
 }
 
-bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
-{
-    drupe_queue *queue = drupe_event_queue(event);
-    /* Another thread may drop the last reference while the GIL is given up. */
-    drupe_event_retain(event);
-    drupe_status status = wait_sliced(state, queue, wait_event, event, timeout_ns);
-    drupe_py_collect(queue);
-    drupe_event_release(event);
-    return status == DRUPE_OK;
-}
-
 /* The error that is set goes to the queue's handler, if there is one. */
 static bool hand_over(drupe_py_state *state, drupe_queue *queue)
 {
@@ -333,17 +322,31 @@ static void keep_behind(drupe_queue *queue, PyObject *owner)
     if (drupe_submit_barrier(&barrier, NULL) == DRUPE_OK) Py_DECREF(owner);
 }
 
-bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyObject *owner)
+static bool wait_event_holding(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns,
+                               PyObject *owner)
 {
     drupe_queue *queue = drupe_event_queue(event);
+    /* Another thread may drop the last reference while the GIL is given up. */
     drupe_event_retain(event);
-    drupe_status status = wait_sliced(state, queue, wait_event, event, DRUPE_FOREVER);
-    drupe_py_saved saved = drupe_py_error_save();
-    if (status == DRUPE_E_TIMEOUT) keep_behind(queue, owner);
-    drupe_py_error_restore(saved);
+    drupe_status status = wait_sliced(state, queue, wait_event, event, timeout_ns);
+    if (status == DRUPE_E_TIMEOUT && owner) {
+        drupe_py_saved saved = drupe_py_error_save();
+        keep_behind(queue, owner);
+        drupe_py_error_restore(saved);
+    }
     drupe_py_collect(queue);
     drupe_event_release(event);
     return status == DRUPE_OK;
+}
+
+bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
+{
+    return wait_event_holding(state, event, timeout_ns, NULL);
+}
+
+bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyObject *owner)
+{
+    return wait_event_holding(state, event, DRUPE_FOREVER, owner);
 }
 
 static uint64_t *warm_slot(drupe_py_state *state, uint64_t key)
