@@ -219,13 +219,7 @@ static void interrupt_explain(drupe_queue *queue)
     if (!queue || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return;
     drupe_status status = drupe_queue_cancel(queue, &left, &given_up);
     if (status != DRUPE_OK && status != DRUPE_E_UNSUPPORTED) return;
-    drupe_py_saved saved = drupe_py_error_save();
-#if PY_VERSION_HEX >= 0x030C0000
-    PyObject *exception = saved.parts[0];
-#else
-    PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
-    PyObject *exception = saved.parts[1];
-#endif
+    PyObject *exception = drupe_py_exception_take();
     PyObject *text = PyUnicode_FromFormat(
         "the wait for %s was given up. Submissions that had not started: %zu cancelled. Submissions that go "
         "on: %zu. Work that a device has begun cannot be stopped: it ends by itself, or with this process.",
@@ -235,7 +229,7 @@ static void interrupt_explain(drupe_queue *queue)
     Py_XDECREF(args);
     Py_XDECREF(text);
     PyErr_Clear();
-    drupe_py_error_restore(saved);
+    (void)drupe_py_raise_object(exception);
 }
 
 /* A thread that calls functions for others goes on with them while one of these waits. */
