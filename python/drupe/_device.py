@@ -17,8 +17,12 @@ def platform(device):
     return Platform(device)
 
 
+def get_devices(context):
+    return context.devices
+
+
 def context_platform(context):
-    return platform(context.get_devices()[0])
+    return platform(context.devices[0])
 
 
 def info(device):

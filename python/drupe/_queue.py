@@ -1,7 +1,7 @@
 """Methods and properties of drupe.Queue and drupe.Event that need no C."""
 import operator
 
-from drupe import _engine, enums
+from drupe import _engine
 
 _PROFILING, _OUT_OF_ORDER, _LOW, _HIGH = 1, 2, 4, 8  # drupe_queue_flags of drupe/queue.h
 _PROPERTIES = {  # what each sets and clears
@@ -36,6 +36,14 @@ def memset_async(queue, mem, val, count=0, dEvents=None):
     return queue.fill(mem, operator.index(val), count or None, dEvents)
 
 
+def get_sycl_device(queue):
+    return queue.device
+
+
+def get_sycl_context(queue):
+    return queue.context
+
+
 def print_device_info(queue):
     queue.device.print_device_info()
 
@@ -45,6 +53,8 @@ def event_backend(event):
 
 
 def execution_status(event):
+    from drupe import enums
+
     return enums.event_status_type[_EXECUTION.get(event.status, event.status)]
 
 

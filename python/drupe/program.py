@@ -209,7 +209,7 @@ def _spec_values(module, specializations):
         if one._plain is not None and known is None:
             known = {info.spec_id: info.dtype for info in parse_spirv_specializations(module)}
         pairs.append((one.id, one._bytes if one._plain is None else _convert(one._plain, one.id, known)))
-    return pairs
+    return tuple(pairs)
 
 
 # --- python -m drupe cache ---------------------------------------------------------------------------------

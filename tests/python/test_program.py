@@ -8,7 +8,7 @@ import pytest
 
 import drupe
 import drupe.array as da
-from drupe import _repr
+from drupe import _program, _repr
 from drupe.memory import MemoryUSMDevice, MemoryUSMShared
 
 SOURCE = """\
@@ -308,6 +308,23 @@ def test_build_error_shows_the_line(opencl):
     marked = next(number for number, line in enumerate(lines) if line.strip() == "^")
     assert lines[marked - 1][lines[marked].index("^"):].startswith("undefined_name")
     assert drupe.Program(BROKEN.replace("undefined_name", "1"), opencl).bad.num_args == 1
+
+
+@pytest.mark.parametrize("log, source, told", [
+    ("", "x", ""),
+    ("no position: 3:4\n\nmore", "x", "no position: 3:4\n\nmore\n"),
+    ("/tmp/a-b.cl:2:5: error: bad\r\n", "one\n\ttwo x\n", "line 2, column 5: error: bad\n    \ttwo x\n    \t   ^\n"),
+    ("error: C:/a.cl:1:2:bad", "abc", "line 1, column 2: error: bad\n    abc\n     ^\n"),
+    ("a:1:2: bad\n  abc\n   ^", "abc", "line 1, column 2: bad\n  abc\n   ^\n"),  # the compiler shows the line itself
+    ("a:9:1: bad", "abc", "a:9:1: bad\n"),
+    ("a:0:1: bad", "abc", "a:0:1: bad\n"),
+    ("a:1:0: bad", "abc", "line 1, column 0: bad\n    abc\n    ^\n"),
+    ("a:1:99: bad", "abc", "line 1, column 99: bad\n    abc\n       ^\n"),
+    ("a:1:5: bad", "/*é*/", "line 1, column 5: bad\n    /*é*/\n       ^\n"),
+    ("a:1:1: bad", "\nabc", "line 1, column 1: bad\n    \n    ^\n"),
+], ids=lambda value: repr(value)[:20])
+def test_messages_are_explained(log, source, told):
+    assert _program.explain(log, source) == told
 
 
 def test_options(opencl):

@@ -12,7 +12,11 @@
 #define TOLD  64u
 
 static const drupe_link *kernel_link;
-static uint32_t told[TOLD]; /* places; under the GIL */
+/* Places, the latest ones; under the GIL. */
+static struct {
+    uint32_t sites[TOLD];
+    size_t next;
+} told;
 
 void drupe_py_oversize_join(const drupe_link *link)
 {
@@ -51,10 +55,9 @@ static bool largest(const drupe_py_state *state, const drupe_py_launch *launch, 
 
 static bool tell_first(uint32_t site)
 {
-    static size_t next;
     for (size_t i = 0; i < TOLD; i++)
-        if (told[i] == site) return false;
-    told[next++ % TOLD] = site;
+        if (told.sites[i] == site) return false;
+    told.sites[told.next++ % TOLD] = site;
     return true;
 }
 

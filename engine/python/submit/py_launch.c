@@ -29,18 +29,12 @@ typedef struct launch_target {
 static bool arg_fail(const drupe_py_launch *launch, size_t index)
 {
     const drupe_arg_info *info = index < launch->kernel->nparams ? &launch->kernel->params[index] : NULL;
-    drupe_py_saved saved = drupe_py_error_save();
-#if PY_VERSION_HEX >= 0x030C0000
-    PyObject *class = (PyObject *)Py_TYPE(saved.parts[0]), *value = saved.parts[0];
-#else
-    PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
-    PyObject *class = saved.parts[0], *value = saved.parts[1];
-#endif
+    PyObject *exception = drupe_py_exception_take();
     const char *name = info != NULL && info->name[0] != '\0' ? info->name : "?";
     const char *type = info != NULL && info->type_name[0] != '\0' ? info->type_name : "type unknown";
-    PyErr_Format(class, "kernel '%s', argument %zu ('%s', %s): %S", drupe_kernel_name(launch->kernel->kernel),
-                 index, name, type, value);
-    for (int i = 0; i < 3; i++) Py_XDECREF(saved.parts[i]);
+    PyErr_Format((PyObject *)Py_TYPE(exception), "kernel '%s', argument %zu ('%s', %s): %S",
+                 drupe_kernel_name(launch->kernel->kernel), index, name, type, exception);
+    Py_DECREF(exception);
     return false;
 }
 

@@ -76,11 +76,7 @@ static PyObject *context_device_count(PyObject *self, void *closure)
     return PyLong_FromSize_t(drupe_context_device_count(context_of(self)));
 }
 
-static PyObject *context_get_devices(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return context_devices(self, NULL);
-}
+DRUPE_PY_WRITTEN(context_get_devices, "_device.get_devices")
 
 /* What all devices can do; None when one of them does not tell. */
 static PyObject *context_words(PyObject *self, void *closure)
@@ -110,7 +106,7 @@ static PyObject *context_repr(PyObject *self)
 
 static PyMethodDef context_methods[] = {
     DRUPE_PY_MIMEBUNDLE,
-    {"get_devices", context_get_devices, METH_NOARGS,
+    {"get_devices", DRUPE_PY_FAST(context_get_devices),
      PyDoc_STR("get_devices($self)\n--\n\nThe devices of the context.")},
     {"addressof_ref", drupe_py_address, METH_NOARGS,
      PyDoc_STR("addressof_ref($self)\n--\n\nThe address of the engine's context, for extensions in C.")},

@@ -93,21 +93,16 @@ static PyObject *event_wait_list(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of(self);
-    drupe_event *few[16], **events = few;
-    size_t count = 0, capacity = sizeof few / sizeof *few;
+    size_t room = 0, count = 0;
     if (!drupe_py_enter(state)) return NULL;
-    drupe_status status = drupe_event_waits(event_of(self), NULL, 0, &count);
-    if (count > capacity) {
-        events = PyMem_Calloc(count, sizeof(drupe_event *));
-        if (!events) return PyErr_NoMemory();
-        capacity = count;
-    }
-    if (status == DRUPE_OK) status = drupe_event_waits(event_of(self), events, capacity, &count);
-    if (status != DRUPE_OK) count = 0;
+    drupe_status status = drupe_event_waits(event_of(self), NULL, 0, &room);
+    drupe_event **events = PyMem_New(drupe_event *, room + 1);
+    if (!events) return PyErr_NoMemory();
+    if (status == DRUPE_OK) status = drupe_event_waits(event_of(self), events, room, &count);
     PyObject *list = status == DRUPE_OK ? PyList_New(0) : drupe_py_raise(state, NULL);
-    for (size_t i = 0; i < count && i < capacity; i++)
+    for (size_t i = 0; status == DRUPE_OK && i < count && i < room; i++)
         drupe_py_append(&list, drupe_py_event_wrap(state, events[i]));
-    if (events != few) PyMem_Free(events);
+    PyMem_Free(events);
     return list;
 }
 

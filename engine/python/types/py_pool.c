@@ -10,10 +10,14 @@
 
 /* --- Pools --------------------------------------------------------------------------------------------- */
 
+/* That of a drupe.Device, which the caller keeps. */
 static drupe_device *device_of(PyObject *module, PyObject *object)
 {
     drupe_py_state *state = drupe_py_state_of_module(module);
-    return drupe_py_enter(state) ? drupe_py_device_arg(state, object) : NULL;
+    if (!drupe_py_enter(state)) return NULL;
+    if (drupe_py_is(state, object, DRUPE_PY_TYPE_Device)) return ((drupe_py_device *)object)->device;
+    PyErr_Format(PyExc_TypeError, "a drupe.Device is expected, not %s", Py_TYPE(object)->tp_name);
+    return NULL;
 }
 
 static PyObject *use_dict(const drupe_pool_use *use)
@@ -30,7 +34,6 @@ static PyObject *pool_stats(PyObject *module, PyObject *object)
     drupe_pool_stats stats;
     drupe_py_collect_all(); /* what is over is in flight no more */
     drupe_pool_stats_of(device, &stats);
-    drupe_device_release(device);
     PyObject *kinds = PyDict_New();
     for (int i = 0; kinds && i < KINDS; i++) {
         PyObject *use = use_dict(&stats.kinds[i]);
@@ -52,7 +55,6 @@ static PyObject *pool_trim(PyObject *module, PyObject *object)
     PyThreadState *thread = PyEval_SaveThread();
     size_t given_back = drupe_pool_trim(device);
     PyEval_RestoreThread(thread);
-    drupe_device_release(device);
     return PyLong_FromSize_t(given_back);
 }
 
@@ -61,7 +63,6 @@ static PyObject *pool_reset_peak(PyObject *module, PyObject *object)
     drupe_device *device = device_of(module, object);
     if (!device) return NULL;
     drupe_pool_reset_peak(device);
-    drupe_device_release(device);
     Py_RETURN_NONE;
 }
 
@@ -79,7 +80,6 @@ static PyObject *pool_limit(PyObject *module, PyObject *args)
     drupe_device *device = device_of(module, object);
     if (!device) return NULL;
     drupe_pool_set_limit(device, bytes);
-    drupe_device_release(device);
     Py_RETURN_NONE;
 }
 
@@ -90,10 +90,8 @@ static PyObject *pool_wipe(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OI", &object, &when)) return NULL;
     drupe_device *device = device_of(module, object);
     if (!device) return NULL;
-    drupe_status status = drupe_pool_set_wipe(device, when);
-    if (status != DRUPE_OK) drupe_py_raise(drupe_py_state_of_module(module), device);
-    drupe_device_release(device);
-    if (status != DRUPE_OK) return NULL;
+    if (drupe_pool_set_wipe(device, when) != DRUPE_OK)
+        return drupe_py_raise(drupe_py_state_of_module(module), device);
     Py_RETURN_NONE;
 }
 
@@ -149,7 +147,6 @@ static PyObject *holders(PyObject *module, PyObject *args)
     if (object != Py_None && !(device = device_of(module, object))) return NULL;
     size_t count = 0;
     drupe_holder *list = holders_list(device, merge != 0, &count);
-    drupe_device_release(device);
     PyObject *result = !list ? NULL : PyList_New(0);
     for (size_t i = 0; result && i < count; i++) drupe_py_append(&result, holder_tuple(&list[i]));
     free(list);

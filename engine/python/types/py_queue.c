@@ -160,18 +160,8 @@ static PyObject *queue_priority(PyObject *self, void *closure)
                                                                    : "normal");
 }
 
-static PyObject *queue_get_device(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return queue_device(self, NULL);
-}
-
-static PyObject *queue_get_context(PyObject *self, PyObject *ignored)
-{
-    (void)ignored;
-    return queue_context(self, NULL);
-}
-
+DRUPE_PY_WRITTEN(queue_get_device, "_queue.get_sycl_device")
+DRUPE_PY_WRITTEN(queue_get_context, "_queue.get_sycl_context")
 DRUPE_PY_WRITTEN(queue_print_device_info, "_queue.print_device_info")
 DRUPE_PY_WRITTEN(queue_memcpy, "_queue.memcpy")
 DRUPE_PY_WRITTEN(queue_memset, "_queue.memset")
@@ -305,9 +295,9 @@ static PyMethodDef queue_methods[] = {
                "or on one that waits for a device. A function in C (a ctypes function, or a\n"
                "PyCapsule of an int (*)(void *)) runs on a thread of the engine, gets the\n"
                "address of `user`, and fails unless it returns 0.")},
-    {"get_sycl_device", queue_get_device, METH_NOARGS,
+    {"get_sycl_device", DRUPE_PY_FAST(queue_get_device),
      PyDoc_STR("get_sycl_device($self)\n--\n\nThe same as `device`.")},
-    {"get_sycl_context", queue_get_context, METH_NOARGS,
+    {"get_sycl_context", DRUPE_PY_FAST(queue_get_context),
      PyDoc_STR("get_sycl_context($self)\n--\n\nThe same as `context`.")},
     {"print_device_info", DRUPE_PY_FAST(queue_print_device_info),
      PyDoc_STR("print_device_info($self)\n--\n\nPrint what is most important of the device.")},

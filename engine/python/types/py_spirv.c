@@ -1,44 +1,28 @@
 /* Specialisation constants: values for a module, and what a module has.
  *
  * What may stand for a value (numbers, NumPy scalars, SpecializationConstant objects) is decided in Python,
- * by drupe.program; here they are bytes already. */
+ * by drupe.program; here they are a tuple of numbers and bytes. */
 #include "engine/python/errors/errors_room.h"
 #include "engine/python/types/types_room.h"
-
-/* One (id, bytes) pair; borrowed from it. */
-static bool value_read(PyObject *pair, drupe_spec_value *value)
-{
-    if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyBytes_Check(PyTuple_GET_ITEM(pair, 1))) {
-        PyErr_SetString(PyExc_TypeError, "a specialization is a number and bytes");
-        return false;
-    }
-    unsigned long id = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(pair, 0));
-    if (id > UINT32_MAX || PyErr_Occurred()) {
-        PyErr_SetString(PyExc_OverflowError, "the number of a specialization constant has 32 bits");
-        return false;
-    }
-    *value = (drupe_spec_value){.id = (uint32_t)id,
-                                .size = (size_t)PyBytes_GET_SIZE(PyTuple_GET_ITEM(pair, 1)),
-                                .value = PyBytes_AS_STRING(PyTuple_GET_ITEM(pair, 1))};
-    return true;
-}
 
 bool drupe_py_values_arg(PyObject *object, PyObject *module, drupe_py_values *values)
 {
     *values = (drupe_py_values){NULL, NULL, 0};
     if (!drupe_py_given(object)) return true;
-    PyObject *python = PyImport_ImportModule("drupe.program");
-    PyObject *pairs = !python ? NULL : PyObject_CallMethod(python, "_spec_values", "OO", module, object);
-    Py_XDECREF(python);
-    values->owner = !pairs ? NULL : PySequence_Tuple(pairs);
-    Py_XDECREF(pairs);
+    PyObject *const args[] = {module, object};
+    values->owner = drupe_py_written("program._spec_values", NULL, args, 2, NULL);
     if (!values->owner) return false;
     values->count = (size_t)PyTuple_GET_SIZE(values->owner);
     values->list = PyMem_Calloc(values->count + 1, sizeof *values->list);
     bool good = values->list != NULL;
     if (!good) PyErr_NoMemory();
-    for (size_t i = 0; i < values->count && good; i++)
-        good = value_read(PyTuple_GET_ITEM(values->owner, (Py_ssize_t)i), &values->list[i]);
+    for (size_t i = 0; i < values->count && good; i++) {
+        unsigned id;
+        const char *bytes;
+        Py_ssize_t size;
+        good = PyArg_ParseTuple(PyTuple_GET_ITEM(values->owner, (Py_ssize_t)i), "Iy#", &id, &bytes, &size);
+        if (good) values->list[i] = (drupe_spec_value){.id = id, .size = (size_t)size, .value = bytes};
+    }
     if (!good) drupe_py_values_clear(values);
     return good;
 }

@@ -20,20 +20,13 @@
 #define WATCHED_FEW    16u /* that nobody has to look at while they go */
 
 static _Atomic(drupe_py_keepalive *) deferred;
-static PyObject *stress; /* see drupe_py_stress() */
+static PyObject *stress; /* of tests: a function, or NULL */
 static atomic_bool engine_used;
 static atomic_bool engine_forked;
 
 static void fork_child(void)
 {
     if (atomic_load(&engine_used)) atomic_store(&engine_forked, true);
-}
-
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void fork_watch(void)
-{
-    (void)pthread_atfork(NULL, NULL, fork_child);
 }
 
 bool drupe_py_forked(void)
@@ -49,7 +42,7 @@ bool drupe_py_used(void)
 bool drupe_py_enter(drupe_py_state *state)
 {
     if (!atomic_load_explicit(&engine_used, memory_order_relaxed)) {
-        (void)pthread_once(&fork_once, fork_watch);
+        (void)pthread_atfork(NULL, NULL, fork_child);
         atomic_store(&engine_used, true);
     }
     if (drupe_py_forked()) {
@@ -116,28 +109,30 @@ void drupe_py_keepalive_drain(void)
 
 /* --- Watched queues ------------------------------------------------------------------------------------- */
 
-/* Each retained. Under the GIL. */
-static drupe_queue **watched;
-static size_t nwatched, room;
+/* Under the GIL. */
+static struct {
+    drupe_queue **queues; /* each retained */
+    size_t count, room;
+} watched;
 
 static bool is_watched(const drupe_queue *queue)
 {
-    for (size_t i = nwatched; i-- > 0;)
-        if (watched[i] == queue) return true;
+    for (size_t i = watched.count; i-- > 0;)
+        if (watched.queues[i] == queue) return true;
     return false;
 }
 
 /* Takes the reference when it gives true. */
 static bool watch_add(drupe_queue *queue)
 {
-    if (nwatched == room) {
-        size_t more = room == 0 ? WATCHED_FEW : 2 * room;
-        drupe_queue **list = realloc(watched, more * sizeof *list);
+    if (watched.count == watched.room) {
+        size_t more = watched.room == 0 ? WATCHED_FEW : 2 * watched.room;
+        drupe_queue **list = realloc(watched.queues, more * sizeof *list);
         if (!list) return false;
-        watched = list;
-        room = more;
+        watched.queues = list;
+        watched.room = more;
     }
-    watched[nwatched++] = queue;
+    watched.queues[watched.count++] = queue;
     return true;
 }
 
@@ -151,11 +146,11 @@ void drupe_py_keepalive_watch(drupe_queue *queue)
 /* Let go of the watched queues whose work is over. Runs no Python code. */
 static void watched_look(void)
 {
-    for (size_t i = nwatched; i-- > 0;) {
-        drupe_queue *queue = watched[i];
+    for (size_t i = watched.count; i-- > 0;) {
+        drupe_queue *queue = watched.queues[i];
         drupe_queue_collect(queue);
         if (drupe_queue_pending(queue) > 0) continue;
-        watched[i] = watched[--nwatched];
+        watched.queues[i] = watched.queues[--watched.count];
         drupe_queue_release(queue);
     }
 }
@@ -176,7 +171,7 @@ void drupe_py_queue_release(drupe_queue *queue)
 {
     if (!queue || drupe_py_forked()) return;
     if (drupe_queue_last(queue) && drupe_queue_pending(queue) > 0) {
-        if (nwatched >= WATCHED_FEW) watched_look();
+        if (watched.count >= WATCHED_FEW) watched_look();
         /* Given up for good rather than waited for: other threads would stand still meanwhile. */
         (void)watch_add(queue);
         return;
@@ -224,13 +219,7 @@ static void interrupt_explain(drupe_queue *queue)
     if (!queue || !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return;
     drupe_status status = drupe_queue_cancel(queue, &left, &given_up);
     if (status != DRUPE_OK && status != DRUPE_E_UNSUPPORTED) return;
-    drupe_py_saved saved = drupe_py_error_save();
-#if PY_VERSION_HEX >= 0x030C0000
-    PyObject *exception = saved.parts[0];
-#else
-    PyErr_NormalizeException(&saved.parts[0], &saved.parts[1], &saved.parts[2]);
-    PyObject *exception = saved.parts[1];
-#endif
+    PyObject *exception = drupe_py_exception_take();
     PyObject *text = PyUnicode_FromFormat(
         "the wait for %s was given up. Submissions that had not started: %zu cancelled. Submissions that go "
         "on: %zu. Work that a device has begun cannot be stopped: it ends by itself, or with this process.",
@@ -240,7 +229,7 @@ static void interrupt_explain(drupe_queue *queue)
     Py_XDECREF(args);
     Py_XDECREF(text);
     PyErr_Clear();
-    drupe_py_error_restore(saved);
+    (void)drupe_py_raise_object(exception);
 }
 
 /* A thread that calls functions for others goes on with them while one of these waits. */
@@ -289,17 +278,6 @@ static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_
     return status;
 }
 
-bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
-{
-    drupe_queue *queue = drupe_event_queue(event);
-    /* Another thread may drop the last reference while the GIL is given up. */
-    drupe_event_retain(event);
-    drupe_status status = wait_sliced(state, queue, wait_event, event, timeout_ns);
-    drupe_py_collect(queue);
-    drupe_event_release(event);
-    return status == DRUPE_OK;
-}
-
 /* The error that is set goes to the queue's handler, if there is one. */
 static bool hand_over(drupe_py_state *state, drupe_queue *queue)
 {
@@ -338,17 +316,31 @@ static void keep_behind(drupe_queue *queue, PyObject *owner)
     if (drupe_submit_barrier(&barrier, NULL) == DRUPE_OK) Py_DECREF(owner);
 }
 
-bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyObject *owner)
+static bool wait_event_holding(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns,
+                               PyObject *owner)
 {
     drupe_queue *queue = drupe_event_queue(event);
+    /* Another thread may drop the last reference while the GIL is given up. */
     drupe_event_retain(event);
-    drupe_status status = wait_sliced(state, queue, wait_event, event, DRUPE_FOREVER);
-    drupe_py_saved saved = drupe_py_error_save();
-    if (status == DRUPE_E_TIMEOUT) keep_behind(queue, owner);
-    drupe_py_error_restore(saved);
+    drupe_status status = wait_sliced(state, queue, wait_event, event, timeout_ns);
+    if (status == DRUPE_E_TIMEOUT && owner) {
+        drupe_py_saved saved = drupe_py_error_save();
+        keep_behind(queue, owner);
+        drupe_py_error_restore(saved);
+    }
     drupe_py_collect(queue);
     drupe_event_release(event);
     return status == DRUPE_OK;
+}
+
+bool drupe_py_event_wait(drupe_py_state *state, drupe_event *event, uint64_t timeout_ns)
+{
+    return wait_event_holding(state, event, timeout_ns, NULL);
+}
+
+bool drupe_py_event_wait_holding(drupe_py_state *state, drupe_event *event, PyObject *owner)
+{
+    return wait_event_holding(state, event, DRUPE_FOREVER, owner);
 }
 
 static uint64_t *warm_slot(drupe_py_state *state, uint64_t key)
