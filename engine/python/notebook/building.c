@@ -25,8 +25,8 @@ typedef struct building {
     char display[DRUPE_PY_DISPLAY_ID];
     char names[192], device[64];
     struct timespec began;
-    double took; /* seconds; 0: it goes on */
-    bool launch, shown;
+    double took;                  /* seconds; 0: it goes on */
+    bool launch, shown, told;     /* told: see drupe_py_live_last() */
     bool behind;                  /* at the last look at a launch other work was in its way */
     size_t slot;                  /* of a launch: in `launches` */
     uint32_t queue;               /* of a launch: its number */
@@ -146,21 +146,19 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
     return publish(one, one->cell) ? DRUPE_LIVE_SHOWN : DRUPE_LIVE_SAME;
 }
 
-/* Some clients listen to nothing but the cell that runs: the last word is kept for the next that ends. */
+static void publish_last(void *user, void *cell)
+{
+    (void)publish(user, cell);
+}
+
 static drupe_live_answer show_begun(building *one)
 {
-    void *asking = drupe_py_live_asking();
-    bool runs = !DRUPE_LINK_HAS(drupe_py_link, cell_running) || drupe_py_link->cell_running(one->cell);
     if (!one->shown) return DRUPE_LIVE_OVER;
-    if (one->took <= 0) {
+    if (!one->told) {
         one->took = seconds_since(&one->began);
         if (atomic_load(&one->ending) == GOES_ON) atomic_store(&one->ending, BUILT);
-        publish(one, one->cell);
-        if (runs) return DRUPE_LIVE_OVER;
     }
-    if (!asking) return DRUPE_LIVE_SAME;
-    publish(one, asking);
-    return DRUPE_LIVE_OVER;
+    return drupe_py_live_last(&one->told, one->cell, publish_last, one);
 }
 
 static drupe_live_answer show_launch(void *user, drupe_live_reason reason)
