@@ -43,8 +43,8 @@ int drupe_py_mime_bundle_publish(void *cell, const char *id, bool update, const 
  * stays open, and is shown once more to the next cell that ends. `*told` is the display's, false at first. */
 drupe_live_answer drupe_py_live_last(bool *told, void *cell, void (*send)(void *user, void *cell),
                                      void *user);
-/* drupe_live_show() for a cell (borrowed), with the GIL, which is given away meanwhile. */
-void drupe_py_live_show(void *cell, uint64_t id);
+/* Show all displays for a cell (borrowed), with the GIL, which is given away meanwhile. */
+void drupe_py_live_show(void *cell);
 
 /* Have all views that keep themselves up to date published once more, each when its turn comes: somebody may
  * have missed what they show. Any thread. */

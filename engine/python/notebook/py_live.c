@@ -261,17 +261,16 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
     return PyLong_FromUnsignedLongLong(id);
 }
 
+static PyObject *number_of(const void *id)
+{
+    return PyLong_FromUnsignedLongLong(*(const uint64_t *)id);
+}
+
 static PyObject *open_numbers(void)
 {
     uint64_t ids[LISTED_MOST];
     size_t count = drupe_live_list(ids, LISTED_MOST);
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < count && i < LISTED_MOST; i++) {
-        PyObject *id = PyLong_FromUnsignedLongLong(ids[i]);
-        if (!id || PyList_Append(list, id) < 0) Py_CLEAR(list);
-        Py_XDECREF(id);
-    }
-    return list;
+    return drupe_py_list(ids, count < LISTED_MOST ? count : LISTED_MOST, sizeof *ids, number_of);
 }
 
 static void call_for(void *cell, uint64_t id, void (*call)(uint64_t id))
@@ -298,9 +297,9 @@ void drupe_py_live_wish(void)
     atomic_fetch_add(&live_wishes, 1);
 }
 
-void drupe_py_live_show(void *cell, uint64_t id)
+void drupe_py_live_show(void *cell)
 {
-    call_for(cell, id, drupe_live_show);
+    call_for(cell, 0, drupe_live_show);
 }
 
 static PyObject *live_call(PyObject *args, const char *format, void (*call)(uint64_t id))
