@@ -36,22 +36,22 @@ PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape)
     return tuple;
 }
 
-bool drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes)
+int drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes)
 {
     Py_ssize_t axis = PyNumber_AsSsize_t(object, PyExc_IndexError);
-    if (axis == -1 && PyErr_Occurred()) return false;
+    if (axis == -1 && PyErr_Occurred()) return -1;
     if (axis < -ndim || axis >= ndim) {
         PyErr_Format(PyExc_IndexError, "axis %zd is out of bounds for an array with %d dimensions", axis,
                      ndim);
-        return false;
+        return -1;
     }
-    uint32_t bit = UINT32_C(1) << (axis < 0 ? axis + ndim : axis);
-    if ((*axes & bit) != 0) {
+    int number = (int)(axis < 0 ? axis + ndim : axis);
+    if ((*axes >> number & 1) != 0) {
         PyErr_Format(PyExc_ValueError, "axis %zd is given twice", axis);
-        return false;
+        return -1;
     }
-    *axes |= bit;
-    return true;
+    *axes |= UINT32_C(1) << number;
+    return number;
 }
 
 bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
@@ -61,11 +61,11 @@ bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes)
         *axes = (UINT32_C(1) << ndim) - 1;
         return true;
     }
-    if (PyIndex_Check(object)) return drupe_py_axis_arg(object, ndim, axes);
+    if (PyIndex_Check(object)) return drupe_py_axis_arg(object, ndim, axes) >= 0;
     PyObject *list = PySequence_Tuple(object);
     bool good = list != NULL;
     for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(list); i++)
-        good = drupe_py_axis_arg(PyTuple_GET_ITEM(list, i), ndim, axes);
+        good = drupe_py_axis_arg(PyTuple_GET_ITEM(list, i), ndim, axes) >= 0;
     Py_XDECREF(list);
     return good;
 }

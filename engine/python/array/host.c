@@ -51,8 +51,7 @@ static bool settle(drupe_py_state *state, drupe_queue *queue)
 static PyObject *cast(drupe_py_state *state, PyObject *self, drupe_dtype dtype)
 {
     if (!self || dtype == DRUPE_DTYPE_NONE || drupe_py_array_of(self)->dtype == dtype) return self;
-    const drupe_array *array = drupe_py_array_of(self);
-    PyObject *other = drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
+    PyObject *other = drupe_py_array_cast(state, drupe_py_array_of(self), dtype);
     Py_DECREF(self);
     return other;
 }

@@ -70,7 +70,7 @@ static PyObject *array_astype(PyObject *self, PyObject *const *args, Py_ssize_t 
     int copy = drupe_py_flag(given[1], 1);
     if (copy < 0) return NULL;
     if (!copy && dtype == array->dtype) return Py_NewRef(self);
-    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
+    return drupe_py_array_cast(state, array, dtype);
 }
 
 static PyObject *array_to_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -117,7 +117,7 @@ static PyObject *array_copy(PyObject *self, PyObject *ignored)
     drupe_py_state *state = drupe_py_state_of(self);
     const drupe_array *array = drupe_py_array_of(self);
     if (!drupe_py_enter(state)) return NULL;
-    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
+    return drupe_py_array_cast(state, array, array->dtype);
 }
 
 /* The shape wanted of `size` elements; one entry may be -1. The number of dimensions, or -1. */
@@ -168,8 +168,7 @@ static PyObject *reshape(drupe_py_state *state, const drupe_array *array, PyObje
     drupe_array_clear(&view);
     if (status != DRUPE_E_UNSUPPORTED) return drupe_py_raise_on(state, array->queue);
     /* The elements have to be put side by side first. */
-    PyObject *copy =
-        drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), array->dtype);
+    PyObject *copy = drupe_py_array_cast(state, array, array->dtype);
     if (!copy) return NULL;
     if (drupe_array_reshape(drupe_py_array_of(copy), ndim, shape) == DRUPE_OK) return copy;
     Py_DECREF(copy);
@@ -286,13 +285,6 @@ static drupe_status view_broadcast(drupe_array *view, PyObject *argument)
     return ndim < 0 ? DRUPE_E_INVALID : drupe_array_broadcast(view, ndim, shape);
 }
 
-static int bit_number(uint32_t bit)
-{
-    int number = 0;
-    while (number < DRUPE_MAX_DIMS && bit >> number != 1) number++;
-    return number;
-}
-
 static drupe_status view_permute(drupe_array *view, PyObject *argument)
 {
     int axes[DRUPE_MAX_DIMS];
@@ -303,13 +295,19 @@ static drupe_status view_permute(drupe_array *view, PyObject *argument)
         PyErr_Format(PyExc_ValueError, "axes has %zd entries, and the array %d dimensions",
                      PyTuple_GET_SIZE(list), view->ndim);
     uint32_t seen = 0;
-    for (int i = 0; !PyErr_Occurred() && i < view->ndim; i++) {
-        uint32_t before = seen;
-        if (drupe_py_axis_arg(PyTuple_GET_ITEM(list, i), view->ndim, &seen))
-            axes[i] = bit_number(before ^ seen);
-    }
+    for (int i = 0; !PyErr_Occurred() && i < view->ndim; i++)
+        axes[i] = drupe_py_axis_arg(PyTuple_GET_ITEM(list, i), view->ndim, &seen);
     Py_DECREF(list);
     return PyErr_Occurred() ? DRUPE_E_INVALID : drupe_array_permute(view, axes);
+}
+
+static PyObject *module_view(PyObject *module, const drupe_py_signature *signature, PyObject *const *args,
+                             Py_ssize_t nargs, PyObject *kwnames, view_fn change)
+{
+    drupe_py_state *state = drupe_py_state_of_module(module);
+    PyObject *given[2];
+    if (!drupe_py_enter(state) || !drupe_py_args(state, signature, args, nargs, kwnames, given)) return NULL;
+    return view_of(state, given[0], given[1], change);
 }
 
 static PyObject *module_broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
@@ -317,10 +315,7 @@ static PyObject *module_broadcast_to(PyObject *module, PyObject *const *args, Py
 {
     static const drupe_py_signature signature = {
         "broadcast_to", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_shape}};
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *given[2];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return view_of(state, given[0], given[1], view_broadcast);
+    return module_view(module, &signature, args, nargs, kwnames, view_broadcast);
 }
 
 static PyObject *module_permute_dims(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
@@ -328,10 +323,7 @@ static PyObject *module_permute_dims(PyObject *module, PyObject *const *args, Py
 {
     static const drupe_py_signature signature = {
         "permute_dims", 2, 2, 2, {DRUPE_PY_NAME_x, DRUPE_PY_NAME_axes}};
-    drupe_py_state *state = drupe_py_state_of_module(module);
-    PyObject *given[2];
-    if (!drupe_py_enter(state) || !drupe_py_args(state, &signature, args, nargs, kwnames, given)) return NULL;
-    return view_of(state, given[0], given[1], view_permute);
+    return module_view(module, &signature, args, nargs, kwnames, view_permute);
 }
 
 static PyObject *module_promote(PyObject *module, PyObject *const *args, Py_ssize_t nargs)

@@ -31,8 +31,8 @@ drupe_mem_kind drupe_py_array_kind(const drupe_array *array);
 int drupe_py_shape_arg(PyObject *object, size_t shape[DRUPE_MAX_DIMS]);
 /* A tuple of sizes. */
 PyObject *drupe_py_shape_tuple(int ndim, const size_t *shape);
-/* One axis, added to the bits of `axes`. */
-bool drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes);
+/* The number of one axis, or -1; it is added to the bits of `axes`. */
+int drupe_py_axis_arg(PyObject *object, int ndim, uint32_t *axes);
 /* axis= of a reduction: None is all axes. */
 bool drupe_py_axes_arg(PyObject *object, int ndim, uint32_t *axes);
 
@@ -69,6 +69,12 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
 /* A new array with the elements of `array`, cast and copied to where it is wanted. */
 PyObject *drupe_py_array_convert(drupe_py_state *state, const drupe_array *array, drupe_queue *queue,
                                  drupe_mem_kind kind, drupe_dtype dtype);
+/* The same, where `array` is. */
+static inline PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_array *array,
+                                            drupe_dtype dtype)
+{
+    return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
+}
 /* Copy all elements to C-contiguous memory of `owner`, and wait. */
 bool drupe_py_array_fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner);
 /* The only element as a Python scalar. */

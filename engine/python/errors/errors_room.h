@@ -12,6 +12,11 @@
 /* The kernel, which knows cells and publishes; NULL without one. One process has one kernel. The module sets
  * it before the engine does anything; borrowed for good. Any thread. */
 extern const drupe_link *drupe_py_link;
+/* Whether the code of this cell (borrowed, or NULL) runs. Any thread, without the GIL. */
+static inline bool drupe_py_cell_runs(void *cell)
+{
+    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
+}
 
 /* --- py_error.c ---------------------------------------------------------------------------------------- */
 

@@ -36,12 +36,14 @@ typedef struct site {
     char file[sizeof((drupe_py_location *)NULL)->file]; /* the last part of the name */
 } site;
 
-static site sites[SITES_MOST];
-static uint32_t hash[HASH_SIZE];
-static uint32_t last_number;
-static site *latest = sites; /* what was found last: most loops submit from one place */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static PyObject *own_folder; /* str */
+static struct {
+    pthread_mutex_t lock;
+    site sites[SITES_MOST];   /* by number */
+    uint32_t hash[HASH_SIZE]; /* numbers */
+    uint32_t last_number;
+    uint32_t latest;      /* in `sites`: what was found last, since most loops submit from one line */
+    PyObject *own_folder; /* str */
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* else zero, so that the program file does not hold it */
 const drupe_link *drupe_py_link;
 /* Of a stretch without the GIL. */
 static _Thread_local uint32_t left_at;
@@ -49,7 +51,7 @@ static _Thread_local void *left_cell;
 
 static site *site_of(uint32_t number)
 {
-    site *found = &sites[number % SITES_MOST];
+    site *found = &table.sites[number % SITES_MOST];
     return number != 0 && found->number == number ? found : NULL;
 }
 
@@ -58,13 +60,13 @@ static site *site_of(uint32_t number)
 static uint32_t *bucket_of(const PyCodeObject *code, int offset)
 {
     uint64_t key = (uint64_t)(uintptr_t)code ^ (uint64_t)(uint32_t)offset << 40;
-    return &hash[(size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 52) & (HASH_SIZE - BUCKET)];
+    return &table.hash[(size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 52) & (HASH_SIZE - BUCKET)];
 }
 
 static bool is_own(const PyCodeObject *code)
 {
-    if (!own_folder) return false;
-    return PyUnicode_Tailmatch(code->co_filename, own_folder, 0, PY_SSIZE_T_MAX, -1) == 1;
+    if (!table.own_folder) return false;
+    return PyUnicode_Tailmatch(code->co_filename, table.own_folder, 0, PY_SSIZE_T_MAX, -1) == 1;
 }
 
 static void file_note(site *fresh)
@@ -82,16 +84,16 @@ static void file_note(site *fresh)
 
 static site *site_add(PyCodeObject *code, int offset, uint32_t *bucket)
 {
-    uint32_t number = ++last_number;
-    if (number == 0) number = ++last_number;
-    site *location = &sites[number % SITES_MOST];
+    uint32_t number = ++table.last_number;
+    if (number == 0) number = ++table.last_number;
+    site *location = &table.sites[number % SITES_MOST];
     site fresh = {.number = number, .offset = offset, .own = is_own(code), .depth = NOT_ASKED};
     fresh.code = (PyCodeObject *)Py_NewRef((PyObject *)code);
     file_note(&fresh);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&table.lock);
     PyCodeObject *old = location->code;
     *location = fresh;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&table.lock);
     unsigned slot = number % BUCKET;
     for (unsigned i = BUCKET; i-- > 0;)
         if (!site_of(bucket[i])) slot = i;
@@ -111,8 +113,11 @@ static site *site_search(PyCodeObject *code, int offset, uint32_t *bucket)
 
 static inline site *site_intern(PyCodeObject *code, int offset)
 {
-    if (latest->code == code && latest->offset == offset) return latest;
-    return latest = site_search(code, offset, bucket_of(code, offset));
+    site *found = &table.sites[table.latest];
+    if (found->code == code && found->offset == offset) return found;
+    found = site_search(code, offset, bucket_of(code, offset));
+    table.latest = (uint32_t)(found - table.sites);
+    return found;
 }
 
 /* The nearest caller outside of this package, through frame objects: slow, and rare. */
@@ -175,9 +180,9 @@ int drupe_py_site_depth(void)
         depth = found->depth;
         if (depth == NOT_ASKED) {
             depth = drupe_py_stack_depth(found->code, offset);
-            pthread_mutex_lock(&lock); /* the whole place is copied elsewhere */
+            pthread_mutex_lock(&table.lock); /* the whole place is copied elsewhere */
             found->depth = depth;
-            pthread_mutex_unlock(&lock);
+            pthread_mutex_unlock(&table.lock);
         }
     }
     Py_XDECREF(code);
@@ -218,7 +223,7 @@ static int site_look(uint32_t number, site *copy)
 {
     int tries = 0, line = 0;
     *copy = (site){.number = 0};
-    while (pthread_mutex_trylock(&lock) != 0) {
+    while (pthread_mutex_trylock(&table.lock) != 0) {
         if (++tries > LOCK_TRIES) return 0;
         (void)sched_yield();
     }
@@ -228,7 +233,7 @@ static int site_look(uint32_t number, site *copy)
         *copy = *found;
         copy->code = NULL;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&table.lock);
     return line > 0 ? line : 0;
 }
 
@@ -293,7 +298,7 @@ bool drupe_py_site_location(uint32_t number, drupe_py_location *location)
 
 uint32_t drupe_py_site_latest(void)
 {
-    return last_number;
+    return table.last_number;
 }
 
 static PyObject *file_cell(PyObject *module, PyObject *file)
@@ -342,18 +347,18 @@ int drupe_py_site_init(PyObject *module)
     PyObject *folder = slash < 0 ? NULL : PyUnicode_Substring(file, 0, slash + 1);
     Py_DECREF(file);
     if (slash >= 0 && !folder) return -1;
-    Py_XSETREF(own_folder, folder);
+    Py_XSETREF(table.own_folder, folder);
     return 0;
 }
 
 void drupe_py_site_clear(void)
 {
     for (size_t i = 0; i < SITES_MOST; i++) {
-        pthread_mutex_lock(&lock);
-        PyCodeObject *code = sites[i].code;
-        sites[i] = (site){.number = 0};
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_lock(&table.lock);
+        PyCodeObject *code = table.sites[i].code;
+        table.sites[i] = (site){.number = 0};
+        pthread_mutex_unlock(&table.lock);
         Py_XDECREF(code);
     }
-    Py_CLEAR(own_folder);
+    Py_CLEAR(table.own_folder);
 }

@@ -43,21 +43,16 @@ static bool failure_publish(const drupe_failure *failure)
     return shown;
 }
 
-static bool cell_runs(void *cell)
-{
-    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
-}
-
 /* For the engine's own thread: a cell that runs is told by its own check, and handlers run in checks only. */
 static bool failure_late(const drupe_failure *failure)
 {
-    return !drupe_py_handlers() && !cell_runs(failure->cell) && failure_publish(failure);
+    return !drupe_py_handlers() && !drupe_py_cell_runs(failure->cell) && failure_publish(failure);
 }
 
 /* Failures of cells that run in other shells are theirs. */
 static bool failure_for(const drupe_failure *failure, void *current)
 {
-    return failure->cell == current || !cell_runs(failure->cell);
+    return failure->cell == current || !drupe_py_cell_runs(failure->cell);
 }
 
 /* The exception that the cell is to be failed with, which its queue's handler may take instead: then what the

@@ -25,10 +25,9 @@ typedef struct building {
     char display[DRUPE_PY_DISPLAY_ID];
     char names[192], device[64];
     struct timespec began;
-    double took; /* seconds; 0: it goes on */
-    bool launch, shown;
+    double took;                  /* seconds; 0: it goes on */
+    bool launch, shown, told;     /* told: see drupe_py_live_last() */
     bool behind;                  /* at the last look at a launch other work was in its way */
-    size_t slot;                  /* of a launch: in `launches` */
     uint32_t queue;               /* of a launch: its number */
     _Atomic(uint64_t) submission; /* of a launch; 0: the call has not returned */
     atomic_int ending;            /* of the next enum */
@@ -37,7 +36,7 @@ typedef struct building {
 
 enum { GOES_ON, BUILT, FAILED };
 
-static _Atomic(uint64_t) launches[LAUNCHES_MOST]; /* displays that are open, UINT64_MAX while one is made */
+static atomic_int launches; /* displays of them that are open */
 static _Thread_local bool quiet;
 
 /* --- What it is called --------------------------------------------------------------------------------- */
@@ -146,21 +145,19 @@ static drupe_live_answer show(void *user, drupe_live_reason reason)
     return publish(one, one->cell) ? DRUPE_LIVE_SHOWN : DRUPE_LIVE_SAME;
 }
 
-/* Some clients listen to nothing but the cell that runs: the last word is kept for the next that ends. */
+static void publish_last(void *user, void *cell)
+{
+    (void)publish(user, cell);
+}
+
 static drupe_live_answer show_begun(building *one)
 {
-    void *asking = drupe_py_live_asking();
-    bool runs = !DRUPE_LINK_HAS(drupe_py_link, cell_running) || drupe_py_link->cell_running(one->cell);
     if (!one->shown) return DRUPE_LIVE_OVER;
-    if (one->took <= 0) {
+    if (!one->told) {
         one->took = seconds_since(&one->began);
         if (atomic_load(&one->ending) == GOES_ON) atomic_store(&one->ending, BUILT);
-        publish(one, one->cell);
-        if (runs) return DRUPE_LIVE_OVER;
     }
-    if (!asking) return DRUPE_LIVE_SAME;
-    publish(one, asking);
-    return DRUPE_LIVE_OVER;
+    return drupe_py_live_last(&one->told, one->cell, publish_last, one);
 }
 
 static drupe_live_answer show_launch(void *user, drupe_live_reason reason)
@@ -187,7 +184,7 @@ static void release(void *user)
 {
     building *one = user;
     if (atomic_fetch_sub(&one->references, 1) != 1) return;
-    if (one->launch) atomic_store(&launches[one->slot], 0);
+    if (one->launch) atomic_fetch_sub(&launches, 1);
     drupe_py_link->cell_release(one->cell);
     free(one);
 }
@@ -233,41 +230,22 @@ void drupe_py_built(void *shown, bool good)
     release(one);
 }
 
-static size_t take_slot(void)
-{
-    size_t slot = 0;
-    for (; slot < LAUNCHES_MOST; slot++) {
-        uint64_t none = 0;
-        if (atomic_compare_exchange_strong(&launches[slot], &none, UINT64_MAX)) break;
-    }
-    return slot;
-}
-
 void *drupe_py_launching(const char *name, const drupe_queue *queue)
 {
-    size_t slot = !drupe_py_link ? LAUNCHES_MOST : take_slot();
-    if (slot == LAUNCHES_MOST) return NULL;
+    if (!drupe_py_link || atomic_load(&launches) >= LAUNCHES_MOST) return NULL;
     building *one = make(drupe_device_filter(drupe_queue_device(queue)));
-    if (!one) {
-        atomic_store(&launches[slot], 0);
-        return NULL;
-    }
+    if (!one) return NULL;
     drupe_py_strbuf names = {one->names, sizeof one->names, 0};
     one->launch = true;
-    one->slot = slot;
     one->queue = drupe_queue_number(queue);
     add_name(&names, "", name, strlen(name));
-    if (!open_display(one, show_launch)) return NULL;
-    atomic_store(&launches[slot], one->id);
-    return one;
+    atomic_fetch_add(&launches, 1);
+    return open_display(one, show_launch);
 }
 
 void drupe_py_launches_tell(void *cell)
 {
-    for (size_t slot = 0; slot < LAUNCHES_MOST; slot++) {
-        uint64_t id = atomic_load(&launches[slot]);
-        if (id != 0 && id != UINT64_MAX) drupe_py_live_show(cell, id);
-    }
+    if (atomic_load(&launches) > 0) drupe_py_live_show(cell);
 }
 
 void drupe_py_launched(void *shown, const drupe_event *event)

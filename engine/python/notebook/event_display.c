@@ -110,8 +110,9 @@ static char *fill(const char *form, bool html, const char *times, const char *er
     return to.text;
 }
 
-static void publish(event_display *one, void *cell)
+static void publish(void *user, void *cell)
 {
+    event_display *one = user;
     const drupe_trace_record *record = &one->record;
     char times[WORDS_SIZE], error[WORDS_SIZE] = "";
     bool bad = record->status != DRUPE_TRACE_COMPLETE && record->status != DRUPE_TRACE_PASSED;
@@ -135,23 +136,12 @@ static bool is_over(event_display *one)
     return true;
 }
 
-/* Clients that listen to the cell which runs alone are told of what happened between cells at the end of the
- * next. */
 static drupe_live_answer show(void *user, drupe_live_reason reason)
 {
     event_display *one = user;
-    void *asking = drupe_py_live_asking();
-    if (!one->published) {
-        if (!is_over(one)) return DRUPE_LIVE_SAME;
-        publish(one, one->cell);
-        one->published = true;
-        if (!DRUPE_LINK_HAS(drupe_py_link, cell_running) || drupe_py_link->cell_running(one->cell))
-            return DRUPE_LIVE_OVER;
-        if (!asking) return DRUPE_LIVE_SHOWN;
-    }
-    if (reason == DRUPE_LIVE_TIME) return DRUPE_LIVE_SAME;
-    if (asking) publish(one, asking);
-    return DRUPE_LIVE_OVER;
+    (void)reason;
+    if (!one->published && !is_over(one)) return DRUPE_LIVE_SAME;
+    return drupe_py_live_last(&one->published, one->cell, publish, one);
 }
 
 static void release(void *user)

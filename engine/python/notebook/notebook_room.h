@@ -38,11 +38,13 @@ void drupe_py_display_id(char id[DRUPE_PY_DISPLAY_ID]);
  * thread, without the GIL; waits, ten seconds at most, for a client that reads nothing. */
 int drupe_py_mime_bundle_publish(void *cell, const char *id, bool update, const drupe_py_mime_bundle *mime);
 
-/* While drupe_live_show() or -_close() was called for a cell: that cell, borrowed, which some clients alone
- * listen to. */
-void *drupe_py_live_asking(void);
-/* drupe_live_show() for a cell (borrowed), with the GIL, which is given away meanwhile. */
-void drupe_py_live_show(void *cell, uint64_t id);
+/* `send` what a display shows that does not change any more, from inside its drupe_live_source. Clients may
+ * listen to nothing but the cell that runs: if that is not the display's (`cell`, borrowed), the display
+ * stays open, and is shown once more to the next cell that ends. `*told` is the display's, false at first. */
+drupe_live_answer drupe_py_live_last(bool *told, void *cell, void (*send)(void *user, void *cell),
+                                     void *user);
+/* Show all displays for a cell (borrowed), with the GIL, which is given away meanwhile. */
+void drupe_py_live_show(void *cell);
 
 /* Have all views that keep themselves up to date published once more, each when its turn comes: somebody may
  * have missed what they show. Any thread. */

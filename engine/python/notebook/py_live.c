@@ -41,11 +41,6 @@ static atomic_uint live_wishes; /* how often all that is shown was to be publish
  * listen to at this moment. */
 static _Thread_local void *asking;
 
-void *drupe_py_live_asking(void)
-{
-    return asking;
-}
-
 static uint64_t memory_used(void)
 {
     drupe_device_figures figures[DEVICES_MOST];
@@ -87,11 +82,6 @@ static bool view_runs(const drupe_view *view)
     return false;
 }
 
-static bool cell_runs(void *cell)
-{
-    return DRUPE_LINK_HAS(drupe_py_link, cell_running) && drupe_py_link->cell_running(cell) != 0;
-}
-
 static bool draw(const live_view *display, const drupe_view *view, bool live, drupe_py_mime_bundle *mime)
 {
     drupe_frame_style style = {.columns = display->columns, .live = live};
@@ -130,7 +120,7 @@ static drupe_view *take(live_view *display, drupe_live_reason reason, bool *live
     wish.spans = timed && display->live ? SPANS_LIVE : SPANS_RECORD;
     wish.since_ns = timed && display->live ? window_start(display) : 0;
     if (drupe_view_take(&wish, &view) != DRUPE_OK) return NULL;
-    bool waits = view_waits(view), runs = cell_runs(display->cell) || view_runs(view);
+    bool waits = view_waits(view), runs = drupe_py_cell_runs(display->cell) || view_runs(view);
     /* A cell that asks is about to end: what has been shown then is a record, until something new happens. */
     display->going = waits || (timed && view_fades(view));
     *live = reason != DRUPE_LIVE_LAST && (waits || (timed && runs));
@@ -164,7 +154,7 @@ static drupe_live_answer publish(live_view *display, bool live, drupe_live_reaso
     display->live = live;
     display->wished = wished;
     display->shown = true;
-    display->heard = reason != DRUPE_LIVE_TIME || cell_runs(display->cell);
+    display->heard = reason != DRUPE_LIVE_TIME || drupe_py_cell_runs(display->cell);
     return DRUPE_LIVE_SHOWN;
 }
 
@@ -173,7 +163,7 @@ static drupe_live_answer view_show(void *user, drupe_live_reason reason)
     live_view *display = user;
     drupe_py_mime_bundle mime = {.text = NULL};
     uint64_t latest = drupe_trace_latest(), used = memory_used();
-    bool live = false, runs = cell_runs(display->cell);
+    bool live = false, runs = drupe_py_cell_runs(display->cell);
     drupe_live_answer answer = DRUPE_LIVE_SAME;
     bool quiet = latest == display->latest && used == display->used && !display->going;
     bool wished = display->wished != atomic_load(&live_wishes);
@@ -271,17 +261,16 @@ static PyObject *module_live_open(PyObject *module, PyObject *args, PyObject *kw
     return PyLong_FromUnsignedLongLong(id);
 }
 
+static PyObject *number_of(const void *id)
+{
+    return PyLong_FromUnsignedLongLong(*(const uint64_t *)id);
+}
+
 static PyObject *open_numbers(void)
 {
     uint64_t ids[LISTED_MOST];
     size_t count = drupe_live_list(ids, LISTED_MOST);
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < count && i < LISTED_MOST; i++) {
-        PyObject *id = PyLong_FromUnsignedLongLong(ids[i]);
-        if (!id || PyList_Append(list, id) < 0) Py_CLEAR(list);
-        Py_XDECREF(id);
-    }
-    return list;
+    return drupe_py_list(ids, count < LISTED_MOST ? count : LISTED_MOST, sizeof *ids, number_of);
 }
 
 static void call_for(void *cell, uint64_t id, void (*call)(uint64_t id))
@@ -293,14 +282,24 @@ static void call_for(void *cell, uint64_t id, void (*call)(uint64_t id))
     asking = NULL;
 }
 
+drupe_live_answer drupe_py_live_last(bool *told, void *cell, void (*send)(void *user, void *cell), void *user)
+{
+    bool first = !*told;
+    if (first) send(user, cell);
+    *told = true;
+    if (first && drupe_py_cell_runs(cell)) return DRUPE_LIVE_OVER;
+    if (asking) send(user, asking);
+    return asking ? DRUPE_LIVE_OVER : first ? DRUPE_LIVE_SHOWN : DRUPE_LIVE_SAME;
+}
+
 void drupe_py_live_wish(void)
 {
     atomic_fetch_add(&live_wishes, 1);
 }
 
-void drupe_py_live_show(void *cell, uint64_t id)
+void drupe_py_live_show(void *cell)
 {
-    call_for(cell, id, drupe_live_show);
+    call_for(cell, 0, drupe_live_show);
 }
 
 static PyObject *live_call(PyObject *args, const char *format, void (*call)(uint64_t id))
