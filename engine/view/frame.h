@@ -41,7 +41,6 @@ typedef struct drupe_frame_row {
     uint32_t first_cell, last_cell;
     uint64_t count, busy_ns, bytes, failed;
     uint64_t untimed, maybe_ns; /* submissions that are over and have no times; the sum of their intervals */
-    uint64_t open[DRUPE_VIEW_STATE_COUNT]; /* that are not over */
 } drupe_frame_row;
 
 typedef struct drupe_frame_busy {

@@ -198,7 +198,6 @@ static void row_add(drupe_frame_row *row, const drupe_view_span *span)
     }
     row->bytes += span->bytes;
     if (span->status == DRUPE_TRACE_FAILED) row->failed++;
-    if (span->state != DRUPE_VIEW_OVER) row->open[span->state] += span->count;
 }
 
 static drupe_frame_row *row_find(drupe_map *map, drupe_frame_sums *sums, const drupe_view_span *span,
