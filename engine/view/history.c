@@ -56,27 +56,6 @@ static void end_unseen(drupe_pending_span *entry, uint64_t ns)
     entry->span.end_ns = ns;
 }
 
-/* The pending spans stand full of what is gone from the ring: the two oldest neighbours of a lane and cell
- * are put together. */
-static void squeeze(drupe_history *history)
-{
-    size_t kept = 0;
-    drupe_pending_span *lasts[DRUPE_LANES_MOST] = {NULL};
-    for (size_t i = 0; i < history->npending; i++) {
-        drupe_pending_span *entry = &history->pending[i];
-        drupe_pending_span **last = entry->kind < 0 ? NULL : &lasts[entry->span.lane];
-        bool joins = last && *last && entry->gone && (*last)->gone && !entry->over && !(*last)->over;
-        if (joins && drupe_spans_merge(*last, entry, UINT64_MAX)) {
-            history->lines[entry->queue].pending--;
-            continue;
-        }
-        if (kept != i) history->pending[kept] = *entry;
-        if (last) *last = &history->pending[kept];
-        kept++;
-    }
-    history->npending = kept;
-}
-
 /* --- What is over --------------------------------------------------------------------------------------- */
 
 /* From the last pending span to the first: on an in-order queue nothing ended later than what stands behind
@@ -240,7 +219,6 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
         drupe_account_submitted(history, record->cell, kind, record->bytes);
         return;
     }
-    if (history->npending == DRUPE_PENDING_SPANS_MOST) squeeze(history);
     if (!line || history->npending == DRUPE_PENDING_SPANS_MOST) {
         drupe_account_missed(history, record->cell, 1);
         return;
