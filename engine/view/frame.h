@@ -121,6 +121,7 @@ typedef struct drupe_table_column {
     const char *name;
     uint32_t width;   /* columns of text */
     uint32_t columns; /* shown from so many columns of text on */
+    uint32_t pixels;  /* wide in HTML */
 } drupe_table_column;
 
 extern const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS];
