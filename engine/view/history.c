@@ -43,7 +43,6 @@ static void end(drupe_history *history, drupe_pending_span *entry, const drupe_t
     entry->over = true;
     span->status = record->status;
     span->end_ns = record->seen_ns;
-    entry->mute = record->status == DRUPE_TRACE_SKIPPED || record->status == DRUPE_TRACE_CANCELLED;
     drupe_clock *clock = &history->units[history->lines[entry->queue].device].clock;
     span->exact = drupe_clock_map(clock, record, &span->start_ns, &span->end_ns);
 }
@@ -91,12 +90,12 @@ static void finish(drupe_history *history, drupe_pending_span *entry)
     drupe_view_span *span = &entry->span;
     if (!span->exact) span->start_ns = drupe_history_begin(history, entry);
     if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
-    if (entry->mute || entry->kind < 0) {
+    if (drupe_never_ran(span->status) || entry->kind < 0) {
         span->start_ns = span->end_ns;
         span->exact = true; /* it took no time */
-    }
-    if (span->exact && !entry->mute && entry->kind >= 0 && span->end_ns > line->over_ns)
+    } else if (span->exact && span->end_ns > line->over_ns) {
         line->over_ns = span->end_ns;
+    }
     span->busy_ns = span->exact ? span->end_ns - span->start_ns : 0;
     entry->longest_ns = (span->end_ns - span->start_ns) / span->count;
     line->pending--;
@@ -158,7 +157,7 @@ static void fill(drupe_pending_span *entry, const drupe_trace_record *record, in
     span->label[sizeof span->label - 1] = '\0';
     entry->queue = queue;
     entry->kind = (int8_t)kind;
-    entry->over = entry->gone = entry->proven = entry->mute = false;
+    entry->over = entry->gone = entry->proven = false;
     entry->told = record->told;
 }
 

@@ -180,7 +180,7 @@ static void thread_tell(jk_fixed_text *out, jk_server *server)
 
 static void describe(jk_server *server)
 {
-    jk_crash_report *record = &server->keeper->record->crash;
+    jk_crash_report *record = &jk_record_of(server)->crash;
     jk_fixed_text summary = {record->summary, 0, sizeof record->summary},
                   call = {record->call, 0, sizeof record->call};
     jk_fixed_text_add(&call, crash.call);
@@ -412,7 +412,7 @@ void jk_crash_look(jk_server *server)
 void jk_crash_published(bool left)
 {
     jk_server *server = atomic_load(&crash.server);
-    if (server) atomic_store(&server->keeper->record->crash.shown, left);
+    if (server) atomic_store(&jk_record_of(server)->crash.shown, left);
     atomic_store(&crash.publishing, left ? LEFT : STUCK);
 }
 
