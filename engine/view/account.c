@@ -77,7 +77,7 @@ void drupe_account_ended(drupe_history *history, const drupe_pending_span *entry
     count_ending(cell, span);
     if (entry->kind < 0) return;
     cell->waiting -= cell->waiting < span->count ? cell->waiting : span->count;
-    if (entry->mute) return;
+    if (drupe_never_ran(span->status)) return;
     cell->class_ns[entry->kind] += span->busy_ns;
     if (!span->exact) cell->untimed[entry->kind] += span->count;
     uint64_t from = span->start_ns, to = span->end_ns;

@@ -25,7 +25,7 @@ static size_t bin_at(const drupe_bins *bins, uint64_t ns)
 static void bin_add(drupe_bin *bin, const drupe_view_span *span, uint32_t index, double share)
 {
     bool known = drupe_frame_span_ran(span);
-    *(known ? &bin->busy : &bin->maybe) += share;
+    if (known) bin->busy += share;
     bin->count++;
     if (span->status == DRUPE_TRACE_FAILED) bin->failed = true;
     /* What is known comes before what is not. */
@@ -67,10 +67,8 @@ drupe_status drupe_bins_make(const drupe_view *view, uint64_t from_ns, uint64_t 
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
     for (size_t i = 0; i < count; i++) bins->bins[i].span = DRUPE_BIN_EMPTY;
     for (size_t i = 0; i < view->nspans; i++) bins_add(bins, view, (uint32_t)i);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (bins->bins[i].busy > 1.0) bins->bins[i].busy = 1.0;
-        if (bins->bins[i].maybe > 1.0) bins->bins[i].maybe = 1.0;
-    }
     return DRUPE_OK;
 }
 

@@ -8,7 +8,6 @@
 
 typedef struct drupe_bin {
     double busy;    /* 0 to 1: share of its time with work; spans side by side count once each up to 1 */
-    double maybe;   /* 0 to 1: with work that may have run then; the owner's only where `busy` is 0 */
     double longest; /* the part that `span` has */
     uint32_t span;  /* index of the one with most of it, or DRUPE_BIN_EMPTY */
     uint32_t count; /* spans in it */

@@ -41,7 +41,6 @@ typedef struct drupe_frame_row {
     uint32_t first_cell, last_cell;
     uint64_t count, busy_ns, bytes, failed;
     uint64_t untimed, maybe_ns; /* submissions that are over and have no times; the sum of their intervals */
-    uint64_t open[DRUPE_VIEW_STATE_COUNT]; /* that are not over */
 } drupe_frame_row;
 
 typedef struct drupe_frame_busy {
@@ -122,6 +121,7 @@ typedef struct drupe_table_column {
     const char *name;
     uint32_t width;   /* columns of text */
     uint32_t columns; /* shown from so many columns of text on */
+    uint32_t pixels;  /* wide in HTML */
 } drupe_table_column;
 
 extern const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS];

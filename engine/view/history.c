@@ -43,7 +43,6 @@ static void end(drupe_history *history, drupe_pending_span *entry, const drupe_t
     entry->over = true;
     span->status = record->status;
     span->end_ns = record->seen_ns;
-    entry->mute = record->status == DRUPE_TRACE_SKIPPED || record->status == DRUPE_TRACE_CANCELLED;
     drupe_clock *clock = &history->units[history->lines[entry->queue].device].clock;
     span->exact = drupe_clock_map(clock, record, &span->start_ns, &span->end_ns);
 }
@@ -54,27 +53,6 @@ static void end_unseen(drupe_pending_span *entry, uint64_t ns)
     entry->over = true;
     entry->span.status = entry->gone ? DRUPE_TRACE_UNKNOWN : DRUPE_TRACE_PASSED;
     entry->span.end_ns = ns;
-}
-
-/* The pending spans stand full of what is gone from the ring: the two oldest neighbours of a lane and cell
- * are put together. */
-static void squeeze(drupe_history *history)
-{
-    size_t kept = 0;
-    drupe_pending_span *lasts[DRUPE_LANES_MOST] = {NULL};
-    for (size_t i = 0; i < history->npending; i++) {
-        drupe_pending_span *entry = &history->pending[i];
-        drupe_pending_span **last = entry->kind < 0 ? NULL : &lasts[entry->span.lane];
-        bool joins = last && *last && entry->gone && (*last)->gone && !entry->over && !(*last)->over;
-        if (joins && drupe_spans_merge(*last, entry, UINT64_MAX)) {
-            history->lines[entry->queue].pending--;
-            continue;
-        }
-        if (kept != i) history->pending[kept] = *entry;
-        if (last) *last = &history->pending[kept];
-        kept++;
-    }
-    history->npending = kept;
 }
 
 /* --- What is over --------------------------------------------------------------------------------------- */
@@ -112,12 +90,12 @@ static void finish(drupe_history *history, drupe_pending_span *entry)
     drupe_view_span *span = &entry->span;
     if (!span->exact) span->start_ns = drupe_history_begin(history, entry);
     if (span->start_ns > span->end_ns) span->start_ns = span->end_ns;
-    if (entry->mute || entry->kind < 0) {
+    if (drupe_never_ran(span->status) || entry->kind < 0) {
         span->start_ns = span->end_ns;
         span->exact = true; /* it took no time */
-    }
-    if (span->exact && !entry->mute && entry->kind >= 0 && span->end_ns > line->over_ns)
+    } else if (span->exact && span->end_ns > line->over_ns) {
         line->over_ns = span->end_ns;
+    }
     span->busy_ns = span->exact ? span->end_ns - span->start_ns : 0;
     entry->longest_ns = (span->end_ns - span->start_ns) / span->count;
     line->pending--;
@@ -179,7 +157,7 @@ static void fill(drupe_pending_span *entry, const drupe_trace_record *record, in
     span->label[sizeof span->label - 1] = '\0';
     entry->queue = queue;
     entry->kind = (int8_t)kind;
-    entry->over = entry->gone = entry->proven = entry->mute = false;
+    entry->over = entry->gone = entry->proven = false;
     entry->told = record->told;
 }
 
@@ -240,7 +218,6 @@ void drupe_history_add(drupe_history *history, const drupe_trace_record *record)
         drupe_account_submitted(history, record->cell, kind, record->bytes);
         return;
     }
-    if (history->npending == DRUPE_PENDING_SPANS_MOST) squeeze(history);
     if (!line || history->npending == DRUPE_PENDING_SPANS_MOST) {
         drupe_account_missed(history, record->cell, 1);
         return;

@@ -16,7 +16,6 @@ typedef struct drupe_pending_span {
     int8_t kind;         /* drupe_view_class, -1: no work, such as a barrier */
     bool over, gone;     /* its record is gone from the ring */
     bool proven;         /* something behind it was over when that was last looked at */
-    bool mute;           /* it did not run */
     bool told;           /* when it begins is known at once */
 } drupe_pending_span;
 
@@ -134,6 +133,12 @@ static inline int drupe_class_of(uint8_t kind)
 static inline bool drupe_class_occupies(const char *filter, int kind)
 {
     return kind != DRUPE_VIEW_HOST || strstr(filter, ":cpu:") != NULL;
+}
+
+/* It was skipped or cancelled. */
+static inline bool drupe_never_ran(uint8_t status)
+{
+    return status == DRUPE_TRACE_SKIPPED || status == DRUPE_TRACE_CANCELLED;
 }
 
 /* As far as is known. */

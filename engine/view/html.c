@@ -2,6 +2,7 @@
  */
 #include "html.h"
 #include "view_memory.h"
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,12 +25,10 @@ static void html_head(const drupe_frame *frame, drupe_frame_kind kind, drupe_tex
     drupe_text line = {0};
     drupe_frame_line(frame, kind, &line);
     drupe_html_open(html, "display:flex;min-height:20px");
-    drupe_html_text(html,
-                    kind == DRUPE_FRAME_FOOTER ? "flex-grow:1;opacity:0.75" : "flex-grow:1;font-weight:600",
-                    drupe_text_get(&line));
+    drupe_html_part(
+        html, kind == DRUPE_FRAME_FOOTER ? "flex-grow:1;opacity:0.75" : "flex-grow:1;font-weight:600", &line);
     if (frame->style->live) html_live(frame->view, html);
     drupe_html_close(html);
-    drupe_frame_part_end(html, &line);
 }
 
 /* --- The table -------------------------------------------------------------------------------------------
@@ -37,11 +36,10 @@ static void html_head(const drupe_frame *frame, drupe_frame_kind kind, drupe_tex
 
 static void table_cell(drupe_text *html, size_t column, const char *text)
 {
-    static const char *const styles[] = {
-        "width:64px;text-align:right;white-space:nowrap", "width:64px;text-align:right;white-space:nowrap",
-        "width:86px;text-align:right;white-space:nowrap", "width:60px;text-align:right;white-space:nowrap",
-        "width:76px;text-align:right;white-space:nowrap", "width:84px;text-align:right;white-space:nowrap"};
-    drupe_html_text(html, styles[column], text);
+    char style[64];
+    snprintf(style, sizeof style, "width:%upx;text-align:right;white-space:nowrap",
+             drupe_table_columns[column].pixels);
+    drupe_html_text(html, style, text);
 }
 
 static void table_head(drupe_text *html)

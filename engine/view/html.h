@@ -18,9 +18,11 @@ void drupe_html_open(drupe_text *html, const char *style);
 void drupe_html_close(drupe_text *html);
 /* An element around escaped text. */
 void drupe_html_text(drupe_text *html, const char *style, const char *text);
+/* The same of a text, which is cleared. */
+void drupe_html_part(drupe_text *html, const char *style, drupe_text *part);
 /* A line that says how many were left out. */
 void drupe_html_more(drupe_text *html, size_t more, const char *what);
-/* Right-aligned: digits keep their place. */
+/* The same, right-aligned: digits keep their place. */
 void drupe_html_number(drupe_text *html, const char *style, const char *text, size_t width);
 
 /* What a bar says: work ran then; or it ran some time then; or it waits. */

@@ -136,9 +136,9 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     const drupe_frame_lane *sum = &frame->sums.lanes[lane];
     drupe_label_lane(&name, view, lane);
     drupe_html_open(html, "display:flex;align-items:center;height:20px");
-    drupe_html_text(html,
+    drupe_html_part(html,
                     "width:184px;margin-right:6px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis",
-                    drupe_text_get(&name));
+                    &name);
     drupe_html_track(html, view->lanes[lane].kind == DRUPE_VIEW_KERNELS ? 16 : 10);
     size_t first = 0, end = 0;
     for (; run_next(view, row, bins->columns, &first, &end); first = end)
@@ -149,7 +149,6 @@ static void lane_append(const drupe_frame *frame, const drupe_bins *bins, size_t
     drupe_html_number(html, "width:76px;text-align:right;white-space:nowrap",
                       drupe_frame_time(sum->busy_ns, sum->maybe_ns).text, 8);
     drupe_html_close(html);
-    drupe_frame_part_end(html, &name);
 }
 
 /* false: too long, and fewer columns would make it shorter. */

@@ -63,15 +63,14 @@ static void kinds_append(const drupe_view_device *device, drupe_text *html)
     drupe_html_open(html, "display:flex;flex-wrap:wrap;height:17px;font-size:11px;margin-left:190px");
     for (int kind = 0; kind < 3; kind++) {
         drupe_text part = {0};
-        drupe_text_printf(&part, "%s ", drupe_memory_kinds[kind]);
-        drupe_text_printf(&part, "%s", drupe_unit_bytes(device->used[kind]).text);
+        drupe_text_printf(&part, "%s %s", drupe_memory_kinds[kind],
+                          drupe_unit_bytes(device->used[kind]).text);
         drupe_html_key(html, shades[kind], drupe_text_get(&part));
         drupe_frame_part_end(html, &part);
     }
     drupe_memory_pool(device, &pool);
-    drupe_html_text(html, "opacity:0.75;white-space:nowrap", drupe_text_get(&pool));
+    drupe_html_part(html, "opacity:0.75;white-space:nowrap", &pool);
     drupe_html_close(html);
-    drupe_frame_part_end(html, &pool);
 }
 
 static void timeline_bars(const drupe_memory_bin *bins, size_t columns, uint64_t top, drupe_text *html)
@@ -116,9 +115,8 @@ static void timeline_append(const drupe_frame *frame, const drupe_view_device *d
     timeline_bars(bins, columns, top, html);
     drupe_html_close(html);
     drupe_html_open(html, "width:210px;text-align:right;opacity:0.75;font-size:11px");
-    drupe_text_printf(html, "most %s in ", drupe_unit_bytes(most).text);
-    drupe_text_printf(html, "%s, ", drupe_unit_time(to - from).text);
-    drupe_text_printf(html, "top %s", drupe_unit_bytes(top).text);
+    drupe_text_printf(html, "most %s in %s, top %s", drupe_unit_bytes(most).text,
+                      drupe_unit_time(to - from).text, drupe_unit_bytes(top).text);
     drupe_html_close(html);
     drupe_html_close(html);
 }
@@ -166,9 +164,7 @@ static void busy_track(const drupe_frame *frame, const drupe_view_device *device
     drupe_html_close(html);
     drupe_label_right(&text, drupe_frame_most_share(share, maybe).text, 6, DRUPE_HTML_SPACE);
     drupe_text_printf(&text, " busy");
-    drupe_html_text(html, "width:84px;text-align:right;white-space:nowrap;margin-right:16px",
-                    drupe_text_get(&text));
-    drupe_frame_part_end(html, &text);
+    drupe_html_part(html, "width:84px;text-align:right;white-space:nowrap;margin-right:16px", &text);
 }
 
 void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html)

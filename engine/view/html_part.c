@@ -22,6 +22,12 @@ void drupe_html_text(drupe_text *html, const char *style, const char *text)
     drupe_html_close(html);
 }
 
+void drupe_html_part(drupe_text *html, const char *style, drupe_text *part)
+{
+    drupe_html_text(html, style, drupe_text_get(part));
+    drupe_frame_part_end(html, part);
+}
+
 void drupe_html_more(drupe_text *html, size_t more, const char *what)
 {
     drupe_html_open(html, "opacity:0.75");
@@ -33,8 +39,7 @@ void drupe_html_number(drupe_text *html, const char *style, const char *text, si
 {
     drupe_text padded = {0};
     drupe_label_right(&padded, text, width, DRUPE_HTML_SPACE);
-    drupe_html_text(html, style, drupe_text_get(&padded));
-    drupe_frame_part_end(html, &padded);
+    drupe_html_part(html, style, &padded);
 }
 
 void drupe_html_track(drupe_text *html, unsigned height)

@@ -47,28 +47,8 @@ size_t drupe_label_width(const char *utf8)
     return width;
 }
 
-static void append_plain(drupe_text *text, const char *bytes, size_t size)
-{
-    drupe_text_append(text, bytes, size);
-}
-
-static void append_escaped(drupe_text *text, const char *bytes, size_t size)
-{
-    const char *name = bytes[0] == '<'    ? "&lt;"
-                       : bytes[0] == '>'  ? "&gt;"
-                       : bytes[0] == '&'  ? "&amp;"
-                       : bytes[0] == '"'  ? "&quot;"
-                       : bytes[0] == '\'' ? "&#39;"
-                                          : NULL;
-    if (name == NULL)
-        drupe_text_append(text, bytes, size);
-    else
-        drupe_text_append(text, name, strlen(name));
-}
-
-typedef void append_function(drupe_text *text, const char *bytes, size_t size);
-
-static size_t label_append(drupe_text *text, const char *label, size_t width, append_function *append)
+/* Returns the columns that it takes. */
+static size_t label_append(drupe_text *text, const char *label, size_t width)
 {
     size_t used = 0, size = 0, whole = 0;
     /* Whether it fits is known before the first character: an ellipsis takes a column. */
@@ -80,13 +60,13 @@ static size_t label_append(drupe_text *text, const char *label, size_t width, ap
         size_t more = code_width(code);
         if (used + more > room) break;
         if (code == REPLACEMENT || code_steers(code))
-            append(text, "\uFFFD", 3);
+            drupe_text_append(text, "\uFFFD", 3);
         else
-            append(text, label, size);
+            drupe_text_append(text, label, size);
         used += more;
     }
     if (*label != '\0' && width > 0) {
-        append(text, "\u2026", 3);
+        drupe_text_append(text, "\u2026", 3);
         used++;
     }
     return used;
@@ -94,13 +74,29 @@ static size_t label_append(drupe_text *text, const char *label, size_t width, ap
 
 void drupe_label_text(drupe_text *text, const char *label, size_t width, bool pad)
 {
-    size_t used = label_append(text, label, width, append_plain);
+    size_t used = label_append(text, label, width);
     for (; pad && used < width; used++) drupe_text_append(text, " ", 1);
 }
 
 void drupe_label_html(drupe_text *text, const char *label, size_t width)
 {
-    (void)label_append(text, label, width, append_escaped);
+    drupe_text plain = {0};
+    (void)label_append(&plain, label, width);
+    for (const char *at = drupe_text_get(&plain); *at != '\0';) {
+        size_t size = strcspn(at, "<>&\"'");
+        drupe_text_append(text, at, size);
+        at += size;
+        switch (*at) {
+        case '<': drupe_text_printf(text, "&lt;"); break;
+        case '>': drupe_text_printf(text, "&gt;"); break;
+        case '&': drupe_text_printf(text, "&amp;"); break;
+        case '"': drupe_text_printf(text, "&quot;"); break;
+        case '\'': drupe_text_printf(text, "&#39;"); break;
+        default: break;
+        }
+        at += *at != '\0';
+    }
+    drupe_frame_part_end(text, &plain);
 }
 
 void drupe_label_right(drupe_text *text, const char *utf8, size_t width, const char *space)

@@ -92,24 +92,17 @@ static bool cell_is_known(const drupe_history *history, uint32_t cell)
     return known;
 }
 
-/* Of spans that nothing can be merged with, the oldest go, and those of forgotten cells. */
-static void drop_old(drupe_history *history, size_t most)
+/* Forget the first `excess` spans, those of queues that are given, by index, and of forgotten cells; what is
+ * left moves up. */
+static void forget(drupe_history *history, size_t excess, const bool *queues)
 {
-    size_t kept = 0, excess = history->nspans > most ? history->nspans - most : 0;
+    size_t kept = 0;
     for (size_t i = 0; i < history->nspans; i++) {
-        if (excess > 0 || !cell_is_known(history, history->spans[i].span.cell)) {
-            excess -= excess > 0;
-            continue;
-        }
-        if (kept != i) history->spans[kept] = history->spans[i];
-        kept++;
+        const drupe_pending_span *span = &history->spans[i];
+        bool gone = i < excess || (queues && queues[span->queue]) || !cell_is_known(history, span->span.cell);
+        if (!gone) history->spans[kept++] = *span;
     }
     history->nspans = kept;
-}
-
-/* Spans have moved or gone. */
-static void renew(drupe_history *history)
-{
     for (size_t i = 0; i < DRUPE_QUEUES_MOST; i++)
         memset(history->lines[i].last, 0, sizeof history->lines[i].last);
     for (size_t i = 0; i < history->nspans; i++)
@@ -117,25 +110,19 @@ static void renew(drupe_history *history)
     history->cleared = ++history->serial;
 }
 
+/* Of spans that nothing can be merged with, the oldest go. */
 void drupe_spans_compact(drupe_history *history)
 {
+    const size_t most = DRUPE_VIEW_SPANS / 2;
     uint32_t lasts[DRUPE_LANES_MOST];
-    history->nspans =
-        drupe_spans_shrink(history->spans, history->nspans, DRUPE_VIEW_SPANS / 2, lasts, &history->grain);
-    if (history->nspans > DRUPE_VIEW_SPANS / 2) drop_old(history, DRUPE_VIEW_SPANS / 2);
-    renew(history);
+    size_t count = drupe_spans_shrink(history->spans, history->nspans, most, lasts, &history->grain);
+    history->nspans = count;
+    forget(history, count > most ? count - most : 0, NULL);
 }
 
 void drupe_spans_forget(drupe_history *history, const bool *queues)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < history->nspans; i++) {
-        if (queues[history->spans[i].span.lane / DRUPE_VIEW_CLASS_COUNT]) continue;
-        if (kept != i) history->spans[kept] = history->spans[i];
-        kept++;
-    }
-    history->nspans = kept;
-    renew(history);
+    forget(history, 0, queues);
 }
 
 void drupe_spans_put(drupe_history *history, const drupe_pending_span *entry)

@@ -187,7 +187,7 @@ drupe_unit drupe_frame_time(uint64_t busy_ns, uint64_t maybe_ns)
 
 static void row_add(drupe_frame_row *row, const drupe_view_span *span)
 {
-    bool ran = span->status != DRUPE_TRACE_SKIPPED && span->status != DRUPE_TRACE_CANCELLED;
+    bool ran = !drupe_never_ran(span->status);
     if (row->count == 0 || span->cell < row->first_cell) row->first_cell = span->cell;
     if (span->cell > row->last_cell) row->last_cell = span->cell;
     row->count += span->count;
@@ -198,7 +198,6 @@ static void row_add(drupe_frame_row *row, const drupe_view_span *span)
     }
     row->bytes += span->bytes;
     if (span->status == DRUPE_TRACE_FAILED) row->failed++;
-    if (span->state != DRUPE_VIEW_OVER) row->open[span->state] += span->count;
 }
 
 static drupe_frame_row *row_find(drupe_map *map, drupe_frame_sums *sums, const drupe_view_span *span,

@@ -2,8 +2,8 @@
 #include "frame.h"
 
 const drupe_table_column drupe_table_columns[DRUPE_TABLE_COLUMNS] = {
-    {"cells", 9, 80}, {"count", 8, 0}, {"device time", 11, 0},
-    {"share", 7, 0},  {"bytes", 9, 0}, {"rate", 10, 72},
+    {"cells", 9, 80, 64}, {"count", 8, 0, 64}, {"device time", 11, 0, 86},
+    {"share", 7, 0, 60},  {"bytes", 9, 0, 76}, {"rate", 10, 72, 84},
 };
 
 uint64_t drupe_table_total(const drupe_frame_sums *sums)

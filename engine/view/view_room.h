@@ -17,7 +17,7 @@
 #define DRUPE_LANES_MOST         (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
 #define DRUPE_BATCH              64u /* they stay in the first cache */
 #define DRUPE_DEVICES_MOST       32u
-#define DRUPE_PENDING_SPANS_MOST (DRUPE_TRACE_RECORDS + 4096u)
+#define DRUPE_PENDING_SPANS_MOST (8u * DRUPE_TRACE_RECORDS) /* unfinished; more are counted as missed */
 #define DRUPE_HOLES_MOST         1024u
 
 /* --- intervals.c: the union of intervals of time -------------------------------------------------------- */

@@ -149,38 +149,19 @@ static drupe_status sort_spans(making *m)
     return DRUPE_OK;
 }
 
-/* Much more than is wanted is merged while it is copied, up to a length that cannot be enough yet: the spans
- * of a lane that is always busy become as many as that fits into its time. It is a power of two, so that
- * views that follow each other are merged alike. */
-static uint64_t grain_of(const drupe_history *history, const drupe_view_wish *wish, uint64_t after)
+/* Where there is much more than is wanted, a length that cannot be enough yet: the spans of a lane that is
+ * always busy become as many as that fits into its time. It is a power of two, so that views that follow each
+ * other are merged alike. */
+static uint64_t grain_of(const making *m, size_t wanted)
 {
     uint64_t from = UINT64_MAX, to = 0, grain = GRAIN_FIRST;
-    size_t count = 0;
-    if (!wish->spans || history->nspans <= CROWD * wish->spans) return 0;
-    for (size_t i = 0; i < history->nspans; i++) {
-        const drupe_view_span *span = &history->spans[i].span;
-        if (!span_wanted(wish, &history->spans[i], after)) continue;
-        if (span->start_ns < from) from = span->start_ns;
-        if (span->end_ns > to) to = span->end_ns;
-        count++;
+    if (m->ngathered <= CROWD * wanted) return 0;
+    for (size_t i = 0; i < m->ngathered; i++) {
+        if (m->gathered[i].span.start_ns < from) from = m->gathered[i].span.start_ns;
+        if (m->gathered[i].span.end_ns > to) to = m->gathered[i].span.end_ns;
     }
-    if (count <= CROWD * wish->spans || to <= from) return 0;
-    while (grain < (to - from) / wish->spans / GRAIN_PART) grain *= 2;
+    while (to > from && grain < (to - from) / wanted / GRAIN_PART) grain *= 2;
     return grain;
-}
-
-static void copy_spans(const drupe_history *history, const drupe_view_wish *wish, uint64_t after,
-                       uint64_t grain, making *m)
-{
-    uint32_t lasts[DRUPE_LANES_MOST] = {0};
-    for (size_t i = 0; i < history->nspans; i++) {
-        const drupe_pending_span *entry = &history->spans[i];
-        uint32_t *last = &lasts[entry->span.lane];
-        if (!span_wanted(wish, entry, after)) continue;
-        if (grain && *last && drupe_spans_merge(&m->gathered[*last - 1], entry, grain)) continue;
-        m->gathered[m->ngathered++] = *entry;
-        *last = (uint32_t)m->ngathered;
-    }
 }
 
 /* The range of the spans, and those that are not over. */
@@ -206,11 +187,12 @@ static drupe_status gather_spans(const drupe_history *history, const drupe_view_
 {
     uint64_t after = whole(history, wish) ? 0 : wish->after;
     uint32_t lasts[DRUPE_LANES_MOST];
-    uint64_t grain = grain_of(history, wish, after);
     m->gathered = calloc(history->nspans + history->npending + 1, sizeof *m->gathered);
     if (!m->gathered)
         return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a view of %zu spans.", history->nspans);
-    copy_spans(history, wish, after, grain, m);
+    for (size_t i = 0; i < history->nspans; i++)
+        if (span_wanted(wish, &history->spans[i], after)) m->gathered[m->ngathered++] = history->spans[i];
+    uint64_t grain = wish->spans ? grain_of(m, wish->spans) : 0;
     if (grain < history->grain) grain = history->grain;
     size_t over = m->ngathered;
     gather_open(history, wish, m);

@@ -122,7 +122,7 @@ void jk_crash_publish(jk_server *server)
     jk_buffer header = {.data = header_room, .capacity = sizeof header_room};
     jk_buffer content = {.data = content_room, .capacity = sizeof content_room};
     jk_session_header(server->session, "error", now, &header);
-    report_write(&server->keeper->record->crash, running, &content);
+    report_write(&jk_record_of(server)->crash, running, &content);
     jk_envelope envelope = {
         .topic = {topic, strlen(topic)},
         .header = {header.data, header.size},

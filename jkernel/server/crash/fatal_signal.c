@@ -59,7 +59,7 @@ static struct {
     atomic_int publishing;
     volatile step step;
     int signal;
-    const char *call; /* by which the program ends the process; NULL: a signal does */
+    char call[32]; /* by which the program ends the process; "": a signal does */
     int status;
     bool exits; /* the call is exit(): more is to come behind the steps */
     siginfo_t info;
@@ -180,14 +180,14 @@ static void thread_tell(jk_fixed_text *out, jk_server *server)
 
 static void describe(jk_server *server)
 {
-    jk_crash_report *record = &server->keeper->record->crash;
+    jk_crash_report *record = &jk_record_of(server)->crash;
     jk_fixed_text summary = {record->summary, 0, sizeof record->summary},
                   call = {record->call, 0, sizeof record->call};
-    jk_fixed_text_add(&call, crash.call ? crash.call : "");
-    jk_fixed_text_add(&summary, crash.call ? crash.call : jk_signal_name(crash.signal));
-    jk_fixed_text_add(&summary, crash.call ? " was called in " : " in ");
+    jk_fixed_text_add(&call, crash.call);
+    jk_fixed_text_add(&summary, crash.call[0] ? crash.call : jk_signal_name(crash.signal));
+    jk_fixed_text_add(&summary, crash.call[0] ? " was called in " : " in ");
     thread_tell(&summary, server);
-    if (!crash.call) {
+    if (!crash.call[0]) {
         jk_fixed_text_add(&summary, ": ");
         jk_crash_describe(&summary, &crash.info, crash.context);
     }
@@ -251,7 +251,7 @@ static void step_perform(jk_server *server, step now)
     case NOTES: detail_add(hooks->notes, JK_CRASH_NOTES); break;
     case PUBLISH: publish(server); break;
     default:
-        if (!crash.call) before_call();
+        if (!crash.call[0]) before_call();
         break;
     }
 }
@@ -285,7 +285,7 @@ _Noreturn static void steps_run(step first)
         exit_bound();
         (void)fflush(NULL);
     }
-    if (crash.call) _exit(crash.status);
+    if (crash.call[0]) _exit(crash.status);
     end_by(crash.signal);
 }
 
@@ -369,7 +369,7 @@ static bool leaving_begin(const char *call, int status)
         return false;
     own(self);
     crash.signal = SIGABRT;
-    crash.call = call;
+    jk_fixed_text_add(&(jk_fixed_text){crash.call, 0, sizeof crash.call}, call);
     crash.status = status & 0xff;
     signals_open(SIGABRT);
     report_begin(self);
@@ -383,14 +383,12 @@ void jk_server_leaving(const char *call, int status)
 
 void jk_server_exiting(int status)
 {
-    static char call[32];
-    char text[sizeof call];
-    jk_fixed_text out = {text, 0, sizeof text};
+    char call[sizeof crash.call];
+    jk_fixed_text out = {call, 0, sizeof call};
     jk_fixed_text_add(&out, "exit(");
     jk_fixed_text_number(&out, (unsigned)status & 0xff, 10);
     jk_fixed_text_add(&out, ")");
     if (!leaving_begin(call, status)) return;
-    memcpy(call, text, sizeof call);
     crash.exits = true;
     steps_perform(DESCRIBE);
     exit_bound();
@@ -414,7 +412,7 @@ void jk_crash_look(jk_server *server)
 void jk_crash_published(bool left)
 {
     jk_server *server = atomic_load(&crash.server);
-    if (server) atomic_store(&server->keeper->record->crash.shown, left);
+    if (server) atomic_store(&jk_record_of(server)->crash.shown, left);
     atomic_store(&crash.publishing, left ? LEFT : STUCK);
 }
 

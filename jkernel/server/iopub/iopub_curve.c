@@ -71,7 +71,7 @@ int jk_xpub_stall(jk_server *server, jk_entry *head)
         stall->since = now;
         stall->progress = landed;
     }
-    int64_t rest = stall->since + output->writers.patience - now;
+    int64_t rest = stall->since + JK_WRITER_WAIT - now;
     if (rest > STALL_LOOK * JK_MILLISECOND) return STALL_LOOK;
     if (rest > 0) return (int)(rest / JK_MILLISECOND) + 1;
     /* The others still see what is small, as they see statuses. */

@@ -63,16 +63,6 @@ static void cell_end_locked(jk_cells *cells, jk_parent *parent)
 }
 
 /* Clients take any idle for the kernel's: while a cell runs, its busy is said again in the same step. */
-static void idle_locked(jk_server *server, jk_parent *parent)
-{
-    jk_outbox *outbox = &server->output->outbox;
-    jk_cells *cells = &server->output->cells;
-    cell_end_locked(cells, parent);
-    jk_record_cell(server, cells->cell != NULL);
-    jk_outbox_push_locked(outbox, status_entry(parent, "idle", 0));
-    if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
-}
-
 void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
 {
     jk_outbox *outbox = &server->output->outbox;
@@ -80,20 +70,17 @@ void jk_status_idle(jk_server *server, jk_parent *parent, jk_entry *reply)
     pthread_mutex_lock(&outbox->lock);
     if (reply) jk_outbox_push_locked(outbox, reply);
     if (cells->serving > 0) cells->serving--;
-    idle_locked(server, parent);
+    cell_end_locked(cells, parent);
+    jk_record_cell(server, cells->cell != NULL);
+    jk_outbox_push_locked(outbox, status_entry(parent, "idle", 0));
+    if (cells->cell) jk_outbox_push_locked(outbox, status_entry(cells->cell, "busy", 0));
     jk_outbox_unlock(outbox);
 }
 
 void jk_status_around(jk_server *server, jk_parent *parent, jk_entry *reply)
 {
-    jk_outbox *outbox = &server->output->outbox;
-    jk_parent_retain(parent);
-    pthread_mutex_lock(&outbox->lock);
-    jk_outbox_push_locked(outbox, status_entry(parent, "busy", 0));
-    if (reply) jk_outbox_push_locked(outbox, reply);
-    idle_locked(server, parent);
-    jk_outbox_unlock(outbox);
-    jk_parent_release(parent);
+    jk_status_busy(server, parent, false);
+    jk_status_idle(server, parent, reply);
 }
 
 void jk_status_answered(jk_server *server, jk_parent *parent)

@@ -136,7 +136,6 @@ typedef struct jk_writers {
     unsigned waiting;    /* threads in a wait for `moved` */
     bool stalled;        /* one waited in vain: the next ones do not wait until there is progress */
     unsigned stalled_at; /* `progress` at that time */
-    int64_t patience;    /* how long they wait */
 } jk_writers;
 
 /* Wait for room, at most JK_WRITER_WAIT; then the subscribers that are too far behind are set aside (where
@@ -148,8 +147,7 @@ bool jk_outbox_crowded(jk_server *server);
 /* io thread: whether somebody has waited in vain, until there is progress; something left. */
 bool jk_writers_stalled_locked(jk_server *server);
 void jk_writers_tell_locked(jk_server *server);
-/* Before there are threads; the second one sets `apart`. */
-void jk_writers_open(jk_writers *writers);
+/* Set `apart`. Before there are threads. */
 void jk_writers_apart(jk_server *server);
 
 /* --- cell_status.c ------------------------------------------------------------------------------------- */

@@ -25,34 +25,16 @@ int jk_stdio_open(jk_stdio *stdio)
     return jk_mutex_open(&stdio->lock);
 }
 
-/* A pipe whose ends are not among the standard descriptors, even when those are closed. */
-static int pipe_open(int ends[2])
-{
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-    for (int i = 0; i < 2; i++) {
-        if (ends[i] > 2) continue;
-        int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, 3);
-        close(ends[i]);
-        ends[i] = moved;
-    }
-    if (ends[0] >= 0 && ends[1] >= 0) return 0;
-    int reason = errno;
-    for (int i = 0; i < 2; i++) {
-        if (ends[i] >= 0) close(ends[i]);
-    }
-    errno = reason;
-    return -1;
-}
-
+/* `fd` is open, as jk_process_prepare() sees to: so no end of the pipe is a standard descriptor. */
 static int pipe_capture(jk_pipe *captured, int fd)
 {
     int ends[2];
-    if (pipe_open(ends) != 0) return -1;
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
     /* Only our end: a program that inherits the other one expects its writes to block. */
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
     captured->saved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    if ((captured->saved < 0 && errno != EBADF) || dup2(ends[1], fd) < 0) {
+    if (captured->saved < 0 || dup2(ends[1], fd) < 0) {
         int reason = errno;
         if (captured->saved >= 0) close(captured->saved);
         captured->saved = -1;
@@ -69,12 +51,8 @@ static int pipe_capture(jk_pipe *captured, int fd)
 static void pipe_restore(jk_pipe *captured, int fd)
 {
     if (captured->read_end < 0) return;
-    if (captured->saved >= 0) {
-        dup2(captured->saved, fd);
-        close(captured->saved);
-    } else {
-        close(fd);
-    }
+    dup2(captured->saved, fd);
+    close(captured->saved);
     captured->saved = -1;
 }
 

@@ -20,7 +20,7 @@ void jk_outbox_wait_room(jk_server *server)
     jk_writers *writers = &server->output->writers;
     pthread_mutex_lock(&outbox->lock);
     if (outbox_full(server)) {
-        int64_t deadline = jk_clock() + writers->patience;
+        int64_t deadline = jk_clock() + JK_WRITER_WAIT;
         unsigned landed = atomic_load(&server->output->unread.progress);
         writers->waiting++;
         while (!outbox->closed && !writers->stalled && outbox_full(server)) {
@@ -88,11 +88,6 @@ bool jk_writers_stalled_locked(jk_server *server)
 void jk_writers_tell_locked(jk_server *server)
 {
     if (server->output->writers.waiting) pthread_cond_broadcast(&server->output->outbox.moved);
-}
-
-void jk_writers_open(jk_writers *writers)
-{
-    writers->patience = JK_WRITER_WAIT;
 }
 
 void jk_writers_apart(jk_server *server)

@@ -73,36 +73,27 @@ void jk_record_open(jk_server *server)
     char path[4096];
     jk_record now, *old = malloc(sizeof *old);
     record_begin(&now);
-    jk_record *record = NULL;
+    jk_record *mapped = NULL;
     if (record_path(server, path, sizeof path) == 0) {
         if (old && record_read(path, old)) atomic_store(&server->keeper->notice, jk_record_story(old, &now));
-        record = record_map(path);
-        if (!record) jk_log("no record of this kernel's life in %s: %s", path, strerror(errno));
+        mapped = record_map(path);
+        if (!mapped) jk_log("no record of this kernel's life in %s: %s", path, strerror(errno));
     }
     free(old);
-    server->keeper->has_file = record != NULL;
-    if (!record) {
-        void *memory = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) return;
-        record = memory;
-    }
-    *record = now;
-    server->keeper->record = record;
+    *(mapped ? mapped : &server->keeper->spare) = now;
+    atomic_store(&server->keeper->mapped, mapped);
 }
 
 void jk_record_close(jk_server *server)
 {
     char path[4096];
     free(atomic_exchange(&server->keeper->notice, NULL));
-    if (server->keeper->record && server->keeper->has_file && record_path(server, path, sizeof path) == 0)
-        unlink(path);
-    server->keeper->has_file = false;
+    if (server->keeper->mapped && record_path(server, path, sizeof path) == 0) unlink(path);
 }
 
 void jk_record_cell(jk_server *server, bool running)
 {
-    jk_record *record = server->keeper->record;
-    if (!record) return;
+    jk_record *record = jk_record_of(server);
     if (running && !atomic_load_explicit(&record->running, memory_order_relaxed)) {
         long cell = atomic_load_explicit(&server->keeper->count, memory_order_relaxed);
         atomic_store_explicit(&record->cell, cell, memory_order_relaxed);
@@ -112,17 +103,17 @@ void jk_record_cell(jk_server *server, bool running)
 
 void jk_record_count(jk_server *server, long count)
 {
-    jk_record *record = server->keeper->record;
+    jk_record *record = jk_record_of(server);
     atomic_store(&server->keeper->count, count);
-    if (record && atomic_load(&record->running) && atomic_load(&record->cell) == 0) {
+    if (atomic_load(&record->running) && atomic_load(&record->cell) == 0) {
         atomic_store(&record->cell, count);
     }
 }
 
 void jk_record_ending(jk_server *server)
 {
-    jk_record *record = server->keeper->record;
-    if (record) atomic_store(&record->ending, true);
+    jk_record *record = jk_record_of(server);
+    atomic_store(&record->ending, true);
 }
 
 bool jk_record_has_notice(const jk_server *server)
@@ -137,8 +128,7 @@ char *jk_record_take_notice(jk_server *server)
 
 void jk_record_text(jk_server *server, const char *text, size_t size)
 {
-    jk_record *record = server->keeper->record;
-    if (!record) return;
+    jk_record *record = jk_record_of(server);
     unsigned long long written = atomic_load_explicit(&record->text_written, memory_order_relaxed) + size;
     size_t kept = size < JK_TEXT_SIZE ? size : JK_TEXT_SIZE;
     size_t at = (written - kept) % JK_TEXT_SIZE, first = kept < JK_TEXT_SIZE - at ? kept : JK_TEXT_SIZE - at;
@@ -150,14 +140,13 @@ void jk_record_text(jk_server *server, const char *text, size_t size)
 
 void jk_record_sent(jk_server *server, size_t size)
 {
-    jk_record *record = server->keeper->record;
-    if (record) atomic_fetch_add_explicit(&record->text_sent, size, memory_order_relaxed);
+    jk_record *record = jk_record_of(server);
+    atomic_fetch_add_explicit(&record->text_sent, size, memory_order_relaxed);
 }
 
 void jk_server_keep(jk_server *server, const char *text, size_t size)
 {
-    jk_record *record = server->keeper->record;
-    if (!record) return;
+    jk_record *record = jk_record_of(server);
     unsigned next = (atomic_load(&record->kept_at) + 1) % 2;
     if (size > JK_KEPT_SIZE - 1) size = JK_KEPT_SIZE - 1;
     memcpy(record->kept[next], text, size);

@@ -49,11 +49,17 @@ typedef struct jk_record {
 } jk_record;
 
 typedef struct jk_record_keeper {
-    _Atomic(jk_record *) record; /* NULL until it is open */
-    bool has_file;               /* there is a file to remove */
+    _Atomic(jk_record *) mapped; /* NULL: there is no file */
+    jk_record spare;             /* the record then */
     atomic_long count;           /* executions so far */
     _Atomic(char *) notice;      /* what to say in the first output, owned; NULL: nothing */
 } jk_record_keeper;
+
+static inline jk_record *jk_record_of(const jk_server *server)
+{
+    jk_record *mapped = atomic_load_explicit(&server->keeper->mapped, memory_order_relaxed);
+    return mapped ? mapped : &server->keeper->spare;
+}
 
 /* The line in `detail` that the engine's notes stand under, to its end. */
 #define JK_CRASH_NOTES "Last device operations:\n"
