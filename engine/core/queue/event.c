@@ -59,19 +59,6 @@ void drupe_event_release(drupe_event *event)
         drupe_object_free(NULL, event);
 }
 
-void drupe_event_release_to(drupe_event *event, drupe_event_batch *batch)
-{
-    if (!event || !let_go(event)) return;
-    bool silent = let_end(event);
-    if (silent || event->counted) {
-        drupe_event_put_away(event->queue, event, silent);
-        return;
-    }
-    event->next_spare = batch->first;
-    batch->first = event;
-    if (!batch->last) batch->last = event;
-}
-
 drupe_queue *drupe_event_queue(const drupe_event *event)
 {
     return event->queue;

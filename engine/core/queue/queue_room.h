@@ -66,13 +66,6 @@ void drupe_event_count_all(drupe_queue *queue);
 /* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
  * still know of it, so its memory stays until the queue goes. */
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
-/* Events of one queue that are let go of together: their memory goes back at one time. Zeroed: none. */
-typedef struct drupe_event_batch {
-    drupe_event *first, *last;
-} drupe_event_batch;
-/* As drupe_event_release() does; NULL-safe. */
-void drupe_event_release_to(drupe_event *event, drupe_event_batch *batch);
-void drupe_event_put_back(drupe_queue *queue, const drupe_event_batch *batch);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
