@@ -236,7 +236,8 @@ drupe_phase drupe_inflight_poll(const drupe_queue *queue, drupe_inflight *entry,
     drupe_inflight *target = entry;
     if (queue->proof.infers) target = ahead(queue, entry, walk->span, walk->hasty);
     if (target == entry) return drupe_event_poll_at(entry->event, ticks);
-    if (!drupe_event_proves(target->event, ticks)) {
+    (void)drupe_event_ask(target->event, ticks);
+    if (drupe_event_phase(target->event) != DRUPE_PHASE_COMPLETE) {
         walk->span /= 2;
         return walk->hasty ? phase : drupe_event_poll_at(entry->event, ticks);
     }

@@ -83,8 +83,9 @@ drupe_phase drupe_event_poll_locked(drupe_event *event);
 /* Both for many at one time: `*ticks` is 0 for the first of them. */
 drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks);
 drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
-/* Whether it is complete, without settling it otherwise. The lock is held. */
-bool drupe_event_proves(drupe_event *event, uint64_t *ticks);
+/* Ask the backend, if it has the event, which is completed if it is complete. True: it looks failed, which is
+ * not settled. */
+bool drupe_event_ask(drupe_event *event, uint64_t *ticks);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
 /* Until nobody is writing down how the event ended. */
