@@ -60,9 +60,9 @@ static inline uint64_t drupe_inflight_order(const drupe_inflight *entry)
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
 /* The same, quicker, with the queue's lock held. */
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
-/* The queue has lost its last handle: from now on each of its events has an inner reference. Takes the
- * queue's lock. */
-void drupe_event_count_all(drupe_queue *queue);
+/* The queue has lost its last handle: from now on the memory of its events goes with them. Takes the queue's
+ * lock. */
+void drupe_event_keep_no_more(drupe_queue *queue);
 /* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
  * still know of it, so its memory stays until the queue goes. */
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);

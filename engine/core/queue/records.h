@@ -36,14 +36,13 @@ typedef enum drupe_phase {
 /* What is the backend's begins on a cache line of its own: other threads write to it. */
 struct drupe_event {
     _Alignas(64) drupe_object object;
-    drupe_queue *queue;     /* kept, see `counted`; NULL: the caller ends it */
+    drupe_queue *queue;     /* with an inner reference of the event's memory; NULL: the caller ends it */
     _Atomic(int) phase;     /* drupe_phase */
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
     bool spins;             /* while it runs, watching it costs less than being woken */
     bool inserted;          /* `behind` is set */
-    bool counted;           /* it has an inner reference to its queue; else the queue counts it in `events` */
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;
     uint64_t number;
@@ -121,8 +120,7 @@ typedef struct drupe_records {
 /* Free events. event_memory.c's. */
 typedef struct drupe_event_store {
     drupe_event *spare;
-    _Atomic(uintptr_t) returned; /* and a bit once all events are counted */
-    size_t uncounted;            /* events that have no inner reference, the spare ones among them */
+    _Atomic(uintptr_t) returned; /* and a bit once nothing is kept */
 } drupe_event_store;
 
 /* Work without an event, and how its end is known. */
