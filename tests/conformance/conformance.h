@@ -111,6 +111,17 @@ drupe_event *submit_gate(drupe_queue *queue, struct gate *gate);
 drupe_status fail_as_planned(void *user);
 drupe_event *submit_failure(drupe_queue *queue, const char *label);
 
+/* --- white_box.c ---------------------------------------------------------------------------------------- */
+
+/* Whether the queue's first deferred entry waits for an event that core has put before it. */
+bool white_box_has_marker(drupe_queue *queue);
+/* Give a kernel another number of its name in the trace; returns the one that it had. */
+uint32_t white_box_trace_name(drupe_kernel *kernel, uint32_t number);
+/* drupe_trace_name(). */
+uint32_t white_box_name_number(const char *name);
+/* drupe_failures_offer(). */
+void white_box_offer_failures(void);
+
 /* --- Cases ---------------------------------------------------------------------------------------------- */
 
 typedef struct conformance_case {

@@ -1,6 +1,5 @@
 /* What giving up a queue's work reaches, and what it leaves alone. */
 #include "conformance.h"
-#include "core/queue/launch.h"
 #include <sched.h>
 
 #define N 100
@@ -99,14 +98,6 @@ static void cancelled_before_its_turn(struct suite *suite)
     gate_destroy(&gate);
 }
 
-static bool has_marker(drupe_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    bool has = queue->order.deferred && queue->order.deferred->marker;
-    pthread_mutex_unlock(&queue->lock);
-    return has;
-}
-
 /* Nor does work of the caller whose turn has not come, whatever core has put before it. False: the work
  * before it was over too early to see anything. */
 static bool cancel_behind_a_mark(struct bench *b, uint64_t rounds)
@@ -118,7 +109,7 @@ static bool cancel_behind_a_mark(struct bench *b, uint64_t rounds)
     OK(submit_spin(b, b->queue, pair.b, N, rounds, NULL));
     OK(drupe_submit_turn(&s, &turn));
     OK(submit_mad(b, b->queue, pair.a, pair.a, N, 1, 1, NULL, 0, &behind));
-    while (!has_marker(b->queue) && drupe_event_state_of(turn) == DRUPE_EVENT_QUEUED) sched_yield();
+    while (!white_box_has_marker(b->queue) && drupe_event_state_of(turn) == DRUPE_EVENT_QUEUED) sched_yield();
     OK(drupe_queue_cancel(b->queue, &left, &given_up));
     bool seen = left == 1 && given_up == 2;
     if (drupe_event_state_of(turn) == DRUPE_EVENT_RUNNING) OK(drupe_event_finish(turn, NULL));

@@ -1,6 +1,5 @@
 /* What a failure stops, what it says, and that it is said once. */
 #include "conformance.h"
-#include "core/queue/launch.h"
 #include <stdio.h>
 
 #define N 100
@@ -499,7 +498,7 @@ static void offered_by_age(struct suite *suite)
     OK(drupe_event_open("gate", 0, &newer));
     OK(drupe_event_finish(newer, &error));
     OK(drupe_event_finish(older, &error));
-    drupe_failures_offer();
+    white_box_offer_failures();
     assert_int_equal(offers, 2);
     while (drupe_failure_take(&failure)) late_release(failure.cell);
     drupe_event_release(older);

@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
 
-#define LIMIT_BYTES (UINT64_C(256) << 20)
-#define ENTRY_BYTES ((size_t)1 << 28)
-#define QUIET_NS    UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
-#define LOOK_NS     UINT64_C(50000000)
-#define JOBS_MOST   64u
-#define COMPILE_NS  UINT64_C(4000000000) /* a binary that is expected to take longer is not asked for */
-#define SECOND_NS   INT64_C(1000000000)
+#define LIMIT_BYTES  (UINT64_C(256) << 20)
+#define ENTRY_BYTES  ((size_t)1 << 28)
+#define QUIET_NS     UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
+#define LOOK_NS      UINT64_C(50000000)
+#define JOBS_MOST    64u
+#define KERNELS_MOST 40u /* PoCL takes a tenth of a second for each: the process's end would wait too long   \
+                          */
+#define SECOND_NS INT64_C(1000000000)
 
 typedef struct job {
     struct job *next;
@@ -41,8 +41,6 @@ static const drupe_device *asked_device; /* of the program whose binary is being
 static unsigned flushing;
 static job *jobs, **jobs_end = &jobs;
 static size_t njobs;
-static uint64_t kernel_ns =
-    100000000; /* of a processor: what a driver that compiles took per kernel the last time */
 static drupe_cache_info known = {.on = false};
 static bool asked, marked;
 static int folder = -1;
@@ -225,14 +223,6 @@ static drupe_status store(const job *one, int fd, uint64_t limit)
     return status;
 }
 
-/* What this thread has used: a busy machine must not look like a slow driver. */
-static uint64_t processor_ns(void)
-{
-    struct timespec used = {0, 0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
-}
-
 static void run_job(const job *one)
 {
     int fd = folder_get();
@@ -240,12 +230,9 @@ static void run_job(const job *one)
     pthread_mutex_lock(&lock);
     uint64_t limit = known.limit;
     pthread_mutex_unlock(&lock);
-    uint64_t begin = processor_ns();
     drupe_status status = store(one, fd, limit);
-    uint64_t took = processor_ns() - begin;
     close(fd);
     pthread_mutex_lock(&lock);
-    if (one->compiles) kernel_ns = took / (one->kernels ? one->kernels : 1);
     if (status == DRUPE_OK) known.stored++;
     note_reason(status == DRUPE_OK ? "" : drupe_error_last()->text);
     pthread_mutex_unlock(&lock);
@@ -288,7 +275,7 @@ static uint64_t work(void *unused)
     uint64_t until = jobs ? time_of_first() : UINT64_MAX;
     if (until) return until;
     job *one = take_first();
-    bool skip = one->compiles && (writer.stopping || (!flushing && kernel_ns * one->kernels > COMPILE_NS));
+    bool skip = one->compiles && (writer.stopping || (!flushing && one->kernels > KERNELS_MOST));
     working = true;
     asked_device = one->program->device;
     pthread_mutex_unlock(&lock);

@@ -158,6 +158,11 @@ void drupe_kernel_release(drupe_kernel *kernel)
     drupe_program_release(program);
 }
 
+void drupe_kernel_drop(void *kernel)
+{
+    drupe_kernel_release(kernel);
+}
+
 bool drupe_kernel_words(const drupe_kernel *kernel)
 {
     return kernel->worded;

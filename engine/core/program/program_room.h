@@ -49,6 +49,9 @@ struct drupe_kernel {
     char *name;
 };
 
+/* drupe_kernel_release() as a keep's function. */
+void drupe_kernel_drop(void *kernel);
+
 /* args.c: bytes of one element of an argument's type, as declared; 0 if that is unknown. */
 size_t drupe_args_element(const drupe_arg_info *info);
 

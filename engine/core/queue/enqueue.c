@@ -55,16 +55,6 @@ static bool fetches(const drupe_queue *queue, const drupe_work *work)
     return work->kind == DRUPE_WORK_COPY && work->to_host && queue->base.device->type != DRUPE_DEVICE_CPU;
 }
 
-/* A mark with nothing before it needs no driver, unless others may have given that some work, or somebody
- * wants the device's times or has put layers in between. */
-static bool marks_nothing(const drupe_queue *queue, const drupe_inflight *entry, const drupe_work *work)
-{
-    if (work->kind != DRUPE_WORK_BARRIER && work->kind != DRUPE_WORK_MARK) return false;
-    return !queue->order.head && entry->nwaits == 0 && !queue->shared &&
-           !(queue->base.flags & DRUPE_QUEUE_PROFILING) &&
-           queue->base.slot->backend == queue->base.slot->base;
-}
-
 /* Appends the entry unless it is over already: then `*over` is set and the caller drops it. */
 static drupe_status submit_ordered(drupe_queue *queue, drupe_inflight *entry, const drupe_work *work,
                                    bool *over)
@@ -85,10 +75,6 @@ static drupe_status submit_ordered(drupe_queue *queue, drupe_inflight *entry, co
         drupe_inflight_ready(queue, entry) != DRUPE_READY) {
         DRUPE_TRY(drupe_inflight_defer(queue, entry, work));
         if (!queue->order.deferred) queue->order.deferred = entry;
-    } else if (marks_nothing(queue, entry, work)) {
-        DRUPE_TRY(drupe_loss_check(queue->base.device));
-        entry->done = true;
-        drupe_inflight_end_at_once(entry);
     } else {
         DRUPE_TRY(drupe_inflight_launch(queue, entry, work));
     }

@@ -59,19 +59,6 @@ void drupe_event_release(drupe_event *event)
         drupe_object_free(NULL, event);
 }
 
-void drupe_event_release_to(drupe_event *event, drupe_event_batch *batch)
-{
-    if (!event || !let_go(event)) return;
-    bool silent = let_end(event);
-    if (silent || event->counted) {
-        drupe_event_put_away(event->queue, event, silent);
-        return;
-    }
-    event->next_spare = batch->first;
-    batch->first = event;
-    if (!batch->last) batch->last = event;
-}
-
 drupe_queue *drupe_event_queue(const drupe_event *event)
 {
     return event->queue;
@@ -283,31 +270,21 @@ static void settle_failed(drupe_event *event)
     }
 }
 
-drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks)
+bool drupe_event_ask(drupe_event *event, uint64_t *ticks)
 {
-    drupe_phase phase = drupe_event_phase(event);
-    if (phase != DRUPE_PHASE_NATIVE) return phase;
     drupe_event_state state;
-    if (drupe_event_looks_failed(event, &state)) {
-        settle_failed(event);
-    } else if (state == DRUPE_EVENT_COMPLETE) {
-        if (!*ticks) *ticks = drupe_ticks();
-        drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
-    } else {
-        return phase;
-    }
-    return drupe_event_phase(event);
-}
-
-bool drupe_event_proves(drupe_event *event, uint64_t *ticks)
-{
-    drupe_phase phase = drupe_event_phase(event);
-    drupe_event_state state;
-    if (phase != DRUPE_PHASE_NATIVE) return phase == DRUPE_PHASE_COMPLETE;
-    if (drupe_event_looks_failed(event, &state) || state != DRUPE_EVENT_COMPLETE) return false;
+    if (drupe_event_phase(event) != DRUPE_PHASE_NATIVE) return false;
+    if (drupe_event_looks_failed(event, &state)) return true;
+    if (state != DRUPE_EVENT_COMPLETE) return false;
     if (!*ticks) *ticks = drupe_ticks();
     drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
-    return drupe_event_phase(event) == DRUPE_PHASE_COMPLETE;
+    return false;
+}
+
+drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks)
+{
+    if (drupe_event_ask(event, ticks)) settle_failed(event);
+    return drupe_event_phase(event);
 }
 
 drupe_phase drupe_event_poll_locked(drupe_event *event)

@@ -1,8 +1,8 @@
 /* The memory of events, which goes back to their queue for the next ones.
  *
- * So that neither end of an event's life touches a counter, the queue knows how many it has made, and while
- * it has handles nobody asks how many of these are still in use. When the last handle goes, those that are
- * get an inner reference each, and a bit beside the list to which events return tells them so. */
+ * The memory has an inner reference to its queue, also while it is spare: so neither end of an event's life
+ * touches a counter. When the last handle of the queue goes, the spare ones give theirs up, and a bit beside
+ * the list to which events return tells the others to do so as they come. */
 #include "core/queue/launch.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,66 +14,41 @@
 #define KEEPS_SPARES true
 #endif
 
-#define ALL_COUNTED ((uintptr_t)1) /* in `returned_events` */
-#define TAKES       8u             /* from the spare ones, until it is looked whether others came back */
+#define CLOSED ((uintptr_t)1) /* in `returned`: nothing is kept any more */
 
-static bool all_counted(const drupe_queue *queue)
+static bool is_closed(uintptr_t returned)
 {
-    uintptr_t seen = atomic_load_explicit(&((drupe_queue *)queue)->store.returned, memory_order_relaxed);
-    return !KEEPS_SPARES || seen & ALL_COUNTED;
+    return !KEEPS_SPARES || returned & CLOSED;
 }
 
-/* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */
-static void fetch_returned(drupe_queue *queue, uintptr_t leave)
+/* What others have given back, as a list. */
+static drupe_event *fetch_returned(drupe_queue *queue, uintptr_t leave)
 {
     uintptr_t seen = atomic_exchange_explicit(&queue->store.returned, leave, memory_order_acq_rel);
-    drupe_event *list = (drupe_event *)(seen & ~ALL_COUNTED);
-    if (!list) return;
-    if (queue->store.spare) {
-        queue->store.spare->older_spares = queue->store.older;
-        queue->store.older = queue->store.spare;
-    }
-    queue->store.spare = list;
+    return (drupe_event *)(seen & ~CLOSED);
 }
 
 /* Out of the list, or NULL. */
 static drupe_event *pop_spare(drupe_queue *queue)
 {
-    drupe_event *spare = queue->store.spare;
-    if (!spare) return NULL;
-    drupe_event *after = spare->next_spare;
-    if (!after && queue->store.older) {
-        after = queue->store.older;
-        queue->store.older = after->older_spares;
-    }
-    queue->store.spare = after;
+    drupe_event_store *store = &queue->store;
+    if (!store->spare && atomic_load_explicit(&store->returned, memory_order_relaxed))
+        store->spare = fetch_returned(queue, 0);
+    drupe_event *spare = store->spare;
+    if (spare) store->spare = spare->next_spare;
     return spare;
 }
 
-static drupe_event *take_spare(drupe_queue *queue)
+void drupe_event_keep_no_more(drupe_queue *queue)
 {
-    bool look = !queue->store.spare || ++queue->store.takes % TAKES == 0;
-    if (look && atomic_load_explicit(&queue->store.returned, memory_order_relaxed)) fetch_returned(queue, 0);
-    drupe_event *spare = pop_spare(queue), *after = queue->store.spare;
-    if (after) {
-        drupe_prefetch_write(after);
-        drupe_prefetch_write(after + 1);
-    }
-    return spare;
-}
-
-void drupe_event_count_all(drupe_queue *queue)
-{
+    uint32_t spare = 0;
     pthread_mutex_lock(&queue->lock);
-    if (!all_counted(queue)) {
-        /* Too many at first: others give theirs up as soon as they see the bit. */
-        atomic_fetch_add(&queue->base.inner, (uint32_t)queue->store.uncounted);
-        fetch_returned(queue, ALL_COUNTED);
-        uint32_t spare = 0;
-        for (drupe_event *list = queue->store.spare, *older = queue->store.older; list;
-             list = older, older = older ? older->older_spares : NULL) {
-            for (drupe_event *at = list; at; at = at->next_spare) spare += !at->counted;
-        }
+    if (!is_closed(atomic_load(&queue->store.returned))) {
+        drupe_event *list = fetch_returned(queue, CLOSED), **end = &list;
+        while (*end) end = &(*end)->next_spare;
+        *end = queue->store.spare;
+        queue->store.spare = list;
+        for (; list; list = list->next_spare) spare++;
         atomic_fetch_sub(&queue->base.inner, spare);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -81,58 +56,32 @@ void drupe_event_count_all(drupe_queue *queue)
 
 void drupe_event_forget_spares(drupe_queue *queue)
 {
-    fetch_returned(queue, 0);
     for (drupe_event *spare; (spare = pop_spare(queue));) free(spare);
 }
 
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep)
 {
-    bool counted = event->counted;
     uintptr_t seen = atomic_load_explicit(&queue->store.returned, memory_order_acquire);
     do {
-        if (!keep && (counted || seen & ALL_COUNTED)) {
+        if (!keep && is_closed(seen)) {
             free(event);
             break;
         }
-        event->next_spare = (drupe_event *)(seen & ~ALL_COUNTED);
+        event->next_spare = (drupe_event *)(seen & ~CLOSED);
     } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen,
-                                                    (uintptr_t)event | (seen & ALL_COUNTED),
-                                                    memory_order_acq_rel, memory_order_acquire));
-    /* Where it is not counted the queue may be gone by now. */
-    if (counted || seen & ALL_COUNTED) drupe_queue_inner_release(queue);
+                                                    (uintptr_t)event | (seen & CLOSED), memory_order_acq_rel,
+                                                    memory_order_acquire));
+    /* Otherwise the queue may be gone by now. */
+    if (is_closed(seen)) drupe_queue_inner_release(queue);
 }
 
-void drupe_event_put_back(drupe_queue *queue, const drupe_event_batch *batch)
-{
-    if (!batch->first) return;
-    uintptr_t seen = atomic_load_explicit(&queue->store.returned, memory_order_acquire);
-    do {
-        if (seen & ALL_COUNTED) break;
-        batch->last->next_spare = (drupe_event *)seen;
-    } while (!atomic_compare_exchange_weak_explicit(&queue->store.returned, &seen, (uintptr_t)batch->first,
-                                                    memory_order_acq_rel, memory_order_acquire));
-    if (!(seen & ALL_COUNTED)) return;
-    batch->last->next_spare = NULL;
-    for (drupe_event *event = batch->first, *next; event; event = next) {
-        next = event->next_spare;
-        drupe_event_put_away(queue, event, false);
-    }
-}
-
-static drupe_status event_make(drupe_queue *queue, drupe_event **event)
+drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
 {
     const drupe_backend *backend = queue->base.slot->backend;
     *event = drupe_object_new(NULL, backend, sizeof **event, backend->size.event);
     if (!*event) return DRUPE_E_NO_MEMORY;
     (*event)->queue = queue;
-    return DRUPE_OK;
-}
-
-drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event)
-{
-    DRUPE_TRY(event_make(queue, event));
     drupe_queue_inner_retain(queue);
-    (*event)->counted = true;
     return DRUPE_OK;
 }
 
@@ -147,15 +96,16 @@ static void renew(drupe_event *event, size_t native)
 
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event)
 {
-    if (all_counted(queue)) return drupe_event_new(queue, event);
-    drupe_event *spare = take_spare(queue);
-    if (!spare || spare->counted) queue->store.uncounted++;
-    *event = spare;
-    if (!spare) {
-        drupe_status status = event_make(queue, event);
-        if (status != DRUPE_OK) queue->store.uncounted--;
-        return status;
+    drupe_event *spare = NULL;
+    if (!is_closed(atomic_load_explicit(&queue->store.returned, memory_order_relaxed)))
+        spare = pop_spare(queue);
+    if (!spare) return drupe_event_new(queue, event);
+    drupe_event *after = queue->store.spare;
+    if (after) {
+        drupe_prefetch_write(after);
+        drupe_prefetch_write(after + 1);
     }
     renew(spare, queue->base.slot->backend->size.event);
+    *event = spare;
     return DRUPE_OK;
 }

@@ -15,20 +15,10 @@ drupe_phase drupe_event_poll(drupe_event *event)
 
 drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks)
 {
-    drupe_phase phase = drupe_event_phase(event);
-    if (phase != DRUPE_PHASE_NATIVE) return phase;
-    drupe_event_state state;
-    if (drupe_event_looks_failed(event, &state)) {
-        /* Where order matters, what stands before it settles first. */
-        if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue, false);
-        drupe_event_poll_locked(event);
-        return drupe_event_phase(event);
-    }
-    if (state == DRUPE_EVENT_COMPLETE) {
-        if (!*ticks) *ticks = drupe_ticks();
-        drupe_event_complete_at(event, DRUPE_PHASE_NATIVE, *ticks);
-    }
-    return drupe_event_phase(event);
+    if (!drupe_event_ask(event, ticks)) return drupe_event_phase(event);
+    /* Where order matters, what stands before it settles first. */
+    if (!drupe_queue_unordered(event->queue)) drupe_queue_settle(event->queue, false);
+    return drupe_event_poll_locked(event);
 }
 
 drupe_event_state drupe_event_state_of(drupe_event *event)

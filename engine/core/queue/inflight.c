@@ -13,34 +13,19 @@
 
 #define KNOWN_MOST 128u /* entries among which a complete one is looked for */
 
-/* What was used last comes first: it is in the caches. Nothing is walked over to join the lists. */
-static void fetch_returned(drupe_queue *queue)
-{
-    drupe_inflight *list = atomic_exchange_explicit(&queue->records.returned, NULL, memory_order_acquire);
-    if (queue->records.spare) {
-        queue->records.spare->older_spares = queue->records.older;
-        queue->records.older = queue->records.spare;
-    }
-    queue->records.spare = list;
-}
-
-/* Out of the list, or NULL. */
+/* Out of the list, or NULL. Only the holder of the lock takes records. */
 static drupe_inflight *pop_spare(drupe_queue *queue)
 {
-    drupe_inflight *spare = queue->records.spare;
-    if (!spare) return NULL;
-    drupe_inflight *after = spare->next;
-    if (!after && queue->records.older) {
-        after = queue->records.older;
-        queue->records.older = after->older_spares;
-    }
-    queue->records.spare = after;
+    drupe_records *records = &queue->records;
+    if (!records->spare && atomic_load_explicit(&records->returned, memory_order_relaxed))
+        records->spare = atomic_exchange_explicit(&records->returned, NULL, memory_order_acquire);
+    drupe_inflight *spare = records->spare;
+    if (spare) records->spare = spare->next;
     return spare;
 }
 
 void drupe_inflight_forget_spares(drupe_queue *queue)
 {
-    if (atomic_load(&queue->records.returned)) fetch_returned(queue);
     for (drupe_inflight *spare; (spare = pop_spare(queue));) free(spare);
 }
 
@@ -57,8 +42,6 @@ static inline void prefetch_record(drupe_inflight *entry)
 
 drupe_status drupe_inflight_new(drupe_queue *queue, drupe_inflight **entry)
 {
-    /* Only the holder of the lock takes records. */
-    if (atomic_load_explicit(&queue->records.returned, memory_order_relaxed)) fetch_returned(queue);
     drupe_inflight *fresh = pop_spare(queue);
     if (fresh) {
         if (queue->records.spare) prefetch_record(queue->records.spare);
@@ -253,7 +236,8 @@ drupe_phase drupe_inflight_poll(const drupe_queue *queue, drupe_inflight *entry,
     drupe_inflight *target = entry;
     if (queue->proof.infers) target = ahead(queue, entry, walk->span, walk->hasty);
     if (target == entry) return drupe_event_poll_at(entry->event, ticks);
-    if (!drupe_event_proves(target->event, ticks)) {
+    (void)drupe_event_ask(target->event, ticks);
+    if (drupe_event_phase(target->event) != DRUPE_PHASE_COMPLETE) {
         walk->span /= 2;
         return walk->hasty ? phase : drupe_event_poll_at(entry->event, ticks);
     }
@@ -355,12 +339,12 @@ void drupe_keeps_drop(const drupe_keep *keeps, size_t count)
     }
 }
 
-static void drop_one(drupe_inflight *entry, drupe_event_batch *events)
+static void drop_one(drupe_inflight *entry)
 {
     for (size_t i = 0; i < entry->nwaits; i++) drupe_event_release(entry->waits[i]);
     if (!entry->passed) drupe_keeps_drop(entry->what.refs, entry->what.nrefs);
     drupe_event_release(entry->marker);
-    if (!entry->event_passed) drupe_event_release_to(entry->event, events);
+    if (!entry->event_passed) drupe_event_release(entry->event);
     drupe_core_cell_release(entry->what.cell);
     free(entry->work_copy);
     if (entry->what.refs != entry->refs_inline) free(entry->what.refs);
@@ -376,14 +360,12 @@ void drupe_inflight_drop(drupe_queue *queue, drupe_inflight *list)
     drupe_cause_free_deferred();
     if (!list) return;
     drupe_inflight *last = NULL;
-    drupe_event_batch events = {NULL, NULL};
     const drupe_checker *checker = drupe_checking();
     for (drupe_inflight *entry = list; entry; entry = entry->next) {
         if (checker) checker->dropped(entry->what.number);
-        drop_one(entry, &events);
+        drop_one(entry);
         last = entry;
     }
-    drupe_event_put_back(queue, &events);
     last->next = atomic_load_explicit(&queue->records.returned, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&queue->records.returned, &last->next, list,
                                                   memory_order_release, memory_order_relaxed)) {}

@@ -11,6 +11,7 @@
  * queue owes its marks until somebody comes who can take it, and whoever tells of failures or looks at marks
  * has them all paid first. */
 #include "core/queue/launch.h"
+#include "core/queue/valid.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +43,6 @@ static reason unexplained = {.mark = {.free = keep, .born = DRUPE_MARK_ANY}, .la
 
 /* --- Setting -------------------------------------------------------------------------------------------- */
 
-static bool has_bit(uint64_t bits, size_t index)
-{
-    return index >= 64 || bits >> index & 1;
-}
-
 static void mark_one(drupe_memory *memory, const drupe_inflight *entry, drupe_cause *cause, bool replaced)
 {
     uint64_t born = memory->born;
@@ -68,8 +64,8 @@ void drupe_mark_inflight(drupe_inflight *entry, drupe_cause *cause)
 {
     uint64_t written = atomic_exchange(&entry->written, 0);
     for (size_t i = 0; written && i < entry->what.nrefs; i++) {
-        if (entry->what.refs[i].release != drupe_uses_drop || !has_bit(written, i)) continue;
-        bool replaced = i < 64 && has_bit(entry->replaced, i);
+        if (entry->what.refs[i].release != drupe_uses_drop || !drupe_effect_bit(written, i)) continue;
+        bool replaced = i < 64 && drupe_effect_bit(entry->replaced, i);
         mark_one(entry->what.refs[i].object, entry, cause, replaced);
     }
 }
@@ -78,7 +74,7 @@ drupe_mark *drupe_marks_lift(const drupe_inflight *entry)
 {
     reason *list = NULL;
     for (size_t i = 0; i < entry->what.nrefs && i < 64; i++) {
-        if (entry->what.refs[i].release != drupe_uses_drop || !has_bit(entry->replaced, i)) continue;
+        if (entry->what.refs[i].release != drupe_uses_drop || !drupe_effect_bit(entry->replaced, i)) continue;
         reason *mark = (reason *)(void *)drupe_mark_take(entry->what.refs[i].object);
         if (!mark || mark == &unexplained) continue;
         mark->memory = entry->what.refs[i].object;
@@ -238,7 +234,7 @@ drupe_status drupe_marks_read(const drupe_keep *refs, size_t nrefs, uint64_t rea
                               drupe_cause **pending_failure)
 {
     for (size_t i = 0; i < nrefs; i++) {
-        if (refs[i].release == drupe_uses_drop && has_bit(read, i))
+        if (refs[i].release == drupe_uses_drop && drupe_effect_bit(read, i))
             DRUPE_TRY(read_one(refs[i].object, pending_failure));
     }
     return DRUPE_OK;

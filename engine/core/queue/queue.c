@@ -49,7 +49,7 @@ static void release(drupe_queue *queue, bool told)
     const drupe_checker *checker = drupe_checking();
     if (checker && told) checker->queue(queue, UINT64_MAX);
     if (checker) checker->closed(queue);
-    drupe_event_count_all(queue);
+    drupe_event_keep_no_more(queue);
     drupe_queue_inner_release(queue);
 }
 

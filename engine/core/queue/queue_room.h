@@ -60,19 +60,12 @@ static inline uint64_t drupe_inflight_order(const drupe_inflight *entry)
 drupe_status drupe_event_new(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
 /* The same, quicker, with the queue's lock held. */
 drupe_status drupe_event_next(drupe_queue *queue, drupe_event **event) DRUPE_MUST_CHECK;
-/* The queue has lost its last handle: from now on each of its events has an inner reference. Takes the
- * queue's lock. */
-void drupe_event_count_all(drupe_queue *queue);
+/* The queue has lost its last handle: from now on the memory of its events goes with them. Takes the queue's
+ * lock. */
+void drupe_event_keep_no_more(drupe_queue *queue);
 /* The last reference is gone, and what it pointed to; its second line is zeroed. `keep`: the backend may
  * still know of it, so its memory stays until the queue goes. */
 void drupe_event_put_away(drupe_queue *queue, drupe_event *event, bool keep);
-/* Events of one queue that are let go of together: their memory goes back at one time. Zeroed: none. */
-typedef struct drupe_event_batch {
-    drupe_event *first, *last;
-} drupe_event_batch;
-/* As drupe_event_release() does; NULL-safe. */
-void drupe_event_release_to(drupe_event *event, drupe_event_batch *batch);
-void drupe_event_put_back(drupe_queue *queue, const drupe_event_batch *batch);
 /* The memory of events that are gone. Nobody else has the queue. */
 void drupe_event_forget_spares(drupe_queue *queue);
 static inline drupe_phase drupe_event_phase(const drupe_event *event)
@@ -90,8 +83,9 @@ drupe_phase drupe_event_poll_locked(drupe_event *event);
 /* Both for many at one time: `*ticks` is 0 for the first of them. */
 drupe_phase drupe_event_poll_by(drupe_event *event, uint64_t *ticks);
 drupe_phase drupe_event_poll_at(drupe_event *event, uint64_t *ticks);
-/* Whether it is complete, without settling it otherwise. The lock is held. */
-bool drupe_event_proves(drupe_event *event, uint64_t *ticks);
+/* Ask the backend, if it has the event, which is completed if it is complete. True: it looks failed, which is
+ * not settled. */
+bool drupe_event_ask(drupe_event *event, uint64_t *ticks);
 /* Wait without reporting: DRUPE_OK (over) or DRUPE_E_TIMEOUT. */
 drupe_status drupe_event_await(drupe_event *event, uint64_t deadline) DRUPE_MUST_CHECK;
 /* Until nobody is writing down how the event ended. */

@@ -36,14 +36,13 @@ typedef enum drupe_phase {
 /* What is the backend's begins on a cache line of its own: other threads write to it. */
 struct drupe_event {
     _Alignas(64) drupe_object object;
-    drupe_queue *queue;     /* kept, see `counted`; NULL: the caller ends it */
+    drupe_queue *queue;     /* with an inner reference of the event's memory; NULL: the caller ends it */
     _Atomic(int) phase;     /* drupe_phase */
     _Atomic(bool) notified; /* event_notify() was asked for */
     bool opened;            /* the backend has seen it: event_close() is due */
     bool turn;              /* of drupe_submit_turn(): the caller ends it */
     bool spins;             /* while it runs, watching it costs less than being woken */
     bool inserted;          /* `behind` is set */
-    bool counted;           /* it has an inner reference to its queue; else the queue counts it in `events` */
     /* Its device was lost before it was over: what it uses may still be written to. */
     _Atomic(bool) abandoned;
     uint64_t number;
@@ -56,7 +55,6 @@ struct drupe_event {
     drupe_event *settle_next;     /* of the thread that settles it */
     const drupe_failure *failure; /* once FAILED; malloc'ed unless it is that of the cause */
     drupe_cause *cause;           /* retained, once FAILED */
-    drupe_event *older_spares;    /* of the first of a list of free ones: another such list */
 };
 
 /* --- Entries -------------------------------------------------------------------------------------------- */
@@ -82,10 +80,7 @@ struct drupe_inflight {
     drupe_subject what;  /* its first half still on the first line */
     drupe_event **waits; /* retained */
     uint32_t waits_capacity;
-    union {
-        void *work_copy;              /* malloc'ed: what `work` points to */
-        drupe_inflight *older_spares; /* of the first of a list of free ones: another such list */
-    };
+    void *work_copy;     /* malloc'ed: what `work` points to */
     drupe_event *marker; /* retained: before a host task, the end of what stands before it on the queue */
     /* Which of `refs` it writes, as far as they are memory (those from 64 on all), until they were marked. */
     _Atomic(uint64_t) written;
@@ -118,17 +113,14 @@ typedef struct drupe_order {
 
 /* Free entries. inflight.c's. */
 typedef struct drupe_records {
-    drupe_inflight *spare;              /* a list, */
-    drupe_inflight *older;              /* and a list of such lists, each by its first one */
+    drupe_inflight *spare;
     _Atomic(drupe_inflight *) returned; /* given back without the lock */
 } drupe_records;
 
 /* Free events. event_memory.c's. */
 typedef struct drupe_event_store {
-    drupe_event *spare, *older;
-    _Atomic(uintptr_t) returned; /* and a bit once all events are counted */
-    size_t uncounted;            /* events that have no inner reference, the spare ones among them */
-    unsigned takes;
+    drupe_event *spare;
+    _Atomic(uintptr_t) returned; /* and a bit once nothing is kept */
 } drupe_event_store;
 
 /* Work without an event, and how its end is known. */

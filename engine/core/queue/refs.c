@@ -77,8 +77,9 @@ static void note_bit(uint64_t *bits, size_t index)
     if (index < 64) *bits |= UINT64_C(1) << index;
 }
 
-drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
-                                   drupe_touch touch)
+/* What the submission does with memory that is about to be added. */
+static drupe_status touch_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
+                                 drupe_touch touch)
 {
     if (touch.reads) DRUPE_TRY(drupe_mark_read(memory, &refs->pending_failure));
     DRUPE_TRY(await_order(refs, memory, s));
@@ -86,6 +87,13 @@ drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const
     if (touch.reads) note_bit(&refs->read, refs->count);
     if (touch.writes) note_bit(&refs->written, refs->count);
     if (touch.replaces && !touch.reads) note_bit(&refs->replaced, refs->count);
+    return DRUPE_OK;
+}
+
+drupe_status drupe_refs_add_memory(drupe_refs *refs, drupe_memory *memory, const drupe_submission *s,
+                                   drupe_touch touch)
+{
+    DRUPE_TRY(touch_memory(refs, memory, s, touch));
     const drupe_keep keep = drupe_memory_keep(memory, s->queue);
     return drupe_refs_add(refs, keep.object, keep.release);
 }
@@ -94,19 +102,8 @@ drupe_status drupe_refs_add_keep(drupe_refs *refs, const drupe_submission *s, si
 {
     const drupe_keep *keep = &s->keeps[i];
     drupe_status status = DRUPE_OK;
-    if (keep->release == drupe_uses_drop) {
-        drupe_memory *memory = keep->object;
-        const drupe_effects *effects = s->effects;
-        bool reads = !effects || drupe_effect_bit(effects->reads, i);
-        if (reads) note_bit(&refs->read, refs->count);
-        if (reads) status = drupe_mark_read(memory, &refs->pending_failure);
-        drupe_status waits = await_order(refs, memory, s);
-        if (status == DRUPE_OK) status = waits;
-        if (!effects || drupe_effect_bit(effects->writes, i)) note_bit(&refs->written, refs->count);
-        if (effects && i < 64 && drupe_effect_bit(effects->replaces, i))
-            note_bit(&refs->replaced, refs->count);
-        refs->bytes += memory->size;
-    }
+    if (keep->release == drupe_uses_drop)
+        status = touch_memory(refs, keep->object, s, drupe_effect_touch(s->effects, i, true));
     drupe_status added = drupe_refs_add(refs, keep->object, keep->release);
     return status != DRUPE_OK ? status : added;
 }

@@ -106,13 +106,18 @@ static inline bool drupe_effect_bit(uint64_t bits, size_t index)
     return index >= 64 || bits >> index & 1;
 }
 
+/* What `effects` say of the memory of that index; without them it is read and, if `writes`, written. */
+static inline drupe_touch drupe_effect_touch(const drupe_effects *effects, size_t index, bool writes)
+{
+    if (!effects) return (drupe_touch){.reads = true, .writes = writes};
+    return (drupe_touch){drupe_effect_bit(effects->reads, index), drupe_effect_bit(effects->writes, index),
+                         index < 64 && drupe_effect_bit(effects->replaces, index)};
+}
+
 /* What the launch does with the memory of an argument. */
 static inline drupe_touch drupe_arg_touch(const drupe_submission *s, const drupe_kernel *kernel, size_t index)
 {
-    const drupe_effects *effects = s->effects;
-    if (!effects) return (drupe_touch){.reads = true, .writes = drupe_effect_bit(kernel->writes, index)};
-    return (drupe_touch){drupe_effect_bit(effects->reads, index), drupe_effect_bit(effects->writes, index),
-                         index < 64 && drupe_effect_bit(effects->replaces, index)};
+    return drupe_effect_touch(s->effects, index, drupe_effect_bit(kernel->writes, index));
 }
 
 #endif

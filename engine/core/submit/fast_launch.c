@@ -20,11 +20,6 @@ typedef struct fast {
     uint64_t words[DRUPE_ARG_SUMMARY_MOST];
 } fast;
 
-static void release_kernel(void *object)
-{
-    drupe_kernel_release(object);
-}
-
 /* --- Checks --------------------------------------------------------------------------------------------- */
 
 /* A limit that is known and not reached. */
@@ -298,7 +293,7 @@ static drupe_status submit(fast *one, drupe_event **event)
     drupe_status status = DRUPE_OK;
     drupe_kernel_enter(one->work.kernel, s->queue);
     if (!one->borrowed) drupe_kernel_retain(one->work.kernel);
-    one->refs[one->nrefs++] = (drupe_keep){one->work.kernel, release_kernel};
+    one->refs[one->nrefs++] = (drupe_keep){one->work.kernel, drupe_kernel_drop};
     bool plain = !s->nwaits && !s->label && !drupe_queue_unordered(s->queue) && !drupe_check_on();
     if (plain && submit_plain(one, event, &status)) return status;
     retain(one);

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void release_kernel(void *object)
-{
-    drupe_kernel_release(object);
-}
-
 /* --- Beginning and end of every submission ---------------------------------------------------------------
  */
 
@@ -37,23 +32,6 @@ static inline bool keeps_host_memory(const drupe_submission *s)
     return false;
 }
 
-/* Without references. `name` outlives the work. */
-static inline drupe_submit_info bare_info(const drupe_submission *s, const char *name)
-{
-    return (drupe_submit_info){
-        .queue = s->queue,
-        .waits = s->waits,
-        .nwaits = s->nwaits,
-        .label = s->label ? s->label : name,
-        .label_static = !s->label,
-        .accesses = s->accesses,
-        .naccesses = s->naccesses,
-        .kept = keeps_host_memory(s),
-        .ordered = s->ordered,
-        .site = s->site ? s->site : drupe_core_site(),
-    };
-}
-
 /* What the memory waits for joins what the caller named. */
 drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *refs)
 {
@@ -67,19 +45,26 @@ drupe_status drupe_submission_join_waits(const drupe_submission *s, drupe_refs *
 /* Passes the references on. */
 drupe_submit_info drupe_submission_make_info(const drupe_submission *s, drupe_refs *refs, const char *name)
 {
-    drupe_submit_info info = bare_info(s, name);
-    if (refs->nbefore) {
-        info.waits = refs->before;
-        info.nwaits = refs->nbefore;
-    }
-    info.refs = refs->list;
-    info.nrefs = refs->count;
-    info.bytes = refs->bytes;
-    info.written = refs->written;
-    info.replaced = refs->replaced;
-    info.read = refs->read;
-    info.marks_seen = refs->marks_seen;
-    info.pending_failure = refs->pending_failure;
+    drupe_submit_info info = {
+        .queue = s->queue,
+        .waits = refs->nbefore ? refs->before : s->waits,
+        .nwaits = refs->nbefore ? refs->nbefore : s->nwaits,
+        .label = s->label ? s->label : name,
+        .label_static = !s->label,
+        .accesses = s->accesses,
+        .naccesses = s->naccesses,
+        .kept = keeps_host_memory(s),
+        .ordered = s->ordered,
+        .site = s->site ? s->site : drupe_core_site(),
+        .refs = refs->list,
+        .nrefs = refs->count,
+        .bytes = refs->bytes,
+        .written = refs->written,
+        .replaced = refs->replaced,
+        .read = refs->read,
+        .marks_seen = refs->marks_seen,
+        .pending_failure = refs->pending_failure,
+    };
     refs->count = 0;
     refs->passed_on = true;
     return info;
@@ -300,7 +285,7 @@ static drupe_status check_launch(const drupe_submission *s, drupe_kernel *kernel
     if (!kernel || (nargs && !args)) {
         return drupe_error_set(DRUPE_E_INVALID, "The kernel or its arguments are missing.");
     }
-    DRUPE_TRY(drupe_refs_add(refs, drupe_kernel_retain(kernel), release_kernel));
+    DRUPE_TRY(drupe_refs_add(refs, drupe_kernel_retain(kernel), drupe_kernel_drop));
     DRUPE_TRY(check_kernel(s->queue, kernel, nargs));
     DRUPE_TRY(check_range(s->queue, kernel, range));
     return check_args(s, kernel, args, nargs, refs);
@@ -325,15 +310,10 @@ drupe_status drupe_submit_kernel(const drupe_submission *s, drupe_kernel *kernel
 
 /* --- Barrier and host function -------------------------------------------------------------------------- */
 
-/* What uses nothing but the caller's keeps, which there seldom are. */
-static inline drupe_status submit_bare(const drupe_submission *s, const drupe_work *work, const char *name,
-                                       drupe_event **event)
+/* What uses nothing but the caller's keeps. */
+static drupe_status submit_bare(const drupe_submission *s, const drupe_work *work, const char *name,
+                                drupe_event **event)
 {
-    bool plain = s && s->queue && !s->nkeeps && (s->waits || !s->nwaits);
-    if (plain && !atomic_load_explicit(&drupe_core_forked, memory_order_relaxed)) {
-        const drupe_submit_info info = bare_info(s, name);
-        return drupe_queue_submit(&info, work, event);
-    }
     drupe_refs refs;
     drupe_refs_init(&refs);
     drupe_status status = drupe_submission_begin(s, &refs);
@@ -342,7 +322,7 @@ static inline drupe_status submit_bare(const drupe_submission *s, const drupe_wo
 }
 
 /* Whether a barrier of this submission would be over at once, if nothing is on the queue, and say no more
- * than that; see marks_nothing() of enqueue.c. */
+ * than that. Others may have given the driver's queue work, and layers and profiling want to see barriers. */
 static bool is_plain_mark(const drupe_submission *s)
 {
     if (!s || !s->queue || s->nwaits || s->nkeeps || s->label || drupe_check_on()) return false;
