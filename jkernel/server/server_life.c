@@ -221,7 +221,7 @@ void jk_server_close(jk_server *server)
     static jk_server *closed;
 
     if (!server || !jk_server_alive(server)) return;
-    jk_subshells_close(server);
+    jk_server_end_shells(server);
     jk_stdio_restore(server);
     jk_outbox_hurry(&server->output->outbox);
     jk_server_flush(server, CLOSE_FLUSH_MS);
