@@ -5,11 +5,11 @@
  * header, the server's functions, and executor_table.h, the executor's, are all they share.
  *
  * Life of a request: the io thread receives it, verifies it and queues it; the main thread, woken through
- * jk_server_request_fd(), calls jk_server_dispatch(); the server publishes `status: busy` and calls the
- * executor's handle(); the executor publishes outputs and ends with jk_request_reply(), now or later; the
- * server sends the reply and publishes `status: idle`. Everything published goes through one ordered queue,
- * so the order seen by clients is the order of the calls. The io thread publishes the busy of the first cell
- * when nothing was dispatched before it (jk_shell_announce()).
+ * jk_server_request_fd(), calls jk_server_next(); the server publishes `status: busy`; the executor performs
+ * the request, publishes outputs and ends with exactly one jk_request_reply(), now or later; the server sends
+ * the reply and publishes `status: idle`. Everything published goes through one ordered queue, so the order
+ * seen by clients is the order of the calls. The io thread publishes the busy of the first cell when nothing
+ * was dispatched before it (jk_shell_announce()).
  *
  * Strings: every `jk_bytes` is borrowed for the call unless said otherwise, and JSON text is UTF-8.
  * Threads: each function says who may call it. None of them needs or takes Python's GIL.
@@ -78,10 +78,10 @@ void jk_thread_signal_stack(void);
 /* A descriptor that polls readable while requests wait to be dispatched, or the executor must look again. */
 int jk_server_request_fd(const jk_server *server);
 
-/* Clear the descriptor and hand the next request to the executor's handle(). Returns false when there was
- * none. While an execute_request is unfinished (a cell that awaits), further ones stay queued and other
- * requests overtake them. One thread at a time, usually the main one. */
-bool jk_server_dispatch(jk_server *server);
+/* Clear the descriptor and take the next request, for which `status: busy` is published. NULL: there is none.
+ * While an execute_request is unfinished (a cell that awaits), further ones stay queued and other requests
+ * overtake them. One thread at a time, usually the main one. */
+jk_request *jk_server_next(jk_server *server);
 
 /* Make jk_server_request_fd() readable: for the executor's own shutdown and interrupt. Any thread,
  * async-signal-safe. */
@@ -113,14 +113,16 @@ unsigned jk_subshells_made(jk_server *server);
 int jk_subshell_fd(const jk_subshell *subshell);
 /* Clear the descriptor and take the next request, for which `status: busy` is published; NULL when there is
  * none. `*ended` tells that the subshell was deleted, or that the server goes down, and no request will
- * follow; an unfinished one is still replied to. As in jk_server_dispatch(), one execute_request at a time is
+ * follow; an unfinished one is still replied to. As in jk_server_next(), one execute_request at a time is
  * out. The subshell's thread. */
 jk_request *jk_subshell_next(jk_subshell *subshell, bool *ended);
 /* Make jk_subshell_fd() readable. Any thread. */
 void jk_subshell_wake(jk_subshell *subshell);
-/* As delete_subshell_request does: its id is unknown from now on, what is queued is answered as aborted, what
- * runs may finish. Any thread; never blocks. */
-void jk_subshell_end(jk_subshell *subshell);
+/* As delete_subshell_request does: its id is unknown from now on, what is queued is answered as aborted, or
+ * as failed for this reason, what runs may finish. Any thread; never blocks. */
+void jk_subshell_end(jk_subshell *subshell, const char *why);
+/* End all, and the debugger's; no more are made. Any thread. */
+void jk_server_end_shells(jk_server *server);
 
 /* --- One request: main thread unless said otherwise ----------------------------------------------------- */
 

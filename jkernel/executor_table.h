@@ -34,12 +34,8 @@ typedef struct jk_arguments {
 typedef struct jk_executor {
     void *self;
     /* The content of kernel_info_reply: a JSON object without "status" and "protocol_version", which are the
-     * server's. Any thread, at any time after jk_server_open(); the text stays valid until jk_server_close().
-     */
-    const char *(*kernel_info)(void *self);
-    /* Perform one request. Main thread. Ends, now or later, in exactly one jk_request_reply(). The request is
-     * the executor's until then. */
-    void (*handle)(void *self, jk_request *request);
+     * server's. Borrowed until jk_server_close(). */
+    const char *kernel_info;
     /* Break what is running. Any thread; never blocks, never waits for the language. */
     void (*interrupt)(void *self);
     /* Ask the main loop to end. Any thread; never blocks. */
@@ -48,10 +44,11 @@ typedef struct jk_executor {
      * line 2, in f"), at most `size` bytes; returns how many, 0 when nothing of a cell is running there.
      * Control thread; waits a fraction of a second, never for the language. NULL: nothing is known. */
     size_t (*holding)(void *self, char *text, size_t size);
-    /* A debug_request has arrived: perform it like handle(), on a thread of the executor's own, because the
-     * main one may be stopped at a breakpoint. Control or io thread; never blocks, never waits for the
-     * language. NULL: the kernel has no debugger; the server then answers with an error. */
-    void (*debug)(void *self, jk_request *request);
+    /* The first debug_request has arrived: serve all of them on a thread of the executor's own, because the
+     * main one may be stopped at a breakpoint. As subshell_open(), for a subshell that no client can name;
+     * called again when that has ended. NULL: the kernel has no debugger; the server then answers with an
+     * error. */
+    int (*debugger_open)(void *self, jk_subshell *subshell);
     /* Serve a new subshell on a thread of the executor's own: wait for jk_subshell_fd(), call
      * jk_subshell_next(), reply, until it has ended; then jk_subshell_end() and jk_subshell_release().
      * `subshell` is *taken* when the result is 0; -1 refuses it. Control or io thread; never blocks, never

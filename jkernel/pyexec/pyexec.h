@@ -1,8 +1,7 @@
 /* The CPython executor (executor.h) and the Python types of the module `_jkernel`.
  *
  * The division of labour: C holds what must not depend on Python's mood (the server's life, signals, the
- * stream fast path, the link to the engine); the package drupe.kernel does what IPython does. A request is
- * not called back into Python: handle() parks it, and Server.dispatch() returns it as an object.
+ * stream fast path, the link to the engine); the package drupe.kernel does what IPython does.
  *
  * There is one kernel per process, so its state (pyexec_kernel.c) is process-wide; the Python types live in
  * the module state. Unless said otherwise a function needs the GIL, and returns -1 or NULL with an exception
@@ -21,11 +20,10 @@
 
 /* --- The one kernel of the process (pyexec_kernel.c): no GIL needed ------------------------------------ */
 
-/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `features`
- * is what kernel_info announces as supported_features: the inside of a JSON array, below JK_FEATURES_SIZE
- * bytes. Returns 0, or -1 with one line of what to do in `problem`. */
-#define JK_FEATURES_SIZE 512
-int jk_executor_open(const char *connection_file, const char *features, char *problem, size_t problem_size);
+/* Open the server on `connection_file`, with the calling thread as the one that interrupts aim at. `info` is
+ * the language's part of kernel_info_reply (executor_table.h), which is copied; the features that it names
+ * are switched on. Returns 0, or -1 with one line of what to do in `problem`. */
+int jk_executor_open(const char *connection_file, const char *info, char *problem, size_t problem_size);
 /* The same with the executor's table, which is borrowed for good. */
 int jk_kernel_open(const char *connection_file, const jk_executor *executor, char *problem,
                    size_t problem_size);
@@ -40,12 +38,7 @@ void jk_kernel_close(void);
 jk_server *jk_kernel_enter(void);
 void jk_kernel_leave(void);
 
-/* The request that the last jk_server_dispatch() handed over (*taken* by the caller), or NULL. With the GIL
- * held since that call. */
-jk_request *jk_kernel_take_request(void);
-void jk_kernel_park_request(jk_request *request); /* executor.handle */
-
-/* The content of a kernel_info_reply that is the language's, as JSON. Lives as long as the process. */
+/* The language's part of kernel_info_reply, as JSON. Lives as long as the process. */
 const char *jk_kernel_info(void);
 
 /* 0: go on; 1: the kernel must end; 2: the same, for a restart. */
@@ -54,43 +47,17 @@ void jk_kernel_set_shutdown(bool restart);
 
 typedef struct jk_state jk_state;
 
-/* --- Workers (pyexec_worker.c): C threads that run a Python function; no GIL needed -------------------- */
+/* --- Workers (pyexec_worker.c): C threads that serve a subshell in Python; no GIL needed ---------------- */
 
-typedef struct jk_worker_task {
-    const char *module, *function; /* static text: module.function(object) runs in the thread */
-    void *argument;
-    /* What the function is called with. GIL; NULL with an exception set fails the worker. */
-    PyObject *(*wrap)(jk_state *state, void *argument);
-    /* Make the function return soon. Called from jk_workers_close(), at most once and never after ended();
-     * without the GIL, must not block. */
-    void (*stop)(void *argument);
-    /* The worker is over and will not look at `argument` again: called once for every start that returned 0,
-     * in the thread, without the GIL. `why` is NULL when the function returned, else one line. */
-    void (*ended)(void *argument, const char *why);
-} jk_worker_task;
-
-/* Start a thread for `task`, which is copied; all signals but those of a fault are blocked in it. The
- * function is called once jk_workers_open() was. Never waits for Python. Returns 0, or -1: the thread cannot
- * be started, or the kernel is closing. */
-int jk_worker_start(const jk_worker_task *task);
+/* executor.h's functions: a thread for drupe.kernel.subshells.serve(), drupe.kernel.debugger.serve(). All
+ * signals but those of a fault are blocked in it. The function is called once jk_workers_open() was. */
+int jk_executor_subshell_open(void *self, jk_subshell *subshell);
+int jk_executor_debugger_open(void *self, jk_subshell *subshell);
 /* The shell stands: workers may run. */
 void jk_workers_open(void);
 /* Refuse new ones, stop those that are there, wait for their end. Called without the GIL. Returns whether all
  * have ended; if not, the process must end without finalizing Python. */
 bool jk_workers_close(int timeout_ms);
-
-/* --- Debugging (pyexec_debug.c) ------------------------------------------------------------------------ */
-
-/* executor.debug: queue the request for drupe.kernel.debugger, whose thread starts with the first. No GIL. */
-void jk_debug_push(void *self, jk_request *request);
-/* Python: the next Request, None when there is none, False when the thread has to end. */
-PyObject *jk_debug_next(PyObject *module, PyObject *unused);
-/* Python: the file name of a cell with this text, and what all such names begin with. */
-PyObject *jk_debug_cell_name(PyObject *module, PyObject *code);
-PyObject *jk_debug_cell_prefix(PyObject *module, PyObject *unused);
-
-/* executor.h's subshell_open(): a worker that runs drupe.kernel.subshells.serve() (pyexec_subshell.c). */
-int jk_executor_subshell_open(void *self, jk_subshell *subshell);
 
 /* --- Signals (pyexec_signals.c) ------------------------------------------------------------------------ */
 
@@ -193,6 +160,9 @@ PyObject *jk_parent_object_new(jk_state *state, jk_parent *parent);
 /* The Parent of the calling thread or task as a new reference, or NULL *without* an exception. `type` is the
  * Parent type: anything else that was put into the variable is ignored. */
 jk_parent_object *jk_parent_object_current(PyObject *cell_var, PyTypeObject *type);
+
+/* A new Subshell. */
+PyObject *jk_subshell_object_new(jk_state *state, jk_subshell *subshell);
 
 /* A new Request that owns `request` (*taken*, also on failure). */
 PyObject *jk_request_object_new(jk_state *state, jk_request *request);

@@ -14,7 +14,6 @@ static struct {
     _Atomic(jk_server *) server;
     atomic_int users;
     atomic_int shutdown; /* as jk_kernel_shutdown_state() */
-    jk_request *parked;  /* under the GIL */
     pthread_t main_thread;
 } kernel;
 
@@ -59,18 +58,6 @@ jk_server *jk_kernel_enter(void)
 void jk_kernel_leave(void)
 {
     atomic_fetch_sub(&kernel.users, 1);
-}
-
-void jk_kernel_park_request(jk_request *request)
-{
-    kernel.parked = request;
-}
-
-jk_request *jk_kernel_take_request(void)
-{
-    jk_request *request = kernel.parked;
-    kernel.parked = NULL;
-    return request;
 }
 
 void jk_kernel_interrupted(void)

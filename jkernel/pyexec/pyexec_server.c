@@ -16,47 +16,23 @@ static jk_server *server_enter(void)
     return server;
 }
 
-/* Write the strings of `names` as the inside of a JSON array. They are plain words, so nothing is escaped. */
-static int features_format(PyObject *names, char text[JK_FEATURES_SIZE])
-{
-    PyObject *list = names ? PySequence_Tuple(names) : PyTuple_New(0);
-    if (!list) return -1;
-    size_t used = 0;
-    text[0] = '\0';
-    int failed = 0;
-    for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(list); i++) {
-        const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(list, i));
-        size_t length = name ? strlen(name) : 0;
-        size_t plain = name ? strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789 -_") : 0;
-        failed = !name || length == 0 || plain != length || used + length + 4 > JK_FEATURES_SIZE;
-        if (failed) break;
-        used += (size_t)snprintf(text + used, JK_FEATURES_SIZE - used, "%s\"%s\"", used ? "," : "", name);
-    }
-    Py_DECREF(list);
-    if (failed && !PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError,
-                        "features are a few names of lower-case letters, digits and spaces");
-    }
-    return failed ? -1 : 0;
-}
-
 static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char path_name[] = "", features_name[] = "features";
-    static char *keywords[] = {path_name, features_name, NULL};
-    PyObject *path = NULL, *names = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|O:Server", keywords, PyUnicode_FSConverter, &path,
-                                     &names)) {
+    const char *info = NULL;
+    PyObject *path = NULL;
+    char problem[512] = "";
+    if (kwargs && PyDict_GET_SIZE(kwargs) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Server() takes no keyword arguments");
         return NULL;
     }
-    char features[JK_FEATURES_SIZE], problem[512] = "";
-    PyObject *object = features_format(names, features) == 0 ? type->tp_alloc(type, 0) : NULL;
+    if (!PyArg_ParseTuple(args, "O&s:Server", PyUnicode_FSConverter, &path, &info)) return NULL;
+    PyObject *object = type->tp_alloc(type, 0);
     if (!object) {
         Py_DECREF(path);
         return NULL;
     }
     jk_sigint_ignore();
-    int failed = jk_executor_open(PyBytes_AS_STRING(path), features, problem, sizeof problem);
+    int failed = jk_executor_open(PyBytes_AS_STRING(path), info, problem, sizeof problem);
     Py_DECREF(path);
     if (failed) {
         Py_DECREF(object);
@@ -126,8 +102,7 @@ static PyObject *server_dispatch(PyObject *object, PyObject *unused)
     jk_state *state = PyType_GetModuleState(Py_TYPE(object));
     jk_server *server = state ? server_enter() : NULL;
     if (!server) return NULL;
-    jk_request *request = NULL;
-    if (jk_server_dispatch(server)) request = jk_kernel_take_request();
+    jk_request *request = jk_server_next(server);
     jk_kernel_leave();
     return request ? jk_request_object_new(state, request) : Py_NewRef(Py_None);
 }
@@ -142,18 +117,6 @@ static PyObject *server_flush(PyObject *object, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS failed = jk_server_flush(server, FLUSH_LIMIT_MS);
     Py_END_ALLOW_THREADS jk_kernel_leave();
     return PyBool_FromLong(!failed);
-}
-
-static PyObject *server_wake(PyObject *object, PyObject *unused)
-{
-    (void)object;
-    (void)unused;
-    jk_server *server = jk_kernel_enter();
-    if (server) {
-        jk_server_wake(server);
-        jk_kernel_leave();
-    }
-    Py_RETURN_NONE;
 }
 
 static PyObject *server_interrupt_taken(PyObject *object, PyObject *unused)
@@ -364,7 +327,6 @@ static PyMethodDef server_methods[] = {
     {"fileno", server_fileno, METH_NOARGS, "A descriptor that is readable while requests wait."},
     {"dispatch", server_dispatch, METH_NOARGS, "The next Request, or None."},
     {"flush", server_flush, METH_NOARGS, "Wait until what was published is on its way."},
-    {"wake", server_wake, METH_NOARGS, "Make the descriptor readable."},
     {"interrupt_taken", server_interrupt_taken, METH_NOARGS,
      "Python reports what the interrupts so far did not end."},
     {"leave", server_leave, METH_NOARGS, "Shut down, as when a client asks for it."},
@@ -390,9 +352,8 @@ static PyGetSetDef server_getset[] = {
 };
 
 static PyType_Slot server_slots[] = {
-    {Py_tp_doc, "Server(connection_file, /, features=())\n--\n\nBind the sockets and answer from C. "
-                "`features` are kernel_info's "
-                "supported_features."},
+    {Py_tp_doc, "Server(connection_file, kernel_info, /)\n--\n\nBind the sockets and answer from C. "
+                "`kernel_info` is what it says about the language, as JSON."},
     {Py_tp_new, JK_SLOT(server_new)},
     {Py_tp_dealloc, JK_SLOT(server_dealloc)},
     {Py_tp_methods, server_methods},

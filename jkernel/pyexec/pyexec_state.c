@@ -130,6 +130,33 @@ static PyObject *py_interrupt_thread(PyObject *module, PyObject *args)
     return PyBool_FromLong(PyThreadState_SetAsyncExc(ident, PyExc_KeyboardInterrupt) > 0);
 }
 
+static PyObject *py_cell_name(PyObject *module, PyObject *code)
+{
+    (void)module;
+    Py_ssize_t size;
+    const char *text = PyUnicode_AsUTF8AndSize(code, &size);
+    if (!text) return NULL;
+    jk_server *server = jk_kernel_enter();
+    if (!server) {
+        PyErr_SetString(PyExc_RuntimeError, "the kernel is closed");
+        return NULL;
+    }
+    char name[JK_CELL_NAME_SIZE];
+    jk_server_cell_name(server, (jk_bytes){text, (size_t)size}, name);
+    jk_kernel_leave();
+    return PyUnicode_DecodeFSDefault(name);
+}
+
+static PyObject *py_cell_prefix(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    jk_server *server = jk_kernel_enter();
+    PyObject *prefix = PyUnicode_DecodeFSDefault(server ? jk_server_cell_prefix(server) : "");
+    if (server) jk_kernel_leave();
+    return prefix;
+}
+
 static PyMethodDef functions[] = {
     {"run_cell_check", py_run_cell_check, METH_NOARGS, "Raise the device errors that are known by now."},
     {"flush_stdio", py_flush_stdio, METH_NOARGS, "Write out what C's stdout and stderr hold."},
@@ -155,9 +182,8 @@ static PyMethodDef functions[] = {
      "The shell stands: C threads may serve requests in Python."},
     {"workers_close", py_workers_close, METH_O,
      "workers_close(timeout_ms)\n--\n\nStop those threads; whether all have ended."},
-    {"debug_next", jk_debug_next, METH_NOARGS, "The next debug_request, None, or False at the end."},
-    {"cell_name", jk_debug_cell_name, METH_O, "The file name by which debuggers know a cell with this text."},
-    {"cell_prefix", jk_debug_cell_prefix, METH_NOARGS, "What the file names of cells begin with."},
+    {"cell_name", py_cell_name, METH_O, "The file name by which debuggers know a cell with this text."},
+    {"cell_prefix", py_cell_prefix, METH_NOARGS, "What the file names of cells begin with."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,4 +1,4 @@
-/* The Python type Subshell, and the worker that serves one: drupe.kernel.subshells.serve(subshell). */
+/* The Python type Subshell, which a worker's thread serves. */
 #include "jkernel/pyexec/pyexec.h"
 
 #include <structmember.h>
@@ -9,44 +9,12 @@ typedef struct subshell_object {
     char ended;
 } subshell_object;
 
-/* --- The worker: no GIL ------------------------------------------------------------------------------------
- */
-
-static PyObject *task_wrap(jk_state *state, void *argument)
+PyObject *jk_subshell_object_new(jk_state *state, jk_subshell *subshell)
 {
     PyObject *object = state->subshell_type->tp_alloc(state->subshell_type, 0);
-    if (object) ((subshell_object *)object)->subshell = jk_subshell_retain(argument);
+    if (object) ((subshell_object *)object)->subshell = jk_subshell_retain(subshell);
     return object;
 }
-
-static void task_stop(void *argument)
-{
-    jk_subshell_end(argument);
-}
-
-static void task_ended(void *argument, const char *why)
-{
-    (void)why; /* what failed was answered with errors; what is queued is answered now */
-    jk_subshell_end(argument);
-    jk_subshell_release(argument);
-}
-
-int jk_executor_subshell_open(void *self, jk_subshell *subshell)
-{
-    (void)self;
-    const jk_worker_task task = {
-        .module = "drupe.kernel.subshells",
-        .function = "serve",
-        .argument = subshell,
-        .wrap = task_wrap,
-        .stop = task_stop,
-        .ended = task_ended,
-    };
-    return jk_worker_start(&task);
-}
-
-/* --- The type ----------------------------------------------------------------------------------------------
- */
 
 static void subshell_dealloc(PyObject *object)
 {

@@ -1,27 +1,16 @@
 /* The executor's table: what the server calls. Everything here runs without the GIL and mostly on the
  * server's threads. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "jkernel/pyexec/pyexec.h"
 
-static char info[2048];
-
-static const char *executor_kernel_info(void *self)
-{
-    (void)self;
-    return info;
-}
+static jk_executor executor; /* below */
 
 const char *jk_kernel_info(void)
 {
-    return info;
-}
-
-static void executor_handle(void *self, jk_request *request)
-{
-    (void)self;
-    jk_kernel_park_request(request);
+    return executor.kernel_info;
 }
 
 /* The server signals the child processes itself. */
@@ -57,8 +46,6 @@ static size_t executor_answer(void *self, const char *command, const jk_argument
 
 static jk_executor executor = {
     .self = NULL,
-    .kernel_info = executor_kernel_info,
-    .handle = executor_handle,
     .interrupt = executor_interrupt,
     .shutdown = executor_shutdown,
     .devices = executor_devices,
@@ -66,30 +53,16 @@ static jk_executor executor = {
     .holding = jk_holding,
 };
 
-static void kernel_describe(const char *features)
+int jk_executor_open(const char *connection_file, const char *info, char *problem, size_t problem_size)
 {
-    int length = (int)strcspn(PY_VERSION, "+ ");
-    snprintf(info, sizeof info,
-             "{\"implementation\":\"drupe\",\"implementation_version\":\"%s\","
-             "\"language_info\":{\"name\":\"python\",\"version\":\"%.*s\",\"mimetype\":\"text/x-python\","
-             "\"codemirror_mode\":{\"name\":\"ipython\",\"version\":3},\"pygments_lexer\":\"ipython3\","
-             "\"nbconvert_exporter\":\"python\",\"file_extension\":\".py\"},"
-             "\"banner\":\"Drupe %s: Python %.*s with devices\",\"help_links\":["
-             "{\"text\":\"Python Reference\",\"url\":\"https://docs.python.org/%d.%d\"},"
-             "{\"text\":\"IPython Reference\",\"url\":\"https://ipython.readthedocs.io/en/stable/\"},"
-             "{\"text\":\"NumPy Reference\",\"url\":\"https://numpy.org/doc/stable/reference/\"}],"
-             "\"supported_features\":[%s]}",
-             DRUPE_VERSION, length, PY_VERSION, DRUPE_VERSION, length, PY_VERSION, PY_MAJOR_VERSION,
-             PY_MINOR_VERSION, features);
-}
-
-int jk_executor_open(const char *connection_file, const char *features, char *problem, size_t problem_size)
-{
-    /* While a kernel is open, its threads read both. */
+    /* While a kernel is open, its threads read the table. */
     if (!jk_kernel_is_open()) {
-        kernel_describe(features);
-        executor.debug = strstr(features, "\"debugger\"") ? jk_debug_push : NULL;
-        executor.subshell_open = strstr(features, "\"kernel subshells\"") ? jk_executor_subshell_open : NULL;
+        free((char *)(uintptr_t)executor.kernel_info);
+        executor.kernel_info = strdup(info);
+        executor.debugger_open = strstr(info, "\"debugger\"") ? jk_executor_debugger_open : NULL;
+        executor.subshell_open = strstr(info, "\"kernel subshells\"") ? jk_executor_subshell_open : NULL;
     }
-    return jk_kernel_open(connection_file, &executor, problem, problem_size);
+    if (executor.kernel_info) return jk_kernel_open(connection_file, &executor, problem, problem_size);
+    snprintf(problem, problem_size, "no memory to start the kernel");
+    return -1;
 }

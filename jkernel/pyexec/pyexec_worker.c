@@ -1,8 +1,7 @@
-/* C threads that run one Python function each: for requests that must be served while the main thread is busy
- * or stopped at a breakpoint.
+/* C threads that serve one subshell each by a Python function: for requests that must be served while the
+ * main thread is busy or stopped at a breakpoint. The debugger's requests come in a subshell of their own.
  *
- * A worker may be asked for before the shell stands; it waits for that outside Python. The list holds the
- * workers whose argument may still be told to stop; a worker leaves it before it gives its argument back. */
+ * A worker may be asked for before the shell stands; it waits for that outside Python. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +10,13 @@
 #include "jkernel/pyexec/pyexec.h"
 
 typedef struct worker {
-    jk_worker_task task;
-    struct worker *next;
+    const char *module;    /* module.serve(subshell) runs in the thread */
+    jk_subshell *subshell; /* owned */
 } worker;
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    worker *first;
     unsigned running; /* threads, from their start until they are done with Python */
     bool open, closed;
 } workers = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -35,16 +33,14 @@ static bool wait_open(void)
     return may;
 }
 
-static PyObject *call(const jk_worker_task *task)
+static PyObject *call(const worker *self)
 {
     PyObject *result = NULL;
     PyObject *core = PyImport_ImportModule("drupe._jkernel");
-    PyObject *module = core ? PyImport_ImportModule(task->module) : NULL;
-    PyObject *function = module ? PyObject_GetAttrString(module, task->function) : NULL;
-    PyObject *argument = function ? task->wrap(PyModule_GetState(core), task->argument) : NULL;
-    if (argument) result = PyObject_CallOneArg(function, argument);
-    Py_XDECREF(argument);
-    Py_XDECREF(function);
+    PyObject *module = core ? PyImport_ImportModule(self->module) : NULL;
+    PyObject *subshell = module ? jk_subshell_object_new(PyModule_GetState(core), self->subshell) : NULL;
+    if (subshell) result = PyObject_CallMethod(module, "serve", "O", subshell);
+    Py_XDECREF(subshell);
     Py_XDECREF(module);
     Py_XDECREF(core);
     return result;
@@ -77,10 +73,10 @@ static void describe_error(char *text, size_t size)
     Py_XDECREF(error);
 }
 
-static bool run_python(const jk_worker_task *task, char *problem, size_t size)
+static bool run_python(const worker *self, char *problem, size_t size)
 {
     PyGILState_STATE attached = PyGILState_Ensure();
-    PyObject *result = call(task);
+    PyObject *result = call(self);
     if (!result) describe_error(problem, size);
     bool good = result != NULL;
     Py_XDECREF(result);
@@ -88,30 +84,15 @@ static bool run_python(const jk_worker_task *task, char *problem, size_t size)
     return good;
 }
 
-static void worker_unlink(worker *self)
-{
-    pthread_mutex_lock(&workers.lock);
-    worker **link = &workers.first;
-    while (*link != self) link = &(*link)->next;
-    *link = self->next;
-    pthread_mutex_unlock(&workers.lock);
-}
-
-static void note_failure(const jk_worker_task *task, const char *problem)
-{
-    char text[700];
-    snprintf(text, sizeof text, "%s.%s: %s", task->module, task->function, problem);
-    jk_server_note(text);
-}
-
 static void *worker_run(void *argument)
 {
     worker *self = argument;
-    char problem[512] = "the kernel is shutting down";
-    bool good = wait_open() && run_python(&self->task, problem, sizeof problem);
-    if (!good) note_failure(&self->task, problem);
-    worker_unlink(self);
-    self->task.ended(self->task.argument, good ? NULL : problem);
+    char problem[512] = "the kernel is shutting down", text[700];
+    bool good = wait_open() && run_python(self, problem, sizeof problem);
+    snprintf(text, sizeof text, "%s has ended: %s", self->module, problem);
+    if (!good) jk_server_note(text);
+    jk_subshell_end(self->subshell, text); /* what failed was answered with errors; what is queued is now */
+    jk_subshell_release(self->subshell);
     free(self);
     pthread_mutex_lock(&workers.lock);
     workers.running--;
@@ -122,24 +103,34 @@ static void *worker_run(void *argument)
 /* --- From outside ------------------------------------------------------------------------------------------
  */
 
-int jk_worker_start(const jk_worker_task *task)
+static int worker_start(const char *module, jk_subshell *subshell)
 {
     worker *self = calloc(1, sizeof *self);
     if (!self) return -1;
-    self->task = *task;
+    *self = (worker){module, subshell};
     pthread_t thread;
     pthread_mutex_lock(&workers.lock);
-    /* Under the lock: the thread may not be done before it is listed. */
+    /* Under the lock: the thread may not be done before it is counted. */
     bool started = !workers.closed && jk_thread_start(&thread, worker_run, self) == 0;
     if (started) {
-        self->next = workers.first;
-        workers.first = self;
         workers.running++;
         pthread_detach(thread);
     }
     pthread_mutex_unlock(&workers.lock);
     if (!started) free(self);
     return started ? 0 : -1;
+}
+
+int jk_executor_subshell_open(void *self, jk_subshell *subshell)
+{
+    (void)self;
+    return worker_start("drupe.kernel.subshells", subshell);
+}
+
+int jk_executor_debugger_open(void *self, jk_subshell *subshell)
+{
+    (void)self;
+    return worker_start("drupe.kernel.debugger", subshell);
 }
 
 void jk_workers_open(void)
@@ -163,9 +154,13 @@ bool jk_workers_close(int timeout_ms)
     const struct timespec pause = {.tv_nsec = 1000000};
     pthread_mutex_lock(&workers.lock);
     workers.closed = true;
-    for (worker *each = workers.first; each; each = each->next) each->task.stop(each->task.argument);
     pthread_cond_broadcast(&workers.changed);
     pthread_mutex_unlock(&workers.lock);
+    jk_server *server = jk_kernel_enter();
+    if (server) {
+        jk_server_end_shells(server);
+        jk_kernel_leave();
+    }
     for (int i = 0; i < timeout_ms && !workers_gone(); i++) nanosleep(&pause, NULL);
     return workers_gone();
 }

@@ -50,7 +50,7 @@ void jk_server_note(const char *text)
 /* --- Open --------------------------------------------------------------------------------------------------
  */
 
-static int parts_open(jk_server *server, char *problem, size_t problem_size)
+static int parts_open(jk_server *server)
 {
     /* Every part is opened, so that every part may be cleared. */
     jk_ports_open(server->ports);
@@ -59,39 +59,29 @@ static int parts_open(jk_server *server, char *problem, size_t problem_size)
     jk_cell_names_open(server);
     server->usage = jk_usage_create();
     if (!server->usage) result = -1;
-    if (result != 0) {
-        snprintf(problem, problem_size, "cannot start the kernel: %s", strerror(errno));
-        return -1;
-    }
+    if (result != 0) return jk_fail("cannot start the kernel: %s", strerror(errno));
     return 0;
 }
 
-static int trust_open(jk_server *server, char *problem, size_t problem_size)
+static int trust_open(jk_server *server)
 {
     const jk_config *config = server->config;
-    if (jk_signer_create(config->scheme, config->key, config->key_size, &server->signer) != 0) {
-        snprintf(problem, problem_size,
-                 "signature_scheme \"%s\" in the connection file %s is not known; use \"hmac-sha256\"",
-                 config->scheme, config->path);
-        return -1;
-    }
+    if (jk_signer_create(config->scheme, config->key, config->key_size, &server->signer) != 0)
+        return jk_fail("signature_scheme \"%s\" in the connection file %s is not known; use \"hmac-sha256\"",
+                       config->scheme, config->path);
     if (config->key_size == 0) return 0;
     server->replay = jk_replay_create();
-    if (!server->replay) {
-        snprintf(problem, problem_size, "no memory to start the kernel");
-        return -1;
-    }
+    if (!server->replay) return jk_fail("no memory to start the kernel");
     return 0;
 }
 
-static int threads_start(jk_server *server, char *problem, size_t problem_size)
+static int threads_start(jk_server *server)
 {
     bool io = jk_own_thread_start(server, JK_THREAD_IO, jk_io_run),
          control = jk_own_thread_start(server, JK_THREAD_CONTROL, jk_control_run),
          heartbeat = jk_own_thread_start(server, JK_THREAD_HEARTBEAT, jk_heartbeat_run);
     if (io && control && heartbeat) return 0;
-    snprintf(problem, problem_size, "cannot start the kernel's threads: %s", strerror(errno));
-    return -1;
+    return jk_fail("cannot start the kernel's threads: %s", strerror(errno));
 }
 
 static void server_stop(jk_server *server);
@@ -112,12 +102,12 @@ typedef struct whole {
 } whole;
 
 /* Parts that were never opened must not be closed: nothing is made before the process is fit for all. */
-static jk_server *server_create(const jk_executor *executor, char *problem, size_t problem_size)
+static jk_server *server_create(const jk_executor *executor)
 {
-    if (jk_process_prepare(problem, problem_size) != 0) return NULL;
+    if (jk_process_prepare() != 0) return NULL;
     whole *all = calloc(1, sizeof *all);
     if (!all) {
-        snprintf(problem, problem_size, "no memory to start the kernel");
+        jk_fail("no memory to start the kernel");
         return NULL;
     }
     all->server = (jk_server){
@@ -144,14 +134,12 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
     pthread_once(&fork_once, fork_watch);
     jk_proc_choose();
     drupe_thread_signals(&before); /* for libzmq's threads */
-    jk_server *server = server_create(executor, problem, problem_size);
-    bool good = server && parts_open(server, problem, problem_size) == 0 &&
-                jk_config_read(connection_file, server->config, problem, problem_size) == 0 &&
-                trust_open(server, problem, problem_size) == 0 &&
-                jk_sockets_bind(server, problem, problem_size) == 0;
+    jk_server *server = server_create(executor);
+    bool good = server && parts_open(server) == 0 && jk_config_read(connection_file, server->config) == 0 &&
+                trust_open(server) == 0 && jk_sockets_bind(server) == 0;
     if (good) {
         jk_iopub_open(server, &jk_answers_leaving);
-        good = threads_start(server, problem, problem_size) == 0;
+        good = threads_start(server) == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (good) {
@@ -161,7 +149,7 @@ jk_server *jk_server_open(const char *connection_file, const jk_executor *execut
         jk_log("serving %s", connection_file);
         return server;
     }
-    jk_line_clean(problem, strnlen(problem, problem_size));
+    snprintf(problem, problem_size, "%s", drupe_error_last()->text);
     jk_log("%s", problem);
     if (!server) return NULL;
     jk_life_close(server);
@@ -221,7 +209,7 @@ void jk_server_close(jk_server *server)
     static jk_server *closed;
 
     if (!server || !jk_server_alive(server)) return;
-    jk_subshells_close(server);
+    jk_server_end_shells(server);
     jk_stdio_restore(server);
     jk_outbox_hurry(&server->output->outbox);
     jk_server_flush(server, CLOSE_FLUSH_MS);

@@ -17,25 +17,21 @@ bool jk_registration_found(const jk_config *config)
            !json_object_get(config->document, jk_port_fields[JK_SHELL]);
 }
 
-int jk_registration_fill(jk_config *config, char *problem, size_t problem_size)
+int jk_registration_fill(jk_config *config)
 {
     char id[ID_MOST + 1];
-    if (jk_field_text(config, "kernel_id", NULL, id, sizeof id, problem, problem_size) != 0 ||
-        jk_field_address(config, "registration_ip", NULL, config->registration_ip, problem, problem_size) !=
-            0 ||
-        jk_field_port(config, "registration_port", &config->registration_port, problem, problem_size) != 0 ||
+    if (jk_field_text(config, "kernel_id", NULL, id, sizeof id) != 0 ||
+        jk_field_address(config, "registration_ip", NULL, config->registration_ip) != 0 ||
+        jk_field_port(config, "registration_port", &config->registration_port) != 0 ||
         /* Not in the specification, but some launchers say where to bind. */
-        jk_field_address(config, "ip", config->registration_ip, config->ip, problem, problem_size) != 0) {
+        jk_field_address(config, "ip", config->registration_ip, config->ip) != 0) {
         return -1;
     }
-    if (config->registration_port == 0 || id[0] == '\0') {
-        snprintf(problem, problem_size,
-                 "the registration file %s needs a \"registration_port\" above 0 and a \"kernel_id\"",
-                 config->path);
-        return -1;
-    }
+    if (config->registration_port == 0 || id[0] == '\0')
+        return jk_fail("the registration file %s needs a \"registration_port\" above 0 and a \"kernel_id\"",
+                       config->path);
     config->kernel_id = strdup(id);
-    if (!config->kernel_id) snprintf(problem, problem_size, "no memory for the registration file");
+    if (!config->kernel_id) jk_fail("no memory for the registration file");
     return config->kernel_id ? 0 : -1;
 }
 

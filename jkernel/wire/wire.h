@@ -12,6 +12,7 @@
 #ifndef JK_WIRE_H
 #define JK_WIRE_H
 
+#include "drupe/status.h"
 #include "jkernel/wire/wire_memory.h"
 
 #include <stdatomic.h>
@@ -33,6 +34,10 @@ typedef struct jk_slice {
 /* Append one line to the file named by DRUPE_LOG; without that variable, nothing. Never the terminal. Control
  * characters are replaced, so that what a client sent cannot forge lines. Any thread. */
 void jk_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Record one line of what failed and what to do as the calling thread's drupe_error_last(), with control
+ * characters replaced. Returns -1. */
+int jk_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- Growing text --------------------------------------------------------------------------------------- */
 
@@ -82,22 +87,21 @@ typedef struct jk_config {
 
 /* Read and check a connection file, or the registration file that a launcher gives instead (JEP 66). Refuses
  * one that anybody but its owner may read or write; waits up to a second for one that is half written.
- * Returns 0, or -1 with one line of what to do in `problem`; `config` is then empty. Release with
+ * Returns 0, or -1 by jk_fail(); `config` is then empty. Release with
  * jk_config_clear(). */
-int jk_config_read(const char *path, jk_config *config, char *problem, size_t problem_size);
+int jk_config_read(const char *path, jk_config *config);
 
 #define JK_CONFIG_CUT 1
-/* The same for the text of the file at `path`. Returns JK_CONFIG_CUT, with a problem too, when the text ends
+/* The same for the text of the file at `path`. Returns JK_CONFIG_CUT, also by jk_fail(), when the text ends
  * too early. */
-int jk_config_parse(const char *path, const char *text, size_t size, jk_config *config, char *problem,
-                    size_t problem_size);
+int jk_config_parse(const char *path, const char *text, size_t size, jk_config *config);
 
 /* A port was chosen. */
 void jk_config_set_port(jk_config *config, jk_channel channel, int port);
 /* Put the ports of `config` into its file: a new file of mode 0600 takes the place of the old one at once.
  * All other fields stay. After a registration file: into a connection file of our own, for other clients, in
- * Jupyter's runtime folder; `path` is then its path. Returns 0, or -1 and a problem. */
-int jk_config_write(jk_config *config, char *problem, size_t problem_size);
+ * Jupyter's runtime folder; `path` is then its path. Returns 0, or -1 by jk_fail(). */
+int jk_config_write(jk_config *config);
 
 void jk_config_clear(jk_config *config); /* also wipes the key */
 

@@ -21,39 +21,31 @@ static bool modes_ignored(void)
     return value && (strcmp(value, "1") == 0 || strcmp(value, "true") == 0);
 }
 
-static int file_check(int fd, const char *path, char *problem, size_t problem_size, size_t *size)
+static int file_check(int fd, const char *path, size_t *size)
 {
     struct stat about;
-    if (fd < 0 || fstat(fd, &about) != 0) {
-        snprintf(problem, problem_size, "cannot read the connection file %s: %s", path, strerror(errno));
-        return -1;
-    }
-    if (!S_ISREG(about.st_mode) || about.st_size > FILE_MOST) {
-        snprintf(problem, problem_size, "%s is not a connection file: it must be a regular file below 1 MiB",
-                 path);
-        return -1;
-    }
-    if (about.st_mode & (S_IRWXG | S_IRWXO) && !modes_ignored()) {
-        snprintf(problem, problem_size,
-                 "others may read or write the connection file %s, which holds the session's key; run: chmod "
-                 "600 %s (or, where the file system keeps no modes, set JUPYTER_ALLOW_INSECURE_WRITES=1)",
-                 path, path);
-        return -1;
-    }
+    if (fd < 0 || fstat(fd, &about) != 0)
+        return jk_fail("cannot read the connection file %s: %s", path, strerror(errno));
+    if (!S_ISREG(about.st_mode) || about.st_size > FILE_MOST)
+        return jk_fail("%s is not a connection file: it must be a regular file below 1 MiB", path);
+    if (about.st_mode & (S_IRWXG | S_IRWXO) && !modes_ignored())
+        return jk_fail(
+            "others may read or write the connection file %s, which holds the session's key; run: chmod "
+            "600 %s (or, where the file system keeps no modes, set JUPYTER_ALLOW_INSECURE_WRITES=1)",
+            path, path);
     *size = (size_t)about.st_size;
     return 0;
 }
 
-int jk_file_load(const char *path, char *problem, size_t problem_size, char **text, size_t *size)
+int jk_file_load(const char *path, char **text, size_t *size)
 {
     size_t expected = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int result = file_check(fd, path, problem, problem_size, &expected);
+    int result = file_check(fd, path, &expected);
     char *space = result == 0 ? malloc(expected + 1) : NULL;
     long got = space ? drupe_read_most(fd, space, expected) : -1;
     if (result == 0 && got < 0) {
-        snprintf(problem, problem_size, "cannot read the connection file %s: %s", path,
-                 space ? strerror(errno) : "no memory");
+        jk_fail("cannot read the connection file %s: %s", path, space ? strerror(errno) : "no memory");
         result = -1;
     }
     if (fd >= 0) close(fd);

@@ -3,6 +3,7 @@
 #include "base/base.h"
 #include "jkernel/wire/wire.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,18 @@ void jk_line_clean(char *line, size_t size)
     for (size_t i = 0; i < size; i++) {
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f) line[i] = '?';
     }
+}
+
+int jk_fail(const char *format, ...)
+{
+    char line[sizeof drupe_error_last()->text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    jk_line_clean(line, strlen(line));
+    drupe_error_set(DRUPE_E_INVALID, "%s", line);
+    return -1;
 }
 
 static void append_escape(jk_buffer *buffer, unsigned char byte)

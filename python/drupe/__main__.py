@@ -72,7 +72,7 @@ def start(path, options):
     for line in features.problems():
         fail(line)  # it starts all the same: a notebook that cannot be opened would hide the reason
     try:
-        server = _jkernel.Server(path, features=features.supported())
+        server = _jkernel.Server(path, features.kernel_info(_jkernel.__version__))
     except RuntimeError as error:
         return fail(error)
     server.started()

@@ -17,18 +17,12 @@ static struct {
     jk_signer *signer;
     void *context, *sockets[JK_CHANNELS];
     unsigned long count;
+    jk_subshell *debugger; /* what is sent to it is served beside the rest */
 } the;
 
-static const char *own_info(void *self)
-{
-    (void)self;
-    return "{\"implementation\":\"fuzz\"}";
-}
-
 /* Looks at all that a request has, as a language does. */
-static void own_handle(void *self, jk_request *request)
+static void own_handle(jk_request *request)
 {
-    (void)self;
     jk_bytes parts[] = {jk_request_header(request), jk_request_parent_header(request),
                         jk_request_metadata(request), jk_request_content(request)};
     for (int i = 0; i < 4; i++) FUZZ_CHECK(parts[i].size >= 2);
@@ -36,6 +30,21 @@ static void own_handle(void *self, jk_request *request)
     for (size_t i = 0; i < jk_request_buffer_count(request); i++) total += jk_request_buffer(request, i).size;
     jk_stream_write(the.server, jk_request_parent(request), JK_STDOUT, "x\n", 2);
     jk_request_reply(request, (jk_bytes){"{\"status\":\"ok\"}", 15}, parts[2], total & 1 ? JK_REPLY_NONE : 0);
+}
+
+static int own_debugger(void *self, jk_subshell *subshell)
+{
+    (void)self;
+    the.debugger = subshell;
+    return 0;
+}
+
+static void requests_serve(void)
+{
+    jk_request *request;
+    bool ended;
+    while ((request = jk_server_next(the.server))) own_handle(request);
+    while (the.debugger && (request = jk_subshell_next(the.debugger, &ended))) own_handle(request);
 }
 
 static void own_nothing(void *self)
@@ -64,16 +73,16 @@ static void file_write(const char *path, const char *folder)
 static void the_close(void)
 {
     jk_server_close(the.server);
+    jk_subshell_release(the.debugger);
 }
 
 static void the_open(void)
 {
     static const jk_executor executor = {
-        .kernel_info = own_info,
-        .handle = own_handle,
+        .kernel_info = "{\"implementation\":\"fuzz\"}",
         .interrupt = own_nothing,
         .shutdown = own_shutdown,
-        .debug = own_handle,
+        .debugger_open = own_debugger,
     };
     static const int kinds[JK_CHANNELS] = {ZMQ_DEALER, ZMQ_SUB, ZMQ_DEALER, ZMQ_DEALER, ZMQ_DEALER};
     char start[64], path[80], endpoint[100], problem[512] = "";
@@ -157,10 +166,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     message_send(asked, (jk_slice){"kernel_info_request", 19}, (jk_slice){0}, (jk_slice){objects, 8});
     int64_t turns = 0;
     while (!message_read(asked, 1)) {
-        while (jk_server_dispatch(the.server)) continue;
+        requests_serve();
         FUZZ_CHECK(++turns < PATIENCE);
     }
-    while (jk_server_dispatch(the.server)) continue;
+    requests_serve();
     for (int i = 0; i < 16; i++) {
         message_read(asked, 0);
         message_read(JK_IOPUB, 0);

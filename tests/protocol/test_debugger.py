@@ -73,7 +73,7 @@ def test_a_debugger_that_fails_to_start(spec_folder, tmp_path):
         for _ in range(3):
             response = front.ask("inspectVariables")
             assert response["success"] is False and "not callable" in response["message"]
-        assert "drupe.kernel.debugger.serve: TypeError" in log.read_text()
+        assert "drupe.kernel.debugger has ended: TypeError" in log.read_text()
         kernel.run("debugger.serve = serve")
         assert {each["name"] for each in front.get("inspectVariables")["variables"]} >= {"serve", "debugger"}
     finally:

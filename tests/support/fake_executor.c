@@ -233,6 +233,12 @@ static void fake_handle(void *self, jk_request *request)
         jk_request_reply(request, text_bytes(""), text_bytes(""), JK_REPLY_NONE);
         return;
     }
+    if (strcmp(type, "debug_request") == 0) {
+        static const char text[] =
+            "{\"type\":\"response\",\"success\":true,\"message\":\"from the executor\"}";
+        jk_request_reply(request, text_bytes(text), text_bytes(""), 0);
+        return;
+    }
     if (strcmp(type, "execute_request") != 0) {
         char content[256];
         snprintf(content, sizeof content, "{\"status\":\"ok\",\"type\":\"%s\"}", type);
@@ -244,12 +250,6 @@ static void fake_handle(void *self, jk_request *request)
     json_t *content = json_loadb(bytes.data, bytes.size, 0, &error);
     execute(self, request, content);
     json_decref(content);
-}
-
-static const char *fake_kernel_info(void *self)
-{
-    (void)self;
-    return "{\"implementation\":\"fake\"}";
 }
 
 static void fake_interrupt(void *self)
@@ -283,8 +283,7 @@ void fake_executor_init(fake_executor *fake)
     sem_init(&fake->releases, 0, 0);
     fake->executor = (jk_executor){
         .self = fake,
-        .kernel_info = fake_kernel_info,
-        .handle = fake_handle,
+        .kernel_info = "{\"implementation\":\"fake\"}",
         .interrupt = fake_interrupt,
         .shutdown = fake_shutdown,
         .devices = fake_devices,
@@ -312,7 +311,7 @@ static void *subshell_run(void *argument)
             poll(&item, 1, -1);
         }
     }
-    jk_subshell_end(shell->subshell);
+    jk_subshell_end(shell->subshell, "its thread has ended");
     jk_subshell_release(shell->subshell);
     free(shell);
     return NULL;
@@ -343,17 +342,27 @@ void fake_executor_with_subshells(fake_executor *fake)
     fake->executor.subshell_open = fake_subshell_open;
 }
 
+void fake_executor_with_debugger(fake_executor *fake)
+{
+    fake->executor.debugger_open = fake_subshell_open;
+}
+
 void fake_executor_run(fake_executor *fake)
 {
     fake->main = pthread_self();
     atomic_store(&fake->running, true);
     struct pollfd item = {.fd = jk_server_request_fd(fake->server), .events = POLLIN};
     while (!atomic_load(&fake->stop)) {
-        if (!jk_server_dispatch(fake->server)) poll(&item, 1, -1);
+        jk_request *request = jk_server_next(fake->server);
+        if (request) {
+            fake_handle(fake, request);
+        } else {
+            poll(&item, 1, -1);
+        }
     }
     later_join(fake);
     for (int i = 0; i < atomic_load(&fake->nsubshells); i++) {
-        jk_subshell_end(fake->subshells[i]);
+        jk_subshell_end(fake->subshells[i], "the executor has ended");
         pthread_join(fake->subshell_threads[i], NULL);
         jk_subshell_release(fake->subshells[i]);
     }

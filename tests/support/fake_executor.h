@@ -42,6 +42,8 @@ typedef struct fake_executor {
 void fake_executor_init(fake_executor *fake);
 /* Have subshells; before jk_server_open(). Each serves on a thread of its own. */
 void fake_executor_with_subshells(fake_executor *fake);
+/* Answer each debug_request with success and the message "from the executor"; before jk_server_open(). */
+void fake_executor_with_debugger(fake_executor *fake);
 
 /* Let one `stuck` or `later` go on, the next one if none waits. Any thread. */
 void fake_executor_release(fake_executor *fake);

@@ -35,7 +35,7 @@ static void answer_kernel_info(jk_server *server, jk_channel channel, const jk_m
                                jk_parent *parent)
 {
     (void)parent;
-    const char *info = server->executor->kernel_info(server->executor->self);
+    const char *info = server->executor->kernel_info;
     jk_buffer content = {0};
     jk_buffer_append_text(&content, "{\"status\":\"ok\",\"protocol_version\":\"" JK_PROTOCOL_VERSION "\"");
     info += strcspn(info, "{") + 1;

@@ -2,9 +2,9 @@
  *
  * Front-ends ask every kernel for `debugInfo` when they connect, debugging or not. So it is answered here, on
  * the thread that owns the socket, until the first request that needs the language's debugger; from then on
- * the executor answers all of them, in order. Commands that C always answers belong into `commands`; those of
- * the devices, whose names begin with "drupe/", are always answered on that thread too, and never start a
- * debugger. */
+ * the executor answers all of them, in order, in a subshell of their own. Commands that C always answers
+ * belong into `commands`; those of the devices, whose names begin with "drupe/", are always answered on that
+ * thread too, and never start a debugger. */
 #include "jkernel/server/answers/answers_room.h"
 
 #include <jansson.h>
@@ -52,7 +52,7 @@ static void refuse(const debug_call *call, const char *why, jk_buffer *content)
 static bool debug_info(const debug_call *call, jk_buffer *content)
 {
     jk_server *server = call->server;
-    if (!server->executor->debug || atomic_load(&server->answers->debugging)) return false;
+    if (!server->executor->debugger_open || atomic_load(&server->answers->debugging)) return false;
     char seed[80];
     snprintf(seed, sizeof seed, ",\"body\":{\"isStarted\":false,\"hashMethod\":\"Murmur2\",\"hashSeed\":%lu,",
              (unsigned long)JK_CELL_SEED);
@@ -131,7 +131,7 @@ static bool answer_here(const debug_call *call, jk_buffer *content)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(call->command, commands[i].command) == 0 && commands[i].answer(call, content)) return true;
     }
-    if (call->server->executor->debug) return false;
+    if (call->server->executor->debugger_open) return false;
     refuse(call, "this kernel has no debugger: install debugpy where the kernel runs, then restart it",
            content);
     return true;
@@ -152,14 +152,15 @@ static void answer(jk_server *server, jk_channel channel, const jk_message *mess
 
 static void hand_over(jk_server *server, jk_channel channel, jk_message *message)
 {
-    jk_request *request = jk_request_create(server, message, channel, NULL);
+    jk_subshell *shell = jk_debugger_shell(server);
+    jk_request *request = jk_request_create(server, message, channel, shell); /* takes both */
     if (!request) {
         jk_log("no memory for a debug_request; it is lost");
         return;
     }
     atomic_store(&server->answers->debugging, true);
-    jk_status_busy(server, request->parent, false);
-    server->executor->debug(server->executor->self, request);
+    if (shell && jk_inbox_push(&shell->inbox, request)) return;
+    jk_request_refuse(request, "the debugger cannot be started: the kernel is closing or out of resources");
 }
 
 void jk_debug_request(jk_server *server, jk_channel channel, jk_message *message)

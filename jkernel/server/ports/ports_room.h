@@ -36,17 +36,17 @@ typedef struct jk_ports {
 /* Before jk_sockets_bind(): what jk_sockets_close() needs to find. */
 void jk_ports_open(jk_ports *ports);
 /* Bind all sockets; ports of 0 are chosen and written back, or told to the launcher that gave a registration
- * file. Returns 0, or -1 and a problem. */
-int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size);
+ * file. Returns 0, or -1 by jk_fail(). */
+int jk_sockets_bind(jk_server *server);
 void jk_sockets_close(jk_server *server);
 /* Have the heartbeat's thread end. */
 void jk_heartbeat_stop(jk_server *server);
 
 /* --- register.c ---------------------------------------------------------------------------------------- */
 
-/* Tell the launcher the ports and wait for its acknowledgement, 5 s at most. Returns 0, or -1 and a problem.
+/* Tell the launcher the ports and wait for its acknowledgement, 5 s at most. Returns 0, or -1 by jk_fail().
  */
-int jk_server_register(jk_server *server, char *problem, size_t problem_size);
+int jk_server_register(jk_server *server);
 
 /* --- ipc.c --------------------------------------------------------------------------------------------- */
 

@@ -34,15 +34,14 @@ static void *launcher_connect(jk_server *server, const char *endpoint)
     return NULL;
 }
 
-int jk_server_register(jk_server *server, char *problem, size_t problem_size)
+int jk_server_register(jk_server *server)
 {
     const jk_config *config = server->config;
     char endpoint[JK_ENDPOINT_SIZE];
     jk_endpoint_format(config->transport, config->registration_ip, config->registration_port, endpoint);
     void *socket = launcher_connect(server, endpoint);
     if (!socket || jk_registration_send(config, server->signer, socket) != 0) {
-        snprintf(
-            problem, problem_size,
+        jk_fail(
             "cannot connect to the launcher at %s: %s; check \"registration_ip\" in the registration file",
             endpoint, zmq_strerror(zmq_errno()));
         if (socket) zmq_close(socket);
@@ -51,9 +50,7 @@ int jk_server_register(jk_server *server, char *problem, size_t problem_size)
     bool wrong = false, good = acknowledgement_wait(server, socket, jk_clock() + PATIENCE, &wrong);
     zmq_close(socket);
     if (good) return 0;
-    snprintf(problem, problem_size, "the launcher at %s did not acknowledge the registration within 5 s%s",
-             endpoint,
-             wrong ? ": what it sent is not signed with the key of the registration file"
-                   : "; check that it is running and that \"registration_port\" is right");
-    return -1;
+    return jk_fail("the launcher at %s did not acknowledge the registration within 5 s%s", endpoint,
+                   wrong ? ": what it sent is not signed with the key of the registration file"
+                         : "; check that it is running and that \"registration_port\" is right");
 }

@@ -138,7 +138,7 @@ static const char *bind_advice(int reason)
 }
 
 /* A port is found by the launcher and free for a moment before we take it: somebody may be leaving it. */
-static int channel_bind(jk_server *server, jk_channel channel, char *problem, size_t problem_size)
+static int channel_bind(jk_server *server, jk_channel channel)
 {
     char endpoint[JK_ENDPOINT_SIZE];
     int reason = 0;
@@ -152,23 +152,19 @@ static int channel_bind(jk_server *server, jk_channel channel, char *problem, si
         struct timespec pause = {.tv_nsec = BIND_PAUSE * JK_MILLISECOND};
         nanosleep(&pause, NULL);
     }
-    snprintf(problem, problem_size, "cannot bind the %s socket to %s: %s; %s", jk_channel_name(channel),
-             endpoint, zmq_strerror(reason), bind_advice(reason));
-    return -1;
+    return jk_fail("cannot bind the %s socket to %s: %s; %s", jk_channel_name(channel), endpoint,
+                   zmq_strerror(reason), bind_advice(reason));
 }
 
-static int channel_open(jk_server *server, jk_channel channel, char *problem, size_t problem_size)
+static int channel_open(jk_server *server, jk_channel channel)
 {
-    if (!server->config->curve_secret[0]) return channel_bind(server, channel, problem, problem_size);
+    if (!server->config->curve_secret[0]) return channel_bind(server, channel);
     void *context = channel == JK_HEARTBEAT ? server->ports->heart_context : server->ports->context;
     void *socket = zmq_socket(context, channel == JK_IOPUB ? ZMQ_XPUB : ZMQ_ROUTER);
     server->ports->sockets[channel] = socket;
-    if (!socket || socket_prepare(server->config, channel, socket) != 0) {
-        snprintf(problem, problem_size, "cannot make the %s socket: %s", jk_channel_name(channel),
-                 zmq_strerror(zmq_errno()));
-        return -1;
-    }
-    return channel_bind(server, channel, problem, problem_size);
+    if (!socket || socket_prepare(server->config, channel, socket) != 0)
+        return jk_fail("cannot make the %s socket: %s", jk_channel_name(channel), zmq_strerror(zmq_errno()));
+    return channel_bind(server, channel);
 }
 
 void jk_ports_open(jk_ports *ports)
@@ -176,26 +172,24 @@ void jk_ports_open(jk_ports *ports)
     ports->heart_stop = -1;
 }
 
-int jk_sockets_bind(jk_server *server, char *problem, size_t problem_size)
+int jk_sockets_bind(jk_server *server)
 {
     bool chosen = false;
     server->ports->context = zmq_ctx_new();
     server->ports->heart_context = zmq_ctx_new();
     server->ports->heart_stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!server->ports->context || !server->ports->heart_context || server->ports->heart_stop < 0) {
-        snprintf(problem, problem_size, "cannot start libzmq: %s", zmq_strerror(zmq_errno()));
-        return -1;
-    }
+    if (!server->ports->context || !server->ports->heart_context || server->ports->heart_stop < 0)
+        return jk_fail("cannot start libzmq: %s", zmq_strerror(zmq_errno()));
     for (int i = 0; i < JK_CHANNELS; i++) {
         chosen = chosen || server->config->ports[i] == 0;
-        if (channel_open(server, (jk_channel)i, problem, problem_size) != 0) return -1;
+        if (channel_open(server, (jk_channel)i) != 0) return -1;
     }
     if (!server->config->kernel_id) {
-        return chosen ? jk_config_write(server->config, problem, problem_size) : 0;
+        return chosen ? jk_config_write(server->config) : 0;
     }
-    if (jk_server_register(server, problem, problem_size) != 0) return -1;
+    if (jk_server_register(server) != 0) return -1;
     /* The launcher has what it needs; without a file only other clients miss something. */
-    if (jk_config_write(server->config, problem, problem_size) != 0) jk_log("%s", problem);
+    if (jk_config_write(server->config) != 0) jk_log("%s", drupe_error_last()->text);
     return 0;
 }
 

@@ -60,21 +60,15 @@ static int threads_try(void)
     return reason ? -1 : 0;
 }
 
-int jk_process_prepare(char *problem, size_t problem_size)
+int jk_process_prepare(void)
 {
-    if (standard_descriptors_fill() != 0 || descriptors_try() != 0) {
-        snprintf(problem, problem_size,
-                 "cannot open the %d descriptors that a kernel needs: %s; raise the limit (ulimit -n)",
-                 DESCRIPTORS_NEEDED, strerror(errno));
-        return -1;
-    }
-    if (threads_try() != 0) {
-        snprintf(
-            problem, problem_size,
+    if (standard_descriptors_fill() != 0 || descriptors_try() != 0)
+        return jk_fail("cannot open the %d descriptors that a kernel needs: %s; raise the limit (ulimit -n)",
+                       DESCRIPTORS_NEEDED, strerror(errno));
+    if (threads_try() != 0)
+        return jk_fail(
             "cannot start the %d threads that a kernel needs: %s; raise the limit of processes (ulimit -u, "
             "pids of a container) or of memory",
             THREADS_NEEDED, strerror(errno));
-        return -1;
-    }
     return 0;
 }

@@ -11,8 +11,8 @@
 /* --- process_limits.c ---------------------------------------------------------------------------------- */
 
 /* Open what is closed of the descriptors 0 to 2, and see that there is room for the server's descriptors and
- * threads. Returns 0, or -1 and a problem. */
-int jk_process_prepare(char *problem, size_t problem_size);
+ * threads. Returns 0, or -1 by jk_fail(). */
+int jk_process_prepare(void);
 
 /* --- ending_signals.c ---------------------------------------------------------------------------------- */
 

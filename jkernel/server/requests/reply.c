@@ -85,9 +85,18 @@ void jk_server_set_execution_count(jk_server *server, long count)
 
 void jk_error_content(jk_buffer *content, const char *reason)
 {
-    jk_buffer_append_text(content, "{\"status\":\"error\",\"ename\":\"SubshellError\",\"evalue\":\"");
-    jk_buffer_append_text(content, reason);
-    jk_buffer_append_text(content, "\",\"traceback\":[],\"execution_count\":null}");
+    jk_buffer_append_text(content, "{\"status\":\"error\",\"ename\":\"SubshellError\",\"evalue\":");
+    jk_buffer_append_json(content, reason, strlen(reason));
+    jk_buffer_append_text(content, ",\"traceback\":[],\"execution_count\":null}");
+}
+
+/* The same for a debug_request. */
+static void debug_error_content(jk_buffer *content, const char *reason)
+{
+    jk_buffer_append_text(
+        content, "{\"type\":\"response\",\"seq\":0,\"request_seq\":0,\"success\":false,\"message\":");
+    jk_buffer_append_json(content, reason, strlen(reason));
+    jk_buffer_append_text(content, ",\"body\":{}}");
 }
 
 void jk_request_refuse(jk_request *request, const char *reason)
@@ -101,6 +110,8 @@ void jk_request_refuse(jk_request *request, const char *reason)
         snprintf(text, sizeof text, "{\"status\":\"aborted\",\"execution_count\":%ld}",
                  atomic_load(&server->requests->execution_count));
         jk_buffer_append_text(&content, text);
+    } else if (strcmp(request->message->type, "debug_request") == 0) {
+        debug_error_content(&content, reason);
     } else {
         jk_error_content(&content, reason);
     }

@@ -126,14 +126,17 @@ struct jk_subshell {
 typedef struct jk_subshells {
     pthread_mutex_t lock;
     jk_subshell *first;
-    bool closed; /* no more are made */
+    jk_subshell *debugger; /* the one that debug_requests go to; NULL: none has come, or it has ended */
+    bool closed;           /* no more are made */
     atomic_uint made;
 } jk_subshells;
 
 jk_subshell *jk_subshell_create(jk_server *server);
 int jk_subshells_open(jk_subshells *subshells);
-/* End all; no more are made. */
+/* End all but the debugger's; no more are made. */
 void jk_subshells_close(jk_server *server);
+/* The one that debug_requests go to, retained; made when there is none. NULL: it cannot be. */
+jk_subshell *jk_debugger_shell(jk_server *server);
 /* The one with this id, retained, or NULL. */
 jk_subshell *jk_subshell_find(jk_server *server, const char *id);
 /* Perform create_subshell_request, delete_subshell_request or list_subshell_request. The reply's content goes

@@ -30,10 +30,7 @@ jk_request *jk_inbox_next(jk_server *server, jk_inbox *inbox)
     return request;
 }
 
-bool jk_server_dispatch(jk_server *server)
+jk_request *jk_server_next(jk_server *server)
 {
-    jk_request *request = jk_inbox_next(server, &server->requests->inbox);
-    if (!request) return false;
-    server->executor->handle(server->executor->self, request);
-    return true;
+    return jk_inbox_next(server, &server->requests->inbox);
 }

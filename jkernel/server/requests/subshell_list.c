@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDED_REASON "the subshell was deleted before it came to this request"
+#define DELETED_REASON "the subshell was deleted before it came to this request"
+#define CLOSING_REASON "the kernel is shutting down"
 
 int jk_subshells_open(jk_subshells *subshells)
 {
@@ -21,19 +22,20 @@ static bool list_remove(jk_subshells *list, jk_subshell *subshell)
     pthread_mutex_lock(&list->lock);
     jk_subshell **link = &list->first;
     while (*link && *link != subshell) link = &(*link)->next;
+    if (!*link && list->debugger == subshell) link = &list->debugger;
     bool found = *link != NULL;
     if (found) *link = subshell->next;
     pthread_mutex_unlock(&list->lock);
     return found;
 }
 
-void jk_subshell_end(jk_subshell *subshell)
+void jk_subshell_end(jk_subshell *subshell, const char *why)
 {
     bool listed = list_remove(&subshell->server->requests->subshells, subshell);
     jk_request *request = jk_inbox_close(&subshell->inbox);
     while (request) {
         jk_request *next = request->queued.next;
-        jk_request_refuse(request, request->is_execute ? NULL : ENDED_REASON);
+        jk_request_refuse(request, request->is_execute ? NULL : why);
         request = next;
     }
     jk_inbox_signal(&subshell->inbox);
@@ -65,9 +67,39 @@ void jk_subshells_close(jk_server *server)
         list->closed = true;
         subshell = jk_subshell_retain(list->first);
         pthread_mutex_unlock(&list->lock);
-        if (subshell) jk_subshell_end(subshell);
+        if (subshell) jk_subshell_end(subshell, CLOSING_REASON);
         jk_subshell_release(subshell);
     } while (subshell);
+}
+
+/* --- The debugger's ----------------------------------------------------------------------------------------
+ */
+
+jk_subshell *jk_debugger_shell(jk_server *server)
+{
+    jk_subshells *list = &server->requests->subshells;
+    const jk_executor *executor = server->executor;
+    pthread_mutex_lock(&list->lock);
+    jk_subshell *made = list->debugger || list->closed ? NULL : jk_subshell_create(server);
+    if (made && executor->debugger_open(executor->self, made) == 0) {
+        list->debugger = jk_subshell_retain(made); /* its thread cannot end it before the lock is free */
+        made = NULL;
+    }
+    jk_subshell *found = jk_subshell_retain(list->debugger);
+    pthread_mutex_unlock(&list->lock);
+    jk_subshell_release(made);
+    return found;
+}
+
+void jk_server_end_shells(jk_server *server)
+{
+    jk_subshells *list = &server->requests->subshells;
+    jk_subshells_close(server);
+    pthread_mutex_lock(&list->lock);
+    jk_subshell *debugger = jk_subshell_retain(list->debugger);
+    pthread_mutex_unlock(&list->lock);
+    if (debugger) jk_subshell_end(debugger, CLOSING_REASON);
+    jk_subshell_release(debugger);
 }
 
 /* --- Requests about them -----------------------------------------------------------------------------------
@@ -100,7 +132,7 @@ static void answer_create(jk_server *server, jk_buffer *content)
     char id[sizeof subshell->id];
     memcpy(id, subshell->id, sizeof id);
     if (executor->subshell_open(executor->self, subshell) != 0) { /* else `subshell` is taken */
-        jk_subshell_end(subshell);                                /* drops the list's reference */
+        jk_subshell_end(subshell, CLOSING_REASON);                /* drops the list's reference */
         jk_subshell_release(subshell); /* NOLINT(clang-analyzer-unix.Malloc): ours */
         jk_error_content(content, "the system has no thread for a subshell");
         return;
@@ -119,7 +151,7 @@ static void answer_delete(jk_server *server, const jk_message *message, jk_buffe
         jk_error_content(content, "there is no subshell with this subshell_id");
         return;
     }
-    jk_subshell_end(subshell);     /* drops the list's reference */
+    jk_subshell_end(subshell, DELETED_REASON); /* drops the list's reference */
     jk_subshell_release(subshell); /* NOLINT(clang-analyzer-unix.Malloc): the one of jk_subshell_find() */
     jk_buffer_append_text(content, "{\"status\":\"ok\"}");
 }

@@ -29,12 +29,12 @@ _GROUPS = ("special variables", "function variables", "class variables", "protec
 _OWN_FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "__main__.py")
 
 
-def serve(descriptor):
-    """Answer debug requests until the kernel closes; `descriptor` is readable when there are some."""
+def serve(subshell):
+    """Answer debug requests, which come in a subshell of their own, until the kernel closes."""
     thread = threading.current_thread()
     thread.name = "drupe.debugger"
     hide(thread)
-    Debugger(get_ipython()).run(descriptor)
+    Debugger(get_ipython()).run(subshell)
 
 
 def hide(thread):
@@ -110,9 +110,10 @@ class Debugger:
 
     # --- the loop ---
 
-    def run(self, descriptor):
+    def run(self, subshell):
         """Serve until the kernel closes."""
-        self._descriptor = descriptor
+        self._subshell = subshell
+        self._descriptor = descriptor = subshell.fileno()
         try:
             while True:
                 wait = [descriptor] if self._adapter is None else [descriptor, self._adapter]
@@ -131,9 +132,9 @@ class Debugger:
     def _take(self):
         """Answer what is queued. False when the kernel closes."""
         while True:
-            request = _jkernel.debug_next()
-            if request is None or request is False:
-                return request is None
+            request = self._subshell.dispatch()
+            if request is None:
+                return not self._subshell.ended
             call = Call(self, request)
             self._parent = call.parent
             _jkernel.cell.set(call.parent)

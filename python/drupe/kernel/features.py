@@ -1,10 +1,30 @@
-"""What kernel_info announces as supported_features: decided before the sockets are bound, so it must be quick."""
+"""What kernel_info says of the language and of the features: made before the sockets are bound, so it must be quick."""
 import os
 import sys
 
 
+_INFO = """{
+"implementation": "drupe", "implementation_version": "%(version)s",
+"language_info": {"name": "python", "version": "%(python)s", "mimetype": "text/x-python",
+ "codemirror_mode": {"name": "ipython", "version": 3}, "pygments_lexer": "ipython3",
+ "nbconvert_exporter": "python", "file_extension": ".py"},
+"banner": "Drupe %(version)s: Python %(python)s with devices",
+"help_links": [
+ {"text": "Python Reference", "url": "https://docs.python.org/%(minor)s"},
+ {"text": "IPython Reference", "url": "https://ipython.readthedocs.io/en/stable/"},
+ {"text": "NumPy Reference", "url": "https://numpy.org/doc/stable/reference/"}],
+"supported_features": [%(features)s]}"""
+
+
+def kernel_info(version):
+    """The text for Server(), by hand: the module json takes milliseconds to load."""
+    python = sys.version.split()[0].rstrip("+")
+    return _INFO % {"version": version, "python": python, "minor": "%d.%d" % sys.version_info[:2],
+                    "features": ", ".join('"%s"' % name for name in supported())}
+
+
 def supported():
-    """The names for Server(..., features=...)."""
+    """The names of the features that this kernel has."""
     found = []
     if _has_debugpy() and os.environ.get("DRUPE_DEBUGGER") != "0":
         found.append("debugger")

@@ -128,10 +128,10 @@ void *client_socket(test_client *client, int type)
 
 static void open_sockets(test_client *client, const char *path, bool encrypted)
 {
-    char problem[512] = "", endpoint[JK_ENDPOINT_SIZE];
+    char endpoint[JK_ENDPOINT_SIZE];
     static const int types[JK_CHANNELS] = {ZMQ_DEALER, ZMQ_SUB, ZMQ_DEALER, ZMQ_DEALER, ZMQ_DEALER};
     memset(client, 0, sizeof *client);
-    if (jk_config_read(path, &client->config, problem, sizeof problem) != 0) fail_msg("%s", problem);
+    if (jk_config_read(path, &client->config) != 0) fail_msg("%s", drupe_error_last()->text);
     assert_int_equal(
         jk_signer_create(client->config.scheme, client->config.key, client->config.key_size, &client->signer),
         0);

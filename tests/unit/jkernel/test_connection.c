@@ -22,13 +22,14 @@
 /* Read a file with this text and mode, and demand a refusal that contains `advice`. */
 static void check_refused(const char *text, unsigned mode, const char *advice)
 {
-    char path[64], problem[512] = "";
+    char path[64];
     jk_config config;
     connection_file(text, mode, path);
-    assert_int_equal(jk_config_read(path, &config, problem, sizeof problem), -1);
+    assert_int_equal(jk_config_read(path, &config), -1);
     unlink(path);
-    if (!strstr(problem, advice)) fail_msg("\"%s\" lacks \"%s\"", problem, advice);
-    assert_null(strstr(problem, "hush"));
+    if (!strstr(drupe_error_last()->text, advice))
+        fail_msg("\"%s\" lacks \"%s\"", drupe_error_last()->text, advice);
+    assert_null(strstr(drupe_error_last()->text, "hush"));
     assert_null(config.key);
     assert_null(config.document);
 }
@@ -36,10 +37,10 @@ static void check_refused(const char *text, unsigned mode, const char *advice)
 static void test_good(void **state)
 {
     (void)state;
-    char path[64], problem[512] = "";
+    char path[64];
     jk_config config;
     connection_file("{\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}", 0600, path);
-    if (jk_config_read(path, &config, problem, sizeof problem) != 0) fail_msg("%s", problem);
+    if (jk_config_read(path, &config) != 0) fail_msg("%s", drupe_error_last()->text);
     static const int ports[JK_CHANNELS] = {1, 2, 3, 4, 65535};
     assert_memory_equal(config.ports, ports, sizeof ports);
     assert_string_equal(config.scheme, "hmac-sha256");
@@ -86,11 +87,10 @@ static void test_cut(void **state)
     (void)state;
     static const char whole[] = "{\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}";
     for (size_t size = 0; size < sizeof whole; size++) {
-        char problem[512] = "";
         jk_config config;
-        int result = jk_config_parse("c.json", whole, size, &config, problem, sizeof problem);
+        int result = jk_config_parse("c.json", whole, size, &config);
         assert_int_equal(result, size < sizeof whole - 1 ? JK_CONFIG_CUT : 0);
-        if (result) assert_non_null(strstr(problem, "too early"));
+        if (result) assert_non_null(strstr(drupe_error_last()->text, "too early"));
         jk_config_clear(&config);
     }
     check_refused("{\"ip\":\"127.0.0.1\",", 0600, "too early");
@@ -110,12 +110,12 @@ static void *rest_write(void *path)
 static void test_half_written(void **state)
 {
     (void)state;
-    char path[64], problem[512] = "";
+    char path[64];
     jk_config config;
     pthread_t writer;
     connection_file("{", 0600, path);
     assert_int_equal(pthread_create(&writer, NULL, rest_write, path), 0);
-    if (jk_config_read(path, &config, problem, sizeof problem) != 0) fail_msg("%s", problem);
+    if (jk_config_read(path, &config) != 0) fail_msg("%s", drupe_error_last()->text);
     assert_string_equal(config.key, "hush");
     jk_config_clear(&config);
     pthread_join(writer, NULL);
@@ -125,7 +125,7 @@ static void test_half_written(void **state)
 static void test_ipc(void **state)
 {
     (void)state;
-    char text[400], problem[512] = "", folder[256];
+    char text[400], folder[256];
     jk_config config;
     static const char *const refused[] = {"", "@abstract"};
     for (int i = 0; i < 2; i++) {
@@ -136,13 +136,13 @@ static void test_ipc(void **state)
     snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"/%0101d\",\"key\":\"hush\"," PORTS "}", 1);
     check_refused(text, 0600, "JUPYTER_RUNTIME_DIR");
     snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"/%0100d\",\"key\":\"hush\"," PORTS "}", 1);
-    assert_int_equal(jk_config_parse("c", text, strlen(text), &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_parse("c", text, strlen(text), &config), 0);
     jk_config_clear(&config);
     /* Relative to the folder of the start. */
     assert_int_equal(chdir("/tmp"), 0);
     assert_non_null(getcwd(folder, sizeof folder));
     snprintf(text, sizeof text, "{\"transport\":\"ipc\",\"ip\":\"k\",\"key\":\"hush\"," PORTS "}");
-    assert_int_equal(jk_config_parse("c", text, strlen(text), &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_parse("c", text, strlen(text), &config), 0);
     char endpoint[JK_ENDPOINT_SIZE], expected[300];
     jk_endpoint_format(config.transport, config.ip, config.ports[JK_HEARTBEAT], endpoint);
     snprintf(expected, sizeof expected, "ipc://%s/k-65535", folder);
@@ -162,10 +162,9 @@ static void test_curve_keys(void **state)
     check_refused(text, 0600, "not a pair");
     snprintf(text, sizeof text, form, public, "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~");
     check_refused(text, 0600, "not a pair");
-    char problem[512] = "";
     jk_config config;
     snprintf(text, sizeof text, form, public, secret);
-    assert_int_equal(jk_config_parse("c", text, strlen(text), &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_parse("c", text, strlen(text), &config), 0);
     assert_string_equal(config.curve_secret, secret);
     jk_config_clear(&config);
 }
@@ -175,10 +174,9 @@ static void test_curve_keys(void **state)
 static void test_registration_files(void **state)
 {
     (void)state;
-    char problem[512] = "";
     jk_config config;
     static const char good[] = "{\"transport\":\"tcp\"," LAUNCHER ",\"registration_port\":\"7\"}";
-    assert_int_equal(jk_config_parse("r", good, strlen(good), &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_parse("r", good, strlen(good), &config), 0);
     assert_string_equal(config.kernel_id, "k 1");
     assert_string_equal(config.registration_ip, "127.0.0.2");
     assert_string_equal(config.ip, "127.0.0.2");
@@ -186,7 +184,7 @@ static void test_registration_files(void **state)
     for (int i = 0; i < JK_CHANNELS; i++) assert_int_equal(config.ports[i], 0);
     jk_config_clear(&config);
     static const char both[] = "{\"ip\":\"127.0.0.1\"," LAUNCHER ",\"registration_port\":7," PORTS "}";
-    assert_int_equal(jk_config_parse("r", both, strlen(both), &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_parse("r", both, strlen(both), &config), 0);
     assert_null(config.kernel_id);
     jk_config_clear(&config);
     check_refused("{" LAUNCHER ",\"registration_port\":0}", 0600, "above 0");
@@ -226,31 +224,30 @@ static void test_ports(void **state)
 static void test_absent(void **state)
 {
     (void)state;
-    char problem[512] = "";
     jk_config config;
-    assert_int_equal(jk_config_read("/tmp/no-such-connection-file", &config, problem, sizeof problem), -1);
-    assert_non_null(strstr(problem, "No such file"));
-    assert_int_equal(jk_config_read("/tmp", &config, problem, sizeof problem), -1);
-    assert_non_null(strstr(problem, "regular file"));
+    assert_int_equal(jk_config_read("/tmp/no-such-connection-file", &config), -1);
+    assert_non_null(strstr(drupe_error_last()->text, "No such file"));
+    assert_int_equal(jk_config_read("/tmp", &config), -1);
+    assert_non_null(strstr(drupe_error_last()->text, "regular file"));
 }
 
 static void test_write(void **state)
 {
     (void)state;
-    char path[64], problem[512] = "";
+    char path[64];
     jk_config config;
     connection_file("{\"ip\":\"127.0.0.1\",\"key\":\"hush\",\"other\":[1]," PORTS "}", 0600, path);
-    assert_int_equal(jk_config_read(path, &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_read(path, &config), 0);
     config.ports[JK_IOPUB] = 4321;
     mode_t before = umask(0);
-    if (jk_config_write(&config, problem, sizeof problem) != 0) fail_msg("%s", problem);
+    if (jk_config_write(&config) != 0) fail_msg("%s", drupe_error_last()->text);
     umask(before);
     jk_config_clear(&config);
 
     struct stat about;
     assert_int_equal(stat(path, &about), 0);
     assert_int_equal(about.st_mode & 07777, 0600);
-    assert_int_equal(jk_config_read(path, &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_read(path, &config), 0);
     assert_int_equal(config.ports[JK_IOPUB], 4321);
     assert_int_equal(config.ports[JK_SHELL], 1);
     assert_int_equal(json_array_size(json_object_get(config.document, "other")), 1);
@@ -319,13 +316,13 @@ static void test_too_few_descriptors(void **state)
 static void test_relative_path(void **state)
 {
     (void)state;
-    char path[64], before[4096], problem[512] = "";
+    char path[64], before[4096];
     jk_config config;
     connection_file("{\"ip\":\"127.0.0.1\",\"key\":\"hush\"," PORTS "}", 0600, path);
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir("/tmp"), 0);
     assert_int_equal(strncmp(path, "/tmp/", 5), 0);
-    int result = jk_config_read(path + 5, &config, problem, sizeof problem);
+    int result = jk_config_read(path + 5, &config);
     assert_int_equal(chdir(before), 0);
     assert_int_equal(result, 0);
     assert_string_equal(config.path, path);
@@ -390,8 +387,7 @@ static void test_port_taken(void **state)
     test_kernel kernel;
     kernel_start(&kernel, false);
     jk_config config;
-    char problem[512] = "";
-    assert_int_equal(jk_config_read(kernel.path, &config, problem, sizeof problem), 0);
+    assert_int_equal(jk_config_read(kernel.path, &config), 0);
     for (int i = 0; i < JK_CHANNELS; i++) assert_true(config.ports[i] > 0);
     snprintf(text, sizeof text,
              "{\"ip\":\"127.0.0.1\",\"key\":\"hush\",\"shell_port\":%d,\"iopub_port\":0,\"stdin_port\":0,"

@@ -16,22 +16,10 @@
 #define INFO "{\"type\":\"request\",\"seq\":7,\"command\":\"debugInfo\",\"arguments\":{}}"
 #define STOP "{\"type\":\"request\",\"seq\":8,\"command\":\"disconnect\"}"
 
-static void reply_handed_over(void *self, jk_request *request)
-{
-    (void)self;
-    static const char text[] = "{\"type\":\"response\",\"success\":true,\"message\":\"from the executor\"}";
-    jk_request_reply(request, (jk_bytes){text, sizeof text - 1}, (jk_bytes){NULL, 0}, 0);
-}
-
-static void with_debugger(fake_executor *fake)
-{
-    fake->executor.debug = reply_handed_over;
-}
-
 static int set_up_debugger(void **state)
 {
     (void)state;
-    kernel_start_prepared(&the_kernel, with_debugger);
+    kernel_start_prepared(&the_kernel, fake_executor_with_debugger);
     client_open(&the_client, the_kernel.path);
     return 0;
 }
@@ -120,17 +108,37 @@ static void expect_refusal(const char *content, const char *why)
 }
 
 /* A printf() that waits for its pipe to be read has stdout's lock. */
-static void test_a_reply_from_the_io_thread_waits_for_nobody(void **state)
+static void test_a_refusal_from_the_io_thread_waits_for_nobody(void **state)
 {
     (void)state;
     test_received reply;
     assert_int_equal(jk_server_capture_stdio(the_kernel.fake.server), 0);
+    atomic_store(&the_kernel.fake.refuses, true);
     flockfile(stdout);
     ask(JK_SHELL, STOP, &reply);
+    assert_non_null(strstr(received_text(&reply, "message"), "cannot be started"));
     received_clear(&reply);
     ask(JK_CONTROL, STOP, &reply);
     received_clear(&reply);
     funlockfile(stdout);
+    atomic_store(&the_kernel.fake.refuses, false);
+    ask(JK_CONTROL, STOP, &reply);
+    assert_string_equal(received_text(&reply, "message"), "from the executor");
+    received_clear(&reply);
+}
+
+static void test_a_debugger_that_has_ended_is_started_again(void **state)
+{
+    (void)state;
+    test_received reply;
+    ask(JK_CONTROL, STOP, &reply);
+    received_clear(&reply);
+    assert_int_equal(atomic_load(&the_kernel.fake.nsubshells), 1);
+    jk_subshell_end(the_kernel.fake.subshells[0], "a test has ended it");
+    ask(JK_CONTROL, STOP, &reply);
+    assert_string_equal(received_text(&reply, "message"), "from the executor");
+    assert_int_equal(atomic_load(&the_kernel.fake.nsubshells), 2);
+    received_clear(&reply);
 }
 
 static void test_no_debugger(void **state)
@@ -215,7 +223,8 @@ int main(void)
         CASE(test_info_on_shell),
         CASE(test_the_executor_answers_from_its_first_request_on),
         cmocka_unit_test_setup_teardown(test_no_debugger, set_up, tear_down),
-        CASE(test_a_reply_from_the_io_thread_waits_for_nobody),
+        CASE(test_a_refusal_from_the_io_thread_waits_for_nobody),
+        CASE(test_a_debugger_that_has_ended_is_started_again),
         CASE(test_garbage),
         CASE(test_names_of_cells),
         cmocka_unit_test(test_odd_folders_for_cells),
