@@ -230,13 +230,11 @@ static drupe_status prepare(const drupe_submit *s, drupe_kernel *kernel, const d
                             const drupe_range *range, const drupe_arg *args, size_t nargs, cl_kernel *id)
 {
     drupe_cl_kernel *native = drupe_native(kernel);
-    size_t local[3];
-    bool by_driver;
     if (nargs != native->nargs) {
         return drupe_error_set(DRUPE_E_INVALID, "The kernel \"%s\" takes %u arguments, not %zu.",
                                drupe_kernel_name(kernel), native->nargs, nargs);
     }
-    DRUPE_TRY(drupe_cl_range_settle(native, range, local, &by_driver));
+    DRUPE_TRY(drupe_cl_range_settle(native, range));
     DRUPE_TRY(drupe_cl_kernel_pick(kernel, queue->context->tier, args, nargs, id));
     return set_words(s, kernel, queue->context, *id, args, nargs);
 }

@@ -111,15 +111,11 @@ static drupe_status settle(const drupe_cl_kernel *kernel, const drupe_range *ran
 }
 
 /* Most launches have the range of the one before, and the checks divide a lot. */
-drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
-                                   bool *by_driver)
+drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range)
 {
-    if (!drupe_cl_range_again(kernel, range)) {
-        kernel->settled.dims = 0;
-        DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
-        kernel->settled = *range;
-    }
-    for (int d = 0; d < 3; d++) local[d] = kernel->settled_local[d];
-    *by_driver = kernel->settled_by_driver;
+    if (drupe_cl_range_again(kernel, range)) return DRUPE_OK;
+    kernel->settled.dims = 0;
+    DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
+    kernel->settled = *range;
     return DRUPE_OK;
 }
