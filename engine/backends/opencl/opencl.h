@@ -152,8 +152,8 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
 
 /* --- range.c -------------------------------------------------------------------------------------------- */
 
-/* Check a range against the kernel's and device's limits and settle its local size, which the kernel
- * remembers.
+/* Settle a range's local size, which the kernel remembers; core has checked one that is given, but for what
+ * the kernel was written for.
  *
  * With local[0] == 0 the local size is chosen from powers of two that divide the global size, so that a
  * just-in-time compiler sees few different sizes: at most 256 work-items, halved until every compute unit has
