@@ -188,8 +188,9 @@ struct drupe_backend {
     drupe_status (*program_tools)(drupe_device *device, drupe_language language, char **tools);
 
     /* --- submissions --- */
-    /* Arguments travel with the call and are copied before it returns: no sticky state in the kernel object.
-     */
+    /* Core has checked what it can know: that arguments fit what kernel_arg() says and the device's limits,
+     * that a given local size divides the global one and is allowed, and that nothing is empty. Arguments
+     * travel with the call and are copied before it returns: no sticky state in the kernel object. */
     drupe_status (*submit_kernel)(const drupe_submit *s, drupe_kernel *kernel, const drupe_range *range,
                                   const drupe_arg *args, size_t nargs);
     drupe_status (*submit_copy)(const drupe_submit *s, void *dst, const void *src, size_t bytes);

@@ -6,17 +6,11 @@
 drupe_status drupe_host_program_open(drupe_program *program, const drupe_source *source, char **log)
 {
     drupe_host_program *native = drupe_native(program);
-    switch (source->language) {
-    case DRUPE_LANG_BUILTIN:
-        native->inlines = source->options && strcmp(source->options, "inline") == 0;
-        return DRUPE_OK;
-    case DRUPE_LANG_C: return drupe_host_code_build(source, log, &native->code);
-    case DRUPE_LANG_BINARY: return drupe_host_code_load(source->bytes, source->size, &native->code);
-    default: break;
-    }
-    return drupe_error_set(DRUPE_E_UNSUPPORTED,
-                           "The host device takes no such program. Build OpenCL C for "
-                           "drupe.Device(\"opencl:cpu\"), which uses the same processor.");
+    if (source->language == DRUPE_LANG_C) return drupe_host_code_build(source, log, &native->code);
+    if (source->language == DRUPE_LANG_BINARY)
+        return drupe_host_code_load(source->bytes, source->size, &native->code);
+    native->inlines = source->options && strcmp(source->options, "inline") == 0;
+    return DRUPE_OK;
 }
 
 void drupe_host_program_close(drupe_program *program)
@@ -103,8 +97,6 @@ drupe_status drupe_host_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg
     *info = (drupe_arg_info){.lanes = 1};
     if (!native->code)
         return drupe_error_set(DRUPE_E_UNSUPPORTED, "Built-in kernels do not report their arguments.");
-    if (index >= native->builtin->nargs)
-        return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "There is no argument number %zu.", index);
     const drupe_host_param *param = &native->code->entries[native->entry].params[index];
     info->kind = param->pointer ? DRUPE_ARG_POINTER : DRUPE_ARG_VALUE;
     info->scalar = (drupe_scalar_type)param->scalar;

@@ -53,17 +53,11 @@ static void kernel_body(drupe_host_task *task, size_t begin, size_t end)
     task->builtin->fn(begin, end, task->items, task->args);
 }
 
-static drupe_status check_kernel(const drupe_range *range, const drupe_arg *args, size_t nargs)
+static drupe_status check_kernel(const drupe_range *range)
 {
-    if (range->dims != 1 || range->offset[0]) {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "Kernels of the host device take one-dimensional ranges "
-                                                    "without an offset.");
-    }
-    for (size_t i = 0; i < nargs; i++) {
-        if (args[i].kind != DRUPE_ARG_LOCAL) continue;
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "The host device has no local memory (argument %zu).", i);
-    }
-    return DRUPE_OK;
+    if (range->dims == 1 && !range->offset[0]) return DRUPE_OK;
+    return drupe_error_set(DRUPE_E_UNSUPPORTED, "Kernels of the host device take one-dimensional ranges "
+                                                "without an offset.");
 }
 
 static size_t value_size(const drupe_arg *arg)
@@ -148,7 +142,7 @@ drupe_status drupe_host_submit_kernel(const drupe_submit *s, drupe_kernel *kerne
     const drupe_host_kernel *native = drupe_native(kernel);
     const drupe_builtin *builtin = native->builtin;
     if (native->code) return submit_code(s, native, range, args, nargs);
-    DRUPE_TRY(check_kernel(range, args, nargs));
+    DRUPE_TRY(check_kernel(range));
     if (native->inlines && range->global[0] == 1 && nargs <= INLINE_ARGS && can_inline(s)) {
         const void *values[INLINE_ARGS];
         for (size_t i = 0; i < nargs; i++) values[i] = args[i].value;

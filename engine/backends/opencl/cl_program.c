@@ -37,20 +37,15 @@ static drupe_status create_native(drupe_cl_program *program, const drupe_cl_cont
 {
     const drupe_cl_caps *caps = &program->device->caps;
     cl_int code = CL_SUCCESS;
-    if (source->language == DRUPE_LANG_OPENCL_C && caps->compiler) {
+    if (source->language == DRUPE_LANG_OPENCL_C) {
         const char *text = source->bytes;
         program->id = program->api->CreateProgramWithSource(context->id, 1, &text, &source->size, &code);
     } else if (source->language == DRUPE_LANG_SPIRV && caps->spirv) {
         program->id = program->api->CreateProgramWithIL(context->id, source->bytes, source->size, &code);
-    } else if (source->language == DRUPE_LANG_SPIRV && caps->bitcode) {
+    } else if (source->language == DRUPE_LANG_SPIRV) {
         DRUPE_TRY(create_bitcode(program, context, source, &code));
-    } else if (source->language == DRUPE_LANG_BINARY) {
-        code = create_binary(program, context, source->bytes, source->size);
     } else {
-        return drupe_error_set(DRUPE_E_UNSUPPORTED, "This OpenCL device builds programs from %s only.",
-                               caps->spirv      ? "OpenCL C and SPIR-V"
-                               : caps->compiler ? "OpenCL C"
-                                                : "nothing: its driver has no compiler, so choose another");
+        code = create_binary(program, context, source->bytes, source->size);
     }
     if (code == CL_SUCCESS) return DRUPE_OK;
     program->id = NULL;

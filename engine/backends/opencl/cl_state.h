@@ -152,13 +152,9 @@ typedef struct drupe_cl_program {
 
 #define DRUPE_CL_SET_MOST 16
 
-/* What a launch checks; some drivers check neither and crash or read past the value. */
+/* What the kernel's own native kernel was given last; asking a driver to set the same again costs as much as
+ * setting it. */
 typedef struct drupe_cl_param {
-    bool known;    /* the driver tells about its arguments */
-    uint8_t kind;  /* drupe_arg_kind */
-    uint16_t size; /* of a VALUE in bytes, 0 = unknown */
-    /* What the kernel's own native kernel was given last; asking a driver to set the same again costs as much
-     * as setting it. */
     bool set;
     uint8_t set_kind;
     uint16_t set_size;

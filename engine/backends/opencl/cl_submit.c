@@ -95,27 +95,6 @@ static void describe_arg(drupe_kernel *kernel, size_t index, char *text, size_t 
              known ? " " : "", info.name, known ? ")" : "", drupe_kernel_name(kernel));
 }
 
-/* A value given for a pointer would be taken for a buffer's handle and crash the driver. */
-static drupe_status check_arg(drupe_kernel *kernel, size_t index, const drupe_arg *arg)
-{
-    static const char *const kinds[] = {"a pointer", "a value", "local memory"};
-    const drupe_cl_kernel *native = drupe_native(kernel);
-    const drupe_cl_param *param = &native->params[index];
-    char about[256];
-    if (!param->known) return DRUPE_OK;
-    if (param->kind != arg->kind) {
-        describe_arg(kernel, index, about, sizeof about);
-        return drupe_error_set(DRUPE_E_INVALID, "Argument %s is %s, not %s.", about, kinds[param->kind],
-                               kinds[arg->kind]);
-    }
-    if (param->size && param->size != arg->size) {
-        describe_arg(kernel, index, about, sizeof about);
-        return drupe_error_set(DRUPE_E_INVALID, "Argument %s takes %u bytes, not %zu.", about, param->size,
-                               arg->size);
-    }
-    return DRUPE_OK;
-}
-
 static bool is_set(const drupe_cl_param *param, const drupe_arg *arg, size_t size)
 {
     if (!param->set || param->set_kind != arg->kind || param->set_size != size) return false;
@@ -145,7 +124,6 @@ static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *contex
     size_t size = arg->kind == DRUPE_ARG_POINTER ? sizeof(void *) : arg->size;
     char about[256];
     cl_int code;
-    DRUPE_TRY(check_arg(kernel, index, arg));
     if (id == native->id && is_set(param, arg, size)) return DRUPE_OK;
     if (id == native->id) param->set = false;
     if (arg->kind == DRUPE_ARG_POINTER) {
@@ -165,18 +143,8 @@ static drupe_status set_arg(drupe_kernel *kernel, const drupe_cl_context *contex
 static drupe_status set_args(drupe_kernel *kernel, const drupe_cl_context *context, cl_kernel id,
                              const drupe_arg *args, size_t nargs)
 {
-    const drupe_cl_kernel *native = drupe_native(kernel);
-    uint64_t local = native->local_bytes;
-    for (size_t i = 0; i < nargs; i++) {
-        DRUPE_TRY(set_arg(kernel, context, id, i, &args[i]));
-        if (args[i].kind == DRUPE_ARG_LOCAL) local += args[i].size;
-    }
-    if (local <= native->device->caps.local_bytes) return DRUPE_OK;
-    return drupe_error_set(DRUPE_E_NO_MEMORY,
-                           "The kernel \"%s\" asks for %llu bytes of local memory per work-group, the device "
-                           "has %llu: use smaller local arrays.",
-                           drupe_kernel_name(kernel), (unsigned long long)local,
-                           (unsigned long long)native->device->caps.local_bytes);
+    for (size_t i = 0; i < nargs; i++) DRUPE_TRY(set_arg(kernel, context, id, i, &args[i]));
+    return DRUPE_OK;
 }
 
 /* Whether the arguments are those that the native kernel has already. */
@@ -230,13 +198,7 @@ static drupe_status prepare(const drupe_submit *s, drupe_kernel *kernel, const d
                             const drupe_range *range, const drupe_arg *args, size_t nargs, cl_kernel *id)
 {
     drupe_cl_kernel *native = drupe_native(kernel);
-    size_t local[3];
-    bool by_driver;
-    if (nargs != native->nargs) {
-        return drupe_error_set(DRUPE_E_INVALID, "The kernel \"%s\" takes %u arguments, not %zu.",
-                               drupe_kernel_name(kernel), native->nargs, nargs);
-    }
-    DRUPE_TRY(drupe_cl_range_settle(native, range, local, &by_driver));
+    DRUPE_TRY(drupe_cl_range_settle(native, range));
     DRUPE_TRY(drupe_cl_kernel_pick(kernel, queue->context->tier, args, nargs, id));
     return set_words(s, kernel, queue->context, *id, args, nargs);
 }
@@ -246,11 +208,8 @@ drupe_status drupe_cl_submit_kernel(const drupe_submit *s, drupe_kernel *kernel,
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
     drupe_cl_kernel *native = drupe_native(kernel);
-    bool empty = false;
-    for (uint32_t d = 0; d < range->dims; d++) empty = empty || range->global[d] == 0;
-    if (empty) return drupe_cl_submit_barrier(s);
     cl_kernel id = native->id;
-    if (nargs != native->nargs || !drupe_cl_range_again(native, range) || !words_again(s, native, nargs))
+    if (!drupe_cl_range_again(native, range) || !words_again(s, native, nargs))
         DRUPE_TRY(prepare(s, kernel, queue, range, args, nargs, &id));
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
@@ -270,7 +229,6 @@ static drupe_status no_usm(void)
 drupe_status drupe_cl_submit_copy(const drupe_submit *s, void *dst, const void *src, size_t bytes)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
-    if (bytes == 0) return drupe_cl_submit_barrier(s); /* an error in OpenCL */
     if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
     wait_list waits;
     DRUPE_TRY(gather_waits(s, &waits));
@@ -308,7 +266,6 @@ drupe_status drupe_cl_submit_fill(const drupe_submit *s, void *dst, const void *
                                   size_t bytes)
 {
     drupe_cl_queue *queue = drupe_native(s->queue);
-    if (bytes == 0) return drupe_cl_submit_barrier(s);
     if (queue->context->tier == DRUPE_CL_TIER_NONE) return no_usm();
     pattern_size = shortest_pattern(pattern, pattern_size);
     if ((uintptr_t)dst & (pattern_size - 1)) {

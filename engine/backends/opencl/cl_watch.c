@@ -2,19 +2,17 @@
  *
  * The driver's callback is only a hint that wakes the waiter early: some drivers never call it for failed
  * work, some pass a wrong status, some come 20 ms late, and it may come on any thread, even inside the
- * registering call. So the status is always asked for, and the waiter wakes by itself after a fraction of the
- * time that it has waited already. A short wait is polled for first, since being woken costs more than many
- * kernels take: on a CPU device only briefly, because polling takes a core from the work and the callback
- * comes at once; on a GPU longer, because its callback may be late. */
+ * registering call. So the status is always asked for, and the waiter wakes by itself from time to time. A
+ * short wait is polled for first, since being woken costs more than many kernels take: on a CPU device only
+ * briefly, because polling takes a core from the work and the callback comes at once; on a GPU longer,
+ * because its callback may be late. */
 #include "opencl.h"
 #include <sched.h>
 #include <stdlib.h>
 
-#define POLL_CPU_NS    UINT64_C(30000)
-#define POLL_GPU_NS    UINT64_C(300000)
-#define PAUSE_LEAST_NS UINT64_C(100000)
-#define PAUSE_MOST_NS  UINT64_C(10000000)
-#define PAUSE_FRACTION 8
+#define POLL_CPU_NS UINT64_C(30000)
+#define POLL_GPU_NS UINT64_C(300000)
+#define PAUSE_NS    UINT64_C(500000) /* between two looks; one costs 0.3 us, and a wake-up some more */
 
 void drupe_cl_mark_status(drupe_cl_mark *mark, cl_int *status)
 {
@@ -119,14 +117,6 @@ static void doze(drupe_cl_watch *watch, uint64_t until)
     if (done) sched_yield(); /* called back, yet the status lags behind */
 }
 
-static uint64_t next_wake(uint64_t started, uint64_t deadline)
-{
-    uint64_t now = drupe_now_ns(), pause = (now - started) / PAUSE_FRACTION;
-    if (pause < PAUSE_LEAST_NS) pause = PAUSE_LEAST_NS;
-    if (pause > PAUSE_MOST_NS) pause = PAUSE_MOST_NS;
-    return deadline - now < pause ? deadline : now + pause;
-}
-
 drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns)
 {
     if (is_over(mark)) return DRUPE_OK;
@@ -141,7 +131,8 @@ drupe_status drupe_cl_mark_wait(drupe_cl_mark *mark, uint64_t timeout_ns)
         if (drupe_now_ns() >= deadline) {
             return drupe_error_set(DRUPE_E_TIMEOUT, "The work was not finished in time.");
         }
-        doze(watch, next_wake(started, deadline));
+        uint64_t until = drupe_deadline(PAUSE_NS);
+        doze(watch, until < deadline ? until : deadline);
     }
     return DRUPE_OK;
 }

@@ -65,25 +65,6 @@ static bool is_transient(cl_int code)
     return code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES;
 }
 
-static drupe_status asking_failed(cl_int code)
-{
-    return drupe_cl_fail_as(DRUPE_E_NO_MEMORY, code,
-                            "The OpenCL driver has no memory to report a kernel's arguments (%d).",
-                            (int)code);
-}
-
-static cl_int arg_kind(const drupe_cl_kernel *kernel, cl_uint index, drupe_arg_kind *kind)
-{
-    cl_kernel_arg_address_qualifier where = 0;
-    cl_int code = kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER,
-                                                sizeof where, &where, NULL);
-    if (code != CL_SUCCESS) return code;
-    *kind = where == CL_KERNEL_ARG_ADDRESS_PRIVATE ? DRUPE_ARG_VALUE
-            : where == CL_KERNEL_ARG_ADDRESS_LOCAL ? DRUPE_ARG_LOCAL
-                                                   : DRUPE_ARG_POINTER;
-    return CL_SUCCESS;
-}
-
 /* A text property cut to fit; "" with the driver's code where it tells none. */
 static cl_int arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_arg_info key, char *out,
                        size_t capacity)
@@ -102,61 +83,40 @@ static cl_int arg_text(const drupe_cl_kernel *kernel, cl_uint index, cl_kernel_a
     return CL_SUCCESS;
 }
 
-static bool arg_constant(const drupe_cl_kernel *kernel, cl_uint index)
+static bool is_const(const drupe_cl_kernel *kernel, cl_uint index)
 {
     cl_kernel_arg_type_qualifier how = 0;
-    cl_kernel_arg_address_qualifier where = 0;
-    if (kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof how, &how,
-                                      NULL) != CL_SUCCESS)
-        return false;
-    if (how & CL_KERNEL_ARG_TYPE_CONST) return true;
-    return kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where,
-                                         &where, NULL) == CL_SUCCESS &&
-           where == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+    return kernel->api->GetKernelArgInfo(kernel->id, index, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof how, &how,
+                                         NULL) == CL_SUCCESS &&
+           how & CL_KERNEL_ARG_TYPE_CONST;
 }
 
 drupe_status drupe_cl_kernel_arg(drupe_kernel *kernel, size_t index, drupe_arg_info *info)
 {
     const drupe_cl_kernel *native = drupe_native(kernel);
+    const cl_uint at = (cl_uint)index;
+    cl_kernel_arg_address_qualifier where = 0;
     *info = (drupe_arg_info){.lanes = 1};
-    if (index >= native->nargs) {
-        return drupe_error_set(DRUPE_E_OUT_OF_RANGE, "The kernel has %u arguments, there is no number %zu.",
-                               native->nargs, index);
-    }
-    if (!native->params[index].known) {
+    cl_int code = native->api->GetKernelArgInfo(native->id, at, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where,
+                                                &where, NULL);
+    if (code != CL_SUCCESS && !is_transient(code)) {
         return drupe_error_set(DRUPE_E_UNSUPPORTED,
                                "The OpenCL driver reports nothing about a kernel's arguments.");
     }
-    info->kind = (drupe_arg_kind)native->params[index].kind;
-    cl_int code = arg_text(native, (cl_uint)index, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
+    info->kind = where == CL_KERNEL_ARG_ADDRESS_PRIVATE ? DRUPE_ARG_VALUE
+                 : where == CL_KERNEL_ARG_ADDRESS_LOCAL ? DRUPE_ARG_LOCAL
+                                                        : DRUPE_ARG_POINTER;
+    if (!is_transient(code)) code = arg_text(native, at, CL_KERNEL_ARG_NAME, info->name, sizeof info->name);
     if (!is_transient(code))
-        code = arg_text(native, (cl_uint)index, CL_KERNEL_ARG_TYPE_NAME, info->type_name,
-                        sizeof info->type_name);
-    if (is_transient(code)) return asking_failed(code);
+        code = arg_text(native, at, CL_KERNEL_ARG_TYPE_NAME, info->type_name, sizeof info->type_name);
+    if (is_transient(code)) {
+        return drupe_cl_fail_as(DRUPE_E_NO_MEMORY, code,
+                                "The OpenCL driver has no memory to report a kernel's arguments (%d).",
+                                (int)code);
+    }
     drupe_cl_parse_type(info->type_name, &info->scalar, &info->lanes);
-    info->reads_only = info->kind == DRUPE_ARG_POINTER && arg_constant(native, (cl_uint)index);
-    return DRUPE_OK;
-}
-
-static drupe_status resolve_param(const drupe_cl_kernel *kernel, cl_uint index, drupe_cl_param *param)
-{
-    static const uint16_t sizes[] = {
-        [DRUPE_SCALAR_UNKNOWN] = 0, [DRUPE_SCALAR_I8] = 1,  [DRUPE_SCALAR_U8] = 1,  [DRUPE_SCALAR_I16] = 2,
-        [DRUPE_SCALAR_U16] = 2,     [DRUPE_SCALAR_I32] = 4, [DRUPE_SCALAR_U32] = 4, [DRUPE_SCALAR_I64] = 8,
-        [DRUPE_SCALAR_U64] = 8,     [DRUPE_SCALAR_F16] = 2, [DRUPE_SCALAR_F32] = 4, [DRUPE_SCALAR_F64] = 8};
-    drupe_arg_kind kind = DRUPE_ARG_VALUE;
-    char type[48];
-    drupe_scalar_type scalar;
-    uint32_t lanes;
-    cl_int code = arg_kind(kernel, index, &kind);
-    if (code != CL_SUCCESS) return is_transient(code) ? asking_failed(code) : DRUPE_OK;
-    param->known = true;
-    param->kind = (uint8_t)kind;
-    if (kind != DRUPE_ARG_VALUE) return DRUPE_OK;
-    code = arg_text(kernel, index, CL_KERNEL_ARG_TYPE_NAME, type, sizeof type);
-    if (is_transient(code)) return asking_failed(code);
-    drupe_cl_parse_type(type, &scalar, &lanes);
-    param->size = (uint16_t)(sizes[scalar] * (lanes == 3 ? 4 : lanes)); /* three lanes are stored as four */
+    info->reads_only =
+        info->kind == DRUPE_ARG_POINTER && (where == CL_KERNEL_ARG_ADDRESS_CONSTANT || is_const(native, at));
     return DRUPE_OK;
 }
 
@@ -167,7 +127,6 @@ static drupe_status resolve_args(drupe_cl_kernel *kernel)
     if (code != CL_SUCCESS) return drupe_cl_fail(code, "Asking for a kernel's number of arguments");
     kernel->params = calloc(kernel->nargs ? kernel->nargs : 1, sizeof *kernel->params);
     if (!kernel->params) return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a kernel's arguments.");
-    for (cl_uint i = 0; i < kernel->nargs; i++) DRUPE_TRY(resolve_param(kernel, i, &kernel->params[i]));
     return DRUPE_OK;
 }
 

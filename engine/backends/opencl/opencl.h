@@ -152,15 +152,15 @@ void drupe_cl_parse_type(const char *text, drupe_scalar_type *scalar, uint32_t *
 
 /* --- range.c -------------------------------------------------------------------------------------------- */
 
-/* Check a range against the kernel's and device's limits and settle its local size, which the kernel
- * remembers.
+/* Settle a range's local size, which the kernel remembers; core has checked one that is given, but for what
+ * the kernel was written for.
  *
  * With local[0] == 0 the local size is chosen from powers of two that divide the global size, so that a
  * just-in-time compiler sees few different sizes: at most 256 work-items, halved until every compute unit has
- * work. `*by_driver` is set where a GPU's driver should choose, because no useful power of two divides. On a
- * CPU such a range runs with local size 1: round the global size up and check the bound in the kernel. */
-drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
-                                   bool *by_driver);
+ * work. `settled_by_driver` is set where a GPU's driver should choose, because no useful power of two
+ * divides. On a CPU such a range runs with local size 1: round the global size up and check the bound in the
+ * kernel. */
+drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range);
 /* Whether it is the one that was settled last. */
 static inline bool drupe_cl_range_again(const drupe_cl_kernel *kernel, const drupe_range *range)
 {

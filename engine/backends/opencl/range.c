@@ -7,31 +7,22 @@
 #define MOST_GROUPS       UINT32_MAX
 #define MOST_CHOSEN_FIRST 64u /* of them along dimension 0 when there are more dimensions */
 
-static drupe_status check_local(const drupe_cl_kernel *kernel, const drupe_range *range,
-                                const size_t local[3])
+/* The size that the kernel was written for. */
+static drupe_status check_required(const drupe_cl_kernel *kernel, const drupe_range *range,
+                                   const size_t local[3])
 {
-    const drupe_cl_caps *caps = &kernel->device->caps;
-    size_t items = 1;
     for (uint32_t d = 0; d < range->dims; d++) {
-        if (local[d] == 0 || local[d] > caps->max_items[d] || local[d] > kernel->max_group / items) {
-            return drupe_error_set(
-                DRUPE_E_OUT_OF_RANGE,
-                "A work-group of this kernel takes at most %zu work-items, and at most %zu along "
-                "dimension %u, not %zu: make the local size smaller, or 0 to have it chosen.",
-                kernel->max_group, caps->max_items[d], d, local[d]);
+        if (local[d] != kernel->required[d]) {
+            return drupe_error_set(DRUPE_E_INVALID,
+                                   "The kernel was written for local size %zu in dimension %u, not %zu.",
+                                   kernel->required[d], d, local[d]);
         }
-        items *= local[d];
         if (range->global[d] % local[d]) {
             return drupe_error_set(
                 DRUPE_E_INVALID,
                 "The global size %zu of dimension %u is no multiple of the local size %zu: round it "
                 "up and let the kernel check the bound.",
                 range->global[d], d, local[d]);
-        }
-        if (kernel->required[0] && local[d] != kernel->required[d]) {
-            return drupe_error_set(DRUPE_E_INVALID,
-                                   "The kernel was written for local size %zu in dimension %u, not %zu.",
-                                   kernel->required[d], d, local[d]);
         }
     }
     return DRUPE_OK;
@@ -106,20 +97,16 @@ static drupe_status settle(const drupe_cl_kernel *kernel, const drupe_range *ran
     }
     const size_t *source = range->local[0] ? range->local : kernel->required;
     for (uint32_t d = 0; d < range->dims; d++) local[d] = source[d];
-    DRUPE_TRY(check_local(kernel, range, local));
+    if (kernel->required[0]) DRUPE_TRY(check_required(kernel, range, local));
     return check_groups(range, local);
 }
 
 /* Most launches have the range of the one before, and the checks divide a lot. */
-drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range, size_t local[3],
-                                   bool *by_driver)
+drupe_status drupe_cl_range_settle(drupe_cl_kernel *kernel, const drupe_range *range)
 {
-    if (!drupe_cl_range_again(kernel, range)) {
-        kernel->settled.dims = 0;
-        DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
-        kernel->settled = *range;
-    }
-    for (int d = 0; d < 3; d++) local[d] = kernel->settled_local[d];
-    *by_driver = kernel->settled_by_driver;
+    if (drupe_cl_range_again(kernel, range)) return DRUPE_OK;
+    kernel->settled.dims = 0;
+    DRUPE_TRY(settle(kernel, range, kernel->settled_local, &kernel->settled_by_driver));
+    kernel->settled = *range;
     return DRUPE_OK;
 }

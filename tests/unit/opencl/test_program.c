@@ -92,9 +92,7 @@ static void other_languages(void **state)
     fixture b;
     fixture_open(&b, "");
     drupe_program *program;
-    drupe_source source = {.language = DRUPE_LANG_BUILTIN, .bytes = "abcd", .size = 4};
-    assert_error(try_source(b.context, b.device, &source, NULL, &program), DRUPE_E_UNSUPPORTED, "OpenCL C");
-    source.language = DRUPE_LANG_BINARY;
+    drupe_source source = {.language = DRUPE_LANG_BINARY, .bytes = "abcd", .size = 4};
     assert_error(try_source(b.context, b.device, &source, NULL, &program), DRUPE_E_BUILD_FAILED,
                  "CL_INVALID_BINARY");
     source = (drupe_source){.language = DRUPE_LANG_SPIRV, .bytes = module, .size = sizeof module};
@@ -102,8 +100,6 @@ static void other_languages(void **state)
         assert_int_equal(try_source(b.context, b.device, &source, NULL, &program), DRUPE_OK);
         assert_string_equal(program->names, "constants");
         close_program(program);
-    } else {
-        assert_error(try_source(b.context, b.device, &source, NULL, &program), DRUPE_E_UNSUPPORTED, "SPIR-V");
     }
     fixture_close(&b);
 }
@@ -222,7 +218,6 @@ static void argument_types(void **state)
         assert_string_equal(info.name, expected[i].name);
         assert_string_equal(info.type_name, expected[i].type_name);
     }
-    assert_error(B->kernel_arg(kernel, DRUPE_COUNT_OF(expected), &info), DRUPE_E_OUT_OF_RANGE, "6 arguments");
     close_kernel(kernel);
     code_close(&c);
 }
@@ -333,45 +328,8 @@ static void mixed_arguments(void **state)
     assert_int_equal(B->submit_copy(&s, out, p, sizeof out), DRUPE_OK);
     wait_idle(c.b.queue);
     for (int i = 0; i < 16; i++) assert_true(out[i * 4] == 11200.5 + i);
-    args[2].size = (size_t)info_number(c.b.device, DRUPE_INFO_LOCAL_MEM_SIZE) + 1;
-    assert_error(B->submit_kernel(&s, kernel, &range, args, 6), DRUPE_E_NO_MEMORY, "local memory");
-    wait_idle(c.b.queue);
     B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, p);
     B->mem_free(c.b.context, c.b.device, DRUPE_MEM_DEVICE, q);
-    close_kernel(kernel);
-    code_close(&c);
-}
-
-static void wrong_arguments(void **state)
-{
-    (void)state;
-    code c;
-    code_open(&c, "");
-    drupe_kernel *kernel = open_kernel(&c, "add");
-    void *null = NULL;
-    uint64_t wide = 1;
-    uint32_t n = 0;
-    drupe_arg args[] = {{DRUPE_ARG_POINTER, sizeof null, &null},
-                        {DRUPE_ARG_POINTER, sizeof null, &null},
-                        {DRUPE_ARG_POINTER, sizeof null, &null},
-                        {DRUPE_ARG_VALUE, sizeof n, &n},
-                        {DRUPE_ARG_VALUE, sizeof n, &n}};
-    drupe_submit s = {.queue = c.b.queue};
-    drupe_range range = {.dims = 1, .global = {8}};
-    assert_error(B->submit_kernel(&s, kernel, &range, args, 3), DRUPE_E_INVALID, "takes 4 arguments, not 3");
-    assert_error(B->submit_kernel(&s, kernel, &range, args, 5), DRUPE_E_INVALID, "takes 4 arguments, not 5");
-    args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof wide, &wide};
-    assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID, "takes 4 bytes, not 8");
-    args[3] = (drupe_arg){DRUPE_ARG_VALUE, sizeof n, &n};
-    args[1] = (drupe_arg){DRUPE_ARG_VALUE, sizeof wide, &wide};
-    assert_error(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_E_INVALID, "is a pointer, not a value");
-    args[1] = args[0];
-    range.global[0] = 0; /* nothing to do is no error, and still gives an event */
-    drupe_event *event = make_event(c.b.queue);
-    s.event = event;
-    assert_int_equal(B->submit_kernel(&s, kernel, &range, args, 4), DRUPE_OK);
-    assert_int_equal(B->event_wait(event, DRUPE_FOREVER), DRUPE_OK);
-    close_event(event);
     close_kernel(kernel);
     code_close(&c);
 }
@@ -479,7 +437,6 @@ const struct CMUnitTest program_tests[] = {cmocka_unit_test(build_logs),
                                            cmocka_unit_test(short_of_memory_for_argument_types),
                                            cmocka_unit_test(additions),
                                            cmocka_unit_test(mixed_arguments),
-                                           cmocka_unit_test(wrong_arguments),
                                            cmocka_unit_test(required_local_size),
                                            cmocka_unit_test(null_pointers),
                                            cmocka_unit_test(many_null_patterns),
