@@ -14,38 +14,32 @@
 #define UNLIMITED   ((uint64_t)1 << 62) /* what v1 says for "no limit" is a little above this */
 
 /* Whether `name` is an element of the comma-separated `list`. */
-static bool list_has(const char *list, size_t size, const char *name)
+static bool list_has(const char *list, const char *name)
 {
     size_t length = strlen(name);
-    while (size >= length) {
-        const char *comma = memchr(list, ',', size);
-        size_t part = comma ? (size_t)(comma - list) : size;
-        if (part == length && memcmp(list, name, length) == 0) return true;
-        if (!comma) return false;
-        size -= part + 1;
-        list = comma + 1;
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += length) {
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length])) return true;
     }
     return false;
 }
 
-/* Our path in the hierarchy of `controller` ("" for the unified one), from the lines of /proc/self/cgroup. */
-static bool path_find(const char *lines, const char *controller, char *path, size_t size)
+/* The line after `line`, or NULL. */
+static const char *line_next(const char *line)
 {
-    for (const char *line = lines; *line;) {
-        size_t length = strcspn(line, "\n");
-        const char *first = memchr(line, ':', length);
-        const char *second = first ? memchr(first + 1, ':', length - (size_t)(first + 1 - line)) : NULL;
-        if (second) {
-            size_t names = (size_t)(second - first - 1);
-            bool match = *controller ? list_has(first + 1, names, controller) : names == 0;
-            size_t rest = length - (size_t)(second + 1 - line);
-            if (match && rest < size) {
-                memcpy(path, second + 1, rest);
-                path[rest] = '\0';
-                return true;
-            }
-        }
-        line += length + (line[length] == '\n');
+    const char *end = strchr(line, '\n');
+    return end && end[1] ? end + 1 : NULL;
+}
+
+/* Our path in the hierarchy of `controller` ("" for the unified one), from the lines of /proc/self/cgroup:
+ * "0::/path", "4:cpu,cpuacct:/path". `path` has room for DRUPE_GROUP_PATH. */
+static bool path_find(const char *lines, const char *controller, char *path)
+{
+    char names[256];
+    for (const char *line = lines; line; line = line_next(line)) {
+        if (!*controller && sscanf(line, "%*u::%511[^\n]", path) == 1) return true;
+        if (*controller && sscanf(line, "%*u:%255[^:\n]:%511[^\n]", names, path) == 2 &&
+            list_has(names, controller))
+            return true;
     }
     return false;
 }
@@ -55,13 +49,11 @@ typedef struct mount {
 } mount;
 
 /* "36 35 98:0 /root /point rw,noatime master:1 - cgroup2 cgroup2 rw,memory" */
-static bool mount_parse(const char *line, size_t length, mount *found)
+static bool mount_parse(const char *line, mount *found)
 {
     char text[2 * DRUPE_GROUP_PATH];
-    if (length >= sizeof text) return false;
-    memcpy(text, line, length);
-    text[length] = '\0';
-    char *rest = strstr(text, " - ");
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+    const char *rest = strstr(text, " - ");
     return rest && sscanf(text, "%*s %*s %*s %511s %511s", found->root, found->point) == 2 &&
            sscanf(rest + 3, "%31s %*s %255s", found->kind, found->options) == 2;
 }
@@ -88,18 +80,14 @@ static void group_find(const char *mounts, const char *lines, const char *contro
 {
     char path[DRUPE_GROUP_PATH];
     memset(group, 0, sizeof *group);
-    bool old = path_find(lines, controller, path, sizeof path);
-    if (!old && !path_find(lines, "", path, sizeof path)) return;
-    for (const char *line = mounts; *line && !group->path[0];) {
-        size_t length = strcspn(line, "\n");
+    bool old = path_find(lines, controller, path);
+    if (!old && !path_find(lines, "", path)) return;
+    for (const char *line = mounts; line && !group->path[0]; line = line_next(line)) {
         mount at;
-        if (mount_parse(line, length, &at)) {
-            bool match =
-                old ? strcmp(at.kind, "cgroup") == 0 && list_has(at.options, strlen(at.options), controller)
-                    : strcmp(at.kind, "cgroup2") == 0;
-            if (match) group_place(&at, path, !old, group);
-        }
-        line += length + (line[length] == '\n');
+        if (!mount_parse(line, &at)) continue;
+        bool match = old ? strcmp(at.kind, "cgroup") == 0 && list_has(at.options, controller)
+                         : strcmp(at.kind, "cgroup2") == 0;
+        if (match) group_place(&at, path, !old, group);
     }
 }
 

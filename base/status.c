@@ -37,18 +37,13 @@ const char *drupe_status_name(drupe_status status)
     return status_names[status];
 }
 
-static void copy_text(char *target, size_t size, const char *source)
-{
-    snprintf(target, size, "%s", source ? source : "");
-}
-
 /* The text is composed apart first: its arguments may point into the error that it replaces. */
 static drupe_status set_error(drupe_status status, const char *backend, int64_t native,
                               const char *native_name, const char *format, va_list args)
 {
     drupe_error fresh = {.status = status, .native = native};
-    copy_text(fresh.backend, sizeof fresh.backend, backend);
-    copy_text(fresh.native_name, sizeof fresh.native_name, native_name);
+    snprintf(fresh.backend, sizeof fresh.backend, "%s", backend ? backend : "");
+    snprintf(fresh.native_name, sizeof fresh.native_name, "%s", native_name ? native_name : "");
     vsnprintf(fresh.text, sizeof fresh.text, format, args);
     last_error = fresh;
     return status;

@@ -11,19 +11,14 @@
 static bool text_reserve(drupe_text *text, size_t extra)
 {
     if (text->failed) return false;
-    if (extra >= SIZE_MAX / 2 - text->length) {
-        text->failed = true;
-        return false;
-    }
+    bool fits = extra < SIZE_MAX / 2 - text->length;
     size_t needed = text->length + extra + 1;
-    if (needed <= text->capacity) return true;
+    if (fits && needed <= text->capacity) return true;
     size_t capacity = text->capacity ? text->capacity : 64;
-    while (capacity < needed) capacity *= 2;
-    char *data = realloc(text->data, capacity);
-    if (!data) {
-        text->failed = true;
-        return false;
-    }
+    while (fits && capacity < needed) capacity *= 2;
+    char *data = fits ? realloc(text->data, capacity) : NULL;
+    text->failed = !data;
+    if (!data) return false;
     text->data = data;
     text->capacity = capacity;
     return true;

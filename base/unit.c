@@ -12,11 +12,6 @@ static drupe_unit unit_make(double value, const char *name)
     return unit;
 }
 
-static drupe_unit unit_dash(void)
-{
-    return (drupe_unit){"-"};
-}
-
 static drupe_unit unit_whole(uint64_t number, const char *name)
 {
     drupe_unit unit;
@@ -52,7 +47,7 @@ drupe_unit drupe_unit_rate(uint64_t bytes, uint64_t ns)
 {
     static const char *const names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
     double rate = ns == 0 ? 0.0 : (double)bytes / (double)ns * 1e9;
-    if (rate <= 0.0 || rate >= 999.5e15) return unit_dash();
+    if (rate <= 0.0 || rate >= 999.5e15) return (drupe_unit){"-"};
     return unit_scale(rate, 1000.0, names, DRUPE_COUNT_OF(names));
 }
 
@@ -70,7 +65,7 @@ drupe_unit drupe_unit_count(uint64_t count)
 drupe_unit drupe_unit_share(double part, double whole)
 {
     drupe_unit unit;
-    if (!(whole > 0.0)) return unit_dash();
+    if (!(whole > 0.0)) return (drupe_unit){"-"};
     double percent = 100.0 * part / whole;
     if (percent > 100.0) percent = 100.0;
     if (percent > 0.0 && percent < 0.1) return (drupe_unit){"<0.1 %"};

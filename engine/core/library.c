@@ -87,6 +87,5 @@ size_t drupe_library_close(uint64_t timeout_ns)
     size_t leaks = 0;
     for (size_t i = 0; i < nslots; i++) leaks += slot_close(drupe_slot_at(i));
     if (leaks == 0) drupe_isolation_stop();
-    if (leaks == 0) drupe_registry_clear();
     return leaks;
 }

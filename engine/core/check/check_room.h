@@ -1,7 +1,6 @@
 /* Checked mode: what may be wrong although the devices do not say so. See drupe/check.h.
  *
- * Files: check.c (the order of submissions, findings), redzone.c (guarded memory), guard_page.c (guard pages,
- * which fault).
+ * Files: check.c (the order of submissions, findings), redzone.c (guarded memory).
  *
  * Owns: the ring of checked submissions, guarded and freed memory. Registers itself with memory/
  * (drupe_redzone_ops) and queue/ (drupe_checker).
@@ -38,8 +37,6 @@ drupe_status drupe_check_found(bool race, const drupe_check_place *here, const d
 
 /* --- redzone.c: guarded memory -------------------------------------------------------------------------- */
 
-#define DRUPE_REDZONE 4096u
-
 /* Register with memory/. */
 void drupe_redzone_serve(void);
 /* What the fault of a thread that works for a device has to do with guarded memory, appended to `text` of
@@ -49,17 +46,5 @@ bool drupe_redzone_fault(const drupe_fault *fault, char *text, size_t size);
 drupe_status drupe_redzone_check(void) DRUPE_MUST_CHECK;
 /* Give what was kept back to the driver; of one pool, or of all (NULL). */
 void drupe_redzone_release(const drupe_pool *pool);
-/* --- guard_page.c: guard pages, which fault ------------------------------------------------------------- */
-
-/* Bytes of them on each side of an allocation: more than a stray index usually strays. */
-#define DRUPE_GUARD_PAGES (64u << 10)
-
-/* Whether memory of this pool can have them: faults are isolated, and the device works in host memory. */
-bool drupe_guard_page_possible(const drupe_pool *pool);
-/* Make the guard pages of memory in a block unreachable. When the system has no more maps it becomes a part
- * of the redzones. */
-void drupe_guard_page_raise(drupe_memory *memory);
-/* Make it ordinary memory again, before the driver gets the block back. False: it must not get it. */
-bool drupe_guard_page_lower(const drupe_memory *memory);
 
 #endif

@@ -2,14 +2,21 @@
  *
  * Memory that is allocated in checked mode comes straight from the driver and goes back there. Its redzones
  * hold a pattern that is looked at in waits. Where a fault does not end the process they are thin, and behind
- * them stand guard pages, which fault (guard_page.c): its end lies at those pages then, as near as its
+ * them stand guard pages, which fault: its end lies at those pages then, as near as its
  * alignment lets it, since more indices run over the end than over the beginning. Freed memory is filled with
- * another one and kept back, so that late writes are seen and its addresses are not used again soon. */
+ * another one and kept back, so that late writes are seen and its addresses are not used again soon.
+ *
+ * Guard pages find reads, which leave no trace in a pattern, and writes while they happen. They are ordinary
+ * pages of the driver's block, made unreachable while the memory lives, so that drivers see an allocation of
+ * theirs. Each side is a map of its own for the system, which has 65530 for a process. */
 #include "core/check/check_room.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#define REDZONE          4096u
+#define GUARD_PAGES      (64u << 10) /* bytes on each side: more than a stray index usually strays */
 #define REDZONE_BYTE     0xA5
 #define FREED_BYTE       0xDD
 #define QUARANTINE_MOST  (64u << 20) /* bytes */
@@ -45,13 +52,13 @@ static size_t first_other(const unsigned char *bytes, int expected, size_t size)
 static size_t painted_before(const drupe_memory *memory)
 {
     size_t size = memory->redzone - memory->guard_bytes;
-    return size < DRUPE_REDZONE ? size : DRUPE_REDZONE;
+    return size < REDZONE ? size : REDZONE;
 }
 
 static size_t painted_behind(const drupe_memory *memory)
 {
     size_t size = memory->behind - memory->guard_bytes;
-    return size < DRUPE_REDZONE ? size : DRUPE_REDZONE;
+    return size < REDZONE ? size : REDZONE;
 }
 
 static void paint(drupe_memory *memory)
@@ -66,19 +73,50 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) & ~(unit - 1);
 }
 
+/* --- Guard pages ---------------------------------------------------------------------------------------- */
+
+/* Whether memory of this pool can have them: faults are isolated, and the device works in host memory. */
+static bool guard_possible(const drupe_pool *pool)
+{
+    return drupe_isolation_active() && pool->device->type == DRUPE_DEVICE_CPU &&
+           drupe_device_number(pool->device, DRUPE_INFO_HAS_USM_SYSTEM, 0) != 0;
+}
+
+static bool protect(const drupe_memory *memory, int access)
+{
+    char *base = memory->base, *end = base + memory->room + memory->behind;
+    return mprotect(base - memory->redzone, memory->guard_bytes, access) == 0 &&
+           mprotect(end - memory->guard_bytes, memory->guard_bytes, access) == 0;
+}
+
+/* When the system has no more maps they become a part of the redzones. */
+static void guard_raise(drupe_memory *memory)
+{
+    if (!memory->guard_bytes || protect(memory, PROT_NONE)) return;
+    /* One side may stand. What cannot be undone is found by whoever touches it. */
+    if (protect(memory, PROT_READ | PROT_WRITE)) memory->guard_bytes = 0;
+}
+
+static bool guard_lower(const drupe_memory *memory)
+{
+    return !memory->guard_bytes || protect(memory, PROT_READ | PROT_WRITE);
+}
+
+/* --- In a block of the driver --------------------------------------------------------------------------- */
+
 /* How `memory->room` bytes, aligned to `align`, are to lie in a block from the driver: `redzone` bytes of it
  * come before and `behind` behind them, and `guard_bytes` of each, at the outside, are pages that nobody may
  * touch.
  */
 static void redzone_plan(drupe_memory *memory, size_t align)
 {
-    memory->redzone = memory->behind = DRUPE_REDZONE;
-    if (memory->room > SIZE_MAX / 2 || !drupe_guard_page_possible(memory->pool)) return;
+    memory->redzone = memory->behind = REDZONE;
+    if (memory->room > SIZE_MAX / 2 || !guard_possible(memory->pool)) return;
     /* Elements of whatever type fill the memory: what their size may be is what they are aligned to. */
     size_t least = memory->room & -memory->room;
     least = least < LEAST_ALIGN ? LEAST_ALIGN : least > MOST_ALIGN ? MOST_ALIGN : least;
     size_t padded = round_up(memory->room, align > least ? align : least);
-    memory->guard_bytes = round_up(DRUPE_GUARD_PAGES, drupe_page_size());
+    memory->guard_bytes = round_up(GUARD_PAGES, drupe_page_size());
     memory->redzone = memory->guard_bytes + round_up(padded, drupe_page_size()) - padded;
     memory->behind = memory->guard_bytes + padded - memory->room;
 }
@@ -86,7 +124,7 @@ static void redzone_plan(drupe_memory *memory, size_t align)
 static void redzone_open(drupe_memory *memory)
 {
     if (!reachable(memory)) return;
-    drupe_guard_page_raise(memory);
+    guard_raise(memory);
     paint(memory);
     pthread_mutex_lock(&zones.lock);
     memory->redzone_next = zones.guarded;
@@ -288,9 +326,8 @@ void drupe_redzone_release(const drupe_pool *pool)
     discard_list(list);
 }
 
-static const drupe_redzone_ops ops = {redzone_plan,          redzone_open,           redzone_give,
-                                      drupe_redzone_release, drupe_guard_page_lower, redzone_freed,
-                                      drupe_check_forget};
+static const drupe_redzone_ops ops = {redzone_plan, redzone_open,  redzone_give,      drupe_redzone_release,
+                                      guard_lower,  redzone_freed, drupe_check_forget};
 
 void drupe_redzone_serve(void)
 {

@@ -34,14 +34,13 @@ struct drupe_slot {
     _Atomic(size_t) live; /* objects of this backend; not root devices, nor memory, which its queue keeps */
 };
 
+/* The first call sets the handler of forks, before there is an object. */
 size_t drupe_slot_count(void);
 drupe_slot *drupe_slot_at(size_t index);
 /* Open the vendor library and its devices if that has not been done. The error is remembered. */
 drupe_status drupe_slot_load(drupe_slot *slot) DRUPE_MUST_CHECK;
 /* Give up the devices of a backend and its vendor library; its lock is held, and nothing uses it. */
 void drupe_slot_unload(drupe_slot *slot);
-/* The fork handler. Comes before the first object. */
-void drupe_library_start(void);
 /* Guards default contexts and queues of devices. */
 void drupe_library_lock(void);
 void drupe_library_unlock(void);

@@ -31,11 +31,6 @@ static void start_once(void)
     pthread_atfork(NULL, NULL, on_fork_child);
 }
 
-void drupe_library_start(void)
-{
-    pthread_once(&library.once, start_once);
-}
-
 void drupe_library_lock(void)
 {
     pthread_mutex_lock(&library.lock);
@@ -48,7 +43,7 @@ void drupe_library_unlock(void)
 
 size_t drupe_slot_count(void)
 {
-    drupe_library_start();
+    pthread_once(&library.once, start_once);
     return library.nslots;
 }
 

@@ -197,6 +197,7 @@ drupe_status drupe_memory_import(drupe_queue *queue, const unsigned char handle[
     drupe_memory *fresh = drupe_memory_new(drupe_pool_of(queue, DRUPE_MEM_DEVICE));
     if (!fresh) return DRUPE_E_NO_MEMORY;
     fresh->imported = true;
+    fresh->index = DRUPE_POOL_NEVER;
     drupe_status status = import_into(fresh, handle, bytes, queue);
     if (status != DRUPE_OK) {
         free(fresh);

@@ -128,7 +128,6 @@ drupe_status drupe_memory_explain(drupe_device *root);
 
 drupe_status drupe_registry_add(drupe_memory *memory) DRUPE_MUST_CHECK;
 void drupe_registry_remove(drupe_memory *memory);
-void drupe_registry_clear(void);
 /* All memory that is lent, each retained, in a malloc'ed list that is *taken* by the caller; without memory
  * for the list there is none. Returns how many. */
 size_t drupe_registry_lent(drupe_memory ***list);

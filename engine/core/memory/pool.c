@@ -60,11 +60,13 @@ void drupe_pool_discard(drupe_memory *memory)
     drupe_pool *pool = memory->pool;
     drupe_registry_remove(memory);
     drupe_mark_drop(memory);
+    const drupe_backend *backend = pool->context->slot->backend;
     const drupe_redzone_ops *ops = memory->guard_bytes ? drupe_redzone_ops_get() : NULL;
-    if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory)))
-        pool->context->slot->backend->mem_free(pool->context, pool->device, pool->kind,
-                                               (char *)memory->base - memory->redzone);
-    drupe_limit_return(pool, memory->room);
+    if (memory->imported)
+        backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
+    else if (!drupe_device_silent(pool->device) && (!ops || ops->lower(memory)))
+        backend->mem_free(pool->context, pool->device, pool->kind, (char *)memory->base - memory->redzone);
+    if (!memory->imported) drupe_limit_return(pool, memory->room);
     free(memory);
 }
 
@@ -198,7 +200,7 @@ static void link_ordered(drupe_memory *memory)
  * others have it. */
 static bool stays_in_order(const drupe_memory *memory, uint64_t uses)
 {
-    if (memory->redzone || memory->imported || memory->index > DRUPE_POOL_LARGE) return false;
+    if (memory->redzone || memory->index > DRUPE_POOL_LARGE) return false;
     if (uses >> DRUPE_USES_SHIFT == DRUPE_USES_SEVERAL) return false;
     return !atomic_load_explicit(&memory->pool->root->wipe, memory_order_relaxed);
 }

@@ -87,17 +87,6 @@ size_t drupe_registry_lent(drupe_memory ***list)
     return found;
 }
 
-void drupe_registry_clear(void)
-{
-    pthread_rwlock_wrlock(&table.lock);
-    if (table.count == 0) {
-        free(table.entries);
-        table.entries = NULL;
-        table.capacity = 0;
-    }
-    pthread_rwlock_unlock(&table.lock);
-}
-
 /* A range that begins outside of all memory that is lent. */
 static drupe_status check_outside(const char *what, uintptr_t address, size_t bytes, size_t following)
 {

@@ -56,15 +56,6 @@ bool drupe_memory_sole(const drupe_memory *memory, const drupe_queue *queue)
 
 /* --- Letting go ----------------------------------------------------------------------------------------- */
 
-static void detach(drupe_memory *memory)
-{
-    drupe_pool *pool = memory->pool;
-    drupe_registry_remove(memory);
-    drupe_mark_drop(memory);
-    pool->context->slot->backend->mem_detach(pool->context, pool->device, memory->base, memory->room);
-    free(memory);
-}
-
 void drupe_memory_retire(drupe_memory *memory)
 {
     drupe_queue *queue = memory->queue;
@@ -74,14 +65,10 @@ void drupe_memory_retire(drupe_memory *memory)
         const drupe_redzone_ops *ops = drupe_redzone_ops_get();
         if (ops) ops->forget(memory->base, memory->room);
     }
-    if (memory->imported) {
-        detach(memory);
-    } else {
-        /* What cannot be overwritten is not kept: the driver gets it back. */
-        bool wiped = atomic_load_explicit(&memory->pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_FREE;
-        if (wiped && drupe_pool_wipe(memory) != DRUPE_OK) memory->index = DRUPE_POOL_NEVER;
-        drupe_pool_give(memory);
-    }
+    /* What cannot be overwritten is not kept: the driver gets it back. */
+    bool wiped = atomic_load_explicit(&memory->pool->root->wipe, memory_order_relaxed) & DRUPE_WIPE_FREE;
+    if (wiped && !memory->imported && drupe_pool_wipe(memory) != DRUPE_OK) memory->index = DRUPE_POOL_NEVER;
+    drupe_pool_give(memory);
     drupe_queue_inner_release(queue);
 }
 

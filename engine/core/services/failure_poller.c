@@ -14,7 +14,6 @@ static uint64_t look(void *unused);
 static struct {
     pthread_mutex_t lock;
     drupe_service looker;
-    bool asked; /* somebody has asked for the watch since the last look */
     uint64_t pause;
 } poller = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -34,8 +33,6 @@ static size_t look_at_queues(void)
 static uint64_t look(void *unused)
 {
     (void)unused;
-    if (poller.asked) poller.pause = PAUSE_FIRST_NS;
-    poller.asked = false;
     pthread_mutex_unlock(&poller.lock);
     size_t pending = look_at_queues();
     drupe_failures_offer();
@@ -57,7 +54,7 @@ void drupe_failures_watch(void)
     if (!pending) return;
     pthread_mutex_lock(&poller.lock);
     /* Without a thread the failures wait for the next look. */
-    poller.asked = true;
+    poller.pause = PAUSE_FIRST_NS;
     if (drupe_service_start(&poller.looker) == DRUPE_OK) drupe_service_wake(&poller.looker);
     pthread_mutex_unlock(&poller.lock);
 }
