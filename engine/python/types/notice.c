@@ -59,22 +59,6 @@ static void notice_call(notice *one)
     notice_free(one);
 }
 
-void drupe_py_notices_run(void)
-{
-    drupe_event *event;
-    void *user;
-    /* A function that is called may close the watch: it ends the program. */
-    while (watch && drupe_watch_take(watch, &event, &user)) {
-        drupe_event_release(event);
-        notice_call(user);
-    }
-}
-
-int drupe_py_notices_fd(drupe_py_state *state)
-{
-    return open_watch(state) ? drupe_watch_fd(watch) : -1;
-}
-
 static void give_up(void *user)
 {
     notice *one = user;
@@ -100,7 +84,13 @@ static PyObject *notices_run(PyObject *module, PyObject *ignored)
 {
     (void)module;
     (void)ignored;
-    if (!drupe_py_forked()) drupe_py_notices_run();
+    drupe_event *event;
+    void *user;
+    /* A function that is called may close the watch: it ends the program. */
+    while (!drupe_py_forked() && watch && drupe_watch_take(watch, &event, &user)) {
+        drupe_event_release(event);
+        notice_call(user);
+    }
     Py_RETURN_NONE;
 }
 
@@ -133,9 +123,8 @@ static PyObject *notices_fd(PyObject *module, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!drupe_py_enter(state)) return NULL;
-    int fd = drupe_py_notices_fd(state);
-    return fd < 0 ? NULL : PyLong_FromLong(fd);
+    if (!drupe_py_enter(state) || !open_watch(state)) return NULL;
+    return PyLong_FromLong(drupe_watch_fd(watch));
 }
 
 PyMethodDef drupe_py_notice_functions[] = {
