@@ -71,7 +71,7 @@ typedef struct drupe_py_last_call {
     PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
     drupe_range range;                        /* what they make */
     uint32_t warm_on; /* the queue for which that is warm: see drupe_py_warm(); 0: none */
-    uint32_t looked;  /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
+    uint32_t looked;  /* the site whose launch over that drupe_py_oversize_look() has seen; 0: none */
 } drupe_py_last_call;
 
 typedef struct drupe_py_kernel {

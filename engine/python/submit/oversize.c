@@ -1,5 +1,5 @@
 /* What a launch reaches is the kernel's affair: one may well use fewer elements than it has work-items. So it
- * is only told, once for each place, and only where somebody reads it. Ranges of several dimensions are taken
+ * is only told, once for each site, and only where somebody reads it. Ranges of several dimensions are taken
  * by their longest side, since kernels over all pairs have as many work-items as there are pairs. */
 #include "drupe/check.h"
 #include "drupe_link.h"
@@ -12,7 +12,7 @@
 #define TOLD  64u
 
 static const drupe_link *kernel_link;
-/* Places, the latest ones; under the GIL. */
+/* Sites that were told of, the latest ones; under the GIL. */
 static struct {
     uint32_t sites[TOLD];
     size_t next;

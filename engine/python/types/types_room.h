@@ -7,7 +7,7 @@
 
 #include "engine/python/objects/objects_room.h"
 
-/* --- py_program.c, py_spirv.c, py_kernel.c ---------------------------------------------- */
+/* --- py_program.c, py_spirv.c, py_kernel.c ------------------------------------------------------------- */
 
 /* What py_program.c, py_spirv.c and py_kernel.c share. */
 
