@@ -117,7 +117,15 @@ def add_done_callback(event, function, *, context=None):
 
 
 def _call_later(function, context, event):
-    _callbacks.put(functools.partial(_engine._call_back, function, event, context))
+    _callbacks.put(functools.partial(_call_back, function, context, event))
+
+
+def _call_back(function, context, event):
+    """function(event) in a context. What it raises is shown there, where its output goes, too."""
+    try:
+        context.run(_engine._call_shown, function, event)
+    except RuntimeError:  # somebody is in it: its variables will do
+        context.copy().run(_engine._call_shown, function, event)
 
 
 def end():

@@ -71,7 +71,7 @@ typedef struct drupe_py_last_call {
     PyObject *global_size, *local_size;       /* ints, or tuples of ints, or NULL */
     drupe_range range;                        /* what they make */
     uint32_t warm_on; /* the queue for which that is warm: see drupe_py_warm(); 0: none */
-    uint32_t looked;  /* the place whose launch over that drupe_py_oversize_look() has seen; 0: none */
+    uint32_t looked;  /* the site whose launch over that drupe_py_oversize_look() has seen; 0: none */
 } drupe_py_last_call;
 
 typedef struct drupe_py_kernel {
@@ -221,6 +221,8 @@ bool drupe_py_scalar_bytes(PyObject *object, drupe_scalar_type type, const char 
                            size_t *size);
 /* "int", "float" and so on, as OpenCL C writes it. */
 const char *drupe_py_scalar_name(drupe_scalar_type type);
+/* In bytes; 0 of an unknown one. */
+size_t drupe_py_scalar_size(drupe_scalar_type type);
 drupe_scalar_type drupe_py_scalar_of(drupe_dtype dtype);
 
 /* --- device_info.c ------------------------------------------------------------------------------------- */

@@ -27,6 +27,11 @@ const char *drupe_py_scalar_name(drupe_scalar_type type)
     return scalars[type].name;
 }
 
+size_t drupe_py_scalar_size(drupe_scalar_type type)
+{
+    return scalars[type].size;
+}
+
 drupe_scalar_type drupe_py_scalar_of(drupe_dtype dtype)
 {
     switch (dtype) {

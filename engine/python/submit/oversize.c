@@ -1,5 +1,5 @@
 /* What a launch reaches is the kernel's affair: one may well use fewer elements than it has work-items. So it
- * is only told, once for each place, and only where somebody reads it. Ranges of several dimensions are taken
+ * is only told, once for each site, and only where somebody reads it. Ranges of several dimensions are taken
  * by their longest side, since kernels over all pairs have as many work-items as there are pairs. */
 #include "drupe/check.h"
 #include "drupe_link.h"
@@ -12,7 +12,7 @@
 #define TOLD  64u
 
 static const drupe_link *kernel_link;
-/* Places, the latest ones; under the GIL. */
+/* Sites that were told of, the latest ones; under the GIL. */
 static struct {
     uint32_t sites[TOLD];
     size_t next;
@@ -25,12 +25,9 @@ void drupe_py_oversize_join(const drupe_link *link)
 
 static size_t scalar_bytes(const drupe_py_launch *launch, size_t index)
 {
-    uint8_t zero[8];
-    size_t size = 0;
-    if (!launch->kernel->typed || index >= launch->kernel->nparams) return 1;
-    drupe_scalar_type scalar = launch->kernel->params[index].scalar;
-    if (scalar == DRUPE_SCALAR_UNKNOWN || !drupe_py_scalar_bytes(Py_False, scalar, "", zero, &size)) return 1;
-    return size;
+    bool typed = launch->kernel->typed && index < launch->kernel->nparams;
+    size_t size = typed ? drupe_py_scalar_size(launch->kernel->params[index].scalar) : 0;
+    return size > 0 ? size : 1;
 }
 
 /* The elements of the largest array or memory among the arguments; false without any. */

@@ -140,20 +140,19 @@ static bool number_bytes(PyObject *object, const drupe_arg_info *info, const cha
 /* A vector such as float4 from a sequence of its components, or from bytes. */
 static bool vector_arg(PyObject *object, const drupe_arg_info *info, launch_value *value, drupe_arg *arg)
 {
-    size_t size = 0;
+    size_t size = drupe_py_scalar_size(info->scalar), written;
     uint32_t stored = info->lanes == 3 ? 4 : info->lanes; /* OpenCL stores three as four */
     PyObject *components = PyObject_CheckBuffer(object) ? NULL : PySequence_Tuple(object);
     memset(value->bytes, 0, sizeof value->bytes);
     if (!components) {
         if (PyErr_Occurred()) return false;
-        drupe_py_scalar_bytes(Py_False, info->scalar, "", value->bytes, &size);
         return bytes_arg(object, size * stored, value, arg);
     }
     bool good = PyTuple_GET_SIZE(components) == (Py_ssize_t)info->lanes && info->lanes <= 16;
     if (!good) PyErr_Format(PyExc_ValueError, "%u components are needed", (unsigned)info->lanes);
     for (uint32_t i = 0; good && i < info->lanes; i++)
         good = number_bytes(PyTuple_GET_ITEM(components, i), info, "a component", value->bytes + i * size,
-                            &size);
+                            &written);
     Py_DECREF(components);
     *arg = (drupe_arg){DRUPE_ARG_VALUE, size * stored, value};
     return good;

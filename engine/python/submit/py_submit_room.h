@@ -1,6 +1,6 @@
 /* The room of submissions: kernel launches, copies and fills.
  *
- * Owns: the places whose launches were looked at. Locks: the GIL; oversize.c has its own. Threads: any. */
+ * Owns: the sites whose launches were reported as too large. Locks: the GIL. Threads: any. */
 #ifndef DRUPE_PYTHON_SUBMIT_ROOM_H
 #define DRUPE_PYTHON_SUBMIT_ROOM_H
 
@@ -54,7 +54,7 @@ PyObject *drupe_py_queue_barrier(PyObject *self, PyObject *const *args, Py_ssize
 /* A line in the cell that launches a kernel over far more work-items than its arrays have elements: on some
  * devices that ends the process. */
 
-/* Look at a launch from the place `site` (not 0), whose arguments need not be valid. Runs no Python code. */
+/* Look at a launch from `site` (not 0), whose arguments need not be valid. Runs no Python code. */
 void drupe_py_oversize_look(const drupe_py_state *state, const drupe_py_launch *launch,
                             const drupe_range *range, uint32_t site);
 /* The kernel that publishes; borrowed for good. */

@@ -50,29 +50,12 @@ bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when w
     return false;
 }
 
-/* What is raised is shown. */
-static void notice_call(notice *one)
+/* function(event). What it raises is shown. */
+static void call_shown(PyObject *function, PyObject *event)
 {
-    PyObject *result = PyObject_CallOneArg(one->function, one->event);
-    if (!result) PyErr_WriteUnraisable(one->function);
+    PyObject *result = PyObject_CallOneArg(function, event);
+    if (!result) PyErr_WriteUnraisable(function);
     Py_XDECREF(result);
-    notice_free(one);
-}
-
-void drupe_py_notices_run(void)
-{
-    drupe_event *event;
-    void *user;
-    /* A function that is called may close the watch: it ends the program. */
-    while (watch && drupe_watch_take(watch, &event, &user)) {
-        drupe_event_release(event);
-        notice_call(user);
-    }
-}
-
-int drupe_py_notices_fd(drupe_py_state *state)
-{
-    return open_watch(state) ? drupe_watch_fd(watch) : -1;
 }
 
 static void give_up(void *user)
@@ -100,32 +83,24 @@ static PyObject *notices_run(PyObject *module, PyObject *ignored)
 {
     (void)module;
     (void)ignored;
-    if (!drupe_py_forked()) drupe_py_notices_run();
+    drupe_event *event;
+    void *user;
+    /* A function that is called may close the watch: it ends the program. */
+    while (!drupe_py_forked() && watch && drupe_watch_take(watch, &event, &user)) {
+        notice *one = user;
+        drupe_event_release(event);
+        call_shown(one->function, one->event);
+        notice_free(one);
+    }
     Py_RETURN_NONE;
 }
 
-/* function(event) in `context`. What it raises is shown there, where its output goes, too. */
-static PyObject *call_back(PyObject *module, PyObject *args)
+static PyObject *module_call_shown(PyObject *module, PyObject *args)
 {
-    PyObject *function, *event, *context;
+    PyObject *function, *event;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOO!:_call_back", &function, &event, &PyContext_Type, &context)) return NULL;
-    Py_INCREF(context);
-    if (PyContext_Enter(context) < 0) {
-        /* Somebody is in it: its variables will do. */
-        PyErr_Clear();
-        Py_SETREF(context, PyContext_Copy(context));
-        if (!context || PyContext_Enter(context) < 0) {
-            PyErr_WriteUnraisable(function);
-            Py_XDECREF(context);
-            Py_RETURN_NONE;
-        }
-    }
-    PyObject *result = PyObject_CallOneArg(function, event);
-    if (!result) PyErr_WriteUnraisable(function);
-    Py_XDECREF(result);
-    if (PyContext_Exit(context) < 0) PyErr_WriteUnraisable(function);
-    Py_DECREF(context);
+    if (!PyArg_ParseTuple(args, "OO:_call_shown", &function, &event)) return NULL;
+    call_shown(function, event);
     Py_RETURN_NONE;
 }
 
@@ -133,17 +108,15 @@ static PyObject *notices_fd(PyObject *module, PyObject *ignored)
 {
     (void)ignored;
     drupe_py_state *state = drupe_py_state_of_module(module);
-    if (!drupe_py_enter(state)) return NULL;
-    int fd = drupe_py_notices_fd(state);
-    return fd < 0 ? NULL : PyLong_FromLong(fd);
+    if (!drupe_py_enter(state) || !open_watch(state)) return NULL;
+    return PyLong_FromLong(drupe_watch_fd(watch));
 }
 
 PyMethodDef drupe_py_notice_functions[] = {
     {"_notices_run", notices_run, METH_NOARGS,
      PyDoc_STR("_notices_run()\n--\n\nCall the functions whose events are over.")},
-    {"_call_back", call_back, METH_VARARGS,
-     PyDoc_STR("_call_back(function, event, context)\n--\n\nCall function(event) in a context; what it "
-               "raises is shown.")},
+    {"_call_shown", module_call_shown, METH_VARARGS,
+     PyDoc_STR("_call_shown(function, event)\n--\n\nCall function(event); what it raises is shown.")},
     {"_notices_fd", notices_fd, METH_NOARGS,
      PyDoc_STR("_notices_fd()\n--\n\nThe descriptor that is readable while some are due.")},
     {NULL, NULL, 0, NULL},

@@ -245,21 +245,17 @@ static PyObject *program_getattr(PyObject *self, PyObject *name)
     return found != NULL ? found : kernel_missing(self, PyExc_AttributeError);
 }
 
-static PyObject *program_subscript(PyObject *self, PyObject *name)
-{
-    if (!PyUnicode_Check(name)) {
-        PyErr_Format(PyExc_TypeError, "a kernel is named by a str, not by %s", Py_TYPE(name)->tp_name);
-        return NULL;
-    }
-    PyObject *found = kernel_get(self, name);
-    return found != NULL ? found : kernel_missing(self, PyExc_KeyError);
-}
-
 static PyObject *program_get_kernel(PyObject *self, PyObject *name)
 {
     if (PyUnicode_Check(name)) return kernel_get(self, name);
     PyErr_Format(PyExc_TypeError, "a kernel is named by a str, not by %s", Py_TYPE(name)->tp_name);
     return NULL;
+}
+
+static PyObject *program_subscript(PyObject *self, PyObject *name)
+{
+    PyObject *found = program_get_kernel(self, name);
+    return found ? found : kernel_missing(self, PyExc_KeyError);
 }
 
 DRUPE_PY_WRITTEN(program_has_kernel, "_program.has_kernel")

@@ -7,7 +7,7 @@
 
 #include "engine/python/objects/objects_room.h"
 
-/* --- py_program.c, py_spirv.c, py_kernel.c ---------------------------------------------- */
+/* --- py_program.c, py_spirv.c, py_kernel.c ------------------------------------------------------------- */
 
 /* What py_program.c, py_spirv.c and py_kernel.c share. */
 
@@ -32,14 +32,10 @@ void drupe_py_values_clear(drupe_py_values *values);
 /* When `function`, called with the event, has its turn. */
 typedef enum drupe_py_when { DRUPE_PY_WHEN_OVER, DRUPE_PY_WHEN_TURN } drupe_py_when;
 
-/* Call function(event) once `event`, a drupe.Event, is over or has its turn, where drupe_py_notices_run() is
- * called. The function is quick and waits for nothing, not even a lock that a program may hold. What it
- * raises is shown as unraisable. */
+/* Call function(event) once `event`, a drupe.Event, is over or has its turn, where _notices_run() of the
+ * module is called. The function is quick and waits for nothing, not even a lock that a program may hold.
+ * What it raises is shown as unraisable. */
 bool drupe_py_notice_add(drupe_py_state *state, PyObject *event, drupe_py_when when, PyObject *function);
-/* Call what is due. */
-void drupe_py_notices_run(void);
-/* The descriptor that is readable while something is due, or -1 with an exception. */
-int drupe_py_notices_fd(drupe_py_state *state);
 /* Give up what has not been called; work whose turn has not come is cancelled. */
 void drupe_py_notices_close(void);
 /* --- For the module ------------------------------------------------------------------------------------ */

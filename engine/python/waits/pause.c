@@ -83,62 +83,46 @@ PyObject *drupe_py_contents_accept(drupe_py_state *state, drupe_memory *memory)
     Py_RETURN_NONE;
 }
 
-/* All queues, each retained, in a list to be freed; as many as there is memory to list. */
+/* All queues, each retained, in a list to be freed; none where there is no memory for it. */
 static drupe_queue **all_queues(size_t *count)
 {
-    size_t room = QUEUES_FEW;
-    drupe_queue **queues = malloc(room * sizeof *queues);
-    *count = !queues ? 0 : drupe_queue_list(queues, room);
-    while (queues && *count == room) {
-        drupe_queue **larger = malloc(2 * room * sizeof *queues);
-        if (!larger) break;
+    for (size_t room = QUEUES_FEW;; room *= 2) {
+        drupe_queue **queues = malloc(room * sizeof *queues);
+        *count = !queues ? 0 : drupe_queue_list(queues, room);
+        if (*count < room) return queues;
         for (size_t i = 0; i < *count; i++) drupe_py_queue_release(queues[i]);
         free(queues);
-        queues = larger;
-        room *= 2;
-        *count = drupe_queue_list(queues, room);
     }
-    return queues;
+}
+
+/* Drop what finished work of all queues has kept. One that is at work, retained, or NULL. */
+static drupe_queue *collect_all(void)
+{
+    size_t count;
+    drupe_queue **queues = all_queues(&count), *busy = NULL;
+    for (size_t i = 0; i < count; i++) {
+        drupe_py_collect(queues[i]);
+        if (!busy && drupe_queue_pending(queues[i]) > 0) busy = drupe_queue_retain(queues[i]);
+        drupe_py_queue_release(queues[i]);
+    }
+    free(queues);
+    return busy;
 }
 
 void drupe_py_collect_all(void)
 {
-    size_t count;
-    drupe_queue **queues = all_queues(&count);
-    for (size_t i = 0; i < count; i++) {
-        drupe_py_collect(queues[i]);
-        drupe_py_queue_release(queues[i]);
-    }
-    free(queues);
-}
-
-/* One look at all queues; false: some are at work, or an exception is set. */
-static bool all_idle(bool *stop)
-{
-    size_t count;
-    drupe_queue **queues = all_queues(&count);
-    bool idle = true;
-    if (!queues) {
-        PyErr_NoMemory();
-        *stop = true;
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (idle && !*stop && drupe_queue_pending(queues[i]) > 0) {
-            idle = false;
-            *stop = drupe_py_pause(queues[i], SLICE_NS) != DRUPE_OK;
-        }
-        drupe_py_queue_release(queues[i]);
-    }
-    free(queues);
-    return idle && !*stop;
+    drupe_py_queue_release(collect_all());
 }
 
 bool drupe_py_memory_idle(drupe_memory *memory)
 {
-    bool stop = false;
-    drupe_py_collect_all();
-    while (!stop && drupe_memory_in_use(memory) && !all_idle(&stop)) drupe_py_collect_all();
-    if (!stop) drupe_py_collect_all();
-    return !stop;
+    drupe_status status = DRUPE_OK;
+    drupe_queue *busy = collect_all();
+    while (status == DRUPE_OK && drupe_memory_in_use(memory)) {
+        status = drupe_py_pause(!busy ? drupe_memory_queue(memory) : busy, SLICE_NS);
+        drupe_py_queue_release(busy);
+        busy = collect_all();
+    }
+    drupe_py_queue_release(busy);
+    return status == DRUPE_OK;
 }

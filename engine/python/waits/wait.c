@@ -191,16 +191,10 @@ void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void
     drupe_py_queue_release(queue);
 }
 
-typedef drupe_status (*wait_fn)(void *object, uint64_t timeout_ns);
-
-static drupe_status wait_event(void *object, uint64_t timeout_ns)
+/* For an event of the queue, or for all of it (`event` NULL). */
+static drupe_status wait_for(drupe_queue *queue, drupe_event *event, uint64_t timeout_ns)
 {
-    return drupe_event_wait(object, timeout_ns);
-}
-
-static drupe_status wait_queue(void *object, uint64_t timeout_ns)
-{
-    return drupe_queue_wait(object, timeout_ns);
+    return event ? drupe_event_wait(event, timeout_ns) : drupe_queue_wait(queue, timeout_ns);
 }
 
 /* PyThreadState_SetAsyncExc() is heard only where bytecode runs. */
@@ -243,23 +237,18 @@ static void serve(void)
     Py_XDECREF(result);
 }
 
-void drupe_py_serve(PyObject *function)
-{
-    Py_XSETREF(serves, Py_XNewRef(function));
-}
-
 /* DRUPE_OK, or a status with a Python exception set. */
-static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, wait_fn wait, void *object,
+static drupe_status wait_sliced(drupe_py_state *state, drupe_queue *queue, drupe_event *event,
                                 uint64_t timeout_ns)
 {
     uint64_t slice = SLICE_FIRST_NS;
-    drupe_status status = wait(object, 0);
+    drupe_status status = wait_for(queue, event, 0);
     while (status == DRUPE_E_TIMEOUT && timeout_ns > 0) {
         if (serves) slice = SLICE_SERVE_NS;
         uint64_t now = slice < timeout_ns ? slice : timeout_ns;
         if (timeout_ns != DRUPE_FOREVER) timeout_ns -= now;
         PyThreadState *thread = PyEval_SaveThread();
-        status = wait(object, now);
+        status = wait_for(queue, event, now);
         PyEval_RestoreThread(thread);
         slice = SLICE_NS;
         if (status != DRUPE_E_TIMEOUT) break;
@@ -292,7 +281,7 @@ static bool hand_over(drupe_py_state *state, drupe_queue *queue)
 bool drupe_py_queue_wait(drupe_py_state *state, drupe_queue *queue, uint64_t timeout_ns)
 {
     drupe_queue_retain(queue);
-    drupe_status status = wait_sliced(state, queue, wait_queue, queue, timeout_ns);
+    drupe_status status = wait_sliced(state, queue, NULL, timeout_ns);
     drupe_py_collect(queue);
     bool good = status == DRUPE_OK || (status != DRUPE_E_TIMEOUT && hand_over(state, queue));
     drupe_py_queue_release(queue);
@@ -322,7 +311,7 @@ static bool wait_event_holding(drupe_py_state *state, drupe_event *event, uint64
     drupe_queue *queue = drupe_event_queue(event);
     /* Another thread may drop the last reference while the GIL is given up. */
     drupe_event_retain(event);
-    drupe_status status = wait_sliced(state, queue, wait_event, event, timeout_ns);
+    drupe_status status = wait_sliced(state, queue, event, timeout_ns);
     if (status == DRUPE_E_TIMEOUT && owner) {
         drupe_py_saved saved = drupe_py_error_save();
         keep_behind(queue, owner);
@@ -374,7 +363,7 @@ static PyObject *module_stress(PyObject *module, PyObject *function)
 static PyObject *module_serve(PyObject *module, PyObject *function)
 {
     (void)module;
-    drupe_py_serve(function == Py_None ? NULL : function);
+    Py_XSETREF(serves, function == Py_None ? NULL : Py_NewRef(function));
     Py_RETURN_NONE;
 }
 

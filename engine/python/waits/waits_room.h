@@ -58,8 +58,6 @@ void drupe_py_release_on(drupe_queue *queue, void (*release)(void *object), void
 /* Whether an exception is set now: by a signal's handler in the main thread, or by another thread for this
  * one. Runs Python code. */
 bool drupe_py_interrupted(const drupe_py_state *state);
-/* Call a function without arguments (NULL: none any more) again and again while this thread waits. */
-void drupe_py_serve(PyObject *function);
 
 /* True when a submission of this kind was made before; false marks it, and the caller gives up the GIL once,
  * since a program may have to be built for it. Safe to be wrong. */
