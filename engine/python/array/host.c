@@ -388,7 +388,8 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
 
 /* --- Back to the host ---------------------------------------------------------------------------------- */
 
-bool drupe_py_array_fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner)
+/* Copy all elements to C-contiguous memory of `owner`, and wait. */
+static bool fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner)
 {
     drupe_event *event = NULL;
     if (array->size == 0) return true;
@@ -426,7 +427,7 @@ PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array)
     if (!drupe_py_enter(state)) return NULL;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, 8);
     PyObject *result = NULL;
-    if (bytes && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
+    if (bytes && fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
         result = element(array->dtype, (const uint8_t *)PyBytes_AS_STRING(bytes));
     Py_XDECREF(bytes);
     return result;
@@ -469,7 +470,7 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
     if (!bytes && PyErr_ExceptionMatches(PyExc_MemoryError))
         PyErr_Format(PyExc_MemoryError, "no host memory for the %zu bytes of %zu elements", nbytes,
                      array->size);
-    if (bytes && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
+    if (bytes && fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
         listing all = {.state = state, .array = array, .next = (const uint8_t *)PyBytes_AS_STRING(bytes)};
         result = nested_list(&all, 0);
     }
@@ -486,7 +487,7 @@ PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array)
     if (!result || array->size == 0) return result;
     bool good = PyObject_GetBuffer(result, &view, PyBUF_WRITABLE | PyBUF_STRIDES) == 0;
     if (good) {
-        good = drupe_py_array_fetch(state, array, view.buf, result);
+        good = fetch(state, array, view.buf, result);
         if (good && array->dtype == DRUPE_BOOL) truths(view.buf, array->size);
         PyBuffer_Release(&view);
     }

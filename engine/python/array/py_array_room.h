@@ -80,8 +80,6 @@ static inline PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_a
 {
     return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
 }
-/* Copy all elements to C-contiguous memory of `owner`, and wait. */
-bool drupe_py_array_fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner);
 /* The only element as a Python scalar. */
 PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array);
 /* A list of lists, or a scalar for no dimensions. */
@@ -106,9 +104,6 @@ PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key);
 int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
-
-/* number.c */
-PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op);
 
 /* --- For the module ------------------------------------------------------------------------------------ */
 
