@@ -1,4 +1,4 @@
-"""Methods of Array that are written in Python. The engine adds them to the class when it is loaded."""
+"""What of the engine's classes of arrays is written in Python. It adds METHODS to Array when it is loaded."""
 # Operators of NumPy's, and what each is seen from its right side.
 _REFLECTED = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
               "true_divide": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
@@ -82,6 +82,13 @@ def _interface(self):
     """The description other libraries read."""
     return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.usm_data._pointer, False),
             "strides": self.strides, "offset": self._offset, "version": 1, "syclobj": self.queue}
+
+
+def signature(parameters):
+    """Of an Operation: of objects of foreign types inspect knows a Signature only, which this function is asked for."""
+    import inspect
+
+    return inspect.signature(eval("lambda %s: None" % parameters))
 
 
 METHODS = {"__array_priority__": 1000.0,  # NumPy asks the operand with the highest

@@ -46,6 +46,8 @@ def coloured():
 
 def _cut(text):
     text = text.rstrip("\r\n")
+    if len(text) <= _LINE_MOST and text.isascii():
+        return text
     written = text.encode(errors="replace")
     return text if len(written) <= _LINE_MOST else written[:_LINE_MOST].decode(errors="ignore") + "..."
 

@@ -276,7 +276,21 @@ def test_arange_errors(device):
         da.arange(0, 1e300, 1, device=device)
     with pytest.raises(ValueError, match="finite"):
         da.arange(0, float("nan"), device=device)
+    with pytest.raises(OverflowError, match="9223372036854775808 does not fit into int64"):
+        da.arange(2**63 - 2, 2**63, device=device)
+    with pytest.raises(OverflowError, match="too long"):
+        da.arange(float("inf"), device=device)
+    assert da.arange(0, float("-inf"), device=device).size == 0
     assert da.arange(3, dtype="float32", device=device).dtype == "float32"
+
+
+def test_linspace_errors(device):
+    with pytest.raises(TypeError, match="num must be an integer, not float"):
+        da.linspace(0, 1, 2.5, device=device)
+    with pytest.raises(ValueError, match="num must not be negative, and -1 is"):
+        da.linspace(0, 1, -1, device=device)
+    with pytest.raises(TypeError, match="stop must be a number, not str"):
+        da.linspace(0, "1", 3, device=device)
 
 
 @pytest.mark.parametrize("args, options", [((0, 1, 5), {}), ((1, 0, 7), {}), ((0, 1, 1), {}), ((0, 1, 0), {}),

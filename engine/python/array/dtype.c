@@ -174,7 +174,7 @@ static PyObject *dtype_make(drupe_py_state *state, drupe_dtype dtype)
     self->dtype = dtype;
     self->name = drupe_dtype_name(dtype);
     self->itemsize = (Py_ssize_t)drupe_dtype_size(dtype);
-    self->kind = dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
+    self->kind = drupe_py_dtype_kind(dtype);
     PyOS_snprintf(self->typestr, sizeof self->typestr, "%c%c%d", order, self->kind, (int)self->itemsize);
     return (PyObject *)self;
 }

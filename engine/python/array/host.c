@@ -33,6 +33,18 @@ static bool upload(drupe_py_state *state, PyObject *self, const void *host, drup
     return false;
 }
 
+/* The same from a bytes object, which is taken. */
+static bool upload_bytes(drupe_py_state *state, PyObject *self, PyObject *bytes)
+{
+    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
+    if (!keepalive) {
+        Py_DECREF(bytes);
+        return false;
+    }
+    keepalive->owner = bytes;
+    return upload(state, self, PyBytes_AS_STRING(bytes), keepalive);
+}
+
 /* Wait for everything queued so far. */
 static bool settle(drupe_py_state *state, drupe_queue *queue)
 {
@@ -135,14 +147,10 @@ static bool buffer_upload(drupe_py_state *state, PyObject *self, drupe_py_keepal
         return upload(state, self, keepalive->view.buf, keepalive) &&
                settle(state, drupe_py_array_of(self)->queue);
     PyObject *bytes = buffer_bytes(&keepalive->view);
-    if (!bytes) {
-        drupe_py_keepalive_free(keepalive);
-        return false;
-    }
-    PyBuffer_Release(&keepalive->view);
-    keepalive->owner = bytes;
+    drupe_py_keepalive_free(keepalive);
+    if (!bytes) return false;
     if (bools) truths((uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
-    return upload(state, self, PyBytes_AS_STRING(bytes), keepalive);
+    return upload_bytes(state, self, bytes);
 }
 
 /* The exception that is set says why `array`, which was made of `object`, has no buffer. Where its data type
@@ -288,17 +296,14 @@ static bool nest_shape(nest *self, PyObject *object)
 static bool nest_store(nest *self, const drupe_scalar *scalar)
 {
     bool is_float = scalar->kind == DRUPE_SCALAR_KIND_FLOAT;
+    bool cut = is_float && drupe_py_dtype_kind(self->dtype) == 'i';
     double number = is_float ? scalar->f : (double)scalar->i;
-    if (is_float && (self->dtype == DRUPE_INT32 || self->dtype == DRUPE_INT64) &&
-        !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
+    if (cut && !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
         PyErr_Format(PyExc_ValueError, "a number is not finite or too large for %s",
                      drupe_dtype_name(self->dtype));
         return false;
     }
-    int64_t whole =
-        is_float && self->dtype != DRUPE_FLOAT32 && self->dtype != DRUPE_FLOAT64 && self->dtype != DRUPE_BOOL
-            ? (int64_t)number
-            : scalar->i;
+    int64_t whole = cut ? (int64_t)number : scalar->i;
     if (self->dtype == DRUPE_INT32 && (whole < INT32_MIN || whole > INT32_MAX)) {
         PyErr_Format(PyExc_OverflowError, "%lld does not fit into int32", (long long)whole);
         return false;
@@ -363,19 +368,10 @@ static PyObject *from_nested(drupe_py_state *state, PyObject *object, drupe_queu
     PyObject *self = array_new(state, queue, kind, all.dtype, all.ndim, all.shape);
     size_t size = !self ? 0 : drupe_py_array_of(self)->size;
     if (size == 0) return self;
-    drupe_py_keepalive *keepalive = drupe_py_keepalive_new();
-    if (keepalive)
-        keepalive->owner = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
-    bool good = keepalive && keepalive->owner;
-    if (good) {
-        all.next = (uint8_t *)PyBytes_AS_STRING(keepalive->owner);
-        good = nest_walk(&all, object, 0);
-    }
-    if (good)
-        good = upload(state, self, PyBytes_AS_STRING(keepalive->owner), keepalive);
-    else if (keepalive)
-        drupe_py_keepalive_free(keepalive);
-    if (!good) Py_CLEAR(self);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(size * drupe_dtype_size(all.dtype)));
+    if (bytes) all.next = (uint8_t *)PyBytes_AS_STRING(bytes);
+    if (bytes && !nest_walk(&all, object, 0)) Py_CLEAR(bytes);
+    if (!bytes || !upload_bytes(state, self, bytes)) Py_CLEAR(self);
     return self;
 }
 
@@ -392,7 +388,8 @@ PyObject *drupe_py_array_from(drupe_py_state *state, PyObject *object, drupe_que
 
 /* --- Back to the host ---------------------------------------------------------------------------------- */
 
-bool drupe_py_array_fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner)
+/* Copy all elements to C-contiguous memory of `owner`, and wait. */
+static bool fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner)
 {
     drupe_event *event = NULL;
     if (array->size == 0) return true;
@@ -430,7 +427,7 @@ PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array)
     if (!drupe_py_enter(state)) return NULL;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, 8);
     PyObject *result = NULL;
-    if (bytes && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
+    if (bytes && fetch(state, array, PyBytes_AS_STRING(bytes), bytes))
         result = element(array->dtype, (const uint8_t *)PyBytes_AS_STRING(bytes));
     Py_XDECREF(bytes);
     return result;
@@ -473,7 +470,7 @@ PyObject *drupe_py_array_list(drupe_py_state *state, const drupe_array *array)
     if (!bytes && PyErr_ExceptionMatches(PyExc_MemoryError))
         PyErr_Format(PyExc_MemoryError, "no host memory for the %zu bytes of %zu elements", nbytes,
                      array->size);
-    if (bytes && drupe_py_array_fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
+    if (bytes && fetch(state, array, PyBytes_AS_STRING(bytes), bytes)) {
         listing all = {.state = state, .array = array, .next = (const uint8_t *)PyBytes_AS_STRING(bytes)};
         result = nested_list(&all, 0);
     }
@@ -490,7 +487,7 @@ PyObject *drupe_py_array_numpy(drupe_py_state *state, const drupe_array *array)
     if (!result || array->size == 0) return result;
     bool good = PyObject_GetBuffer(result, &view, PyBUF_WRITABLE | PyBUF_STRIDES) == 0;
     if (good) {
-        good = drupe_py_array_fetch(state, array, view.buf, result);
+        good = fetch(state, array, view.buf, result);
         if (good && array->dtype == DRUPE_BOOL) truths(view.buf, array->size);
         PyBuffer_Release(&view);
     }

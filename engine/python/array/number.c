@@ -129,7 +129,7 @@ static PyObject *number_matmul(PyObject *a, PyObject *b)
     return drupe_py_enter(state) ? drupe_py_matmul(state, a, b) : NULL;
 }
 
-PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op)
+static PyObject *number_compare(PyObject *self, PyObject *other, int op)
 {
     static const operator operators[] = {
         [Py_LT] = {"<", DRUPE_OP_LESS, DRUPE_OP_LESS},
@@ -165,8 +165,7 @@ static PyObject *number_int(PyObject *self)
 static PyObject *number_index(PyObject *self)
 {
     const drupe_array *array = drupe_py_array_of(self);
-    if (array->ndim == 0 && (array->dtype == DRUPE_INT32 || array->dtype == DRUPE_INT64))
-        return number_int(self);
+    if (array->ndim == 0 && drupe_py_dtype_kind(array->dtype) == 'i') return number_int(self);
     PyErr_Format(
         PyExc_TypeError,
         "only an integer array without dimensions can be an index, and this one is %s with %d dimensions",
@@ -201,7 +200,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_repr, DRUPE_PY_FUNCTION(drupe_py_array_repr)},
     {Py_tp_str, DRUPE_PY_FUNCTION(drupe_py_array_str)},
     {Py_tp_hash, DRUPE_PY_FUNCTION(PyObject_HashNotImplemented)},
-    {Py_tp_richcompare, DRUPE_PY_FUNCTION(drupe_py_array_compare)},
+    {Py_tp_richcompare, DRUPE_PY_FUNCTION(number_compare)},
     {Py_tp_methods, drupe_py_array_methods},
     {Py_tp_members, drupe_py_array_members},
     {Py_tp_getset, drupe_py_array_getset},

@@ -157,9 +157,9 @@ static bool has_integer_powers(drupe_op op, const drupe_operand *operands)
 {
     if (op != DRUPE_OP_POW || !operands[1].array || operands[1].array->size == 0) return false;
     const drupe_operand *base = &operands[0];
-    const bool whole =
-        base->array ? base->array->dtype < DRUPE_FLOAT32 : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
-    return whole && (operands[1].array->dtype == DRUPE_INT32 || operands[1].array->dtype == DRUPE_INT64);
+    const bool whole = base->array ? drupe_py_dtype_kind(base->array->dtype) != 'f'
+                                   : base->scalar.kind != DRUPE_SCALAR_KIND_FLOAT;
+    return whole && drupe_py_dtype_kind(operands[1].array->dtype) == 'i';
 }
 
 /* Waits for the least exponent: an error that came later would be one of another line. */

@@ -93,16 +93,7 @@ static PyObject *operation_doc(PyObject *self, void *closure)
 static PyObject *operation_signature(PyObject *self, void *closure)
 {
     (void)closure;
-    char text[80];
-    PyOS_snprintf(text, sizeof text, "lambda %s: None", parameters(op_of(self)));
-    PyObject *globals = PyDict_New();
-    PyObject *like = !globals ? NULL : PyRun_String(text, Py_eval_input, globals, globals);
-    Py_XDECREF(globals);
-    PyObject *module = !like ? NULL : PyImport_ImportModule("inspect");
-    PyObject *signature = !module ? NULL : PyObject_CallMethod(module, "signature", "O", like);
-    Py_XDECREF(module);
-    Py_XDECREF(like);
-    return signature;
+    return drupe_py_call("drupe._array_methods", "signature", "(s)", parameters(op_of(self)));
 }
 
 static PyObject *operation_repr(PyObject *self)

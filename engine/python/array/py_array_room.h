@@ -15,6 +15,11 @@
 bool drupe_py_dtype_arg(drupe_py_state *state, PyObject *object, drupe_dtype *dtype);
 /* The one DType object of a type. New reference. */
 PyObject *drupe_py_dtype_object(drupe_py_state *state, drupe_dtype dtype);
+/* 'b', 'i' or 'f', as NumPy has it. */
+static inline char drupe_py_dtype_kind(drupe_dtype dtype)
+{
+    return dtype == DRUPE_BOOL ? 'b' : dtype < DRUPE_FLOAT32 ? 'i' : 'f';
+}
 /* float64, or float32 on a device without double precision. */
 drupe_dtype drupe_py_dtype_float(drupe_queue *queue);
 
@@ -75,8 +80,6 @@ static inline PyObject *drupe_py_array_cast(drupe_py_state *state, const drupe_a
 {
     return drupe_py_array_convert(state, array, array->queue, drupe_py_array_kind(array), dtype);
 }
-/* Copy all elements to C-contiguous memory of `owner`, and wait. */
-bool drupe_py_array_fetch(drupe_py_state *state, const drupe_array *array, void *host, PyObject *owner);
 /* The only element as a Python scalar. */
 PyObject *drupe_py_array_item(drupe_py_state *state, const drupe_array *array);
 /* A list of lists, or a scalar for no dimensions. */
@@ -101,9 +104,6 @@ PyObject *drupe_py_array_subscript(PyObject *self, PyObject *key);
 int drupe_py_array_subscript_set(PyObject *self, PyObject *key, PyObject *value);
 /* Element `index` of the first axis; IndexError ends an iteration. */
 PyObject *drupe_py_array_row(PyObject *self, Py_ssize_t index);
-
-/* number.c */
-PyObject *drupe_py_array_compare(PyObject *self, PyObject *other, int op);
 
 /* --- For the module ------------------------------------------------------------------------------------ */
 

@@ -48,8 +48,8 @@ static void add_briefly(drupe_py_strbuf *to, const drupe_failure *failure)
     drupe_py_strbuf_add(to, " failed%s%s%s: ", known ? " (" : "", location, known ? ")" : "");
 }
 
-static void add_late(drupe_py_strbuf *to, const drupe_failure *failure, drupe_py_reader reader,
-                     const char *source)
+static void add_origin(drupe_py_strbuf *to, const drupe_failure *failure, drupe_py_reader reader,
+                       const char *source)
 {
     add_location(to, failure, reader, source);
     if (wants_arguments(failure)) drupe_py_strbuf_add(to, "\nCalled with: %s.", failure->arguments);
@@ -77,14 +77,14 @@ size_t drupe_py_failure_text(const drupe_failure *own, const drupe_failure *caus
         if (wants_arguments(own)) drupe_py_strbuf_add(&to, "\nCalled with: %s.", own->arguments);
         return to.used;
     }
-    add_late(&to, own, reader, source);
+    add_origin(&to, own, reader, source);
     const char *hint = drupe_py_failure_hint(own);
     if (hint[0] != '\0' && !dependent) drupe_py_strbuf_add(&to, "\nWhat to do: %s", hint);
     if (!cause || cause->error.status == DRUPE_OK) return to.used;
     drupe_py_strbuf_add(&to, "\nThe first cause is ");
     add_name(&to, cause);
     drupe_py_strbuf_add(&to, ".");
-    add_late(&to, cause, DRUPE_PY_WAITER, NULL);
+    add_origin(&to, cause, DRUPE_PY_WAITER, NULL);
     return to.used;
 }
 

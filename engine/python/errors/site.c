@@ -46,8 +46,10 @@ static struct {
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* else zero, so that the program file does not hold it */
 const drupe_link *drupe_py_link;
 /* Of a stretch without the GIL. */
-static _Thread_local uint32_t left_at;
-static _Thread_local void *left_cell;
+static _Thread_local struct {
+    uint32_t site;
+    void *cell; /* retained, or NULL */
+} left;
 
 static site *site_of(uint32_t number)
 {
@@ -191,28 +193,28 @@ int drupe_py_site_depth(void)
 
 uint32_t drupe_py_site_ask(void)
 {
-    return PyGILState_Check() ? drupe_py_site() : left_at;
+    return PyGILState_Check() ? drupe_py_site() : left.site;
 }
 
 PyThreadState *drupe_py_site_leave(void)
 {
-    left_at = drupe_py_site();
-    left_cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
+    left.site = drupe_py_site();
+    left.cell = !drupe_py_link ? NULL : drupe_py_link->cell_retain();
     return PyEval_SaveThread();
 }
 
 void drupe_py_site_return(PyThreadState *thread)
 {
     PyEval_RestoreThread(thread);
-    left_at = 0;
-    if (left_cell) drupe_py_link->cell_release(left_cell);
-    left_cell = NULL;
+    left.site = 0;
+    if (left.cell) drupe_py_link->cell_release(left.cell);
+    left.cell = NULL;
 }
 
 void *drupe_py_site_cell(void)
 {
     if (!drupe_py_link) return NULL;
-    if (left_cell && DRUPE_LINK_HAS(drupe_py_link, cell_share)) return drupe_py_link->cell_share(left_cell);
+    if (left.cell && DRUPE_LINK_HAS(drupe_py_link, cell_share)) return drupe_py_link->cell_share(left.cell);
     return drupe_py_link->cell_retain();
 }
 

@@ -17,17 +17,12 @@ _Static_assert(DRUPE_EXT_MAX_DIMS == DRUPE_MAX_DIMS, "the header repeats the mos
 
 /* --- What an object is --------------------------------------------------------------------------------- */
 
-static char type_of(drupe_dtype dtype)
-{
-    if (dtype == DRUPE_BOOL) return 'b';
-    return dtype == DRUPE_FLOAT32 || dtype == DRUPE_FLOAT64 ? 'f' : 'i';
-}
-
 /* NONE, with an exception, for a type that arrays do not have. */
 static drupe_dtype dtype_of(char type, int itemsize)
 {
     for (int dtype = 0; dtype < DRUPE_DTYPE_COUNT; dtype++)
-        if (type_of((drupe_dtype)dtype) == type && drupe_dtype_size((drupe_dtype)dtype) == (size_t)itemsize)
+        if (drupe_py_dtype_kind((drupe_dtype)dtype) == type &&
+            drupe_dtype_size((drupe_dtype)dtype) == (size_t)itemsize)
             return (drupe_dtype)dtype;
     PyErr_Format(PyExc_ValueError, "there are no arrays of type '%c' with %d bytes per element", type,
                  itemsize);
@@ -73,7 +68,7 @@ static int array_named(PyObject *object, const char *name, drupe_ext_array *arra
                                .queue = given->queue,
                                .kind = (int)drupe_py_array_kind(given),
                                .host = !given->memory || functions_reach(given->memory),
-                               .type = type_of(given->dtype),
+                               .type = drupe_py_dtype_kind(given->dtype),
                                .itemsize = (int)drupe_dtype_size(given->dtype),
                                .ndim = given->ndim,
                                .size = given->size};

@@ -44,7 +44,7 @@ static bool failure_publish(const drupe_failure *failure)
 }
 
 /* For the engine's own thread: a cell that runs is told by its own check, and handlers run in checks only. */
-static bool failure_late(const drupe_failure *failure)
+static bool failure_observed(const drupe_failure *failure)
 {
     return !drupe_py_handlers() && !drupe_py_cell_runs(failure->cell) && failure_publish(failure);
 }
@@ -259,7 +259,7 @@ int drupe_py_link_init(PyObject *module, drupe_py_state *state)
     if (DRUPE_LINK_HAS(link, cell_share)) observer.cell_share = link->cell_share;
     if (DRUPE_LINK_HAS(link, log)) observer.log = link->log;
     if (DRUPE_LINK_HAS(link, exiting)) observer.exiting = link->exiting;
-    if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_late;
+    if (DRUPE_LINK_HAS(link, cell_running)) observer.failed = failure_observed;
     observer.building = drupe_py_building;
     observer.built = drupe_py_built;
     if (DRUPE_LINK_HAS(link, text_cell)) observer.printing = link->text_cell;

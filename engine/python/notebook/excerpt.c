@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define KEPT 512u
+#define EXCERPTS_MOST 512u
 
 typedef struct excerpt {
     uint32_t site;
@@ -14,9 +14,9 @@ typedef struct excerpt {
 } excerpt;
 
 static struct {
-    pthread_mutex_t lock; /* of `kept` */
-    excerpt *kept[KEPT];  /* by site */
-    uint32_t prepared;    /* the latest site that was looked at */
+    pthread_mutex_t lock;         /* of `kept` */
+    excerpt *kept[EXCERPTS_MOST]; /* by site */
+    uint32_t prepared;            /* the latest site that was looked at */
     atomic_bool colour;
 } excerpts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -41,8 +41,8 @@ static excerpt *excerpt_make(uint32_t site)
     return made;
 }
 
-/* Put `made` (taken) in the place of what is there. */
-static void place(size_t at, excerpt *made)
+/* Replace the excerpt at a slot by `made`, which is taken. */
+static void put(size_t at, excerpt *made)
 {
     pthread_mutex_lock(&excerpts.lock);
     excerpt *old = excerpts.kept[at];
@@ -59,17 +59,17 @@ void drupe_py_excerpts_prepare(void)
     atomic_store(&excerpts.colour, coloured == Py_True);
     Py_XDECREF(coloured);
     PyErr_Clear();
-    if (latest > excerpts.prepared + KEPT) excerpts.prepared = latest - KEPT;
+    if (latest > excerpts.prepared + EXCERPTS_MOST) excerpts.prepared = latest - EXCERPTS_MOST;
     /* Python code runs in between, and another thread may come here. */
     while (excerpts.prepared < latest) {
         excerpt *made = excerpt_make(++excerpts.prepared);
-        if (made) place(made->site % KEPT, made);
+        if (made) put(made->site % EXCERPTS_MOST, made);
     }
 }
 
 void drupe_py_excerpts_clear(void)
 {
-    for (size_t i = 0; i < KEPT; i++) place(i, NULL);
+    for (size_t i = 0; i < EXCERPTS_MOST; i++) put(i, NULL);
 }
 
 bool drupe_py_excerpts_colour(void)
@@ -80,7 +80,7 @@ bool drupe_py_excerpts_colour(void)
 bool drupe_py_excerpt_add(drupe_py_strbuf *to, uint32_t site)
 {
     pthread_mutex_lock(&excerpts.lock);
-    const excerpt *noted = excerpts.kept[site % KEPT];
+    const excerpt *noted = excerpts.kept[site % EXCERPTS_MOST];
     bool found = noted && noted->site == site;
     if (found) drupe_py_strbuf_add(to, "%s", noted->text);
     pthread_mutex_unlock(&excerpts.lock);

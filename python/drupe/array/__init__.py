@@ -21,6 +21,8 @@ __all__ = ["Array", "DType", "arange", "asarray", "asnumpy", "astype", "broadcas
            "nan", "newaxis", "ones", "ones_like", "permute_dims", "pi", "reshape", "result_type", "squeeze", "stack",
            "to_device", "zeros", "zeros_like"]
 
+_KINDS = {bool: 1, int: 2, float: 3}  # of data types: what Python's numbers are in order
+
 # The names of the table, such as sum and abs, hide builtins from here on; functions below use none of those.
 globals().update(_engine.operations)
 globals().update(_engine.dtypes)
@@ -151,7 +153,9 @@ def squeeze(x, /, axis):
 
 def _scalar_kind(item):
     """The place of a Python or NumPy number among the kinds of data types, 0 for what is none."""
-    if type(item).__name__ in ("bool", "bool_"):  # of Python, and of NumPy under both of its names
+    if type(item) in _KINDS:
+        return _KINDS[type(item)]
+    if type(item).__name__ in ("bool", "bool_"):  # NumPy's, under both of its names
         return 1
     return 2 if isinstance(item, _numbers.Integral) else 3 if isinstance(item, _numbers.Real) else 0
 
