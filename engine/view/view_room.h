@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "drupe/view.h"
 #include <string.h>
+#include <time.h>
 
 #define DRUPE_QUEUES_MOST        64u
 #define DRUPE_LANES_MOST         (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
@@ -68,6 +69,14 @@ typedef struct drupe_clock {
 /* When the work of a record with times began and ended, within the time from its submission until it was seen
  * to be over; false when it has none. */
 bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint64_t *start, uint64_t *end);
+
+/* What this thread has computed: time in which others had the processor costs nobody anything. */
+static inline uint64_t drupe_thread_cpu_ns(void)
+{
+    struct timespec spent = {0, 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * UINT64_C(1000000000) + (uint64_t)spent.tv_nsec;
+}
 
 static inline uint64_t drupe_sample_used(const drupe_view_sample *sample)
 {
