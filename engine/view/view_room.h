@@ -43,15 +43,13 @@ bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interva
 uint64_t drupe_union_sum(const drupe_union *all);
 
 /* How much of the last second a device was busy: a union, and what left it by sixteenths of a second. */
-#define DRUPE_LOAD_SLOTS   18u
+#define DRUPE_LOAD_SLOTS   32u
 #define DRUPE_LOAD_SLOT_NS UINT64_C(62500000)
 #define DRUPE_LOAD_NS      (16 * DRUPE_LOAD_SLOT_NS)
 
 typedef struct drupe_load {
     drupe_union all;
     uint64_t slots[DRUPE_LOAD_SLOTS], slot_at[DRUPE_LOAD_SLOTS]; /* ns; the number of the slot */
-    size_t slot;                                                 /* that was added to last */
-    uint64_t slot_from;                                          /* where it begins; 0: there is none */
 } drupe_load;
 
 void drupe_load_add(drupe_load *load, uint64_t from, uint64_t to);
