@@ -194,18 +194,18 @@ static bool time_to_look(rounds *round)
 /* What only the queues know. Takes their locks, which a driver may hold up, so not under ours. */
 static void ask_queues(rounds *round)
 {
-    drupe_stale_queue stale[DRUPE_QUEUES_MOST];
+    uint32_t stale[DRUPE_QUEUES_MOST];
     pthread_mutex_lock(&recorder.lock);
     bool unfinished = recorder.history->npending > 0;
     size_t count = drupe_history_stale_queues(recorder.history, stale);
     pthread_mutex_unlock(&recorder.lock);
     if (unfinished && time_to_look(round)) drupe_trace_look();
-    if (!count) return;
-    uint64_t latest = drupe_trace_latest();
-    for (size_t i = 0; i < count; i++) stale[i].oldest = drupe_trace_oldest(stale[i].number);
-    pthread_mutex_lock(&recorder.lock);
-    drupe_history_resolve(recorder.history, stale, count, latest, drupe_now_ns());
-    pthread_mutex_unlock(&recorder.lock);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t latest = drupe_trace_latest(), oldest = drupe_trace_oldest(stale[i]);
+        pthread_mutex_lock(&recorder.lock);
+        drupe_history_resolve(recorder.history, stale[i], oldest, latest, drupe_now_ns());
+        pthread_mutex_unlock(&recorder.lock);
+    }
 }
 
 /* How long it takes, as things went on lately, until the submission that is to wake it is nearly made: a
