@@ -15,22 +15,11 @@
 
 drupe_history *drupe_history_new(void)
 {
-    drupe_history *fresh = calloc(1, sizeof *fresh);
-    if (!fresh) return NULL;
-    /* Pages that are not touched cost nothing. */
-    fresh->spans = calloc(DRUPE_VIEW_SPANS, sizeof *fresh->spans);
-    fresh->pending = calloc(DRUPE_PENDING_SPANS_MOST, sizeof *fresh->pending);
-    if (fresh->spans && fresh->pending) return fresh;
-    drupe_history_free(fresh);
-    return NULL;
+    return calloc(1, sizeof(drupe_history)); /* pages that are not touched cost nothing */
 }
 
 void drupe_history_free(drupe_history *history)
 {
-    if (!history) return;
-    for (size_t i = 0; i < history->nseries; i++) free(history->series[i].samples);
-    free(history->spans);
-    free(history->pending);
     free(history);
 }
 

@@ -44,7 +44,7 @@ typedef struct drupe_history_unit {
 
 typedef struct drupe_memory_series {
     char filter[64];
-    drupe_view_sample *samples; /* DRUPE_VIEW_SAMPLES */
+    drupe_view_sample samples[DRUPE_VIEW_SAMPLES];
     size_t count;
 } drupe_memory_series;
 
@@ -69,9 +69,9 @@ typedef struct drupe_history {
     uint32_t reading_cell;     /* of the record that was read last */
     drupe_line *line;          /* found last */
     drupe_cell_totals *totals; /* found last */
-    drupe_pending_span *spans; /* DRUPE_VIEW_SPANS */
+    drupe_pending_span spans[DRUPE_VIEW_SPANS];
     size_t nspans;
-    drupe_pending_span *pending; /* DRUPE_PENDING_SPANS_MOST; by id */
+    drupe_pending_span pending[DRUPE_PENDING_SPANS_MOST]; /* by id */
     size_t npending;
     size_t unsettled; /* of the pending spans: found to be over since drupe_history_settle() */
     drupe_hole holes[DRUPE_HOLES_MOST];
