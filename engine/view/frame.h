@@ -52,6 +52,7 @@ typedef struct drupe_frame_busy {
 /* The spans of one lane. */
 typedef struct drupe_frame_lane {
     uint64_t spans, count, busy_ns, maybe_ns;
+    uint64_t covered_ns; /* by intervals, up to this time */
 } drupe_frame_lane;
 
 #define DRUPE_FRAME_DEVICES 16u
@@ -67,8 +68,8 @@ typedef struct drupe_frame_sums {
     uint64_t inexact;             /* spans that are intervals */
     drupe_frame_busy busy[DRUPE_FRAME_DEVICES];
     size_t nbusy;
-    drupe_frame_lane *lanes; /* as many as the view has */
-    drupe_frame_row *rows;   /* the longest first; of frames with a table */
+    drupe_frame_lane lanes[DRUPE_LANES_MOST];
+    drupe_frame_row *rows; /* the longest first; of frames with a table */
     size_t nrows;
 } drupe_frame_sums;
 

@@ -15,22 +15,11 @@
 
 drupe_history *drupe_history_new(void)
 {
-    drupe_history *fresh = calloc(1, sizeof *fresh);
-    if (!fresh) return NULL;
-    /* Pages that are not touched cost nothing. */
-    fresh->spans = calloc(DRUPE_VIEW_SPANS, sizeof *fresh->spans);
-    fresh->pending = calloc(DRUPE_PENDING_SPANS_MOST, sizeof *fresh->pending);
-    if (fresh->spans && fresh->pending) return fresh;
-    drupe_history_free(fresh);
-    return NULL;
+    return calloc(1, sizeof(drupe_history)); /* pages that are not touched cost nothing */
 }
 
 void drupe_history_free(drupe_history *history)
 {
-    if (!history) return;
-    for (size_t i = 0; i < history->nseries; i++) free(history->series[i].samples);
-    free(history->spans);
-    free(history->pending);
     free(history);
 }
 
@@ -270,7 +259,7 @@ static bool look_again(drupe_history *history, reread *again, drupe_pending_span
     return entry->over;
 }
 
-size_t drupe_history_stale_queues(const drupe_history *history, drupe_stale_queue *stale)
+size_t drupe_history_stale_queues(const drupe_history *history, uint32_t *numbers)
 {
     bool asked[DRUPE_QUEUES_MOST] = {false};
     size_t count = 0;
@@ -278,26 +267,20 @@ size_t drupe_history_stale_queues(const drupe_history *history, drupe_stale_queu
         const drupe_pending_span *entry = &history->pending[i];
         if (!entry->gone || entry->over || asked[entry->queue]) continue;
         asked[entry->queue] = true;
-        stale[count++] = (drupe_stale_queue){entry->queue, history->lines[entry->queue].number, 0};
+        numbers[count++] = history->lines[entry->queue].number;
     }
     return count;
 }
 
-void drupe_history_resolve(drupe_history *history, const drupe_stale_queue *stale, size_t count,
-                           uint64_t latest, uint64_t now)
+void drupe_history_resolve(drupe_history *history, uint32_t number, uint64_t oldest, uint64_t latest,
+                           uint64_t now)
 {
-    uint64_t oldest[DRUPE_QUEUES_MOST] = {0};
-    bool found = false;
-    for (size_t i = 0; i < count; i++)
-        if (history->lines[stale[i].line].number == stale[i].number) oldest[stale[i].line] = stale[i].oldest;
     for (size_t i = 0; i < history->npending; i++) {
         drupe_pending_span *entry = &history->pending[i];
-        if (!entry->gone || entry->over || entry->last > latest || entry->last >= oldest[entry->queue])
-            continue;
-        end_unseen(entry, now);
-        found = true;
+        bool mine = history->lines[entry->queue].number == number && entry->gone && !entry->over;
+        if (mine && entry->last <= latest && entry->last < oldest) end_unseen(entry, now);
     }
-    if (found) drupe_history_settle(history);
+    drupe_history_settle(history);
 }
 
 static bool read_pending(drupe_history *history)

@@ -44,7 +44,7 @@ typedef struct drupe_history_unit {
 
 typedef struct drupe_memory_series {
     char filter[64];
-    drupe_view_sample *samples; /* DRUPE_VIEW_SAMPLES */
+    drupe_view_sample samples[DRUPE_VIEW_SAMPLES];
     size_t count;
 } drupe_memory_series;
 
@@ -69,9 +69,9 @@ typedef struct drupe_history {
     uint32_t reading_cell;     /* of the record that was read last */
     drupe_line *line;          /* found last */
     drupe_cell_totals *totals; /* found last */
-    drupe_pending_span *spans; /* DRUPE_VIEW_SPANS */
+    drupe_pending_span spans[DRUPE_VIEW_SPANS];
     size_t nspans;
-    drupe_pending_span *pending; /* DRUPE_PENDING_SPANS_MOST; by id */
+    drupe_pending_span pending[DRUPE_PENDING_SPANS_MOST]; /* by id */
     size_t npending;
     size_t unsettled; /* of the pending spans: found to be over since drupe_history_settle() */
     drupe_hole holes[DRUPE_HOLES_MOST];
@@ -94,18 +94,13 @@ void drupe_history_read(drupe_history *history, uint64_t now);
 /* One more record, with an id above all before; then, after some, what of it is over. */
 void drupe_history_add(drupe_history *history, const drupe_trace_record *record);
 void drupe_history_settle(drupe_history *history);
-/* A queue with unfinished work whose records are gone from the ring: only the queue knows when that is over.
- */
-typedef struct drupe_stale_queue {
-    uint32_t line, number;
-    uint64_t oldest; /* to be set to drupe_trace_oldest(), which takes locks */
-} drupe_stale_queue;
-
-/* At most DRUPE_QUEUES_MOST of them. */
-size_t drupe_history_stale_queues(const drupe_history *history, drupe_stale_queue *stale);
-/* What the queues said; `latest`: drupe_trace_latest() before they were asked. */
-void drupe_history_resolve(drupe_history *history, const drupe_stale_queue *stale, size_t count,
-                           uint64_t latest, uint64_t now);
+/* The numbers of queues with unfinished work whose records are gone from the ring: only the queue knows when
+ * that is over. At most DRUPE_QUEUES_MOST; returns how many. */
+size_t drupe_history_stale_queues(const drupe_history *history, uint32_t *numbers);
+/* What one of them said: `oldest` is drupe_trace_oldest(), which takes locks; `latest`: drupe_trace_latest()
+ * before that was asked. */
+void drupe_history_resolve(drupe_history *history, uint32_t number, uint64_t oldest, uint64_t latest,
+                           uint64_t now);
 /* The earliest that the work of a pending span can have begun. */
 uint64_t drupe_history_begin(const drupe_history *history, const drupe_pending_span *entry);
 /* lines.c: the queue's, made if need be. NULL: there are too many that have unfinished work. */

@@ -49,9 +49,10 @@ static void use_track(const drupe_view_device *device, drupe_text *html)
     drupe_html_close(html);
 }
 
-static void use_text(const drupe_view_device *device, drupe_text *html)
+static void use_append(const drupe_view_device *device, drupe_text *html)
 {
     drupe_text use = {0};
+    use_track(device, html);
     drupe_memory_use(device, &use);
     drupe_html_number(html, "width:210px;text-align:right;white-space:nowrap", drupe_text_get(&use), 28);
     drupe_frame_part_end(html, &use);
@@ -127,8 +128,7 @@ void drupe_frame_html_memory(const drupe_frame *frame, drupe_text *html)
         const drupe_view_device *device = &frame->view->devices[i];
         drupe_html_open(html, "display:flex;align-items:center;height:20px;margin-top:4px");
         device_name(device, html);
-        use_track(device, html);
-        use_text(device, html);
+        use_append(device, html);
         drupe_html_close(html);
         kinds_append(device, html);
         timeline_append(frame, device, "over time", COLUMNS_ALL / frame->view->ndevices, html);
@@ -179,8 +179,7 @@ void drupe_frame_html_devices(const drupe_frame *frame, drupe_text *html)
                               (unsigned)DRUPE_HTML_RED);
         else {
             busy_track(frame, device, html);
-            use_track(device, html);
-            use_text(device, html);
+            use_append(device, html);
         }
         drupe_html_close(html);
     }

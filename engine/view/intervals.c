@@ -53,10 +53,6 @@ uint64_t drupe_union_sum(const drupe_union *all)
 
 static void keep(drupe_load *load, uint64_t from, uint64_t to)
 {
-    if (from >= load->slot_from && to <= load->slot_from + DRUPE_LOAD_SLOT_NS) {
-        load->slots[load->slot] += to - from;
-        return;
-    }
     if (to - from > DRUPE_LOAD_SLOTS * DRUPE_LOAD_SLOT_NS) from = to - DRUPE_LOAD_SLOTS * DRUPE_LOAD_SLOT_NS;
     while (from < to) {
         uint64_t number = from / DRUPE_LOAD_SLOT_NS, end = (number + 1) * DRUPE_LOAD_SLOT_NS;
@@ -64,8 +60,6 @@ static void keep(drupe_load *load, uint64_t from, uint64_t to)
         if (load->slot_at[slot] != number) load->slots[slot] = 0;
         load->slot_at[slot] = number;
         load->slots[slot] += (to < end ? to : end) - from;
-        load->slot = slot;
-        load->slot_from = number * DRUPE_LOAD_SLOT_NS;
         from = end;
     }
 }

@@ -5,8 +5,8 @@
  * and that somebody closes it. */
 #include "drupe/live.h"
 #include "base/service.h"
+#include "view/view_room.h"
 #include <stdlib.h>
-#include <time.h>
 
 #define BUDGET_NS   UINT64_C(100000000) /* between two that are shown, on average */
 #define BURST_NS    UINT64_C(400000000) /* so much of it may be saved */
@@ -65,14 +65,6 @@ static size_t display_count(void)
     return count;
 }
 
-/* What this thread has computed: time in which others had the processor costs nobody anything. */
-static uint64_t cpu_ns(void)
-{
-    struct timespec time = {0, 0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
-}
-
 static uint64_t wait_of(uint64_t cost_ns)
 {
     uint64_t least = COST_LEAST * cost_ns, usual = COST_USUAL * cost_ns;
@@ -84,7 +76,7 @@ static uint64_t wait_of(uint64_t cost_ns)
  * the display may be gone afterwards. */
 static drupe_live_answer display_show(display *one, drupe_live_reason reason)
 {
-    uint64_t start = cpu_ns();
+    uint64_t start = drupe_thread_cpu_ns();
     pthread_mutex_unlock(&live.lock);
     drupe_live_answer answer = one->source.show(one->source.user, reason);
     pthread_mutex_lock(&live.lock);
@@ -94,7 +86,7 @@ static drupe_live_answer display_show(display *one, drupe_live_reason reason)
         (void)one->source.show(one->source.user, DRUPE_LIVE_LAST);
         pthread_mutex_lock(&live.lock);
     }
-    uint64_t wait = wait_of(cpu_ns() - start) * display_count();
+    uint64_t wait = wait_of(drupe_thread_cpu_ns() - start) * display_count();
     one->due_ns = drupe_now_ns() + (wait > one->period_ns ? wait : one->period_ns);
     one->showing = false;
     bool over = one->closing || reason == DRUPE_LIVE_LAST || answer == DRUPE_LIVE_OVER;

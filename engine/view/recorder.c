@@ -1,9 +1,9 @@
 /* The recorder: one thread that reads the trace ring before it comes round again.
  *
- * It sleeps until something is submitted. Then it looks again every quarter of a second, twenty times a
- * second while somebody takes views, and earlier when a quarter of the ring is full: then it wakes by itself
- * if it can tell when that will be, and submitters wake it if not. While submissions are
- * unfinished it also has the queues looked at, which is how their ends are known when nobody waits for them.
+ * It sleeps until something is submitted. Then it looks again, ten times a second or less, and earlier when a
+ * quarter of the ring is full: then it wakes by itself if it can tell when that will be, and submitters wake
+ * it if not. While submissions are unfinished it also has the queues looked at, which is how their ends are
+ * known when nobody waits for them.
  *
  * The beginnings and ends of cells are told by threads that must not wait: they put a note into a small ring
  * with a lock of its own. Everything else is done under one lock, by the thread or by whoever takes a view.
@@ -15,11 +15,9 @@
 
 #define WAKE_EVERY    (DRUPE_TRACE_RECORDS / 4)
 #define LOOK_FIRST_NS UINT64_C(1000000)
-#define LOOK_NS       UINT64_C(250000000)
-#define LOOK_LIVE_NS  UINT64_C(50000000)
+#define LOOK_NS       UINT64_C(100000000)
 #define COST_LEAST    400u /* looks, and waking for them, take at most one part of so many of the time */
 #define QUIET_PART    8u
-#define LIVE_NS       UINT64_C(3000000000) /* after a view was taken */
 #define EDGES         64u
 #define TELL_NS       UINT64_C(250000000)
 
@@ -52,7 +50,6 @@ static struct {
     drupe_history *history;
     uint64_t edge_used; /* in use when the last cell whose edge was read began or ended */
     _Atomic(bool) forked, on;
-    _Atomic(uint64_t) viewed_ns;
     drupe_view_listener *_Atomic listener;
     rounds round; /* the thread's own */
     drupe_service service;
@@ -159,28 +156,10 @@ static void read_all(drupe_history *history)
     read_memory(history);
 }
 
-static bool watched(uint64_t now)
-{
-    uint64_t viewed = atomic_load(&recorder.viewed_ns);
-    return viewed && now - viewed < LIVE_NS;
-}
-
-static uint64_t own_time(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (uint64_t)spent.tv_sec * UINT64_C(1000000000) + (uint64_t)spent.tv_nsec;
-}
-
-static uint64_t longest_pause(uint64_t now)
-{
-    return watched(now) ? LOOK_LIVE_NS : LOOK_NS;
-}
-
 static uint64_t pause_of(const rounds *round, uint64_t now)
 {
-    uint64_t pause = (now - round->changed_ns) / QUIET_PART, most = longest_pause(now);
-    if (pause > most) pause = most;
+    uint64_t pause = (now - round->changed_ns) / QUIET_PART;
+    if (pause > LOOK_NS) pause = LOOK_NS;
     if (pause < LOOK_FIRST_NS) pause = LOOK_FIRST_NS;
     return pause > round->cost_ns * COST_LEAST ? pause : round->cost_ns * COST_LEAST;
 }
@@ -207,7 +186,7 @@ static bool time_to_look(rounds *round)
 {
     uint64_t now = drupe_now_ns();
     bool fills = drupe_trace_latest() - round->after >= WAKE_EVERY / 2;
-    if (fills && now - round->looked_ns < longest_pause(now)) return false;
+    if (fills && now - round->looked_ns < LOOK_NS) return false;
     round->looked_ns = now;
     return true;
 }
@@ -215,18 +194,18 @@ static bool time_to_look(rounds *round)
 /* What only the queues know. Takes their locks, which a driver may hold up, so not under ours. */
 static void ask_queues(rounds *round)
 {
-    drupe_stale_queue stale[DRUPE_QUEUES_MOST];
+    uint32_t stale[DRUPE_QUEUES_MOST];
     pthread_mutex_lock(&recorder.lock);
     bool unfinished = recorder.history->npending > 0;
     size_t count = drupe_history_stale_queues(recorder.history, stale);
     pthread_mutex_unlock(&recorder.lock);
     if (unfinished && time_to_look(round)) drupe_trace_look();
-    if (!count) return;
-    uint64_t latest = drupe_trace_latest();
-    for (size_t i = 0; i < count; i++) stale[i].oldest = drupe_trace_oldest(stale[i].number);
-    pthread_mutex_lock(&recorder.lock);
-    drupe_history_resolve(recorder.history, stale, count, latest, drupe_now_ns());
-    pthread_mutex_unlock(&recorder.lock);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t latest = drupe_trace_latest(), oldest = drupe_trace_oldest(stale[i]);
+        pthread_mutex_lock(&recorder.lock);
+        drupe_history_resolve(recorder.history, stale[i], oldest, latest, drupe_now_ns());
+        pthread_mutex_unlock(&recorder.lock);
+    }
 }
 
 /* How long it takes, as things went on lately, until the submission that is to wake it is nearly made: a
@@ -255,7 +234,7 @@ static uint64_t work(rounds *round)
     if (changed) round->changed_ns = now;
     round->untold = round->untold || changed || unfinished; /* how long it goes on is news */
     uint64_t rest = tell(round, now);
-    uint64_t own = own_time();
+    uint64_t own = drupe_thread_cpu_ns();
     round->cost_ns = own - round->own_ns;
     round->own_ns = own;
     round->until = quiet ? after + 1 : after + WAKE_EVERY;
@@ -360,7 +339,6 @@ drupe_status drupe_view_take(const drupe_view_wish *wish, drupe_view **view)
     static const drupe_view_wish everything;
     *view = NULL;
     DRUPE_TRY(check_process());
-    uint64_t viewed = atomic_exchange(&recorder.viewed_ns, drupe_now_ns());
     pthread_mutex_lock(&recorder.lock);
     drupe_status status = DRUPE_E_UNSUPPORTED;
     if (recorder.running) {
@@ -371,7 +349,5 @@ drupe_status drupe_view_take(const drupe_view_wish *wish, drupe_view **view)
                         "Nothing records what the devices do: start the recorder first.");
     }
     pthread_mutex_unlock(&recorder.lock);
-    /* It may sleep long. */
-    if (drupe_now_ns() - viewed > LIVE_NS) drupe_trace_wake();
     return status;
 }

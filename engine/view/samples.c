@@ -1,7 +1,6 @@
 /* Memory in use, at the ends of cells and when it has changed. Of a device with too many samples every second
  * one of the older half goes, the smaller of two, so that peaks stay. */
 #include "view/history.h"
-#include <stdlib.h>
 #include <string.h>
 
 #define NOTICEABLE 64u /* of what is in use: less of a change is none */
@@ -19,11 +18,7 @@ static drupe_memory_series *series_of(drupe_history *history, const char *filter
     if (known) return known;
     if (history->nseries == DRUPE_DEVICES_MOST) return NULL;
     drupe_memory_series *fresh = &history->series[history->nseries];
-    drupe_view_sample *samples = malloc(DRUPE_VIEW_SAMPLES * sizeof *samples);
-    if (!samples) return NULL;
-    fresh->samples = samples;
     memcpy(fresh->filter, filter, strnlen(filter, sizeof fresh->filter - 1));
-    fresh->count = 0;
     history->nseries++;
     return fresh;
 }

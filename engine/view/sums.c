@@ -292,14 +292,8 @@ static void counts_of_spans(const drupe_view *view, drupe_frame_sums *sums)
     }
 }
 
-static drupe_status sums_lanes(const drupe_view *view, drupe_frame_sums *sums)
+static void sums_lanes(const drupe_view *view, drupe_frame_sums *sums)
 {
-    sums->lanes = calloc(view->nlanes + 1, sizeof *sums->lanes);
-    if (sums->lanes == NULL)
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
-    uint64_t *covered = calloc(view->nlanes + 1, sizeof *covered); /* by intervals, up to this time */
-    if (covered == NULL)
-        return drupe_error_set(DRUPE_E_NO_MEMORY, "No memory for a picture of the timeline.");
     for (size_t i = 0; i < view->nspans; i++) {
         const drupe_view_span *span = &view->spans[i];
         drupe_frame_lane *lane = &sums->lanes[span->lane];
@@ -308,13 +302,11 @@ static drupe_status sums_lanes(const drupe_view *view, drupe_frame_sums *sums)
         lane->busy_ns += span->busy_ns;
         if (span->exact) continue;
         /* They stand by their start. */
-        uint64_t end = drupe_frame_span_end(view, span), *to = &covered[span->lane];
-        uint64_t from = span->start_ns > *to ? span->start_ns : *to;
+        uint64_t end = drupe_frame_span_end(view, span);
+        uint64_t from = span->start_ns > lane->covered_ns ? span->start_ns : lane->covered_ns;
         if (end > from) lane->maybe_ns += end - from;
-        if (end > *to) *to = end;
+        if (end > lane->covered_ns) lane->covered_ns = end;
     }
-    free(covered);
-    return DRUPE_OK;
 }
 
 drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind, bool live,
@@ -324,8 +316,8 @@ drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind
     sums_axis(view, live, kind == DRUPE_FRAME_DASHBOARD, sums);
     counts_of_cells(view, &sums->all);
     counts_of_spans(view, sums);
-    drupe_status status = sums_lanes(view, sums);
-    if (status == DRUPE_OK) status = sums_busy(view, kind, sums);
+    sums_lanes(view, sums);
+    drupe_status status = sums_busy(view, kind, sums);
     if (status == DRUPE_OK && drawn(kind)) status = sums_rows(view, sums);
     if (status != DRUPE_OK) drupe_frame_sums_clear(sums);
     return status;
@@ -333,7 +325,6 @@ drupe_status drupe_frame_sums_make(const drupe_view *view, drupe_frame_kind kind
 
 void drupe_frame_sums_clear(drupe_frame_sums *sums)
 {
-    free(sums->lanes);
     free(sums->rows);
     *sums = (drupe_frame_sums){0};
 }

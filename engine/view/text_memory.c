@@ -42,8 +42,11 @@ static void timeline_append(const drupe_view_device *device, uint64_t from, uint
     drupe_text_printf(text, " most %s in %s\n", drupe_unit_bytes(most).text, drupe_unit_time(to - from).text);
 }
 
-static void use_append(const drupe_view_device *device, drupe_text *text)
+/* `columns`: of the bar; 0: none. */
+static void use_append(const drupe_view_device *device, size_t columns, drupe_text *text)
 {
+    double share = (double)device->use.used / (double)drupe_memory_whole(device);
+    if (columns > 0) bar_append(share, columns, text);
     drupe_text_append(text, " ", 1);
     drupe_memory_use(device, text);
     drupe_text_append(text, "\n", 1);
@@ -65,8 +68,7 @@ void drupe_frame_text_memory(const drupe_frame *frame, drupe_text *text)
         const drupe_view_device *device = &frame->view->devices[i];
         uint64_t from = 0, to = 0;
         drupe_label_text(text, device->use.filter, FILTER_WIDTH, true);
-        bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
-        use_append(device, text);
+        use_append(device, columns, text);
         drupe_label_text(text, "", indent, true);
         kinds_append(device, text);
         drupe_text_append(text, "\n", 1);
@@ -108,7 +110,6 @@ void drupe_frame_text_devices(const drupe_frame *frame, drupe_text *text)
         if (wide) bar_append(share, columns, text);
         drupe_label_right(text, drupe_frame_most_share(share, maybe).text, 6, " ");
         drupe_text_append(text, " busy ", 6);
-        if (wide) bar_append((double)device->use.used / (double)drupe_memory_whole(device), columns, text);
-        use_append(device, text);
+        use_append(device, columns, text);
     }
 }

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "drupe/view.h"
 #include <string.h>
+#include <time.h>
 
 #define DRUPE_QUEUES_MOST        64u
 #define DRUPE_LANES_MOST         (DRUPE_QUEUES_MOST * DRUPE_VIEW_CLASS_COUNT)
@@ -42,15 +43,13 @@ bool drupe_union_add(drupe_union *all, uint64_t from, uint64_t to, drupe_interva
 uint64_t drupe_union_sum(const drupe_union *all);
 
 /* How much of the last second a device was busy: a union, and what left it by sixteenths of a second. */
-#define DRUPE_LOAD_SLOTS   18u
+#define DRUPE_LOAD_SLOTS   32u
 #define DRUPE_LOAD_SLOT_NS UINT64_C(62500000)
 #define DRUPE_LOAD_NS      (16 * DRUPE_LOAD_SLOT_NS)
 
 typedef struct drupe_load {
     drupe_union all;
     uint64_t slots[DRUPE_LOAD_SLOTS], slot_at[DRUPE_LOAD_SLOTS]; /* ns; the number of the slot */
-    size_t slot;                                                 /* that was added to last */
-    uint64_t slot_from;                                          /* where it begins; 0: there is none */
 } drupe_load;
 
 void drupe_load_add(drupe_load *load, uint64_t from, uint64_t to);
@@ -68,6 +67,14 @@ typedef struct drupe_clock {
 /* When the work of a record with times began and ended, within the time from its submission until it was seen
  * to be over; false when it has none. */
 bool drupe_clock_map(drupe_clock *clock, const drupe_trace_record *record, uint64_t *start, uint64_t *end);
+
+/* What this thread has computed: time in which others had the processor costs nobody anything. */
+static inline uint64_t drupe_thread_cpu_ns(void)
+{
+    struct timespec spent = {0, 0};
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (uint64_t)spent.tv_sec * UINT64_C(1000000000) + (uint64_t)spent.tv_nsec;
+}
 
 static inline uint64_t drupe_sample_used(const drupe_view_sample *sample)
 {

@@ -245,11 +245,12 @@ static void gather_cells(const drupe_history *history, const drupe_view_wish *wi
     }
 }
 
-static drupe_view_device *device_of(making *m, const char *root)
+/* NULL: there is none, and none is to be made, or there are too many. */
+static drupe_view_device *device_of(making *m, const char *root, bool make)
 {
     for (size_t i = 0; i < m->view.ndevices; i++)
         if (strcmp(m->devices[i].use.filter, root) == 0) return &m->devices[i];
-    if (m->view.ndevices == DRUPE_DEVICES_MOST) return NULL;
+    if (!make || m->view.ndevices == DRUPE_DEVICES_MOST) return NULL;
     drupe_view_device *fresh = &m->devices[m->view.ndevices++];
     memset(fresh, 0, sizeof *fresh);
     memcpy(fresh->use.filter, root, strnlen(root, sizeof fresh->use.filter - 1));
@@ -291,21 +292,15 @@ static int by_filter(const void *left, const void *right)
                   ((const drupe_view_device *)right)->use.filter);
 }
 
-/* Whether anything was submitted to it or a part of it. */
-static bool has_unit(const drupe_history *history, const char *root)
-{
-    for (size_t i = 0; i < history->nunits; i++)
-        if (strcmp(history->units[i].root, root) == 0) return true;
-    return false;
-}
-
 static void gather_devices(const drupe_history *history, making *m)
 {
     drupe_device_figures figures[DRUPE_DEVICES_MOST];
     size_t count = drupe_device_figures_of(figures, DRUPE_DEVICES_MOST);
+    /* Those that anything was submitted to, and those with memory in use. */
+    for (size_t i = 0; i < history->nunits; i++) (void)device_of(m, history->units[i].root, true);
     for (size_t i = 0; i < count; i++) {
-        if (!figures[i].used && !has_unit(history, figures[i].use.filter)) continue;
-        drupe_view_device *device = device_of(m, figures[i].use.filter);
+        drupe_view_device *device = device_of(m, figures[i].use.filter, figures[i].used);
+        if (!device) continue;
         device->use = figures[i].use;
         memcpy(device->used, figures[i].kinds, sizeof device->used);
         device->peak = figures[i].peak;
@@ -313,7 +308,6 @@ static void gather_devices(const drupe_history *history, making *m)
         device->allocations = figures[i].allocations;
         device->lost = figures[i].lost;
     }
-    for (size_t i = 0; i < history->nunits; i++) (void)device_of(m, history->units[i].root);
     qsort(m->devices, m->view.ndevices, sizeof *m->devices, by_filter);
     for (size_t i = 0; i < m->view.ndevices; i++) add_load(history, m, &m->devices[i]);
 }

@@ -318,24 +318,21 @@ static void queues_that_are_over_are_not_in_the_way(void **state)
 static void records_that_are_gone(void **state)
 {
     drupe_history *history = *state;
-    drupe_stale_queue doubts[DRUPE_QUEUES_MOST];
+    uint32_t stale[DRUPE_QUEUES_MOST];
     for (uint64_t id = 1; id <= 4; id++)
         add(history, (made){.id = id, .submitted = id, .queue = 5, .cell = 1, .kind = DRUPE_WORK_COPY});
-    assert_int_equal(drupe_history_stale_queues(history, doubts), 0);
+    assert_int_equal(drupe_history_stale_queues(history, stale), 0);
     drupe_history_read(history, T0 + 100); /* there is no ring */
-    assert_int_equal(drupe_history_stale_queues(history, doubts), 1);
-    assert_int_equal(doubts[0].number, 5);
-    doubts[0].oldest = 3;
-    drupe_history_resolve(history, doubts, 1, 4, T0 + 200);
+    assert_int_equal(drupe_history_stale_queues(history, stale), 1);
+    assert_int_equal(stale[0], 5);
+    drupe_history_resolve(history, 5, 3, 4, T0 + 200);
     assert_int_equal(history->npending, 2);
-    doubts[0].oldest = UINT64_MAX;
-    drupe_history_resolve(history, doubts, 1, 3, T0 + 300); /* the last was not submitted when it was asked */
+    drupe_history_resolve(history, 5, UINT64_MAX, 3,
+                          T0 + 300); /* the last was not submitted when it was asked */
     assert_int_equal(history->npending, 1);
-    doubts[0].number = 6; /* the place is another queue's now */
-    drupe_history_resolve(history, doubts, 1, 4, T0 + 400);
+    drupe_history_resolve(history, 6, UINT64_MAX, 4, T0 + 400); /* the place is another queue's now */
     assert_int_equal(history->npending, 1);
-    doubts[0].number = 5;
-    drupe_history_resolve(history, doubts, 1, 4, T0 + 400);
+    drupe_history_resolve(history, 5, UINT64_MAX, 4, T0 + 400);
     drupe_view *view = view_of(history, all, 500);
     assert_int_equal(view->nspans, 4);
     for (size_t i = 0; i < view->nspans; i++)

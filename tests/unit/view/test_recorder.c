@@ -200,12 +200,12 @@ static void what_was_overwritten_is_counted(void **state)
 /* As the recorder's thread does. */
 static void read_and_ask(drupe_history *history)
 {
-    drupe_stale_queue doubts[DRUPE_QUEUES_MOST];
+    uint32_t stale[DRUPE_QUEUES_MOST];
     drupe_history_read(history, drupe_now_ns());
-    size_t count = drupe_history_stale_queues(history, doubts);
+    size_t count = drupe_history_stale_queues(history, stale);
     uint64_t latest = drupe_trace_latest();
-    for (size_t i = 0; i < count; i++) doubts[i].oldest = drupe_trace_oldest(doubts[i].number);
-    drupe_history_resolve(history, doubts, count, latest, drupe_now_ns());
+    for (size_t i = 0; i < count; i++)
+        drupe_history_resolve(history, stale[i], drupe_trace_oldest(stale[i]), latest, drupe_now_ns());
 }
 
 static uint8_t status_of(drupe_history *history, const char *label)
