@@ -13,13 +13,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define LIMIT_BYTES  (UINT64_C(256) << 20)
-#define ENTRY_BYTES  ((size_t)1 << 28)
-#define QUIET_NS     UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
-#define LOOK_NS      UINT64_C(50000000)
-#define JOBS_MOST    64u
-#define KERNELS_MOST 40u /* PoCL takes a tenth of a second for each: the process's end would wait too long   \
-                          */
+#define LIMIT_BYTES (UINT64_C(256) << 20)
+#define ENTRY_BYTES ((size_t)1 << 28)
+#define QUIET_NS    UINT64_C(500000000) /* nothing submitted for so long: the device is idle */
+#define LOOK_NS     UINT64_C(50000000)
+#define JOBS_MOST   64u
+#define KERNELS_MOST                                                                                         \
+    40u /* PoCL takes a tenth of a second for each: the process's end would wait too long                    \
+         */
 #define SECOND_NS INT64_C(1000000000)
 
 typedef struct job {
@@ -403,21 +404,16 @@ static drupe_status folder_for_user(int *fd)
     return status;
 }
 
-/* The value of the line that begins with `name`, or "". */
-static void line_of(drupe_span text, const char *name, char *value, size_t size)
+/* The rest of the line that begins with `begin`, which is "\nNAME ", or "". */
+static void line_of(drupe_span text, const char *begin, char *value, size_t size)
 {
-    const char *at = text.bytes, *end = at + text.size;
-    size_t length = strlen(name);
+    const char *end = (const char *)text.bytes + text.size;
+    const char *at = memmem(text.bytes, text.size, begin, strlen(begin));
     value[0] = '\0';
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        if (!stop) stop = end;
-        if ((size_t)(stop - at) > length && memcmp(at, name, length) == 0 && at[length] == ' ') {
-            snprintf(value, size, "%.*s", (int)(stop - at - (ptrdiff_t)length - 1), at + length + 1);
-            return;
-        }
-        at = stop + 1;
-    }
+    if (!at) return;
+    at += strlen(begin);
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    if (stop) snprintf(value, size, "%.*s", (int)(stop - at), at);
 }
 
 static bool visit_file(int fd, const drupe_file_entry *file, bool (*visit)(const drupe_cache_entry *, void *),
@@ -431,9 +427,9 @@ static bool visit_file(int fd, const drupe_file_entry *file, bool (*visit)(const
                  drupe_record_open(bytes, size, DRUPE_RECORD_PROGRAM, &record);
     if (valid) {
         drupe_span where = record.parts[DRUPE_PART_WHERE];
-        line_of(where, "backend", backend, sizeof backend);
-        line_of(where, "device", name, sizeof name);
-        line_of(where, "driver", driver, sizeof driver);
+        line_of(where, "\nbackend ", backend, sizeof backend);
+        line_of(where, "\ndevice ", name, sizeof name);
+        line_of(where, "\ndriver ", driver, sizeof driver);
         snprintf(device, sizeof device, "%s %s (driver %s)", backend, name, driver);
     }
     free(bytes);

@@ -200,7 +200,6 @@ drupe_status drupe_queue_submit(const drupe_submit_info *info, const drupe_work 
         status = submit_locked(info, work, entry, event, &over);
     }
     if (status == DRUPE_OK && entry == queue->order.deferred) drupe_deferred_begin(queue, entry);
-    if (over && entry && drupe_inflight_reuse(queue, entry)) over = false;
     pthread_mutex_unlock(&queue->lock);
     if (!entry || (over && status != DRUPE_OK)) {
         drupe_error kept = *drupe_error_last();

@@ -75,8 +75,6 @@ drupe_cause *drupe_queue_standing(drupe_queue *queue, uint64_t number);
 drupe_status drupe_inflight_attach(drupe_queue *queue, drupe_inflight *entry) DRUPE_MUST_CHECK;
 /* Whether work that keeps so many bytes alive gets an event although nobody asked for it. */
 bool drupe_queue_wants_event(const drupe_queue *queue, size_t bytes);
-/* Its work was done while it was submitted, and nobody else has seen it. */
-void drupe_inflight_end_at_once(drupe_inflight *entry);
 /* The backend has the entry's work. */
 void drupe_inflight_launched(drupe_queue *queue, drupe_inflight *entry);
 /* Some of what is over, if it is time to look, detached. The next submission keeps `bytes` alive. */

@@ -23,8 +23,6 @@ static bool prepared;             /* `changed` is */
 static drupe_queue *queues;       /* with deferred work; each with an inner reference */
 static _Atomic(unsigned) nqueues; /* of these */
 static _Atomic(unsigned) nothers; /* what else the waiter has to look after */
-static unsigned begun, ended;     /* the waiter's rounds */
-static unsigned closers;          /* who wait for the end of a round */
 static bool must_poll;            /* the waiter's own: it has seen something that a driver will end */
 /* What it does in each round; NULL until somebody needs it. */
 static _Atomic(drupe_serve_queue) serve_queue;
@@ -163,14 +161,11 @@ static uint64_t serve_round(void *unused)
     (void)unused;
     if (!queues && atomic_load(&nothers) == 0) return UINT64_MAX;
     must_poll = false;
-    begun++;
     pthread_mutex_unlock(&lock);
     bool moved = serve_all();
     drupe_serve_others others = atomic_load(&serve_others);
     if (others && others(&must_poll)) moved = true;
     pthread_mutex_lock(&lock);
-    ended = begun;
-    if (closers) pthread_cond_broadcast(&changed);
     if (moved || waiter.woken) {
         pause = POLL_SHORTEST_NS;
         return 0;
@@ -229,19 +224,15 @@ drupe_status drupe_deferred_add(drupe_queue *queue)
 }
 
 /* Queues that hold nothing any more stay on the list until the waiter comes by, which takes a while where the
- * system has no time for it. What is there after a whole round is deferred. */
+ * system has no time for it. */
 static void let_retire_locked(uint64_t deadline)
 {
     uint64_t least = drupe_deadline(STOP_LEAST_NS), most = drupe_deadline(STOP_MOST_NS);
     if (deadline < least) deadline = least;
     if (deadline > most) deadline = most;
-    unsigned wanted = begun + 1;
-    closers++;
+    bool in_time = true;
     drupe_service_wake(&waiter);
-    while (drupe_service_runs(&waiter) && queues && (int)(ended - wanted) < 0) {
-        if (!drupe_cond_wait_until(&changed, &lock, deadline)) break;
-    }
-    closers--;
+    while (queues && in_time) in_time = drupe_cond_wait_until(&changed, &lock, deadline);
 }
 
 void drupe_deferred_stop(uint64_t deadline)
